@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * TCP fixed: a window that never changes
+ *
+ *	cwnd = W		always: no slow start, no reaction to loss
+ *
+ * The fixed-window experiments of Zhang, Shenker and Clark (SIGCOMM '91, section
+ * 4.1) and of Kalampoukas, Varma and Ramakrishnan (1998, section 5) separate the
+ * effects of two-way traffic from those of congestion control by holding the
+ * windows constant. This module is that, on today's stack.
+ *
+ * Each window is a congestion control of its own, so that a flow gets its window
+ * from anything that can name a congestion control (TCP_CONGESTION, the route
+ * attribute congctl, iperf3 -C), two flows of one kernel may differ, and ss -ti
+ * shows which is which:
+ *
+ *	modprobe tcp_fixed windows=30,25	registers "fixed30" and "fixed25"
+ *
+ * How this differs from a simulator's fixed window: loss recovery is Linux's own
+ * (SACK or NewReno marking, RACK, the retransmission timer), within the window W.
+ * Only the reaction of the window to loss is gone. The peer's receive window still
+ * bounds what is in flight.
+ */
+
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <net/tcp.h>
+
+#include "compat/compat.h"
+
+#define FIXED_MAX_VARIANTS 32
+/* A window of 1..65535 segments: "fixed65535" fits TCP_CA_NAME_MAX (16). */
+#define FIXED_MAX_WINDOW 65535U
+
+struct fixed_variant {
+	struct tcp_congestion_ops ops;
+	u32 window;	/* segments */
+};
+
+static unsigned int windows[FIXED_MAX_VARIANTS] = { 10 };
+static int windows_count = 1;
+module_param_array(windows, uint, &windows_count, 0444);
+MODULE_PARM_DESC(windows, "windows to register, in segments (1..65535): 30,25 makes fixed30 and fixed25");
+
+static struct fixed_variant *variants;
+
+static u32 fixed_window(const struct sock *sk)
+{
+	const struct tcp_congestion_ops *ops = inet_csk(sk)->icsk_ca_ops;
+
+	return container_of(ops, struct fixed_variant, ops)->window;
+}
+
+static void fixed_init(struct sock *sk)
+{
+	tcp_snd_cwnd_set(tcp_sk(sk), fixed_window(sk));
+	/* Not paced: the ACK clock is what is being studied. */
+	WRITE_ONCE(sk->sk_pacing_rate, ~0UL);
+}
+
+static void fixed_cong_control(struct sock *sk, u32 ack, int flag,
+			       const struct rate_sample *rs)
+{
+	tcp_snd_cwnd_set(tcp_sk(sk), fixed_window(sk));
+}
+
+/* Keeps tcp_enter_loss() and tcp_enter_cwr() from recording a lower threshold. */
+static u32 fixed_ssthresh(struct sock *sk)
+{
+	return fixed_window(sk);
+}
+
+static u32 fixed_undo_cwnd(struct sock *sk)
+{
+	return fixed_window(sk);
+}
+
+/* One segment per buffer: a burst is a train of packets, never one large one. */
+static u32 fixed_min_tso_segs(struct sock *sk)
+{
+	return 1;
+}
+
+static const struct tcp_congestion_ops fixed_ops = {
+	.init		= fixed_init,
+	.cong_control	= fixed_cong_control,
+	.ssthresh	= fixed_ssthresh,
+	.undo_cwnd	= fixed_undo_cwnd,
+	.min_tso_segs	= fixed_min_tso_segs,
+	.flags		= TCP_CONG_NON_RESTRICTED,
+	.owner		= THIS_MODULE,
+};
+
+static int fixed_check_windows(void)
+{
+	int i, j;
+
+	for (i = 0; i < windows_count; i++) {
+		if (!windows[i] || windows[i] > FIXED_MAX_WINDOW) {
+			pr_err("windows: must be 1..%u segments, got %u\n",
+			       FIXED_MAX_WINDOW, windows[i]);
+			return -EINVAL;
+		}
+		for (j = 0; j < i; j++) {
+			if (windows[i] == windows[j]) {
+				pr_err("windows: %u is given twice\n", windows[i]);
+				return -EINVAL;
+			}
+		}
+	}
+	return 0;
+}
+
+static void fixed_unregister_variants(int count)
+{
+	while (count--)
+		tcp_unregister_congestion_control(&variants[count].ops);
+	kfree(variants);
+}
+
+static int __init fixed_register(void)
+{
+	int i, err;
+
+	err = fixed_check_windows();
+	if (err)
+		return err;
+
+	variants = kcalloc(windows_count, sizeof(*variants), GFP_KERNEL);
+	if (!variants)
+		return -ENOMEM;
+
+	for (i = 0; i < windows_count; i++) {
+		variants[i].ops = fixed_ops;
+		variants[i].window = windows[i];
+		snprintf(variants[i].ops.name, TCP_CA_NAME_MAX, "fixed%u", windows[i]);
+		err = tcp_register_congestion_control(&variants[i].ops);
+		if (err) {
+			fixed_unregister_variants(i);
+			return err;
+		}
+	}
+	return 0;
+}
+
+static void __exit fixed_unregister(void)
+{
+	fixed_unregister_variants(windows_count);
+}
+
+module_init(fixed_register);
+module_exit(fixed_unregister);
+
+MODULE_AUTHOR("the twoway authors");
+MODULE_DESCRIPTION("TCP congestion control with a fixed window");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,17 @@
+"""Where things are: the checkout this package runs from, and the cache outside it."""
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+EXPERIMENTS = ROOT / "experiments"
+TOPOLOGIES = ROOT / "topologies"
+PROFILES = ROOT / "tc-profiles"
+KERNEL_MODULES = ROOT / "kernel-modules"
+VM = ROOT / "vm"
+
+
+def cache() -> Path:
+    """The folder for what is built once: $XDG_CACHE_HOME/twoway."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "twoway"

@@ -1,0 +1,413 @@
+"""The plan: every command of a run, in order, decided before any of them runs.
+
+Pure: the same experiment gives the same plan, byte for byte, wherever the checkout is.
+"""
+
+import hashlib
+import json
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from twoway import personality
+from twoway.errors import SpecError
+from twoway.paths import EXPERIMENTS, PROFILES, ROOT, TOPOLOGIES
+from twoway.shaping import Shaper, compile_profile
+from twoway.spec import Experiment, Flow, Profile, load_experiment, load_profile
+from twoway.topology import Graph, Interface, load_topology
+
+# The guest's clock at boot: 2000-01-01 00:00:00 UTC. Traffic starts 30 s later, in virtual
+# time, which costs nothing; connections are set up in between, at zero load.
+BOOT_NS = 946_684_800_000_000_000
+READY_NS = BOOT_NS + 8_000_000_000
+CONNECT_NS = BOOT_NS + 10_000_000_000
+START_NS = BOOT_NS + 30_000_000_000
+# tcpdump's ring hands over a block at the latest after 1 s.
+SETTLE_NS = 3_000_000_000
+
+SNAP_BYTES = 96
+CAPTURE_RING_KIB = 8192
+SEND_BUFFER_BYTES = 1 << 22
+FIRST_PORT = 5001
+FIRST_SOURCE_PORT = 40001
+PROGRESS_REPORTS = 400
+GUEST_BIN = "/mnt/bin"
+
+
+@dataclass(frozen=True)
+class Connection:
+    """One TCP connection of a flow."""
+
+    flow: Flow
+    name: str
+    index: int
+    direction: str
+
+    @property
+    def port(self) -> int:
+        """The sink's port."""
+        return FIRST_PORT + self.index
+
+    @property
+    def source_port(self) -> int:
+        """The source's port."""
+        return FIRST_SOURCE_PORT + self.index
+
+    @property
+    def congestion(self) -> str:
+        """The congestion control's name in the kernel."""
+        if self.flow.congestion == "fixed":
+            return f"fixed{self.flow.window_packets}"
+        return self.flow.congestion
+
+
+@dataclass(frozen=True)
+class Case:
+    """An experiment with everything it refers to, checked."""
+
+    id: str
+    experiment: Experiment
+    profile: Profile
+    graph: Graph
+    shapers: tuple[Shaper, ...]
+    connections: tuple[Connection, ...]
+
+    @property
+    def stop_ns(self) -> int:
+        """When traffic stops, on the guest's clock."""
+        return START_NS + round(self.experiment.duration_s * 1e9)
+
+
+def find_experiment(name: str) -> Path:
+    """The file of an experiment given by id or by path.
+
+    Raises: SpecError if there is none.
+    """
+    path = Path(name) if name.endswith((".yml", ".yaml")) else EXPERIMENTS / f"{name}.yml"
+    if not path.is_file():
+        raise SpecError([f"{name}: no such experiment"], "`twoway list` shows those there are")
+    return path
+
+
+def load_case(name: str) -> Case:
+    """Read an experiment and all it refers to.
+
+    Raises: SpecError with every problem found.
+    """
+    path = find_experiment(name)
+    experiment = load_experiment(path)
+    shown = path if not path.is_relative_to(ROOT) else path.relative_to(ROOT)
+    problems: list[str] = []
+    topology_path = TOPOLOGIES / f"{experiment.topology.name}.py"
+    profile_path = PROFILES / f"{experiment.profile}.yml"
+    graph = profile = None
+    try:
+        graph = load_topology(topology_path, experiment.topology.parameters)
+    except SpecError as error:
+        problems += [f"{shown}: topology: {problem}" for problem in error.problems]
+    try:
+        profile = load_profile(profile_path)
+    except SpecError as error:
+        problems += [f"{shown}: profile: {problem}" for problem in error.problems]
+    if graph is not None:
+        problems += [f"{shown}: {p}" for p in _unknown_hosts(experiment, graph)]
+    if problems or graph is None or profile is None:
+        raise SpecError(problems)
+    return Case(
+        id=path.stem,
+        experiment=experiment,
+        profile=profile,
+        graph=graph,
+        shapers=tuple(compile_profile(str(profile_path.relative_to(ROOT)), profile, graph)),
+        connections=tuple(_connections(str(shown), experiment, graph)),
+    )
+
+
+def _unknown_hosts(experiment: Experiment, graph: Graph) -> list[str]:
+    known = ", ".join(graph.hosts)
+    return [
+        f'flows.{index}.{end}: no host "{host}"; the topology has {known}'
+        for index, flow in enumerate(experiment.flows)
+        for end, host in (("from", flow.from_), ("to", flow.to))
+        if host not in graph.hosts
+    ] + [
+        f'flows.{index}.to: "{flow.to}" is where the flow comes from'
+        for index, flow in enumerate(experiment.flows)
+        if flow.to == flow.from_
+    ]
+
+
+def _connections(where: str, experiment: Experiment, graph: Graph) -> list[Connection]:
+    connections: list[Connection] = []
+    problems = []
+    for index, flow in enumerate(experiment.flows):
+        direction = _direction(graph, flow)
+        if direction is None:
+            problems.append(f"{where}: flows.{index}: {flow.from_} to {flow.to} passes no queue")
+            continue
+        for number in range(1, flow.count + 1):
+            name = flow.name if flow.count == 1 else f"{flow.name}-{number}"
+            connections.append(Connection(flow, name, len(connections), direction))
+    if problems:
+        raise SpecError(problems)
+    return connections
+
+
+def _direction(graph: Graph, flow: Flow) -> str | None:
+    """The direction whose queue a flow's data passes first."""
+    queued = {i.name: direction for direction, placed in graph.queues.items() for i in placed}
+    for interface in _path(graph, flow.from_, flow.to):
+        if interface.name in queued:
+            return queued[interface.name]
+    return None
+
+
+def _path(graph: Graph, start: str, goal: str) -> list[Interface]:
+    """The outgoing interfaces on the shortest way from one host to another."""
+    ways: dict[str, list[Interface]] = {start: []}
+    ahead = deque([start])
+    while ahead:
+        node = ahead.popleft()
+        for interface in graph.of(node):
+            if interface.peer_node not in ways:
+                ways[interface.peer_node] = [*ways[node], interface]
+                ahead.append(interface.peer_node)
+    return ways.get(goal, [])
+
+
+def build_plan(case: Case, mode: str = "run") -> dict[str, Any]:
+    """Everything the guest does, as plain data.
+
+    Args:
+        case: the experiment and what it refers to.
+        mode: "run", or "shell" to stop after set-up with Mininet's prompt.
+    """
+    return {
+        "schema": 1,
+        "experiment": case.id,
+        "mode": mode,
+        "topology": case.experiment.topology.model_dump(),
+        "clock": {
+            "boot_ns": BOOT_NS,
+            "ready_by_ns": READY_NS,
+            "start_ns": START_NS,
+            "stop_ns": case.stop_ns,
+            "end_ns": case.stop_ns + SETTLE_NS,
+        },
+        "setup": _setup(case),
+        "captures": _captures(case),
+        "sinks": [_sink(case, c) for c in case.connections],
+        "sources": [
+            _observer(case),
+            *(_stream_source(case, c) for c in case.connections if c.flow.generator == "stream"),
+        ],
+        "timed_sources": sorted(
+            (_iperf3_source(case, c) for c in case.connections if c.flow.generator == "iperf3"),
+            key=lambda program: int(program["at_ns"]),
+        ),
+        "teardown": _queue_statistics(case, "after"),
+    }
+
+
+def spec_hash(case: Case) -> str:
+    """What identifies an experiment: a hash over all it says and refers to."""
+    document = {
+        "experiment": case.experiment.model_dump(by_alias=True),
+        "profile": case.profile.model_dump(by_alias=True),
+        "topology": (TOPOLOGIES / f"{case.experiment.topology.name}.py").read_text("utf-8"),
+    }
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def _setup(case: Case) -> list[dict[str, Any]]:
+    stack, graph = case.experiment.stack, case.graph
+    steps: list[dict[str, Any]] = []
+    windows = sorted({c.flow.window_packets for c in case.connections if c.flow.window_packets})
+    if windows:
+        listed = ",".join(str(w) for w in windows)
+        steps.append(_step(None, run=["insmod", f"{GUEST_BIN}/tcp_fixed.ko", f"windows={listed}"]))
+    steps.append(_step(None, sysctl=personality.root_sysctls(stack)))
+    for node in graph.nodes:
+        steps += _node_setup(case, node)
+    for number, connection in enumerate(case.connections):
+        if connection.flow.generator == "iperf3":
+            steps += _control_link(graph, connection, number)
+    return steps + _queue_statistics(case, "before")
+
+
+def _node_setup(case: Case, node: str) -> list[dict[str, Any]]:
+    stack, graph = case.experiment.stack, case.graph
+    router = node in graph.routers
+    interfaces = graph.of(node)
+    links = [line for i in interfaces for line in personality.link_commands(stack, i)]
+    links += [personality.neighbour_command(graph, i) for i in interfaces]
+    checks = [check for i in interfaces for check in personality.link_readback(stack, i)]
+    if not router:
+        links.append(personality.route_command(stack, graph, interfaces[0]))
+    shapers = [s for s in case.shapers if s.interface.node == node]
+    qdiscs = [
+        f"qdisc replace dev {s.interface.name} root handle 1: {' '.join(s.arguments)}"
+        for s in shapers
+    ]
+    qdisc_checks = [
+        ([s.interface.name, *path], value) for s in shapers for path, value in s.readback
+    ]
+    if not router:
+        qdiscs += [f"qdisc replace dev {i.name} root handle 1: pfifo limit 10000"
+                   for i in interfaces]
+        qdisc_checks += [([i.name, "kind"], "pfifo") for i in interfaces]
+    steps = [
+        _step(node, sysctl=personality.node_sysctls(stack, router=router)),
+        _step(node, run=["ip", "-batch", "-"], stdin=links),
+        *(_step(node, run=personality.offload_command(i)) for i in interfaces),
+        _check(node, "link", ["ip", "-j", "-d", "link", "show"], checks),
+        *(
+            _check(node, f"offload-{i.name}", ["ethtool", "--json", "-k", i.name],
+                   personality.offload_readback(i))
+            for i in interfaces
+        ),
+    ]
+    if qdiscs:
+        steps.append(_step(node, run=["tc", "-batch", "-"], stdin=qdiscs))
+        steps.append(_check(node, "qdisc", ["tc", "-j", "qdisc", "show"], qdisc_checks))
+    if not router:
+        steps.append(_check(node, "route", ["ip", "-j", "route", "show", "default"],
+                            personality.route_readback(stack)))
+    return steps
+
+
+def _control_link(graph: Graph, connection: Connection, number: int) -> list[dict[str, Any]]:
+    """A wire of its own for iperf3's control connection.
+
+    iperf3 polls while its control connection waits a round trip, and each poll costs wall time
+    but only 256 ns of virtual time. Over a direct link that round trip takes none. Policy rules
+    tell the two apart: data comes from the connection's source port.
+    """
+    source, sink = connection.flow.from_, connection.flow.to
+    interface, subnet = f"ctl{number}", f"10.255.{number}"
+    sink_address = graph.address(sink)
+    table = str(1000 + number)
+    select = f"ipproto tcp dport {connection.port}"
+    return [
+        _step(source, run=["ip", "link", "add", interface, "type", "veth",
+                           "peer", "name", interface, "netns", sink]),
+        _step(sink, run=["ip", "-batch", "-"], stdin=[
+            f"address add {subnet}.2/24 dev {interface}",
+            f"link set {interface} up",
+        ]),
+        _step(source, run=["ip", "-batch", "-"], stdin=[
+            f"address add {subnet}.1/24 dev {interface}",
+            f"link set {interface} up",
+            f"route add {sink_address} via {subnet}.2 dev {interface} table {table}",
+            f"rule add pref {100 + 2 * number} {select} sport {connection.source_port}"
+            " lookup main",
+            f"rule add pref {101 + 2 * number} {select} lookup {table}",
+        ]),
+    ]
+
+
+def _queue_statistics(case: Case, when: str) -> list[dict[str, Any]]:
+    nodes = dict.fromkeys(s.interface.node for s in case.shapers)
+    return [
+        _step(node, run=["tc", "-s", "-j", "qdisc", "show"], save=f"qdisc/{node}-{when}.json")
+        for node in nodes
+    ]
+
+
+def _captures(case: Case) -> list[dict[str, Any]]:
+    """One tcpdump per interface: hosts both ways, and both sides of each queue."""
+    graph = case.graph
+    wanted = {i.name: {"in", "out"} for host in graph.hosts for i in graph.of(host)}
+    for placed in graph.queues.values():
+        for queue in placed:
+            wanted.setdefault(queue.name, set()).add("out")
+            for other in graph.of(queue.node):
+                if other.name != queue.name:
+                    wanted.setdefault(other.name, set()).add("in")
+    nodes = {i.name: i.node for i in graph.interfaces}
+    captures = []
+    for name, directions in sorted(wanted.items()):
+        direction = directions.pop() if len(directions) == 1 else "inout"
+        captures.append({
+            "name": f"tcpdump-{name}",
+            "node": nodes[name],
+            "interface": name,
+            "direction": direction,
+            "run": ["tcpdump", "-Z", "root", "-n", "-i", name, "-Q", direction,
+                    "-s", str(SNAP_BYTES), "-B", str(CAPTURE_RING_KIB),
+                    "--time-stamp-precision=nano", "-w", f"/mnt/run/pcap/{name}.pcap"],
+            "ready": "listening on",
+            "stopped_by_signal": True,
+        })
+    return captures
+
+
+def _observer(case: Case) -> dict[str, Any]:
+    interval_ns = round(case.experiment.observe.tcp_info_ms * 1e6)
+    duration_ns = case.stop_ns - START_NS
+    queues = [i for placed in case.graph.queues.values() for i in placed]
+    senders = dict.fromkeys(c.flow.from_ for c in case.connections)
+    argv = [f"{GUEST_BIN}/observe", "--start", str(START_NS), "--stop", str(case.stop_ns),
+            "--interval", str(interval_ns),
+            "--progress-interval", str(max(interval_ns, duration_ns // PROGRESS_REPORTS)),
+            "--out", "/mnt/run/sockets"]
+    argv += [word for host in senders for word in ("--sockets", host)]
+    argv += [word for i in queues for word in ("--queue", f"{i.node}/{i.name}")]
+    return {"name": "observe", "node": None, "run": argv}
+
+
+def _sink(case: Case, connection: Connection) -> dict[str, Any]:
+    sink: dict[str, Any] = {
+        "name": f"sink-{connection.name}",
+        "node": connection.flow.to,
+        "stdout": f"traffic/{connection.name}-sink.json",
+    }
+    if connection.flow.generator == "iperf3":
+        # iperf3 -s -1 ends by itself once the test is over; its results come over the wire.
+        return sink | {"run": ["iperf3", "-s", "-1", "-J", "-p", str(connection.port)]}
+    buffer = str(case.experiment.stack.receive_buffer_bytes)
+    return sink | {
+        "run": [f"{GUEST_BIN}/stream", "receive", "--port", str(connection.port),
+                "--receive-buffer", buffer],
+    }
+
+
+def _stream_source(case: Case, connection: Connection) -> dict[str, Any]:
+    start_ns = START_NS + round(connection.flow.start_s * 1e9)
+    return {
+        "name": f"source-{connection.name}",
+        "node": connection.flow.from_,
+        "stdout": f"traffic/{connection.name}-source.json",
+        "run": [f"{GUEST_BIN}/stream", "send",
+                "--to", str(case.graph.address(connection.flow.to)),
+                "--port", str(connection.port), "--source-port", str(connection.source_port),
+                "--connect-at", str(CONNECT_NS), "--start-at", str(start_ns),
+                "--stop-at", str(case.stop_ns), "--congestion", connection.congestion,
+                "--send-buffer", str(SEND_BUFFER_BYTES)],
+    }
+
+
+def _iperf3_source(case: Case, connection: Connection) -> dict[str, Any]:
+    start_ns = START_NS + round(connection.flow.start_s * 1e9)
+    seconds = (case.stop_ns - start_ns) // 1_000_000_000
+    return {
+        "name": f"source-{connection.name}",
+        "node": connection.flow.from_,
+        "stdout": f"traffic/{connection.name}-source.json",
+        "at_ns": start_ns,
+        "patience_s": 60,
+        "run": ["iperf3", "-c", str(case.graph.address(connection.flow.to)),
+                "-p", str(connection.port), "--cport", str(connection.source_port),
+                "-t", str(seconds), "-C", connection.congestion, "-J"],
+    }
+
+
+def _step(node: str | None, **what: Any) -> dict[str, Any]:
+    return {"node": node, **what}
+
+
+def _check(
+    node: str, name: str, argv: list[str], expect: list[tuple[list[str], Any]]
+) -> dict[str, Any]:
+    return _step(node, check=argv, name=f"{node}-{name}", expect=expect)

@@ -1,0 +1,266 @@
+"""Experiments and link profiles: what their files say, checked before anything starts.
+
+Units are part of each field's name. Unknown keys are errors, and all errors of a file are
+reported at once.
+"""
+
+import difflib
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from twoway.errors import SpecError
+
+Positive = Annotated[float, Field(gt=0)]
+NonNegative = Annotated[float, Field(ge=0)]
+# Letters, digits and dashes: names become file names, metric names and command arguments.
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$")]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=False, frozen=True)
+
+
+ModelT = TypeVar("ModelT", bound=_Model)
+
+
+class Direction(_Model):
+    """One direction of a link: rate and queue at one hop, delay at another."""
+
+    rate_mbit: Positive = Field(description="link rate in Mbit/s (10^6 bit/s)")
+    queue_packets: Annotated[int, Field(ge=1)] = Field(
+        description="drop-tail limit in packets, the one in service included"
+    )
+    delay_ms: NonNegative = Field(
+        description="propagation delay in ms, from the end of transmission to arrival"
+    )
+    overhead_bytes: int = Field(
+        default=0,
+        ge=-64,
+        le=1024,
+        description="added to each frame's size (Ethernet header included) to get its size on "
+        "the link; -14 charges the IP packet alone",
+    )
+    cell_bytes: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="payload of a link cell (ATM: 48); 0 for none"
+    )
+    cell_overhead_bytes: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="header of a link cell (ATM: 5)"
+    )
+
+
+class Profile(_Model):
+    """Link behaviour, without node names: `tc-profiles/<name>.yml`."""
+
+    schema_version: Literal[1] = Field(alias="schema", description="version of this format: 1")
+    title: str = Field(description="one line for people")
+    directions: dict[Name, Direction] = Field(
+        description="named as the topology names its directions"
+    )
+
+
+class TopologyRef(_Model):
+    """The Mininet topology: `topologies/<name>.py`."""
+
+    name: Name = Field(description="file stem under topologies/")
+    parameters: dict[str, int] = Field(default={}, description="passed to the topology's build()")
+
+
+class Stack(_Model):
+    """The TCP stack's personality: the same on every host."""
+
+    mtu_bytes: Annotated[int, Field(ge=88, le=65535)] = Field(
+        default=1500, description="IP packet size limit of every interface"
+    )
+    timestamps: bool = Field(default=False, description="TCP timestamps (12 bytes a segment)")
+    sack: bool = Field(default=True, description="selective acknowledgements")
+    acks: Literal["every-segment", "delayed"] = Field(
+        default="every-segment", description="when the receiver acknowledges"
+    )
+    initial_window_packets: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=10, description="initial window of flows whose congestion control has none"
+    )
+    receive_buffer_bytes: Annotated[int, Field(ge=65536, le=1 << 29)] = Field(
+        default=1 << 24, description="SO_RCVBUF of sinks; the kernel doubles it"
+    )
+
+
+
+
+class Flow(_Model):
+    """TCP connections with unlimited data from one host to another."""
+
+    name: Name = Field(description="as it appears in metrics")
+    from_: str = Field(alias="from", description="host that sends data")
+    to: str = Field(description="host that receives it")
+    count: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=1, description="how many such connections"
+    )
+    start_s: NonNegative = Field(default=0, description="first data, after the traffic's start")
+    congestion: Name = Field(
+        description="congestion control; `fixed` (with window_packets) is our tcp_fixed"
+    )
+    window_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+        default=None, description="the constant window of `fixed`, in segments"
+    )
+    generator: Literal["stream", "iperf3"] = Field(
+        default="stream",
+        description="`stream` (our blocking source and sink) or `iperf3`",
+    )
+
+
+class Observe(_Model):
+    """What to sample besides the captures."""
+
+    tcp_info_ms: Positive = Field(
+        default=10, description="interval of TCP_INFO and queue samples, in simulated ms"
+    )
+
+
+class Expectation(_Model):
+    """What must come out."""
+
+    metric: str = Field(description="a name from metrics.json")
+    value: float = Field(description="expected value, in the metric's unit")
+    tolerance: NonNegative = Field(description="largest difference that passes, same unit")
+    source: Literal["theory", "paper"] = Field(description="who says so")
+    why: str = Field(description="where value and tolerance come from")
+
+
+class Source(_Model):
+    """The paper an experiment reproduces."""
+
+    paper: str = Field(description="authors, title, year")
+    where: str = Field(description="section and figure")
+
+
+class Experiment(_Model):
+    """One question put to the network: `experiments/<id>.yml`."""
+
+    schema_version: Literal[1] = Field(alias="schema", description="version of this format: 1")
+    title: str = Field(description="one line for people")
+    source: Source | None = Field(default=None, description="the paper it comes from, if any")
+    summary: str = Field(description="what is measured, and why Linux differs where it does")
+    topology: TopologyRef
+    profile: Name = Field(description="file stem under tc-profiles/")
+    stack: Stack = Stack()
+    flows: Annotated[list[Flow], Field(min_length=1)]
+    duration_s: Positive = Field(description="simulated seconds of traffic")
+    warm_up_s: NonNegative = Field(description="left out of every metric")
+    observe: Observe = Observe()
+    expect: list[Expectation] = []
+
+
+def load_experiment(path: Path) -> Experiment:
+    """Read and check one experiment file.
+
+    Raises: SpecError with every problem of the file.
+    """
+    experiment = _load(path, Experiment)
+    problems = [f"{path}: {problem}" for problem in _experiment_problems(experiment)]
+    if problems:
+        raise SpecError(problems)
+    return experiment
+
+
+def load_profile(path: Path) -> Profile:
+    """Read and check one link profile.
+
+    Raises: SpecError with every problem of the file.
+    """
+    return _load(path, Profile)
+
+
+def _experiment_problems(experiment: Experiment) -> list[str]:
+    problems = []
+    if experiment.warm_up_s >= experiment.duration_s:
+        problems.append(
+            f"warm_up_s: must be below duration_s ({experiment.duration_s:g}), "
+            f"got {experiment.warm_up_s:g}"
+        )
+    seen: set[str] = set()
+    for index, flow in enumerate(experiment.flows):
+        where = f"flows.{index}"
+        if flow.name in seen:
+            problems.append(f'{where}.name: "{flow.name}" is used twice')
+        seen.add(flow.name)
+        if flow.start_s >= experiment.duration_s:
+            problems.append(
+                f"{where}.start_s: must be below duration_s ({experiment.duration_s:g}), "
+                f"got {flow.start_s:g}"
+            )
+        if flow.congestion == "fixed":
+            if flow.window_packets is None:
+                problems.append(f"{where}.window_packets: required with congestion: fixed")
+            else:
+                problems += _window_problems(where, flow.window_packets, experiment.stack)
+        elif flow.window_packets is not None:
+            problems.append(
+                f"{where}.window_packets: only congestion: fixed takes a window, "
+                f'got {flow.window_packets} with "{flow.congestion}"'
+            )
+    return problems
+
+
+def _window_problems(where: str, window_packets: int, stack: Stack) -> list[str]:
+    window_bytes = window_packets * stack.mtu_bytes
+    # Half of SO_RCVBUF: the sink leaves up to 1 MiB unread, and buffers hold headers too.
+    if window_bytes <= stack.receive_buffer_bytes // 2:
+        return []
+    return [
+        f"{where}.window_packets: {window_packets} segments of {stack.mtu_bytes} bytes need "
+        f"{window_bytes} bytes; half of stack.receive_buffer_bytes "
+        f"({stack.receive_buffer_bytes // 2}) is what the receiver can offer"
+    ]
+
+
+def _load(path: Path, model: type[ModelT]) -> ModelT:
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise SpecError([f"{path}: not YAML: {' '.join(str(error).split())}"]) from error
+    except OSError as error:
+        raise SpecError([f"{path}: {error.strerror}"]) from error
+    if not isinstance(document, dict):
+        raise SpecError([f"{path}: must be a mapping of fields, got {type(document).__name__}"])
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        problems = [f"{path}: {_sentence(detail, model)}" for detail in error.errors()]
+        kind = model.__name__.lower()
+        raise SpecError(problems, f"`twoway schema {kind}` describes every field") from error
+
+
+def _sentence(detail: ErrorDetails, model: type[BaseModel]) -> str:
+    where = ".".join(str(part) for part in detail["loc"] if part != "[key]")
+    match detail["type"]:
+        case "extra_forbidden":
+            return f"{where}: unknown field{_suggestion(detail, model)}"
+        case "missing":
+            return f"{where}: required"
+        case _:
+            message = detail["msg"].replace("Input should be", "must be")
+            return f"{where}: {message}, got {detail['input']!r}"
+
+
+def _suggestion(detail: ErrorDetails, model: type[BaseModel]) -> str:
+    """The known field most like the unknown one, from anywhere in the document."""
+    known: set[str] = set()
+    _collect_fields(model.model_json_schema(by_alias=True), known)
+    close = difflib.get_close_matches(str(detail["loc"][-1]), sorted(known), n=1)
+    return f'; did you mean "{close[0]}"?' if close else ""
+
+
+def _collect_fields(schema: Any, known: set[str]) -> None:
+    if isinstance(schema, dict):
+        properties = schema.get("properties")
+        if isinstance(properties, dict):
+            known.update(properties)
+        for value in schema.values():
+            _collect_fields(value, known)
+    elif isinstance(schema, list):
+        for value in schema:
+            _collect_fields(value, known)

@@ -1,0 +1,202 @@
+"""The default backend: a user-mode Linux guest in virtual time, inside a sandbox.
+
+The guest's root file system is the host's, read-only, with an overlay in guest memory. The
+sandbox (bubblewrap) makes that hold against guest root as well: the only writable host folder
+that exists in it is the run's. It also gives every run the same paths, so that nothing of
+where the checkout lies reaches the guest.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from twoway.build import Guest
+from twoway.errors import RunError
+from twoway.paths import ROOT, cache
+from twoway.plan import BOOT_NS
+
+MEMORY_MIB = 1024
+# A guest whose clock has not moved for this long is stuck: no step of a healthy run takes it.
+STALL_S = 30.0
+POLL_S = 0.1
+_RANDOM_SEED = 1
+_CONSOLE_LOG = "log/console.txt"
+_UMID = "twoway"
+_MCONSOLE_MAGIC = 0xCAFEBABE
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run is."""
+
+    time_ns: int
+    acked_bytes: int
+    queued_packets: int
+
+
+def command(guest: Guest, folder: Path, *, virtual_time: bool = True) -> list[str]:
+    """The command that boots the guest on a run's folder.
+
+    Args:
+        guest: kernel and programs to boot.
+        folder: the run's folder, which holds plan.json.
+        virtual_time: False boots with the host's clock, for interactive use.
+    """
+    venv = Path(sys.prefix)
+    sandbox = [
+        "bwrap", "--die-with-parent", "--unshare-net", "--unshare-pid", "--unshare-ipc",
+        "--unshare-uts", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
+        "--tmpfs", "/tmp",  # noqa: S108 - a tmpfs of the sandbox's own
+        "--tmpfs", "/mnt", "--dir", "/mnt/upper", "--dir", "/mnt/root",
+        "--bind", str(folder), "/mnt/run", "--ro-bind", str(ROOT), "/mnt/twoway",
+        "--ro-bind", str(venv), "/mnt/venv", "--ro-bind", str(guest.programs), "/mnt/bin",
+        "--clearenv", "--setenv", "TMPDIR", "/dev/shm", "--chdir", "/",  # noqa: S108
+        "--ro-bind", str(guest.kernel), "/mnt/linux",
+    ]
+    clock = ["time-travel=inf-cpu", f"time-travel-start={BOOT_NS}", f"random-seed={_RANDOM_SEED}"]
+    console = ["con=null", "con0=null,fd:1"] if virtual_time else ["con=null", "con0=fd:0,fd:1"]
+    kernel = [
+        "/mnt/linux", f"mem={MEMORY_MIB}M", *(clock if virtual_time else []),
+        "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", *console,
+        "uml_dir=/mnt/run/uml", f"umid={_UMID}", "panic=-1",
+        *(["seccomp=on"] if guest.has_seccomp else []), *([] if virtual_time else ["quiet"]),
+        "init=/mnt/bin/init", "--", "/mnt/venv/bin/python", "-I", "/mnt/twoway/vm/guest/run.py",
+    ]
+    return [*sandbox, *kernel]
+
+
+@contextlib.contextmanager
+def own_core() -> Iterator[int | None]:
+    """Reserve a processor for one guest, so that its two processes never wake another.
+
+    Yields: the processor's number, or None when all are taken (the scheduler then decides).
+    """
+    folder = cache() / "cores"
+    folder.mkdir(parents=True, exist_ok=True)
+    for core in sorted(os.sched_getaffinity(0), reverse=True):
+        with (folder / str(core)).open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            yield core
+            return
+    yield None
+
+
+def run(guest: Guest, folder: Path, on_progress: Callable[[Progress], None]) -> None:
+    """Boot the guest on a folder with a plan and wait until it has powered off.
+
+    Args:
+        guest: kernel and programs to boot.
+        folder: the run's folder; the guest writes its artifacts there.
+        on_progress: called about ten times a second while virtual time moves.
+
+    Raises: RunError if the guest failed, died, was killed or its clock stopped.
+    """
+    (folder / "log").mkdir(exist_ok=True)
+    (folder / "uml").mkdir(exist_ok=True)
+    (folder / "pcap").mkdir(exist_ok=True)
+    (folder / "sockets").mkdir(exist_ok=True)
+    with own_core() as core, (folder / _CONSOLE_LOG).open("wb") as console:
+        process = subprocess.Popen(
+            command(guest, folder),
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=None if core is None else lambda: os.sched_setaffinity(0, {core}),
+        )
+        try:
+            _watch(process, folder, on_progress)
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+    _judge(process.returncode, folder)
+
+
+def _watch(
+    process: subprocess.Popen[bytes], folder: Path, on_progress: Callable[[Progress], None]
+) -> None:
+    last: Progress | None = None
+    moved = time.monotonic()
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(POLL_S)
+            return
+        progress = read_progress(folder)
+        if progress != last and progress is not None:
+            last, moved = progress, time.monotonic()
+            on_progress(progress)
+        elif time.monotonic() - moved > STALL_S:
+            culprit = _running_process(folder)
+            raise RunError(
+                f"the guest's clock has not moved for {STALL_S:.0f} s of wall time; "
+                f"running in the guest: {culprit}",
+                "in virtual time a program that polls without sleeping never lets time pass",
+            )
+
+
+def read_progress(folder: Path) -> Progress | None:
+    """What the guest last reported, or None before its first report."""
+    try:
+        return Progress(**json.loads((folder / "sockets/progress.json").read_text()))
+    except (OSError, ValueError):
+        return None
+
+
+def _running_process(folder: Path) -> str:
+    """Ask the guest kernel's console socket what it is running (sysrq-p)."""
+    try:
+        _mconsole(folder / "uml" / _UMID / "mconsole", "sysrq p")
+    except OSError as error:
+        return f"unknown, its kernel does not answer ({error.strerror})"
+    time.sleep(1)  # the answer takes the way of kernel messages
+    for line in reversed((folder / _CONSOLE_LOG).read_text(errors="replace").splitlines()):
+        if "comm:" in line.lower():
+            return line.split("omm:", 1)[1].split()[0]
+    return "unknown"
+
+
+def _mconsole(path: Path, request: str) -> None:
+    """Send one request to user-mode Linux's management console (its protocol version 2)."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as console:
+        console.settimeout(2)
+        console.bind(b"\0twoway-%d" % os.getpid())
+        data = request.encode()
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            # A path of constant length: socket addresses hold 108 bytes.
+            console.connect(f"/proc/self/fd/{folder}/{path.name}")
+        finally:
+            os.close(folder)
+        console.send(struct.pack("=IiI512s", _MCONSOLE_MAGIC, 2, len(data), data))
+
+
+def _judge(returncode: int, folder: Path) -> None:
+    """Tell a finished run from all the ways in which one does not finish."""
+    console = (folder / _CONSOLE_LOG).read_text(errors="replace").splitlines()
+    error = folder / "guest-error.json"
+    if error.is_file():
+        raise RunError(f"in the guest: {json.loads(error.read_text())['error']}")
+    panic = next((line for line in console if "Kernel panic" in line), None)
+    if panic:
+        raise RunError(f"the guest kernel panicked: {panic.strip()}", f"see {_CONSOLE_LOG}")
+    status = folder / "exit-status"
+    if not status.is_file():
+        how = f"signal {-returncode}" if returncode < 0 else f"exit status {returncode}"
+        said = console[-1].strip() if console else "nothing"
+        raise RunError(f"the guest died ({how}); its last words: {said}", f"see {_CONSOLE_LOG}")
+    if status.read_text().strip() != "0":
+        said = " / ".join(line.strip() for line in console[-3:])
+        raise RunError(f"the guest's runner failed: {said}", f"see {_CONSOLE_LOG}")

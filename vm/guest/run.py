@@ -1,0 +1,246 @@
+"""Carry out plan.json inside the guest: build the network, start the traffic, record, stop.
+
+Runs as root in a machine of its own, on Python's standard library and Mininet alone. Reads
+/mnt/run/plan.json and writes beside it; nothing else of the host is writable.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import json
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mininet.cli import CLI
+from mininet.log import setLogLevel
+from mininet.net import Mininet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RUN = Path("/mnt/run")
+PROJECT = Path("/mnt/twoway")
+NETNS = Path("/run/netns")
+CLONE_NEWNET = 0x40000000
+# How long a daemon may take to say that it is ready, in virtual time.
+READY_S = 5.0
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class GuestError(Exception):
+    """What went wrong, in a sentence for the host to show."""
+
+
+@contextmanager
+def namespace(node: str | None) -> Iterator[None]:
+    """Enter a node's network namespace for the length of a `with`; None stays where we are."""
+    if node is None:
+        yield
+        return
+    with (NETNS / "init").open() as home, (NETNS / node).open() as there:
+        _setns(there.fileno())
+        try:
+            yield
+        finally:
+            _setns(home.fileno())
+
+
+def _setns(fd: int) -> None:
+    if _libc.setns(fd, CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+def build_network(topology: dict[str, Any]) -> Mininet:
+    """The plan's topology, built by Mininet, its namespaces named for ip(8) and ourselves."""
+    path = PROJECT / "topologies" / f"{topology['name']}.py"
+    spec = importlib.util.spec_from_file_location(topology["name"], path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    topo = module.topos[topology["name"]](**topology["parameters"])
+    setLogLevel("warning")
+    net = Mininet(topo=topo, controller=None, switch=None)
+    (NETNS / "init").symlink_to("/proc/1/ns/net")
+    for node in net.hosts:
+        (NETNS / node.name).symlink_to(f"/proc/{node.pid}/ns/net")
+    return net
+
+
+def execute(step: dict[str, Any]) -> None:
+    """One step of the plan: a program, sysctls, or a program whose output is checked."""
+    with namespace(step["node"]):
+        if "sysctl" in step:
+            _set_sysctls(step)
+        elif "check" in step:
+            _check(step)
+        elif "save" in step:
+            output = _run(step, step["run"])
+            target = RUN / step["save"]
+            target.parent.mkdir(exist_ok=True)
+            target.write_text(output)
+        else:
+            _run(step, step["run"])
+
+
+def _run(step: dict[str, Any], argv: list[str]) -> str:
+    done = subprocess.run(
+        argv,
+        input="".join(line + "\n" for line in step.get("stdin", [])),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        said = " ".join((done.stderr or done.stdout).split())
+        raise GuestError(f"{_where(step)}: {' '.join(argv)}: {said}")
+    return done.stdout
+
+
+def _set_sysctls(step: dict[str, Any]) -> None:
+    for name, value in step["sysctl"].items():
+        path = Path("/proc/sys") / name.replace(".", "/")
+        try:
+            path.write_text(str(value))
+            got = path.read_text().split()
+        except OSError as error:
+            raise GuestError(f"{_where(step)}: sysctl {name}: {error.strerror}") from error
+        if got != str(value).split():
+            raise GuestError(f"{_where(step)}: sysctl {name}: set {value}, reads {' '.join(got)}")
+
+
+def _check(step: dict[str, Any]) -> None:
+    """Compare the program's JSON output with what the plan expects of it."""
+    output = _run(step, step["check"])
+    document = json.loads(output)
+    target = RUN / "stack" / f"{step['name']}.json"
+    target.parent.mkdir(exist_ok=True)
+    target.write_text(output)
+    for path, wanted in step["expect"]:
+        got = _look_up(document, path)
+        if got != wanted:
+            what = " ".join(path)
+            raise GuestError(
+                f"{_where(step)}: {' '.join(step['check'])}: {what}: wanted {wanted}, reads {got}"
+            )
+
+
+def _look_up(document: Any, path: list[str]) -> Any:
+    """Follow keys; in a list, a key selects the element that carries it as a name."""
+    for key in path:
+        if isinstance(document, list):
+            document = next(
+                (e for e in document if key in (e.get("ifname"), e.get("dev"), e.get("dst"))),
+                document[int(key)] if key.isdigit() and int(key) < len(document) else None,
+            )
+        elif isinstance(document, dict):
+            document = document.get(key)
+        else:
+            return None
+    return document
+
+
+def _where(step: dict[str, Any]) -> str:
+    return step["node"] or "guest"
+
+
+class Daemons:
+    """Programs that run beside the traffic, each with its standard error in log/."""
+
+    def __init__(self) -> None:
+        self.running: list[tuple[dict[str, Any], subprocess.Popen[bytes]]] = []
+        (RUN / "log").mkdir(exist_ok=True)
+
+    def start(self, programs: list[dict[str, Any]]) -> None:
+        """Start programs; wait until each that says so has printed its `ready` words."""
+        for program in programs:
+            log = RUN / "log" / f"{program['name']}.err"
+            out = RUN / program.get("stdout", f"log/{program['name']}.out")
+            out.parent.mkdir(exist_ok=True)
+            with namespace(program["node"]), log.open("wb") as err, out.open("wb") as stdout:
+                process = subprocess.Popen(program["run"], stdout=stdout, stderr=err)
+            self.running.append((program, process))
+        for program in programs:
+            if "ready" in program:
+                self._wait_ready(program)
+
+    def _wait_ready(self, program: dict[str, Any]) -> None:
+        log = RUN / "log" / f"{program['name']}.err"
+        deadline = time.monotonic() + READY_S
+        while program["ready"] not in log.read_text(errors="replace"):
+            if time.monotonic() > deadline:
+                raise GuestError(f"{program['name']}: not ready: {log.read_text().strip()}")
+            time.sleep(0.001)
+
+    def stop(self, how: signal.Signals) -> None:
+        """Signal every program still running, wait for all, and refuse any failure."""
+        for program, process in self.running:
+            if program.get("stopped_by_signal") and process.poll() is None:
+                process.send_signal(how)
+        for program, process in self.running:
+            name = program["name"]
+            try:
+                code = process.wait(timeout=program.get("patience_s", READY_S))
+            except subprocess.TimeoutExpired:
+                raise GuestError(f"{name}: still running at the end") from None
+            if code != 0:
+                said = (RUN / "log" / f"{name}.err").read_text(errors="replace").strip()
+                raise GuestError(f"{name}: exit status {code}: {said[-400:]}")
+        self.running.clear()
+
+
+def sleep_until(time_ns: int) -> None:
+    """Sleep until CLOCK_REALTIME reads time_ns."""
+    while (left_ns := time_ns - time.time_ns()) > 0:
+        time.sleep(left_ns / 1e9)
+
+
+def perform(plan: dict[str, Any]) -> None:
+    """Build, set, record, send, stop, in the plan's order."""
+    net = build_network(plan["topology"])
+    for step in plan["setup"]:
+        execute(step)
+    if plan["mode"] == "shell":
+        CLI(net)
+        return
+    captures, programs = Daemons(), Daemons()
+    captures.start(plan["captures"])
+    if time.time_ns() > plan["clock"]["ready_by_ns"]:
+        raise GuestError("set-up took longer in virtual time than the plan allows")
+    sleep_until(plan["clock"]["ready_by_ns"])
+    programs.start(plan["sinks"])
+    programs.start(plan["sources"])
+    for program in plan["timed_sources"]:
+        sleep_until(program["at_ns"])
+        programs.start([program])
+    sleep_until(plan["clock"]["stop_ns"])
+    programs.stop(signal.SIGTERM)
+    for step in plan["teardown"]:
+        execute(step)
+    sleep_until(plan["clock"]["end_ns"])
+    captures.stop(signal.SIGINT)
+
+
+def main() -> int:
+    """Perform the plan; a failure is left in guest-error.json for the host."""
+    plan = json.loads((RUN / "plan.json").read_text())
+    try:
+        perform(plan)
+    except GuestError as error:
+        (RUN / "guest-error.json").write_text(json.dumps({"error": str(error)}))
+        return 1
+    except OSError as error:
+        (RUN / "guest-error.json").write_text(json.dumps({"error": f"{error}"}))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * stream - a blocking bulk-data source and sink for one TCP connection.
+ *
+ *   stream send    --to ADDRESS --port N [--source-port N] --connect-at NS
+ *                  --start-at NS --stop-at NS [--congestion NAME] [--send-buffer BYTES]
+ *   stream receive --port N [--receive-buffer BYTES]
+ *
+ * Times are CLOCK_REALTIME in ns. In virtual time the cost of traffic is system
+ * calls and wake-ups, not packets, so the source hands the kernel gigabytes in one
+ * call and the sink asks to be woken once per mebibyte and drops the data unread
+ * (MSG_TRUNC). At --stop-at the source resets the connection: what it had not yet
+ * sent would only lengthen the run.
+ *
+ * Prints one JSON line: the bytes each side counted, from the kernel's TCP_INFO.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BUFFER_BYTES  (1 << 20)
+#define IOVECS        1024
+#define WAKE_BYTES    (1 << 20)
+
+struct options {
+	struct in_addr to;
+	int port, source_port;
+	int64_t connect_at_ns, start_at_ns, stop_at_ns;
+	const char *congestion;
+	int send_buffer_bytes, receive_buffer_bytes;
+};
+
+static void die(const char *what)
+{
+	fprintf(stderr, "stream: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static void set_option(int fd, int level, int name, const void *value,
+		       socklen_t size, const char *what)
+{
+	if (setsockopt(fd, level, name, value, size) < 0)
+		die(what);
+}
+
+static void set_int(int fd, int level, int name, int value, const char *what)
+{
+	set_option(fd, level, name, &value, sizeof(value), what);
+}
+
+static void sleep_until(int64_t ns)
+{
+	struct timespec at = { ns / 1000000000, ns % 1000000000 };
+
+	while (clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &at, NULL) == EINTR)
+		;
+}
+
+static struct tcp_info tcp_info(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t size = sizeof(info);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0)
+		die("TCP_INFO");
+	return info;
+}
+
+static int tcp_socket(int local_port)
+{
+	struct sockaddr_in local = { .sin_family = AF_INET,
+				     .sin_port = htons(local_port) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (fd < 0)
+		die("socket");
+	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
+	if (bind(fd, (struct sockaddr *)&local, sizeof(local)) < 0)
+		die("bind");
+	return fd;
+}
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+}
+
+/* Interrupt the blocking write at ns, and again every 10 ms in case it hit between two. */
+static void interrupt_at(int64_t ns)
+{
+	struct sigaction action = { .sa_handler = on_alarm };
+	struct itimerspec at = {
+		.it_value = { ns / 1000000000, ns % 1000000000 },
+		.it_interval = { 0, 10000000 },
+	};
+	timer_t timer;
+
+	if (sigaction(SIGALRM, &action, NULL) < 0 ||
+	    timer_create(CLOCK_REALTIME, NULL, &timer) < 0 ||
+	    timer_settime(timer, TIMER_ABSTIME, &at, NULL) < 0)
+		die("timer");
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static int send_stream(const struct options *opt)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr = opt->to,
+				  .sin_port = htons(opt->port) };
+	struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+	struct iovec iov[IOVECS];
+	struct tcp_info info;
+	char name[16] = "";
+	socklen_t name_size = sizeof(name);
+	int fd = tcp_socket(opt->source_port);
+	void *buffer = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (buffer == MAP_FAILED)
+		die("mmap");
+	for (int i = 0; i < IOVECS; i++)
+		iov[i] = (struct iovec){ buffer, BUFFER_BYTES };
+	if (opt->congestion)
+		set_option(fd, IPPROTO_TCP, TCP_CONGESTION, opt->congestion,
+			   strlen(opt->congestion), opt->congestion);
+	if (opt->send_buffer_bytes)
+		set_int(fd, SOL_SOCKET, SO_SNDBUF, opt->send_buffer_bytes, "SO_SNDBUF");
+	set_option(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset), "SO_LINGER");
+
+	sleep_until(opt->connect_at_ns);
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
+		die("connect");
+	sleep_until(opt->start_at_ns);
+	interrupt_at(opt->stop_at_ns);
+	while (now_ns() < opt->stop_at_ns)
+		if (writev(fd, iov, IOVECS) < 0 && errno != EINTR)
+			die("write");
+
+	info = tcp_info(fd);
+	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &name_size) < 0)
+		die("TCP_CONGESTION");
+	printf("{\"role\": \"send\", \"source_port\": %d, \"port\": %d, \"congestion\": \"%.16s\", "
+	       "\"bytes_acked\": %" PRIu64 ", \"bytes_sent\": %" PRIu64
+	       ", \"bytes_retransmitted\": %" PRIu64 ", \"retransmits\": %u"
+	       ", \"rwnd_limited_us\": %" PRIu64 ", \"sndbuf_limited_us\": %" PRIu64 "}\n",
+	       opt->source_port, opt->port, name, (uint64_t)info.tcpi_bytes_acked,
+	       (uint64_t)info.tcpi_bytes_sent, (uint64_t)info.tcpi_bytes_retrans,
+	       info.tcpi_total_retrans, (uint64_t)info.tcpi_rwnd_limited,
+	       (uint64_t)info.tcpi_sndbuf_limited);
+	return close(fd);
+}
+
+static int receive_stream(const struct options *opt)
+{
+	int listener = tcp_socket(opt->port), fd;
+	struct tcp_info info;
+	ssize_t n;
+
+	if (opt->receive_buffer_bytes)
+		set_int(listener, SOL_SOCKET, SO_RCVBUF, opt->receive_buffer_bytes, "SO_RCVBUF");
+	if (listen(listener, 1) < 0)
+		die("listen");
+	fd = accept(listener, NULL, NULL);
+	if (fd < 0)
+		die("accept");
+	set_int(fd, SOL_SOCKET, SO_RCVLOWAT, WAKE_BYTES, "SO_RCVLOWAT");
+	do {
+		n = recv(fd, NULL, 1 << 30, MSG_TRUNC | MSG_WAITALL);
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	if (n < 0 && errno != ECONNRESET)
+		die("recv");
+	info = tcp_info(fd);
+	printf("{\"role\": \"receive\", \"port\": %d, \"bytes_received\": %" PRIu64 "}\n",
+	       opt->port, (uint64_t)info.tcpi_bytes_received);
+	return 0;
+}
+
+static int usage(void)
+{
+	fputs("usage: stream send --to ADDRESS --port N [--source-port N] --connect-at NS --start-at NS\n"
+	      "                   --stop-at NS [--congestion NAME] [--send-buffer BYTES]\n"
+	      "       stream receive --port N [--receive-buffer BYTES]\n", stderr);
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option names[] = {
+		{ "to", required_argument, NULL, 't' },
+		{ "port", required_argument, NULL, 'p' },
+		{ "source-port", required_argument, NULL, 'P' },
+		{ "connect-at", required_argument, NULL, 'c' },
+		{ "start-at", required_argument, NULL, 's' },
+		{ "stop-at", required_argument, NULL, 'e' },
+		{ "congestion", required_argument, NULL, 'C' },
+		{ "send-buffer", required_argument, NULL, 'b' },
+		{ "receive-buffer", required_argument, NULL, 'r' },
+		{ 0 },
+	};
+	struct options opt = { 0 };
+	int c;
+
+	if (argc < 2)
+		return usage();
+	optind = 2;
+	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		switch (c) {
+		case 't':
+			if (inet_pton(AF_INET, optarg, &opt.to) != 1) {
+				fprintf(stderr, "stream: --to: not an IPv4 address: \"%s\"\n", optarg);
+				return 2;
+			}
+			break;
+		case 'p': opt.port = atoi(optarg); break;
+		case 'P': opt.source_port = atoi(optarg); break;
+		case 'c': opt.connect_at_ns = atoll(optarg); break;
+		case 's': opt.start_at_ns = atoll(optarg); break;
+		case 'e': opt.stop_at_ns = atoll(optarg); break;
+		case 'C': opt.congestion = optarg; break;
+		case 'b': opt.send_buffer_bytes = atoi(optarg); break;
+		case 'r': opt.receive_buffer_bytes = atoi(optarg); break;
+		default: return usage();
+		}
+	}
+	if (optind != argc)
+		return usage();
+	if (!strcmp(argv[1], "send") && opt.to.s_addr && opt.port && opt.stop_at_ns)
+		return send_stream(&opt);
+	if (!strcmp(argv[1], "receive") && opt.port)
+		return receive_stream(&opt);
+	return usage();
+}
