@@ -1,8 +1,274 @@
-"""placeholder"""
+"""What the guest is made of, built once into the cache: kernel, modules, programs.
+
+Each is kept under a key of everything it depends on, built aside and renamed when complete, so
+that a build that was interrupted is not mistaken for one that finished.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from twoway.errors import TwowayError, UsageError
+from twoway.paths import KERNEL_MODULES, VM, cache
+from twoway.progress import Steps
+
+OLDEST_KERNEL = (6, 12)
+# Two builds of one source are the same file only if the kernel does not say when and where.
+_REPRODUCIBLE = {
+    "KBUILD_BUILD_TIMESTAMP": "1970-01-01",
+    "KBUILD_BUILD_USER": "twoway",
+    "KBUILD_BUILD_HOST": "twoway",
+}
+# Lines that make prints for 6.12 with our configuration; for the progress bar alone.
+_LINES_OF_A_BUILD = 1310
+# Large, and of no use to this kernel; the rest must be there because Kconfig reads all of it.
+_NEVER_BUILT = ("tools/testing/*", "arch/*/boot/dts/*", "drivers/gpu/drm/*.[ch]",
+                "Documentation/*.rst", "Documentation/*.yaml")
+
+
+class BuildError(TwowayError):
+    """The guest could not be built."""
+
+
 @dataclass(frozen=True)
 class Guest:
+    """A built guest.
+
+    Attributes:
+        kernel: the user-mode Linux executable.
+        programs: folder with init, stream, observe and the kernel modules.
+        release: kernel release, as uname -r has it.
+        has_seccomp: the kernel can run user space under seccomp instead of ptrace.
+        key: identifies source, configuration, patches, modules and programs.
+    """
+
     kernel: Path
     programs: Path
+    release: str
     has_seccomp: bool
+    key: str
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """A kernel to build: a distribution's tarball or an unpacked tree."""
+
+    path: Path
+    identity: str
+
+
+def find_guest() -> Guest | None:
+    """The guest as built before, or None if anything of it changed or is missing."""
+    source = kernel_source()
+    kernel = cache() / "kernel" / _kernel_key(source)
+    facts = kernel / "guest.json"
+    programs = cache() / "programs" / _programs_key(source)
+    if not facts.is_file() or not programs.is_dir():
+        return None
+    known = json.loads(facts.read_text())
+    return Guest(
+        kernel / "build/linux", programs, known["release"], known["has_seccomp"], programs.name
+    )
+
+
+def build_guest(steps: Steps) -> Guest:
+    """Build what is missing of the guest.
+
+    Args:
+        steps: shows progress.
+
+    Raises: BuildError with the end of the compiler's output; UsageError without a source.
+    """
+    source = kernel_source()
+    with _lock():
+        kernel = cache() / "kernel" / _kernel_key(source)
+        if not (kernel / "guest.json").is_file():
+            _build_kernel(source, kernel, steps)
+        programs = cache() / "programs" / _programs_key(source)
+        if not programs.is_dir():
+            _build_programs(kernel, programs, steps)
+    guest = find_guest()
+    assert guest is not None
+    return guest
+
+
+def kernel_source() -> KernelSource:
+    """$KERNEL_SRC if set, else the distribution's kernel source package.
+
+    Raises: UsageError if there is none, or it is too old.
+    """
+    chosen = os.environ.get("KERNEL_SRC")
+    if chosen:
+        return _tree(Path(chosen).resolve())
+    found = []
+    for path in Path("/usr/src").glob("linux-source-*.tar.*"):
+        match = re.match(r"linux-source-(\d+)\.(\d+)", path.name)
+        if match and (int(match[1]), int(match[2])) >= OLDEST_KERNEL:
+            found.append(((int(match[1]), int(match[2])), path))
+    if not found:
+        raise UsageError(
+            "no kernel source of 6.12 or newer in /usr/src",
+            "`make setup` installs linux-source-6.12; KERNEL_SRC= takes an unpacked tree",
+        )
+    path = min(found)[1]
+    return KernelSource(path, f"{path.name} {path.stat().st_size}")
+
+
+def _tree(path: Path) -> KernelSource:
+    try:
+        makefile = (path / "Makefile").read_text()
+    except OSError as error:
+        raise UsageError(f"KERNEL_SRC: {path}: not a kernel tree: {error.strerror}") from error
+    fields = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)", makefile, re.MULTILINE))
+    version = (int(fields.get("VERSION", 0)), int(fields.get("PATCHLEVEL", 0)))
+    if version < OLDEST_KERNEL:
+        raise UsageError(
+            f"KERNEL_SRC: {path}: kernel {version[0]}.{version[1]}; 6.12 is the oldest supported"
+        )
+    return KernelSource(path, f"{path} {'.'.join(fields.values())}")
+
+
+def _kernel_key(source: KernelSource) -> str:
+    return _hash(source.identity.encode(), *_contents(VM, ["guest.config", "patches/*.patch"]))
+
+
+def _programs_key(source: KernelSource) -> str:
+    return _hash(
+        _kernel_key(source).encode(),
+        *_contents(VM, ["guest/*.c"]),
+        *_contents(KERNEL_MODULES, ["*.c", "*/*.h", "Kbuild"]),
+    )
+
+
+def _contents(folder: Path, patterns: list[str]) -> Iterator[bytes]:
+    for pattern in patterns:
+        for path in sorted(folder.glob(pattern)):
+            yield path.name.encode()
+            yield path.read_bytes()
+
+
+def _hash(*parts: bytes) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.hexdigest()[:16]
+
+
+@contextlib.contextmanager
+def _lock() -> Iterator[None]:
+    cache().mkdir(parents=True, exist_ok=True)
+    with (cache() / "build.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _build_kernel(source: KernelSource, folder: Path, steps: Steps) -> None:
+    """Build in place, for the build tree remembers its path; guest.json, last, says it is done."""
+    tree, output = folder / "source", folder / "build"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    steps.begin("guest kernel: unpack")
+    _unpack(source, tree)
+    _patch(tree)
+    steps.begin("guest kernel: configure")
+    output.mkdir()
+    make = ["make", "-C", str(tree), f"O={output}", "ARCH=um"]
+    _call([*make, "tinyconfig"])
+    _call(
+        [str(tree / "scripts/kconfig/merge_config.sh"), "-m", "-O", str(output),
+         str(output / ".config"), str(VM / "guest.config")],
+        cwd=tree,
+    )
+    _call([*make, "olddefconfig"])
+    _check_config(output / ".config")
+    jobs = len(os.sched_getaffinity(0))
+    steps.begin(f"guest kernel: compile ({jobs} jobs)", _LINES_OF_A_BUILD)
+    _call([*make, f"-j{jobs}", "linux", "modules"], on_line=steps.advance)
+    release = (output / "include/config/kernel.release").read_text().strip()
+    has_seccomp = b"seccomp=" in (output / "linux").read_bytes()
+    facts = {"release": release, "has_seccomp": has_seccomp, "source": source.identity}
+    (folder / "guest.json").write_text(json.dumps(facts))
+
+
+def _unpack(source: KernelSource, tree: Path) -> None:
+    if source.path.is_dir():
+        shutil.copytree(source.path, tree, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+        return
+    tree.mkdir()
+    excluded = [f"--exclude=*/{pattern}" for pattern in _NEVER_BUILT]
+    _call(["tar", "-xf", str(source.path), "--strip-components=1", *excluded, "-C", str(tree)])
+
+
+def _patch(tree: Path) -> None:
+    """Apply our patches, less those that the source no longer needs (Needed-until:)."""
+    version = _version(tree)
+    for patch in sorted((VM / "patches").glob("*.patch")):
+        until = re.search(r"^Needed-until: (\d+)\.(\d+)$", patch.read_text(), re.MULTILINE)
+        if until and version >= (int(until[1]), int(until[2])):
+            continue
+        _call(["patch", "-p1", "--forward", "-d", str(tree), "-i", str(patch)])
+
+
+def _version(tree: Path) -> tuple[int, int]:
+    makefile = (tree / "Makefile").read_text()
+    fields = dict(re.findall(r"^(VERSION|PATCHLEVEL) = (\d+)", makefile, re.MULTILINE))
+    return int(fields["VERSION"]), int(fields["PATCHLEVEL"])
+
+
+def _check_config(config: Path) -> None:
+    """Every option asked for must be on: Kconfig drops what it cannot satisfy in silence."""
+    have = set(config.read_text().splitlines())
+    wanted = [line for line in (VM / "guest.config").read_text().splitlines()
+              if re.match(r"CONFIG_\w+=", line)]
+    missing = [line for line in wanted if line not in have]
+    if missing:
+        raise BuildError(f"vm/guest.config: this kernel does not take {', '.join(missing)}")
+
+
+def _build_programs(kernel: Path, folder: Path, steps: Steps) -> None:
+    """Build aside, then rename."""
+    steps.begin("guest programs and kernel modules")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".building-", dir=folder.parent) as scratch:
+        built, modules = Path(scratch) / "built", Path(scratch) / "modules"
+        built.mkdir()
+        for source in sorted((VM / "guest").glob("*.c")):
+            _call(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-static",
+                   "-o", str(built / source.stem), str(source)])
+        shutil.copytree(KERNEL_MODULES, modules, ignore=shutil.ignore_patterns("tests", "*.md"))
+        _call(["make", "-C", str(kernel / "build"), "ARCH=um", f"M={modules}", "W=1",
+               "KCFLAGS=-Werror", "modules"])
+        for module in modules.glob("*.ko"):
+            module.rename(built / module.name)
+        built.rename(folder)
+
+
+def _call(
+    argv: list[str], cwd: Path | None = None, on_line: Callable[[], None] | None = None
+) -> None:
+    """Run a program of the build; keep its output for the error, if there is one."""
+    tail: list[str] = []
+    environment = {**os.environ, **_REPRODUCIBLE}
+    environment.pop("MAKEFLAGS", None)  # we may run under make ourselves
+    environment.pop("MFLAGS", None)
+    with subprocess.Popen(
+        argv, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, errors="replace",
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            tail = [*tail[-40:], line.rstrip()]
+            if on_line:
+                on_line()
+    if process.returncode != 0:
+        raise BuildError(f"{' '.join(argv[:6])} ...: failed\n" + "\n".join(tail))

@@ -1,0 +1,123 @@
+"""Ack compression, from two vantage points: the ack's sender and the data's.
+
+Definitions: Zhang, Shenker, Clark 1991 (the mechanism), Paxson 1997 (the ratio of spacings).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capture_analysis.errors import AnalysisError
+from capture_analysis.reader import FLAG_FIN, FLAG_RST, FLAG_SYN, BoolArray, IntArray, Packets
+
+FloatArray = NDArray[np.float64]
+
+# Paxson's threshold: below it, spacing shrank by more than clocks and jitter explain.
+COMPRESSED_BELOW = 0.75
+# A gap of at most this many ACK transmission times counts as back to back.
+BUNCH_SERVICE_TIMES = 2
+
+
+@dataclass(frozen=True)
+class AckTimes:
+    """The same pure ACKs at both vantage points; columns of shape (n,), in order.
+
+    Attributes:
+        sent_ns: when the receiver of data emitted each.
+        arrived_ns: when each reached the sender of data, same clock.
+        frame_bytes: size as captured.
+    """
+
+    sent_ns: IntArray
+    arrived_ns: IntArray
+    frame_bytes: IntArray
+
+
+def match_acks(sent: Packets, arrived: Packets) -> tuple[AckTimes, int]:
+    """Pair the pure ACKs of one connection, captured where they start and where they end.
+
+    Returns: the pairs, in order of sending, and how many sent ACKs never arrived.
+    """
+    sent, arrived = sent.where(_pure_ack(sent)), arrived.where(_pure_ack(arrived))
+    _, in_rows, out_rows = np.intersect1d(sent.key(), arrived.key(), return_indices=True)
+    order = np.argsort(in_rows)
+    in_rows, out_rows = in_rows[order], out_rows[order]
+    times = AckTimes(sent.time_ns[in_rows], arrived.time_ns[out_rows], sent.frame_bytes[in_rows])
+    return times, len(sent) - len(in_rows)
+
+
+def _pure_ack(packets: Packets) -> BoolArray:
+    control = (packets.flags & (FLAG_SYN | FLAG_FIN | FLAG_RST)) != 0
+    return (packets.payload_bytes == 0) & ~control
+
+
+def ack_spacing_ratio(sent_ns: IntArray, arrived_ns: IntArray) -> FloatArray:
+    """Spacing of ACKs on arrival at the data sender over their spacing when sent.
+
+    Args:
+        sent_ns: shape (n,), int64 ns, when the receiver emitted each pure ACK; sorted.
+        arrived_ns: shape (n,), the same ACKs at the data sender, same clock.
+
+    Returns: shape (n-1,), dimensionless; below 1 is compressed; NaN where the sent spacing is 0.
+    Raises: AnalysisError if lengths differ or sent_ns is not sorted.
+    Source: Paxson 1997, section on ACK compression; deviation: single pairs, not groups of three.
+    """
+    if len(sent_ns) != len(arrived_ns):
+        raise AnalysisError(f"{len(sent_ns)} sent ACKs but {len(arrived_ns)} arrived")
+    sent_gap = np.diff(sent_ns)
+    if (sent_gap < 0).any():
+        raise AnalysisError("sent ACKs are not in time order")
+    ratio = np.full(len(sent_gap), np.nan)
+    defined = sent_gap > 0
+    ratio[defined] = np.diff(arrived_ns)[defined] / sent_gap[defined]
+    return ratio
+
+
+def bunch_sizes(arrived_ns: IntArray, ack_service_ns: float) -> IntArray:
+    """Sizes of the bunches in which ACKs arrive.
+
+    A bunch is a maximal run of ACKs whose gaps are at most BUNCH_SERVICE_TIMES times an ACK's
+    transmission time on the bottleneck they came through.
+
+    Args:
+        arrived_ns: shape (n,), sorted.
+        ack_service_ns: transmission time of one ACK, ns.
+
+    Returns: shape (k,), ACKs per bunch, 1 for an ACK on its own; sums to n.
+    """
+    if not len(arrived_ns):
+        return np.zeros(0, dtype=np.int64)
+    breaks = np.flatnonzero(np.diff(arrived_ns) > BUNCH_SERVICE_TIMES * ack_service_ns)
+    return np.diff(np.concatenate(([0], breaks + 1, [len(arrived_ns)])))
+
+
+def compression_factors(times: AckTimes, data_service_ns: float) -> FloatArray:
+    """How many times closer ACKs arrived than they were sent, where they were compressed.
+
+    Only ACKs of back-to-back data count (sent at most 1.05 data service times apart): a pause
+    between two clusters may shrink without bound, and says nothing about compression.
+
+    Args:
+        times: the ACKs at both vantage points.
+        data_service_ns: transmission time of a data segment on its bottleneck, ns.
+
+    Returns: shape (m,), each above 1 / COMPRESSED_BELOW; ties on arrival are left out.
+    """
+    ratio = ack_spacing_ratio(times.sent_ns, times.arrived_ns)
+    back_to_back = np.diff(times.sent_ns) <= 1.05 * data_service_ns
+    compressed = ratio[back_to_back & (ratio < COMPRESSED_BELOW) & (ratio > 0)]
+    return np.asarray(1 / compressed, dtype=np.float64)
+
+
+def factor_bound(data_service_ns: float, ack_service_ns: float) -> float:
+    """The largest factor a shared queue can produce.
+
+    ACKs are sent at least a data segment's transmission time apart (on the data's bottleneck)
+    and arrive at least an ACK's apart (on theirs). One ACK per segment.
+
+    Args:
+        data_service_ns: transmission time of one data segment on the forward bottleneck.
+        ack_service_ns: transmission time of one ACK on the reverse bottleneck.
+    """
+    return data_service_ns / ack_service_ns

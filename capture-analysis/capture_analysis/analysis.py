@@ -1,0 +1,129 @@
+"""Everything measured on one run, computed once and shared by metrics, figures and report."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from capture_analysis import ack_compression, throughput
+from capture_analysis.ack_compression import AckTimes
+from capture_analysis.busy_periods import BusyPeriods, busy_periods
+from capture_analysis.errors import AnalysisError
+from capture_analysis.queues import Occupancy, Passage, occupancy, passage, service_error_ns
+from capture_analysis.reader import IntArray, Packets
+from capture_analysis.run_folder import Connection, Queue, Run
+
+
+@dataclass(frozen=True)
+class QueueView:
+    """A bottleneck queue with what passed it."""
+
+    queue: Queue
+    passed: Passage
+    all_packets: Occupancy
+    data_packets: Occupancy
+    error_ns: IntArray
+
+
+@dataclass(frozen=True)
+class ConnectionView:
+    """One connection: its data and its acks, at both ends."""
+
+    connection: Connection
+    forward: QueueView
+    reverse: QueueView
+    sent: Packets = field(repr=False)
+    arrived: Packets = field(repr=False)
+    acks: AckTimes = field(repr=False)
+    acks_sent: int = 0
+    acks_lost: int = 0
+
+    @cached_property
+    def segment_frame_bytes(self) -> int:
+        """Captured size of the largest data segment."""
+        return int(self.arrived.frame_bytes.max(initial=0))
+
+    @cached_property
+    def ack_frame_bytes(self) -> int:
+        """Captured size of the usual ack."""
+        return int(np.median(self.acks.frame_bytes)) if len(self.acks.frame_bytes) else 0
+
+    @property
+    def data_service_ns(self) -> int:
+        """Transmission time of a full segment on its bottleneck."""
+        return int(self.forward.queue.service_ns(self.segment_frame_bytes))
+
+    @property
+    def ack_service_ns(self) -> int:
+        """Transmission time of an ack on its bottleneck, the reverse one."""
+        return int(self.reverse.queue.service_ns(self.ack_frame_bytes))
+
+
+class Analysis:
+    """One run, measured.
+
+    Args:
+        folder: a run's folder.
+
+    Raises: AnalysisError if the folder or its captures cannot be used.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.run = Run(folder)
+
+    @cached_property
+    def queues(self) -> dict[str, QueueView]:
+        """Each direction's queue."""
+        return {q.direction: self._queue(q) for q in self.run.queues}
+
+    @cached_property
+    def connections(self) -> dict[str, ConnectionView]:
+        """Each connection by name."""
+        return {c.name: self._connection(c) for c in self.run.connections}
+
+    def busy(self, view: QueueView) -> BusyPeriods:
+        """A queue's busy periods in the steady window."""
+        return busy_periods(view.passed, self.run.steady_ns, self.run.stop_ns)
+
+    def _queue(self, queue: Queue) -> QueueView:
+        passed = passage(queue, self.run.entering(queue), self.run.capture(queue.interface))
+        return QueueView(
+            queue=queue,
+            passed=passed,
+            all_packets=occupancy(passed),
+            data_packets=occupancy(passed, passed.is_data),
+            error_ns=service_error_ns(queue, passed),
+        )
+
+    def _connection(self, connection: Connection) -> ConnectionView:
+        run = self.run
+        reverse = [d for d in self.queues if d != connection.direction]
+        if len(reverse) != 1:
+            raise AnalysisError(f"{connection.name}: {len(reverse)} directions could be its acks'")
+        acks_out = run.between(connection.sink_interface, connection, forward=False)
+        acks_in = run.between(connection.source_interface, connection, forward=False)
+        steady = (acks_out.time_ns >= run.steady_ns) & (acks_out.time_ns < run.stop_ns)
+        acks_out = acks_out.where(steady)
+        times, lost = ack_compression.match_acks(acks_out, acks_in)
+        return ConnectionView(
+            connection=connection,
+            forward=self.queues[connection.direction],
+            reverse=self.queues[reverse[0]],
+            sent=run.between(connection.source_interface, connection, forward=True),
+            arrived=run.between(connection.sink_interface, connection, forward=True),
+            acks=times,
+            acks_sent=len(times.sent_ns) + lost,
+            acks_lost=lost,
+        )
+
+    def goodput_bit(self, view: ConnectionView) -> float:
+        """A connection's new payload in the steady window, bit/s."""
+        run = self.run
+        payload = throughput.new_payload_bytes(view.arrived, run.steady_ns, run.stop_ns)
+        return payload * 8 * 1e9 / run.window_ns
+
+    def drops(self, view: QueueView) -> Packets:
+        """The packets a queue dropped, from the start of traffic to its end."""
+        packets = view.passed.packets.where(view.passed.dropped)
+        return packets.where(packets.time_ns < self.run.stop_ns)

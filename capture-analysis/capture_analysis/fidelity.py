@@ -1,0 +1,132 @@
+"""Does the run deserve to be believed? Checks of the testbed by its own captures.
+
+Each check is one row: what was checked, the value, the bound and whether it holds.
+"""
+
+import json
+from typing import Any
+
+import numpy as np
+
+from capture_analysis import ack_compression
+from capture_analysis.analysis import Analysis, ConnectionView, QueueView
+from capture_analysis.throughput import new_payload_bytes
+
+ETHERNET_BYTES = 14
+# iperf3 opens each stream with a 37-byte cookie that it does not count.
+IPERF3_COOKIE_BYTES = 37
+
+
+def fidelity(analysis: Analysis) -> list[dict[str, Any]]:
+    """All checks of a run."""
+    checks = [_frames(analysis), _capture_drops(analysis)]
+    for direction, queue in analysis.queues.items():
+        checks += [
+            _service_times(direction, queue),
+            _kernel_queue(analysis, direction, queue),
+            _kernel_drops(analysis, direction, queue),
+        ]
+    for name, connection in analysis.connections.items():
+        checks += _generator_bytes(analysis, name, connection)
+        checks += _ack_checks(analysis, name, connection)
+    return checks
+
+
+def _check(what: str, value: float | None, bound: str, holds: bool) -> dict[str, Any]:
+    return {"check": what, "value": value, "bound": bound, "pass": bool(holds)}
+
+
+def _frames(analysis: Analysis) -> dict[str, Any]:
+    """Offloads are off only if no frame on any wire exceeds the MTU."""
+    most = analysis.run.manifest["experiment"]["stack"]["mtu_bytes"] + ETHERNET_BYTES
+    largest = max(
+        int(analysis.run.capture(i).frame_bytes.max(initial=0))
+        for i in analysis.run.manifest["captures"]
+    )
+    return _check("largest captured frame, bytes", largest, f"at most {most}", largest <= most)
+
+
+def _capture_drops(analysis: Analysis) -> dict[str, Any]:
+    dropped = sum(analysis.run.manifest["capture_drops"].values())
+    return _check("packets dropped by the capture", dropped, "0", dropped == 0)
+
+
+def _service_times(direction: str, view: QueueView) -> dict[str, Any]:
+    """Back-to-back departures are one service time apart; netem truncates each to 1 ns."""
+    worst = int(np.abs(view.error_ns).max(initial=0))
+    return _check(f"{direction}: worst inter-departure error, ns", worst, "at most 1", worst <= 1)
+
+
+def _kernel_queue(analysis: Analysis, direction: str, view: QueueView) -> dict[str, Any]:
+    """The queue from the captures against the kernel's own count.
+
+    A sample taken in the instant of an event may fall on either side of it, so it must lie
+    between the occupancies just before and just after.
+    """
+    table = analysis.run.table("sockets/queues.csv")
+    rows = [i for i, name in enumerate(table["interface"]) if name == view.queue.interface]
+    time_ns = np.array([int(table["time_ns"][i]) for i in rows], dtype=np.int64)
+    kernel = np.array([int(table["packets"][i]) for i in rows], dtype=np.int64)
+    around = np.stack([view.all_packets.at(time_ns + shift) for shift in (-2000, 0, 2000)])
+    off = np.maximum(kernel - around.max(axis=0), around.min(axis=0) - kernel)
+    worst = int(off.max(initial=0))
+    return _check(
+        f"{direction}: captures' queue against {len(rows)} kernel samples, packets",
+        worst, "0", worst <= 0,
+    )
+
+
+def _kernel_drops(analysis: Analysis, direction: str, view: QueueView) -> dict[str, Any]:
+    node = view.queue.interface.rsplit("-", 1)[0]
+    counts = []
+    for when in ("before", "after"):
+        qdiscs = json.loads((analysis.run.folder / f"qdisc/{node}-{when}.json").read_text())
+        counts.append(next(q["drops"] for q in qdiscs if q["dev"] == view.queue.interface))
+    kernel = counts[1] - counts[0]
+    captured = len(analysis.drops(view))
+    return _check(
+        f"{direction}: drops in the captures less the kernel's {kernel}",
+        captured - kernel, "0", captured == kernel,
+    )
+
+
+def _generator_bytes(
+    analysis: Analysis, name: str, view: ConnectionView
+) -> list[dict[str, Any]]:
+    """What the generator says it received against the payload in the capture."""
+    folder = analysis.run.folder
+    data = view.arrived.where(view.arrived.payload_bytes > 0)
+    if not len(data):
+        return [_check(f"{name}: payload captured, bytes", 0, "above 0", False)]
+    captured = new_payload_bytes(view.arrived, 0, np.iinfo(np.int64).max)
+    if view.connection.generator == "iperf3":
+        report = json.loads((folder / f"traffic/{name}-source.json").read_text())
+        said = report["end"]["sum_received"]["bytes"]
+        # It stops counting when the test ends; what is on its way then is in the capture alone.
+        slack = IPERF3_COOKIE_BYTES + report["end"]["sum_sent"]["bytes"] - said
+        holds = 0 <= captured - said <= slack
+        bound = f"0..{slack}"
+    else:
+        report = json.loads((folder / f"traffic/{name}-sink.json").read_text())
+        said = report["bytes_received"]
+        holds, bound = captured == said, "0"
+    return [_check(f"{name}: payload in the capture less the sink's {said}, bytes",
+                   captured - said, bound, holds)]
+
+
+def _ack_checks(analysis: Analysis, name: str, view: ConnectionView) -> list[dict[str, Any]]:
+    checks = []
+    if analysis.run.manifest["experiment"]["stack"]["acks"] == "every-segment":
+        data = view.arrived.where(view.arrived.payload_bytes > 0)
+        run = analysis.run
+        segments = int(((data.time_ns >= run.steady_ns) & (data.time_ns < run.stop_ns)).sum())
+        off = view.acks_sent - segments
+        checks.append(_check(f"{name}: acks less data segments", off, "-1..1", abs(off) <= 1))
+    factors = ack_compression.compression_factors(view.acks, view.data_service_ns)
+    if len(factors) and view.ack_service_ns:
+        bound = ack_compression.factor_bound(view.data_service_ns, view.ack_service_ns)
+        # Times are whole ns: an ACK's spacing is known to 1 ns in its service time.
+        bound *= 1 + 1 / view.ack_service_ns + 0.05
+        checks.append(_check(f"{name}: largest compression factor", round(factors.max(), 2),
+                             f"at most {bound:.2f}", factors.max() <= bound))
+    return checks

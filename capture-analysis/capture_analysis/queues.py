@@ -1,0 +1,147 @@
+"""A queue reconstructed from the captures on both sides of it.
+
+Ingress taps see a packet before the queue, egress taps after it, so their difference is the
+queue, packet by packet and exactly.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capture_analysis.errors import AnalysisError
+from capture_analysis.reader import BoolArray, IntArray, Packets
+from capture_analysis.run_folder import Queue
+
+
+STILL_QUEUED = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Every packet offered to a queue, with what became of it.
+
+    Attributes:
+        packets: shape (n,), at the time each entered.
+        left_ns: shape (n,), when its transmission ended; -1 if it was dropped, STILL_QUEUED if
+            the capture ended first.
+        is_data: shape (n,), carries payload.
+    """
+
+    packets: Packets
+    left_ns: IntArray
+    is_data: BoolArray
+
+    @property
+    def dropped(self) -> BoolArray:
+        """Shape (n,): offered to the queue and refused."""
+        return self.left_ns < 0
+
+    @property
+    def departures(self) -> IntArray:
+        """Rows of the packets that left, in the order they left."""
+        rows = np.flatnonzero((self.left_ns >= 0) & (self.left_ns < STILL_QUEUED))
+        return rows[np.argsort(self.left_ns[rows], kind="stable")]
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """A step function: after each of `time_ns`, the queue holds `packets` packets.
+
+    The packet being transmitted counts, as it does in the kernel's drop-tail limit.
+    """
+
+    time_ns: IntArray
+    packets: IntArray
+
+    def at(self, time_ns: IntArray) -> IntArray:
+        """Occupancy at given times; before the first event the queue is empty."""
+        index = np.searchsorted(self.time_ns, time_ns, side="right") - 1
+        return np.where(index < 0, 0, self.packets[np.maximum(index, 0)])
+
+    def within(self, start_ns: int, stop_ns: int) -> "Occupancy":
+        """The part of the step function between two times."""
+        rows = (self.time_ns >= start_ns) & (self.time_ns < stop_ns)
+        return Occupancy(self.time_ns[rows], self.packets[rows])
+
+    def mean(self, start_ns: int, stop_ns: int) -> float:
+        """Time average between two times, in packets."""
+        inside = self.within(start_ns, stop_ns)
+        edges = np.concatenate(([start_ns], inside.time_ns, [stop_ns]))
+        levels = np.concatenate((self.at(np.array([start_ns])), inside.packets))
+        return float((np.diff(edges) * levels).sum() / (stop_ns - start_ns))
+
+
+def passage(queue: Queue, entering: Packets, leaving: Packets) -> Passage:
+    """Match the packets on both sides of a first-in-first-out queue.
+
+    A packet that never left was dropped if one that entered after it did leave; otherwise it
+    was still queued when the capture ended.
+
+    Args:
+        queue: for error texts.
+        entering: packets offered to it, time order.
+        leaving: packets that left it, time order.
+
+    Raises: AnalysisError if a packet left that never entered: the captures are incomplete.
+    """
+    in_key, out_key = _occurrence_keys(entering), _occurrence_keys(leaving)
+    order = np.argsort(out_key, kind="stable")
+    place = np.minimum(np.searchsorted(out_key[order], in_key), max(len(order) - 1, 0))
+    found = (
+        out_key[order[place]] == in_key if len(order) else np.zeros(len(in_key), dtype=np.bool_)
+    )
+    unknown = len(leaving) - int(found.sum())
+    if unknown:
+        raise AnalysisError(
+            f"{queue.interface}: {unknown} packets left the queue that no capture saw enter"
+        )
+    left_ns = np.full(len(entering), -1, dtype=np.int64)
+    left_ns[found] = leaving.time_ns[order[place[found]]]
+    after_last = np.flatnonzero(found)[-1] + 1 if found.any() else 0
+    left_ns[after_last:] = STILL_QUEUED
+    return Passage(entering, left_ns, entering.payload_bytes > 0)
+
+
+def _occurrence_keys(packets: Packets) -> NDArray[np.int64]:
+    """Packet keys made unique: the k-th packet with a key gets the key plus k."""
+    key = packets.key()
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    first = np.concatenate(([True], ordered[1:] != ordered[:-1])) if len(key) else ordered > 0
+    starts = np.flatnonzero(first)
+    group = np.cumsum(first) - 1
+    occurrence = np.empty(len(key), dtype=np.int64)
+    occurrence[order] = np.arange(len(key)) - starts[group]
+    return key + occurrence
+
+
+def occupancy(passed: Passage, which: BoolArray | None = None) -> Occupancy:
+    """Queue length over time.
+
+    Args:
+        passed: what entered and left.
+        which: shape (n,), count only these packets; all by default.
+
+    Returns: one step per event; an arrival at the instant of a departure counts after it.
+    """
+    counted = ~passed.dropped if which is None else ~passed.dropped & which
+    arrived, left = passed.packets.time_ns[counted], passed.left_ns[counted]
+    time_ns = np.concatenate((left, arrived))
+    change = np.concatenate((np.full(len(left), -1), np.ones(len(arrived), dtype=np.int64)))
+    order = np.argsort(time_ns, kind="stable")
+    return Occupancy(time_ns[order], np.cumsum(change[order]))
+
+
+def service_error_ns(queue: Queue, passed: Passage) -> IntArray:
+    """How far each transmission's length was from the link's.
+
+    For packets that found the queue occupied, the time since the departure before them less
+    their analytic service time. Shape (m,), ns; all zeros on an exact clock.
+    """
+    rows = passed.departures
+    left, arrived = passed.left_ns[rows], passed.packets.time_ns[rows]
+    waited = arrived[1:] < left[:-1]
+    spacing = np.diff(left)[waited]
+    expected = queue.service_ns(passed.packets.frame_bytes[rows][1:][waited])
+    return np.asarray(spacing - expected, dtype=np.int64)

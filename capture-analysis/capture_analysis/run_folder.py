@@ -1,0 +1,148 @@
+"""A run's folder as the analysis sees it: manifest.json, and the files it names."""
+
+import csv
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any
+
+from capture_analysis.errors import AnalysisError
+from capture_analysis.reader import Packets, merge, read_capture
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A bottleneck queue: where it is, how fast it drains, and the taps around it.
+
+    Attributes:
+        direction: the profile's name of it.
+        interface: the router's interface that it feeds.
+        rate_bit: link rate, bit/s.
+        limit_packets: drop-tail limit, the packet in service included.
+        overhead_bytes, cell_bytes, cell_overhead_bytes: as in the profile.
+        taps_in: interfaces whose incoming packets may enter the queue.
+        delay_ns: propagation delay behind it.
+    """
+
+    direction: str
+    interface: str
+    rate_bit: int
+    limit_packets: int
+    overhead_bytes: int
+    cell_bytes: int
+    cell_overhead_bytes: int
+    taps_in: tuple[str, ...]
+    delay_ns: int
+
+    def link_bytes(self, frame_bytes: Any) -> Any:
+        """Size on the link of frames (a number or an array) of the given captured size."""
+        size = frame_bytes + self.overhead_bytes
+        if not self.cell_bytes:
+            return size
+        cells = -(-size // self.cell_bytes)
+        return cells * (self.cell_bytes + self.cell_overhead_bytes)
+
+    def service_ns(self, frame_bytes: Any) -> Any:
+        """Transmission time in ns, truncated as netem does it (rate in whole bytes/s)."""
+        return self.link_bytes(frame_bytes) * 1_000_000_000 // (self.rate_bit // 8)
+
+
+@dataclass(frozen=True)
+class Connection:
+    """One TCP connection of a run."""
+
+    name: str
+    direction: str
+    source: str
+    destination: str
+    source_port: int
+    port: int
+    source_interface: str
+    sink_interface: str
+    generator: str
+    congestion: str
+    window_packets: int | None
+    start_ns: int
+
+
+class Run:
+    """A finished run's folder.
+
+    Args:
+        folder: the folder with manifest.json.
+
+    Raises: AnalysisError if the folder holds no manifest or lacks a file that it names.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        try:
+            self.manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
+        except OSError as error:
+            raise AnalysisError(f"{folder}: no manifest.json: not a finished run") from error
+        missing = [f for f in self.manifest["files"] if not (folder / f).is_file()]
+        if missing:
+            raise AnalysisError(f"{folder}: files are missing: {', '.join(missing)}")
+        self.queues = [
+            Queue(**{**q, "taps_in": tuple(q["taps_in"])}) for q in self.manifest["queues"]
+        ]
+        self.connections = [Connection(**c) for c in self.manifest["connections"]]
+        clock = self.manifest["clock"]
+        self.start_ns: int = clock["start_ns"]
+        self.steady_ns: int = clock["steady_ns"]
+        self.stop_ns: int = clock["stop_ns"]
+        self._captures: dict[str, Packets] = {}
+
+    @property
+    def window_ns(self) -> int:
+        """Length of the steady window, after warm-up and until traffic stops."""
+        return self.stop_ns - self.steady_ns
+
+    def queue(self, direction: str) -> Queue:
+        """The queue of a direction."""
+        return next(q for q in self.queues if q.direction == direction)
+
+    @cached_property
+    def addresses(self) -> dict[str, int]:
+        """Interface name to its IPv4 address as a number."""
+        return {i["name"]: int(IPv4Address(i["address"])) for i in self.manifest["interfaces"]}
+
+    def capture(self, interface: str) -> Packets:
+        """Everything captured on an interface, read once."""
+        if interface not in self._captures:
+            self._captures[interface] = read_capture(self.folder / f"pcap/{interface}.pcap")
+        return self._captures[interface]
+
+    def entering(self, queue: Queue) -> Packets:
+        """The packets that were offered to a queue, in time order."""
+        parts = []
+        for interface in queue.taps_in:
+            packets = self.capture(interface)
+            if self.manifest["captures"][interface] == "inout":
+                raise AnalysisError(f"{interface}: captured both ways, but {queue.interface}"
+                                    " needs its incoming packets alone")
+            parts.append(packets)
+        return merge(parts)
+
+    def between(self, interface: str, connection: Connection, *, forward: bool) -> Packets:
+        """A connection's packets at an interface: data's direction, or the acks'."""
+        packets = self.capture(interface)
+        ends = (
+            int(IPv4Address(connection.source)), connection.source_port,
+            int(IPv4Address(connection.destination)), connection.port,
+        )
+        source, source_port, destination, port = ends if forward else ends[2:] + ends[:2]
+        return packets.where(
+            (packets.source_port == source_port) & (packets.destination_port == port)
+            & (packets.source == source) & (packets.destination == destination)
+        )
+
+    def table(self, name: str) -> dict[str, list[str]]:
+        """A CSV table with a `# key: value` preamble, as columns of strings."""
+        with (self.folder / name).open(newline="") as file:
+            rows = csv.reader(line for line in file if not line.startswith("#"))
+            header = next(rows)
+            columns = list(zip(*rows, strict=True)) or [()] * len(header)
+        return {title: list(column) for title, column in zip(header, columns, strict=True)}

@@ -1,0 +1,276 @@
+"""The `twoway` command: one table of subcommands, each a function and a line of help."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from twoway.errors import TwowayError, UsageError
+from twoway.paths import EXPERIMENTS, ROOT
+from twoway.progress import console
+
+DEFAULT_EXPERIMENT = "kalampoukas-5.2"
+EXIT_HELP = "exit codes: 0 all expectations hold, 1 the run or an expectation failed, 2 bad usage"
+
+
+@dataclass(frozen=True)
+class Command:
+    """One subcommand."""
+
+    name: str
+    function: Callable[[argparse.Namespace], int]
+    help: str
+    experiment: str = ""  # "one": takes an experiment; "many": takes any number
+    options: tuple[tuple[str, dict[str, Any]], ...] = ()
+
+
+def vet(args: argparse.Namespace) -> int:
+    """Check experiments without running them."""
+    from twoway.plan import load_case
+
+    problems: list[str] = []
+    for name in args.experiments or _all_ids():
+        try:
+            load_case(name)
+        except TwowayError as error:
+            problems.append(str(error))
+    for problem in problems:
+        _complain(problem)
+    if problems:
+        return 2
+    console.print(f"{len(args.experiments or _all_ids())} experiments are sound")
+    return 0
+
+
+def list_experiments(args: argparse.Namespace) -> int:
+    """Print the experiments there are."""
+    from twoway.spec import load_experiment
+
+    rows = []
+    for name in _all_ids():
+        experiment = load_experiment(EXPERIMENTS / f"{name}.yml")
+        rows.append({"id": name, "title": experiment.title, "duration_s": experiment.duration_s,
+                     "source": experiment.source.where if experiment.source else None})
+    if args.json:
+        print(json.dumps(rows, indent=1))
+        return 0
+    for row in rows:
+        print(f"{row['id']:<18} {row['title']}")
+    return 0
+
+
+def plan(args: argparse.Namespace) -> int:
+    """Print every command of a run, in order, without running any."""
+    from twoway.plan import build_plan, load_case
+
+    document = build_plan(load_case(args.experiment))
+    if args.json:
+        print(json.dumps(document, indent=1))
+        return 0
+    for step in document["setup"]:
+        _print_step(step)
+    for program in (*document["captures"], *document["sinks"], *document["sources"],
+                    *document["timed_sources"]):
+        _print_step(program)
+    for step in document["teardown"]:
+        _print_step(step)
+    return 0
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run an experiment, analyse it, and write its report."""
+    from twoway.build import find_guest
+    from twoway.plan import load_case
+    from twoway.run import run_case
+
+    case = load_case(args.experiment)
+    guest = find_guest()
+    if guest is None:
+        raise TwowayError("the guest is not built", "`make setup` (or `twoway build`) builds it")
+    folder = run_case(case, guest, args.results)
+    return _report(folder, as_json=args.json)
+
+
+def report(args: argparse.Namespace) -> int:
+    """Analyse a finished run again and rewrite its metrics, figures and report."""
+    return _report(args.run or args.results / "latest", as_json=args.json)
+
+
+def build(args: argparse.Namespace) -> int:
+    """Build the guest kernel, its modules and programs into the cache."""
+    from twoway.build import build_guest, find_guest
+    from twoway.progress import Steps
+
+    del args
+    if find_guest() is None:
+        with Steps() as steps:
+            build_guest(steps)
+    return 0
+
+
+def doctor(args: argparse.Namespace) -> int:
+    """Say what this machine can do, and what is missing."""
+    from twoway.doctor import examine
+
+    findings = examine()
+    if args.json:
+        print(json.dumps(findings, indent=1))
+    else:
+        for finding in findings:
+            mark = "ok     " if finding["ok"] else "missing"
+            print(f"{mark} {finding['what']:<28} {finding['found']}")
+            if not finding["ok"]:
+                print(f"        {finding['remedy']}")
+    return 0 if all(f["ok"] for f in findings if f["required"]) else 1
+
+
+def shell(args: argparse.Namespace) -> int:
+    """Open an experiment's network in the guest, with Mininet's prompt and the host's clock."""
+    from twoway.build import find_guest
+    from twoway.plan import load_case
+    from twoway.shell import open_shell
+
+    guest = find_guest()
+    if guest is None:
+        raise TwowayError("the guest is not built", "`make setup` (or `twoway build`) builds it")
+    return open_shell(load_case(args.experiment), guest)
+
+
+def calibrate(args: argparse.Namespace) -> int:
+    """Measure the error floor of link profiles with a constant-rate stream."""
+    from twoway.build import find_guest
+    from twoway.calibrate import calibrate_profiles
+
+    guest = find_guest()
+    if guest is None:
+        raise TwowayError("the guest is not built", "`make setup` (or `twoway build`) builds it")
+    rows = calibrate_profiles(guest, args.profiles, args.results)
+    if args.json:
+        print(json.dumps(rows, indent=1))
+    return 0 if all(row["pass"] for row in rows) else 1
+
+
+def schema(args: argparse.Namespace) -> int:
+    """Print the JSON Schema of experiments or profiles: every field described."""
+    from twoway.spec import Experiment, Profile
+
+    model = {"experiment": Experiment, "profile": Profile}[args.kind]
+    print(json.dumps(model.model_json_schema(by_alias=True), indent=1))
+    return 0
+
+
+_JSON = ("--json", {"action": "store_true", "help": "machine-readable output on stdout"})
+_RESULTS = ("--results", {"type": Path, "default": ROOT / "results", "metavar": "FOLDER",
+                          "help": "where runs are kept (default: results/)"})
+
+COMMANDS = (
+    Command("vet", vet, "check experiments without running them; all by default", "many"),
+    Command("list", list_experiments, "the experiments there are", options=(_JSON,)),
+    Command("plan", plan, "every command of a run, in order", "one", (_JSON,)),
+    Command("run", run, "run an experiment in virtual time and report", "one", (_JSON, _RESULTS)),
+    Command("report", report, "analyse a finished run again; the latest by default", options=(
+        ("run", {"type": Path, "nargs": "?", "help": "the run's folder"}), _JSON, _RESULTS)),
+    Command("doctor", doctor, "what this machine can do, and what is missing", options=(_JSON,)),
+    Command("shell", shell, "the network in the guest, with Mininet's prompt", "one"),
+    Command("calibrate", calibrate, "measure the error floor of link profiles", options=(
+        ("profiles", {"nargs": "*", "help": "names under tc-profiles/; all by default"}),
+        _JSON, _RESULTS)),
+    Command("build", build, "build the guest into the cache, if anything of it changed"),
+    Command("schema", schema, "JSON Schema of a file format, every field described", options=(
+        ("kind", {"choices": ("experiment", "profile")}),)),
+)
+
+
+def main() -> int:
+    """Entry point; returns the exit code."""
+    args = _parser().parse_args()
+    try:
+        return int(args.function(args))
+    except TwowayError as error:
+        _complain(str(error))
+        if error.hint:
+            console.print(f"\nhint: {error.hint}", markup=False)
+        return error.exit_code
+    except KeyboardInterrupt:
+        _complain("interrupted")
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="twoway", epilog=EXIT_HELP,
+        description="Two-way TCP on the real Linux kernel, in virtual time.",
+    )
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        sub = subparsers.add_parser(
+            command.name, help=command.help, description=command.help, epilog=EXIT_HELP
+        )
+        sub.set_defaults(function=command.function)
+        if command.experiment == "one":
+            sub.add_argument("experiment", nargs="?", default=DEFAULT_EXPERIMENT,
+                             help=f"an id or a file (default: {DEFAULT_EXPERIMENT})")
+        elif command.experiment == "many":
+            sub.add_argument("experiments", nargs="*", help="ids or files; all by default")
+        for name, settings in command.options:
+            sub.add_argument(name, **settings)
+    return parser
+
+
+def _report(folder: Path, *, as_json: bool) -> int:
+    from capture_analysis.errors import AnalysisError
+    from capture_analysis.report import analyse_run
+
+    if not (folder / "manifest.json").is_file():
+        raise UsageError(f"{folder}: not a finished run", "`twoway run` makes one")
+    folder = folder.resolve()
+    try:
+        document = analyse_run(folder)
+    except AnalysisError as error:
+        raise TwowayError(str(error), f"the run is in {folder}") from error
+    if as_json:
+        print(json.dumps(document, indent=1))
+    _print_verdicts(document)
+    shown = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+    console.print(f"report: {shown}/report.html", highlight=False)
+    return 0 if document["pass"] else 1
+
+
+def _print_verdicts(document: dict[str, Any]) -> None:
+    for row in document["expect"]:
+        mark = "[green]pass[/]" if row["pass"] else "[red]FAIL[/]"
+        measured = "none" if row["measured"] is None else f"{row['measured']:.4g}"
+        console.print(f"{mark} {row['metric']:<32} {measured:>8} measured, "
+                      f"{row['expected']:.4g} +- {row['tolerance']:.2g} {row['source']}")
+    for row in document["fidelity"]:
+        if not row["pass"]:
+            console.print(f"[red]FAIL[/] {row['check']}: {row['value']}, bound {row['bound']}")
+    if not any(not row["pass"] for row in document["fidelity"]):
+        console.print(f"[green]pass[/] {len(document['fidelity'])} fidelity checks")
+
+
+def _print_step(step: dict[str, Any]) -> None:
+    where = f"[{step['node'] or 'guest'}]"
+    for name, value in step.get("sysctl", {}).items():
+        print(f"{where} sysctl -w {name}='{value}'")
+    argv = step.get("run") or step.get("check")
+    if argv:
+        print(where, " ".join(argv))
+    for line in step.get("stdin", []):
+        print(where, "   ", line)
+
+
+def _all_ids() -> list[str]:
+    return sorted(path.stem for path in EXPERIMENTS.glob("*.yml"))
+
+
+def _complain(text: str) -> None:
+    for line in text.splitlines():
+        print(f"twoway: {line}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

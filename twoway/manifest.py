@@ -1,0 +1,159 @@
+"""manifest.json: all that the analysis must know about a run, and where every byte came from."""
+
+import hashlib
+import json
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from twoway.build import Guest
+from twoway.errors import RunError
+from twoway.paths import ROOT
+from twoway.plan import START_NS, Case, spec_hash
+
+_TOOLS = {
+    "iproute2": ["ip", "-V"],
+    "tc": ["tc", "-V"],
+    "tcpdump": ["tcpdump", "--version"],
+    "iperf3": ["iperf3", "--version"],
+    "ethtool": ["ethtool", "--version"],
+    "bubblewrap": ["bwrap", "--version"],
+}
+
+
+def build_manifest(case: Case, plan: dict[str, Any], guest: Guest, folder: Path) -> dict[str, Any]:
+    """Describe a run that has just ended.
+
+    Raises: RunError if an artifact the plan promises is missing, or a capture lost packets.
+    """
+    experiment = case.experiment.model_dump(by_alias=True, mode="json")
+    return {
+        "schema": 1,
+        "run": folder.name,
+        "backend": "uml",
+        "experiment": {"id": case.id, **experiment},
+        "spec_sha256": spec_hash(case),
+        "git": git_revision(),
+        "kernel": {"release": guest.release, "key": guest.key},
+        "modules": {p.name: _sha256(p) for p in sorted(guest.programs.glob("*.ko"))},
+        "tools": tool_versions(),
+        "clock": {
+            "start_ns": START_NS,
+            "steady_ns": START_NS + round(case.experiment.warm_up_s * 1e9),
+            "stop_ns": case.stop_ns,
+        },
+        "profile": case.profile.model_dump(by_alias=True, mode="json"),
+        "nodes": {"hosts": case.graph.hosts, "routers": case.graph.routers},
+        "interfaces": [
+            {"node": i.node, "name": i.name, "address": str(i.address.ip), "peer": i.peer_name}
+            for i in case.graph.interfaces
+        ],
+        "queues": _queues(case),
+        "connections": _connections(case),
+        "captures": {c["interface"]: c["direction"] for c in plan["captures"]},
+        "capture_drops": _capture_drops(plan, folder),
+        "files": _files(plan, folder),
+    }
+
+
+def _queues(case: Case) -> list[dict[str, Any]]:
+    return [
+        {
+            "direction": name,
+            "interface": interface.name,
+            "rate_bit": round(direction.rate_mbit * 1e6),
+            "limit_packets": direction.queue_packets,
+            "overhead_bytes": direction.overhead_bytes,
+            "cell_bytes": direction.cell_bytes,
+            "cell_overhead_bytes": direction.cell_overhead_bytes,
+            "taps_in": [i.name for i in case.graph.of(interface.node) if i != interface],
+            "delay_ns": round(direction.delay_ms * 1e6),
+        }
+        for name, direction in case.profile.directions.items()
+        for interface in case.graph.queues[name]
+    ]
+
+
+def _connections(case: Case) -> list[dict[str, Any]]:
+    graph = case.graph
+    return [
+        {
+            "name": c.name,
+            "direction": c.direction,
+            "source": str(graph.address(c.flow.from_)),
+            "destination": str(graph.address(c.flow.to)),
+            "source_port": c.source_port,
+            "port": c.port,
+            "source_interface": graph.of(c.flow.from_)[0].name,
+            "sink_interface": graph.of(c.flow.to)[0].name,
+            "generator": c.flow.generator,
+            "congestion": c.congestion,
+            "window_packets": c.flow.window_packets,
+            "start_ns": START_NS + round(c.flow.start_s * 1e9),
+        }
+        for c in case.connections
+    ]
+
+
+def _capture_drops(plan: dict[str, Any], folder: Path) -> dict[str, int]:
+    drops = {}
+    for capture in plan["captures"]:
+        said = (folder / f"log/{capture['name']}.err").read_text()
+        match = re.search(r"(\d+) packets? dropped by kernel", said)
+        if not match:
+            raise RunError(f"{capture['name']}: did not say how many packets it lost: {said!r}")
+        drops[capture["interface"]] = int(match[1])
+    lost = {interface: n for interface, n in drops.items() if n}
+    if lost:
+        raise RunError(f"packets were lost by captures: {lost}")
+    return drops
+
+
+def _files(plan: dict[str, Any], folder: Path) -> list[str]:
+    """The artifacts the plan promises, all of them there."""
+    programs = plan["sinks"] + plan["sources"] + plan["timed_sources"]
+    expected = [f"pcap/{c['interface']}.pcap" for c in plan["captures"]]
+    expected += [p["stdout"] for p in programs if "stdout" in p]
+    expected += [s["save"] for s in plan["setup"] + plan["teardown"] if "save" in s]
+    expected += [f"stack/{s['name']}.json" for s in plan["setup"] if "check" in s]
+    expected += ["plan.json", "sockets/tcp-info.csv", "sockets/queues.csv", "log/console.txt"]
+    missing = [name for name in expected if not (folder / name).is_file()]
+    if missing:
+        raise RunError(f"the guest left no {', '.join(missing)}")
+    return sorted(expected)
+
+
+def git_revision() -> str:
+    """The checkout's revision, with -dirty if it has changes; "unknown" outside git."""
+    done = subprocess.run(
+        ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"],
+        capture_output=True, text=True, check=False,
+    )
+    return done.stdout.strip() or "unknown"
+
+
+@cache
+def tool_versions() -> dict[str, str]:
+    """The first line each tool says of its version."""
+    versions = {}
+    for name, argv in _TOOLS.items():
+        try:
+            done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        except OSError:
+            versions[name] = "missing"
+            continue
+        versions[name] = (done.stdout or done.stderr).splitlines()[0].strip()
+    return versions
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Write a JSON document, whole or not at all."""
+    partial = path.with_name(f".{path.name}")
+    partial.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    partial.replace(path)

@@ -1,0 +1,89 @@
+"""Progress on standard error: steps of a build, and a run's clock."""
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+console = Console(stderr=True, highlight=False)
+
+
+class Steps:
+    """A list of steps, the running one with a bar; on a file, a line per step."""
+
+    def __init__(self) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console
+        )
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> "Steps":
+        if console.is_terminal:
+            self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self._finish()
+        self._progress.stop()
+
+    def begin(self, what: str, total: int | None = None) -> None:
+        """Finish the running step, if any, and start another of `total` advances."""
+        self._finish()
+        self._task = self._progress.add_task(what, total=total)
+        if not console.is_terminal:
+            console.print(f"{what} ...")
+
+    def advance(self) -> None:
+        """One unit of the running step is done."""
+        if self._task is not None:
+            self._progress.advance(self._task)
+
+    def _finish(self) -> None:
+        if self._task is not None:
+            task = self._progress.tasks[self._task]
+            self._progress.update(self._task, total=task.total or 1, completed=task.total or 1)
+
+
+class RunClock:
+    """A run's live line: simulated and wall time, speed, goodput and queue now."""
+
+    def __init__(self, title: str, start_ns: int, stop_ns: int) -> None:
+        self._start_ns, self._stop_ns = start_ns, stop_ns
+        self._began = time.monotonic()
+        self._traffic_began: float | None = None
+        self._last = (start_ns, 0)
+        self._progress = Progress(
+            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[now]}"),
+            console=console, transient=True, disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task(title, total=stop_ns - start_ns, now="booting")
+
+    def __enter__(self) -> "RunClock":
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def show(self, time_ns: int, acked_bytes: int, queued_packets: int) -> None:
+        """Show what the guest reported."""
+        now = time.monotonic()
+        self._traffic_began = self._traffic_began or now
+        simulated_s = (time_ns - self._start_ns) / 1e9
+        factor = simulated_s / max(now - self._traffic_began, 0.01)
+        last_ns, last_bytes = self._last
+        goodput = (acked_bytes - last_bytes) * 8e3 / max(time_ns - last_ns, 1)
+        self._last = (time_ns, acked_bytes)
+        self._progress.update(
+            self._task,
+            completed=time_ns - self._start_ns,
+            now=f"{simulated_s:.1f} s simulated in {now - self._began:.1f} s, {factor:.0f}x,"
+            f" {goodput:.3g} Mbit/s, {queued_packets} queued",
+        )

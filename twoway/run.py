@@ -1,0 +1,91 @@
+"""A run's life: a folder of its own, the guest, the manifest, the analysis, the final name.
+
+A folder under results/<experiment>/ that carries a run's plain name is complete. While it runs
+its name starts with `.running-`; if it fails it ends in `.partial`.
+"""
+
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from twoway import uml
+from twoway.build import Guest
+from twoway.errors import RunError
+from twoway.manifest import build_manifest, write_json
+from twoway.plan import START_NS, Case, build_plan
+from twoway.progress import RunClock
+
+
+def run_case(case: Case, guest: Guest, results: Path) -> Path:
+    """Run an experiment in a guest and collect its artifacts.
+
+    Args:
+        case: the experiment.
+        guest: what to boot.
+        results: folder that holds one folder per experiment.
+
+    Returns: the run's folder, complete but for what the analysis adds.
+    Raises: RunError, with the partial run kept aside.
+    """
+    running = _new_folder(results / case.id)
+    name = running.name.removeprefix(".running-")
+    try:
+        began = time.monotonic()
+        plan = build_plan(case)
+        write_json(running / "plan.json", plan)
+        with RunClock(case.id, START_NS, case.stop_ns) as clock:
+            uml.run(
+                guest, running, lambda p: clock.show(p.time_ns, p.acked_bytes, p.queued_packets)
+            )
+        manifest = build_manifest(case, plan, guest, running)
+        manifest["run"] = name
+        manifest["timing"] = _timing(case, began)
+        write_json(running / "manifest.json", manifest)
+    except OSError as error:
+        kept = _set_aside(running, name)
+        raise RunError(f"{error.strerror}: {error.filename}", f"kept in {kept}") from error
+    except BaseException as error:
+        kept = _set_aside(running, name)
+        if isinstance(error, RunError):
+            raise RunError(str(error), f"{error.hint}; kept in {kept}".lstrip("; ")) from error
+        raise
+    finished = running.with_name(name)
+    running.rename(finished)
+    _point_latest(results, finished)
+    return finished
+
+
+def _new_folder(parent: Path) -> Path:
+    parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        stamp = datetime.now(tz=UTC).strftime("%Y%m%d-%H%M%S-%f")
+        folder = parent / f".running-{stamp}"
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        return folder
+
+
+def _set_aside(running: Path, name: str) -> Path:
+    aside = running.with_name(f"{name}.partial")
+    running.rename(aside)
+    return aside
+
+
+def _timing(case: Case, began: float) -> dict[str, Any]:
+    wall_s = time.monotonic() - began
+    return {
+        "wall_s": round(wall_s, 3),
+        "simulated_s": case.experiment.duration_s,
+        "speed": round(case.experiment.duration_s / wall_s, 2),
+    }
+
+
+def _point_latest(results: Path, finished: Path) -> None:
+    link = results / f".latest-{os.getpid()}"
+    link.unlink(missing_ok=True)
+    link.symlink_to(finished.relative_to(results))
+    link.replace(results / "latest")
