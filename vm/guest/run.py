@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import json
+import resource
 import signal
 import subprocess
 import sys
@@ -28,6 +29,8 @@ RUN = Path("/mnt/run")
 PROJECT = Path("/mnt/twoway")
 NETNS = Path("/run/netns")
 CLONE_NEWNET = 0x40000000
+# mnexec closes every descriptor there could be, one system call each.
+MOST_DESCRIPTORS = 1024
 # How long a daemon may take to say that it is ready, in virtual time.
 READY_S = 5.0
 
@@ -67,6 +70,8 @@ def build_network(topology: dict[str, Any]) -> Mininet:
     spec.loader.exec_module(module)
     topo = module.topos[topology["name"]](**topology["parameters"])
     setLogLevel("warning")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_DESCRIPTORS, MOST_DESCRIPTORS))
+    Mininet.inited = True  # or it raises that limit, and rewrites sysctls that are the plan's
     net = Mininet(topo=topo, controller=None, switch=None)
     (NETNS / "init").symlink_to("/proc/1/ns/net")
     for node in net.hosts:
