@@ -39,6 +39,8 @@
 #define MAX_PLACES	 256
 #define TCP_ESTABLISHED	 1
 #define FILE_BUFFER	 (1 << 20)
+#define MESSAGES	 4
+#define MESSAGE_BYTES	 (1 << 16)
 
 struct place {
 	const char *name;		/* namespace, for the rows */
@@ -51,20 +53,14 @@ static struct place sockets[MAX_PLACES], queues[MAX_PLACES];
 static int n_sockets, n_queues;
 static uint64_t acked_bytes;		/* of all connections, at this sample */
 static uint32_t queued_packets;		/* in all queues, at this sample */
-static char buffer[1 << 18];
+static char buffers[MESSAGES][MESSAGE_BYTES];
+static struct iovec iovecs[MESSAGES];
+static struct mmsghdr messages[MESSAGES];
 
 static void die(const char *what)
 {
 	fprintf(stderr, "observe: %s: %s\n", what, strerror(errno));
 	exit(1);
-}
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
 static void sleep_until(int64_t ns)
@@ -117,7 +113,28 @@ static void add_queue(char *where)
 		die(place->interface);
 }
 
-/* Send a dump request and hand each message of the answer to use(). */
+/* Hand the parts of one netlink message to use(); true at the end of the dump. */
+static bool use_message(const struct place *place, const void *message, ssize_t size,
+			void (*use)(const struct place *, const struct nlmsghdr *, FILE *),
+			FILE *out)
+{
+	for (const struct nlmsghdr *nlh = message; NLMSG_OK(nlh, size);
+	     nlh = NLMSG_NEXT(nlh, size)) {
+		if (nlh->nlmsg_type == NLMSG_DONE)
+			return true;
+		if (nlh->nlmsg_type == NLMSG_ERROR) {
+			errno = -((const struct nlmsgerr *)NLMSG_DATA(nlh))->error;
+			die("netlink");
+		}
+		use(place, nlh, out);
+	}
+	return false;
+}
+
+/*
+ * Send a dump request and hand each message of the answer to use(). The kernel
+ * sends its end mark as a message of its own; recvmmsg takes both in one call.
+ */
 static void dump(const struct place *place, const void *request, size_t size,
 		 void (*use)(const struct place *, const struct nlmsghdr *, FILE *), FILE *out)
 {
@@ -126,22 +143,12 @@ static void dump(const struct place *place, const void *request, size_t size,
 	if (send(place->netlink, request, size, 0) < 0)
 		die("netlink send");
 	while (!done) {
-		ssize_t n = recv(place->netlink, buffer, sizeof(buffer), 0);
-		const struct nlmsghdr *nlh = (const struct nlmsghdr *)buffer;
+		int n = recvmmsg(place->netlink, messages, MESSAGES, MSG_WAITFORONE, NULL);
 
 		if (n < 0)
 			die("netlink recv");
-		for (; NLMSG_OK(nlh, n); nlh = NLMSG_NEXT(nlh, n)) {
-			if (nlh->nlmsg_type == NLMSG_DONE) {
-				done = true;
-				break;
-			}
-			if (nlh->nlmsg_type == NLMSG_ERROR) {
-				errno = -((const struct nlmsgerr *)NLMSG_DATA(nlh))->error;
-				die("netlink");
-			}
-			use(place, nlh, out);
-		}
+		for (int i = 0; i < n; i++)
+			done |= use_message(place, buffers[i], messages[i].msg_len, use, out);
 	}
 }
 
@@ -310,10 +317,14 @@ int main(int argc, char **argv)
 	if (progress < 0)
 		die(path);
 
+	for (int i = 0; i < MESSAGES; i++) {
+		iovecs[i] = (struct iovec){ buffers[i], MESSAGE_BYTES };
+		messages[i].msg_hdr = (struct msghdr){ .msg_iov = &iovecs[i], .msg_iovlen = 1 };
+	}
 	next_progress = start;
 	for (int64_t at = start; at <= stop; at += interval) {
 		sleep_until(at);
-		sample_ns = now_ns();
+		sample_ns = at;
 		acked_bytes = 0;
 		queued_packets = 0;
 		sample_sockets(tcp);
