@@ -17,6 +17,8 @@ FloatArray = NDArray[np.float64]
 COMPRESSED_BELOW = 0.75
 # A gap of at most this many ACK transmission times counts as back to back.
 BUNCH_SERVICE_TIMES = 2
+# ACKs sent at most this many data transmission times apart answer back-to-back data.
+BACK_TO_BACK = 1.05
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def bunch_sizes(arrived_ns: IntArray, ack_service_ns: float) -> IntArray:
 def compression_factors(times: AckTimes, data_service_ns: float) -> FloatArray:
     """How many times closer ACKs arrived than they were sent, where they were compressed.
 
-    Only ACKs of back-to-back data count (sent at most 1.05 data service times apart): a pause
+    Only ACKs of back-to-back data count (sent at most BACK_TO_BACK data service times apart): a pause
     between two clusters may shrink without bound, and says nothing about compression.
 
     Args:
@@ -105,7 +107,7 @@ def compression_factors(times: AckTimes, data_service_ns: float) -> FloatArray:
     Returns: shape (m,), each above 1 / COMPRESSED_BELOW; ties on arrival are left out.
     """
     ratio = ack_spacing_ratio(times.sent_ns, times.arrived_ns)
-    back_to_back = np.diff(times.sent_ns) <= 1.05 * data_service_ns
+    back_to_back = np.diff(times.sent_ns) <= BACK_TO_BACK * data_service_ns
     compressed = ratio[back_to_back & (ratio < COMPRESSED_BELOW) & (ratio > 0)]
     return np.asarray(1 / compressed, dtype=np.float64)
 

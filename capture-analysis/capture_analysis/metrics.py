@@ -26,14 +26,17 @@ def compute(analysis: Analysis) -> dict[str, Any]:
         metrics.update(_queue_metrics(analysis, direction, queue))
     for name, connection in analysis.connections.items():
         metrics.update(_connection_metrics(analysis, name, connection))
+    expect = [_verdict(e, metrics) for e in manifest["experiment"]["expect"]]
+    checks = fidelity(analysis)
     return {
         "experiment": manifest["experiment"]["id"],
         "run": manifest["run"],
         "backend": manifest["backend"],
         "kernel": manifest["kernel"]["release"],
         "metrics": metrics,
-        "expect": [_verdict(e, metrics) for e in manifest["experiment"]["expect"]],
-        "fidelity": fidelity(analysis),
+        "expect": expect,
+        "fidelity": checks,
+        "pass": all(row["pass"] for row in expect + checks),
     }
 
 
@@ -42,11 +45,6 @@ def write(folder: Path, document: dict[str, Any]) -> None:
     partial = folder / ".metrics.json"
     partial.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     partial.replace(folder / "metrics.json")
-
-
-def passed(document: dict[str, Any]) -> bool:
-    """Whether every expectation and every fidelity check holds."""
-    return all(e["pass"] for e in document["expect"] + document["fidelity"])
 
 
 def _metric(value: float, unit: str) -> dict[str, Any]:

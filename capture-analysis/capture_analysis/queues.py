@@ -59,6 +59,20 @@ class Occupancy:
         index = np.searchsorted(self.time_ns, time_ns, side="right") - 1
         return np.where(index < 0, 0, self.packets[np.maximum(index, 0)])
 
+    def range(self, start_ns: IntArray, stop_ns: IntArray) -> tuple[IntArray, IntArray]:
+        """Lowest and highest occupancy within each of several closed intervals.
+
+        Args:
+            start_ns, stop_ns: shape (k,), ends of the intervals.
+        """
+        # The level on entry, then every level taken up to the end.
+        first = np.searchsorted(self.time_ns, start_ns, side="left")
+        last = np.searchsorted(self.time_ns, stop_ns, side="right")
+        levels = np.concatenate(([0], self.packets))
+        spans = [levels[a : b + 1] for a, b in zip(first, last, strict=True)]
+        lowest = np.array([span.min() for span in spans], dtype=np.int64)
+        return lowest, np.array([span.max() for span in spans], dtype=np.int64)
+
     def within(self, start_ns: int, stop_ns: int) -> "Occupancy":
         """The part of the step function between two times."""
         rows = (self.time_ns >= start_ns) & (self.time_ns < stop_ns)

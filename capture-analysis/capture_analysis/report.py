@@ -1,11 +1,29 @@
 """From a run's folder to metrics.json, figures and report.html."""
+
 from pathlib import Path
 from typing import Any
+
 from capture_analysis import metrics
 from capture_analysis.analysis import Analysis
+from capture_analysis.figures import all_figures
+
+
 def analyse_run(folder: Path) -> dict[str, Any]:
+    """Analyse a run and write everything derived from it beside it.
+
+    Args:
+        folder: a run's folder with manifest.json.
+
+    Returns: the content of metrics.json, with "pass" for the verdict as a whole.
+    Raises: AnalysisError if the run cannot be analysed.
+    """
+    # Imported here: a program that only wants numbers need not wait for drawing libraries.
+    from capture_analysis import page, plots
+
     analysis = Analysis(folder)
     document = metrics.compute(analysis)
     metrics.write(folder, document)
-    document["pass"]=metrics.passed(document)
+    figures = all_figures(analysis)
+    plots.save_all(figures, folder / "figures")
+    page.write_page(analysis, document, figures, folder)
     return document

@@ -1,0 +1,231 @@
+"""The pictures of a run, as plain descriptions; `plots` and `page` draw them."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capture_analysis import ack_compression
+from capture_analysis.analysis import Analysis, ConnectionView
+from capture_analysis.queues import Occupancy
+from capture_analysis.throughput import full_payload_share, unwrap
+
+# How many busy periods, or else seconds, the detailed views span.
+DETAIL_CYCLES = 6
+DETAIL_FALLBACK_S = 2.0
+# Points of the whole-run view of a queue: two per pixel column of a wide screen.
+OVERVIEW_BINS = 1500
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One trace. Style `steps` holds each level until the next point."""
+
+    name: str
+    x: FloatArray
+    y: FloatArray
+    style: Literal["steps", "line", "points", "bars", "dashed", "band"] = "line"
+    colour: int = 0
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One picture: what it shows and how to read it."""
+
+    id: str
+    title: str
+    caption: str
+    x_label: str
+    y_label: str
+    lines: list[Line] = field(repr=False)
+    log_y: bool = False
+
+
+def all_figures(analysis: Analysis) -> list[Figure]:
+    """Every picture of a run's report."""
+    start_s, stop_s = _detail(analysis)
+    return [
+        _queues(analysis, start_s, stop_s),
+        _sequence_numbers(analysis, start_s, stop_s),
+        _ack_spacing(analysis, start_s, stop_s),
+        _bunches(analysis),
+        _queue_overview(analysis),
+        *_socket_figures(analysis),
+    ]
+
+
+def _detail(analysis: Analysis) -> tuple[float, float]:
+    """The part of the steady window that detailed views show, s after traffic's start."""
+    run = analysis.run
+    cycles = [analysis.busy(view).cycle_s() for view in analysis.queues.values()]
+    finite = [c for c in cycles if np.isfinite(c)]
+    length = DETAIL_CYCLES * max(finite) if finite else DETAIL_FALLBACK_S
+    start = (run.steady_ns - run.start_ns) / 1e9
+    return start, min(start + length, (run.stop_ns - run.start_ns) / 1e9)
+
+
+def _seconds(analysis: Analysis, time_ns: Any) -> FloatArray:
+    return np.asarray((time_ns - analysis.run.start_ns) / 1e9, dtype=np.float64)
+
+
+def _expected(analysis: Analysis, metric: str) -> list[dict[str, Any]]:
+    expect = analysis.run.manifest["experiment"]["expect"]
+    return [e for e in expect if e["metric"] == metric]
+
+
+def _queues(analysis: Analysis, start_s: float, stop_s: float) -> Figure:
+    lines = []
+    for colour, (direction, view) in enumerate(analysis.queues.items()):
+        x, y = _clip(analysis, view.all_packets, start_s, stop_s)
+        lines.append(Line(f"{direction} queue", x, y, "steps", colour))
+        for metric in (f"queue_peak.{direction}", f"queue_peak_data.{direction}"):
+            lines += [
+                Line(f"{direction} peak, {e['source']}", np.array([start_s, stop_s]),
+                     np.full(2, float(e["value"])), "dashed", colour)
+                for e in _expected(analysis, metric)
+            ]
+    return Figure(
+        "queues", "Bottleneck queues",
+        "Packets in each router's queue, the one in service included, from the captures on both "
+        "sides of it; each jump up is a bunch of acknowledgements that released a burst of data.",
+        "time, s", "packets", lines,
+    )
+
+
+def _clip(
+    analysis: Analysis, occupancy: Occupancy, start_s: float, stop_s: float
+) -> tuple[FloatArray, FloatArray]:
+    base = analysis.run.start_ns
+    start_ns, stop_ns = base + int(start_s * 1e9), base + int(stop_s * 1e9)
+    part = occupancy.within(start_ns, stop_ns)
+    # Of the steps taken in one instant only the last is seen.
+    last = np.concatenate((np.diff(part.time_ns) > 0, [True])) if len(part.time_ns) else []
+    time_ns, packets = part.time_ns[last], part.packets[last]
+    entry = occupancy.at(np.array([start_ns]))
+    x = np.concatenate(([start_s], _seconds(analysis, time_ns), [stop_s]))
+    y = np.concatenate((entry, packets, packets[-1:] if len(packets) else entry))
+    return x, y.astype(np.float64)
+
+
+def _sequence_numbers(analysis: Analysis, start_s: float, stop_s: float) -> Figure:
+    lines = []
+    for colour, (name, view) in enumerate(analysis.connections.items()):
+        sent = view.sent.where(view.sent.payload_bytes > 0)
+        x = _seconds(analysis, sent.time_ns)
+        inside = (x >= start_s) & (x < stop_s)
+        if not inside.any():
+            continue
+        y = unwrap(sent.seq)[inside] / 1e6
+        y = y - y[0]
+        lines.append(Line(f"{name}: sent", x[inside], y, "points", colour))
+        lines += _slopes(analysis, name, view, start_s, stop_s, colour)
+    return Figure(
+        "sequence", "Progress of each connection",
+        "Sequence numbers as the sender emits them. A full link would follow the dashed line; "
+        "the step-like growth below it is the throughput lost to two-way traffic.",
+        "time, s", "sequence number, MB", lines,
+    )
+
+
+def _slopes(
+    analysis: Analysis, name: str, view: ConnectionView, start_s: float, stop_s: float, colour: int
+) -> list[Line]:
+    queue = view.forward.queue
+    full = queue.rate_bit * full_payload_share(view.arrived, queue) / 8e6
+    x = np.array([start_s, stop_s])
+    lines = [Line(f"{name}: one way, full link", x, (x - start_s) * full, "dashed", colour)]
+    for e in _expected(analysis, f"efficiency.{name}"):
+        if e["source"] == "theory":
+            predicted = (x - start_s) * full * float(e["value"])
+            lines.append(Line(f"{name}: predicted", x, predicted, "line", colour))
+    return lines
+
+
+def _ack_spacing(analysis: Analysis, start_s: float, stop_s: float) -> Figure:
+    lines = []
+    for colour, (name, view) in enumerate(analysis.connections.items()):
+        x = _seconds(analysis, view.acks.arrived_ns[1:])
+        inside = (x >= start_s) & (x < stop_s)
+        for where, times, shade in (
+            ("as sent", view.acks.sent_ns, 2 * colour),
+            ("on arrival", view.acks.arrived_ns, 2 * colour + 1),
+        ):
+            gap_ms = np.diff(times)[inside] / 1e6
+            lines.append(Line(f"{name}'s acks {where}", x[inside], np.maximum(gap_ms, 1e-6),
+                              "points", shade))
+    return Figure(
+        "spacing", "Ack spacing at the two vantage points",
+        "Time between consecutive acknowledgements where they are sent and where they arrive. "
+        "Compressed ones fall from a data packet's transmission time to an acknowledgement's.",
+        "time, s", "spacing, ms", lines, log_y=True,
+    )
+
+
+def _bunches(analysis: Analysis) -> Figure:
+    lines = []
+    for colour, (name, view) in enumerate(analysis.connections.items()):
+        for where, times, shade in (
+            ("as sent", view.acks.sent_ns, 2 * colour),
+            ("on arrival", view.acks.arrived_ns, 2 * colour + 1),
+        ):
+            sizes = ack_compression.bunch_sizes(times, view.ack_service_ns)
+            values, counts = np.unique(sizes, return_counts=True)
+            lines.append(Line(f"{name}'s acks {where}", values.astype(np.float64),
+                              100.0 * values * counts / max(sizes.sum(), 1), "bars", shade))
+    return Figure(
+        "bunches", "Ack bunch sizes",
+        "Share of the acknowledgements that travel in a bunch of each size; bunched means spaced "
+        "by at most two acknowledgement transmission times.",
+        "acks in a bunch", "share of acks, %", lines,
+    )
+
+
+def _queue_overview(analysis: Analysis) -> Figure:
+    run = analysis.run
+    lines = []
+    edges = np.linspace(run.start_ns, run.stop_ns, OVERVIEW_BINS + 1).astype(np.int64)
+    x = np.repeat(_seconds(analysis, (edges[:-1] + edges[1:]) // 2), 2)
+    for colour, (direction, view) in enumerate(analysis.queues.items()):
+        lowest, highest = view.all_packets.range(edges[:-1], edges[1:])
+        y = np.stack((lowest, highest), axis=1).ravel().astype(np.float64)
+        lines.append(Line(f"{direction} queue, lowest and highest", x, y, "line", colour))
+        drops = analysis.drops(view)
+        if len(drops):
+            lines.append(Line(f"{direction} drops", _seconds(analysis, drops.time_ns),
+                              np.full(len(drops), float(view.queue.limit_packets)),
+                              "points", colour))
+    return Figure(
+        "overview", "Queues over the whole run",
+        "Lowest and highest occupancy in each of 1500 intervals, warm-up included.",
+        "time, s", "packets", lines,
+    )
+
+
+def _socket_figures(analysis: Analysis) -> list[Figure]:
+    table = analysis.run.table("sockets/tcp-info.csv")
+    port = np.array(table["source_port"], dtype=np.int64)
+    columns = {
+        name: np.array(table[name], dtype=np.float64)
+        for name in ("time_ns", "cwnd", "ssthresh", "rtt_us")
+    }
+    windows, round_trips = [], []
+    for colour, connection in enumerate(analysis.run.connections):
+        mine = port == connection.source_port
+        x = _seconds(analysis, columns["time_ns"][mine])
+        windows.append(Line(f"{connection.name}: cwnd", x, columns["cwnd"][mine], "steps", colour))
+        threshold = columns["ssthresh"][mine]
+        if (threshold >= 0).any():
+            known = threshold >= 0
+            windows.append(Line(f"{connection.name}: ssthresh", x[known], threshold[known],
+                                "dashed", colour))
+        round_trips.append(Line(f"{connection.name}: smoothed RTT", x,
+                                columns["rtt_us"][mine] / 1e3, "line", colour))
+    return [
+        Figure("cwnd", "Congestion windows", "As the kernel reports them (TCP_INFO).",
+               "time, s", "segments", windows),
+        Figure("rtt", "Round-trip times", "The kernel's smoothed estimate (TCP_INFO).",
+               "time, s", "ms", round_trips),
+    ]

@@ -1,0 +1,87 @@
+"""The topology of a run, drawn: nodes, links, and what each bottleneck does."""
+
+from collections import deque
+from html import escape
+from typing import Any
+
+_COLUMN, _ROW, _NODE = 190, 64, 44
+
+
+def topology_svg(manifest: dict[str, Any]) -> str:
+    """An SVG element: hosts and routers in columns by distance, bottlenecks labelled."""
+    positions = _positions(manifest)
+    width = max(x for x, _ in positions.values()) + 70
+    height = max(y for _, y in positions.values()) + 56
+    parts = [
+        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="topology" '
+        'class="topology" xmlns="http://www.w3.org/2000/svg">'
+    ]
+    queues = {q["interface"]: q for q in manifest["queues"]}
+    node_of = {i["name"]: i["node"] for i in manifest["interfaces"]}
+    drawn = set()
+    for interface in manifest["interfaces"]:
+        link = frozenset((interface["name"], interface["peer"]))
+        if link in drawn:
+            continue
+        drawn.add(link)
+        (x1, y1), (x2, y2) = (positions[node_of[name]] for name in sorted(link))
+        shaped = [queues[name] for name in sorted(link) if name in queues]
+        parts.append(
+            f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" '
+            f'class="{"bottleneck" if shaped else "access"}"/>'
+        )
+        for row, queue in enumerate(shaped):
+            right = x2 > x1 if queue["interface"] == sorted(link)[0] else x1 > x2
+            label = _label(queue, "\N{RIGHTWARDS ARROW}" if right else "\N{LEFTWARDS ARROW}")
+            y = (y1 + y2) / 2 + (-10 if row == 0 else 20)
+            parts.append(f'<text x="{(x1 + x2) / 2}" y="{y}" class="label">{escape(label)}</text>')
+    for node, (x, y) in positions.items():
+        kind = "host" if node in manifest["nodes"]["hosts"] else "router"
+        parts.append(
+            f'<rect x="{x - _NODE / 2}" y="{y - 16}" width="{_NODE}" height="32" rx="'
+            f'{4 if kind == "host" else 16}" class="{kind}"/>'
+            f'<text x="{x}" y="{y + 5}" class="node">{escape(node)}</text>'
+        )
+    return "".join([*parts, "</svg>"])
+
+
+def _label(queue: dict[str, Any], arrow: str) -> str:
+    rate = queue["rate_bit"] / 1e6
+    delay = queue["delay_ns"] / 1e6
+    return f"{arrow} {rate:g} Mbit/s, {delay:g} ms, {queue['limit_packets']} packets"
+
+
+def _positions(manifest: dict[str, Any]) -> dict[str, tuple[float, float]]:
+    """Columns by distance from the first router's side, rows within a column."""
+    neighbours: dict[str, list[str]] = {}
+    node_of = {i["name"]: i["node"] for i in manifest["interfaces"]}
+    for interface in manifest["interfaces"]:
+        neighbours.setdefault(interface["node"], []).append(node_of[interface["peer"]])
+    hosts, routers = manifest["nodes"]["hosts"], manifest["nodes"]["routers"]
+    start = routers[0] if routers else hosts[0]
+    column = {start: 1}
+    ahead = deque([start])
+    while ahead:
+        node = ahead.popleft()
+        for other in neighbours.get(node, []):
+            if other not in column:
+                column[other] = column[node] + (-1 if node == start and other in hosts else 1)
+                ahead.append(other)
+    rows: dict[int, list[str]] = {}
+    for node in sorted(column):
+        rows.setdefault(column[node], []).append(node)
+    tallest = max(len(nodes) for nodes in rows.values())
+    widths = sorted(rows)
+    # The bottleneck's label needs room: columns of routers stand further apart.
+    x: dict[int, float] = {}
+    at = 40.0
+    for index, number in enumerate(widths):
+        if index:
+            both = set(rows[widths[index - 1]] + rows[number])
+            at += 2 * _COLUMN if both <= set(routers) else _COLUMN * 0.6
+        x[number] = at
+    return {
+        node: (x[number], 40 + _ROW * (tallest - len(nodes)) / 2 + _ROW * index)
+        for number, nodes in rows.items()
+        for index, node in enumerate(nodes)
+    }
