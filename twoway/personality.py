@@ -37,6 +37,7 @@ def node_sysctls(stack: Stack, *, router: bool) -> dict[str, int | str]:
         "net.ipv4.tcp_timestamps": int(stack.timestamps),
         "net.ipv4.tcp_sack": int(stack.sack),
         "net.ipv4.tcp_dsack": int(stack.sack),
+        "net.ipv4.tcp_early_retrans": 3 if stack.tail_loss_probe else 0,
         "net.ipv4.tcp_ecn": 0,
         "net.ipv4.tcp_no_metrics_save": 1,
         "net.ipv4.tcp_autocorking": 0,

@@ -193,7 +193,7 @@ def build_plan(case: Case, mode: str = "run") -> dict[str, Any]:
             "ready_by_ns": READY_NS,
             "start_ns": START_NS,
             "stop_ns": case.stop_ns,
-            "end_ns": case.stop_ns + SETTLE_NS,
+            "settle_ns": SETTLE_NS,
         },
         "setup": _setup(case),
         "captures": _captures(case),
@@ -338,7 +338,6 @@ def _captures(case: Case) -> list[dict[str, Any]]:
                     "-s", str(SNAP_BYTES), "-B", str(CAPTURE_RING_KIB),
                     "--time-stamp-precision=nano", "-w", f"/mnt/run/pcap/{name}.pcap"],
             "ready": "listening on",
-            "stopped_by_signal": True,
         })
     return captures
 
@@ -359,6 +358,7 @@ def _observer(case: Case) -> dict[str, Any]:
 
 def _sink(case: Case, connection: Connection) -> dict[str, Any]:
     sink: dict[str, Any] = {
+        "patience_s": _drain_s(case),
         "name": f"sink-{connection.name}",
         "node": connection.flow.to,
         "stdout": f"traffic/{connection.name}-sink.json",
@@ -371,6 +371,15 @@ def _sink(case: Case, connection: Connection) -> dict[str, Any]:
         "run": [f"{GUEST_BIN}/stream", "receive", "--port", str(connection.port),
                 "--receive-buffer", buffer],
     }
+
+
+def _drain_s(case: Case) -> float:
+    """How long the last packet of a run may take to arrive, in virtual time."""
+    mtu_bit = case.experiment.stack.mtu_bytes * 8
+    return 5 + sum(
+        d.queue_packets * mtu_bit / (d.rate_mbit * 1e6) + d.delay_ms / 1e3
+        for d in case.profile.directions.values()
+    )
 
 
 def _stream_source(case: Case, connection: Connection) -> dict[str, Any]:

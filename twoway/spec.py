@@ -80,6 +80,10 @@ class Stack(_Model):
     acks: Literal["every-segment", "delayed"] = Field(
         default="every-segment", description="when the receiver acknowledges"
     )
+    tail_loss_probe: bool = Field(
+        default=True,
+        description="probe for a lost tail after two round trips; off for the papers' TCP",
+    )
     initial_window_packets: Annotated[int, Field(ge=1, le=1000)] = Field(
         default=10, description="initial window of flows whose congestion control has none"
     )

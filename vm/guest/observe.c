@@ -322,7 +322,7 @@ int main(int argc, char **argv)
 		messages[i].msg_hdr = (struct msghdr){ .msg_iov = &iovecs[i], .msg_iovlen = 1 };
 	}
 	next_progress = start;
-	for (int64_t at = start; at <= stop; at += interval) {
+	for (int64_t at = start; at < stop; at += interval) {
 		sleep_until(at);
 		sample_ns = at;
 		acked_bytes = 0;

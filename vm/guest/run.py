@@ -184,15 +184,27 @@ class Daemons:
                 raise GuestError(f"{program['name']}: not ready: {log.read_text().strip()}")
             time.sleep(0.001)
 
-    def stop(self, how: signal.Signals) -> None:
-        """Signal every program still running, wait for all, and refuse any failure."""
+    def finish(self) -> None:
+        """Wait for every program to end by itself; ask those to end that lose patience."""
         for program, process in self.running:
-            if program.get("stopped_by_signal") and process.poll() is None:
-                process.send_signal(how)
+            try:
+                process.wait(timeout=program.get("patience_s", READY_S))
+            except subprocess.TimeoutExpired:
+                process.terminate()
+        self._collect()
+
+    def interrupt(self) -> None:
+        """End every program with SIGINT, as a user would at a terminal."""
+        for _, process in self.running:
+            process.send_signal(signal.SIGINT)
+        self._collect()
+
+    def _collect(self) -> None:
+        """Wait for the end of all, and refuse any failure."""
         for program, process in self.running:
             name = program["name"]
             try:
-                code = process.wait(timeout=program.get("patience_s", READY_S))
+                code = process.wait(timeout=READY_S)
             except subprocess.TimeoutExpired:
                 raise GuestError(f"{name}: still running at the end") from None
             if code != 0:
@@ -226,11 +238,11 @@ def perform(plan: dict[str, Any]) -> None:
         sleep_until(program["at_ns"])
         programs.start([program])
     sleep_until(plan["clock"]["stop_ns"])
-    programs.stop(signal.SIGTERM)
+    programs.finish()
     for step in plan["teardown"]:
         execute(step)
-    sleep_until(plan["clock"]["end_ns"])
-    captures.stop(signal.SIGINT)
+    time.sleep(plan["clock"]["settle_ns"] / 1e9)
+    captures.interrupt()
 
 
 def main() -> int:

@@ -10,7 +10,8 @@
  * calls and wake-ups, not packets, so the source hands the kernel gigabytes in one
  * call and the sink asks to be woken once per mebibyte and drops the data unread
  * (MSG_TRUNC). At --stop-at the source resets the connection: what it had not yet
- * sent would only lengthen the run.
+ * sent would only lengthen the run. The sink ends with the reset, or with SIGTERM
+ * should a full queue have dropped it.
  *
  * Prints one JSON line: the bytes each side counted, from the kernel's TCP_INFO.
  */
@@ -92,23 +93,32 @@ static int tcp_socket(int local_port)
 	return fd;
 }
 
-static void on_alarm(int signal)
+static volatile sig_atomic_t stopping;
+
+static void on_signal(int signal)
 {
-	(void)signal;
+	stopping = signal == SIGTERM;
+}
+
+static void handle(int signal)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+
+	if (sigaction(signal, &action, NULL) < 0)
+		die("sigaction");
 }
 
 /* Interrupt the blocking write at ns, and again every 10 ms in case it hit between two. */
 static void interrupt_at(int64_t ns)
 {
-	struct sigaction action = { .sa_handler = on_alarm };
 	struct itimerspec at = {
 		.it_value = { ns / 1000000000, ns % 1000000000 },
 		.it_interval = { 0, 10000000 },
 	};
 	timer_t timer;
 
-	if (sigaction(SIGALRM, &action, NULL) < 0 ||
-	    timer_create(CLOCK_REALTIME, NULL, &timer) < 0 ||
+	handle(SIGALRM);
+	if (timer_create(CLOCK_REALTIME, NULL, &timer) < 0 ||
 	    timer_settime(timer, TIMER_ABSTIME, &at, NULL) < 0)
 		die("timer");
 }
@@ -148,6 +158,9 @@ static int send_stream(const struct options *opt)
 	sleep_until(opt->connect_at_ns);
 	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
 		die("connect");
+	/* One byte for a round-trip sample: a connection that exists has its timers set. */
+	if (send(fd, "", 1, 0) != 1)
+		die("send");
 	sleep_until(opt->start_at_ns);
 	interrupt_at(opt->stop_at_ns);
 	while (now_ns() < opt->stop_at_ns)
@@ -182,10 +195,11 @@ static int receive_stream(const struct options *opt)
 	if (fd < 0)
 		die("accept");
 	set_int(fd, SOL_SOCKET, SO_RCVLOWAT, WAKE_BYTES, "SO_RCVLOWAT");
+	handle(SIGTERM);
 	do {
 		n = recv(fd, NULL, 1 << 30, MSG_TRUNC | MSG_WAITALL);
-	} while (n > 0 || (n < 0 && errno == EINTR));
-	if (n < 0 && errno != ECONNRESET)
+	} while (!stopping && (n > 0 || (n < 0 && errno == EINTR)));
+	if (n < 0 && errno != ECONNRESET && errno != EINTR)
 		die("recv");
 	info = tcp_info(fd);
 	printf("{\"role\": \"receive\", \"port\": %d, \"bytes_received\": %" PRIu64 "}\n",
