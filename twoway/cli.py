@@ -10,7 +10,7 @@ from typing import Any
 
 from twoway.errors import TwowayError, UsageError
 from twoway.paths import EXPERIMENTS, ROOT
-from twoway.progress import console
+from twoway.progress import say
 
 DEFAULT_EXPERIMENT = "kalampoukas-5.2"
 EXIT_HELP = "exit codes: 0 all expectations hold, 1 the run or an expectation failed, 2 bad usage"
@@ -41,7 +41,7 @@ def vet(args: argparse.Namespace) -> int:
         _complain(problem)
     if problems:
         return 2
-    console.print(f"{len(args.experiments or _all_ids())} experiments are sound")
+    say(f"{len(args.experiments or _all_ids())} experiments are sound")
     return 0
 
 
@@ -104,10 +104,12 @@ def build(args: argparse.Namespace) -> int:
     from twoway.build import build_guest, find_guest
     from twoway.progress import Steps
 
-    del args
-    if find_guest() is None:
+    guest = find_guest()
+    if guest is None:
         with Steps() as steps:
-            build_guest(steps)
+            guest = build_guest(steps)
+    if args.kernel_dir:
+        print(guest.kernel.parent)
     return 0
 
 
@@ -178,7 +180,9 @@ COMMANDS = (
     Command("calibrate", calibrate, "measure the error floor of link profiles", options=(
         ("profiles", {"nargs": "*", "help": "names under tc-profiles/; all by default"}),
         _JSON, _RESULTS)),
-    Command("build", build, "build the guest into the cache, if anything of it changed"),
+    Command("build", build, "build the guest into the cache, if anything of it changed", options=(
+        ("--kernel-dir", {"action": "store_true",
+                          "help": "print the kernel's build folder, to build modules against"}),)),
     Command("schema", schema, "JSON Schema of a file format, every field described", options=(
         ("kind", {"choices": ("experiment", "profile")}),)),
 )
@@ -192,7 +196,7 @@ def main() -> int:
     except TwowayError as error:
         _complain(str(error))
         if error.hint:
-            console.print(f"\nhint: {error.hint}", markup=False)
+            say(f"\nhint: {error.hint}", markup=False)
         return error.exit_code
     except KeyboardInterrupt:
         _complain("interrupted")
@@ -235,7 +239,7 @@ def _report(folder: Path, *, as_json: bool) -> int:
         print(json.dumps(document, indent=1))
     _print_verdicts(document)
     shown = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
-    console.print(f"report: {shown}/report.html", highlight=False)
+    say(f"report: {shown}/report.html")
     return 0 if document["pass"] else 1
 
 
@@ -243,13 +247,13 @@ def _print_verdicts(document: dict[str, Any]) -> None:
     for row in document["expect"]:
         mark = "[green]pass[/]" if row["pass"] else "[red]FAIL[/]"
         measured = "none" if row["measured"] is None else f"{row['measured']:.4g}"
-        console.print(f"{mark} {row['metric']:<32} {measured:>8} measured, "
+        say(f"{mark} {row['metric']:<32} {measured:>8} measured, "
                       f"{row['expected']:.4g} +- {row['tolerance']:.2g} {row['source']}")
     for row in document["fidelity"]:
         if not row["pass"]:
-            console.print(f"[red]FAIL[/] {row['check']}: {row['value']}, bound {row['bound']}")
+            say(f"[red]FAIL[/] {row['check']}: {row['value']}, bound {row['bound']}")
     if not any(not row["pass"] for row in document["fidelity"]):
-        console.print(f"[green]pass[/] {len(document['fidelity'])} fidelity checks")
+        say(f"[green]pass[/] {len(document['fidelity'])} fidelity checks")
 
 
 def _print_step(step: dict[str, Any]) -> None:

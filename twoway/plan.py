@@ -90,37 +90,59 @@ def find_experiment(name: str) -> Path:
     return path
 
 
+def find_profile(name: str) -> Path:
+    """The file of a link profile.
+
+    Raises: SpecError if there is none.
+    """
+    path = PROFILES / f"{name}.yml"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in PROFILES.glob("*.yml")))
+        raise SpecError([f"{path.relative_to(ROOT)}: no such profile"], f"there are: {known}")
+    return path
+
+
 def load_case(name: str) -> Case:
     """Read an experiment and all it refers to.
 
     Raises: SpecError with every problem found.
     """
     path = find_experiment(name)
-    experiment = load_experiment(path)
-    shown = path if not path.is_relative_to(ROOT) else path.relative_to(ROOT)
+    shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    return make_case(str(shown), path.stem, load_experiment(path))
+
+
+def make_case(where: str, name: str, experiment: Experiment) -> Case:
+    """An experiment together with all it refers to.
+
+    Args:
+        where: the experiment's file or origin, for errors.
+        name: its id.
+        experiment: what it says.
+
+    Raises: SpecError with every problem found.
+    """
     problems: list[str] = []
     topology_path = TOPOLOGIES / f"{experiment.topology.name}.py"
-    profile_path = PROFILES / f"{experiment.profile}.yml"
     graph = profile = None
     try:
         graph = load_topology(topology_path, experiment.topology.parameters)
+        problems += [f"{where}: {p}" for p in _unknown_hosts(experiment, graph)]
     except SpecError as error:
-        problems += [f"{shown}: topology: {problem}" for problem in error.problems]
+        problems += [f"{where}: topology: {problem}" for problem in error.problems]
     try:
-        profile = load_profile(profile_path)
+        profile = load_profile(find_profile(experiment.profile))
     except SpecError as error:
-        problems += [f"{shown}: profile: {problem}" for problem in error.problems]
-    if graph is not None:
-        problems += [f"{shown}: {p}" for p in _unknown_hosts(experiment, graph)]
+        problems += [f"{where}: profile: {problem}" for problem in error.problems]
     if problems or graph is None or profile is None:
         raise SpecError(problems)
     return Case(
-        id=path.stem,
+        id=name,
         experiment=experiment,
         profile=profile,
         graph=graph,
-        shapers=tuple(compile_profile(str(profile_path.relative_to(ROOT)), profile, graph)),
-        connections=tuple(_connections(str(shown), experiment, graph)),
+        shapers=tuple(compile_profile(f"tc-profiles/{experiment.profile}.yml", profile, graph)),
+        connections=tuple(_connections(where, experiment, graph)),
     )
 
 
@@ -384,6 +406,11 @@ def _drain_s(case: Case) -> float:
 
 def _stream_source(case: Case, connection: Connection) -> dict[str, Any]:
     start_ns = START_NS + round(connection.flow.start_s * 1e9)
+    pace = []
+    if connection.flow.rate_mbit is not None:
+        stack = case.experiment.stack
+        interval_ns = round(stack.mtu_bytes * 8e3 / connection.flow.rate_mbit)
+        pace = ["--interval", str(interval_ns), "--size", str(stack.segment_bytes)]
     return {
         "name": f"source-{connection.name}",
         "node": connection.flow.from_,
@@ -393,7 +420,7 @@ def _stream_source(case: Case, connection: Connection) -> dict[str, Any]:
                 "--port", str(connection.port), "--source-port", str(connection.source_port),
                 "--connect-at", str(CONNECT_NS), "--start-at", str(start_ns),
                 "--stop-at", str(case.stop_ns), "--congestion", connection.congestion,
-                "--send-buffer", str(SEND_BUFFER_BYTES)],
+                "--send-buffer", str(SEND_BUFFER_BYTES), *pace],
     }
 
 

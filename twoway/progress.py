@@ -9,6 +9,11 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 console = Console(stderr=True, highlight=False)
 
 
+def say(text: str, *, markup: bool = True) -> None:
+    """A line for people, on standard error; never wrapped, never on standard output."""
+    console.print(text, markup=markup, soft_wrap=True)
+
+
 class Steps:
     """A list of steps, the running one with a bar; on a file, a line per step."""
 

@@ -94,6 +94,12 @@ class Stack(_Model):
 
 
 
+    @property
+    def segment_bytes(self) -> int:
+        """Payload of a full segment."""
+        return self.mtu_bytes - 40 - (12 if self.timestamps else 0)
+
+
 class Flow(_Model):
     """TCP connections with unlimited data from one host to another."""
 
@@ -109,6 +115,10 @@ class Flow(_Model):
     )
     window_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         default=None, description="the constant window of `fixed`, in segments"
+    )
+    rate_mbit: Positive | None = Field(
+        default=None,
+        description="constant rate in Mbit/s of full IP packets; unlimited data by default",
     )
     generator: Literal["stream", "iperf3"] = Field(
         default="stream",
@@ -195,6 +205,11 @@ def _experiment_problems(experiment: Experiment) -> list[str]:
             problems.append(
                 f"{where}.start_s: must be below duration_s ({experiment.duration_s:g}), "
                 f"got {flow.start_s:g}"
+            )
+        if flow.rate_mbit is not None and flow.generator != "stream":
+            problems.append(
+                f"{where}.rate_mbit: only generator: stream sends at a constant rate, "
+                f'got "{flow.generator}"'
             )
         if flow.congestion == "fixed":
             if flow.window_packets is None:

@@ -54,9 +54,9 @@ def _capture_drops(analysis: Analysis) -> dict[str, Any]:
 
 
 def _service_times(direction: str, view: QueueView) -> dict[str, Any]:
-    """Back-to-back departures are one service time apart; netem truncates each to 1 ns."""
+    """Departures happen when arithmetic says; netem cuts each service time to whole ns."""
     worst = int(np.abs(view.error_ns).max(initial=0))
-    return _check(f"{direction}: worst inter-departure error, ns", worst, "at most 1", worst <= 1)
+    return _check(f"{direction}: worst departure error, ns", worst, "at most 1", worst <= 1)
 
 
 def _kernel_queue(analysis: Analysis, direction: str, view: QueueView) -> dict[str, Any]:

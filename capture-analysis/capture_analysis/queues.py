@@ -148,14 +148,15 @@ def occupancy(passed: Passage, which: BoolArray | None = None) -> Occupancy:
 
 
 def service_error_ns(queue: Queue, passed: Passage) -> IntArray:
-    """How far each transmission's length was from the link's.
+    """How far each departure was from when it should have been.
 
-    For packets that found the queue occupied, the time since the departure before them less
-    their analytic service time. Shape (m,), ns; all zeros on an exact clock.
+    A transmission starts when the packet arrives or when the one before it ends, whichever is
+    later, and takes its analytic service time.
+
+    Returns: shape (m,), ns, one per departure, positive if late; all zeros on an exact clock.
     """
     rows = passed.departures
     left, arrived = passed.left_ns[rows], passed.packets.time_ns[rows]
-    waited = arrived[1:] < left[:-1]
-    spacing = np.diff(left)[waited]
-    expected = queue.service_ns(passed.packets.frame_bytes[rows][1:][waited])
-    return np.asarray(spacing - expected, dtype=np.int64)
+    before = np.concatenate(([0], left[:-1]))
+    expected = np.maximum(arrived, before) + queue.service_ns(passed.packets.frame_bytes[rows])
+    return np.asarray(left - expected, dtype=np.int64)

@@ -69,7 +69,7 @@ def build_network(topology: dict[str, Any]) -> Mininet:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     topo = module.topos[topology["name"]](**topology["parameters"])
-    setLogLevel("warning")
+    setLogLevel("output")
     resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_DESCRIPTORS, MOST_DESCRIPTORS))
     Mininet.inited = True  # or it raises that limit, and rewrites sysctls that are the plan's
     net = Mininet(topo=topo, controller=None, switch=None)

@@ -4,6 +4,7 @@
  *
  *   stream send    --to ADDRESS --port N [--source-port N] --connect-at NS
  *                  --start-at NS --stop-at NS [--congestion NAME] [--send-buffer BYTES]
+ *                  [--interval NS --size BYTES]
  *   stream receive --port N [--receive-buffer BYTES]
  *
  * Times are CLOCK_REALTIME in ns. In virtual time the cost of traffic is system
@@ -12,6 +13,9 @@
  * (MSG_TRUNC). At --stop-at the source resets the connection: what it had not yet
  * sent would only lengthen the run. The sink ends with the reset, or with SIGTERM
  * should a full queue have dropped it.
+ *
+ * With --interval the source writes --size bytes at each multiple of it instead: a
+ * constant rate, for calibration.
  *
  * Prints one JSON line: the bytes each side counted, from the kernel's TCP_INFO.
  */
@@ -38,9 +42,9 @@
 struct options {
 	struct in_addr to;
 	int port, source_port;
-	int64_t connect_at_ns, start_at_ns, stop_at_ns;
+	int64_t connect_at_ns, start_at_ns, stop_at_ns, interval_ns;
 	const char *congestion;
-	int send_buffer_bytes, receive_buffer_bytes;
+	int send_buffer_bytes, receive_buffer_bytes, size_bytes;
 };
 
 static void die(const char *what)
@@ -131,12 +135,33 @@ static int64_t now_ns(void)
 	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
+static void write_unlimited(int fd, const struct options *opt, void *buffer)
+{
+	struct iovec iov[IOVECS];
+
+	for (int i = 0; i < IOVECS; i++)
+		iov[i] = (struct iovec){ buffer, BUFFER_BYTES };
+	interrupt_at(opt->stop_at_ns);
+	while (now_ns() < opt->stop_at_ns)
+		if (writev(fd, iov, IOVECS) < 0 && errno != EINTR)
+			die("write");
+}
+
+static void write_paced(int fd, const struct options *opt, const void *buffer)
+{
+	set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
+	for (int64_t at = opt->start_at_ns; at < opt->stop_at_ns; at += opt->interval_ns) {
+		sleep_until(at);
+		if (write(fd, buffer, opt->size_bytes) != opt->size_bytes)
+			die("write");
+	}
+}
+
 static int send_stream(const struct options *opt)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr = opt->to,
 				  .sin_port = htons(opt->port) };
 	struct linger reset = { .l_onoff = 1, .l_linger = 0 };
-	struct iovec iov[IOVECS];
 	struct tcp_info info;
 	char name[16] = "";
 	socklen_t name_size = sizeof(name);
@@ -146,8 +171,6 @@ static int send_stream(const struct options *opt)
 
 	if (buffer == MAP_FAILED)
 		die("mmap");
-	for (int i = 0; i < IOVECS; i++)
-		iov[i] = (struct iovec){ buffer, BUFFER_BYTES };
 	if (opt->congestion)
 		set_option(fd, IPPROTO_TCP, TCP_CONGESTION, opt->congestion,
 			   strlen(opt->congestion), opt->congestion);
@@ -162,10 +185,10 @@ static int send_stream(const struct options *opt)
 	if (send(fd, "", 1, 0) != 1)
 		die("send");
 	sleep_until(opt->start_at_ns);
-	interrupt_at(opt->stop_at_ns);
-	while (now_ns() < opt->stop_at_ns)
-		if (writev(fd, iov, IOVECS) < 0 && errno != EINTR)
-			die("write");
+	if (opt->interval_ns)
+		write_paced(fd, opt, buffer);
+	else
+		write_unlimited(fd, opt, buffer);
 
 	info = tcp_info(fd);
 	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &name_size) < 0)
@@ -211,6 +234,7 @@ static int usage(void)
 {
 	fputs("usage: stream send --to ADDRESS --port N [--source-port N] --connect-at NS --start-at NS\n"
 	      "                   --stop-at NS [--congestion NAME] [--send-buffer BYTES]\n"
+	      "                   [--interval NS --size BYTES]\n"
 	      "       stream receive --port N [--receive-buffer BYTES]\n", stderr);
 	return 2;
 }
@@ -225,6 +249,8 @@ int main(int argc, char **argv)
 		{ "start-at", required_argument, NULL, 's' },
 		{ "stop-at", required_argument, NULL, 'e' },
 		{ "congestion", required_argument, NULL, 'C' },
+		{ "interval", required_argument, NULL, 'i' },
+		{ "size", required_argument, NULL, 'z' },
 		{ "send-buffer", required_argument, NULL, 'b' },
 		{ "receive-buffer", required_argument, NULL, 'r' },
 		{ 0 },
@@ -249,12 +275,16 @@ int main(int argc, char **argv)
 		case 's': opt.start_at_ns = atoll(optarg); break;
 		case 'e': opt.stop_at_ns = atoll(optarg); break;
 		case 'C': opt.congestion = optarg; break;
+		case 'i': opt.interval_ns = atoll(optarg); break;
+		case 'z': opt.size_bytes = atoi(optarg); break;
 		case 'b': opt.send_buffer_bytes = atoi(optarg); break;
 		case 'r': opt.receive_buffer_bytes = atoi(optarg); break;
 		default: return usage();
 		}
 	}
 	if (optind != argc)
+		return usage();
+	if (!opt.interval_ns != !opt.size_bytes || opt.size_bytes > BUFFER_BYTES)
 		return usage();
 	if (!strcmp(argv[1], "send") && opt.to.s_addr && opt.port && opt.stop_at_ns)
 		return send_stream(&opt);

@@ -1,0 +1,80 @@
+# twoway: two-way TCP on the real Linux kernel, in virtual time. `make help` lists the targets.
+
+EXP        ?= kalampoukas-5.2
+PYTHON     ?= /usr/bin/python3
+UV_VERSION := 0.13.8
+CACHE      := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/twoway
+UV         := $(CACHE)/uv-$(UV_VERSION)/bin/uv
+BIN        := .venv/bin
+SHELL      := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+##@ Use
+experiment: setup ## run an experiment (EXP=kalampoukas-5.2) in virtual time and write its report
+	@$(BIN)/twoway run $(EXP)
+
+report: setup ## analyse the latest run again and rewrite its report
+	@$(BIN)/twoway report
+
+list: setup ## the experiments there are
+	@$(BIN)/twoway list
+
+shell: setup ## the experiment's network in the guest, with Mininet's prompt
+	@$(BIN)/twoway shell $(EXP)
+
+calibrate: setup ## measure the error floor of every link profile
+	@$(BIN)/twoway calibrate
+
+doctor: env ## what this machine can do, and what is missing
+	@$(BIN)/twoway doctor
+
+##@ Check
+test: setup test-packages ## everything that must hold, on the real kernel and in a real browser
+	@$(BIN)/pytest
+
+lint: setup test-packages ## style and types: ruff, mypy, yamllint, shellcheck, checkpatch, sparse
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/yamllint --strict experiments tc-profiles
+	@shellcheck vm/install-packages .ci/run
+	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um KDIR=$$($(BIN)/twoway build --kernel-dir)
+
+bench: setup ## speed, medians of five runs
+	@$(BIN)/python tests/bench.py
+
+##@ Set up
+setup: env ## packages, Python environment, guest kernel, modules: once, and what changed since
+	@$(BIN)/twoway build
+
+env: packages .venv/.synced
+
+packages:
+	@vm/install-packages run
+
+test-packages:
+	@vm/install-packages test
+
+.venv/.synced: uv.lock pyproject.toml capture-analysis/pyproject.toml | $(UV)
+	@echo "Python environment ..."
+	@UV_PROJECT_ENVIRONMENT=.venv $(UV) sync --quiet --locked --compile-bytecode --python $(PYTHON)
+	@touch $@
+
+$(UV): | packages
+	@mkdir -p $(CACHE)
+	@$(PYTHON) -m venv $(CACHE)/uv-$(UV_VERSION)
+	@$(CACHE)/uv-$(UV_VERSION)/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+clean: ## remove the environment and results; keep the cache of built kernels
+	rm -rf .venv results .mypy_cache .pytest_cache .ruff_cache
+
+help: ## this list
+	@awk 'BEGIN {FS = ":.*## "} \
+	  /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
+
+.PHONY: experiment report list shell calibrate doctor test lint bench setup env packages \
+	test-packages clean help
