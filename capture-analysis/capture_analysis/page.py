@@ -83,6 +83,8 @@ def _trace(line: Line) -> dict[str, Any]:
         return {"type": "bar", "name": line.name, "marker": {"color": colour}, **columns}
     style = json.loads(json.dumps(_PLOTLY_STYLE[line.style]))
     style.get("line", style.get("marker"))["color"] = colour
+    if line.style in ("steps", "line") and line.colour == 0:
+        style["line"]["width"] = 2.6  # still seen where the next trace lies on top of it
     return {"type": "scatter", "name": line.name, **style, **columns}
 
 

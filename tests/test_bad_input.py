@@ -1,0 +1,91 @@
+"""Bad input: every problem at once, exit code 2, and nothing started."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import SMALL, twoway, write_experiment
+
+
+def _vet(tmp_path: Path, **changes: Any) -> str:
+    document = copy.deepcopy(SMALL) | changes
+    done = twoway("run", write_experiment(tmp_path, document), "--results", tmp_path / "results")
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert not (tmp_path / "results").exists()
+    return done.stderr
+
+
+def _flow(**changes: Any) -> dict[str, Any]:
+    return {**SMALL["flows"][0], **changes}
+
+
+def test_unknown_key_is_named_with_the_likely_one(tmp_path: Path) -> None:
+    """A misspelt field is refused by name, and the field it resembles is suggested."""
+    said = _vet(tmp_path, duration_sec=3)
+    assert 'duration_sec: unknown field; did you mean "duration_s"?' in said
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"duration_s": -1}, "duration_s: must be greater than 0, got -1"),
+        ({"duration_s": "10 ms"}, "duration_s: must be a valid number"),
+        ({"topology": {"name": "torus"}}, "topologies/torus.py: no such topology"),
+        ({"profile": "campus"}, "tc-profiles/campus.yml: no such profile"),
+        ({"warm_up_s": 9}, "warm_up_s: must be below duration_s (1.5), got 9"),
+        ({"flows": []}, "flows: List should have at least 1 item"),
+        ({"flows": [_flow(to="h9")]}, 'flows.0.to: no host "h9"; the topology has h1, h2'),
+        ({"flows": [_flow(to="h1")]}, 'flows.0.to: "h1" is where the flow comes from'),
+        ({"flows": [_flow(), _flow()]}, 'flows.1.name: "left" is used twice'),
+        ({"flows": [_flow(window_packets=None)]}, "flows.0.window_packets: required with"),
+        ({"flows": [_flow(window_packets=30000)]}, "30000 segments of 9180 bytes need 275400000"),
+        ({"flows": [_flow(congestion="cubic")]}, "only congestion: fixed takes a window, got 28"),
+        ({"flows": [_flow(generator="ftp")]}, "must be 'stream' or 'iperf3', got 'ftp'"),
+        ({"schema": 2}, "schema: must be 1, got 2"),
+    ],
+)
+def test_each_mistake_has_its_sentence(
+    tmp_path: Path, changes: dict[str, Any], sentence: str
+) -> None:
+    """Every kind of mistake is refused with file, field and value."""
+    said = _vet(tmp_path, **changes)
+    assert sentence in said
+    assert "small.yml" in said
+
+
+def test_all_problems_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
+    """Three mistakes in one file give three lines in one go."""
+    said = _vet(tmp_path, duration_s=-1, warm_up_s=-2, colour="red")
+    assert [word in said for word in ("duration_s:", "warm_up_s:", "colour:")] == [True] * 3
+
+
+def test_missing_and_unreadable_files(tmp_path: Path) -> None:
+    """An experiment that is not there, not YAML, or not a mapping is exit code 2."""
+    assert twoway("run", "no-such-experiment").returncode == 2
+    broken = tmp_path / "broken.yml"
+    broken.write_text("flows: [")
+    done = twoway("vet", broken)
+    assert done.returncode == 2
+    assert "not YAML" in done.stderr
+    broken.write_text("just a sentence")
+    assert "must be a mapping of fields, got str" in twoway("vet", broken).stderr
+
+
+def test_usage_errors_are_exit_code_2() -> None:
+    """A command that does not exist is bad usage."""
+    assert twoway("frobnicate").returncode == 2
+
+
+def test_report_of_an_unfinished_run_is_refused(tmp_path: Path) -> None:
+    """A folder without a manifest is not a run."""
+    done = twoway("report", tmp_path)
+    assert done.returncode == 2
+    assert "not a finished run" in done.stderr
+
+
+def test_every_experiment_in_the_tree_is_sound() -> None:
+    """`twoway vet` accepts all that we ship."""
+    done = twoway("vet")
+    assert done.returncode == 0, done.stderr

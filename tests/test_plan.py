@@ -1,0 +1,83 @@
+"""The plan: complete, in order, and the same wherever and whenever it is made."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, SMALL, twoway, write_experiment
+from twoway.errors import SpecError
+from twoway.paths import TOPOLOGIES
+from twoway.plan import build_plan, load_case
+from twoway.topology import load_topology
+
+
+def _plan(tmp_path: Path, **changes: Any) -> dict[str, Any]:
+    path = write_experiment(tmp_path, copy.deepcopy(SMALL) | changes)
+    return build_plan(load_case(str(path)))
+
+
+def test_plan_says_nothing_of_where_the_checkout_is(tmp_path: Path) -> None:
+    """No host path reaches the guest: two checkouts have one plan."""
+    text = json.dumps(_plan(tmp_path))
+    assert str(ROOT) not in text
+    assert str(tmp_path) not in text
+
+
+def test_windows_are_loaded_once_each(tmp_path: Path) -> None:
+    """tcp_fixed is loaded with the set of windows that flows use."""
+    first = _plan(tmp_path)["setup"][0]
+    assert first["run"] == ["insmod", "/mnt/bin/tcp_fixed.ko", "windows=20,28"]
+
+
+def test_captures_cover_both_sides_of_each_queue(tmp_path: Path) -> None:
+    """Hosts are captured both ways, routers before and after each bottleneck queue."""
+    taps = {c["interface"]: c["direction"] for c in _plan(tmp_path)["captures"]}
+    assert taps == {
+        "h1-eth0": "inout", "h2-eth0": "inout",
+        "r1-eth0": "in", "r1-eth1": "out", "r2-eth0": "in", "r2-eth1": "out",
+    }
+
+
+def test_every_knob_set_on_a_host_is_read_back(tmp_path: Path) -> None:
+    """Each node's links, offloads and qdiscs have a check after the commands that set them."""
+    steps = _plan(tmp_path)["setup"]
+    checks = {s["name"] for s in steps if "check" in s}
+    assert checks >= {"h1-link", "h1-offload-h1-eth0", "h1-qdisc", "h1-route", "r1-qdisc"}
+
+
+def test_delayed_acks_leave_quickack_out(tmp_path: Path) -> None:
+    """With acks: delayed no route asks for an ACK per segment."""
+    stack = {"mtu_bytes": 9180, "acks": "delayed"}
+    assert "quickack" not in json.dumps(_plan(tmp_path, stack=stack)["setup"])
+
+
+def test_counted_flows_get_names_and_ports_of_their_own(tmp_path: Path) -> None:
+    """Three connections of one flow are three sources with different ports."""
+    flows = [{**SMALL["flows"][0], "count": 3}]
+    sources = _plan(tmp_path, flows=flows)["sources"][1:]
+    assert [s["name"] for s in sources] == ["source-left-1", "source-left-2", "source-left-3"]
+    assert len({s["run"][s["run"].index("--port") + 1] for s in sources}) == 3
+
+
+def test_plan_command_prints_commands_without_running_any() -> None:
+    """`twoway plan` shows tc's lines and leaves no results."""
+    done = twoway("plan", "kalampoukas-5.2")
+    assert done.returncode == 0
+    assert "netem limit 1000 rate 131000000bit -14 0 0" in done.stdout
+
+
+def test_dumbbell_has_hosts_on_both_sides() -> None:
+    """A dumbbell of three pairs has six hosts, two routers and one queue each way."""
+    graph = load_topology(TOPOLOGIES / "dumbbell.py", {"pairs": 3})
+    assert graph.hosts == ("l1", "l2", "l3", "r1", "r2", "r3")
+    assert graph.routers == ("s1", "s2")
+    assert [i.name for i in graph.queues["forward"]] == ["s1-eth3"]
+    assert [i.name for i in graph.delays["forward"]] == ["s2-eth0", "s2-eth1", "s2-eth2"]
+
+
+def test_topology_parameter_out_of_range_is_refused() -> None:
+    """A topology's own complaint reaches the user with the file's name."""
+    with pytest.raises(SpecError, match=r"dumbbell.py: ValueError: pairs must be 1..200, got 0"):
+        load_topology(TOPOLOGIES / "dumbbell.py", {"pairs": 0})

@@ -1,0 +1,86 @@
+"""Link profiles become the tc commands that the fidelity rules ask for, or are refused."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+from twoway.errors import SpecError
+from twoway.paths import TOPOLOGIES
+from twoway.shaping import compile_profile
+from twoway.spec import Profile
+from twoway.topology import Graph, load_topology
+
+
+def _profile(**changes: Any) -> Profile:
+    direction = {"rate_mbit": 10, "delay_ms": 20, "queue_packets": 50, **changes}
+    return Profile.model_validate(
+        {"schema": 1, "title": "t", "directions": {"forward": direction, "reverse": direction}}
+    )
+
+
+@pytest.fixture
+def graph() -> Graph:
+    """The two-node topology."""
+    return load_topology(TOPOLOGIES / "two_node.py", {})
+
+
+def test_rate_and_delay_go_to_different_hops(graph: Graph) -> None:
+    """The rate with its queue sits on r1's way to r2, the delay on r2's way to h2."""
+    shapers = compile_profile("p", _profile(), graph)
+    by_interface = {s.interface.name: " ".join(s.arguments) for s in shapers}
+    assert by_interface["r1-eth1"] == "netem limit 50 rate 10000000bit"
+    assert by_interface["r2-eth0"].endswith("delay 20000us")
+    assert set(by_interface) == {"r1-eth0", "r1-eth1", "r2-eth0", "r2-eth1"}
+
+
+def test_delay_queue_holds_ten_times_what_it_can_fill(graph: Graph) -> None:
+    """A delay must never drop: 100 Mbit/s over 200 ms in 54-byte frames, times ten."""
+    shapers = compile_profile("p", _profile(rate_mbit=100, delay_ms=200), graph)
+    delay = next(s for s in shapers if s.interface.name == "r2-eth0")
+    assert delay.arguments[2] == "462963"
+
+
+def test_overhead_and_cells_follow_the_rate(graph: Graph) -> None:
+    """Sizes on the link are netem's overhead and cell arguments, in its order."""
+    shapers = compile_profile(
+        "p", _profile(overhead_bytes=-14, cell_bytes=48, cell_overhead_bytes=5), graph
+    )
+    assert shapers[0].arguments[-3:] == ("-14", "48", "5")
+
+
+def test_rate_and_delay_on_one_interface_is_refused(graph: Graph) -> None:
+    """Rule 1: netem's limit would count packets in flight."""
+    bad = dataclasses.replace(graph, delays=graph.queues)
+    with pytest.raises(SpecError, match="r1-eth1: rate and delay on one interface"):
+        compile_profile("p", _profile(), bad)
+
+
+def test_shaping_on_a_sending_host_is_refused(graph: Graph) -> None:
+    """Rule 2: TCP small queues would keep the queue from building."""
+    host = tuple(i for i in graph.interfaces if i.name == "h1-eth0")
+    bad = dataclasses.replace(graph, queues={**graph.queues, "forward": host})
+    with pytest.raises(SpecError, match="h1-eth0: shaping on h1, a sending host"):
+        compile_profile("p", _profile(), bad)
+
+
+def test_directions_must_be_the_topologys(graph: Graph) -> None:
+    """A profile that names other directions than the topology is refused."""
+    profile = Profile.model_validate({
+        "schema": 1, "title": "t",
+        "directions": {"up": {"rate_mbit": 1, "delay_ms": 0, "queue_packets": 1}},
+    })
+    with pytest.raises(SpecError, match="the topology has forward, reverse; got up"):
+        compile_profile("p", profile, graph)
+
+
+def test_inexact_delay_is_refused_with_its_neighbours(graph: Graph) -> None:
+    """A delay that tc would round is refused, naming the two nearest exact ones."""
+    with pytest.raises(SpecError, match=r"got 8.41, nearest 8.408 and 8.416"):
+        compile_profile("p", _profile(delay_ms=8.41), graph)
+
+
+@pytest.mark.parametrize("delay_ms", [0.008, 8.416, 10, 1000, 7.992])
+def test_exact_delays_are_accepted(graph: Graph, delay_ms: float) -> None:
+    """Every multiple of 8 us reaches tc as that many whole microseconds."""
+    shapers = compile_profile("p", _profile(delay_ms=delay_ms), graph)
+    assert f"{round(delay_ms * 1000)}us" in shapers[1].arguments
