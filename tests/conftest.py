@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from twoway.build import Guest, find_guest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -58,7 +59,11 @@ def twoway(*arguments: str | Path, **settings: Any) -> subprocess.CompletedProce
     """Run the command as a user does, and keep what it says."""
     return subprocess.run(
         [sys.executable, "-m", "twoway.cli", *map(str, arguments)],
-        capture_output=True, text=True, check=False, cwd=settings.pop("cwd", ROOT), **settings,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=settings.pop("cwd", ROOT),
+        **settings,
     )
 
 

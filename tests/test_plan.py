@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import ROOT, SMALL, twoway, write_experiment
+
 from twoway.errors import SpecError
 from twoway.paths import TOPOLOGIES
 from twoway.plan import build_plan, load_case
@@ -35,8 +36,12 @@ def test_captures_cover_both_sides_of_each_queue(tmp_path: Path) -> None:
     """Hosts are captured both ways, routers before and after each bottleneck queue."""
     taps = {c["interface"]: c["direction"] for c in _plan(tmp_path)["captures"]}
     assert taps == {
-        "h1-eth0": "inout", "h2-eth0": "inout",
-        "r1-eth0": "in", "r1-eth1": "out", "r2-eth0": "in", "r2-eth1": "out",
+        "h1-eth0": "inout",
+        "h2-eth0": "inout",
+        "r1-eth0": "in",
+        "r1-eth1": "out",
+        "r2-eth0": "in",
+        "r2-eth1": "out",
     }
 
 

@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 import pytest
+
 from twoway.errors import SpecError
 from twoway.paths import TOPOLOGIES
 from twoway.shaping import compile_profile
@@ -65,10 +66,13 @@ def test_shaping_on_a_sending_host_is_refused(graph: Graph) -> None:
 
 def test_directions_must_be_the_topologys(graph: Graph) -> None:
     """A profile that names other directions than the topology is refused."""
-    profile = Profile.model_validate({
-        "schema": 1, "title": "t",
-        "directions": {"up": {"rate_mbit": 1, "delay_ms": 0, "queue_packets": 1}},
-    })
+    profile = Profile.model_validate(
+        {
+            "schema": 1,
+            "title": "t",
+            "directions": {"up": {"rate_mbit": 1, "delay_ms": 0, "queue_packets": 1}},
+        }
+    )
     with pytest.raises(SpecError, match="the topology has forward, reverse; got up"):
         compile_profile("p", profile, graph)
 

@@ -1,10 +1,10 @@
 """Any number of hosts on either side of one bottleneck.
 
-    l1 --+                    +-- r1
-    l2 --+-- s1 ======== s2 --+-- r2
-    ln --+    bottleneck      +-- rn
+l1 --+                    +-- r1
+l2 --+-- s1 ======== s2 --+-- r2
+ln --+    bottleneck      +-- rn
 
-    mn --custom topologies/dumbbell.py --topo dumbbell,3 --switch none --controller none
+mn --custom topologies/dumbbell.py --topo dumbbell,3 --switch none --controller none
 """
 
 from mininet.examples.linuxrouter import LinuxRouter

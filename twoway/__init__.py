@@ -1,0 +1,1 @@
+"""twoway: two-way TCP on the real Linux kernel, in virtual time."""

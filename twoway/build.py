@@ -31,8 +31,13 @@ _REPRODUCIBLE = {
 # Lines that make prints for 6.12 with our configuration; for the progress bar alone.
 _LINES_OF_A_BUILD = 1310
 # Large, and of no use to this kernel; the rest must be there because Kconfig reads all of it.
-_NEVER_BUILT = ("tools/testing/*", "arch/*/boot/dts/*", "drivers/gpu/drm/*.[ch]",
-                "Documentation/*.rst", "Documentation/*.yaml")
+_NEVER_BUILT = (
+    "tools/testing/*",
+    "arch/*/boot/dts/*",
+    "drivers/gpu/drm/*.[ch]",
+    "Documentation/*.rst",
+    "Documentation/*.yaml",
+)
 
 
 class BuildError(TwowayError):
@@ -185,8 +190,14 @@ def _build_kernel(source: KernelSource, folder: Path, steps: Steps) -> None:
     make = ["make", "-C", str(tree), f"O={output}", "ARCH=um"]
     _call([*make, "tinyconfig"])
     _call(
-        [str(tree / "scripts/kconfig/merge_config.sh"), "-m", "-O", str(output),
-         str(output / ".config"), str(VM / "guest.config")],
+        [
+            str(tree / "scripts/kconfig/merge_config.sh"),
+            "-m",
+            "-O",
+            str(output),
+            str(output / ".config"),
+            str(VM / "guest.config"),
+        ],
         cwd=tree,
     )
     _call([*make, "olddefconfig"])
@@ -228,8 +239,11 @@ def _version(tree: Path) -> tuple[int, int]:
 def _check_config(config: Path) -> None:
     """Every option asked for must be on: Kconfig drops what it cannot satisfy in silence."""
     have = set(config.read_text().splitlines())
-    wanted = [line for line in (VM / "guest.config").read_text().splitlines()
-              if re.match(r"CONFIG_\w+=", line)]
+    wanted = [
+        line
+        for line in (VM / "guest.config").read_text().splitlines()
+        if re.match(r"CONFIG_\w+=", line)
+    ]
     missing = [line for line in wanted if line not in have]
     if missing:
         raise BuildError(f"vm/guest.config: this kernel does not take {', '.join(missing)}")
@@ -243,11 +257,32 @@ def _build_programs(kernel: Path, folder: Path, steps: Steps) -> None:
         built, modules = Path(scratch) / "built", Path(scratch) / "modules"
         built.mkdir()
         for source in sorted((VM / "guest").glob("*.c")):
-            _call(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-static",
-                   "-o", str(built / source.stem), str(source)])
+            _call(
+                [
+                    "cc",
+                    "-O2",
+                    "-Wall",
+                    "-Wextra",
+                    "-Werror",
+                    "-static",
+                    "-o",
+                    str(built / source.stem),
+                    str(source),
+                ]
+            )
         shutil.copytree(KERNEL_MODULES, modules, ignore=shutil.ignore_patterns("tests", "*.md"))
-        _call(["make", "-C", str(kernel / "build"), "ARCH=um", f"M={modules}", "W=1",
-               "KCFLAGS=-Werror", "modules"])
+        _call(
+            [
+                "make",
+                "-C",
+                str(kernel / "build"),
+                "ARCH=um",
+                f"M={modules}",
+                "W=1",
+                "KCFLAGS=-Werror",
+                "modules",
+            ]
+        )
         for module in modules.glob("*.ko"):
             module.rename(built / module.name)
         built.rename(folder)
@@ -262,8 +297,14 @@ def _call(
     environment.pop("MAKEFLAGS", None)  # we may run under make ourselves
     environment.pop("MFLAGS", None)
     with subprocess.Popen(
-        argv, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, errors="replace",
+        argv,
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:

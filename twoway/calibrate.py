@@ -50,22 +50,34 @@ def _calibrate(guest: Guest, name: str, results: Path) -> list[dict[str, Any]]:
         rate_mbit = _LOAD * profile.directions[direction].rate_mbit
         interval_ns = round(_MTU_BYTES * 8e3 / rate_mbit)
         duration_s = _PACKETS * interval_ns / 1e9
-        experiment = Experiment.model_validate({
-            "schema": 1,
-            "title": f"Calibration of {name}, {direction}",
-            "summary": "A constant-rate stream at 90 % of the link's rate.",
-            "topology": {"name": "two_node"},
-            "profile": name,
-            "stack": {"mtu_bytes": _MTU_BYTES},
-            "flows": [{"name": "probe", "from": source, "to": sink, "congestion": "fixed",
-                       "window_packets": 4000, "rate_mbit": rate_mbit}],
-            "duration_s": duration_s,
-            "warm_up_s": 0,
-            "observe": {"tcp_info_ms": duration_s * 10},
-        })
+        experiment = Experiment.model_validate(
+            {
+                "schema": 1,
+                "title": f"Calibration of {name}, {direction}",
+                "summary": "A constant-rate stream at 90 % of the link's rate.",
+                "topology": {"name": "two_node"},
+                "profile": name,
+                "stack": {"mtu_bytes": _MTU_BYTES},
+                "flows": [
+                    {
+                        "name": "probe",
+                        "from": source,
+                        "to": sink,
+                        "congestion": "fixed",
+                        "window_packets": 4000,
+                        "rate_mbit": rate_mbit,
+                    }
+                ],
+                "duration_s": duration_s,
+                "warm_up_s": 0,
+                "observe": {"tcp_info_ms": duration_s * 10},
+            }
+        )
         case = make_case(f"calibrate {name}", f"{name}-{direction}", experiment)
-        rows.append({"profile": name, "direction": direction}
-                    | _measure(run_case(case, guest, results / "calibration"), direction, interval_ns))
+        rows.append(
+            {"profile": name, "direction": direction}
+            | _measure(run_case(case, guest, results / "calibration"), direction, interval_ns)
+        )
         _show(rows[-1])
     return rows
 

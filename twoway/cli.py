@@ -52,8 +52,14 @@ def list_experiments(args: argparse.Namespace) -> int:
     rows = []
     for name in _all_ids():
         experiment = load_experiment(EXPERIMENTS / f"{name}.yml")
-        rows.append({"id": name, "title": experiment.title, "duration_s": experiment.duration_s,
-                     "source": experiment.source.where if experiment.source else None})
+        rows.append(
+            {
+                "id": name,
+                "title": experiment.title,
+                "duration_s": experiment.duration_s,
+                "source": experiment.source.where if experiment.source else None,
+            }
+        )
     if args.json:
         print(json.dumps(rows, indent=1))
         return 0
@@ -72,8 +78,12 @@ def plan(args: argparse.Namespace) -> int:
         return 0
     for step in document["setup"]:
         _print_step(step)
-    for program in (*document["captures"], *document["sinks"], *document["sources"],
-                    *document["timed_sources"]):
+    for program in (
+        *document["captures"],
+        *document["sinks"],
+        *document["sources"],
+        *document["timed_sources"],
+    ):
         _print_step(program)
     for step in document["teardown"]:
         _print_step(step)
@@ -165,26 +175,63 @@ def schema(args: argparse.Namespace) -> int:
 
 
 _JSON = ("--json", {"action": "store_true", "help": "machine-readable output on stdout"})
-_RESULTS = ("--results", {"type": Path, "default": ROOT / "results", "metavar": "FOLDER",
-                          "help": "where runs are kept (default: results/)"})
+_RESULTS = (
+    "--results",
+    {
+        "type": Path,
+        "default": ROOT / "results",
+        "metavar": "FOLDER",
+        "help": "where runs are kept (default: results/)",
+    },
+)
 
 COMMANDS = (
     Command("vet", vet, "check experiments without running them; all by default", "many"),
     Command("list", list_experiments, "the experiments there are", options=(_JSON,)),
     Command("plan", plan, "every command of a run, in order", "one", (_JSON,)),
     Command("run", run, "run an experiment in virtual time and report", "one", (_JSON, _RESULTS)),
-    Command("report", report, "analyse a finished run again; the latest by default", options=(
-        ("run", {"type": Path, "nargs": "?", "help": "the run's folder"}), _JSON, _RESULTS)),
+    Command(
+        "report",
+        report,
+        "analyse a finished run again; the latest by default",
+        options=(
+            ("run", {"type": Path, "nargs": "?", "help": "the run's folder"}),
+            _JSON,
+            _RESULTS,
+        ),
+    ),
     Command("doctor", doctor, "what this machine can do, and what is missing", options=(_JSON,)),
     Command("shell", shell, "the network in the guest, with Mininet's prompt", "one"),
-    Command("calibrate", calibrate, "measure the error floor of link profiles", options=(
-        ("profiles", {"nargs": "*", "help": "names under tc-profiles/; all by default"}),
-        _JSON, _RESULTS)),
-    Command("build", build, "build the guest into the cache, if anything of it changed", options=(
-        ("--kernel-dir", {"action": "store_true",
-                          "help": "print the kernel's build folder, to build modules against"}),)),
-    Command("schema", schema, "JSON Schema of a file format, every field described", options=(
-        ("kind", {"choices": ("experiment", "profile")}),)),
+    Command(
+        "calibrate",
+        calibrate,
+        "measure the error floor of link profiles",
+        options=(
+            ("profiles", {"nargs": "*", "help": "names under tc-profiles/; all by default"}),
+            _JSON,
+            _RESULTS,
+        ),
+    ),
+    Command(
+        "build",
+        build,
+        "build the guest into the cache, if anything of it changed",
+        options=(
+            (
+                "--kernel-dir",
+                {
+                    "action": "store_true",
+                    "help": "print the kernel's build folder, to build modules against",
+                },
+            ),
+        ),
+    ),
+    Command(
+        "schema",
+        schema,
+        "JSON Schema of a file format, every field described",
+        options=(("kind", {"choices": ("experiment", "profile")}),),
+    ),
 )
 
 
@@ -205,7 +252,8 @@ def main() -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="twoway", epilog=EXIT_HELP,
+        prog="twoway",
+        epilog=EXIT_HELP,
         description="Two-way TCP on the real Linux kernel, in virtual time.",
     )
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -215,8 +263,12 @@ def _parser() -> argparse.ArgumentParser:
         )
         sub.set_defaults(function=command.function)
         if command.experiment == "one":
-            sub.add_argument("experiment", nargs="?", default=DEFAULT_EXPERIMENT,
-                             help=f"an id or a file (default: {DEFAULT_EXPERIMENT})")
+            sub.add_argument(
+                "experiment",
+                nargs="?",
+                default=DEFAULT_EXPERIMENT,
+                help=f"an id or a file (default: {DEFAULT_EXPERIMENT})",
+            )
         elif command.experiment == "many":
             sub.add_argument("experiments", nargs="*", help="ids or files; all by default")
         for name, settings in command.options:
@@ -247,8 +299,10 @@ def _print_verdicts(document: dict[str, Any]) -> None:
     for row in document["expect"]:
         mark = "[green]pass[/]" if row["pass"] else "[red]FAIL[/]"
         measured = "none" if row["measured"] is None else f"{row['measured']:.4g}"
-        say(f"{mark} {row['metric']:<32} {measured:>8} measured, "
-                      f"{row['expected']:.4g} +- {row['tolerance']:.2g} {row['source']}")
+        say(
+            f"{mark} {row['metric']:<32} {measured:>8} measured, "
+            f"{row['expected']:.4g} +- {row['tolerance']:.2g} {row['source']}"
+        )
     for row in document["fidelity"]:
         if not row["pass"]:
             say(f"[red]FAIL[/] {row['check']}: {row['value']}, bound {row['bound']}")

@@ -38,21 +38,38 @@ def _finding(
 
 def _program(name: str, package: str, purpose: str) -> dict[str, Any]:
     path = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
-    return _finding(name, path is not None, path or f"for: {purpose}",
-                    f"apt-get install {package} (or `make setup`)")
+    return _finding(
+        name,
+        path is not None,
+        path or f"for: {purpose}",
+        f"apt-get install {package} (or `make setup`)",
+    )
 
 
 def _sandbox() -> dict[str, Any]:
     what = "sandbox"
-    argv = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--unshare-net",
-            "true"]
+    argv = [
+        "bwrap",
+        "--ro-bind",
+        "/",
+        "/",
+        "--dev",
+        "/dev",
+        "--unshare-pid",
+        "--unshare-net",
+        "true",
+    ]
     try:
         done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=10)
     except (OSError, subprocess.TimeoutExpired) as error:
         return _finding(what, False, str(error), "apt-get install bubblewrap")
-    return _finding(what, done.returncode == 0, done.stderr.strip() or "user namespaces work",
-                    "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1)"
-                    ", or run as root")
+    return _finding(
+        what,
+        done.returncode == 0,
+        done.stderr.strip() or "user namespaces work",
+        "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1)"
+        ", or run as root",
+    )
 
 
 def _guest() -> dict[str, Any]:
@@ -72,5 +89,4 @@ def _qemu() -> dict[str, Any]:
 
 
 def _native() -> dict[str, Any]:
-    return _finding("backend native", False, "not part of this version", "none yet",
-                    required=False)
+    return _finding("backend native", False, "not part of this version", "none yet", required=False)

@@ -129,7 +129,9 @@ def git_revision() -> str:
     """The checkout's revision, with -dirty if it has changes; "unknown" outside git."""
     done = subprocess.run(
         ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"],
-        capture_output=True, text=True, check=False,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.stdout.strip() or "unknown"
 

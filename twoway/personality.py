@@ -54,17 +54,15 @@ def node_sysctls(stack: Stack, *, router: bool) -> dict[str, int | str]:
 def link_commands(stack: Stack, interface: Interface) -> list[str]:
     """ip(8) batch lines for one interface: address, sizes, neighbour."""
     return [
-        f"link set dev {interface.name} address {interface.mac} mtu {stack.mtu_bytes}"
-        " gso_max_segs 1",
+        f"link set dev {interface.name} address {interface.mac}",
+        f"link set dev {interface.name} mtu {stack.mtu_bytes} gso_max_segs 1",
     ]
 
 
 def neighbour_command(graph: Graph, interface: Interface) -> str:
     """The ip(8) batch line that makes ARP unnecessary on one interface."""
     peer = graph.peer(interface)
-    return (
-        f"neigh replace {peer.address.ip} lladdr {peer.mac} dev {interface.name} nud permanent"
-    )
+    return f"neigh replace {peer.address.ip} lladdr {peer.mac} dev {interface.name} nud permanent"
 
 
 def route_command(stack: Stack, graph: Graph, interface: Interface) -> str:

@@ -276,8 +276,9 @@ def _node_setup(case: Case, node: str) -> list[dict[str, Any]]:
         ([s.interface.name, *path], value) for s in shapers for path, value in s.readback
     ]
     if not router:
-        qdiscs += [f"qdisc replace dev {i.name} root handle 1: pfifo limit 10000"
-                   for i in interfaces]
+        qdiscs += [
+            f"qdisc replace dev {i.name} root handle 1: pfifo limit 10000" for i in interfaces
+        ]
         qdisc_checks += [([i.name, "kind"], "pfifo") for i in interfaces]
     steps = [
         _step(node, sysctl=personality.node_sysctls(stack, router=router)),
@@ -285,8 +286,12 @@ def _node_setup(case: Case, node: str) -> list[dict[str, Any]]:
         *(_step(node, run=personality.offload_command(i)) for i in interfaces),
         _check(node, "link", ["ip", "-j", "-d", "link", "show"], checks),
         *(
-            _check(node, f"offload-{i.name}", ["ethtool", "--json", "-k", i.name],
-                   personality.offload_readback(i))
+            _check(
+                node,
+                f"offload-{i.name}",
+                ["ethtool", "--json", "-k", i.name],
+                personality.offload_readback(i),
+            )
             for i in interfaces
         ),
     ]
@@ -294,8 +299,14 @@ def _node_setup(case: Case, node: str) -> list[dict[str, Any]]:
         steps.append(_step(node, run=["tc", "-batch", "-"], stdin=qdiscs))
         steps.append(_check(node, "qdisc", ["tc", "-j", "qdisc", "show"], qdisc_checks))
     if not router:
-        steps.append(_check(node, "route", ["ip", "-j", "route", "show", "default"],
-                            personality.route_readback(stack)))
+        steps.append(
+            _check(
+                node,
+                "route",
+                ["ip", "-j", "route", "show", "default"],
+                personality.route_readback(stack),
+            )
+        )
     return steps
 
 
@@ -311,21 +322,43 @@ def _control_link(graph: Graph, connection: Connection, number: int) -> list[dic
     sink_address = graph.address(sink)
     table = str(1000 + number)
     select = f"ipproto tcp dport {connection.port}"
+    data = f"{select} sport {connection.source_port}"
     return [
-        _step(source, run=["ip", "link", "add", interface, "type", "veth",
-                           "peer", "name", interface, "netns", sink]),
-        _step(sink, run=["ip", "-batch", "-"], stdin=[
-            f"address add {subnet}.2/24 dev {interface}",
-            f"link set {interface} up",
-        ]),
-        _step(source, run=["ip", "-batch", "-"], stdin=[
-            f"address add {subnet}.1/24 dev {interface}",
-            f"link set {interface} up",
-            f"route add {sink_address} via {subnet}.2 dev {interface} table {table}",
-            f"rule add pref {100 + 2 * number} {select} sport {connection.source_port}"
-            " lookup main",
-            f"rule add pref {101 + 2 * number} {select} lookup {table}",
-        ]),
+        _step(
+            source,
+            run=[
+                "ip",
+                "link",
+                "add",
+                interface,
+                "type",
+                "veth",
+                "peer",
+                "name",
+                interface,
+                "netns",
+                sink,
+            ],
+        ),
+        _step(
+            sink,
+            run=["ip", "-batch", "-"],
+            stdin=[
+                f"address add {subnet}.2/24 dev {interface}",
+                f"link set {interface} up",
+            ],
+        ),
+        _step(
+            source,
+            run=["ip", "-batch", "-"],
+            stdin=[
+                f"address add {subnet}.1/24 dev {interface}",
+                f"link set {interface} up",
+                f"route add {sink_address} via {subnet}.2 dev {interface} table {table}",
+                f"rule add pref {100 + 2 * number} {data} lookup main",
+                f"rule add pref {101 + 2 * number} {select} lookup {table}",
+            ],
+        ),
     ]
 
 
@@ -351,47 +384,50 @@ def _captures(case: Case) -> list[dict[str, Any]]:
     captures = []
     for name, directions in sorted(wanted.items()):
         direction = directions.pop() if len(directions) == 1 else "inout"
-        captures.append({
-            "name": f"tcpdump-{name}",
-            "node": nodes[name],
-            "interface": name,
-            "direction": direction,
-            "run": ["tcpdump", "-Z", "root", "-n", "-i", name, "-Q", direction,
-                    "-s", str(SNAP_BYTES), "-B", str(CAPTURE_RING_KIB),
-                    "--time-stamp-precision=nano", "-w", f"/mnt/run/pcap/{name}.pcap"],
-            "ready": "listening on",
-        })
+        tcpdump = f"""
+            tcpdump -Z root -n -i {name} -Q {direction} -s {SNAP_BYTES} -B {CAPTURE_RING_KIB}
+            --time-stamp-precision=nano -w /mnt/run/pcap/{name}.pcap
+        """
+        captures.append(
+            {
+                "name": f"tcpdump-{name}",
+                "node": nodes[name],
+                "interface": name,
+                "direction": direction,
+                "run": tcpdump.split(),
+                "ready": "listening on",
+            }
+        )
     return captures
 
 
 def _observer(case: Case) -> dict[str, Any]:
     interval_ns = round(case.experiment.observe.tcp_info_ms * 1e6)
-    duration_ns = case.stop_ns - START_NS
+    progress_ns = max(interval_ns, (case.stop_ns - START_NS) // PROGRESS_REPORTS)
     queues = [i for placed in case.graph.queues.values() for i in placed]
     senders = dict.fromkeys(c.flow.from_ for c in case.connections)
-    argv = [f"{GUEST_BIN}/observe", "--start", str(START_NS), "--stop", str(case.stop_ns),
-            "--interval", str(interval_ns),
-            "--progress-interval", str(max(interval_ns, duration_ns // PROGRESS_REPORTS)),
-            "--out", "/mnt/run/sockets"]
-    argv += [word for host in senders for word in ("--sockets", host)]
-    argv += [word for i in queues for word in ("--queue", f"{i.node}/{i.name}")]
-    return {"name": "observe", "node": None, "run": argv}
+    observe = f"""
+        {GUEST_BIN}/observe --start {START_NS} --stop {case.stop_ns} --interval {interval_ns}
+        --progress-interval {progress_ns} --out /mnt/run/sockets
+        {" ".join(f"--sockets {host}" for host in senders)}
+        {" ".join(f"--queue {i.node}/{i.name}" for i in queues)}
+    """
+    return {"name": "observe", "node": None, "run": observe.split()}
 
 
 def _sink(case: Case, connection: Connection) -> dict[str, Any]:
-    sink: dict[str, Any] = {
-        "patience_s": _drain_s(case),
+    if connection.flow.generator == "iperf3":
+        # -1: it ends by itself once the test is over.
+        sink = f"iperf3 -s -1 -J -p {connection.port}"
+    else:
+        buffer = case.experiment.stack.receive_buffer_bytes
+        sink = f"{GUEST_BIN}/stream receive --port {connection.port} --receive-buffer {buffer}"
+    return {
         "name": f"sink-{connection.name}",
         "node": connection.flow.to,
         "stdout": f"traffic/{connection.name}-sink.json",
-    }
-    if connection.flow.generator == "iperf3":
-        # iperf3 -s -1 ends by itself once the test is over; its results come over the wire.
-        return sink | {"run": ["iperf3", "-s", "-1", "-J", "-p", str(connection.port)]}
-    buffer = str(case.experiment.stack.receive_buffer_bytes)
-    return sink | {
-        "run": [f"{GUEST_BIN}/stream", "receive", "--port", str(connection.port),
-                "--receive-buffer", buffer],
+        "patience_s": _drain_s(case),
+        "run": sink.split(),
     }
 
 
@@ -404,38 +440,43 @@ def _drain_s(case: Case) -> float:
     )
 
 
-def _stream_source(case: Case, connection: Connection) -> dict[str, Any]:
-    start_ns = START_NS + round(connection.flow.start_s * 1e9)
-    pace = []
-    if connection.flow.rate_mbit is not None:
-        stack = case.experiment.stack
-        interval_ns = round(stack.mtu_bytes * 8e3 / connection.flow.rate_mbit)
-        pace = ["--interval", str(interval_ns), "--size", str(stack.segment_bytes)]
+def _source(connection: Connection) -> dict[str, Any]:
     return {
         "name": f"source-{connection.name}",
         "node": connection.flow.from_,
         "stdout": f"traffic/{connection.name}-source.json",
-        "run": [f"{GUEST_BIN}/stream", "send",
-                "--to", str(case.graph.address(connection.flow.to)),
-                "--port", str(connection.port), "--source-port", str(connection.source_port),
-                "--connect-at", str(CONNECT_NS), "--start-at", str(start_ns),
-                "--stop-at", str(case.stop_ns), "--congestion", connection.congestion,
-                "--send-buffer", str(SEND_BUFFER_BYTES), *pace],
     }
 
 
+def _start_ns(connection: Connection) -> int:
+    return START_NS + round(connection.flow.start_s * 1e9)
+
+
+def _stream_source(case: Case, connection: Connection) -> dict[str, Any]:
+    stack, flow = case.experiment.stack, connection.flow
+    stream = f"""
+        {GUEST_BIN}/stream send --to {case.graph.address(flow.to)} --port {connection.port}
+        --source-port {connection.source_port} --connect-at {CONNECT_NS}
+        --start-at {_start_ns(connection)} --stop-at {case.stop_ns}
+        --congestion {connection.congestion} --send-buffer {SEND_BUFFER_BYTES}
+    """
+    if flow.rate_mbit is not None:
+        interval_ns = round(stack.mtu_bytes * 8e3 / flow.rate_mbit)
+        stream += f" --interval {interval_ns} --size {stack.segment_bytes}"
+    return _source(connection) | {"run": stream.split()}
+
+
 def _iperf3_source(case: Case, connection: Connection) -> dict[str, Any]:
-    start_ns = START_NS + round(connection.flow.start_s * 1e9)
+    start_ns = _start_ns(connection)
     seconds = (case.stop_ns - start_ns) // 1_000_000_000
-    return {
-        "name": f"source-{connection.name}",
-        "node": connection.flow.from_,
-        "stdout": f"traffic/{connection.name}-source.json",
+    iperf3 = f"""
+        iperf3 -c {case.graph.address(connection.flow.to)} -p {connection.port}
+        --cport {connection.source_port} -t {seconds} -C {connection.congestion} -J
+    """
+    return _source(connection) | {
         "at_ns": start_ns,
-        "patience_s": 60,
-        "run": ["iperf3", "-c", str(case.graph.address(connection.flow.to)),
-                "-p", str(connection.port), "--cport", str(connection.source_port),
-                "-t", str(seconds), "-C", connection.congestion, "-J"],
+        "patience_s": _drain_s(case),
+        "run": iperf3.split(),
     }
 
 

@@ -2,6 +2,7 @@
 
 import time
 from types import TracebackType
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -23,7 +24,7 @@ class Steps:
         )
         self._task: TaskID | None = None
 
-    def __enter__(self) -> "Steps":
+    def __enter__(self) -> Self:
         if console.is_terminal:
             self._progress.start()
         return self
@@ -65,12 +66,16 @@ class RunClock:
         self._traffic_began: float | None = None
         self._last = (start_ns, 0)
         self._progress = Progress(
-            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[now]}"),
-            console=console, transient=True, disable=not console.is_terminal,
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[now]}"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
         )
         self._task = self._progress.add_task(title, total=stop_ns - start_ns, now="booting")
 
-    def __enter__(self) -> "RunClock":
+    def __enter__(self) -> Self:
         self._progress.start()
         return self
 

@@ -91,9 +91,6 @@ class Stack(_Model):
         default=1 << 24, description="SO_RCVBUF of sinks; the kernel doubles it"
     )
 
-
-
-
     @property
     def segment_bytes(self) -> int:
         """Payload of a full segment."""
@@ -229,11 +226,12 @@ def _window_problems(where: str, window_packets: int, stack: Stack) -> list[str]
     # Half of SO_RCVBUF: the sink leaves up to 1 MiB unread, and buffers hold headers too.
     if window_bytes <= stack.receive_buffer_bytes // 2:
         return []
-    return [
+    problem = (
         f"{where}.window_packets: {window_packets} segments of {stack.mtu_bytes} bytes need "
         f"{window_bytes} bytes; half of stack.receive_buffer_bytes "
         f"({stack.receive_buffer_bytes // 2}) is what the receiver can offer"
-    ]
+    )
+    return [problem]
 
 
 def _load(path: Path, model: type[ModelT]) -> ModelT:

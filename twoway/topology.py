@@ -129,7 +129,8 @@ def _placement(
         ]
         missing = [pair for pair, interface in zip(pairs, found, strict=True) if interface is None]
         if missing:
-            raise SpecError([f"{path}: {attribute}.{direction}: no link {a} - {b}"
-                             for a, b in missing])
+            raise SpecError(
+                [f"{path}: {attribute}.{direction}: no link {a} - {b}" for a, b in missing]
+            )
         placed[direction] = tuple(interface for interface in found if interface is not None)
     return placed

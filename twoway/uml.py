@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
 import socket
 import struct
 import subprocess
@@ -29,9 +30,21 @@ MEMORY_MIB = 1024
 STALL_S = 30.0
 POLL_S = 0.1
 _RANDOM_SEED = 1
+# With less than this on the results' disk, whatever failed failed for want of space.
+_LEAST_FREE_BYTES = 1 << 16
 _CONSOLE_LOG = "log/console.txt"
 _UMID = "twoway"
 _MCONSOLE_MAGIC = 0xCAFEBABE
+
+# Everything of the host read-only, no network, no other process; /mnt is ours.
+_SANDBOX = """
+    bwrap --die-with-parent --unshare-net --unshare-pid --unshare-ipc --unshare-uts
+    --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp
+    --tmpfs /mnt --dir /mnt/upper --dir /mnt/root
+    --clearenv --setenv TMPDIR /dev/shm --chdir /
+"""
+_ROOT_FILE_SYSTEM = "root=/dev/root rootfstype=hostfs rootflags=/ ro init=/mnt/bin/init panic=-1"
+_RUNNER = "/mnt/venv/bin/python -I /mnt/twoway/vm/guest/run.py"
 
 
 @dataclass(frozen=True)
@@ -51,34 +64,32 @@ def command(guest: Guest, folder: Path, *, virtual_time: bool = True) -> list[st
         folder: the run's folder, which holds plan.json.
         virtual_time: False boots with the host's clock, for interactive use.
     """
-    venv = Path(sys.prefix)
-    sandbox = [
-        "bwrap", "--die-with-parent", "--unshare-net", "--unshare-pid", "--unshare-ipc",
-        "--unshare-uts", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
-        "--tmpfs", "/tmp",  # noqa: S108 - a tmpfs of the sandbox's own
-        "--tmpfs", "/mnt", "--dir", "/mnt/upper", "--dir", "/mnt/root",
-        "--bind", str(folder), "/mnt/run", "--ro-bind", str(ROOT), "/mnt/twoway",
-        "--ro-bind", str(venv), "/mnt/venv", "--ro-bind", str(guest.programs), "/mnt/bin",
-        "--clearenv", "--setenv", "TMPDIR", "/dev/shm", "--chdir", "/",  # noqa: S108
-        "--ro-bind", str(guest.kernel), "/mnt/linux",
-    ]
-    clock = ["time-travel=inf-cpu", f"time-travel-start={BOOT_NS}", f"random-seed={_RANDOM_SEED}"]
-    console = ["con=null", "con0=null,fd:1"] if virtual_time else ["con=null", "con0=fd:0,fd:1"]
-    kernel = [
-        "/mnt/linux", f"mem={MEMORY_MIB}M", *(clock if virtual_time else []),
-        "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", *console,
-        "uml_dir=/mnt/run/uml", f"umid={_UMID}", "panic=-1",
-        *(["seccomp=on"] if guest.has_seccomp else []), *([] if virtual_time else ["quiet"]),
-        "init=/mnt/bin/init", "--", "/mnt/venv/bin/python", "-I", "/mnt/twoway/vm/guest/run.py",
-    ]
-    return [*sandbox, *kernel]
+    binds = {
+        ("--bind", "/mnt/run"): folder,
+        ("--ro-bind", "/mnt/twoway"): ROOT,
+        ("--ro-bind", "/mnt/venv"): Path(sys.prefix),
+        ("--ro-bind", "/mnt/bin"): guest.programs,
+        ("--ro-bind", "/mnt/linux"): guest.kernel,
+    }
+    sandbox = [*_SANDBOX.split()]
+    for (how, inside), outside in binds.items():
+        sandbox += [how, str(outside), inside]
+    kernel = f"/mnt/linux mem={MEMORY_MIB}M {_ROOT_FILE_SYSTEM} uml_dir=/mnt/run/uml umid={_UMID}"
+    if guest.has_seccomp:
+        kernel += " seccomp=on"
+    if virtual_time:
+        kernel += " con=null con0=null,fd:1 time-travel=inf-cpu"
+        kernel += f" time-travel-start={BOOT_NS} random-seed={_RANDOM_SEED}"
+    else:
+        kernel += " con=null con0=fd:0,fd:1 quiet"
+    return [*sandbox, *kernel.split(), "--", *_RUNNER.split()]
 
 
 @contextlib.contextmanager
-def own_core() -> Iterator[int | None]:
-    """Reserve a processor for one guest, so that its two processes never wake another.
+def own_core() -> Iterator[list[str]]:
+    """Reserve a processor for one guest, so that its processes never wake another.
 
-    Yields: the processor's number, or None when all are taken (the scheduler then decides).
+    Yields: the command prefix that pins to it; empty when all are taken (the scheduler decides).
     """
     folder = cache() / "cores"
     folder.mkdir(parents=True, exist_ok=True)
@@ -88,9 +99,9 @@ def own_core() -> Iterator[int | None]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 continue
-            yield core
+            yield ["taskset", "-c", str(core)]
             return
-    yield None
+    yield []
 
 
 def run(guest: Guest, folder: Path, on_progress: Callable[[Progress], None]) -> None:
@@ -107,21 +118,25 @@ def run(guest: Guest, folder: Path, on_progress: Callable[[Progress], None]) -> 
     (folder / "uml").mkdir(exist_ok=True)
     (folder / "pcap").mkdir(exist_ok=True)
     (folder / "sockets").mkdir(exist_ok=True)
-    with own_core() as core, (folder / _CONSOLE_LOG).open("wb") as console:
+    ended, lifeline = os.pipe()
+    with own_core() as pinned, (folder / _CONSOLE_LOG).open("wb") as console:
         process = subprocess.Popen(
-            command(guest, folder),
+            [*pinned, *command(guest, folder)],
             stdin=subprocess.DEVNULL,
             stdout=console,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=None if core is None else lambda: os.sched_setaffinity(0, {core}),
+            pass_fds=(lifeline,),
         )
+        os.close(lifeline)
         try:
             _watch(process, folder, on_progress)
         finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+            process.kill()
+            process.wait()
+            # Every process of the sandbox holds the lifeline: reading ends when the last is gone.
+            os.read(ended, 1)
+            os.close(ended)
     _judge(process.returncode, folder)
 
 
@@ -186,17 +201,20 @@ def _mconsole(path: Path, request: str) -> None:
 def _judge(returncode: int, folder: Path) -> None:
     """Tell a finished run from all the ways in which one does not finish."""
     console = (folder / _CONSOLE_LOG).read_text(errors="replace").splitlines()
+    status = folder / "exit-status"
+    finished = status.is_file() and status.read_text().strip() == "0"
+    if not finished and shutil.disk_usage(folder).free < _LEAST_FREE_BYTES:
+        raise RunError(f"{folder}: No space left on device")
     error = folder / "guest-error.json"
     if error.is_file():
         raise RunError(f"in the guest: {json.loads(error.read_text())['error']}")
     panic = next((line for line in console if "Kernel panic" in line), None)
     if panic:
         raise RunError(f"the guest kernel panicked: {panic.strip()}", f"see {_CONSOLE_LOG}")
-    status = folder / "exit-status"
     if not status.is_file():
         how = f"signal {-returncode}" if returncode < 0 else f"exit status {returncode}"
         said = console[-1].strip() if console else "nothing"
         raise RunError(f"the guest died ({how}); its last words: {said}", f"see {_CONSOLE_LOG}")
-    if status.read_text().strip() != "0":
+    if not finished:
         said = " / ".join(line.strip() for line in console[-3:])
         raise RunError(f"the guest's runner failed: {said}", f"see {_CONSOLE_LOG}")

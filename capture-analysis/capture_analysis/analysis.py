@@ -46,8 +46,8 @@ class ConnectionView:
 
     @cached_property
     def ack_frame_bytes(self) -> int:
-        """Captured size of the usual ack."""
-        return int(np.median(self.acks.frame_bytes)) if len(self.acks.frame_bytes) else 0
+        """Captured size of the smallest ack: those that carry SACK blocks are larger."""
+        return int(self.acks.frame_bytes.min()) if len(self.acks.frame_bytes) else 0
 
     @property
     def data_service_ns(self) -> int:

@@ -3,34 +3,62 @@
 import numpy as np
 
 from capture_analysis.queues import Passage
-from capture_analysis.reader import Packets
+from capture_analysis.reader import IntArray, Packets
 from capture_analysis.run_folder import Queue
 
 
 def new_payload_bytes(arriving: Packets, start_ns: int, stop_ns: int) -> int:
-    """Payload that arrived in a window and had not arrived before; retransmissions count once.
+    """Payload that arrived in a window and had not arrived before; each byte counts once.
 
     Args:
         arriving: one connection's packets at its receiver, time order, from its start.
         start_ns, stop_ns: the window.
     """
     data = arriving.where(arriving.payload_bytes > 0)
-    if not len(data):
+    first, end = _byte_ranges(data)
+    before = data.time_ns < start_ns
+    until = data.time_ns < stop_ns
+    return _covered(first[until], end[until]) - _covered(first[before], end[before])
+
+
+def in_order_bytes(arriving: Packets) -> int:
+    """Payload up to the first hole: what the receiver could hand to its application.
+
+    Args:
+        arriving: one connection's packets at its receiver, from its start.
+    """
+    first, end = _byte_ranges(arriving.where(arriving.payload_bytes > 0))
+    if not len(first):
         return 0
-    end = unwrap(data.seq) + data.payload_bytes
-    highest = np.maximum.accumulate(end)
-    before = np.searchsorted(data.time_ns, [start_ns, stop_ns], side="left")
-    first_byte = int(end[0] - data.payload_bytes[0])
-    reached = [int(highest[n - 1]) if n else first_byte for n in before]
-    return reached[1] - reached[0]
+    order = np.argsort(first, kind="stable")
+    first, reached = first[order], np.maximum.accumulate(end[order])
+    holes = np.flatnonzero(first[1:] > reached[:-1])
+    last = holes[0] if len(holes) else len(first) - 1
+    return int(reached[last] - first[0])
 
 
-def unwrap(seq: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[
-    tuple[int], np.dtype[np.int64]
-]:
+def _byte_ranges(data: Packets) -> tuple[IntArray, IntArray]:
+    """First byte and end of each segment, on a scale without wrap-around."""
+    first = unwrap(data.seq)
+    return first, first + data.payload_bytes
+
+
+def _covered(first: IntArray, end: IntArray) -> int:
+    """Length of the union of byte ranges."""
+    if not len(first):
+        return 0
+    order = np.argsort(first, kind="stable")
+    first, end = first[order], end[order]
+    reached = np.maximum.accumulate(end)
+    begins = np.maximum(first, np.concatenate((first[:1], reached[:-1])))
+    return int(np.maximum(end - begins, 0).sum())
+
+
+def unwrap(seq: IntArray) -> IntArray:
     """Sequence numbers without wrap-around, from the first; steps must stay below 2^31."""
-    steps = np.diff(seq)
-    steps = (steps + (1 << 31)) % (1 << 32) - (1 << 31)
+    if not len(seq):
+        return seq
+    steps = (np.diff(seq) + (1 << 31)) % (1 << 32) - (1 << 31)
     return np.concatenate(([0], np.cumsum(steps)))
 
 

@@ -1,0 +1,107 @@
+"""End to end: every experiment that we ship meets what it expects, on the real kernel."""
+
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, SMALL, metrics, run_small, twoway, write_experiment
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+EXPERIMENTS = sorted(path.stem for path in (ROOT / "experiments").glob("*.yml"))
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_experiment_meets_every_expectation(name: str, tmp_path: Path) -> None:
+    """All expect entries and all fidelity checks of a shipped experiment pass."""
+    done = twoway("run", name, "--results", tmp_path)
+    assert done.returncode == 0, done.stderr
+    document = metrics(tmp_path / "latest")
+    assert document["expect"]
+    assert all(row["pass"] for row in document["expect"] + document["fidelity"])
+
+
+def test_two_flows_have_windows_of_their_own(tmp_path: Path) -> None:
+    """Windows of 28 and 20 in one kernel: each sender's flight reaches its own and no more."""
+    folder = run_small(write_experiment(tmp_path, SMALL), tmp_path / "results")
+    rows = (folder / "sockets/tcp-info.csv").read_text().splitlines()[3:]
+    cwnd = {
+        port: {int(r.split(",")[6]) for r in rows if r.split(",")[3] == port}
+        for port in ("40001", "40002")
+    }
+    assert cwnd == {"40001": {28}, "40002": {20}}
+
+
+def test_fixed_window_survives_loss(tmp_path: Path) -> None:
+    """With a queue too short for the window, data is dropped and the window stays."""
+    profile = ROOT / "tc-profiles" / "atm-131mbit.yml"
+    assert "queue_packets: 1000" in profile.read_text()
+    document = {**SMALL, "profile": "test-short-queue"}
+    short = profile.with_name("test-short-queue.yml")
+    short.write_text(profile.read_text().replace("queue_packets: 1000", "queue_packets: 8"))
+    try:
+        folder = run_small(write_experiment(tmp_path, document), tmp_path / "results")
+    finally:
+        short.unlink()
+    found = metrics(folder)["metrics"]
+    assert found["drops_data.forward"]["value"] > 0
+    rows = (folder / "sockets/tcp-info.csv").read_text().splitlines()[3:]
+    assert {int(r.split(",")[6]) for r in rows if r.split(",")[3] == "40001"} == {28}
+
+
+def test_iperf3_measures_what_the_capture_holds(tmp_path: Path) -> None:
+    """iperf3 in both directions: its bytes agree with the capture, and its windows hold."""
+    flows = [{**flow, "generator": "iperf3"} for flow in SMALL["flows"]]
+    document = {**SMALL, "flows": flows, "duration_s": 3, "warm_up_s": 1}
+    folder = run_small(write_experiment(tmp_path, document), tmp_path / "results")
+    found = metrics(folder)
+    assert found["metrics"]["efficiency.left"]["value"] > 0.5
+    assert any("sink's" in row["check"] for row in found["fidelity"])
+
+
+def test_delayed_acks_halve_the_acks(tmp_path: Path) -> None:
+    """With acks: delayed the receiver answers every second segment of a bulk flow."""
+    document = {**SMALL, "stack": {"mtu_bytes": 9180, "acks": "delayed"}}
+    folder = run_small(write_experiment(tmp_path, document), tmp_path / "results")
+    ratio = metrics(folder)["metrics"]["ack_to_data.left"]["value"]
+    assert 0.45 < ratio < 0.75
+
+
+def test_dumbbell_runs_two_pairs(tmp_path: Path) -> None:
+    """Two pairs of hosts share the bottleneck of a dumbbell."""
+    flows = [
+        {
+            "name": f"pair{n}",
+            "from": f"l{n}",
+            "to": f"r{n}",
+            "congestion": "fixed",
+            "window_packets": 10,
+        }
+        for n in (1, 2)
+    ] + [{"name": "back", "from": "r1", "to": "l1", "congestion": "cubic"}]
+    document = {
+        **SMALL,
+        "flows": flows,
+        "topology": {"name": "dumbbell", "parameters": {"pairs": 2}},
+    }
+    folder = run_small(write_experiment(tmp_path, document), tmp_path / "results")
+    found = metrics(folder)["metrics"]
+    assert found["goodput.pair1"]["value"] > 0
+    assert found["goodput.pair1"]["value"] == pytest.approx(
+        found["goodput.pair2"]["value"], rel=0.2
+    )
+
+
+def test_expectation_that_fails_is_exit_code_1(tmp_path: Path) -> None:
+    """A wrong expectation fails the run by its verdict, with the report written all the same."""
+    wrong = {
+        "metric": "efficiency.left",
+        "value": 0.99,
+        "tolerance": 0.001,
+        "source": "theory",
+        "why": "wrong on purpose",
+    }
+    experiment = write_experiment(tmp_path, {**SMALL, "expect": [wrong]})
+    done = twoway("run", experiment, "--results", tmp_path / "results")
+    assert done.returncode == 1
+    assert "FAIL efficiency.left" in done.stderr
+    assert (tmp_path / "results/latest/report.html").is_file()
