@@ -5,6 +5,7 @@ its name starts with `.running-`; if it fails it ends in `.partial`.
 """
 
 import os
+import shutil
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,6 +40,7 @@ def run_case(case: Case, guest: Guest, results: Path) -> Path:
             uml.run(
                 guest, running, lambda p: clock.show(p.time_ns, p.acked_bytes, p.queued_packets)
             )
+        shutil.rmtree(running / "uml")  # the guest's control socket
         manifest = build_manifest(case, plan, guest, running)
         manifest["run"] = name
         manifest["timing"] = _timing(case, began)

@@ -1,0 +1,1 @@
+"""Ack compression, efficiency and queues, measured from packet captures."""

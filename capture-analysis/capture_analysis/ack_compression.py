@@ -97,8 +97,8 @@ def bunch_sizes(arrived_ns: IntArray, ack_service_ns: float) -> IntArray:
 def compression_factors(times: AckTimes, data_service_ns: float) -> FloatArray:
     """How many times closer ACKs arrived than they were sent, where they were compressed.
 
-    Only ACKs of back-to-back data count (sent at most BACK_TO_BACK data service times apart): a pause
-    between two clusters may shrink without bound, and says nothing about compression.
+    Only ACKs of back-to-back data count (sent at most BACK_TO_BACK data service times apart): a
+    pause between two clusters may shrink without bound, and says nothing about compression.
 
     Args:
         times: the ACKs at both vantage points.

@@ -4,8 +4,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-
 from capture_analysis import ack_compression, throughput
 from capture_analysis.ack_compression import AckTimes
 from capture_analysis.busy_periods import BusyPeriods, busy_periods

@@ -39,12 +39,9 @@ def busy_periods(passed: Passage, start_ns: int, stop_ns: int) -> BusyPeriods:
     """The busy periods that start within a window; the last, perhaps cut short, is left out."""
     rows = passed.departures
     left, is_data = passed.left_ns[rows], passed.is_data[rows]
+    follows_ack = np.concatenate(([False], ~is_data))[: len(is_data)]
     inside = (left >= start_ns) & (left < stop_ns)
-    left, is_data = left[inside], is_data[inside]
-    if not len(left):
-        return BusyPeriods(left, left)
-    follows_ack = np.concatenate(([False], ~is_data[:-1]))
-    starts = np.flatnonzero(is_data & follows_ack)
+    starts = np.flatnonzero(is_data & follows_ack & inside)
     total = np.concatenate(([0], np.cumsum(is_data)))
     segments = np.diff(total[starts])
     return BusyPeriods(left[starts[:-1]], segments)

@@ -76,7 +76,9 @@ def _kernel_queue(analysis: Analysis, direction: str, view: QueueView) -> dict[s
     worst = int(off.max(initial=0))
     return _check(
         f"{direction}: captures' queue against {len(rows)} kernel samples, packets",
-        worst, "0", worst <= 0,
+        worst,
+        "0",
+        worst <= 0,
     )
 
 
@@ -90,13 +92,13 @@ def _kernel_drops(analysis: Analysis, direction: str, view: QueueView) -> dict[s
     captured = int(view.passed.dropped.sum())
     return _check(
         f"{direction}: drops in the captures less the kernel's {kernel}",
-        captured - kernel, "0", captured == kernel,
+        captured - kernel,
+        "0",
+        captured == kernel,
     )
 
 
-def _generator_bytes(
-    analysis: Analysis, name: str, view: ConnectionView
-) -> list[dict[str, Any]]:
+def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> list[dict[str, Any]]:
     """What the generator says it received against the payload in the capture."""
     folder = analysis.run.folder
     data = view.arrived.where(view.arrived.payload_bytes > 0)
@@ -114,8 +116,14 @@ def _generator_bytes(
         report = json.loads((folder / f"traffic/{name}-sink.json").read_text())
         said = report["bytes_received"]
         holds, bound = captured == said, "0"
-    return [_check(f"{name}: payload in the capture less the sink's {said}, bytes",
-                   captured - said, bound, holds)]
+    return [
+        _check(
+            f"{name}: payload in the capture less the sink's {said}, bytes",
+            captured - said,
+            bound,
+            holds,
+        )
+    ]
 
 
 def _ack_checks(analysis: Analysis, name: str, view: ConnectionView) -> list[dict[str, Any]]:
@@ -131,6 +139,12 @@ def _ack_checks(analysis: Analysis, name: str, view: ConnectionView) -> list[dic
         bound = ack_compression.factor_bound(view.data_service_ns, view.ack_service_ns)
         # What counts as back to back when sent, and 1 ns of rounding in the ACK's service time.
         bound *= ack_compression.BACK_TO_BACK * (1 + 1 / view.ack_service_ns)
-        checks.append(_check(f"{name}: largest compression factor", round(factors.max(), 2),
-                             f"at most {bound:.2f}", factors.max() <= bound))
+        checks.append(
+            _check(
+                f"{name}: largest compression factor",
+                round(factors.max(), 2),
+                f"at most {bound:.2f}",
+                factors.max() <= bound,
+            )
+        )
     return checks

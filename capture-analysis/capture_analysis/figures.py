@@ -27,7 +27,7 @@ class Line:
     name: str
     x: FloatArray
     y: FloatArray
-    style: Literal["steps", "line", "points", "bars", "dashed", "band"] = "line"
+    style: Literal["steps", "line", "points", "bars", "dashed"] = "line"
     colour: int = 0
 
 
@@ -83,15 +83,23 @@ def _queues(analysis: Analysis, start_s: float, stop_s: float) -> Figure:
         lines.append(Line(f"{direction} queue", x, y, "steps", colour))
         for metric in (f"queue_peak.{direction}", f"queue_peak_data.{direction}"):
             lines += [
-                Line(f"{direction} peak, {e['source']}", np.array([start_s, stop_s]),
-                     np.full(2, float(e["value"])), "dashed", colour)
+                Line(
+                    f"{direction} peak, {e['source']}",
+                    np.array([start_s, stop_s]),
+                    np.full(2, float(e["value"])),
+                    "dashed",
+                    colour,
+                )
                 for e in _expected(analysis, metric)
             ]
     return Figure(
-        "queues", "Bottleneck queues",
+        "queues",
+        "Bottleneck queues",
         "Packets in each router's queue, the one in service included, from the captures on both "
         "sides of it; each jump up is a bunch of acknowledgements that released a burst of data.",
-        "time, s", "packets", lines,
+        "time, s",
+        "packets",
+        lines,
     )
 
 
@@ -123,10 +131,13 @@ def _sequence_numbers(analysis: Analysis, start_s: float, stop_s: float) -> Figu
         lines.append(Line(f"{name}: sent", x[inside], y, "points", colour))
         lines += _slopes(analysis, name, view, start_s, stop_s, colour)
     return Figure(
-        "sequence", "Progress of each connection",
+        "sequence",
+        "Progress of each connection",
         "Sequence numbers as the sender emits them. A full link would follow the dashed line; "
         "the step-like growth below it is the throughput lost to two-way traffic.",
-        "time, s", "sequence number, MB", lines,
+        "time, s",
+        "sequence number, MB",
+        lines,
     )
 
 
@@ -154,13 +165,18 @@ def _ack_spacing(analysis: Analysis, start_s: float, stop_s: float) -> Figure:
             ("on arrival", view.acks.arrived_ns, 2 * colour + 1),
         ):
             gap_ms = np.diff(times)[inside] / 1e6
-            lines.append(Line(f"{name}'s acks {where}", x[inside], np.maximum(gap_ms, 1e-6),
-                              "points", shade))
+            lines.append(
+                Line(f"{name}'s acks {where}", x[inside], np.maximum(gap_ms, 1e-6), "points", shade)
+            )
     return Figure(
-        "spacing", "Ack spacing at the two vantage points",
+        "spacing",
+        "Ack spacing at the two vantage points",
         "Time between consecutive acknowledgements where they are sent and where they arrive. "
         "Compressed ones fall from a data packet's transmission time to an acknowledgement's.",
-        "time, s", "spacing, ms", lines, log_y=True,
+        "time, s",
+        "spacing, ms",
+        lines,
+        log_y=True,
     )
 
 
@@ -173,13 +189,23 @@ def _bunches(analysis: Analysis) -> Figure:
         ):
             sizes = ack_compression.bunch_sizes(times, view.ack_service_ns)
             values, counts = np.unique(sizes, return_counts=True)
-            lines.append(Line(f"{name}'s acks {where}", values.astype(np.float64),
-                              100.0 * values * counts / max(sizes.sum(), 1), "bars", shade))
+            lines.append(
+                Line(
+                    f"{name}'s acks {where}",
+                    values.astype(np.float64),
+                    100.0 * values * counts / max(sizes.sum(), 1),
+                    "bars",
+                    shade,
+                )
+            )
     return Figure(
-        "bunches", "Ack bunch sizes",
+        "bunches",
+        "Ack bunch sizes",
         "Share of the acknowledgements that travel in a bunch of each size; bunched means spaced "
         "by at most two acknowledgement transmission times.",
-        "acks in a bunch", "share of acks, %", lines,
+        "acks in a bunch",
+        "share of acks, %",
+        lines,
     )
 
 
@@ -194,13 +220,22 @@ def _queue_overview(analysis: Analysis) -> Figure:
         lines.append(Line(f"{direction} queue, lowest and highest", x, y, "line", colour))
         drops = analysis.drops(view)
         if len(drops):
-            lines.append(Line(f"{direction} drops", _seconds(analysis, drops.time_ns),
-                              np.full(len(drops), float(view.queue.limit_packets)),
-                              "points", colour))
+            lines.append(
+                Line(
+                    f"{direction} drops",
+                    _seconds(analysis, drops.time_ns),
+                    np.full(len(drops), float(view.queue.limit_packets)),
+                    "points",
+                    colour,
+                )
+            )
     return Figure(
-        "overview", "Queues over the whole run",
+        "overview",
+        "Queues over the whole run",
         "Lowest and highest occupancy in each of 1500 intervals, warm-up included.",
-        "time, s", "packets", lines,
+        "time, s",
+        "packets",
+        lines,
     )
 
 
@@ -219,13 +254,29 @@ def _socket_figures(analysis: Analysis) -> list[Figure]:
         threshold = columns["ssthresh"][mine]
         if (threshold >= 0).any():
             known = threshold >= 0
-            windows.append(Line(f"{connection.name}: ssthresh", x[known], threshold[known],
-                                "dashed", colour))
-        round_trips.append(Line(f"{connection.name}: smoothed RTT", x,
-                                columns["rtt_us"][mine] / 1e3, "line", colour))
+            windows.append(
+                Line(f"{connection.name}: ssthresh", x[known], threshold[known], "dashed", colour)
+            )
+        round_trips.append(
+            Line(
+                f"{connection.name}: smoothed RTT", x, columns["rtt_us"][mine] / 1e3, "line", colour
+            )
+        )
     return [
-        Figure("cwnd", "Congestion windows", "As the kernel reports them (TCP_INFO).",
-               "time, s", "segments", windows),
-        Figure("rtt", "Round-trip times", "The kernel's smoothed estimate (TCP_INFO).",
-               "time, s", "ms", round_trips),
+        Figure(
+            "cwnd",
+            "Congestion windows",
+            "As the kernel reports them (TCP_INFO).",
+            "time, s",
+            "segments",
+            windows,
+        ),
+        Figure(
+            "rtt",
+            "Round-trip times",
+            "The kernel's smoothed estimate (TCP_INFO).",
+            "time, s",
+            "ms",
+            round_trips,
+        ),
     ]

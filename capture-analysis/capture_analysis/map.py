@@ -13,8 +13,10 @@ def topology_svg(manifest: dict[str, Any]) -> str:
     width = max(x for x, _ in positions.values()) + 70
     height = max(y for _, y in positions.values()) + 56
     parts = [
-        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="topology" '
-        'class="topology" xmlns="http://www.w3.org/2000/svg">'
+        (
+            f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="topology" '
+            'class="topology" xmlns="http://www.w3.org/2000/svg">'
+        )
     ]
     queues = {q["interface"]: q for q in manifest["queues"]}
     node_of = {i["name"]: i["node"] for i in manifest["interfaces"]}
@@ -31,7 +33,7 @@ def topology_svg(manifest: dict[str, Any]) -> str:
             f'class="{"bottleneck" if shaped else "access"}"/>'
         )
         for row, queue in enumerate(shaped):
-            right = x2 > x1 if queue["interface"] == sorted(link)[0] else x1 > x2
+            right = x2 > x1 if queue["interface"] == min(link) else x1 > x2
             label = _label(queue, "\N{RIGHTWARDS ARROW}" if right else "\N{LEFTWARDS ARROW}")
             y = (y1 + y2) / 2 + (-10 if row == 0 else 20)
             parts.append(f'<text x="{(x1 + x2) / 2}" y="{y}" class="label">{escape(label)}</text>')

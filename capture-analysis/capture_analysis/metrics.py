@@ -64,12 +64,8 @@ def _queue_metrics(analysis: Analysis, direction: str, view: QueueView) -> Metri
         f"utilisation.{direction}": _metric(
             throughput.utilisation(queue, view.passed, *steady), "1"
         ),
-        f"queue_peak.{direction}": _metric(
-            view.all_packets.within(*steady).packets.max(initial=0), "packets"
-        ),
-        f"queue_peak_data.{direction}": _metric(
-            view.data_packets.within(*steady).packets.max(initial=0), "packets"
-        ),
+        f"queue_peak.{direction}": _metric(view.all_packets.peak(*steady), "packets"),
+        f"queue_peak_data.{direction}": _metric(view.data_packets.peak(*steady), "packets"),
         f"queue_mean.{direction}": _metric(view.all_packets.mean(*steady), "packets"),
         f"busy_periods.{direction}": _metric(len(segments), "1"),
         f"busy_period_segments.{direction}": _metric(
@@ -92,20 +88,16 @@ def _connection_metrics(analysis: Analysis, name: str, view: ConnectionView) -> 
     data = view.arrived.where(view.arrived.payload_bytes > 0)
     in_window = (data.time_ns >= run.steady_ns) & (data.time_ns < run.stop_ns)
     segments = int(in_window.sum())
-    compressed = float((ratio < ack_compression.COMPRESSED_BELOW).mean()) if len(ratio) else 0.0
+    compressed = (ratio < ack_compression.COMPRESSED_BELOW).mean() if len(ratio) else math.nan
     return {
         f"goodput.{name}": _metric(goodput / 1e6, "Mbit/s"),
         f"efficiency.{name}": _metric(
             throughput.efficiency(goodput, view.arrived, view.forward.queue), "1"
         ),
         f"ack_to_data.{name}": _metric(view.acks_sent / segments if segments else math.nan, "1"),
-        f"ack_spacing_ratio.{name}": _metric(
-            np.median(ratio) if len(ratio) else math.nan, "1"
-        ),
+        f"ack_spacing_ratio.{name}": _metric(np.median(ratio) if len(ratio) else math.nan, "1"),
         f"acks_compressed.{name}": _metric(compressed, "1"),
-        f"ack_bunch_mean.{name}": _metric(
-            bunches.mean() if len(bunches) else math.nan, "acks"
-        ),
+        f"ack_bunch_mean.{name}": _metric(bunches.mean() if len(bunches) else math.nan, "acks"),
         f"ack_bunch_max.{name}": _metric(bunches.max(initial=0), "acks"),
         f"ack_bunch_max_sent.{name}": _metric(sent_bunches.max(initial=0), "acks"),
         f"compression_factor.{name}": _metric(
@@ -113,7 +105,8 @@ def _connection_metrics(analysis: Analysis, name: str, view: ConnectionView) -> 
         ),
         f"compression_factor_bound.{name}": _metric(
             ack_compression.factor_bound(view.data_service_ns, view.ack_service_ns)
-            if view.ack_service_ns else math.nan,
+            if view.ack_service_ns
+            else math.nan,
             "1",
         ),
         f"acks_lost.{name}": _metric(view.acks_lost, "acks"),
@@ -123,9 +116,7 @@ def _connection_metrics(analysis: Analysis, name: str, view: ConnectionView) -> 
 def _verdict(expectation: dict[str, Any], metrics: Metrics) -> dict[str, Any]:
     name = expectation["metric"]
     if name not in metrics:
-        raise AnalysisError(
-            f'expect: no metric "{name}"; there are: {", ".join(sorted(metrics))}'
-        )
+        raise AnalysisError(f'expect: no metric "{name}"; there are: {", ".join(sorted(metrics))}')
     measured = metrics[name]["value"]
     difference = math.inf if measured is None else abs(measured - expectation["value"])
     return {

@@ -28,7 +28,10 @@ def write_page(
     """Write report.html, whole or not at all."""
     environment = Environment(
         loader=PackageLoader("capture_analysis", "templates"),
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["figure"] = _number
     manifest = analysis.run.manifest
@@ -77,8 +80,10 @@ def _plotly(figure: Figure) -> dict[str, Any]:
 def _trace(line: Line) -> dict[str, Any]:
     colour = COLOURS[line.colour % len(COLOURS)]
     # Nine digits: nanoseconds of a run of seconds, and far more than a screen shows.
-    columns = {"x": [round(v, 9) for v in line.x.tolist()],
-               "y": [round(v, 9) for v in line.y.tolist()]}
+    columns = {
+        "x": [round(v, 9) for v in line.x.tolist()],
+        "y": [round(v, 9) for v in line.y.tolist()],
+    }
     if line.style == "bars":
         return {"type": "bar", "name": line.name, "marker": {"color": colour}, **columns}
     style = json.loads(json.dumps(_PLOTLY_STYLE[line.style]))

@@ -9,8 +9,13 @@ from capture_analysis.figures import Figure, Line
 from capture_analysis.palette import COLOURS
 
 # SVG text stays text, and equal figures are equal files.
-_STYLE = {"svg.fonttype": "none", "svg.hashsalt": "twoway", "font.size": 9,
-          "axes.spines.top": False, "axes.spines.right": False}
+_STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "twoway",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
 
 
 def save_all(figures: list[Figure], folder: Path) -> None:

@@ -13,7 +13,6 @@ from capture_analysis.errors import AnalysisError
 from capture_analysis.reader import BoolArray, IntArray, Packets
 from capture_analysis.run_folder import Queue
 
-
 STILL_QUEUED = np.iinfo(np.int64).max
 
 
@@ -63,9 +62,9 @@ class Occupancy:
         """Lowest and highest occupancy within each of several closed intervals.
 
         Args:
-            start_ns, stop_ns: shape (k,), ends of the intervals.
+            start_ns: shape (k,), where each interval starts; its level on entry counts.
+            stop_ns: shape (k,), where each ends.
         """
-        # The level on entry, then every level taken up to the end.
         first = np.searchsorted(self.time_ns, start_ns, side="left")
         last = np.searchsorted(self.time_ns, stop_ns, side="right")
         levels = np.concatenate(([0], self.packets))
@@ -77,6 +76,11 @@ class Occupancy:
         """The part of the step function between two times."""
         rows = (self.time_ns >= start_ns) & (self.time_ns < stop_ns)
         return Occupancy(self.time_ns[rows], self.packets[rows])
+
+    def peak(self, start_ns: int, stop_ns: int) -> int:
+        """Highest occupancy from one time until before another, what was queued before included."""
+        entry = int(self.at(np.array([start_ns]))[0])
+        return int(self.within(start_ns, stop_ns).packets.max(initial=entry))
 
     def mean(self, start_ns: int, stop_ns: int) -> float:
         """Time average between two times, in packets."""
@@ -102,9 +106,7 @@ def passage(queue: Queue, entering: Packets, leaving: Packets) -> Passage:
     in_key, out_key = _occurrence_keys(entering), _occurrence_keys(leaving)
     order = np.argsort(out_key, kind="stable")
     place = np.minimum(np.searchsorted(out_key[order], in_key), max(len(order) - 1, 0))
-    found = (
-        out_key[order[place]] == in_key if len(order) else np.zeros(len(in_key), dtype=np.bool_)
-    )
+    found = out_key[order[place]] == in_key if len(order) else np.zeros(len(in_key), dtype=np.bool_)
     unknown = len(leaving) - int(found.sum())
     if unknown:
         raise AnalysisError(

@@ -73,8 +73,14 @@ class Packets:
         """
         mixed = np.zeros(len(self), dtype=np.uint64)
         for column in (
-            self.source, self.destination, self.source_port, self.destination_port,
-            self.seq, self.ack, self.ip_id, self.payload_bytes,
+            self.source,
+            self.destination,
+            self.source_port,
+            self.destination_port,
+            self.seq,
+            self.ack,
+            self.ip_id,
+            self.payload_bytes,
         ):
             mixed = (mixed ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
             mixed ^= mixed >> np.uint64(29)

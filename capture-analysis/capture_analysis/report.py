@@ -18,7 +18,7 @@ def analyse_run(folder: Path) -> dict[str, Any]:
     Raises: AnalysisError if the run cannot be analysed.
     """
     # Imported here: a program that only wants numbers need not wait for drawing libraries.
-    from capture_analysis import page, plots
+    from capture_analysis import page, plots  # noqa: PLC0415 - see the line above
 
     analysis = Analysis(folder)
     document = metrics.compute(analysis)

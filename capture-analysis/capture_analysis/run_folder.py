@@ -82,6 +82,8 @@ class Run:
             self.manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
         except OSError as error:
             raise AnalysisError(f"{folder}: no manifest.json: not a finished run") from error
+        except ValueError as error:
+            raise AnalysisError(f"{folder}/manifest.json: not JSON: {error}") from error
         missing = [f for f in self.manifest["files"] if not (folder / f).is_file()]
         if missing:
             raise AnalysisError(f"{folder}: files are missing: {', '.join(missing)}")
@@ -121,8 +123,10 @@ class Run:
         for interface in queue.taps_in:
             packets = self.capture(interface)
             if self.manifest["captures"][interface] == "inout":
-                raise AnalysisError(f"{interface}: captured both ways, but {queue.interface}"
-                                    " needs its incoming packets alone")
+                raise AnalysisError(
+                    f"{interface}: captured both ways, but {queue.interface}"
+                    " needs its incoming packets alone"
+                )
             parts.append(packets)
         return merge(parts)
 
@@ -130,13 +134,17 @@ class Run:
         """A connection's packets at an interface: data's direction, or the acks'."""
         packets = self.capture(interface)
         ends = (
-            int(IPv4Address(connection.source)), connection.source_port,
-            int(IPv4Address(connection.destination)), connection.port,
+            int(IPv4Address(connection.source)),
+            connection.source_port,
+            int(IPv4Address(connection.destination)),
+            connection.port,
         )
         source, source_port, destination, port = ends if forward else ends[2:] + ends[:2]
         return packets.where(
-            (packets.source_port == source_port) & (packets.destination_port == port)
-            & (packets.source == source) & (packets.destination == destination)
+            (packets.source_port == source_port)
+            & (packets.destination_port == port)
+            & (packets.source == source)
+            & (packets.destination == destination)
         )
 
     def table(self, name: str) -> dict[str, list[str]]:
