@@ -51,7 +51,8 @@ def match_acks(sent: Packets, arrived: Packets) -> tuple[AckTimes, int]:
 
 def _pure_ack(packets: Packets) -> BoolArray:
     control = (packets.flags & (FLAG_SYN | FLAG_FIN | FLAG_RST)) != 0
-    return (packets.payload_bytes == 0) & ~control
+    pure: BoolArray = (packets.payload_bytes == 0) & ~control
+    return pure
 
 
 def ack_spacing_ratio(sent_ns: IntArray, arrived_ns: IntArray) -> FloatArray:

@@ -13,8 +13,6 @@ from capture_analysis.analysis import Analysis, ConnectionView, QueueView
 from capture_analysis.throughput import in_order_bytes
 
 ETHERNET_BYTES = 14
-# What a system call costs in virtual time (vm/patches/0003).
-SYSTEM_CALL_NS = 256
 # iperf3 opens each stream with a 37-byte cookie that it does not count.
 IPERF3_COOKIE_BYTES = 37
 
@@ -62,24 +60,20 @@ def _service_times(direction: str, view: QueueView) -> dict[str, Any]:
 def _kernel_queue(analysis: Analysis, direction: str, view: QueueView) -> dict[str, Any]:
     """The queue from the captures against the kernel's own count.
 
-    The observer makes up to two system calls per namespace before it reads this queue, and each
-    costs virtual time, so its count must be one that the queue had within that time.
+    The observer's sample falls between its two time stamps, so its count must be one that the
+    queue had within that time.
     """
-    run = analysis.run
-    table = run.table("sockets/queues.csv")
+    table = analysis.run.table("sockets/queues.csv")
     rows = [i for i, name in enumerate(table["interface"]) if name == view.queue.interface]
-    time_ns = np.array([int(table["time_ns"][i]) for i in rows], dtype=np.int64)
-    kernel = np.array([int(table["packets"][i]) for i in rows], dtype=np.int64)
-    calls = 2 * (len(run.manifest["nodes"]["hosts"]) + len(run.queues)) + 2
-    lowest, highest = view.all_packets.range(time_ns, time_ns + calls * SYSTEM_CALL_NS)
-    off = np.maximum(kernel - highest, lowest - kernel)
+    columns = {
+        name: np.array([int(table[name][i]) for i in rows], dtype=np.int64)
+        for name in ("time_ns", "read_ns", "packets")
+    }
+    lowest, highest = view.all_packets.range(columns["time_ns"], columns["read_ns"])
+    off = np.maximum(columns["packets"] - highest, lowest - columns["packets"])
     worst = int(off.max(initial=0))
-    return _check(
-        f"{direction}: captures' queue against {len(rows)} kernel samples, packets",
-        worst,
-        "0",
-        worst <= 0,
-    )
+    what = f"{direction}: captures' queue against {len(rows)} kernel samples, packets"
+    return _check(what, worst, "0", bool(rows) and worst <= 0)
 
 
 def _kernel_drops(analysis: Analysis, direction: str, view: QueueView) -> dict[str, Any]:

@@ -110,7 +110,7 @@ def _clip(
     start_ns, stop_ns = base + int(start_s * 1e9), base + int(stop_s * 1e9)
     part = occupancy.within(start_ns, stop_ns)
     # Of the steps taken in one instant only the last is seen.
-    last = np.concatenate((np.diff(part.time_ns) > 0, [True])) if len(part.time_ns) else []
+    last = np.diff(part.time_ns, append=np.iinfo(np.int64).max) > 0
     time_ns, packets = part.time_ns[last], part.packets[last]
     entry = occupancy.at(np.array([start_ns]))
     x = np.concatenate(([start_s], _seconds(analysis, time_ns), [stop_s]))
@@ -129,7 +129,7 @@ def _sequence_numbers(analysis: Analysis, start_s: float, stop_s: float) -> Figu
         y = unwrap(sent.seq)[inside] / 1e6
         y = y - y[0]
         lines.append(Line(f"{name}: sent", x[inside], y, "points", colour))
-        lines += _slopes(analysis, name, view, start_s, stop_s, colour)
+        lines += _slopes(analysis, view, start_s, stop_s, colour)
     return Figure(
         "sequence",
         "Progress of each connection",
@@ -142,9 +142,9 @@ def _sequence_numbers(analysis: Analysis, start_s: float, stop_s: float) -> Figu
 
 
 def _slopes(
-    analysis: Analysis, name: str, view: ConnectionView, start_s: float, stop_s: float, colour: int
+    analysis: Analysis, view: ConnectionView, start_s: float, stop_s: float, colour: int
 ) -> list[Line]:
-    queue = view.forward.queue
+    name, queue = view.connection.name, view.forward.queue
     full = queue.rate_bit * full_payload_share(view.arrived, queue) / 8e6
     x = np.array([start_s, stop_s])
     lines = [Line(f"{name}: one way, full link", x, (x - start_s) * full, "dashed", colour)]

@@ -1,6 +1,7 @@
 """Figures as PNG and SVG files, for papers and slides."""
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure as Canvas
@@ -9,7 +10,7 @@ from capture_analysis.figures import Figure, Line
 from capture_analysis.palette import COLOURS
 
 # SVG text stays text, and equal figures are equal files.
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "twoway",
     "font.size": 9,

@@ -25,6 +25,7 @@ _LINKTYPE_ETHERNET = 1
 _ETHERNET_BYTES = 14
 _ETHERTYPE_IPV4 = 0x0800
 _TCP = 6
+_FRAGMENT_OFFSET = 0x1FFF
 # Ethernet, IPv4 without options, TCP without options: what every column needs.
 _LEAST_BYTES = _ETHERNET_BYTES + 20 + 20
 
@@ -96,18 +97,31 @@ def merge(parts: list[Packets]) -> Packets:
 
 
 def read_capture(path: Path) -> Packets:
-    """Read a classic pcap file of Ethernet frames; frames that are not TCP/IPv4 are left out.
+    """Read a classic pcap file of Ethernet frames.
+
+    Frames that are not TCP/IPv4 are left out, and so are VLAN tags, IP options and fragments
+    without a TCP header, none of which the testbed produces.
 
     Args:
         path: a file with microsecond or nanosecond time stamps, of either byte order.
 
-    Raises: AnalysisError if the file is no such capture or ends inside a record.
+    Raises: AnalysisError if the file is no such capture, ends inside a record, or kept too little
+        of a frame to tell what it is.
     """
-    content = path.read_bytes()
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise AnalysisError(f"{path}: cannot be read: {error.strerror}") from error
     order, fraction_ns = _file_header(path, content)
     offsets, seconds, fractions, captured, original = _records(path, content, order)
     data = np.frombuffer(content, dtype=np.uint8)
     whole = captured >= _LEAST_BYTES
+    short = np.flatnonzero(~whole & (captured < original))
+    if len(short):
+        raise AnalysisError(
+            f"{path}: record {short[0] + 1} kept {captured[short[0]]} bytes of"
+            f" {original[short[0]]}; the snapshot length must be at least {_LEAST_BYTES}"
+        )
     at = offsets[whole]
     u8, u16, u32 = _gatherers(data, at)
     ip_header = (u8(_ETHERNET_BYTES) & 15) * 4
@@ -116,13 +130,17 @@ def read_capture(path: Path) -> Packets:
         & (u8(_ETHERNET_BYTES) >> 4 == 4)
         & (u8(_ETHERNET_BYTES + 9) == _TCP)
         & (ip_header == 20)  # options would move every field that follows
+        & (u16(_ETHERNET_BYTES + 6) & _FRAGMENT_OFFSET == 0)
     )
     time_ns = (seconds * 1_000_000_000 + fractions * fraction_ns)[whole]
+    # Offloads leave the total length 0 in packets too long for it.
+    total = u16(_ETHERNET_BYTES + 2)
+    ip_bytes = np.where(total == 0, original[whole] - _ETHERNET_BYTES, total)
     tcp_header = (u8(_ETHERNET_BYTES + 32) >> 4) * 4
     columns = Packets(
         time_ns=time_ns,
         frame_bytes=original[whole],
-        payload_bytes=u16(_ETHERNET_BYTES + 2) - ip_header - tcp_header,
+        payload_bytes=ip_bytes - ip_header - tcp_header,
         source=u32(_ETHERNET_BYTES + 12),
         destination=u32(_ETHERNET_BYTES + 16),
         source_port=u16(_ETHERNET_BYTES + 20),
@@ -163,7 +181,8 @@ def _records(
         rows.append((offset, seconds, fraction, captured, original))
         offset += captured
     if offset != end:
-        raise AnalysisError(f"{path}: ends inside record {len(rows)}; the capture was cut off")
+        inside = len(rows) + (offset < end)  # a header too short to be unpacked is no row
+        raise AnalysisError(f"{path}: ends inside record {inside}; the capture was cut off")
     columns = np.array(rows, dtype=np.int64).reshape(-1, 5).T
     return columns[0], columns[1], columns[2], columns[3], columns[4]
 

@@ -11,6 +11,9 @@ from typing import Any
 from capture_analysis.errors import AnalysisError
 from capture_analysis.reader import Packets, merge, read_capture
 
+# The version of manifest.json that this package reads.
+SCHEMA = 1
+
 
 @dataclass(frozen=True)
 class Queue:
@@ -84,6 +87,8 @@ class Run:
             raise AnalysisError(f"{folder}: no manifest.json: not a finished run") from error
         except ValueError as error:
             raise AnalysisError(f"{folder}/manifest.json: not JSON: {error}") from error
+        if not isinstance(self.manifest, dict) or self.manifest.get("schema") != SCHEMA:
+            raise AnalysisError(f"{folder}/manifest.json: not of schema {SCHEMA}")
         missing = [f for f in self.manifest["files"] if not (folder / f).is_file()]
         if missing:
             raise AnalysisError(f"{folder}: files are missing: {', '.join(missing)}")
@@ -101,10 +106,6 @@ class Run:
     def window_ns(self) -> int:
         """Length of the steady window, after warm-up and until traffic stops."""
         return self.stop_ns - self.steady_ns
-
-    def queue(self, direction: str) -> Queue:
-        """The queue of a direction."""
-        return next(q for q in self.queues if q.direction == direction)
 
     @cached_property
     def addresses(self) -> dict[str, int]:

@@ -8,7 +8,7 @@ from capture_analysis.run_folder import Queue
 
 
 def new_payload_bytes(arriving: Packets, start_ns: int, stop_ns: int) -> int:
-    """Payload that arrived in a window and had not arrived before; retransmissions count once.
+    """Payload that arrived in a window and had not arrived before; each byte counts once.
 
     Args:
         arriving: one connection's packets at its receiver, time order, from its start.
@@ -16,20 +16,43 @@ def new_payload_bytes(arriving: Packets, start_ns: int, stop_ns: int) -> int:
         stop_ns: where it ends; what arrives then is not in it.
     """
     data = arriving.where(arriving.payload_bytes > 0)
-    if not len(data):
+    first, end = _byte_ranges(data)
+    before = data.time_ns < start_ns
+    until = data.time_ns < stop_ns
+    return _covered(first[until], end[until]) - _covered(first[before], end[before])
+
+
+def in_order_bytes(arriving: Packets) -> int:
+    """Payload up to the first hole: what the receiver could hand to its application.
+
+    Args:
+        arriving: one connection's packets at its receiver, from its start.
+    """
+    first, end = _byte_ranges(arriving.where(arriving.payload_bytes > 0))
+    if not len(first):
         return 0
-    start = unwrap(data.seq)
-    end = start + data.payload_bytes
-    # Cut at every boundary of a segment: each piece arrived whole, perhaps more than once.
-    edges = np.unique(np.concatenate((start, end)))
-    first, last = np.searchsorted(edges, start), np.searchsorted(edges, end)
-    arrived_ns = np.full(len(edges) - 1, np.iinfo(np.int64).max)
-    for_each = last - first
-    segment = np.repeat(np.arange(len(data)), for_each)
-    piece = np.arange(len(segment)) - np.repeat(np.cumsum(for_each) - last, for_each)
-    np.minimum.at(arrived_ns, piece, data.time_ns[segment])
-    inside = (arrived_ns >= start_ns) & (arrived_ns < stop_ns)
-    return int(np.diff(edges)[inside].sum())
+    order = np.argsort(first, kind="stable")
+    first, reached = first[order], np.maximum.accumulate(end[order])
+    holes = np.flatnonzero(first[1:] > reached[:-1])
+    last = holes[0] if len(holes) else len(first) - 1
+    return int(reached[last] - first[0])
+
+
+def _byte_ranges(data: Packets) -> tuple[IntArray, IntArray]:
+    """First byte and end of each segment, on a scale without wrap-around."""
+    first = unwrap(data.seq)
+    return first, first + data.payload_bytes
+
+
+def _covered(first: IntArray, end: IntArray) -> int:
+    """Length of the union of byte ranges."""
+    if not len(first):
+        return 0
+    order = np.argsort(first, kind="stable")
+    first, end = first[order], end[order]
+    reached = np.maximum.accumulate(end)
+    begins = np.maximum(first, np.concatenate((first[:1], reached[:-1])))
+    return int(np.maximum(end - begins, 0).sum())
 
 
 def unwrap(seq: IntArray) -> IntArray:
@@ -40,9 +63,10 @@ def unwrap(seq: IntArray) -> IntArray:
 
     Returns: shape (n,), bytes after the first, negative for what was sent before it.
     """
-    steps = np.diff(seq, prepend=seq[:1])
-    steps = (steps + (1 << 31)) % (1 << 32) - (1 << 31)
-    return np.cumsum(steps)
+    if not len(seq):
+        return seq
+    steps = (np.diff(seq) + (1 << 31)) % (1 << 32) - (1 << 31)
+    return np.concatenate(([0], np.cumsum(steps)))
 
 
 def full_payload_share(arriving: Packets, queue: Queue) -> float:

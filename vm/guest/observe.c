@@ -63,6 +63,14 @@ static void die(const char *what)
 	exit(1);
 }
 
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
 static void sleep_until(int64_t ns)
 {
 	struct timespec at = { ns / 1000000000, ns % 1000000000 };
@@ -218,7 +226,7 @@ static void write_queue(const struct place *place, const struct nlmsghdr *nlh, F
 			if (stat->rta_type != TCA_STATS_QUEUE)
 				continue;
 			queued_packets += q->qlen;
-			fprintf(out, "%" PRId64 ",%s,%u,%u,%u\n", sample_ns,
+			fprintf(out, "%" PRId64 ",%s,%u,%u,%u,", sample_ns,
 				place->interface, q->qlen, q->backlog, q->drops);
 		}
 	}
@@ -238,6 +246,7 @@ static void sample_queues(FILE *out)
 	for (int i = 0; i < n_queues; i++) {
 		request.tc.tcm_ifindex = queues[i].ifindex;
 		dump(&queues[i], &request, sizeof(request), write_queue, out);
+		fprintf(out, "%" PRId64 "\n", now_ns());
 	}
 }
 
@@ -310,8 +319,8 @@ int main(int argc, char **argv)
 		     "unacked,retransmits,ca_state,bytes_acked,rto_us\n");
 	queue = create(folder, "queues.csv",
 		       "# clock: CLOCK_REALTIME, ns\n"
-		       "# the kernel's own count, the packet in service included\n"
-		       "time_ns,interface,packets,bytes,drops\n");
+		       "# the kernel's own count, the packet in service included, read by read_ns\n"
+		       "time_ns,interface,packets,bytes,drops,read_ns\n");
 	snprintf(path, sizeof(path), "%s/progress.json", folder);
 	progress = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
 	if (progress < 0)

@@ -14,13 +14,19 @@ import signal
 import subprocess
 import sys
 import time
+import types
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mininet.cli import CLI
-from mininet.log import setLogLevel
-from mininet.net import Mininet
+# Mininet compares Open vSwitch's version with distutils, which Python 3.12 has no more and which
+# setuptools takes 0.2 s to stand in for. Nothing here switches.
+sys.modules["distutils"] = sys.modules["distutils.version"] = types.ModuleType("distutils.version")
+sys.modules["distutils.version"].StrictVersion = str  # type: ignore[attr-defined]
+
+from mininet.cli import CLI  # noqa: E402 - after the stand-in above
+from mininet.log import setLogLevel  # noqa: E402
+from mininet.net import Mininet  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

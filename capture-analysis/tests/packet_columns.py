@@ -1,0 +1,48 @@
+"""Packets without a capture: columns for the tests of what is computed from them."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+import numpy as np
+from capture_analysis.queues import Passage
+from capture_analysis.reader import Packets
+from capture_analysis.run_folder import Queue
+
+
+def packets(**columns: Sequence[int]) -> Packets:
+    """Packets with the given columns, at least one; the others are zero."""
+    length = len(next(iter(columns.values())))
+    return Packets(
+        *(np.array(columns.get(f.name, [0] * length), dtype=np.int64) for f in fields(Packets))
+    )
+
+
+def passage_of(
+    entered_ns: Sequence[int],
+    left_ns: Sequence[int],
+    payload_bytes: Sequence[int] | None = None,
+    frame_bytes: Sequence[int] | None = None,
+) -> Passage:
+    """What passed a queue; all of it data of 1 byte in frames of 1 byte unless said."""
+    ones = [1] * len(entered_ns)
+    entering = packets(
+        time_ns=entered_ns,
+        payload_bytes=payload_bytes if payload_bytes is not None else ones,
+        frame_bytes=frame_bytes if frame_bytes is not None else ones,
+    )
+    left = np.array(left_ns, dtype=np.int64)
+    return Passage(entering, left, entering.payload_bytes > 0)
+
+
+def queue_of(**settings: int) -> Queue:
+    """A queue whose link sends a byte in a microsecond, unless said otherwise."""
+    values = {
+        "rate_bit": 8_000_000,
+        "limit_packets": 10,
+        "overhead_bytes": 0,
+        "cell_bytes": 0,
+        "cell_overhead_bytes": 0,
+        "delay_ns": 0,
+        **settings,
+    }
+    return Queue(direction="forward", interface="r1-eth1", taps_in=("r1-eth0",), **values)

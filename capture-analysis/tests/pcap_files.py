@@ -1,0 +1,64 @@
+"""Small captures, written by scapy."""
+
+import io
+from collections.abc import Iterable
+from typing import Any
+
+from scapy.layers.inet import IP, TCP
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
+from scapy.utils import PcapWriter
+
+# 2000-01-01 00:00:30 UTC: a time whose nanoseconds do not fit a float.
+EPOCH_NS = 946_684_830_000_000_000
+
+
+def tcp_frame(payload_bytes: int = 0, **fields: Any) -> Packet:
+    """An Ethernet frame with TCP/IPv4.
+
+    Args:
+        payload_bytes: how many zeros it carries.
+        fields: `source`, `destination` and `ip_id` of IP; any other is scapy's name for a TCP one.
+    """
+    ip = IP(
+        src=fields.pop("source", "10.0.1.2"),
+        dst=fields.pop("destination", "10.0.2.2"),
+        id=fields.pop("ip_id", 1),
+    )
+    frame = Ether() / ip / TCP(**{"sport": 40001, "dport": 5001, "flags": "A", **fields})
+    return frame / Raw(bytes(payload_bytes)) if payload_bytes else frame
+
+
+def pcap(
+    frames: Iterable[tuple[int, Any]],
+    *,
+    order: str = "<",
+    nanoseconds: bool = True,
+    snap_bytes: int = 65535,
+    link_type: int = 1,
+) -> bytes:
+    """A capture file's content.
+
+    Args:
+        frames: pairs of time, ns since the epoch, and frame.
+        order: byte order of its headers, `<` or `>`.
+        nanoseconds: else time stamps are cut to microseconds.
+        snap_bytes: how much of each frame is kept.
+        link_type: as in the file header.
+    """
+    file = io.BytesIO()
+    file.close = lambda: None  # type: ignore[method-assign] # its content outlives the writer
+    writer = PcapWriter(file, linktype=link_type, endianness=order, nano=nanoseconds)
+    writer.write_header(None)
+    for time_ns, frame in frames:
+        content = bytes(frame)
+        fraction = time_ns % 1_000_000_000
+        writer.write_packet(
+            content[:snap_bytes],
+            sec=time_ns // 1_000_000_000,
+            usec=fraction if nanoseconds else fraction // 1000,
+            caplen=min(len(content), snap_bytes),
+            wirelen=len(content),
+        )
+    writer.flush()
+    return file.getvalue()

@@ -1,0 +1,92 @@
+"""`make bench`: how fast twoway is on this machine; medians of five runs.
+
+Speeds are simulated seconds per wall second, all captures on: over the guest's whole life, boot and
+set-up included, and of the traffic alone (what a longer run adds per second that it adds).
+"""
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+ROUNDS = 5
+
+
+def main() -> int:
+    """Measure and print one line per figure."""
+    print(f"{_machine()}, medians of {ROUNDS}")
+    with tempfile.TemporaryDirectory(prefix="twoway-bench-") as scratch:
+        folder = Path(scratch)
+        walls, firsts = zip(*(_timed_run(folder) for _ in range(ROUNDS)), strict=True)
+        _show("kalampoukas-5.2, command to report", statistics.median(walls), "s")
+        _show("kalampoukas-5.2, command to first packet", statistics.median(firsts), "s")
+        for name, longer_s in (("kalampoukas-5.2", 300), ("zhang-fig8", 5000)):
+            short = _guest_wall_s(folder, name, 100)
+            longer = _guest_wall_s(folder, name, longer_s)
+            _show(f"{name}, 100 s, whole life of the guest", 100 / short, "x")
+            _show(f"{name}, traffic alone", (longer_s - 100) / (longer - short), "x")
+    return 0
+
+
+def _show(what: str, value: float, unit: str) -> None:
+    print(f"{what:<46} {value:8.2f} {unit}", flush=True)
+
+
+def _machine() -> str:
+    with Path("/proc/cpuinfo").open() as lines:
+        model = next((x.split(":")[1].strip() for x in lines if x.startswith("model name")), "?")
+    return f"{platform.node()}: {model}, {os.cpu_count()} processors, Linux {platform.release()}"
+
+
+def _twoway(*arguments: str) -> subprocess.Popen[bytes]:
+    argv = [sys.executable, "-m", "twoway.cli", *arguments]
+    return subprocess.Popen(argv, cwd=ROOT, stderr=subprocess.DEVNULL)
+
+
+def _timed_run(folder: Path) -> tuple[float, float]:
+    """Wall seconds from command to report, and to the first packet of traffic.
+
+    The guest reports its progress for the first time in the instant in which traffic starts.
+    """
+    results = Path(tempfile.mkdtemp(dir=folder))
+    began = time.monotonic()
+    first = None
+    run = _twoway("run", "kalampoukas-5.2", "--results", str(results))
+    while run.poll() is None:
+        if first is None and any(
+            p.stat().st_size for p in results.glob("*/.running-*/sockets/progress.json")
+        ):
+            first = time.monotonic() - began
+        time.sleep(0.005)
+    wall = time.monotonic() - began
+    if run.returncode != 0 or first is None:
+        raise SystemExit("bench: kalampoukas-5.2 failed; run it by itself to see why")
+    return wall, first
+
+
+def _guest_wall_s(folder: Path, name: str, duration_s: float) -> float:
+    """Median wall time of a guest's life for a run of the given length."""
+    document: dict[str, Any] = yaml.safe_load((ROOT / f"experiments/{name}.yml").read_text())
+    document |= {"duration_s": duration_s, "warm_up_s": duration_s / 10, "expect": []}
+    experiment = folder / f"{name}.yml"
+    experiment.write_text(yaml.safe_dump(document))
+    walls = []
+    for _ in range(ROUNDS):
+        if _twoway("run", str(experiment), "--results", str(folder / "results")).wait() != 0:
+            raise SystemExit(f"bench: {name} failed; run it by itself to see why")
+        manifest = json.loads((folder / "results/latest/manifest.json").read_text())
+        walls.append(float(manifest["timing"]["wall_s"]))
+    return statistics.median(walls)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
