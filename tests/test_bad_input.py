@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 from conftest import SMALL, twoway, write_experiment
 
+from twoway.errors import SpecError
+from twoway.spec import load_profile
+
 
 def _vet(tmp_path: Path, **changes: Any) -> str:
     document = copy.deepcopy(SMALL) | changes
@@ -89,3 +92,30 @@ def test_every_experiment_in_the_tree_is_sound() -> None:
     """`twoway vet` accepts all that we ship."""
     done = twoway("vet")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("rate_mbit: -10", "directions.forward.rate_mbit: must be greater than 0, got -10"),
+        ("rate_kbit: 10", 'directions.forward.rate_kbit: unknown field; did you mean "rate_mbit"?'),
+        ("rate_mbit: fast", "directions.forward.rate_mbit: must be a valid number"),
+    ],
+)
+def test_profile_mistakes_have_their_sentence(tmp_path: Path, line: str, sentence: str) -> None:
+    """A profile with a wrong rate or unit is refused with file, field and value."""
+    path = tmp_path / "campus.yml"
+    path.write_text(
+        f"schema: 1\ntitle: t\ndirections: {{forward: {{{line}, delay_ms: 8, queue_packets: 9}}}}\n"
+    )
+    with pytest.raises(SpecError) as caught:
+        load_profile(path)
+    assert f"{path}: {sentence}" in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_results_that_cannot_be_written_are_a_sentence() -> None:
+    """A results folder under a file is an error, not a traceback."""
+    done = twoway("run", "--results", "/dev/null/results")
+    assert done.returncode == 1
+    assert done.stderr.startswith("twoway: /dev/null")

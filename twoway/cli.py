@@ -245,6 +245,9 @@ def main() -> int:
         if error.hint:
             say(f"\nhint: {error.hint}", markup=False)
         return error.exit_code
+    except OSError as error:
+        _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return 1
     except KeyboardInterrupt:
         _complain("interrupted")
         return 1

@@ -65,6 +65,15 @@ def neighbour_command(graph: Graph, interface: Interface) -> str:
     return f"neigh replace {peer.address.ip} lladdr {peer.mac} dev {interface.name} nud permanent"
 
 
+def neighbour_readback(graph: Graph, interface: Interface) -> list[tuple[list[str], Any]]:
+    """What `ip -j neigh show` must say of an interface's peer."""
+    peer = graph.peer(interface)
+    return [
+        ([str(peer.address.ip), "lladdr"], peer.mac),
+        ([str(peer.address.ip), "state"], ["PERMANENT"]),
+    ]
+
+
 def route_command(stack: Stack, graph: Graph, interface: Interface) -> str:
     """The ip(8) batch line for a host's default route, with its TCP metrics."""
     gateway = graph.peer(interface).address.ip

@@ -259,55 +259,61 @@ def _setup(case: Case) -> list[dict[str, Any]]:
 
 
 def _node_setup(case: Case, node: str) -> list[dict[str, Any]]:
-    stack, graph = case.experiment.stack, case.graph
-    router = node in graph.routers
-    interfaces = graph.of(node)
-    links = [line for i in interfaces for line in personality.link_commands(stack, i)]
-    links += [personality.neighbour_command(graph, i) for i in interfaces]
-    checks = [check for i in interfaces for check in personality.link_readback(stack, i)]
-    if not router:
-        links.append(personality.route_command(stack, graph, interfaces[0]))
-    shapers = [s for s in case.shapers if s.interface.node == node]
-    qdiscs = [
-        f"qdisc replace dev {s.interface.name} root handle 1: {' '.join(s.arguments)}"
-        for s in shapers
-    ]
-    qdisc_checks = [
-        ([s.interface.name, *path], value) for s in shapers for path, value in s.readback
-    ]
-    if not router:
-        qdiscs += [
-            f"qdisc replace dev {i.name} root handle 1: pfifo limit 10000" for i in interfaces
-        ]
-        qdisc_checks += [([i.name, "kind"], "pfifo") for i in interfaces]
+    """Set one node's stack, links and queues, then read everything back."""
+    router = node in case.graph.routers
     steps = [
-        _step(node, sysctl=personality.node_sysctls(stack, router=router)),
-        _step(node, run=["ip", "-batch", "-"], stdin=links),
-        *(_step(node, run=personality.offload_command(i)) for i in interfaces),
-        _check(node, "link", ["ip", "-j", "-d", "link", "show"], checks),
-        *(
-            _check(
-                node,
-                f"offload-{i.name}",
-                ["ethtool", "--json", "-k", i.name],
-                personality.offload_readback(i),
-            )
-            for i in interfaces
-        ),
+        _step(node, sysctl=personality.node_sysctls(case.experiment.stack, router=router)),
+        *_link_setup(case, node),
+        *_qdisc_setup(case, node, router=router),
     ]
-    if qdiscs:
-        steps.append(_step(node, run=["tc", "-batch", "-"], stdin=qdiscs))
-        steps.append(_check(node, "qdisc", ["tc", "-j", "qdisc", "show"], qdisc_checks))
     if not router:
-        steps.append(
-            _check(
-                node,
-                "route",
-                ["ip", "-j", "route", "show", "default"],
-                personality.route_readback(stack),
-            )
-        )
+        stack, interface = case.experiment.stack, case.graph.of(node)[0]
+        command = personality.route_command(stack, case.graph, interface)
+        steps.append(_step(node, run=["ip", "-batch", "-"], stdin=[command]))
+        show = "ip -j route show default"
+        steps.append(_check(node, "route", show, personality.route_readback(stack)))
     return steps
+
+
+def _link_setup(case: Case, node: str) -> list[dict[str, Any]]:
+    stack, graph = case.experiment.stack, case.graph
+    commands, links, neighbours = [], [], []
+    for interface in graph.of(node):
+        commands += personality.link_commands(stack, interface)
+        commands.append(personality.neighbour_command(graph, interface))
+        links += personality.link_readback(stack, interface)
+        neighbours += personality.neighbour_readback(graph, interface)
+    steps = [_step(node, run=["ip", "-batch", "-"], stdin=commands)]
+    for interface in graph.of(node):
+        steps.append(_step(node, run=personality.offload_command(interface)))
+        show = f"ethtool --json -k {interface.name}"
+        wanted = personality.offload_readback(interface)
+        steps.append(_check(node, f"offload-{interface.name}", show, wanted))
+    return [
+        *steps,
+        _check(node, "link", "ip -j -d link show", links),
+        _check(node, "neighbour", "ip -j neigh show", neighbours),
+    ]
+
+
+def _qdisc_setup(case: Case, node: str, *, router: bool) -> list[dict[str, Any]]:
+    commands, wanted = [], []
+    for shaper in case.shapers:
+        name = shaper.interface.name
+        if shaper.interface.node == node:
+            commands.append(f"qdisc replace dev {name} root handle 1: {' '.join(shaper.arguments)}")
+            wanted += [([name, *path], value) for path, value in shaper.readback]
+    if not router:
+        for interface in case.graph.of(node):
+            name = interface.name
+            commands.append(f"qdisc replace dev {name} root handle 1: pfifo limit 10000")
+            wanted.append(([name, "kind"], "pfifo"))
+    if not commands:
+        return []
+    return [
+        _step(node, run=["tc", "-batch", "-"], stdin=commands),
+        _check(node, "qdisc", "tc -j qdisc show", wanted),
+    ]
 
 
 def _control_link(graph: Graph, connection: Connection, number: int) -> list[dict[str, Any]]:
@@ -485,6 +491,6 @@ def _step(node: str | None, **what: Any) -> dict[str, Any]:
 
 
 def _check(
-    node: str, name: str, argv: list[str], expect: list[tuple[list[str], Any]]
+    node: str, name: str, command: str, expect: list[tuple[list[str], Any]]
 ) -> dict[str, Any]:
-    return _step(node, check=argv, name=f"{node}-{name}", expect=expect)
+    return _step(node, check=command.split(), name=f"{node}-{name}", expect=expect)

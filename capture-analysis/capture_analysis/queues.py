@@ -55,8 +55,8 @@ class Occupancy:
 
     def at(self, time_ns: IntArray) -> IntArray:
         """Occupancy at given times; before the first event the queue is empty."""
-        index = np.searchsorted(self.time_ns, time_ns, side="right") - 1
-        return np.where(index < 0, 0, self.packets[np.maximum(index, 0)])
+        levels = np.concatenate(([0], self.packets))
+        return levels[np.searchsorted(self.time_ns, time_ns, side="right")]
 
     def range(self, start_ns: IntArray, stop_ns: IntArray) -> tuple[IntArray, IntArray]:
         """Lowest and highest occupancy within each of several closed intervals.

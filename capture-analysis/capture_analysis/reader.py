@@ -22,6 +22,8 @@ _PCAP_MAGIC_US = 0xA1B2C3D4
 _FILE_HEADER_BYTES = 24
 _RECORD_HEADER_BYTES = 16
 _LINKTYPE_ETHERNET = 1
+# Above it: whether the length of a trailing frame check sequence is known, and that length.
+_LINKTYPE_MASK = 0x03FFFFFF
 _ETHERNET_BYTES = 14
 _ETHERTYPE_IPV4 = 0x0800
 _TCP = 6
@@ -161,7 +163,7 @@ def _file_header(path: Path, content: bytes) -> tuple[str, int]:
         (magic,) = struct.unpack_from(order + "I", content)
         if magic in (_PCAP_MAGIC_NS, _PCAP_MAGIC_US):
             (link_type,) = struct.unpack_from(order + "I", content, 20)
-            if link_type & 0x0FFFFFFF != _LINKTYPE_ETHERNET:
+            if link_type & _LINKTYPE_MASK != _LINKTYPE_ETHERNET:
                 raise AnalysisError(f"{path}: link type {link_type} is not Ethernet")
             return order, 1 if magic == _PCAP_MAGIC_NS else 1000
     raise AnalysisError(f"{path}: not a pcap file (magic {content[:4].hex()})")
