@@ -39,8 +39,9 @@ class ConnectionView:
 
     @cached_property
     def segment_frame_bytes(self) -> int:
-        """Captured size of the largest data segment."""
-        return int(self.arrived.frame_bytes.max(initial=0))
+        """Captured size of the largest data segment, 0 if none arrived."""
+        data = self.arrived.payload_bytes > 0
+        return int(self.arrived.frame_bytes[data].max(initial=0))
 
     @cached_property
     def ack_frame_bytes(self) -> int:
@@ -49,13 +50,15 @@ class ConnectionView:
 
     @property
     def data_service_ns(self) -> int:
-        """Transmission time of a full segment on its bottleneck."""
-        return int(self.forward.queue.service_ns(self.segment_frame_bytes))
+        """Transmission time of a full segment on its bottleneck, 0 if none arrived."""
+        size = self.segment_frame_bytes
+        return int(self.forward.queue.service_ns(size)) if size else 0
 
     @property
     def ack_service_ns(self) -> int:
-        """Transmission time of an ack on its bottleneck, the reverse one."""
-        return int(self.reverse.queue.service_ns(self.ack_frame_bytes))
+        """Transmission time of an ack on its bottleneck, the reverse one; 0 if there is none."""
+        size = self.ack_frame_bytes
+        return int(self.reverse.queue.service_ns(size)) if size else 0
 
 
 class Analysis:

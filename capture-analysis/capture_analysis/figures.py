@@ -242,14 +242,14 @@ def _queue_overview(analysis: Analysis) -> Figure:
 def _socket_figures(analysis: Analysis) -> list[Figure]:
     table = analysis.run.table("sockets/tcp-info.csv")
     port = np.array(table["source_port"], dtype=np.int64)
+    time_ns = np.array(table["time_ns"], dtype=np.int64)  # as floats they would lose digits
     columns = {
-        name: np.array(table[name], dtype=np.float64)
-        for name in ("time_ns", "cwnd", "ssthresh", "rtt_us")
+        name: np.array(table[name], dtype=np.float64) for name in ("cwnd", "ssthresh", "rtt_us")
     }
     windows, round_trips = [], []
     for colour, connection in enumerate(analysis.run.connections):
         mine = port == connection.source_port
-        x = _seconds(analysis, columns["time_ns"][mine])
+        x = _seconds(analysis, time_ns[mine])
         windows.append(Line(f"{connection.name}: cwnd", x, columns["cwnd"][mine], "steps", colour))
         threshold = columns["ssthresh"][mine]
         if (threshold >= 0).any():
