@@ -14,8 +14,9 @@ from conftest import ROOT, twoway
 
 from twoway import uml
 from twoway.build import Guest
+from twoway.case import load_case
 from twoway.errors import RunError
-from twoway.plan import build_plan, load_case
+from twoway.plan import build_plan
 
 
 @pytest.mark.parametrize(("topology", "dropped"), [("two_node", "0%"), ("dumbbell,2", "0%")])

@@ -16,8 +16,9 @@ from conftest import ROOT, guest_processes, run_small, twoway
 
 from twoway import uml
 from twoway.build import Guest
+from twoway.case import load_case
 from twoway.errors import RunError
-from twoway.plan import build_plan, load_case
+from twoway.plan import build_plan
 
 # Runs as root in the guest: tries every way out that we know.
 ESCAPE = r"""
@@ -65,7 +66,7 @@ def test_guest_root_writes_nothing_outside_the_runs_folder(guest: Guest, tmp_pat
     plan = _plan_with({"run": ["sh", "-c", script, "sh", str(outside)]})
     _run_plan(guest, tmp_path / "run", plan)
     assert (tmp_path / "run" / mark).is_file()
-    places = [
+    places: list[str | Path] = [
         "/etc",
         "/root",
         "/var/tmp",

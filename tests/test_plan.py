@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from conftest import ROOT, SMALL, twoway, write_experiment
 
+from twoway.case import load_case
 from twoway.errors import SpecError
 from twoway.paths import TOPOLOGIES
-from twoway.plan import build_plan, load_case
+from twoway.plan import build_plan
 from twoway.topology import load_topology
 
 

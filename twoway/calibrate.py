@@ -11,9 +11,10 @@ import numpy as np
 from capture_analysis.analysis import Analysis
 
 from twoway.build import Guest
+from twoway.case import find_profile, make_case
 from twoway.manifest import write_json
 from twoway.paths import PROFILES
-from twoway.plan import START_NS, find_profile, make_case
+from twoway.plan import START_NS
 from twoway.progress import say
 from twoway.run import run_case
 from twoway.spec import Experiment, load_profile

@@ -29,7 +29,7 @@ class Command:
 
 def vet(args: argparse.Namespace) -> int:
     """Check experiments without running them."""
-    from twoway.plan import load_case
+    from twoway.case import load_case
 
     problems: list[str] = []
     for name in args.experiments or _all_ids():
@@ -70,7 +70,8 @@ def list_experiments(args: argparse.Namespace) -> int:
 
 def plan(args: argparse.Namespace) -> int:
     """Print every command of a run, in order, without running any."""
-    from twoway.plan import build_plan, load_case
+    from twoway.case import load_case
+    from twoway.plan import build_plan
 
     document = build_plan(load_case(args.experiment))
     if args.json:
@@ -93,7 +94,7 @@ def plan(args: argparse.Namespace) -> int:
 def run(args: argparse.Namespace) -> int:
     """Run an experiment, analyse it, and write its report."""
     from twoway.build import find_guest
-    from twoway.plan import load_case
+    from twoway.case import load_case
     from twoway.run import run_case
 
     case = load_case(args.experiment)
@@ -142,7 +143,7 @@ def doctor(args: argparse.Namespace) -> int:
 def shell(args: argparse.Namespace) -> int:
     """Open an experiment's network in the guest, with Mininet's prompt and the host's clock."""
     from twoway.build import find_guest
-    from twoway.plan import load_case
+    from twoway.case import load_case
     from twoway.shell import open_shell
 
     guest = find_guest()
@@ -169,7 +170,7 @@ def schema(args: argparse.Namespace) -> int:
     """Print the JSON Schema of experiments or profiles: every field described."""
     from twoway.spec import Experiment, Profile
 
-    model = {"experiment": Experiment, "profile": Profile}[args.kind]
+    model = Experiment if args.kind == "experiment" else Profile
     print(json.dumps(model.model_json_schema(by_alias=True), indent=1))
     return 0
 

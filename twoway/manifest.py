@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from twoway.build import Guest
+from twoway.case import Case, spec_hash
 from twoway.errors import RunError
 from twoway.paths import ROOT
-from twoway.plan import START_NS, Case, spec_hash
+from twoway.plan import START_NS, stop_ns
 
 _TOOLS = {
     "iproute2": ["ip", "-V"],
@@ -42,7 +43,7 @@ def build_manifest(case: Case, plan: dict[str, Any], guest: Guest, folder: Path)
         "clock": {
             "start_ns": START_NS,
             "steady_ns": START_NS + round(case.experiment.warm_up_s * 1e9),
-            "stop_ns": case.stop_ns,
+            "stop_ns": stop_ns(case),
         },
         "profile": case.profile.model_dump(by_alias=True, mode="json"),
         "nodes": {"hosts": case.graph.hosts, "routers": case.graph.routers},

@@ -13,9 +13,10 @@ from typing import Any
 
 from twoway import uml
 from twoway.build import Guest
+from twoway.case import Case
 from twoway.errors import RunError
 from twoway.manifest import build_manifest, write_json
-from twoway.plan import START_NS, Case, build_plan
+from twoway.plan import START_NS, build_plan, stop_ns
 from twoway.progress import RunClock
 
 
@@ -36,7 +37,7 @@ def run_case(case: Case, guest: Guest, results: Path) -> Path:
         began = time.monotonic()
         plan = build_plan(case)
         write_json(running / "plan.json", plan)
-        with RunClock(case.id, START_NS, case.stop_ns) as clock:
+        with RunClock(case.id, START_NS, stop_ns(case)) as clock:
             uml.run(
                 guest, running, lambda p: clock.show(p.time_ns, p.acked_bytes, p.queued_packets)
             )

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from twoway import uml
 from twoway.build import Guest
+from twoway.case import Case
 from twoway.manifest import write_json
-from twoway.plan import Case, build_plan
+from twoway.plan import build_plan
 from twoway.progress import say
 
 

@@ -95,7 +95,7 @@ def _instantiate(path: Path, parameters: Mapping[str, int]) -> Any:
 
 
 def _interfaces(path: Path, topo: Any) -> tuple[Interface, ...]:
-    interfaces = []
+    interfaces: list[Interface] = []
     problems = []
     for _, _, info in topo.links(sort=True, withInfo=True):
         ends = [

@@ -125,6 +125,6 @@ class Analysis:
         return payload * 8 * 1e9 / run.window_ns
 
     def drops(self, view: QueueView) -> Packets:
-        """The packets a queue dropped, from the start of traffic to its end."""
+        """The packets a queue dropped, from the start of the capture to the end of traffic."""
         packets = view.passed.packets.where(view.passed.dropped)
         return packets.where(packets.time_ns < self.run.stop_ns)

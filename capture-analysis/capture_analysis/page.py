@@ -63,14 +63,14 @@ def _plotly(figure: Figure) -> dict[str, Any]:
     return {
         "data": [_trace(line) for line in figure.lines],
         "layout": {
-            "margin": {"l": 52, "r": 8, "t": 8, "b": 40},
+            "margin": {"l": 52, "r": 8, "t": 30, "b": 40},
             "xaxis": {"title": {"text": figure.x_label}, "zeroline": False},
             "yaxis": {
                 "title": {"text": figure.y_label},
                 "type": "log" if figure.log_y else "linear",
                 "zeroline": False,
             },
-            "legend": {"orientation": "h", "y": -0.22, "yanchor": "top"},
+            "legend": {"orientation": "h", "y": -0.28, "yanchor": "top"},
             "hovermode": "closest",
             "barmode": "group",
         },

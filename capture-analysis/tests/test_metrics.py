@@ -1,0 +1,256 @@
+"""Every metric of the run made by hand, and the verdict on what was expected of it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from capture_analysis import metrics
+from capture_analysis.analysis import Analysis
+from capture_analysis.errors import AnalysisError
+from synthetic_run import FORWARD, REVERSE, Crossing, edit_json, expectation, write_run
+
+# A window of 20000 us. Times in us; a segment takes 500, an ACK 50.
+QUEUES = {
+    "utilisation.forward": 5850 / 20000,  # 11 segments and 7 ACKs
+    "queue_peak.forward": 4,
+    "queue_peak_data.forward": 4,
+    # Two bursts of four segments, three on their own, and 7 ACKs that do not wait.
+    "queue_mean.forward": (5000 + 4850 + 3 * 500 + 7 * 50) / 20000,
+    "busy_periods.forward": 3,  # from segments 1, 6 and 10; that from 11 is the last
+    "busy_period_segments.forward": 4,  # of 4, 5 and 1
+    "busy_period_cycle.forward": 0.0065,  # from 10500 to 23500 are two
+    "drops_data.forward": 1,
+    "drops_ack.forward": 0,
+    "utilisation.reverse": 4050 / 20000,  # 7 segments, 10 ACKs and a FIN
+    "queue_peak.reverse": 5,
+    "queue_peak_data.reverse": 5,
+    # A burst of five, three ACKs behind it, and the rest alone.
+    "queue_mean.reverse": (7500 + 1950 + 1500 + 1050 + 2 * 500 + 8 * 50) / 20000,
+    "busy_periods.reverse": 2,  # from segments 1 and 6
+    "busy_period_segments.reverse": 3,  # of 5 and 1
+    "busy_period_cycle.reverse": None,
+    "drops_data.reverse": 0,
+    "drops_ack.reverse": 1,
+}
+CONNECTIONS = {
+    "goodput.first": 1.98,  # 11 segments of 450 bytes; the dropped one counts when it arrives
+    "efficiency.first": 0.275,  # of 7.2 Mbit/s
+    "ack_to_data.first": 1,
+    "ack_spacing_ratio.first": 1,
+    "acks_compressed.first": 3 / 9,  # 50/500 twice, and 2450/3450
+    "ack_bunch_mean.first": 10 / 8,
+    "ack_bunch_max.first": 3,
+    "ack_bunch_max_sent.first": 1,
+    "compression_factor.first": 10,
+    "compression_factor_bound.first": 10,
+    "acks_lost.first": 1,
+    "goodput.second": 1.26,  # 7 segments
+    "efficiency.second": 0.175,
+    "ack_to_data.second": 1,
+    "ack_spacing_ratio.second": 1,
+    "acks_compressed.second": 0,
+    "ack_bunch_mean.second": 1,
+    "ack_bunch_max.second": 1,
+    "ack_bunch_max_sent.second": 1,
+    "compression_factor.second": None,
+    "compression_factor_bound.second": 10,
+    "acks_lost.second": 0,
+}
+UNITS = {
+    "utilisation": "1",
+    "queue_peak": "packets",
+    "queue_peak_data": "packets",
+    "queue_mean": "packets",
+    "busy_periods": "1",
+    "busy_period_segments": "segments",
+    "busy_period_cycle": "s",
+    "drops_data": "packets",
+    "drops_ack": "packets",
+    "goodput": "Mbit/s",
+    "efficiency": "1",
+    "ack_to_data": "1",
+    "ack_spacing_ratio": "1",
+    "acks_compressed": "1",
+    "ack_bunch_mean": "acks",
+    "ack_bunch_max": "acks",
+    "ack_bunch_max_sent": "acks",
+    "compression_factor": "1",
+    "compression_factor_bound": "1",
+    "acks_lost": "acks",
+}
+
+
+def computed(folder: Path) -> dict[str, Any]:
+    """The whole of metrics.json."""
+    return metrics.compute(Analysis(folder))
+
+
+def values(folder: Path) -> dict[str, float | None]:
+    """Metric names and values."""
+    return {name: row["value"] for name, row in computed(folder)["metrics"].items()}
+
+
+def test_every_metric(tmp_path: Path) -> None:
+    """Drops, compression, queues and throughput come out as the timetables have them, exactly."""
+    assert values(write_run(tmp_path)) == QUEUES | CONNECTIONS
+
+
+def test_every_unit(tmp_path: Path) -> None:
+    """Each metric has its unit, whichever queue or connection it is of."""
+    rows = computed(write_run(tmp_path))["metrics"]
+    assert {name: row["unit"] for name, row in rows.items()} == {
+        name: UNITS[name.split(".")[0]] for name in rows
+    }
+
+
+def test_readme_lists_every_metric() -> None:
+    """The README's table has each metric with its unit, and no other."""
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    rows = [line.split("|") for line in text.splitlines() if line.startswith("| `")]
+    listed = {row[1].strip().strip("`").split(".")[0]: row[3].strip() for row in rows}
+    assert listed == UNITS
+
+
+def test_document(tmp_path: Path) -> None:
+    """The document names experiment, run, backend and kernel, and holds when all does."""
+    document = computed(write_run(tmp_path, [expectation("drops_data.forward", 1, 0)]))
+    assert document["experiment"] == "by-hand"
+    assert document["run"] == "20000101-000030-000000"
+    assert document["backend"] == "uml"
+    assert document["kernel"] == "6.12.0"
+    assert [row["pass"] for row in document["fidelity"]] == [True] * 13
+    assert document["pass"] is True
+
+
+def test_expectation_row(tmp_path: Path) -> None:
+    """A verdict repeats the expectation and adds what was measured and its unit."""
+    (row,) = computed(write_run(tmp_path, [expectation("goodput.first", 2, 0.05)]))["expect"]
+    assert row == {
+        "metric": "goodput.first",
+        "measured": 1.98,
+        "expected": 2,
+        "unit": "Mbit/s",
+        "tolerance": 0.05,
+        "source": "theory",
+        "why": "by hand",
+        "pass": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "tolerance", "holds"), [(5, 1, True), (3, 1, True), (6, 1, False), (2, 1, False)]
+)
+def test_tolerance_is_inclusive(
+    tmp_path: Path, value: float, tolerance: float, holds: bool
+) -> None:
+    """A measured 4 holds if it is at most the tolerance away, on either side."""
+    folder = write_run(tmp_path, [expectation("queue_peak.forward", value, tolerance)])
+    document = computed(folder)
+    assert document["expect"][0]["pass"] is holds
+    assert document["pass"] is holds
+
+
+def test_one_failure_fails_the_run(tmp_path: Path) -> None:
+    """One expectation that fails among others that hold makes the whole run fail."""
+    expect = [expectation("drops_ack.reverse", number, 0) for number in (1, 2, 1)]
+    document = computed(write_run(tmp_path, expect))
+    assert [row["pass"] for row in document["expect"]] == [True, False, True]
+    assert document["pass"] is False
+
+
+def test_undefined_meets_no_expectation(tmp_path: Path) -> None:
+    """A metric without a value fails every expectation, however tolerant."""
+    document = computed(write_run(tmp_path, [expectation("compression_factor.second", 1, 1e9)]))
+    assert document["expect"][0]["measured"] is None
+    assert document["pass"] is False
+
+
+def test_unknown_metric(tmp_path: Path) -> None:
+    """An expectation of a metric that does not exist is an error that lists those that do."""
+    folder = write_run(tmp_path, [expectation("efficiency.third", 1, 1)])
+    with pytest.raises(
+        AnalysisError, match=r'no metric "efficiency\.third"; .* efficiency\.first, efficiency\.'
+    ):
+        computed(folder)
+
+
+def test_failed_check_fails_the_run(tmp_path: Path) -> None:
+    """A run whose captures lost packets fails, though it was expected to do nothing."""
+    folder = write_run(tmp_path)
+    edit_json(folder / "manifest.json", lambda m: m["capture_drops"].update({"h1-eth0": 1}))
+    assert computed(folder)["pass"] is False
+
+
+def test_connection_without_acks(tmp_path: Path) -> None:
+    """A connection whose sink never answered has data, and no value for what ACKs define."""
+    folder = write_run(tmp_path, reverse=[c for c in REVERSE if c.connection == "second"])
+    got = values(folder)
+    assert got["goodput.first"] == 1.98
+    assert got["ack_to_data.first"] == 0
+    undefined = {name for name, value in got.items() if value is None and name.endswith("first")}
+    assert undefined == {
+        "ack_spacing_ratio.first",
+        "acks_compressed.first",
+        "ack_bunch_mean.first",
+        "compression_factor.first",
+        "compression_factor_bound.first",
+    }
+
+
+def test_connection_without_data(tmp_path: Path) -> None:
+    """A connection that sent nothing has a goodput of zero, and no value for what data define."""
+    folder = write_run(tmp_path, forward=[c for c in FORWARD if c.connection == "second"])
+    got = values(folder)
+    assert got["goodput.first"] == 0
+    undefined = {name for name, value in got.items() if value is None and name.endswith("first")}
+    assert undefined == {
+        "efficiency.first",
+        "ack_to_data.first",
+        "compression_factor.first",
+        "compression_factor_bound.first",
+    }
+
+
+def test_queue_with_no_packets(tmp_path: Path) -> None:
+    """A queue through which nothing passed is idle and empty, and has no busy periods."""
+    first = [c for c in FORWARD if c.connection == "first"]
+    got = values(write_run(tmp_path, forward=first, reverse=[]))
+    assert {name: value for name, value in got.items() if name.endswith("reverse")} == {
+        "utilisation.reverse": 0,
+        "queue_peak.reverse": 0,
+        "queue_peak_data.reverse": 0,
+        "queue_mean.reverse": 0,
+        "busy_periods.reverse": 0,
+        "busy_period_segments.reverse": None,
+        "busy_period_cycle.reverse": None,
+        "drops_data.reverse": 0,
+        "drops_ack.reverse": 0,
+    }
+
+
+def test_drops_after_traffic_do_not_count(tmp_path: Path) -> None:
+    """A drop after the end of traffic is not one of the run's."""
+    late = Crossing("first", "data", 13, 30_100, None)
+    assert values(write_run(tmp_path, forward=[*FORWARD[:-1], late, FORWARD[-1]])) == (
+        QUEUES | CONNECTIONS
+    )
+
+
+def test_write_is_whole(tmp_path: Path) -> None:
+    """metrics.json is what was computed, and nothing else is left behind."""
+    metrics.write(tmp_path, {"pass": True, "value": 0.5, "none": None})
+    assert [path.name for path in tmp_path.iterdir()] == ["metrics.json"]
+    assert json.loads((tmp_path / "metrics.json").read_text()) == {
+        "pass": True,
+        "value": 0.5,
+        "none": None,
+    }
+
+
+def test_write_refuses_what_is_not_json(tmp_path: Path) -> None:
+    """A number that JSON has no word for is refused, and an earlier metrics.json survives."""
+    metrics.write(tmp_path, {"pass": True})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        metrics.write(tmp_path, {"value": float("nan")})
+    assert json.loads((tmp_path / "metrics.json").read_text()) == {"pass": True}

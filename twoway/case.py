@@ -1,0 +1,184 @@
+"""An experiment with everything it refers to: topology, profile, connections; all checked."""
+
+import hashlib
+import json
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+
+from twoway.errors import SpecError
+from twoway.paths import EXPERIMENTS, PROFILES, ROOT, TOPOLOGIES
+from twoway.shaping import Shaper, compile_profile
+from twoway.spec import Experiment, Flow, Profile, load_experiment, load_profile
+from twoway.topology import Graph, Interface, load_topology
+
+FIRST_PORT = 5001
+FIRST_SOURCE_PORT = 40001
+
+
+@dataclass(frozen=True)
+class Connection:
+    """One TCP connection of a flow."""
+
+    flow: Flow
+    name: str
+    index: int
+    direction: str
+
+    @property
+    def port(self) -> int:
+        """The sink's port."""
+        return FIRST_PORT + self.index
+
+    @property
+    def source_port(self) -> int:
+        """The source's port."""
+        return FIRST_SOURCE_PORT + self.index
+
+    @property
+    def congestion(self) -> str:
+        """The congestion control's name in the kernel."""
+        if self.flow.congestion == "fixed":
+            return f"fixed{self.flow.window_packets}"
+        return self.flow.congestion
+
+
+@dataclass(frozen=True)
+class Case:
+    """An experiment with everything it refers to, checked."""
+
+    id: str
+    experiment: Experiment
+    profile: Profile
+    graph: Graph
+    shapers: tuple[Shaper, ...]
+    connections: tuple[Connection, ...]
+
+
+def find_experiment(name: str) -> Path:
+    """The file of an experiment given by id or by path.
+
+    Raises: SpecError if there is none.
+    """
+    path = Path(name) if name.endswith((".yml", ".yaml")) else EXPERIMENTS / f"{name}.yml"
+    if not path.is_file():
+        raise SpecError([f"{name}: no such experiment"], "`twoway list` shows those there are")
+    return path
+
+
+def find_profile(name: str) -> Path:
+    """The file of a link profile.
+
+    Raises: SpecError if there is none.
+    """
+    path = PROFILES / f"{name}.yml"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in PROFILES.glob("*.yml")))
+        raise SpecError([f"{path.relative_to(ROOT)}: no such profile"], f"there are: {known}")
+    return path
+
+
+def load_case(name: str) -> Case:
+    """Read an experiment and all it refers to.
+
+    Raises: SpecError with every problem found.
+    """
+    path = find_experiment(name)
+    shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    return make_case(str(shown), path.stem, load_experiment(path))
+
+
+def make_case(where: str, name: str, experiment: Experiment) -> Case:
+    """An experiment together with all it refers to.
+
+    Args:
+        where: the experiment's file or origin, for errors.
+        name: its id.
+        experiment: what it says.
+
+    Raises: SpecError with every problem found.
+    """
+    problems: list[str] = []
+    topology_path = TOPOLOGIES / f"{experiment.topology.name}.py"
+    graph = profile = None
+    try:
+        graph = load_topology(topology_path, experiment.topology.parameters)
+        problems += [f"{where}: {p}" for p in _unknown_hosts(experiment, graph)]
+    except SpecError as error:
+        problems += [f"{where}: topology: {problem}" for problem in error.problems]
+    try:
+        profile = load_profile(find_profile(experiment.profile))
+    except SpecError as error:
+        problems += [f"{where}: profile: {problem}" for problem in error.problems]
+    if problems or graph is None or profile is None:
+        raise SpecError(problems)
+    return Case(
+        id=name,
+        experiment=experiment,
+        profile=profile,
+        graph=graph,
+        shapers=tuple(compile_profile(f"tc-profiles/{experiment.profile}.yml", profile, graph)),
+        connections=tuple(_connections(where, experiment, graph)),
+    )
+
+
+def _unknown_hosts(experiment: Experiment, graph: Graph) -> list[str]:
+    known = ", ".join(graph.hosts)
+    return [
+        f'flows.{index}.{end}: no host "{host}"; the topology has {known}'
+        for index, flow in enumerate(experiment.flows)
+        for end, host in (("from", flow.from_), ("to", flow.to))
+        if host not in graph.hosts
+    ] + [
+        f'flows.{index}.to: "{flow.to}" is where the flow comes from'
+        for index, flow in enumerate(experiment.flows)
+        if flow.to == flow.from_
+    ]
+
+
+def _connections(where: str, experiment: Experiment, graph: Graph) -> list[Connection]:
+    connections: list[Connection] = []
+    problems = []
+    for index, flow in enumerate(experiment.flows):
+        direction = _direction(graph, flow)
+        if direction is None:
+            problems.append(f"{where}: flows.{index}: {flow.from_} to {flow.to} passes no queue")
+            continue
+        for number in range(1, flow.count + 1):
+            name = flow.name if flow.count == 1 else f"{flow.name}-{number}"
+            connections.append(Connection(flow, name, len(connections), direction))
+    if problems:
+        raise SpecError(problems)
+    return connections
+
+
+def _direction(graph: Graph, flow: Flow) -> str | None:
+    """The direction whose queue a flow's data passes first."""
+    queued = {i.name: direction for direction, placed in graph.queues.items() for i in placed}
+    for interface in _path(graph, flow.from_, flow.to):
+        if interface.name in queued:
+            return queued[interface.name]
+    return None
+
+
+def _path(graph: Graph, start: str, goal: str) -> list[Interface]:
+    """The outgoing interfaces on the shortest way from one host to another."""
+    ways: dict[str, list[Interface]] = {start: []}
+    ahead = deque([start])
+    while ahead:
+        node = ahead.popleft()
+        for interface in graph.of(node):
+            if interface.peer_node not in ways:
+                ways[interface.peer_node] = [*ways[node], interface]
+                ahead.append(interface.peer_node)
+    return ways.get(goal, [])
+
+
+def spec_hash(case: Case) -> str:
+    """What identifies an experiment: a hash over all it says and refers to."""
+    document = {
+        "experiment": case.experiment.model_dump(by_alias=True),
+        "profile": case.profile.model_dump(by_alias=True),
+        "topology": (TOPOLOGIES / f"{case.experiment.topology.name}.py").read_text("utf-8"),
+    }
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
