@@ -1,0 +1,143 @@
+"""The closed forms behind `expect: source: theory`, against the model and against the files."""
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+import yaml
+from conftest import ROOT
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from packet_model import Side, simulate
+
+
+def cycle(one: Side, two: Side) -> Fraction:
+    """Mean time from one busy period to the next, from Kalampoukas's Theorem 2 with ACK time.
+
+    Where neither window covers the other and the round trip, two alternating busy periods take
+    Wi di + Wj dj + Dij + Dji + 2 max(ai, aj); otherwise the larger window's link never idles.
+    """
+    first, second = one.window * one.data, two.window * two.data
+    trip = one.delay + two.delay
+    slower_ack = max(one.ack, two.ack)
+    alternating = (first + second + trip) / 2 + slower_ack
+    return max(alternating, first + two.window * one.ack, second + one.window * two.ack)
+
+
+def _load(kind: str, name: str) -> dict[str, Any]:
+    document: dict[str, Any] = yaml.safe_load((ROOT / kind / f"{name}.yml").read_text())
+    return document
+
+
+def _sides(name: str) -> tuple[Side, Side]:
+    """The two sides of an experiment, from its file and its profile's."""
+    experiment = _load("experiments", name)
+    directions = _load("tc-profiles", experiment["profile"])["directions"]
+    mtu = experiment["stack"]["mtu_bytes"]
+    sides = []
+    for flow, direction in zip(experiment["flows"], ("forward", "reverse"), strict=True):
+        link = directions[direction]
+        rate = Fraction(str(link["rate_mbit"])) * 1_000_000
+        header = 14 + link["overhead_bytes"]
+        sides.append(
+            Side(
+                window=flow["window_packets"],
+                data=(mtu + header) * 8 / rate,
+                ack=(40 + header) * 8 / rate,
+                delay=Fraction(str(link["delay_ms"])) / 1000,
+                start=Fraction(str(flow.get("start_s", 0))),
+            )
+        )
+    return sides[0], sides[1]
+
+
+def _theory(name: str, metric: str) -> tuple[float, float]:
+    for entry in _load("experiments", name)["expect"]:
+        if entry["metric"] == metric and entry["source"] == "theory":
+            return entry["value"], entry["tolerance"]
+    raise AssertionError(f"{name} expects no {metric} from theory")
+
+
+EXPERIMENTS = (
+    "kalampoukas-3.2",
+    "kalampoukas-5.2",
+    "kalampoukas-5.2-staggered",
+    "kalampoukas-5.3",
+    "zhang-fig8",
+    "zhang-fig9",
+)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_expected_cycle_is_the_closed_form(name: str) -> None:
+    """The cycle that an experiment expects is the closed form of its own parameters."""
+    one, two = _sides(name)
+    value, tolerance = _theory(name, "busy_period_cycle.forward")
+    assert abs(value - float(cycle(one, two))) <= max(tolerance / 10, 1e-9)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_expected_shares_are_the_closed_form(name: str) -> None:
+    """Efficiencies and utilisations expected from theory follow from the cycle."""
+    one, two = _sides(name)
+    flows = [flow["name"] for flow in _load("experiments", name)["flows"]]
+    period = cycle(one, two)
+    known = {
+        f"efficiency.{flows[0]}": one.window * one.data / period,
+        f"efficiency.{flows[1]}": two.window * two.data / period,
+        "utilisation.forward": (one.window * one.data + two.window * one.ack) / period,
+        "utilisation.reverse": (two.window * two.data + one.window * two.ack) / period,
+    }
+    checked = 0
+    for entry in _load("experiments", name)["expect"]:
+        if entry["source"] == "theory" and entry["metric"] in known:
+            assert entry["value"] == pytest.approx(float(known[entry["metric"]]), abs=6e-6)
+            checked += 1
+    assert checked
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_model_agrees_with_the_closed_form(name: str) -> None:
+    """The model of each experiment sends what the closed form says, within a window."""
+    one, two = _sides(name)
+    period = cycle(one, two)
+    start, cycles = 20 * period, 60
+    outcomes = simulate((one, two), (start, start + cycles * period))
+    for side, outcome in zip((one, two), outcomes, strict=True):
+        assert abs(outcome.data_sent - cycles * side.window) <= side.window
+
+
+@pytest.mark.parametrize(
+    ("name", "forward", "reverse"),
+    [
+        ("kalampoukas-5.2", 13, 13),
+        ("kalampoukas-5.2-staggered", 16, 16),
+        ("zhang-fig8", 55, 23),
+        ("zhang-fig9", 23, 23),
+    ],
+)
+def test_model_reaches_the_queues_that_experiments_expect(
+    name: str, forward: int, reverse: int
+) -> None:
+    """Queue peaks of the model are those of the papers, within a packet of quantisation."""
+    one, two = _sides(name)
+    period = cycle(one, two)
+    outcomes = simulate((one, two), (20 * period, 40 * period))
+    assert abs(outcomes[0].queue_peak - forward) <= 1
+    assert abs(outcomes[1].queue_peak - reverse) <= 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    window=st.integers(2, 40),
+    delay=st.integers(1, 30),
+    ack=st.sampled_from([Fraction(1, 200), Fraction(1, 50)]),
+)
+def test_symmetric_form_holds_everywhere(window: int, delay: int, ack: Fraction) -> None:
+    """For equal windows that fill the pipe, the model sends W segments in W + D + a."""
+    assume(window > delay + 1)  # else no ack compression: the paper's condition (2.1)
+    side = Side(window, Fraction(1), ack, Fraction(delay) + Fraction(1, 7))
+    period = cycle(side, side)
+    outcomes = simulate((side, side), (10 * period, 60 * period))
+    for outcome in outcomes:
+        assert abs(outcome.data_sent - 50 * window) <= window
