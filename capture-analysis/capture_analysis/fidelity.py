@@ -63,11 +63,11 @@ def _kernel_queue(analysis: Analysis, direction: str, view: QueueView) -> dict[s
     The observer's sample falls between its two time stamps, so its count must be one that the
     queue had within that time.
     """
-    table = analysis.run.table("sockets/queues.csv")
+    numbers = ("time_ns", "read_ns", "packets")
+    table = analysis.run.table("sockets/queues.csv", "interface", *numbers)
     rows = [i for i, name in enumerate(table["interface"]) if name == view.queue.interface]
     columns = {
-        name: np.array([int(table[name][i]) for i in rows], dtype=np.int64)
-        for name in ("time_ns", "read_ns", "packets")
+        name: np.array([int(table[name][i]) for i in rows], dtype=np.int64) for name in numbers
     }
     lowest, highest = view.all_packets.range(columns["time_ns"], columns["read_ns"])
     off = np.maximum(columns["packets"] - highest, lowest - columns["packets"])

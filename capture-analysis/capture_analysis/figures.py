@@ -240,12 +240,11 @@ def _queue_overview(analysis: Analysis) -> Figure:
 
 
 def _socket_figures(analysis: Analysis) -> list[Figure]:
-    table = analysis.run.table("sockets/tcp-info.csv")
+    numbers = ("cwnd", "ssthresh", "rtt_us")
+    table = analysis.run.table("sockets/tcp-info.csv", "time_ns", "source_port", *numbers)
     port = np.array(table["source_port"], dtype=np.int64)
     time_ns = np.array(table["time_ns"], dtype=np.int64)  # as floats they would lose digits
-    columns = {
-        name: np.array(table[name], dtype=np.float64) for name in ("cwnd", "ssthresh", "rtt_us")
-    }
+    columns = {name: np.array(table[name], dtype=np.float64) for name in numbers}
     windows, round_trips = [], []
     for colour, connection in enumerate(analysis.run.connections):
         mine = port == connection.source_port

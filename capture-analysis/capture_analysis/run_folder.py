@@ -148,10 +148,27 @@ class Run:
             & (packets.destination == destination)
         )
 
-    def table(self, name: str) -> dict[str, list[str]]:
-        """A CSV table with a `# key: value` preamble, as columns of strings."""
+    def table(self, name: str, *needed: str) -> dict[str, list[str]]:
+        """A CSV table with a `# key: value` preamble, as columns of strings.
+
+        Args:
+            name: a file in the folder.
+            needed: columns that it must have.
+
+        Raises: AnalysisError if one is missing, or a row is not as long as the others.
+        """
         with (self.folder / name).open(newline="") as file:
-            rows = csv.reader(line for line in file if not line.startswith("#"))
-            header = next(rows)
-            columns = list(zip(*rows, strict=True)) or [()] * len(header)
-        return {title: list(column) for title, column in zip(header, columns, strict=True)}
+            rows = list(csv.reader(line for line in file if not line.startswith("#")))
+        header = rows[0] if rows else []
+        missing = [title for title in needed if title not in header]
+        if missing:
+            raise AnalysisError(
+                f"{self.folder / name}: no column {', '.join(missing)}: "
+                "written by another version, or cut off"
+            )
+        for number, row in enumerate(rows[1:], start=1):
+            if len(row) != len(header):
+                raise AnalysisError(
+                    f"{self.folder / name}: row {number} has {len(row)} of {len(header)} columns"
+                )
+        return {title: [row[at] for row in rows[1:]] for at, title in enumerate(header)}

@@ -1,5 +1,6 @@
 """Every metric of the run made by hand, and the verdict on what was expected of it."""
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,12 @@ def test_connection_without_acks(tmp_path: Path) -> None:
         "compression_factor.first",
         "compression_factor_bound.first",
     }
+
+
+def test_factor_is_a_median(tmp_path: Path) -> None:
+    """Of two compressed gaps, 500 us to 50 and to 100, the factor is the one in the middle."""
+    late = [dataclasses.replace(c, left_us=14_100) if c.left_us == 14_050 else c for c in REVERSE]
+    assert values(write_run(tmp_path, reverse=late))["compression_factor.first"] == 7.5
 
 
 def test_connection_without_data(tmp_path: Path) -> None:

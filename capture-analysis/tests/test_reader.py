@@ -103,6 +103,13 @@ def test_ip_options_are_left_out(tmp_path: Path) -> None:
     assert payloads(tmp_path, routed, tcp_frame(3)) == [3]
 
 
+def test_version_is_checked(tmp_path: Path) -> None:
+    """A frame that claims IPv4 and holds another version is not misread."""
+    content = bytearray(bytes(tcp_frame(10)))
+    content[14] = 0x65
+    assert len(read(tmp_path, pcap([(EPOCH_NS, bytes(content))]))) == 0
+
+
 def test_ethernet_padding_is_no_payload(tmp_path: Path) -> None:
     """A pure ACK padded to Ethernet's minimum carries nothing."""
     assert payloads(tmp_path, tcp_frame() / Raw(bytes(6))) == [6]
@@ -221,6 +228,9 @@ def test_merge_is_stable() -> None:
     merged = merge([packets(time_ns=[1, 5], seq=[1, 2]), packets(time_ns=[0, 5, 6], seq=[3, 4, 5])])
     assert merged.time_ns.tolist() == [0, 1, 5, 5, 6]
     assert merged.seq.tolist() == [3, 1, 2, 4, 5]
+    # An unstable sort keeps the order of a few, but not of many.
+    many = [packets(time_ns=[7, 8] * 50, seq=range(n, n + 100)) for n in (0, 100)]
+    assert merge(many).seq.tolist() == [*range(0, 200, 2), *range(1, 200, 2)]
 
 
 def test_where_takes_rows_or_mask() -> None:

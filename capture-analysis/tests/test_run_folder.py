@@ -82,6 +82,22 @@ def test_table(tmp_path: Path) -> None:
     assert run.table("bare.csv") == {"a": [], "b": []}
 
 
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("# clock: x\na,b\n1,2\n", r"x\.csv: no column c, d: written by another version"),
+        ("", r"x\.csv: no column a, c, d: "),
+        ("a,c,d\n1,2,3\n4,5\n", r"x\.csv: row 2 has 2 of 3 columns$"),
+    ],
+)
+def test_unusable_table(tmp_path: Path, content: str, complaint: str) -> None:
+    """A table that lacks columns, of all rows or of one, is an error that says which."""
+    run = Run(write_run(tmp_path))
+    (tmp_path / "x.csv").write_text(content)
+    with pytest.raises(AnalysisError, match=complaint):
+        run.table("x.csv", "a", "c", "d")
+
+
 def test_between(tmp_path: Path) -> None:
     """At one interface a connection's data and its acknowledgements are told apart."""
     run = Run(write_run(tmp_path))

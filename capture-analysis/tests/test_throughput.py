@@ -61,6 +61,13 @@ def test_hole_is_not_payload() -> None:
     assert new_payload_bytes(arriving, 5, 10) == 100
 
 
+def test_window_is_half_open() -> None:
+    """What arrives as the window starts is in it, what arrives as it ends is not."""
+    arriving = packets(time_ns=[3, 6, 9], seq=[0, 1, 3], payload_bytes=[1, 2, 4])
+    assert new_payload_bytes(arriving, 3, 9) == 3
+    assert new_payload_bytes(arriving, 4, 10) == 6
+
+
 def test_retransmission_counts_once() -> None:
     """A segment that arrives twice is new payload once."""
     arriving = packets(time_ns=[0, 1, 2], seq=[0, 100, 0], payload_bytes=[100, 100, 100])
