@@ -214,7 +214,7 @@ def _captures(case: Case) -> list[dict[str, Any]]:
         direction = directions.pop() if len(directions) == 1 else "inout"
         tcpdump = f"""
             tcpdump -Z root -n -i {name} -Q {direction} -s {SNAP_BYTES} -B {CAPTURE_RING_KIB}
-            --time-stamp-precision=nano -w /mnt/run/pcap/{name}.pcap
+            --time-stamp-precision=nano -w -
         """
         captures.append(
             {
@@ -222,6 +222,9 @@ def _captures(case: Case) -> list[dict[str, Any]]:
                 "node": nodes[name],
                 "interface": name,
                 "direction": direction,
+                # Not by its name: tcpdump as root would change the file's owner, and cannot where
+                # the host's user is not root.
+                "stdout": f"pcap/{name}.pcap",
                 "run": tcpdump.split(),
                 "ready": "listening on",
             }
