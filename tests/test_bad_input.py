@@ -24,6 +24,10 @@ def _flow(**changes: Any) -> dict[str, Any]:
     return {**SMALL["flows"][0], **changes}
 
 
+def _expect(metric: str) -> dict[str, Any]:
+    return {"metric": metric, "value": 1, "tolerance": 0, "source": "theory", "why": "none"}
+
+
 def test_unknown_key_is_named_with_the_likely_one(tmp_path: Path) -> None:
     """A misspelt field is refused by name, and the field it resembles is suggested."""
     said = _vet(tmp_path, duration_sec=3)
@@ -46,6 +50,10 @@ def test_unknown_key_is_named_with_the_likely_one(tmp_path: Path) -> None:
         ({"flows": [_flow(window_packets=30000)]}, "30000 segments of 9180 bytes need 275400000"),
         ({"flows": [_flow(congestion="cubic")]}, "only congestion: fixed takes a window, got 28"),
         ({"flows": [_flow(generator="ftp")]}, "must be 'stream' or 'iperf3', got 'ftp'"),
+        (
+            {"expect": [_expect("efficency.left"), _expect("queue_peak.sideways")]},
+            'expect.0.metric: no metric "efficency.left"; did you mean "efficiency.left"?',
+        ),
         ({"schema": 2}, "schema: must be 1, got 2"),
     ],
 )

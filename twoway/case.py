@@ -1,10 +1,13 @@
 """An experiment with everything it refers to: topology, profile, connections; all checked."""
 
+import difflib
 import hashlib
 import json
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
+
+from capture_analysis.names import metric_names
 
 from twoway.errors import SpecError
 from twoway.paths import EXPERIMENTS, PROFILES, ROOT, TOPOLOGIES
@@ -112,14 +115,12 @@ def make_case(where: str, name: str, experiment: Experiment) -> Case:
         problems += [f"{where}: profile: {problem}" for problem in error.problems]
     if problems or graph is None or profile is None:
         raise SpecError(problems)
-    return Case(
-        id=name,
-        experiment=experiment,
-        profile=profile,
-        graph=graph,
-        shapers=tuple(compile_profile(f"tc-profiles/{experiment.profile}.yml", profile, graph)),
-        connections=tuple(_connections(where, experiment, graph)),
-    )
+    shapers = compile_profile(f"tc-profiles/{experiment.profile}.yml", profile, graph)
+    connections = _connections(where, experiment, graph)
+    problems = [f"{where}: {p}" for p in _unknown_metrics(experiment, profile, connections)]
+    if problems:
+        raise SpecError(problems)
+    return Case(name, experiment, profile, graph, tuple(shapers), tuple(connections))
 
 
 def _unknown_hosts(experiment: Experiment, graph: Graph) -> list[str]:
@@ -134,6 +135,19 @@ def _unknown_hosts(experiment: Experiment, graph: Graph) -> list[str]:
         for index, flow in enumerate(experiment.flows)
         if flow.to == flow.from_
     ]
+
+
+def _unknown_metrics(
+    experiment: Experiment, profile: Profile, connections: list[Connection]
+) -> list[str]:
+    known = metric_names(profile.directions, [c.name for c in connections])
+    problems = []
+    for index, expectation in enumerate(experiment.expect):
+        if expectation.metric not in known:
+            close = difflib.get_close_matches(expectation.metric, known, n=1)
+            hint = f'; did you mean "{close[0]}"?' if close else ""
+            problems.append(f'expect.{index}.metric: no metric "{expectation.metric}"{hint}')
+    return problems
 
 
 def _connections(where: str, experiment: Experiment, graph: Graph) -> list[Connection]:

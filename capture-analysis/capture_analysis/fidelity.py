@@ -3,7 +3,6 @@
 Each check is one row: what was checked, the value, the bound and whether it holds.
 """
 
-import json
 from typing import Any
 
 import numpy as np
@@ -80,7 +79,7 @@ def _kernel_drops(analysis: Analysis, direction: str, view: QueueView) -> dict[s
     node = view.queue.interface.rsplit("-", 1)[0]
     counts = []
     for when in ("before", "after"):
-        qdiscs = json.loads((analysis.run.folder / f"qdisc/{node}-{when}.json").read_text())
+        qdiscs = analysis.run.document(f"qdisc/{node}-{when}.json")
         counts.append(next(q["drops"] for q in qdiscs if q["dev"] == view.queue.interface))
     kernel = counts[1] - counts[0]
     captured = int(view.passed.dropped.sum())
@@ -94,20 +93,19 @@ def _kernel_drops(analysis: Analysis, direction: str, view: QueueView) -> dict[s
 
 def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> list[dict[str, Any]]:
     """What the generator says it received against the payload in the capture."""
-    folder = analysis.run.folder
     data = view.arrived.where(view.arrived.payload_bytes > 0)
     if not len(data):
         return [_check(f"{name}: payload captured, bytes", 0, "above 0", False)]
     captured = in_order_bytes(view.arrived)
     if view.connection.generator == "iperf3":
-        report = json.loads((folder / f"traffic/{name}-source.json").read_text())
+        report = analysis.run.document(f"traffic/{name}-source.json")
         said = report["end"]["sum_received"]["bytes"]
         # It stops counting when the test ends; what is on its way then is in the capture alone.
         slack = IPERF3_COOKIE_BYTES + report["end"]["sum_sent"]["bytes"] - said
         holds = 0 <= captured - said <= slack
         bound = f"0..{slack}"
     else:
-        report = json.loads((folder / f"traffic/{name}-sink.json").read_text())
+        report = analysis.run.document(f"traffic/{name}-sink.json")
         said = report["bytes_received"]
         holds, bound = captured == said, "0"
     return [

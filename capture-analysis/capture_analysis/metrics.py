@@ -119,6 +119,8 @@ def _verdict(expectation: dict[str, Any], metrics: Metrics) -> dict[str, Any]:
         raise AnalysisError(f'expect: no metric "{name}"; there are: {", ".join(sorted(metrics))}')
     measured = metrics[name]["value"]
     difference = math.inf if measured is None else abs(measured - expectation["value"])
+    # Decimal fractions have no exact binary form: 1.98 is within 0.02 of 2.
+    rounding = 4 * math.ulp(expectation["value"])
     return {
         "metric": name,
         "measured": measured,
@@ -127,5 +129,5 @@ def _verdict(expectation: dict[str, Any], metrics: Metrics) -> dict[str, Any]:
         "tolerance": expectation["tolerance"],
         "source": expectation["source"],
         "why": expectation["why"],
-        "pass": difference <= expectation["tolerance"],
+        "pass": difference <= expectation["tolerance"] + rounding,
     }

@@ -148,6 +148,16 @@ class Run:
             & (packets.destination == destination)
         )
 
+    def document(self, name: str) -> Any:
+        """A JSON file of the folder.
+
+        Raises: AnalysisError if it is not there or not JSON.
+        """
+        try:
+            return json.loads((self.folder / name).read_text())
+        except (OSError, ValueError) as error:
+            raise AnalysisError(f"{self.folder / name}: {error}") from error
+
     def table(self, name: str, *needed: str) -> dict[str, list[str]]:
         """A CSV table with a `# key: value` preamble, as columns of strings.
 

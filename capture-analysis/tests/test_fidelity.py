@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from capture_analysis.analysis import Analysis
+from capture_analysis.errors import AnalysisError
 from capture_analysis.fidelity import fidelity
 from synthetic_run import FORWARD, PAYLOAD_BYTES, REVERSE, SEGMENTS, Table, edit_json, write_run
 
@@ -169,3 +170,12 @@ def test_iperf3_stops_counting_early(
     (folder / "traffic/first-source.json").write_text(json.dumps(report))
     check = f"first: payload in the capture less the sink's {received}, bytes"
     assert failing(folder) == ({} if off is None else {check: off})
+
+
+def test_garbled_kernel_counters(tmp_path: Path) -> None:
+    """A counter file that is not JSON is an error that names it."""
+    folder = write_run(tmp_path)
+    broken = next(iter(sorted((folder / "qdisc").glob("*.json"))))
+    broken.write_text("{")
+    with pytest.raises(AnalysisError, match=broken.name):
+        fidelity(Analysis(folder))

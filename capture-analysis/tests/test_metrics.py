@@ -9,6 +9,7 @@ import pytest
 from capture_analysis import metrics
 from capture_analysis.analysis import Analysis
 from capture_analysis.errors import AnalysisError
+from capture_analysis.names import metric_names
 from synthetic_run import FORWARD, REVERSE, Crossing, edit_json, expectation, write_run
 
 # A window of 20000 us. Times in us; a segment takes 500, an ACK 50.
@@ -158,6 +159,19 @@ def test_one_failure_fails_the_run(tmp_path: Path) -> None:
     document = computed(write_run(tmp_path, expect))
     assert [row["pass"] for row in document["expect"]] == [True, False, True]
     assert document["pass"] is False
+
+
+def test_tolerance_is_decimal(tmp_path: Path) -> None:
+    """1.98 is within 0.02 of 2, though their binary forms are not."""
+    (row,) = computed(write_run(tmp_path, [expectation("goodput.first", 2, 0.02)]))["expect"]
+    assert row["pass"] is True
+
+
+def test_names_are_those_measured(tmp_path: Path) -> None:
+    """The names that experiments are checked against are exactly the metrics of a run."""
+    document = computed(write_run(tmp_path))
+    expected = metric_names(("forward", "reverse"), ("first", "second"))
+    assert sorted(document["metrics"]) == sorted(expected)
 
 
 def test_undefined_meets_no_expectation(tmp_path: Path) -> None:

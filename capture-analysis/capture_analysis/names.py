@@ -1,0 +1,38 @@
+"""The names of all metrics: a family, a dot, and the queue or connection it was measured on.
+
+Apart from the code that measures, so that an experiment can be checked without loading it.
+"""
+
+from collections.abc import Iterable
+
+QUEUE_FAMILIES = (
+    "utilisation",
+    "queue_peak",
+    "queue_peak_data",
+    "queue_mean",
+    "busy_periods",
+    "busy_period_segments",
+    "busy_period_cycle",
+    "drops_data",
+    "drops_ack",
+)
+CONNECTION_FAMILIES = (
+    "goodput",
+    "efficiency",
+    "ack_to_data",
+    "ack_spacing_ratio",
+    "acks_compressed",
+    "ack_bunch_mean",
+    "ack_bunch_max",
+    "ack_bunch_max_sent",
+    "compression_factor",
+    "compression_factor_bound",
+    "acks_lost",
+)
+
+
+def metric_names(directions: Iterable[str], connections: Iterable[str]) -> list[str]:
+    """Every metric of a run with these queues and connections."""
+    return [f"{family}.{d}" for d in directions for family in QUEUE_FAMILIES] + [
+        f"{family}.{c}" for c in connections for family in CONNECTION_FAMILIES
+    ]
