@@ -25,9 +25,9 @@ class Side:
 class Outcome:
     """What a side's link did within the window that was watched."""
 
-    data_sent: int
     busy: Fraction
     queue_peak: int
+    cluster_starts: tuple[Fraction, ...]  # when the first data after an ACK left
 
 
 def simulate(sides: tuple[Side, Side], watch: tuple[Fraction, Fraction]) -> tuple[Outcome, ...]:  # noqa: C901 - one loop over events reads best whole
@@ -39,7 +39,9 @@ def simulate(sides: tuple[Side, Side], watch: tuple[Fraction, Fraction]) -> tupl
     """
     start, stop = watch
     queues: list[list[str]] = [[], []]
-    sent, peak, busy = [0, 0], [0, 0], [Fraction(0), Fraction(0)]
+    peak, busy = [0, 0], [Fraction(0), Fraction(0)]
+    last = ["", ""]
+    clusters: tuple[list[Fraction], list[Fraction]] = ([], [])
     events: list[tuple[Fraction, int, int, str]] = []
     order = 0
 
@@ -72,10 +74,11 @@ def simulate(sides: tuple[Side, Side], watch: tuple[Fraction, Fraction]) -> tupl
         elif what == "sent":
             packet = queues[node].pop(0)
             at(time + sides[node].delay, 1 - node, packet)
-            if packet == "data" and time >= start:
-                sent[node] += 1
+            if packet == "data" and last[node] == "ack" and time >= start:
+                clusters[node].append(time)
+            last[node] = packet
             if queues[node]:
                 transmit(time, node)
         else:  # data is acknowledged at once; an ACK releases one segment
             enqueue(time, node, "ack" if what == "data" else "data")
-    return tuple(Outcome(sent[n], busy[n], peak[n]) for n in (0, 1))
+    return tuple(Outcome(busy[n], peak[n], tuple(clusters[n])) for n in (0, 1))

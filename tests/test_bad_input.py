@@ -37,7 +37,7 @@ def test_unknown_key_is_named_with_the_likely_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"duration_s": -1}, "duration_s: must be greater than 0, got -1"),
+        ({"duration_s": -1}, "duration_s: must be greater than or equal to 0.001, got -1"),
         ({"duration_s": "10 ms"}, "duration_s: must be a valid number"),
         ({"topology": {"name": "torus"}}, "topologies/torus.py: no such topology"),
         ({"profile": "campus"}, "tc-profiles/campus.yml: no such profile"),
@@ -48,6 +48,11 @@ def test_unknown_key_is_named_with_the_likely_one(tmp_path: Path) -> None:
         ({"flows": [_flow(), _flow()]}, 'flows.1.name: "left" is used twice'),
         ({"flows": [_flow(window_packets=None)]}, "flows.0.window_packets: required with"),
         ({"flows": [_flow(window_packets=30000)]}, "30000 segments of 9180 bytes need 275400000"),
+        ({"flows": [_flow(congestion="nosuch")]}, "must be 'fixed', 'reno', 'cubic', 'bbr' or"),
+        ({"flows": [_flow(count=2), _flow(name="left-1")]}, '"left-1" is used twice'),
+        ({"flows": [_flow(generator="iperf3")]}, "iperf3 runs for whole seconds; duration_s less"),
+        ({"duration_s": float("inf")}, "duration_s: "),
+        ({"observe": {"tcp_info_ms": 1e-7}}, "tcp_info_ms: must be greater than or equal to 0.01"),
         ({"flows": [_flow(congestion="cubic")]}, "only congestion: fixed takes a window, got 28"),
         ({"flows": [_flow(generator="ftp")]}, "must be 'stream' or 'iperf3', got 'ftp'"),
         (
@@ -84,6 +89,23 @@ def test_missing_and_unreadable_files(tmp_path: Path) -> None:
     assert "must be a mapping of fields, got str" in twoway("vet", broken).stderr
 
 
+def test_files_that_yaml_alone_would_let_pass(tmp_path: Path) -> None:
+    """Duplicate keys and files that are not UTF-8 are refused with a sentence."""
+    twice = tmp_path / "twice.yml"
+    twice.write_text(write_experiment(tmp_path, SMALL).read_text() + "duration_s: 9\n")
+    assert '"duration_s" is given twice' in twoway("vet", twice).stderr
+    twice.write_bytes(b"title: \xff\n")
+    assert "not UTF-8" in twoway("vet", twice).stderr
+
+
+@pytest.mark.parametrize("name", ["latest", "calibration", "a b"])
+def test_ids_that_results_need_for_themselves(tmp_path: Path, name: str) -> None:
+    """An experiment may not be called what the results folder uses for other things."""
+    done = twoway("vet", write_experiment(tmp_path, SMALL, name))
+    assert done.returncode == 2
+    assert "cannot be an experiment's id" in done.stderr
+
+
 def test_usage_errors_are_exit_code_2() -> None:
     """A command that does not exist is bad usage."""
     assert twoway("frobnicate").returncode == 2
@@ -105,9 +127,12 @@ def test_every_experiment_in_the_tree_is_sound() -> None:
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("rate_mbit: -10", "directions.forward.rate_mbit: must be greater than 0, got -10"),
-        ("rate_kbit: 10", 'directions.forward.rate_kbit: unknown field; did you mean "rate_mbit"?'),
-        ("rate_mbit: fast", "directions.forward.rate_mbit: must be a valid number"),
+        (
+            "rate_mbit: -10",
+            "rate_mbit: must be greater than or equal to 0.001, got -10",
+        ),
+        ("rate_kbit: 10", 'rate_kbit: unknown field; did you mean "rate_mbit"?'),
+        ("rate_mbit: fast", "rate_mbit: must be a valid number"),
     ],
 )
 def test_profile_mistakes_have_their_sentence(tmp_path: Path, line: str, sentence: str) -> None:
@@ -118,7 +143,7 @@ def test_profile_mistakes_have_their_sentence(tmp_path: Path, line: str, sentenc
     )
     with pytest.raises(SpecError) as caught:
         load_profile(path)
-    assert f"{path}: {sentence}" in str(caught.value)
+    assert f"{path}: directions.forward.{sentence}" in str(caught.value)
     assert caught.value.exit_code == 2
 
 

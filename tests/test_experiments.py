@@ -3,7 +3,12 @@
 from pathlib import Path
 
 import pytest
+from capture_analysis.report import analyse_run
 from conftest import ROOT, SMALL, metrics, run_small, twoway, write_experiment
+
+from twoway import case
+from twoway.build import Guest
+from twoway.run import run_case
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -31,19 +36,20 @@ def test_two_flows_have_windows_of_their_own(tmp_path: Path) -> None:
     assert cwnd == {"40001": {28}, "40002": {20}}
 
 
-def test_fixed_window_survives_loss(tmp_path: Path) -> None:
+def test_fixed_window_survives_loss(
+    guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With a queue too short for the window, data is dropped and the window stays."""
-    profile = ROOT / "tc-profiles" / "atm-131mbit.yml"
-    assert "queue_packets: 1000" in profile.read_text()
-    document = {**SMALL, "profile": "test-short-queue"}
-    short = profile.with_name("test-short-queue.yml")
-    short.write_text(profile.read_text().replace("queue_packets: 1000", "queue_packets: 8"))
-    try:
-        folder = run_small(write_experiment(tmp_path, document), tmp_path / "results")
-    finally:
-        short.unlink()
-    found = metrics(folder)["metrics"]
-    assert found["drops_data.forward"]["value"] > 0
+    profile = (ROOT / "tc-profiles/atm-131mbit.yml").read_text()
+    assert "queue_packets: 1000" in profile
+    short = profile.replace("queue_packets: 1000", "queue_packets: 8")
+    (tmp_path / "atm-131mbit.yml").write_text(short)
+    monkeypatch.setattr(case, "PROFILES", tmp_path)
+    loaded = case.load_case(str(write_experiment(tmp_path, SMALL)))
+    folder = run_case(loaded, guest, tmp_path / "results")
+    document = analyse_run(folder)
+    assert document["pass"]
+    assert document["metrics"]["drops_data.forward"]["value"] > 0
     rows = (folder / "sockets/tcp-info.csv").read_text().splitlines()[3:]
     assert {int(r.split(",")[6]) for r in rows if r.split(",")[3] == "40001"} == {28}
 
@@ -56,6 +62,15 @@ def test_iperf3_measures_what_the_capture_holds(tmp_path: Path) -> None:
     found = metrics(folder)
     assert found["metrics"]["efficiency.left"]["value"] > 0.5
     assert any("sink's" in row["check"] for row in found["fidelity"])
+
+
+def test_large_window_is_reached(tmp_path: Path) -> None:
+    """A window of 900 segments is in flight in full: buffers follow the window."""
+    flow = {**SMALL["flows"][0], "window_packets": 900}
+    document = {**SMALL, "flows": [flow], "duration_s": 4, "warm_up_s": 2}
+    folder = run_small(write_experiment(tmp_path, document), tmp_path / "results")
+    checks = {row["check"]: row["value"] for row in metrics(folder)["fidelity"]}
+    assert checks["left: most segments in flight, of a window of 900"] == 900
 
 
 def test_delayed_acks_halve_the_acks(tmp_path: Path) -> None:

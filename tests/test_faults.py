@@ -120,6 +120,32 @@ def test_busy_loop_is_found_and_named(
     assert "running in the guest: bash" in str(error)
 
 
+def test_cause_is_named_not_its_consequence(guest: Guest, tmp_path: Path) -> None:
+    """When a source cannot start, its own words are the error, not its lonely sink's."""
+    plan = build_plan(load_case("kalampoukas-5.2"))
+    source = plan["sources"][1]
+    source["run"][source["run"].index("--congestion") + 1] = "nosuch"
+    error = _run_plan(guest, tmp_path / "run", plan)
+    assert "source-left: exit status 1: stream: nosuch: No such file or directory" in str(error)
+
+
+def test_slow_sampling_is_not_a_stopped_clock(
+    guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watchdog watches the clock, not the samples: few samples in a long run are no stall."""
+    monkeypatch.setattr(uml, "STALL_S", 1.5)
+    plan = build_plan(load_case("kalampoukas-5.2"))
+    observer = plan["sources"][0]["run"]
+    observer[observer.index("--interval") + 1] = str(10**15)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "plan.json").write_text(json.dumps(plan))
+    seen: list[int] = []
+    uml.run(guest, folder, lambda p: seen.append(p.time_ns))
+    assert seen == sorted(seen)
+    assert seen[-1] > plan["clock"]["start_ns"]
+
+
 def test_killed_guest_is_not_a_result(guest: Guest, tmp_path: Path) -> None:
     """A guest killed from outside is an error that says so, with nothing left running."""
     folder = tmp_path / "run"
@@ -139,8 +165,9 @@ def test_killed_guest_is_not_a_result(guest: Guest, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("guest")
-def test_interrupt_keeps_the_partial_run_aside(tmp_path: Path) -> None:
-    """Ctrl-C ends with exit code 1, a .partial folder, no result and no process."""
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt_keeps_the_partial_run_aside(tmp_path: Path, how: signal.Signals) -> None:
+    """Ctrl-C or kill end with exit code 1, a .partial folder, no result and no process."""
     running = subprocess.Popen(
         [sys.executable, "-m", "twoway.cli", "run", "zhang-fig9", "--results", str(tmp_path)],
         cwd=ROOT,
@@ -148,7 +175,7 @@ def test_interrupt_keeps_the_partial_run_aside(tmp_path: Path) -> None:
         text=True,
     )
     _wait_for(lambda: list(tmp_path.glob("*/.running-*/pcap/*.pcap")), "the run")
-    running.send_signal(signal.SIGINT)
+    running.send_signal(how)
     _, said = running.communicate(timeout=30)
     assert running.returncode == 1
     assert "interrupted" in said

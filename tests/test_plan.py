@@ -85,5 +85,5 @@ def test_dumbbell_has_hosts_on_both_sides() -> None:
 
 def test_topology_parameter_out_of_range_is_refused() -> None:
     """A topology's own complaint reaches the user with the file's name."""
-    with pytest.raises(SpecError, match=r"dumbbell.py: ValueError: pairs must be 1..200, got 0"):
+    with pytest.raises(SpecError, match=r"dumbbell.py: ValueError: pairs must be 1..50, got 0"):
         load_topology(TOPOLOGIES / "dumbbell.py", {"pairs": 0})

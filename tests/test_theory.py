@@ -96,15 +96,23 @@ def test_expected_shares_are_the_closed_form(name: str) -> None:
     assert checked
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_model_agrees_with_the_closed_form(name: str) -> None:
-    """The model of each experiment sends what the closed form says, within a window."""
-    one, two = _sides(name)
+def _measured_cycle(one: Side, two: Side) -> list[Fraction]:
+    """Mean distance of the model's busy periods, per side, over pairs and exactly."""
     period = cycle(one, two)
-    start, cycles = 20 * period, 60
-    outcomes = simulate((one, two), (start, start + cycles * period))
-    for side, outcome in zip((one, two), outcomes, strict=True):
-        assert abs(outcome.data_sent - cycles * side.window) <= side.window
+    outcomes = simulate((one, two), (20 * period, 60 * period))
+    cycles = []
+    for outcome in outcomes:
+        starts = outcome.cluster_starts
+        count = (len(starts) - 1) // 2 * 2
+        cycles.append((starts[count] - starts[0]) / count)
+    return cycles
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_model_has_the_cycle_of_the_closed_form(name: str) -> None:
+    """The model of each experiment repeats with the closed form's cycle, as an exact fraction."""
+    one, two = _sides(name)
+    assert _measured_cycle(one, two) == [cycle(one, two)] * 2
 
 
 @pytest.mark.parametrize(
@@ -134,10 +142,7 @@ def test_model_reaches_the_queues_that_experiments_expect(
     ack=st.sampled_from([Fraction(1, 200), Fraction(1, 50)]),
 )
 def test_symmetric_form_holds_everywhere(window: int, delay: int, ack: Fraction) -> None:
-    """For equal windows that fill the pipe, the model sends W segments in W + D + a."""
+    """For equal windows that fill the pipe, the model sends W segments in W + D + a, exactly."""
     assume(window > delay + 1)  # else no ack compression: the paper's condition (2.1)
     side = Side(window, Fraction(1), ack, Fraction(delay) + Fraction(1, 7))
-    period = cycle(side, side)
-    outcomes = simulate((side, side), (10 * period, 60 * period))
-    for outcome in outcomes:
-        assert abs(outcome.data_sent - 50 * window) <= window
+    assert _measured_cycle(side, side) == [cycle(side, side)] * 2

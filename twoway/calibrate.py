@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 from capture_analysis.analysis import Analysis
+from capture_analysis.fidelity import ETHERNET_BYTES
 
 from twoway.build import Guest
 from twoway.case import find_profile, make_case
+from twoway.errors import SpecError
 from twoway.manifest import write_json
 from twoway.paths import PROFILES
 from twoway.plan import START_NS
@@ -45,10 +47,17 @@ def calibrate_profiles(guest: Guest, names: list[str], results: Path) -> list[di
 
 
 def _calibrate(guest: Guest, name: str, results: Path) -> list[dict[str, Any]]:
-    profile = load_profile(find_profile(name))
+    path = find_profile(name)
+    profile = load_profile(path)
+    if set(profile.directions) != {"forward", "reverse"}:
+        got = ", ".join(profile.directions)
+        raise SpecError([f"{path}: calibration takes directions forward and reverse, got {got}"])
     rows = []
     for direction, (source, sink) in {"forward": ("h1", "h2"), "reverse": ("h2", "h1")}.items():
-        rate_mbit = _LOAD * profile.directions[direction].rate_mbit
+        link = profile.directions[direction]
+        # A flow's rate counts IP packets; the link counts their size on it.
+        share = _MTU_BYTES / link.link_bytes(_MTU_BYTES + ETHERNET_BYTES)
+        rate_mbit = _LOAD * link.rate_mbit * share
         interval_ns = round(_MTU_BYTES * 8e3 / rate_mbit)
         duration_s = _PACKETS * interval_ns / 1e9
         experiment = Experiment.model_validate(

@@ -3,6 +3,7 @@
 import difflib
 import hashlib
 import json
+import re
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,8 @@ from twoway.shaping import Shaper, compile_profile
 from twoway.spec import Experiment, Flow, Profile, load_experiment, load_profile
 from twoway.topology import Graph, Interface, load_topology
 
+# What the results folder uses for other things.
+_RESERVED_IDS = ("latest", "calibration")
 FIRST_PORT = 5001
 FIRST_SOURCE_PORT = 40001
 
@@ -87,6 +90,8 @@ def load_case(name: str) -> Case:
     Raises: SpecError with every problem found.
     """
     path = find_experiment(name)
+    if path.stem in _RESERVED_IDS or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", path.stem):
+        raise SpecError([f'{path}: "{path.stem}" cannot be an experiment\'s id'])
     shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
     return make_case(str(shown), path.stem, load_experiment(path))
 
@@ -161,6 +166,11 @@ def _connections(where: str, experiment: Experiment, graph: Graph) -> list[Conne
         for number in range(1, flow.count + 1):
             name = flow.name if flow.count == 1 else f"{flow.name}-{number}"
             connections.append(Connection(flow, name, len(connections), direction))
+    names = [c.name for c in connections]
+    problems += [
+        f'{where}: flows: "{name}" is used twice, by a flow and by one of several with count'
+        for name in dict.fromkeys(n for n in names if names.count(n) > 1)
+    ]
     if problems:
         raise SpecError(problems)
     return connections

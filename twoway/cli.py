@@ -2,18 +2,24 @@
 
 import argparse
 import json
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from capture_analysis.errors import AnalysisError
+
 from twoway.errors import TwowayError, UsageError
 from twoway.paths import EXPERIMENTS, ROOT
 from twoway.progress import say
 
 DEFAULT_EXPERIMENT = "kalampoukas-5.2"
-EXIT_HELP = "exit codes: 0 all expectations hold, 1 the run or an expectation failed, 2 bad usage"
+EXIT_HELP = (
+    "exit codes: 0 all expectations and fidelity checks hold, 1 the run or one of them failed, "
+    "2 bad usage"
+)
 
 
 @dataclass(frozen=True)
@@ -36,12 +42,13 @@ def vet(args: argparse.Namespace) -> int:
         try:
             load_case(name)
         except TwowayError as error:
-            problems.append(str(error))
+            problems.append(f"{error}\n\nhint: {error.hint}" if error.hint else str(error))
     for problem in problems:
         _complain(problem)
     if problems:
         return 2
-    say(f"{len(args.experiments or _all_ids())} experiments are sound")
+    count = len(args.experiments or _all_ids())
+    say(f"{count} experiment{'s are' if count > 1 else ' is'} sound")
     return 0
 
 
@@ -64,7 +71,7 @@ def list_experiments(args: argparse.Namespace) -> int:
         print(json.dumps(rows, indent=1))
         return 0
     for row in rows:
-        print(f"{row['id']:<18} {row['title']}")
+        print(f"{row['id']:<28} {row['title']}")
     return 0
 
 
@@ -238,6 +245,8 @@ COMMANDS = (
 
 def main() -> int:
     """Entry point; returns the exit code."""
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, signal.default_int_handler)
     args = _parser().parse_args()
     try:
         return int(args.function(args))
@@ -246,6 +255,12 @@ def main() -> int:
         if error.hint:
             say(f"\nhint: {error.hint}", markup=False)
         return error.exit_code
+    except AnalysisError as error:
+        _complain(str(error))
+        return 1
+    except BrokenPipeError:  # the reader of our output has seen enough
+        sys.stdout = None
+        return 0
     except OSError as error:
         _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         return 1
@@ -281,7 +296,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _report(folder: Path, *, as_json: bool) -> int:
-    from capture_analysis.errors import AnalysisError
     from capture_analysis.report import analyse_run
 
     if not (folder / "manifest.json").is_file():
@@ -295,7 +309,7 @@ def _report(folder: Path, *, as_json: bool) -> int:
         print(json.dumps(document, indent=1))
     _print_verdicts(document)
     shown = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
-    say(f"report: {shown}/report.html")
+    say(f"report: {shown}/report.html", markup=False)
     return 0 if document["pass"] else 1
 
 

@@ -20,10 +20,15 @@ _OFFLOAD_FEATURES = (
 )
 
 
-def root_sysctls(stack: Stack) -> dict[str, int]:
+def root_sysctls(stack: Stack) -> dict[str, int | str]:
     """Limits that exist once per kernel."""
     most = max(2 * stack.receive_buffer_bytes, 1 << 25)
-    return {"net.core.rmem_max": most, "net.core.wmem_max": most}
+    return {
+        "net.core.rmem_max": most,
+        "net.core.wmem_max": most,
+        # Never under pressure, which would shrink windows: the guest's memory is sized to fit.
+        "net.ipv4.tcp_mem": "4194304 4194304 4194304",
+    }
 
 
 def node_sysctls(stack: Stack, *, router: bool) -> dict[str, int | str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from twoway import personality
 from twoway.case import Case, Connection
+from twoway.spec import Flow
 from twoway.topology import Graph
 
 # The guest's clock at boot: 2000-01-01 00:00:00 UTC. Traffic starts 30 s later, in virtual
@@ -19,8 +20,11 @@ START_NS = BOOT_NS + 30_000_000_000
 SETTLE_NS = 3_000_000_000
 
 SNAP_BYTES = 96
-CAPTURE_RING_KIB = 8192
-SEND_BUFFER_BYTES = 1 << 22
+CAPTURE_RING_KIB = 2048
+# What a source offers the kernel at least: refilled in few, large copies.
+LEAST_SEND_BUFFER_BYTES = 1 << 20
+# Guest memory: the system, then what each node, capture and connection may take at most.
+SYSTEM_MIB, NODE_MIB, CAPTURE_MIB, CONNECTION_MIB = 512, 8, 4, 4
 PROGRESS_REPORTS = 400
 GUEST_BIN = "/mnt/bin"
 
@@ -32,10 +36,12 @@ def build_plan(case: Case, mode: str = "run") -> dict[str, Any]:
         case: the experiment and what it refers to.
         mode: "run", or "shell" to stop after set-up with Mininet's prompt.
     """
+    captures = _captures(case)
     return {
         "schema": 1,
         "experiment": case.id,
         "mode": mode,
+        "memory_mib": _memory_mib(case, len(captures)),
         "topology": case.experiment.topology.model_dump(),
         "clock": {
             "boot_ns": BOOT_NS,
@@ -45,7 +51,7 @@ def build_plan(case: Case, mode: str = "run") -> dict[str, Any]:
             "settle_ns": SETTLE_NS,
         },
         "setup": _setup(case),
-        "captures": _captures(case),
+        "captures": captures,
         "sinks": [_sink(case, c) for c in case.connections],
         "sources": [
             _observer(case),
@@ -234,7 +240,7 @@ def _captures(case: Case) -> list[dict[str, Any]]:
 
 def _observer(case: Case) -> dict[str, Any]:
     interval_ns = round(case.experiment.observe.tcp_info_ms * 1e6)
-    progress_ns = max(interval_ns, (stop_ns(case) - START_NS) // PROGRESS_REPORTS)
+    progress_ns = max((stop_ns(case) - START_NS) // PROGRESS_REPORTS, 1_000_000)
     queues = [i for placed in case.graph.queues.values() for i in placed]
     senders = dict.fromkeys(c.flow.from_ for c in case.connections)
     observe = f"""
@@ -289,12 +295,34 @@ def _stream_source(case: Case, connection: Connection) -> dict[str, Any]:
         {GUEST_BIN}/stream send --to {case.graph.address(flow.to)} --port {connection.port}
         --source-port {connection.source_port} --connect-at {CONNECT_NS}
         --start-at {_start_ns(connection)} --stop-at {stop_ns(case)}
-        --congestion {connection.congestion} --send-buffer {SEND_BUFFER_BYTES}
+        --congestion {connection.congestion} --send-buffer {_send_buffer_bytes(case, flow)}
     """
     if flow.rate_mbit is not None:
         interval_ns = round(stack.mtu_bytes * 8e3 / flow.rate_mbit)
         stream += f" --interval {interval_ns} --size {stack.segment_bytes}"
     return _source(connection) | {"run": stream.split()}
+
+
+def _send_buffer_bytes(case: Case, flow: Flow) -> int:
+    """SO_SNDBUF with which a window is never short of data.
+
+    The kernel doubles it and wakes the writer when a third of that is free. It counts a segment
+    at the size of its allocation, the next power of two, and one page more for headers.
+    """
+    truesize = (1 << (case.experiment.stack.mtu_bytes + 320 - 1).bit_length()) + 4096
+    return max(LEAST_SEND_BUFFER_BYTES, (flow.window_packets or 0) * truesize)
+
+
+def _memory_mib(case: Case, captures: int) -> int:
+    """Memory that the guest needs; it takes from the host only what it touches."""
+    buffers = sum(2 * _send_buffer_bytes(case, c.flow) for c in case.connections) >> 20
+    return (
+        SYSTEM_MIB
+        + NODE_MIB * len(case.graph.nodes)
+        + CAPTURE_MIB * captures
+        + CONNECTION_MIB * len(case.connections)
+        + buffers
+    )
 
 
 def _iperf3_source(case: Case, connection: Connection) -> dict[str, Any]:

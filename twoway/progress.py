@@ -85,6 +85,9 @@ class RunClock:
     def show(self, time_ns: int, acked_bytes: int, queued_packets: int) -> None:
         """Show what the guest reported."""
         now = time.monotonic()
+        if time_ns < self._start_ns:
+            self._progress.update(self._task, now="setting up")
+            return
         self._traffic_began = self._traffic_began or now
         simulated_s = (time_ns - self._start_ns) / 1e9
         factor = simulated_s / max(now - self._traffic_began, 0.01)

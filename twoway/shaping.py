@@ -112,6 +112,7 @@ def _delay(interface: Interface, direction: Direction) -> Shaper:
         (
             (("kind",), "netem"),
             (("options", "limit"), limit),
-            (("options", "delay", "delay"), delay_ns / 1e9),
+            # tc prints seconds with six digits.
+            (("options", "delay", "delay"), float(f"{delay_ns / 1e9:.6g}")),
         ),
     )

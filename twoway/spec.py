@@ -21,8 +21,11 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$")]
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=False, frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
+
+# FIXED_MAX_VARIANTS of kernel-modules/tcp_fixed.c
+MOST_WINDOWS = 32
 
 ModelT = TypeVar("ModelT", bound=_Model)
 
@@ -30,16 +33,18 @@ ModelT = TypeVar("ModelT", bound=_Model)
 class Direction(_Model):
     """One direction of a link: rate and queue at one hop, delay at another."""
 
-    rate_mbit: Positive = Field(description="link rate in Mbit/s (10^6 bit/s)")
+    rate_mbit: Annotated[float, Field(ge=0.001, le=100_000)] = Field(
+        description="link rate in Mbit/s (10^6 bit/s)"
+    )
     queue_packets: Annotated[int, Field(ge=1)] = Field(
         description="drop-tail limit in packets, the one in service included"
     )
-    delay_ms: NonNegative = Field(
+    delay_ms: Annotated[float, Field(ge=0, le=100_000)] = Field(
         description="propagation delay in ms, from the end of transmission to arrival"
     )
     overhead_bytes: int = Field(
         default=0,
-        ge=-64,
+        ge=-53,  # an ACK's frame has 54 bytes
         le=1024,
         description="added to each frame's size (Ethernet header included) to get its size on "
         "the link; -14 charges the IP packet alone",
@@ -50,6 +55,13 @@ class Direction(_Model):
     cell_overhead_bytes: Annotated[int, Field(ge=0)] = Field(
         default=0, description="header of a link cell (ATM: 5)"
     )
+
+    def link_bytes(self, frame_bytes: int) -> int:
+        """Size on the link of a frame, Ethernet header included."""
+        size = frame_bytes + self.overhead_bytes
+        if not self.cell_bytes:
+            return size
+        return -(-size // self.cell_bytes) * (self.cell_bytes + self.cell_overhead_bytes)
 
 
 class Profile(_Model):
@@ -107,7 +119,7 @@ class Flow(_Model):
         default=1, description="how many such connections"
     )
     start_s: NonNegative = Field(default=0, description="first data, after the traffic's start")
-    congestion: Name = Field(
+    congestion: Literal["fixed", "reno", "cubic", "bbr", "vegas"] = Field(
         description="congestion control; `fixed` (with window_packets) is our tcp_fixed"
     )
     window_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
@@ -126,7 +138,7 @@ class Flow(_Model):
 class Observe(_Model):
     """What to sample besides the captures."""
 
-    tcp_info_ms: Positive = Field(
+    tcp_info_ms: Annotated[float, Field(ge=0.01)] = Field(
         default=10, description="interval of TCP_INFO and queue samples, in simulated ms"
     )
 
@@ -159,7 +171,9 @@ class Experiment(_Model):
     profile: Name = Field(description="file stem under tc-profiles/")
     stack: Stack = Stack()
     flows: Annotated[list[Flow], Field(min_length=1)]
-    duration_s: Positive = Field(description="simulated seconds of traffic")
+    duration_s: Annotated[float, Field(ge=0.001, le=10_000_000)] = Field(
+        description="simulated seconds of traffic"
+    )
     warm_up_s: NonNegative = Field(description="left out of every metric")
     observe: Observe = Observe()
     expect: list[Expectation] = []
@@ -194,49 +208,74 @@ def _experiment_problems(experiment: Experiment) -> list[str]:
         )
     seen: set[str] = set()
     for index, flow in enumerate(experiment.flows):
-        where = f"flows.{index}"
         if flow.name in seen:
-            problems.append(f'{where}.name: "{flow.name}" is used twice')
+            problems.append(f'flows.{index}.name: "{flow.name}" is used twice')
         seen.add(flow.name)
-        if flow.start_s >= experiment.duration_s:
-            problems.append(
-                f"{where}.start_s: must be below duration_s ({experiment.duration_s:g}), "
-                f"got {flow.start_s:g}"
-            )
-        if flow.rate_mbit is not None and flow.generator != "stream":
-            problems.append(
-                f"{where}.rate_mbit: only generator: stream sends at a constant rate, "
-                f'got "{flow.generator}"'
-            )
-        if flow.congestion == "fixed":
-            if flow.window_packets is None:
-                problems.append(f"{where}.window_packets: required with congestion: fixed")
-            else:
-                problems += _window_problems(where, flow.window_packets, experiment.stack)
-        elif flow.window_packets is not None:
-            problems.append(
-                f"{where}.window_packets: only congestion: fixed takes a window, "
-                f'got {flow.window_packets} with "{flow.congestion}"'
-            )
+        problems += [f"flows.{index}{p}" for p in _flow_problems(flow, experiment)]
+    windows = {flow.window_packets for flow in experiment.flows if flow.window_packets}
+    if len(windows) > MOST_WINDOWS:
+        problems.append(
+            f"flows: tcp_fixed has {MOST_WINDOWS} different windows at most, got {len(windows)}"
+        )
     return problems
 
 
-def _window_problems(where: str, window_packets: int, stack: Stack) -> list[str]:
+def _flow_problems(flow: Flow, experiment: Experiment) -> list[str]:
+    problems = []
+    seconds = experiment.duration_s - flow.start_s
+    if seconds <= 0:
+        problems.append(
+            f".start_s: must be below duration_s ({experiment.duration_s:g}), got {flow.start_s:g}"
+        )
+    elif flow.generator == "iperf3" and seconds != int(seconds):
+        problems.append(f": iperf3 runs for whole seconds; duration_s less start_s is {seconds:g}")
+    if flow.rate_mbit is not None and flow.generator != "stream":
+        problems.append(
+            f'.rate_mbit: only generator: stream sends at a constant rate, got "{flow.generator}"'
+        )
+    if flow.congestion != "fixed" and flow.window_packets is not None:
+        problems.append(
+            ".window_packets: only congestion: fixed takes a window, "
+            f'got {flow.window_packets} with "{flow.congestion}"'
+        )
+    if flow.congestion == "fixed" and flow.window_packets is None:
+        problems.append(".window_packets: required with congestion: fixed")
+    if flow.window_packets is not None:
+        problems += _window_problems(flow.window_packets, experiment.stack)
+    return problems
+
+
+def _window_problems(window_packets: int, stack: Stack) -> list[str]:
     window_bytes = window_packets * stack.mtu_bytes
     # Half of SO_RCVBUF: the sink leaves up to 1 MiB unread, and buffers hold headers too.
     if window_bytes <= stack.receive_buffer_bytes // 2:
         return []
     problem = (
-        f"{where}.window_packets: {window_packets} segments of {stack.mtu_bytes} bytes need "
+        f".window_packets: {window_packets} segments of {stack.mtu_bytes} bytes need "
         f"{window_bytes} bytes; half of stack.receive_buffer_bytes "
         f"({stack.receive_buffer_bytes // 2}) is what the receiver can offer"
     )
     return [problem]
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML without duplicate keys, of which YAML would silently keep the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        for key, _ in node.value:
+            if keys.count(key.value) > 1 and key.value != "<<":
+                raise yaml.constructor.ConstructorError(
+                    None, None, f'"{key.value}" is given twice', key.start_mark
+                )
+        return super().construct_mapping(node, deep)
+
+
 def _load(path: Path, model: type[ModelT]) -> ModelT:
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a SafeLoader
+    except UnicodeDecodeError as error:
+        raise SpecError([f"{path}: not UTF-8: {error.reason} at byte {error.start}"]) from error
     except yaml.YAMLError as error:
         raise SpecError([f"{path}: not YAML: {' '.join(str(error).split())}"]) from error
     except OSError as error:

@@ -25,7 +25,6 @@ from twoway.errors import RunError
 from twoway.paths import ROOT, cache
 from twoway.plan import BOOT_NS
 
-MEMORY_MIB = 1024
 # A guest whose clock has not moved for this long is stuck: no step of a healthy run takes it.
 STALL_S = 30.0
 POLL_S = 0.1
@@ -64,6 +63,7 @@ def command(guest: Guest, folder: Path, *, virtual_time: bool = True) -> list[st
         folder: the run's folder, which holds plan.json.
         virtual_time: False boots with the host's clock, for interactive use.
     """
+    memory_mib = json.loads((folder / "plan.json").read_text())["memory_mib"]
     binds = {
         ("--bind", "/mnt/run"): folder,
         ("--ro-bind", "/mnt/twoway"): ROOT,
@@ -74,7 +74,7 @@ def command(guest: Guest, folder: Path, *, virtual_time: bool = True) -> list[st
     sandbox = [*_SANDBOX.split()]
     for (how, inside), outside in binds.items():
         sandbox += [how, str(outside), inside]
-    kernel = f"/mnt/linux mem={MEMORY_MIB}M {_ROOT_FILE_SYSTEM} uml_dir=/mnt/run/uml umid={_UMID}"
+    kernel = f"/mnt/linux mem={memory_mib}M {_ROOT_FILE_SYSTEM} uml_dir=/mnt/run/uml umid={_UMID}"
     if guest.has_seccomp:
         kernel += " seccomp=on"
     if virtual_time:
@@ -117,7 +117,6 @@ def run(guest: Guest, folder: Path, on_progress: Callable[[Progress], None]) -> 
     (folder / "log").mkdir(exist_ok=True)
     (folder / "uml").mkdir(exist_ok=True)
     (folder / "pcap").mkdir(exist_ok=True)
-    (folder / "sockets").mkdir(exist_ok=True)
     ended, lifeline = os.pipe()
     with own_core() as pinned, (folder / _CONSOLE_LOG).open("wb") as console:
         process = subprocess.Popen(

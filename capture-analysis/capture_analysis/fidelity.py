@@ -28,6 +28,7 @@ def fidelity(analysis: Analysis) -> list[dict[str, Any]]:
     for name, connection in analysis.connections.items():
         checks += _generator_bytes(analysis, name, connection)
         checks += _ack_checks(analysis, name, connection)
+        checks += _window_check(analysis, name, connection)
     return checks
 
 
@@ -140,3 +141,24 @@ def _ack_checks(analysis: Analysis, name: str, view: ConnectionView) -> list[dic
             )
         )
     return checks
+
+
+def _window_check(analysis: Analysis, name: str, view: ConnectionView) -> list[dict[str, Any]]:
+    """A fixed window is in flight in full at some time, and never more than that.
+
+    Only where nothing was lost: selective acknowledgements make the flight less than the span.
+    """
+    window = view.connection.window_packets
+    paced = view.connection.paced
+    lost = any(len(analysis.drops(queue)) for queue in analysis.queues.values())
+    if window is None or paced or lost:
+        return []
+    run = analysis.run
+    data = view.sent.where(view.sent.payload_bytes > 0)
+    data = data.where((data.time_ns >= run.steady_ns) & (data.time_ns < run.stop_ns))
+    acks = run.between(view.connection.source_interface, view.connection, forward=False)
+    before = np.searchsorted(acks.time_ns, data.time_ns, side="right") - 1
+    flight_bytes = (data.seq + data.payload_bytes - acks.ack[before]) % (1 << 32)
+    most = int(-(-flight_bytes.max(initial=0) // max(data.payload_bytes.max(initial=0), 1)))
+    what = f"{name}: most segments in flight, of a window of {window}"
+    return [_check(what, most, str(window), most == window)]

@@ -67,6 +67,7 @@ class Connection:
     generator: str
     congestion: str
     window_packets: int | None
+    paced: bool
     start_ns: int
 
 

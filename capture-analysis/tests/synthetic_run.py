@@ -138,6 +138,7 @@ SENDER = {
     "generator": "stream",
     "congestion": "reno",
     "window_packets": None,
+    "paced": False,
     "start_ns": START_NS,
 }
 INTERFACES = (

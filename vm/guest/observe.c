@@ -288,7 +288,7 @@ int main(int argc, char **argv)
 		{ "queue", required_argument, NULL, 'q' },
 		{ 0 },
 	};
-	int64_t start = 0, stop = 0, interval = 0, progress_interval = 0, next_progress;
+	int64_t start = 0, stop = 0, interval = 0, progress_interval = 0;
 	const char *folder = NULL;
 	char path[512];
 	FILE *tcp, *queue;
@@ -330,17 +330,20 @@ int main(int argc, char **argv)
 		iovecs[i] = (struct iovec){ buffers[i], MESSAGE_BYTES };
 		messages[i].msg_hdr = (struct msghdr){ .msg_iov = &iovecs[i], .msg_iovlen = 1 };
 	}
-	next_progress = start;
-	for (int64_t at = start; at < stop; at += interval) {
+	for (int64_t at = start, sample = start, report = start; at < stop;
+	     at = sample < report ? sample : report) {
 		sleep_until(at);
 		sample_ns = at;
-		acked_bytes = 0;
-		queued_packets = 0;
-		sample_sockets(tcp);
-		sample_queues(queue);
-		if (at >= next_progress) {
+		if (at == sample) {
+			acked_bytes = 0;
+			queued_packets = 0;
+			sample_sockets(tcp);
+			sample_queues(queue);
+			sample += interval;
+		}
+		if (at == report) {
 			write_progress(progress);
-			next_progress = at + progress_interval;
+			report += progress_interval;
 		}
 	}
 	if (fclose(tcp) || fclose(queue))

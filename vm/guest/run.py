@@ -66,6 +66,26 @@ def _setns(fd: int) -> None:
         raise OSError(ctypes.get_errno(), "setns")
 
 
+def report_progress() -> None:
+    """Tell the host that time moves, before and after the observer does so."""
+    progress = {"time_ns": time.time_ns(), "acked_bytes": 0, "queued_packets": 0}
+    (RUN / "sockets/progress.json").write_text(json.dumps(progress))
+
+
+class Network(Mininet):  # type: ignore[misc]
+    """Mininet that reports progress while it builds: a node takes a tenth of a second."""
+
+    def addHost(self, *args: Any, **kwargs: Any) -> Any:  # noqa: N802 - Mininet's name
+        """Add a host, as Mininet does."""
+        report_progress()
+        return super().addHost(*args, **kwargs)
+
+    def addLink(self, *args: Any, **kwargs: Any) -> Any:  # noqa: N802 - Mininet's name
+        """Add a link, as Mininet does."""
+        report_progress()
+        return super().addLink(*args, **kwargs)
+
+
 def build_network(topology: dict[str, Any]) -> Mininet:
     """The plan's topology, built by Mininet, its namespaces named for ip(8) and ourselves."""
     path = PROJECT / "topologies" / f"{topology['name']}.py"
@@ -78,7 +98,7 @@ def build_network(topology: dict[str, Any]) -> Mininet:
     setLogLevel("output")
     resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_DESCRIPTORS, MOST_DESCRIPTORS))
     Mininet.inited = True  # or it raises that limit, and rewrites sysctls that are the plan's
-    net = Mininet(topo=topo, controller=None, switch=None)
+    net = Network(topo=topo, controller=None, switch=None)
     (NETNS / "init").symlink_to("/proc/1/ns/net")
     for node in net.hosts:
         (NETNS / node.name).symlink_to(f"/proc/{node.pid}/ns/net")
@@ -87,6 +107,7 @@ def build_network(topology: dict[str, Any]) -> Mininet:
 
 def execute(step: dict[str, Any]) -> None:
     """One step of the plan: a program, sysctls, or a program whose output is checked."""
+    report_progress()
     with namespace(step["node"]):
         if "sysctl" in step:
             _set_sysctls(step)
@@ -191,12 +212,17 @@ class Daemons:
             time.sleep(0.001)
 
     def finish(self) -> None:
-        """Wait for every program to end by itself; ask those to end that lose patience."""
+        """Wait for every program to end by itself; ask those to end that take too long."""
+        asked = set()
         for program, process in self.running:
+            report_progress()
             try:
                 process.wait(timeout=program.get("patience_s", READY_S))
             except subprocess.TimeoutExpired:
                 process.terminate()
+                asked.add(process)
+        # What failed by itself is the cause; what failed when it was asked to end, a consequence.
+        self.running.sort(key=lambda pair: pair[1] in asked)
         self._collect()
 
     def interrupt(self) -> None:
@@ -254,6 +280,7 @@ def perform(plan: dict[str, Any]) -> None:
 def main() -> int:
     """Perform the plan; a failure is left in guest-error.json for the host."""
     plan = json.loads((RUN / "plan.json").read_text())
+    (RUN / "sockets").mkdir(exist_ok=True)
     try:
         perform(plan)
     except GuestError as error:

@@ -150,9 +150,12 @@ static void write_unlimited(int fd, const struct options *opt, void *buffer)
 static void write_paced(int fd, const struct options *opt, const void *buffer)
 {
 	set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
+	interrupt_at(opt->stop_at_ns);
 	for (int64_t at = opt->start_at_ns; at < opt->stop_at_ns; at += opt->interval_ns) {
 		sleep_until(at);
-		if (write(fd, buffer, opt->size_bytes) != opt->size_bytes)
+		if (now_ns() >= opt->stop_at_ns)
+			break;
+		if (write(fd, buffer, opt->size_bytes) < 0 && errno != EINTR)
 			die("write");
 	}
 }
@@ -214,11 +217,15 @@ static int receive_stream(const struct options *opt)
 		set_int(listener, SOL_SOCKET, SO_RCVBUF, opt->receive_buffer_bytes, "SO_RCVBUF");
 	if (listen(listener, 1) < 0)
 		die("listen");
+	handle(SIGTERM);
 	fd = accept(listener, NULL, NULL);
+	if (fd < 0 && stopping) {
+		fprintf(stderr, "stream: nobody connected\n");
+		return 1;
+	}
 	if (fd < 0)
 		die("accept");
 	set_int(fd, SOL_SOCKET, SO_RCVLOWAT, WAKE_BYTES, "SO_RCVLOWAT");
-	handle(SIGTERM);
 	do {
 		n = recv(fd, NULL, 1 << 30, MSG_TRUNC | MSG_WAITALL);
 	} while (!stopping && (n > 0 || (n < 0 && errno == EINTR)));
