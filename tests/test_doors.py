@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT, twoway
 
 from twoway import uml
-from twoway.build import Guest
+from twoway.build import Guest, kernel_source
 from twoway.case import load_case
 from twoway.errors import RunError
 from twoway.plan import build_plan
@@ -87,7 +87,7 @@ def test_doctor_finds_this_machine_able() -> None:
 
 
 def test_doctor_names_what_is_missing_and_the_remedy() -> None:
-    """Without tcpdump on the path the doctor fails and says which package has it."""
+    """A program that is not there is a finding, with the package that has it."""
     from twoway.doctor import _program
 
     finding = _program("no-such-program", "its-package", "a test")
@@ -115,6 +115,23 @@ def test_kernel_source_that_is_none_is_refused(tmp_path: Path) -> None:
     done = twoway("build", env=environment)
     assert done.returncode == 2
     assert "kernel 6.1; 6.12 is the oldest supported" in done.stderr
+
+
+def test_edit_of_a_kernel_tree_asks_for_another_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Touching a source of KERNEL_SRC, or its version, changes what the guest is built from."""
+    (tmp_path / "net/ipv4").mkdir(parents=True)
+    makefile, source = tmp_path / "Makefile", tmp_path / "net/ipv4/tcp.c"
+    makefile.write_text("VERSION = 7\nPATCHLEVEL = 2\nSUBLEVEL = 0\n")
+    source.write_text("int a;")
+    monkeypatch.setenv("KERNEL_SRC", str(tmp_path))
+    seen = {kernel_source().identity}
+    source.write_text("int b, c;")
+    seen.add(kernel_source().identity)
+    makefile.write_text(makefile.read_text() + "EXTRAVERSION = -rc7\n")
+    seen.add(kernel_source().identity)
+    assert len(seen) == 3
 
 
 def test_schema_describes_every_field() -> None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from twoway.errors import TwowayError, UsageError
+from twoway.files import write_json
 from twoway.paths import KERNEL_MODULES, VM, cache
 from twoway.progress import Steps
 
@@ -30,6 +31,18 @@ _REPRODUCIBLE = {
 }
 # Lines that make prints for 6.12 with our configuration; for the progress bar alone.
 _LINES_OF_A_BUILD = 1310
+# Where an edit of a KERNEL_SRC tree asks for another build.
+_WATCHED_SOURCES = (
+    "net/core",
+    "net/ipv4",
+    "net/sched",
+    "net/packet",
+    "kernel",
+    "include/net",
+    "include/linux",
+    "arch/um",
+    "arch/x86/um",
+)
 # Large, and of no use to this kernel; the rest must be there because Kconfig reads all of it.
 _NEVER_BUILT = (
     "tools/testing/*",
@@ -139,7 +152,17 @@ def _tree(path: Path) -> KernelSource:
         raise UsageError(
             f"KERNEL_SRC: {path}: kernel {version[0]}.{version[1]}; 6.12 is the oldest supported"
         )
-    return KernelSource(path, f"{path} {'.'.join(fields.values())}")
+    return KernelSource(path, f"{path} {_tree_state(path)}")
+
+
+def _tree_state(tree: Path) -> str:
+    """A hash over names, sizes and times of the sources that the guest is mostly made of."""
+    digest = hashlib.sha256((tree / "Makefile").read_bytes())
+    for part in _WATCHED_SOURCES:
+        for path in sorted((tree / part).rglob("*")):
+            state = path.lstat()
+            digest.update(f"{path} {state.st_size} {state.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
 
 
 def _kernel_key(source: KernelSource) -> str:
@@ -208,7 +231,7 @@ def _build_kernel(source: KernelSource, folder: Path, steps: Steps) -> None:
     release = (output / "include/config/kernel.release").read_text().strip()
     has_seccomp = b"seccomp=" in (output / "linux").read_bytes()
     facts = {"release": release, "has_seccomp": has_seccomp, "source": source.identity}
-    (folder / "guest.json").write_text(json.dumps(facts))
+    write_json(folder / "guest.json", facts)
 
 
 def _unpack(source: KernelSource, tree: Path) -> None:

@@ -14,7 +14,7 @@ from capture_analysis.fidelity import ETHERNET_BYTES
 from twoway.build import Guest
 from twoway.case import find_profile, make_case
 from twoway.errors import SpecError
-from twoway.manifest import write_json
+from twoway.files import write_json
 from twoway.paths import PROFILES
 from twoway.plan import START_NS
 from twoway.progress import say

@@ -1,7 +1,6 @@
 """manifest.json: all that the analysis must know about a run, and where every byte came from."""
 
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -160,10 +159,3 @@ def tool_versions() -> dict[str, str]:
 
 def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def write_json(path: Path, document: Any) -> None:
-    """Write a JSON document, whole or not at all."""
-    partial = path.with_name(f".{path.name}")
-    partial.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    partial.replace(path)

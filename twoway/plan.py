@@ -135,7 +135,7 @@ def _qdisc_setup(case: Case, node: str, *, router: bool) -> list[dict[str, Any]]
         for interface in case.graph.of(node):
             name = interface.name
             commands.append(f"qdisc replace dev {name} root handle 1: pfifo limit 10000")
-            wanted.append(([name, "kind"], "pfifo"))
+            wanted += [([name, "kind"], "pfifo"), ([name, "options", "limit"], 10000)]
     if not commands:
         return []
     return [

@@ -15,7 +15,8 @@ from twoway import uml
 from twoway.build import Guest
 from twoway.case import Case
 from twoway.errors import RunError
-from twoway.manifest import build_manifest, write_json
+from twoway.files import write_json
+from twoway.manifest import build_manifest
 from twoway.plan import START_NS, build_plan, stop_ns
 from twoway.progress import RunClock
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from twoway import uml
 from twoway.build import Guest
 from twoway.case import Case
-from twoway.manifest import write_json
+from twoway.files import write_json
 from twoway.plan import build_plan
 from twoway.progress import say
 
