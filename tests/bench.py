@@ -17,6 +17,9 @@ from typing import Any
 
 import yaml
 
+from twoway.plan import START_NS
+from twoway.uml import read_progress
+
 ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 5
 
@@ -55,17 +58,17 @@ def _twoway(*arguments: str) -> subprocess.Popen[bytes]:
 def _timed_run(folder: Path) -> tuple[float, float]:
     """Wall seconds from command to report, and to the first packet of traffic.
 
-    The guest reports its progress for the first time in the instant in which traffic starts.
+    The observer reports progress for the first time in the instant in which traffic starts.
     """
     results = Path(tempfile.mkdtemp(dir=folder))
     began = time.monotonic()
     first = None
     run = _twoway("run", "kalampoukas-5.2", "--results", str(results))
     while run.poll() is None:
-        if first is None and any(
-            p.stat().st_size for p in results.glob("*/.running-*/sockets/progress.json")
-        ):
-            first = time.monotonic() - began
+        for running in results.glob("*/.running-*") if first is None else ():
+            progress = read_progress(running)
+            if progress and progress.time_ns >= START_NS:
+                first = time.monotonic() - began
         time.sleep(0.005)
     wall = time.monotonic() - began
     if run.returncode != 0 or first is None:
