@@ -7,13 +7,16 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from capture_analysis.errors import AnalysisError
 
 from twoway.errors import TwowayError, UsageError
 from twoway.paths import EXPERIMENTS, ROOT
 from twoway.progress import say
+
+if TYPE_CHECKING:
+    from twoway.build import Guest
 
 DEFAULT_EXPERIMENT = "kalampoukas-5.2"
 EXIT_HELP = (
@@ -84,30 +87,19 @@ def plan(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(document, indent=1))
         return 0
-    for step in document["setup"]:
-        _print_step(step)
-    for program in (
-        *document["captures"],
-        *document["sinks"],
-        *document["sources"],
-        *document["timed_sources"],
-    ):
-        _print_step(program)
-    for step in document["teardown"]:
-        _print_step(step)
+    for part in ("setup", "captures", "sinks", "sources", "timed_sources", "teardown"):
+        for step in document[part]:
+            _print_step(step)
     return 0
 
 
 def run(args: argparse.Namespace) -> int:
     """Run an experiment, analyse it, and write its report."""
-    from twoway.build import find_guest
     from twoway.case import load_case
     from twoway.run import run_case
 
     case = load_case(args.experiment)
-    guest = find_guest()
-    if guest is None:
-        raise TwowayError("the guest is not built", "`make setup` (or `twoway build`) builds it")
+    guest = _built_guest()
     folder = run_case(case, guest, args.results)
     return _report(folder, as_json=args.json)
 
@@ -149,24 +141,18 @@ def doctor(args: argparse.Namespace) -> int:
 
 def shell(args: argparse.Namespace) -> int:
     """Open an experiment's network in the guest, with Mininet's prompt and the host's clock."""
-    from twoway.build import find_guest
     from twoway.case import load_case
     from twoway.shell import open_shell
 
-    guest = find_guest()
-    if guest is None:
-        raise TwowayError("the guest is not built", "`make setup` (or `twoway build`) builds it")
+    guest = _built_guest()
     return open_shell(load_case(args.experiment), guest)
 
 
 def calibrate(args: argparse.Namespace) -> int:
     """Measure the error floor of link profiles with a constant-rate stream."""
-    from twoway.build import find_guest
     from twoway.calibrate import calibrate_profiles
 
-    guest = find_guest()
-    if guest is None:
-        raise TwowayError("the guest is not built", "`make setup` (or `twoway build`) builds it")
+    guest = _built_guest()
     rows = calibrate_profiles(guest, args.profiles, args.results)
     if args.json:
         print(json.dumps(rows, indent=1))
@@ -293,6 +279,15 @@ def _parser() -> argparse.ArgumentParser:
         for name, settings in command.options:
             sub.add_argument(name, **settings)
     return parser
+
+
+def _built_guest() -> "Guest":
+    from twoway.build import find_guest
+
+    guest = find_guest()
+    if guest is None:
+        raise TwowayError("the guest is not built", "`make setup` (or `twoway build`) builds it")
+    return guest
 
 
 def _report(folder: Path, *, as_json: bool) -> int:

@@ -28,14 +28,13 @@ _TOOLS = {
 
 
 def build_manifest(case: Case, plan: dict[str, Any], guest: Guest, folder: Path) -> dict[str, Any]:
-    """Describe a run that has just ended.
+    """Describe a run that has just ended; its name and timing are the caller's to add.
 
     Raises: RunError if an artifact the plan promises is missing.
     """
     experiment = case.experiment.model_dump(by_alias=True, mode="json")
     return {
         "schema": 1,
-        "run": folder.name,
         "backend": "uml",
         "experiment": {"id": case.id, **experiment},
         "spec_sha256": spec_hash(case),

@@ -57,7 +57,7 @@ def node_sysctls(stack: Stack, *, router: bool) -> dict[str, int | str]:
 
 
 def link_commands(stack: Stack, interface: Interface) -> list[str]:
-    """ip(8) batch lines for one interface: address, sizes, neighbour."""
+    """ip(8) batch lines for one interface: address and sizes."""
     return [
         f"link set dev {interface.name} address {interface.mac}",
         f"link set dev {interface.name} mtu {stack.mtu_bytes} gso_max_segs 1",

@@ -102,10 +102,8 @@ class Analysis:
         reverse = [d for d in self.queues if d != connection.direction]
         if len(reverse) != 1:
             raise AnalysisError(f"{connection.name}: {len(reverse)} directions could be its acks'")
-        acks_out = run.between(connection.sink_interface, connection, forward=False)
+        acks_out = run.steady(run.between(connection.sink_interface, connection, forward=False))
         acks_in = run.between(connection.source_interface, connection, forward=False)
-        steady = (acks_out.time_ns >= run.steady_ns) & (acks_out.time_ns < run.stop_ns)
-        acks_out = acks_out.where(steady)
         times, lost = ack_compression.match_acks(acks_out, acks_in)
         return ConnectionView(
             connection=connection,

@@ -94,8 +94,7 @@ def _kernel_drops(analysis: Analysis, direction: str, view: QueueView) -> dict[s
 
 def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> list[dict[str, Any]]:
     """What the generator says it received against the payload in the capture."""
-    data = view.arrived.where(view.arrived.payload_bytes > 0)
-    if not len(data):
+    if not len(view.arrived.data()):
         return [_check(f"{name}: payload captured, bytes", 0, "above 0", False)]
     captured = in_order_bytes(view.arrived)
     if view.connection.generator == "iperf3":
@@ -122,10 +121,7 @@ def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> lis
 def _ack_checks(analysis: Analysis, name: str, view: ConnectionView) -> list[dict[str, Any]]:
     checks = []
     if analysis.run.manifest["experiment"]["stack"]["acks"] == "every-segment":
-        data = view.arrived.where(view.arrived.payload_bytes > 0)
-        run = analysis.run
-        segments = int(((data.time_ns >= run.steady_ns) & (data.time_ns < run.stop_ns)).sum())
-        off = view.acks_sent - segments
+        off = view.acks_sent - len(analysis.run.steady(view.arrived.data()))
         checks.append(_check(f"{name}: acks less data segments", off, "-1..1", abs(off) <= 1))
     factors = ack_compression.compression_factors(view.acks, view.data_service_ns)
     if len(factors) and view.ack_service_ns:
@@ -154,8 +150,7 @@ def _window_check(analysis: Analysis, name: str, view: ConnectionView) -> list[d
     if window is None or paced or lost:
         return []
     run = analysis.run
-    data = view.sent.where(view.sent.payload_bytes > 0)
-    data = data.where((data.time_ns >= run.steady_ns) & (data.time_ns < run.stop_ns))
+    data = run.steady(view.sent.data())
     acks = run.between(view.connection.source_interface, view.connection, forward=False)
     before = np.searchsorted(acks.time_ns, data.time_ns, side="right") - 1
     flight_bytes = (data.seq + data.payload_bytes - acks.ack[before]) % (1 << 32)

@@ -121,7 +121,7 @@ def _clip(
 def _sequence_numbers(analysis: Analysis, start_s: float, stop_s: float) -> Figure:
     lines = []
     for colour, (name, view) in enumerate(analysis.connections.items()):
-        sent = view.sent.where(view.sent.payload_bytes > 0)
+        sent = view.sent.data()
         x = _seconds(analysis, sent.time_ns)
         inside = (x >= start_s) & (x < stop_s)
         if not inside.any():

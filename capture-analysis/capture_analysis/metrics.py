@@ -58,7 +58,7 @@ def _queue_metrics(analysis: Analysis, direction: str, view: QueueView) -> Metri
     steady = (run.steady_ns, run.stop_ns)
     busy = analysis.busy(view)
     drops = analysis.drops(view)
-    data_drops = int((drops.payload_bytes > 0).sum())
+    data_drops = len(drops.data())
     segments = busy.segments
     return {
         f"utilisation.{direction}": _metric(
@@ -85,9 +85,7 @@ def _connection_metrics(analysis: Analysis, name: str, view: ConnectionView) -> 
     bunches = ack_compression.bunch_sizes(acks.arrived_ns, view.ack_service_ns)
     sent_bunches = ack_compression.bunch_sizes(acks.sent_ns, view.ack_service_ns)
     factors = ack_compression.compression_factors(acks, view.data_service_ns)
-    data = view.arrived.where(view.arrived.payload_bytes > 0)
-    in_window = (data.time_ns >= run.steady_ns) & (data.time_ns < run.stop_ns)
-    segments = int(in_window.sum())
+    segments = len(run.steady(view.arrived.data()))
     compressed = (ratio < ack_compression.COMPRESSED_BELOW).mean() if len(ratio) else math.nan
     return {
         f"goodput.{name}": _metric(goodput / 1e6, "Mbit/s"),

@@ -68,6 +68,10 @@ class Packets:
         """The packets selected by a mask or by row numbers."""
         return Packets(*(getattr(self, f.name)[rows] for f in fields(self)))
 
+    def data(self) -> "Packets":
+        """The packets that carry payload."""
+        return self.where(self.payload_bytes > 0)
+
     def key(self) -> IntArray:
         """Shape (n,): a number that identifies a packet wherever on its path it was captured.
 

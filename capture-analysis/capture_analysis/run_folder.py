@@ -108,6 +108,10 @@ class Run:
         """Length of the steady window, after warm-up and until traffic stops."""
         return self.stop_ns - self.steady_ns
 
+    def steady(self, packets: Packets) -> Packets:
+        """Those of some packets that fall into the steady window."""
+        return packets.where((packets.time_ns >= self.steady_ns) & (packets.time_ns < self.stop_ns))
+
     @cached_property
     def addresses(self) -> dict[str, int]:
         """Interface name to its IPv4 address as a number."""

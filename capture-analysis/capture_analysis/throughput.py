@@ -15,7 +15,7 @@ def new_payload_bytes(arriving: Packets, start_ns: int, stop_ns: int) -> int:
         start_ns: where the window starts.
         stop_ns: where it ends; what arrives then is not in it.
     """
-    data = arriving.where(arriving.payload_bytes > 0)
+    data = arriving.data()
     first, end = _byte_ranges(data)
     before = data.time_ns < start_ns
     until = data.time_ns < stop_ns
@@ -28,7 +28,7 @@ def in_order_bytes(arriving: Packets) -> int:
     Args:
         arriving: one connection's packets at its receiver, from its start.
     """
-    first, end = _byte_ranges(arriving.where(arriving.payload_bytes > 0))
+    first, end = _byte_ranges(arriving.data())
     if not len(first):
         return 0
     order = np.argsort(first, kind="stable")
