@@ -10,6 +10,7 @@ from pathlib import Path
 
 from capture_analysis.names import metric_names
 
+from twoway.congestion import CONTROLS
 from twoway.errors import SpecError
 from twoway.paths import EXPERIMENTS, PROFILES, ROOT, TOPOLOGIES
 from twoway.shaping import Shaper, compile_profile
@@ -44,9 +45,8 @@ class Connection:
     @property
     def congestion(self) -> str:
         """The congestion control's name in the kernel."""
-        if self.flow.congestion == "fixed":
-            return f"fixed{self.flow.window_packets}"
-        return self.flow.congestion
+        field = CONTROLS[self.flow.congestion].field
+        return f"{self.flow.congestion}{getattr(self.flow, field) if field else ''}"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from twoway import personality
 from twoway.case import Case, Connection
+from twoway.congestion import CONTROLS
 from twoway.spec import Flow
 from twoway.topology import Graph
 
@@ -72,11 +73,7 @@ def stop_ns(case: Case) -> int:
 
 def _setup(case: Case) -> list[dict[str, Any]]:
     stack, graph = case.experiment.stack, case.graph
-    steps: list[dict[str, Any]] = []
-    windows = sorted({c.flow.window_packets for c in case.connections if c.flow.window_packets})
-    if windows:
-        listed = ",".join(str(w) for w in windows)
-        steps.append(_step(None, run=["insmod", f"{GUEST_BIN}/tcp_fixed.ko", f"windows={listed}"]))
+    steps = _modules(case)
     steps.append(_step(None, sysctl=personality.root_sysctls(stack)))
     for node in graph.nodes:
         steps += _node_setup(case, node)
@@ -84,6 +81,24 @@ def _setup(case: Case) -> list[dict[str, Any]]:
         if connection.flow.generator == "iperf3":
             steps += _control_link(graph, connection, number)
     return steps + _queue_statistics(case, "before")
+
+
+def _modules(case: Case) -> list[dict[str, Any]]:
+    """Load the modules of the flows' congestion controls, each with the variants in use."""
+    variants: dict[str, dict[str, set[int]]] = {}
+    for flow in case.experiment.flows:
+        control = CONTROLS[flow.congestion]
+        if control.module:
+            parameters = variants.setdefault(control.module, {})
+            if control.field and control.variants:
+                parameters.setdefault(control.variants, set()).add(getattr(flow, control.field))
+    steps = []
+    for module, parameters in sorted(variants.items()):
+        given = case.experiment.modules.get(module, {})
+        words = [f"{name}={','.join(map(str, sorted(v)))}" for name, v in parameters.items()]
+        words += [f"{name}={value}" for name, value in given.items()]
+        steps.append(_step(None, run=["insmod", f"{GUEST_BIN}/{module}.ko", *words]))
+    return steps
 
 
 def _node_setup(case: Case, node: str) -> list[dict[str, Any]]:

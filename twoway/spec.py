@@ -12,6 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
+from twoway.congestion import CONTROLS, PARAMETER_FIELDS
 from twoway.errors import SpecError
 
 Positive = Annotated[float, Field(gt=0)]
@@ -23,9 +24,6 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$")]
 class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-
-# FIXED_MAX_VARIANTS of kernel-modules/tcp_fixed.c
-MOST_WINDOWS = 32
 
 ModelT = TypeVar("ModelT", bound=_Model)
 
@@ -119,11 +117,17 @@ class Flow(_Model):
         default=1, description="how many such connections"
     )
     start_s: NonNegative = Field(default=0, description="first data, after the traffic's start")
-    congestion: Literal["fixed", "reno", "cubic", "bbr", "vegas"] = Field(
-        description="congestion control; `fixed` (with window_packets) is our tcp_fixed"
+    congestion: Literal["fixed", "fast", "tahoe", "tahoe_rto", "reno", "cubic", "bbr", "vegas"] = (
+        Field(
+            description="congestion control; `fixed` (with window_packets), `fast` (with "
+            "alpha_packets), `tahoe` and `tahoe_rto` are our kernel modules"
+        )
     )
     window_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         default=None, description="the constant window of `fixed`, in segments"
+    )
+    alpha_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+        default=None, description="segments that a flow of `fast` keeps queued in the path"
     )
     rate_mbit: Positive | None = Field(
         default=None,
@@ -171,6 +175,9 @@ class Experiment(_Model):
     profile: Name = Field(description="file stem under tc-profiles/")
     stack: Stack = Stack()
     flows: Annotated[list[Flow], Field(min_length=1)]
+    modules: dict[str, dict[str, int | str]] = Field(
+        default={}, description="parameters of the kernel modules in use, by module name"
+    )
     duration_s: Annotated[float, Field(ge=0.001, le=10_000_000)] = Field(
         description="simulated seconds of traffic"
     )
@@ -212,11 +219,29 @@ def _experiment_problems(experiment: Experiment) -> list[str]:
             problems.append(f'flows.{index}.name: "{flow.name}" is used twice')
         seen.add(flow.name)
         problems += [f"flows.{index}{p}" for p in _flow_problems(flow, experiment)]
-    windows = {flow.window_packets for flow in experiment.flows if flow.window_packets}
-    if len(windows) > MOST_WINDOWS:
-        problems.append(
-            f"flows: tcp_fixed has {MOST_WINDOWS} different windows at most, got {len(windows)}"
-        )
+    return problems + _module_problems(experiment)
+
+
+def _module_problems(experiment: Experiment) -> list[str]:
+    problems = []
+    controls = {flow.congestion: CONTROLS[flow.congestion] for flow in experiment.flows}
+    for control in controls.values():
+        values = {getattr(f, control.field) for f in experiment.flows if control.field}
+        if len(values - {None}) > control.most_variants:
+            problems.append(
+                f"flows: {control.module} has {control.most_variants} different {control.variants} "
+                f"at most, got {len(values)}"
+            )
+        if control.variants in experiment.modules.get(control.module or "", {}):
+            problems.append(
+                f"modules.{control.module}.{control.variants}: set by the flows' {control.field}"
+            )
+    used = sorted({control.module for control in controls.values() if control.module})
+    problems += [
+        f"modules.{name}: no flow uses it; in use: {', '.join(used) or 'none'}"
+        for name in experiment.modules
+        if name not in used
+    ]
     return problems
 
 
@@ -233,13 +258,17 @@ def _flow_problems(flow: Flow, experiment: Experiment) -> list[str]:
         problems.append(
             f'.rate_mbit: only generator: stream sends at a constant rate, got "{flow.generator}"'
         )
-    if flow.congestion != "fixed" and flow.window_packets is not None:
-        problems.append(
-            ".window_packets: only congestion: fixed takes a window, "
-            f'got {flow.window_packets} with "{flow.congestion}"'
-        )
-    if flow.congestion == "fixed" and flow.window_packets is None:
-        problems.append(".window_packets: required with congestion: fixed")
+    needed = CONTROLS[flow.congestion].field
+    for field in PARAMETER_FIELDS:
+        value = getattr(flow, field)
+        if field == needed and value is None:
+            problems.append(f".{field}: required with congestion: {flow.congestion}")
+        if field != needed and value is not None:
+            takers = [name for name, control in CONTROLS.items() if control.field == field]
+            problems.append(
+                f".{field}: only congestion: {', '.join(takers)} takes it, "
+                f'got {value} with "{flow.congestion}"'
+            )
     if flow.window_packets is not None:
         problems += _window_problems(flow.window_packets, experiment.stack)
     return problems

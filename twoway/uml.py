@@ -16,7 +16,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,7 +43,7 @@ _SANDBOX = """
     --clearenv --setenv TMPDIR /dev/shm --chdir /
 """
 _ROOT_FILE_SYSTEM = "root=/dev/root rootfstype=hostfs rootflags=/ ro init=/mnt/bin/init panic=-1"
-_RUNNER = "/mnt/venv/bin/python -I /mnt/twoway/vm/guest/run.py"
+RUNNER = ("/mnt/venv/bin/python", "-I", "/mnt/twoway/vm/guest/run.py")
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,16 @@ class Progress:
     queued_packets: int
 
 
-def command(guest: Guest, folder: Path, *, virtual_time: bool = True) -> list[str]:
+def command(
+    guest: Guest, folder: Path, *, runner: Sequence[str] = RUNNER, virtual_time: bool = True
+) -> list[str]:
     """The command that boots the guest on a run's folder.
 
     Args:
         guest: kernel and programs to boot.
         folder: the run's folder, which holds plan.json.
-        virtual_time: False boots with the host's clock, for interactive use.
+        runner: what the guest runs, instead of carrying out the plan.
+        virtual_time: False boots with the host's clock, for interactive use and benchmarks.
     """
     memory_mib = json.loads((folder / "plan.json").read_text())["memory_mib"]
     binds = {
@@ -82,7 +85,7 @@ def command(guest: Guest, folder: Path, *, virtual_time: bool = True) -> list[st
         kernel += f" time-travel-start={BOOT_NS} random-seed={_RANDOM_SEED}"
     else:
         kernel += " con=null con0=fd:0,fd:1 quiet"
-    return [*sandbox, *kernel.split(), "--", *_RUNNER.split()]
+    return [*sandbox, *kernel.split(), "--", *runner]
 
 
 @contextlib.contextmanager
@@ -104,13 +107,22 @@ def own_core() -> Iterator[list[str]]:
     yield []
 
 
-def run(guest: Guest, folder: Path, on_progress: Callable[[Progress], None]) -> None:
+def run(
+    guest: Guest,
+    folder: Path,
+    on_progress: Callable[[Progress], None],
+    *,
+    runner: Sequence[str] = RUNNER,
+    virtual_time: bool = True,
+) -> None:
     """Boot the guest on a folder with a plan and wait until it has powered off.
 
     Args:
         guest: kernel and programs to boot.
         folder: the run's folder; the guest writes its artifacts there.
         on_progress: called about ten times a second while virtual time moves.
+        runner: as for command().
+        virtual_time: as for command().
 
     Raises: RunError if the guest failed, died, was killed or its clock stopped.
     """
@@ -120,7 +132,7 @@ def run(guest: Guest, folder: Path, on_progress: Callable[[Progress], None]) -> 
     ended, lifeline = os.pipe()
     with own_core() as pinned, (folder / _CONSOLE_LOG).open("wb") as console:
         process = subprocess.Popen(
-            [*pinned, *command(guest, folder)],
+            [*pinned, *command(guest, folder, runner=runner, virtual_time=virtual_time)],
             stdin=subprocess.DEVNULL,
             stdout=console,
             stderr=subprocess.STDOUT,

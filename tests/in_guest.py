@@ -1,0 +1,41 @@
+"""Run a program of the tests as root in the guest, in virtual time unless told otherwise."""
+
+import json
+from pathlib import Path
+
+from twoway import uml
+from twoway.build import Guest
+from twoway.paths import ROOT
+
+MEMORY_MIB = 512
+
+
+def run_in_guest(
+    guest: Guest,
+    folder: Path,
+    program: Path,
+    *arguments: str,
+    virtual_time: bool = True,
+) -> str:
+    """Boot the guest, run a Python program of the checkout, power off.
+
+    The program finds the kernel modules in /mnt/bin, the checkout in /mnt/twoway, and may write
+    into /mnt/run, which is `folder`. One that takes longer than 30 s of wall time must rewrite
+    /mnt/run/sockets/progress.json, as the observer does.
+
+    Args:
+        guest: what to boot.
+        folder: a new folder for what it writes.
+        program: a Python file below the project's root.
+        arguments: passed to it.
+        virtual_time: False for benchmarks, which need the host's clock.
+
+    Returns: what the program and the kernel said on the console.
+    Raises: RunError if it does not end with status 0.
+    """
+    folder.mkdir()
+    (folder / "plan.json").write_text(json.dumps({"memory_mib": MEMORY_MIB}))
+    inside = Path("/mnt/twoway") / program.resolve().relative_to(ROOT)
+    runner = ["/mnt/venv/bin/python", "-I", str(inside), *arguments]
+    uml.run(guest, folder, lambda _: None, runner=runner, virtual_time=virtual_time)
+    return (folder / "log/console.txt").read_text(errors="replace")

@@ -1,0 +1,38 @@
+"""The congestion controls that a flow may name, and the kernel module behind each.
+
+A control with a parameter is a family of names in the kernel, one per value: `fixed` with
+window_packets 30 is "fixed30", which its module registers when told `windows=30`.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Control:
+    """A congestion control as experiments name it.
+
+    Attributes:
+        module: the module that has it; None if the kernel does.
+        field: the flow's field with its parameter, if it takes one.
+        variants: the module's parameter that lists the values to register.
+        most_variants: how many that list may hold.
+    """
+
+    module: str | None = None
+    field: str | None = None
+    variants: str | None = None
+    most_variants: int = 32
+
+
+CONTROLS = {
+    "fixed": Control("tcp_fixed", "window_packets", "windows"),
+    "fast": Control("tcp_fast", "alpha_packets", "alphas"),
+    "tahoe": Control("tcp_tahoe"),
+    "tahoe_rto": Control("tcp_tahoe"),
+    "reno": Control(),
+    "cubic": Control(),
+    "bbr": Control(),
+    "vegas": Control(),
+}
+# Every flow field that some control takes as its parameter.
+PARAMETER_FIELDS = tuple(dict.fromkeys(c.field for c in CONTROLS.values() if c.field))
