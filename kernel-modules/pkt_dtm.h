@@ -52,7 +52,7 @@ enum tc_dtm_count {
 enum {
 	TCA_DTM_UNSPEC,
 	TCA_DTM_PAD,
-	TCA_DTM_SLOTS,		/* u32, 1..8192: slots now; default 20, as many as 10 Mbit/s take */
+	TCA_DTM_SLOTS,		/* u32, 1..8192: at the start or from now on; default 20 */
 	TCA_DTM_LIMIT,		/* u32, 1..: packets, the one in service included; default 1000 */
 	TCA_DTM_LIMIT_BYTES,	/* u32: the same in bytes on the link; default 0, no such limit */
 	TCA_DTM_OVERHEAD,	/* s32, -64..1024: added to a frame's size; default 0 */
@@ -69,9 +69,9 @@ enum {
 	TCA_DTM_CORRIDOR,	/* u32, 0..8192000 thousandths of a slot, rate; default 2000 */
 	TCA_DTM_ROUNDING,	/* u8, enum tc_dtm_rounding, rate: to whole slots; default up */
 	TCA_DTM_COUNT,		/* u8, enum tc_dtm_count, rate; default arrivals */
-	TCA_DTM_HOLD_ON_LOSS,	/* u64, 0..60 s, rate: no decrease this long after a drop; default 0 */
-	TCA_DTM_ESTIMATE,	/* u64, 0..2^40 bit/s, rate: the estimate now; default 0 */
-	TCA_DTM_HIGH,		/* u32, 1.. bytes, buffer: backlog above it asks for slots; 30000 */
+	TCA_DTM_HOLD_ON_LOSS,	/* u64, 0..60 s, rate: no decrease for so long after a drop; 0 */
+	TCA_DTM_ESTIMATE,	/* u64, 0..2^40 bit/s, rate: at the start or from now on; 0 */
+	TCA_DTM_HIGH,		/* u32, 1.., bytes, buffer: above it asks for slots; 30000 */
 	TCA_DTM_LOW,		/* u32 bytes, < high, buffer: backlog below it gives back; 3000 */
 	TCA_DTM_RISE,		/* u64, 0..60 s, buffer: above high for so long; default 10 ms */
 	TCA_DTM_FALL,		/* u64, 0..60 s, buffer: below low for so long; default 100 ms */
@@ -119,7 +119,7 @@ struct tc_dtm_xstats {
 	__u64 slot_seconds;	/* slots held, integrated over time: whole, and the rest ... */
 	__u64 slot_ns;		/* ... below 10^9 slot-nanoseconds */
 	__u64 age_ns;		/* time up to which all of this counts */
-	__u64 last_change_ns;	/* 0: never */
+	__u64 last_change_ns;	/* when the number of slots last changed */
 	__u32 peak_packets;	/* highest backlog */
 	__u32 peak_bytes;
 };
@@ -144,7 +144,7 @@ enum tc_dtm_cause {
 enum {
 	DTM_A_UNSPEC,
 	DTM_A_PAD,
-	DTM_A_TIME,		/* u64: CLOCK_REALTIME, ns, of the change, however late it is told */
+	DTM_A_TIME,		/* u64: CLOCK_REALTIME, ns, of the change itself */
 	DTM_A_IFINDEX,		/* u32 */
 	DTM_A_HANDLE,		/* u32: of the qdisc */
 	DTM_A_CAUSE,		/* u8, enum tc_dtm_cause */
