@@ -79,7 +79,7 @@ enum {
 	TCA_DTM_LEVELS,		/* struct tc_dtm_level[2..32], hysteresis: required */
 	TCA_DTM_TRACE,		/* struct tc_dtm_step[1..256], trace: required */
 	TCA_DTM_POOL,		/* u32, 1..8192: slots of the link that its pooled channels share */
-	TCA_DTM_OWNED,		/* u32, 0..8192, pool: slots that are this channel's own; default 0 */
+	TCA_DTM_OWNED,		/* u32, 0..8192, pool: slots of this channel's own; default 0 */
 	__TCA_DTM_MAX
 };
 
