@@ -78,6 +78,8 @@ def command(
     for (how, inside), outside in binds.items():
         sandbox += [how, str(outside), inside]
     kernel = f"/mnt/linux mem={memory_mib}M {_ROOT_FILE_SYSTEM} uml_dir=/mnt/run/uml umid={_UMID}"
+    if guest.flavour == "sanitized":
+        kernel += " panic_on_warn=1"
     if guest.has_seccomp:
         kernel += " seccomp=on"
     if virtual_time:
