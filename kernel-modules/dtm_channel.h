@@ -125,7 +125,9 @@ struct dtm_allocator {
 	void (*backlog)(struct dtm_channel *ch, u64 now);
 };
 
-/* Provided by whoever includes this: the channel's slots have just changed from `from`. */
+/* Provided by whoever includes this: the channel's slots have just changed from `from`, or its
+ * allocator has just started.
+ */
 static void dtm_channel_changed(const struct dtm_channel *ch, u64 now, u32 from, u32 wanted,
 				enum tc_dtm_cause cause);
 
@@ -546,6 +548,7 @@ static inline void dtm_restart(struct dtm_channel *ch, u64 now)
 	ch->dropped_ns = DTM_NEVER;
 	ch->sample_at = DTM_NEVER;
 	dtm_allocator(ch)->start(ch, now);
+	dtm_channel_changed(ch, now, ch->slots, ch->target, DTM_CAUSE_START);
 }
 
 /* Whether a pool can guarantee `guaranteed` to one more channel. */

@@ -139,6 +139,7 @@ enum tc_dtm_cause {
 	DTM_CAUSE_DENIED,	/* the same, but the pool did not have what it wanted */
 	DTM_CAUSE_RECLAIMED,	/* slots went back to their owner */
 	DTM_CAUSE_OPERATOR,	/* tc qdisc change */
+	DTM_CAUSE_START,	/* none: an allocator starts, afresh, with the slots there are */
 };
 
 enum {

@@ -57,7 +57,7 @@ def _calibrate(guest: Guest, name: str, results: Path) -> list[dict[str, Any]]:
         link = profile.directions[direction]
         # A flow's rate counts IP packets; the link counts their size on it.
         share = _MTU_BYTES / link.link_bytes(_MTU_BYTES + ETHERNET_BYTES)
-        rate_mbit = _LOAD * link.rate_mbit * share
+        rate_mbit = _LOAD * link.start_mbit * share
         interval_ns = round(_MTU_BYTES * 8e3 / rate_mbit)
         duration_s = _PACKETS * interval_ns / 1e9
         experiment = Experiment.model_validate(

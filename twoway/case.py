@@ -25,12 +25,21 @@ FIRST_SOURCE_PORT = 40001
 
 @dataclass(frozen=True)
 class Connection:
-    """One TCP connection of a flow."""
+    """One TCP connection of a flow.
+
+    Attributes:
+        flow: what it is one of.
+        name: as in metrics.
+        index: which gives it its ports.
+        direction: the slowest that its data passes.
+        ack_direction: the slowest that its acknowledgements pass.
+    """
 
     flow: Flow
     name: str
     index: int
     direction: str
+    ack_direction: str
 
     @property
     def port(self) -> int:
@@ -121,7 +130,7 @@ def make_case(where: str, name: str, experiment: Experiment) -> Case:
     if problems or graph is None or profile is None:
         raise SpecError(problems)
     shapers = compile_profile(f"tc-profiles/{experiment.profile}.yml", profile, graph)
-    connections = _connections(where, experiment, graph)
+    connections = _connections(where, experiment, profile, graph)
     problems = [f"{where}: {p}" for p in _unknown_metrics(experiment, profile, connections)]
     if problems:
         raise SpecError(problems)
@@ -145,7 +154,8 @@ def _unknown_hosts(experiment: Experiment, graph: Graph) -> list[str]:
 def _unknown_metrics(
     experiment: Experiment, profile: Profile, connections: list[Connection]
 ) -> list[str]:
-    known = metric_names(profile.directions, [c.name for c in connections])
+    channels = [name for name, direction in profile.directions.items() if direction.dtm]
+    known = metric_names(profile.directions, [c.name for c in connections], channels)
     problems = []
     for index, expectation in enumerate(experiment.expect):
         if expectation.metric not in known:
@@ -155,17 +165,21 @@ def _unknown_metrics(
     return problems
 
 
-def _connections(where: str, experiment: Experiment, graph: Graph) -> list[Connection]:
+def _connections(
+    where: str, experiment: Experiment, profile: Profile, graph: Graph
+) -> list[Connection]:
     connections: list[Connection] = []
     problems = []
     for index, flow in enumerate(experiment.flows):
-        direction = _direction(graph, flow)
-        if direction is None:
-            problems.append(f"{where}: flows.{index}: {flow.from_} to {flow.to} passes no queue")
+        direction = _direction(profile, graph, flow.from_, flow.to)
+        ack_direction = _direction(profile, graph, flow.to, flow.from_)
+        if direction is None or ack_direction is None:
+            ends = (flow.from_, flow.to) if direction is None else (flow.to, flow.from_)
+            problems.append(f"{where}: flows.{index}: {' to '.join(ends)} passes no queue")
             continue
         for number in range(1, flow.count + 1):
             name = flow.name if flow.count == 1 else f"{flow.name}-{number}"
-            connections.append(Connection(flow, name, len(connections), direction))
+            connections.append(Connection(flow, name, len(connections), direction, ack_direction))
     names = [c.name for c in connections]
     problems += [
         f'{where}: flows: "{name}" is used twice, by a flow and by one of several with count'
@@ -176,13 +190,14 @@ def _connections(where: str, experiment: Experiment, graph: Graph) -> list[Conne
     return connections
 
 
-def _direction(graph: Graph, flow: Flow) -> str | None:
-    """The direction whose queue a flow's data passes first."""
+def _direction(profile: Profile, graph: Graph, start: str, goal: str) -> str | None:
+    """The direction of the slowest queue on the way from one host to another, the first of equals.
+
+    A DTM channel counts with its rate at the start of traffic.
+    """
     queued = {i.name: direction for direction, placed in graph.queues.items() for i in placed}
-    for interface in _path(graph, flow.from_, flow.to):
-        if interface.name in queued:
-            return queued[interface.name]
-    return None
+    passed = [queued[i.name] for i in _path(graph, start, goal) if i.name in queued]
+    return min(passed, key=lambda name: profile.directions[name].start_mbit, default=None)
 
 
 def _path(graph: Graph, start: str, goal: str) -> list[Interface]:

@@ -14,6 +14,8 @@ from twoway.case import Case, spec_hash
 from twoway.errors import RunError
 from twoway.paths import ROOT
 from twoway.plan import START_NS, stop_ns
+from twoway.spec import Direction
+from twoway.topology import Interface
 
 # Where the guest finds its programs (vm/guest/init.c), whatever the caller's PATH.
 GUEST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
@@ -66,7 +68,8 @@ def _queues(case: Case) -> list[dict[str, Any]]:
         {
             "direction": name,
             "interface": interface.name,
-            "rate_bit": round(direction.rate_mbit * 1e6),
+            "rate_bit": round(direction.start_mbit * 1e6),
+            "reallocations": _reallocations(direction, interface),
             "limit_packets": direction.queue_packets,
             "overhead_bytes": direction.overhead_bytes,
             "cell_bytes": direction.cell_bytes,
@@ -79,12 +82,18 @@ def _queues(case: Case) -> list[dict[str, Any]]:
     ]
 
 
+def _reallocations(direction: Direction, interface: Interface) -> str | None:
+    """Where the changes of a DTM channel's slots are written down."""
+    return f"qdisc/{interface.node}-reallocations.csv" if direction.dtm else None
+
+
 def _connections(case: Case) -> list[dict[str, Any]]:
     graph = case.graph
     return [
         {
             "name": c.name,
             "direction": c.direction,
+            "ack_direction": c.ack_direction,
             "source": str(graph.address(c.flow.from_)),
             "destination": str(graph.address(c.flow.to)),
             "source_port": c.source_port,
@@ -114,7 +123,7 @@ def _capture_drops(plan: dict[str, Any], folder: Path) -> dict[str, int]:
 
 def _files(plan: dict[str, Any], folder: Path) -> list[str]:
     """The artifacts the plan promises, all of them there."""
-    programs = plan["sinks"] + plan["sources"] + plan["timed_sources"]
+    programs = plan["recorders"] + plan["sinks"] + plan["sources"] + plan["timed_sources"]
     expected = [f"pcap/{c['interface']}.pcap" for c in plan["captures"]]
     expected += [p["stdout"] for p in programs if "stdout" in p]
     expected += [s["save"] for s in plan["setup"] + plan["teardown"] if "save" in s]

@@ -52,7 +52,9 @@ def build_plan(case: Case, mode: str = "run") -> dict[str, Any]:
             "settle_ns": SETTLE_NS,
         },
         "setup": _setup(case),
+        "recorders": _recorders(case),
         "captures": captures,
+        "at_start": _restarts(case),
         "sinks": [_sink(case, c) for c in case.connections],
         "sources": [
             _observer(case),
@@ -84,8 +86,10 @@ def _setup(case: Case) -> list[dict[str, Any]]:
 
 
 def _modules(case: Case) -> list[dict[str, Any]]:
-    """Load the modules of the flows' congestion controls, each with the variants in use."""
+    """Load the modules in use, those of congestion controls with the variants that flows name."""
     variants: dict[str, dict[str, set[int]]] = {}
+    if any(shaper.is_channel for shaper in case.shapers):
+        variants["sch_dtm"] = {}
     for flow in case.experiment.flows:
         control = CONTROLS[flow.congestion]
         if control.module:
@@ -154,8 +158,46 @@ def _qdisc_setup(case: Case, node: str, *, router: bool) -> list[dict[str, Any]]
     if not commands:
         return []
     return [
-        _step(node, run=["tc", "-batch", "-"], stdin=commands),
-        _check(node, "qdisc", "tc -j qdisc show", wanted),
+        _step(node, run=[*_tc(case), "-batch", "-"], stdin=commands),
+        _check(node, "qdisc", " ".join([*_tc(case), "-j qdisc show"]), wanted),
+    ]
+
+
+def _tc(case: Case) -> list[str]:
+    """The command tc, with our plugin where there is a DTM channel."""
+    if any(shaper.is_channel for shaper in case.shapers):
+        return ["env", f"TC_LIB_DIR={GUEST_BIN}", "tc"]
+    return ["tc"]
+
+
+def _restarts(case: Case) -> list[dict[str, Any]]:
+    """What is run as traffic starts: the clocks of DTM channels start with it."""
+    return [
+        _step(
+            shaper.interface.node,
+            run=[
+                *_tc(case),
+                *f"qdisc change dev {shaper.interface.name} root".split(),
+                *shaper.arguments,
+            ],
+        )
+        for shaper in case.shapers
+        if shaper.is_channel
+    ]
+
+
+def _recorders(case: Case) -> list[dict[str, Any]]:
+    """One program per node with a DTM channel writes down each reallocation."""
+    nodes = dict.fromkeys(s.interface.node for s in case.shapers if s.is_channel)
+    return [
+        {
+            "name": f"dtm-events-{node}",
+            "node": node,
+            "stdout": f"qdisc/{node}-reallocations.csv",
+            "run": [f"{GUEST_BIN}/dtm-events"],
+            "ready": "listening on",
+        }
+        for node in nodes
     ]
 
 
@@ -214,7 +256,7 @@ def _control_link(graph: Graph, connection: Connection, number: int) -> list[dic
 def _queue_statistics(case: Case, when: str) -> list[dict[str, Any]]:
     nodes = dict.fromkeys(s.interface.node for s in case.shapers)
     return [
-        _step(node, run=["tc", "-s", "-j", "qdisc", "show"], save=f"qdisc/{node}-{when}.json")
+        _step(node, run=[*_tc(case), "-s", "-j", "qdisc", "show"], save=f"qdisc/{node}-{when}.json")
         for node in nodes
     ]
 
@@ -287,7 +329,7 @@ def _drain_s(case: Case) -> float:
     """How long the last packet of a run may take to arrive, in virtual time."""
     mtu_bit = case.experiment.stack.mtu_bytes * 8
     return 5 + sum(
-        d.queue_packets * mtu_bit / (d.rate_mbit * 1e6) + d.delay_ms / 1e3
+        d.queue_packets * mtu_bit / (d.least_mbit * 1e6) + d.delay_ms / 1e3
         for d in case.profile.directions.values()
     )
 

@@ -27,6 +27,11 @@ class Shaper:
     arguments: tuple[str, ...]
     readback: tuple[tuple[tuple[str, ...], Any], ...]
 
+    @property
+    def is_channel(self) -> bool:
+        """It is our qdisc dtm, which has a clock of its own and events to record."""
+        return self.arguments[0] == "dtm"
+
 
 def compile_profile(where: str, profile: Profile, graph: Graph) -> list[Shaper]:
     """The qdiscs of every shaped interface.
@@ -43,7 +48,8 @@ def compile_profile(where: str, profile: Profile, graph: Graph) -> list[Shaper]:
         raise SpecError(problems)
     shapers = []
     for name, direction in profile.directions.items():
-        shapers += [_rate(i, direction) for i in graph.queues[name]]
+        queue = _channel if direction.dtm else _rate
+        shapers += [queue(i, direction) for i in graph.queues[name]]
         if direction.delay_ms:
             shapers += [_delay(i, direction) for i in graph.delays[name]]
     return shapers
@@ -70,6 +76,11 @@ def _broken_rules(profile: Profile, graph: Graph) -> list[str]:
         for i in [*queues, *delays]
         if i.node in graph.hosts
     ]
+    problems += [
+        f"directions.{name}.delay_ms: the topology has no place for it, got {direction.delay_ms:g}"
+        for name, direction in profile.directions.items()
+        if direction.delay_ms and name not in graph.delays
+    ]
     for name, direction in profile.directions.items():
         delay_us = direction.delay_ms * 1000
         if abs(delay_us / _DELAY_STEP_US - round(delay_us / _DELAY_STEP_US)) > 1e-9:
@@ -83,7 +94,7 @@ def _broken_rules(profile: Profile, graph: Graph) -> list[str]:
 
 
 def _rate(interface: Interface, direction: Direction) -> Shaper:
-    rate_bit = round(direction.rate_mbit * 1e6)
+    rate_bit = round(direction.start_mbit * 1e6)
     arguments = ["netem", "limit", str(direction.queue_packets), "rate", f"{rate_bit}bit"]
     overhead = [direction.overhead_bytes, direction.cell_bytes, direction.cell_overhead_bytes]
     if any(overhead):
@@ -102,9 +113,20 @@ def _rate(interface: Interface, direction: Direction) -> Shaper:
     )
 
 
+def _channel(interface: Interface, direction: Direction) -> Shaper:
+    assert direction.dtm is not None
+    limits = (direction.queue_packets, direction.overhead_bytes)
+    said = direction.dtm.readback(*limits)
+    return Shaper(
+        interface,
+        tuple(direction.dtm.arguments(*limits)),
+        ((("kind",), "dtm"), *((("options", name), value) for name, value in said.items())),
+    )
+
+
 def _delay(interface: Interface, direction: Direction) -> Shaper:
     delay_ns = round(direction.delay_ms * 1e6)
-    most = direction.rate_mbit * 1e6 / 8 * delay_ns * 1e-9 / _SMALLEST_FRAME_BYTES
+    most = direction.most_mbit * 1e6 / 8 * delay_ns * 1e-9 / _SMALLEST_FRAME_BYTES
     limit = max(1000, math.ceil(_DELAY_LIMIT_MARGIN * most))
     return Shaper(
         interface,

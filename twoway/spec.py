@@ -9,30 +9,25 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from twoway.congestion import CONTROLS, PARAMETER_FIELDS
+from twoway.dtm import SLOT_MBIT, Channel
 from twoway.errors import SpecError
+from twoway.model import Model, Name, NonNegative, Positive
 
-Positive = Annotated[float, Field(gt=0)]
-NonNegative = Annotated[float, Field(ge=0)]
-# Letters, digits and dashes: names become file names, metric names and command arguments.
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$")]
+ModelT = TypeVar("ModelT", bound=Model)
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-ModelT = TypeVar("ModelT", bound=_Model)
-
-
-class Direction(_Model):
+class Direction(Model):
     """One direction of a link: rate and queue at one hop, delay at another."""
 
-    rate_mbit: Annotated[float, Field(ge=0.001, le=100_000)] = Field(
-        description="link rate in Mbit/s (10^6 bit/s)"
+    rate_mbit: Annotated[float, Field(ge=0.001, le=100_000)] | None = Field(
+        default=None, description="link rate in Mbit/s (10^6 bit/s), unless it is a dtm channel"
+    )
+    dtm: Channel | None = Field(
+        default=None, description="a channel of a DTM network, instead of a rate_mbit"
     )
     queue_packets: Annotated[int, Field(ge=1)] = Field(
         description="drop-tail limit in packets, the one in service included"
@@ -54,6 +49,21 @@ class Direction(_Model):
         default=0, description="header of a link cell (ATM: 5)"
     )
 
+    @property
+    def start_mbit(self) -> float:
+        """The link's rate at the start of traffic."""
+        return self.rate_mbit or (self.dtm or Channel()).slots * SLOT_MBIT
+
+    @property
+    def least_mbit(self) -> float:
+        """The lowest rate that the link may have."""
+        return self.rate_mbit or (self.dtm or Channel()).min_slots * SLOT_MBIT
+
+    @property
+    def most_mbit(self) -> float:
+        """The highest rate that the link may have."""
+        return self.rate_mbit or (self.dtm or Channel()).max_slots * SLOT_MBIT
+
     def link_bytes(self, frame_bytes: int) -> int:
         """Size on the link of a frame, Ethernet header included."""
         size = frame_bytes + self.overhead_bytes
@@ -62,7 +72,7 @@ class Direction(_Model):
         return -(-size // self.cell_bytes) * (self.cell_bytes + self.cell_overhead_bytes)
 
 
-class Profile(_Model):
+class Profile(Model):
     """Link behaviour, without node names: `tc-profiles/<name>.yml`."""
 
     schema_version: Literal[1] = Field(alias="schema", description="version of this format: 1")
@@ -72,14 +82,14 @@ class Profile(_Model):
     )
 
 
-class TopologyRef(_Model):
+class TopologyRef(Model):
     """The Mininet topology: `topologies/<name>.py`."""
 
     name: Name = Field(description="file stem under topologies/")
     parameters: dict[str, int] = Field(default={}, description="passed to the topology's build()")
 
 
-class Stack(_Model):
+class Stack(Model):
     """The TCP stack's personality: the same on every host."""
 
     mtu_bytes: Annotated[int, Field(ge=88, le=65535)] = Field(
@@ -107,7 +117,7 @@ class Stack(_Model):
         return self.mtu_bytes - 40 - (12 if self.timestamps else 0)
 
 
-class Flow(_Model):
+class Flow(Model):
     """TCP connections with unlimited data from one host to another."""
 
     name: Name = Field(description="as it appears in metrics")
@@ -139,7 +149,7 @@ class Flow(_Model):
     )
 
 
-class Observe(_Model):
+class Observe(Model):
     """What to sample besides the captures."""
 
     tcp_info_ms: Annotated[float, Field(ge=0.01)] = Field(
@@ -147,7 +157,7 @@ class Observe(_Model):
     )
 
 
-class Expectation(_Model):
+class Expectation(Model):
     """What must come out."""
 
     metric: str = Field(description="a name from metrics.json")
@@ -157,14 +167,14 @@ class Expectation(_Model):
     why: str = Field(description="where value and tolerance come from")
 
 
-class Source(_Model):
+class Source(Model):
     """The paper an experiment reproduces."""
 
     paper: str = Field(description="authors, title, year")
     where: str = Field(description="section and figure")
 
 
-class Experiment(_Model):
+class Experiment(Model):
     """One question put to the network: `experiments/<id>.yml`."""
 
     schema_version: Literal[1] = Field(alias="schema", description="version of this format: 1")
@@ -203,7 +213,29 @@ def load_profile(path: Path) -> Profile:
 
     Raises: SpecError with every problem of the file.
     """
-    return _load(path, Profile)
+    profile = _load(path, Profile)
+    problems = [
+        f"{path}: directions.{name}{problem}"
+        for name, direction in profile.directions.items()
+        for problem in _direction_problems(direction)
+    ]
+    if problems:
+        raise SpecError(problems)
+    return profile
+
+
+def _direction_problems(direction: Direction) -> list[str]:
+    problems = []
+    if (direction.rate_mbit is None) == (direction.dtm is None):
+        given = "neither" if direction.dtm is None else "both"
+        problems.append(f": rate_mbit or dtm says how fast it is; got {given}")
+    if direction.dtm is not None:
+        allocators = direction.dtm.allocators
+        if len(allocators) > 1:
+            problems.append(f".dtm: takes one allocator, got {', '.join(allocators)}")
+        if direction.cell_bytes:
+            problems.append(f".cell_bytes: a dtm channel has no cells, got {direction.cell_bytes}")
+    return problems
 
 
 def _experiment_problems(experiment: Experiment) -> list[str]:

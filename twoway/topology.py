@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mininet.examples.linuxrouter import LinuxRouter
+from mininet.node import Node
 
 from twoway.errors import SpecError
 
@@ -68,7 +69,7 @@ def load_topology(path: Path, parameters: Mapping[str, int]) -> Graph:
     """
     topo = _instantiate(path, parameters)
     names = [str(node) for node in topo.nodes()]
-    routers = tuple(n for n in names if topo.nodeInfo(n).get("cls") is LinuxRouter)
+    routers = tuple(n for n in names if issubclass(topo.nodeInfo(n).get("cls", Node), LinuxRouter))
     interfaces = _interfaces(path, topo)
     return Graph(
         hosts=tuple(n for n in names if n not in routers),

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from capture_analysis import ack_compression, throughput
+from capture_analysis import ack_compression, dtm, throughput
 from capture_analysis.ack_compression import AckTimes
 from capture_analysis.busy_periods import BusyPeriods, busy_periods
 from capture_analysis.errors import AnalysisError
@@ -15,12 +15,13 @@ from capture_analysis.run_folder import Connection, Queue, Run
 
 @dataclass(frozen=True)
 class QueueView:
-    """A bottleneck queue with what passed it."""
+    """A bottleneck queue with what passed it; a DTM channel has slots, other queues None."""
 
     queue: Queue
     passed: Passage
     all_packets: Occupancy
     data_packets: Occupancy
+    slots: dtm.Slots | None
     error_ns: IntArray
 
 
@@ -89,26 +90,30 @@ class Analysis:
 
     def _queue(self, queue: Queue) -> QueueView:
         passed = passage(queue, self.run.entering(queue), self.run.capture(queue.interface))
+        slots = dtm.read_slots(self.run, queue) if queue.reallocations else None
         return QueueView(
             queue=queue,
             passed=passed,
             all_packets=occupancy(passed),
             data_packets=occupancy(passed, passed.is_data),
-            error_ns=service_error_ns(queue, passed),
+            slots=slots,
+            error_ns=dtm.service_error_ns(queue, slots, passed)
+            if slots
+            else service_error_ns(queue, passed),
         )
 
     def _connection(self, connection: Connection) -> ConnectionView:
         run = self.run
-        reverse = [d for d in self.queues if d != connection.direction]
-        if len(reverse) != 1:
-            raise AnalysisError(f"{connection.name}: {len(reverse)} directions could be its acks'")
+        for direction in (connection.direction, connection.ack_direction):
+            if direction not in self.queues:
+                raise AnalysisError(f'{connection.name}: no queue has direction "{direction}"')
         acks_out = run.steady(run.between(connection.sink_interface, connection, forward=False))
         acks_in = run.between(connection.source_interface, connection, forward=False)
         times, lost = ack_compression.match_acks(acks_out, acks_in)
         return ConnectionView(
             connection=connection,
             forward=self.queues[connection.direction],
-            reverse=self.queues[reverse[0]],
+            reverse=self.queues[connection.ack_direction],
             sent=run.between(connection.source_interface, connection, forward=True),
             arrived=run.between(connection.sink_interface, connection, forward=True),
             acks=times,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from capture_analysis import ack_compression
+from capture_analysis import ack_compression, dtm
 from capture_analysis.analysis import Analysis, ConnectionView, QueueView
 from capture_analysis.throughput import in_order_bytes
 
@@ -25,6 +25,8 @@ def fidelity(analysis: Analysis) -> list[dict[str, Any]]:
             _kernel_queue(analysis, direction, queue),
             _kernel_drops(analysis, direction, queue),
         ]
+        if queue.slots and queue.slots.options["rate"]:
+            checks.append(_allocations(analysis, direction, queue, queue.slots))
     for name, connection in analysis.connections.items():
         checks += _generator_bytes(analysis, name, connection)
         checks += _ack_checks(analysis, name, connection)
@@ -90,6 +92,20 @@ def _kernel_drops(analysis: Analysis, direction: str, view: QueueView) -> dict[s
         "0",
         captured == kernel,
     )
+
+
+def _allocations(
+    analysis: Analysis, direction: str, view: QueueView, slots: dtm.Slots
+) -> dict[str, Any]:
+    """The kernel's reallocations against the paper's algorithm fed with the captures."""
+    stop_ns = analysis.run.stop_ns
+    expected = dtm.estimates(view.queue, slots, view.passed, stop_ns)
+    inside = slots.time_ns[1:] < stop_ns
+    got = list(zip(slots.time_ns[1:][inside], slots.slots[1:][inside], strict=True))
+    wanted = list(zip(expected.change_ns, expected.slots, strict=True))
+    off = len(set(got) ^ set(wanted))
+    what = f"{direction}: {len(got)} reallocations against figure 1 fed with the captures"
+    return _check(what, off, "0 differ", off == 0)
 
 
 def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> list[dict[str, Any]]:

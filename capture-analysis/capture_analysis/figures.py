@@ -6,8 +6,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from capture_analysis import ack_compression
-from capture_analysis.analysis import Analysis, ConnectionView
+from capture_analysis import ack_compression, dtm
+from capture_analysis.analysis import Analysis, ConnectionView, QueueView
 from capture_analysis.queues import Occupancy
 from capture_analysis.throughput import full_payload_share, unwrap
 
@@ -53,6 +53,7 @@ def all_figures(analysis: Analysis) -> list[Figure]:
         _ack_spacing(analysis, start_s, stop_s),
         _bunches(analysis),
         _queue_overview(analysis),
+        *_channel_figures(analysis),
         *_socket_figures(analysis),
     ]
 
@@ -237,6 +238,57 @@ def _queue_overview(analysis: Analysis) -> Figure:
         "packets",
         lines,
     )
+
+
+def _channel_figures(analysis: Analysis) -> list[Figure]:
+    """Rate and slots of each DTM channel that follows the rate of its arrivals."""
+    figures = []
+    for direction, view in analysis.queues.items():
+        if view.slots and view.slots.options["rate"]:
+            figures += _rate_figures(analysis, direction, view, view.slots)
+    return figures
+
+
+def _rate_figures(
+    analysis: Analysis, direction: str, view: QueueView, slots: dtm.Slots
+) -> list[Figure]:
+    stop_ns = analysis.run.stop_ns
+    made = dtm.estimates(view.queue, slots, view.passed, stop_ns)
+    x = _seconds(analysis, made.time_ns)
+    inside = slots.time_ns < stop_ns
+    times = np.concatenate((slots.time_ns[inside], [stop_ns]))
+    held = np.concatenate((slots.slots[inside], slots.slots[inside][-1:])).astype(np.float64)
+    slot_mbit = dtm.SLOT_BIT / 1e6
+    rate = slots.options["rate"]
+    wanted = made.estimate_bit / dtm.SLOT_BIT + rate["margin_slots"] + rate["corridor_slots"] / 2
+    return [
+        Figure(
+            f"rate-{direction}",
+            f"Rate of the traffic and capacity of {direction}",
+            f"What came in in each {rate['sample_ms']:g} ms, the estimate that follows it, and "
+            "the capacity of the slots that the channel had.",
+            "time, s",
+            "Mbit/s",
+            [
+                Line("measured", x, made.measured_bit / 1e6, "steps", 0),
+                Line("estimate", x, made.estimate_bit / 1e6, "line", 1),
+                Line("capacity", _seconds(analysis, times), held * slot_mbit, "steps", 2),
+            ],
+        ),
+        Figure(
+            f"slots-{direction}",
+            f"Slots of {direction}",
+            "Slots of 512 kbit/s, and what the estimate would ask for at each sample: estimate, "
+            "margin and half the corridor, before rounding. They change at most once in "
+            f"{slots.options['change_s']:g} s, and not while the estimate stays in its corridor.",
+            "time, s",
+            "slots",
+            [
+                Line("wanted", x, wanted, "line", 1),
+                Line("allocated", _seconds(analysis, times), held, "steps", 2),
+            ],
+        ),
+    ]
 
 
 def _socket_figures(analysis: Analysis) -> list[Figure]:

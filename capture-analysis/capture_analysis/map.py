@@ -48,9 +48,11 @@ def topology_svg(manifest: dict[str, Any]) -> str:
 
 
 def _label(queue: dict[str, Any], arrow: str) -> str:
-    rate = queue["rate_bit"] / 1e6
+    rate = f"{queue['rate_bit'] / 1e6:g} Mbit/s"
+    if queue["reallocations"]:
+        rate = f"DTM, {rate} at first"
     delay = queue["delay_ns"] / 1e6
-    return f"{arrow} {rate:g} Mbit/s, {delay:g} ms, {queue['limit_packets']} packets"
+    return f"{arrow} {rate}, {delay:g} ms, {queue['limit_packets']} packets"
 
 
 def _positions(manifest: dict[str, Any]) -> dict[str, tuple[float, float]]:

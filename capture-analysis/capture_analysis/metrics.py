@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from capture_analysis import ack_compression, throughput
+from capture_analysis import ack_compression, dtm, throughput
 from capture_analysis.analysis import Analysis, ConnectionView, QueueView
 from capture_analysis.errors import AnalysisError
 from capture_analysis.fidelity import fidelity
@@ -24,6 +24,8 @@ def compute(analysis: Analysis) -> dict[str, Any]:
     metrics: Metrics = {}
     for direction, queue in analysis.queues.items():
         metrics.update(_queue_metrics(analysis, direction, queue))
+        if queue.slots:
+            metrics.update(_channel_metrics(analysis, direction, queue, queue.slots))
     for name, connection in analysis.connections.items():
         metrics.update(_connection_metrics(analysis, name, connection))
     expect = [_verdict(e, metrics) for e in manifest["experiment"]["expect"]]
@@ -54,16 +56,14 @@ def _metric(value: float, unit: str) -> dict[str, Any]:
 
 
 def _queue_metrics(analysis: Analysis, direction: str, view: QueueView) -> Metrics:
-    run, queue = analysis.run, view.queue
+    run = analysis.run
     steady = (run.steady_ns, run.stop_ns)
     busy = analysis.busy(view)
     drops = analysis.drops(view)
     data_drops = len(drops.data())
     segments = busy.segments
     return {
-        f"utilisation.{direction}": _metric(
-            throughput.utilisation(queue, view.passed, *steady), "1"
-        ),
+        f"utilisation.{direction}": _metric(throughput.utilisation(view.passed, *steady), "1"),
         f"queue_peak.{direction}": _metric(view.all_packets.peak(*steady), "packets"),
         f"queue_peak_data.{direction}": _metric(view.data_packets.peak(*steady), "packets"),
         f"queue_mean.{direction}": _metric(view.all_packets.mean(*steady), "packets"),
@@ -74,6 +74,27 @@ def _queue_metrics(analysis: Analysis, direction: str, view: QueueView) -> Metri
         f"busy_period_cycle.{direction}": _metric(busy.cycle_s(), "s"),
         f"drops_data.{direction}": _metric(data_drops, "packets"),
         f"drops_ack.{direction}": _metric(len(drops) - data_drops, "packets"),
+    }
+
+
+def _channel_metrics(
+    analysis: Analysis, direction: str, view: QueueView, slots: dtm.Slots
+) -> Metrics:
+    run = analysis.run
+    steady = (run.steady_ns, run.stop_ns)
+    held = slots.within(*steady)
+    capacity = slots.mean(*steady) * dtm.SLOT_BIT / 1e6
+    used = capacity * throughput.utilisation(view.passed, *steady)
+    changes = slots.changes(slots.start_ns, run.stop_ns)
+    first_s = (changes[0] - run.start_ns) / 1e9 if len(changes) else math.nan
+    return {
+        f"slots_mean.{direction}": _metric(slots.mean(*steady), "slots"),
+        f"slots_min.{direction}": _metric(held.min(), "slots"),
+        f"slots_max.{direction}": _metric(held.max(), "slots"),
+        f"capacity.{direction}": _metric(capacity, "Mbit/s"),
+        f"capacity_unused.{direction}": _metric(capacity - used, "Mbit/s"),
+        f"reallocations.{direction}": _metric(len(slots.changes(*steady)), "1"),
+        f"first_reallocation.{direction}": _metric(first_s, "s"),
     }
 
 

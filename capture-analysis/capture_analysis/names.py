@@ -31,8 +31,29 @@ CONNECTION_FAMILIES = (
 )
 
 
-def metric_names(directions: Iterable[str], connections: Iterable[str]) -> list[str]:
-    """Every metric of a run with these queues and connections."""
-    return [f"{family}.{d}" for d in directions for family in QUEUE_FAMILIES] + [
-        f"{family}.{c}" for c in connections for family in CONNECTION_FAMILIES
+# Of directions that are DTM channels.
+CHANNEL_FAMILIES = (
+    "slots_mean",
+    "slots_min",
+    "slots_max",
+    "capacity",
+    "capacity_unused",
+    "reallocations",
+    "first_reallocation",
+)
+
+
+def metric_names(
+    directions: Iterable[str], connections: Iterable[str], channels: Iterable[str] = ()
+) -> list[str]:
+    """Every metric of a run with these queues, connections and DTM channels."""
+    return [
+        f"{family}.{name}"
+        for names, families in (
+            (directions, QUEUE_FAMILIES),
+            (connections, CONNECTION_FAMILIES),
+            (channels, CHANNEL_FAMILIES),
+        )
+        for name in names
+        for family in families
     ]

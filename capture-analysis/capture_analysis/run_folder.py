@@ -22,7 +22,8 @@ class Queue:
     Attributes:
         direction: the profile's name of it.
         interface: the router's interface that it feeds.
-        rate_bit: link rate, bit/s.
+        rate_bit: link rate, bit/s; of a DTM channel that at the start of traffic.
+        reallocations: the file with the changes of a DTM channel's slots; None for others.
         limit_packets: drop-tail limit, the packet in service included.
         overhead_bytes, cell_bytes, cell_overhead_bytes: as in the profile.
         taps_in: interfaces whose incoming packets may enter the queue.
@@ -32,6 +33,7 @@ class Queue:
     direction: str
     interface: str
     rate_bit: int
+    reallocations: str | None
     limit_packets: int
     overhead_bytes: int
     cell_bytes: int
@@ -58,6 +60,7 @@ class Connection:
 
     name: str
     direction: str
+    ack_direction: str
     source: str
     destination: str
     source_port: int

@@ -89,10 +89,13 @@ def efficiency(goodput_bit: float, arriving: Packets, queue: Queue) -> float:
     return goodput_bit / (queue.rate_bit * full_payload_share(arriving, queue))
 
 
-def utilisation(queue: Queue, passed: Passage, start_ns: int, stop_ns: int) -> float:
-    """Share of the window in which the link transmits, acknowledgements included."""
+def utilisation(passed: Passage, start_ns: int, stop_ns: int) -> float:
+    """Share of the window in which the link transmits, acknowledgements included.
+
+    A transmission begins when its packet arrives or the one before it ends.
+    """
     rows = passed.departures
     end = passed.left_ns[rows]
-    begin = end - queue.service_ns(passed.packets.frame_bytes[rows])
+    begin = np.maximum(passed.packets.time_ns[rows], np.concatenate(([0], end[:-1])))
     busy = np.minimum(end, stop_ns) - np.maximum(begin, start_ns)
     return float(np.maximum(busy, 0).sum() / (stop_ns - start_ns))

@@ -45,4 +45,6 @@ def queue_of(**settings: int) -> Queue:
         "delay_ns": 0,
         **settings,
     }
-    return Queue(direction="forward", interface="r1-eth1", taps_in=("r1-eth0",), **values)
+    return Queue(
+        direction="forward", interface="r1-eth1", taps_in=("r1-eth0",), reallocations=None, **values
+    )

@@ -105,6 +105,7 @@ CONNECTIONS: list[dict[str, Any]] = [
     {
         "name": "first",
         "direction": "forward",
+        "ack_direction": "reverse",
         "source": H1,
         "destination": H2,
         "source_port": 40001,
@@ -115,6 +116,7 @@ CONNECTIONS: list[dict[str, Any]] = [
     {
         "name": "second",
         "direction": "reverse",
+        "ack_direction": "forward",
         "source": H2,
         "destination": H1,
         "source_port": 40002,
@@ -129,6 +131,7 @@ QUEUES: list[dict[str, Any]] = [
 ]
 LINK = {
     "rate_bit": 8_000_000,
+    "reallocations": None,
     "overhead_bytes": -4,
     "cell_bytes": 0,
     "cell_overhead_bytes": 0,

@@ -65,11 +65,11 @@ def test_capture_both_ways_at_a_queue(tmp_path: Path) -> None:
         _ = Analysis(folder).queues
 
 
-def test_ambiguous_reverse_direction(tmp_path: Path) -> None:
-    """A connection whose ACKs could take no known queue is an error that names it."""
+def test_connection_of_unknown_direction(tmp_path: Path) -> None:
+    """A connection whose ACKs take no known queue is an error that names both."""
     folder = write_run(tmp_path)
     edit_json(folder / "manifest.json", lambda m: m["queues"].pop())
-    with pytest.raises(AnalysisError, match="first: 0 directions could be its acks'"):
+    with pytest.raises(AnalysisError, match='first: no queue has direction "reverse"'):
         _ = Analysis(folder).connections
 
 

@@ -126,4 +126,4 @@ def test_utilisation_by_hand(start_us: int, stop_us: int, share: float) -> None:
         [30_000, 70_000, -1, STILL_QUEUED],
         frame_bytes=[20, 20, 20, 20],
     )
-    assert utilisation(queue_of(), passed, start_us * 1000, stop_us * 1000) == share
+    assert utilisation(passed, start_us * 1000, stop_us * 1000) == share

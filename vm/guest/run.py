@@ -259,13 +259,17 @@ def perform(plan: dict[str, Any]) -> None:
     if plan["mode"] == "shell":
         CLI(net)
         return
-    captures, programs = Daemons(), Daemons()
-    captures.start(plan["captures"])
+    recorders, programs = Daemons(), Daemons()
+    recorders.start(plan["recorders"] + plan["captures"])
     if time.time_ns() > plan["clock"]["ready_by_ns"]:
         raise GuestError("set-up took longer in virtual time than the plan allows")
     sleep_until(plan["clock"]["ready_by_ns"])
     programs.start(plan["sinks"])
     programs.start(plan["sources"])
+    if plan["at_start"]:
+        sleep_until(plan["clock"]["start_ns"])
+    for step in plan["at_start"]:
+        execute(step)
     for program in plan["timed_sources"]:
         sleep_until(program["at_ns"])
         programs.start([program])
@@ -274,7 +278,7 @@ def perform(plan: dict[str, Any]) -> None:
     for step in plan["teardown"]:
         execute(step)
     time.sleep(plan["clock"]["settle_ns"] / 1e9)
-    captures.interrupt()
+    recorders.interrupt()
 
 
 def main() -> int:

@@ -1,0 +1,191 @@
+"""A DTM channel in a link profile: its fields, and the same as arguments of tc.
+
+`kernel-modules/pkt_dtm.h` has the ranges; the kernel checks what concerns several fields.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from twoway.model import Model
+
+# 64 bits in each cycle of 125 us
+SLOT_MBIT = 0.512
+
+Slots = Annotated[int, Field(ge=1, le=8192)]
+Milliseconds = Annotated[float, Field(ge=0, le=60_000)]
+# A number of thousandths of a slot, as the kernel keeps it.
+SlotShare = Annotated[float, Field(ge=0, le=8192, multiple_of=0.001)]
+
+
+class Rate(Model):
+    """The rate estimator of Abrahamsson, Hagsand and Marsh (2002), figure 1."""
+
+    sample_ms: Annotated[float, Field(ge=1, le=60_000)] = Field(
+        default=100, description="interval of estimates"
+    )
+    shift_up: Annotated[int, Field(ge=0, le=16)] = Field(
+        default=3, description="the estimate rises by 2^-shift of its distance to a sample"
+    )
+    shift_down: Annotated[int, Field(ge=0, le=16)] = Field(
+        default=3, description="and falls by 2^-shift of it"
+    )
+    margin_slots: SlotShare = Field(default=0.75, description="added to the estimate")
+    corridor_slots: SlotShare = Field(
+        default=2, description="width within which the estimate may move without a change"
+    )
+    rounding: Literal["up", "nearest", "down"] = Field(
+        default="up", description="of the sum to whole slots"
+    )
+    count: Literal["arrivals", "accepted"] = Field(
+        default="arrivals", description="whether the estimator sees what the queue drops"
+    )
+    hold_on_loss_ms: Milliseconds = Field(
+        default=0, description="for so long after a drop the estimate does not fall"
+    )
+    estimate_mbit: Annotated[float, Field(ge=0, le=1_000_000)] = Field(
+        default=0, description="the estimate at the traffic's start"
+    )
+
+    def arguments(self) -> str:
+        """As tc has it."""
+        return (
+            f"allocator rate sample {_us(self.sample_ms)} shift-up {self.shift_up} "
+            f"shift-down {self.shift_down} margin {self.margin_slots:.3f} "
+            f"corridor {self.corridor_slots:.3f} rounding {self.rounding} count {self.count} "
+            f"hold-on-loss {_us(self.hold_on_loss_ms)} "
+            f"estimate {round(self.estimate_mbit * 1e6)}bit"
+        )
+
+
+class Buffer(Model):
+    """Follows the backlog between two thresholds."""
+
+    high_bytes: Annotated[int, Field(ge=1)] = Field(
+        default=30_000, description="backlog above it, for rise_ms, asks for step_slots more"
+    )
+    low_bytes: Annotated[int, Field(ge=0)] = Field(
+        default=3_000, description="backlog below it, for fall_ms, gives step_slots back"
+    )
+    rise_ms: Milliseconds = Field(default=10, description="how long above high_bytes")
+    fall_ms: Milliseconds = Field(default=100, description="how long below low_bytes")
+    step_slots: Slots = Field(default=1, description="slots per change")
+
+    def arguments(self) -> str:
+        """As tc has it."""
+        return (
+            f"allocator buffer high {self.high_bytes} low {self.low_bytes} "
+            f"rise {_us(self.rise_ms)} fall {_us(self.fall_ms)} step {self.step_slots}"
+        )
+
+
+class Level(Model):
+    """One level of the hysteresis allocator."""
+
+    slots: Slots = Field(description="slots at this level; each level has more than the last")
+    up_bytes: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="a backlog of so much leads to the next level"
+    )
+    down_bytes: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="one of so little to the level before"
+    )
+
+
+class Hysteresis(Model):
+    """Levels, each with a backlog to enter and one to leave (after Krishnan and Sterbenz)."""
+
+    levels: Annotated[list[Level], Field(min_length=2, max_length=32)] = Field(
+        description="from the fewest slots to the most"
+    )
+
+    def arguments(self) -> str:
+        """As tc has it."""
+        levels = ",".join(f"{v.slots}:{v.up_bytes}:{v.down_bytes}" for v in self.levels)
+        return f"allocator hysteresis levels {levels}"
+
+
+class Step(Model):
+    """One step of a trace."""
+
+    after_ms: Annotated[float, Field(ge=0, le=4_000_000)] = Field(
+        description="since the step before, the first since the traffic's start"
+    )
+    slots: Slots = Field(description="slots from then on")
+
+
+class Trace(Model):
+    """A list of times and slots, taken as it is."""
+
+    steps: Annotated[list[Step], Field(min_length=1, max_length=256)] = Field(
+        description="in order"
+    )
+
+    def arguments(self) -> str:
+        """As tc has it."""
+        steps = ",".join(f"{_us(s.after_ms)}:{s.slots}" for s in self.steps)
+        return f"allocator trace steps {steps}"
+
+
+class Channel(Model):
+    """A channel of n slots of 512 kbit/s, n being reallocated by at most one allocator."""
+
+    slots: Slots = Field(default=20, description="slots at the traffic's start")
+    framed: bool = Field(default=False, description="a packet leaves at the end of a cycle")
+    min_slots: Slots = Field(default=1, description="allocators go no lower")
+    max_slots: Slots = Field(default=8192, description="and no higher")
+    change_s: Annotated[float, Field(ge=0, le=3600)] = Field(
+        default=1, description="least time between two changes"
+    )
+    signalling_ms: Milliseconds = Field(
+        default=0, description="from an allocator's decision to its effect"
+    )
+    rate: Rate | None = Field(default=None, description="follow the rate of arrivals")
+    buffer: Buffer | None = Field(default=None, description="follow the backlog")
+    hysteresis: Hysteresis | None = Field(default=None, description="follow the backlog in levels")
+    trace: Trace | None = Field(default=None, description="follow a list of times and slots")
+
+    @property
+    def allocator(self) -> str:
+        """The allocator's name: static if there is none."""
+        return next(iter(self.allocators), "static")
+
+    @property
+    def allocators(self) -> list[str]:
+        """Names of the allocators given: at most one may be."""
+        return [n for n in ("rate", "buffer", "hysteresis", "trace") if getattr(self, n)]
+
+    def arguments(self, limit_packets: int, overhead_bytes: int) -> list[str]:
+        """All of `tc qdisc add dev X root` after its kind, the kind included."""
+        allocator = getattr(self, self.allocator, None)
+        words = (
+            f"dtm slots {self.slots} limit {limit_packets} overhead {overhead_bytes} "
+            f"{'framed' if self.framed else 'unframed'} min {self.min_slots} "
+            f"max {self.max_slots} change {_us(self.change_s * 1000)} "
+            f"signalling {_us(self.signalling_ms)} "
+            f"{allocator.arguments() if allocator else 'allocator static'}"
+        )
+        return words.split()
+
+    def readback(self, limit_packets: int, overhead_bytes: int) -> dict[str, Any]:
+        """What `tc -j qdisc show` must say of it, by option."""
+        said: dict[str, Any] = {
+            "slots": self.slots,
+            "limit": limit_packets,
+            "overhead": overhead_bytes,
+            "framed": self.framed,
+            "min": self.min_slots,
+            "max": self.max_slots,
+            "allocator": self.allocator,
+        }
+        if self.rate:
+            said |= {
+                "shift-up": self.rate.shift_up,
+                "shift-down": self.rate.shift_down,
+                "rounding": self.rate.rounding,
+                "count": self.rate.count,
+            }
+        return said
+
+
+def _us(ms: float) -> str:
+    return f"{round(ms * 1000)}us"
