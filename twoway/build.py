@@ -32,8 +32,17 @@ _FRAGMENTS: dict[Flavour, list[str]] = {
     "guest": ["guest.config"],
     "sanitized": ["guest.config", "sanitized.config"],
 }
-# Out-of-tree modules to build besides the shipped ones.
-_TEST_MODULES: dict[Flavour, str] = {"guest": "n", "sanitized": "m"}
+# Programs to compile for the guest.
+_PROGRAMS: dict[Flavour, list[Path]] = {
+    "guest": [*sorted((VM / "guest").glob("*.c"))],
+    "sanitized": [*sorted((VM / "guest").glob("*.c")), KERNEL_MODULES / "tests/dtm_fuzz.c"],
+}
+# What make needs to know about our modules: the tests' are built, and alignment is checked, which
+# a kernel's own code does not pass.
+_MODULE_SETTINGS: dict[Flavour, list[str]] = {
+    "guest": ["KCFLAGS=-Werror"],
+    "sanitized": ["KCFLAGS=-Werror -fsanitize=alignment", "TWOWAY_TESTS=m"],
+}
 # Two builds of one source are the same file only if the kernel does not say when and where.
 _REPRODUCIBLE = {
     "KBUILD_BUILD_TIMESTAMP": "1970-01-01",
@@ -192,7 +201,7 @@ def _kernel_key(source: KernelSource, flavour: Flavour) -> str:
 
 def _programs_key(source: KernelSource, flavour: Flavour) -> str:
     modules = ["*.c", "*.h", "*/*.h", "Kbuild"]
-    if _TEST_MODULES[flavour] == "m":
+    if "TWOWAY_TESTS=m" in _MODULE_SETTINGS[flavour]:
         modules += ["tests/*.c", "tests/Kbuild"]
     return _hash(
         _kernel_key(source, flavour).encode(),
@@ -302,7 +311,7 @@ def _build_programs(kernel: Path, folder: Path, steps: Steps, flavour: Flavour) 
     with tempfile.TemporaryDirectory(prefix=".building-", dir=folder.parent) as scratch:
         built, modules = Path(scratch) / "built", Path(scratch) / "modules"
         built.mkdir()
-        for source in sorted((VM / "guest").glob("*.c")):
+        for source in _PROGRAMS[flavour]:
             _call(
                 [
                     "cc",
@@ -325,8 +334,7 @@ def _build_programs(kernel: Path, folder: Path, steps: Steps, flavour: Flavour) 
                 "ARCH=um",
                 f"M={modules}",
                 "W=1",
-                "KCFLAGS=-Werror",
-                f"TWOWAY_TESTS={_TEST_MODULES[flavour]}",
+                *_MODULE_SETTINGS[flavour],
                 "modules",
             ]
         )

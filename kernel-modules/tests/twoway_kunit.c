@@ -127,7 +127,7 @@ static void service_framed_takes_whole_cycles(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dtm_service_end(&s, 1, true), 333 + 125000);
 	dtm_service_follow(&s, 1, true, 9);
 	KUNIT_EXPECT_EQ(test, dtm_service_end(&s, 1, true), 333 + 125000 + 250000);
-	dtm_service_follow(&s, 2, true, 9);
+	dtm_service_follow(&s, 1, true, 9);
 	KUNIT_EXPECT_EQ(test, dtm_service_end(&s, 2, true), 333 + 375000 + 125000);
 }
 

@@ -1,0 +1,186 @@
+"""The kernel modules in the sanitised guest: every complaint of its kernel is a failure."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from in_guest import run_in_guest
+
+from twoway.build import Guest, find_guest
+from twoway.case import load_case
+from twoway.congestion import CONTROLS
+from twoway.errors import RunError
+from twoway.paths import EXPERIMENTS, KERNEL_MODULES
+from twoway.run import run_case
+
+pytestmark = pytest.mark.sanitized
+
+TESTS = KERNEL_MODULES / "tests"
+# Two values of each congestion control's parameter, to have two controls of one module.
+VALUES = (10, 20)
+REQUESTS = 100_000
+# Virtual seconds of an experiment: enough for the first losses, reallocations and bunches of ACKs.
+SHORT_S = 5.0
+WARM_UP_S = 1.0
+
+# What a kernel says when something is wrong, whichever checker noticed. Its own lines begin with
+# a time; "Kernel panic" (panic_on_warn) has failed the run before this is looked for.
+COMPLAINT = re.compile(
+    r"^(?:<\d>)?\[ *\d+\.\d+\] (?:.*(?:"
+    r"BUG: |WARNING: |ERROR: |KASAN|UBSAN|ODEBUG|INFO: (?:task|possible|trying|lockdep)"
+    r"|DEBUG_LOCKS_WARN|kmemleak: \d+ new|unreferenced object|refcount_t|ref_tracker"
+    r"|waiting for \S+ to become free|corruption|blocked for more than|Oops|Call Trace"
+    r")).*$",
+    re.MULTILINE,
+)
+
+
+@pytest.fixture(scope="session")
+def guest() -> Guest:
+    """The sanitised guest, which `make test-sanitized` builds."""
+    built = find_guest("sanitized")
+    if built is None:
+        pytest.fail("the sanitised guest is not built: run `make test-sanitized`")
+    return built
+
+
+def complaints(console: str) -> list[str]:
+    """Lines in which the kernel reports a bug."""
+    return COMPLAINT.findall(console)
+
+
+def endure(guest: Guest, folder: Path, trial: str, *arguments: str) -> str:
+    """Run a trial of endurance.py; the console, on which the kernel had nothing to complain of."""
+    try:
+        console = run_in_guest(guest, folder, TESTS / "endurance.py", trial, *arguments)
+    except RunError as error:
+        console = (folder / "log/console.txt").read_text(errors="replace")
+        pytest.fail(f"{error}\n{console[-8000:]}")
+    assert complaints(console) == []
+    return console
+
+
+def congestion_modules(guest: Guest) -> str:
+    """What endurance.py must know of each module with congestion controls, as JSON."""
+    known: dict[str, dict[str, list[str]]] = {}
+    for family, control in CONTROLS.items():
+        if control.module is None or not (guest.programs / f"{control.module}.ko").is_file():
+            continue
+        module = known.setdefault(control.module, {"parameters": [], "names": []})
+        if control.variants is None:
+            module["names"].append(family)
+        else:
+            module["names"] += [f"{family}{value}" for value in VALUES]
+            module["parameters"].append(f"{control.variants}={','.join(map(str, VALUES))}")
+    return json.dumps(known)
+
+
+# The checkers
+
+
+@pytest.mark.parametrize(
+    ("bug", "report"),
+    [
+        ("out_of_bounds", "KASAN: slab-out-of-bounds"),
+        ("use_after_free", "KASAN: slab-use-after-free"),
+        ("stack_out_of_bounds", "KASAN: stack-out-of-bounds"),
+        ("array_index", "UBSAN: array-index-out-of-bounds"),
+        ("shift", "UBSAN: shift-out-of-bounds"),
+        ("misaligned", "UBSAN: misaligned-access"),
+        ("leak", "unreferenced object"),
+        ("lock_order", "possible circular locking dependency"),
+        ("sleep_in_atomic", "sleeping function called from invalid context"),
+        ("unlocked_rcu", "suspicious RCU usage"),
+        ("free_active_timer", "ODEBUG: free active"),
+        ("list_corruption", "list_add double add"),
+    ],
+)
+def test_a_planted_bug_is_noticed(guest: Guest, tmp_path: Path, bug: str, report: str) -> None:
+    """The sanitised kernel reports each kind of bug that the others are said not to have."""
+    folder = tmp_path / "run"
+    failed = False
+    try:
+        run_in_guest(guest, folder, TESTS / "endurance.py", "planted", bug)
+    except RunError:
+        failed = True
+    console = (folder / "log/console.txt").read_text(errors="replace")
+    assert report in console
+    assert failed or complaints(console)
+
+
+# The modules
+
+
+def kunit_cases() -> list[str]:
+    """Suite and name of each case in the source: one that does not run is a failure, too."""
+    source = (TESTS / "twoway_kunit.c").read_text()
+    found = []
+    for cases, suite in re.findall(
+        r"struct kunit_case (\w+)\[\] = \{(?:.*?)\n\};.*?\.name = \"(\w+)\"", source, re.DOTALL
+    ):
+        block = source[source.index(f"struct kunit_case {cases}[]") :]
+        block = block[: block.index("\n};")]
+        found += [f"{suite}.{case}" for case in re.findall(r"KUNIT_CASE\w*\((\w+)", block)]
+    return found
+
+
+@pytest.fixture(scope="session")
+def kunit(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Each case's verdict, "ok" or what the kernel said of its failure."""
+    folder = tmp_path_factory.mktemp("kunit") / "run"
+    endure(guest, folder, "kunit")
+    verdicts = {}
+    for path in (folder / "kunit").glob("*/results"):
+        said: list[str] = []
+        for line in path.read_text().splitlines():
+            if match := re.match(r"\s{4,}(not )?ok \d+ (\w+)", line):
+                verdicts[f"{path.parent.name}.{match[2]}"] = "\n".join(said) if match[1] else "ok"
+                said = []
+            else:
+                said.append(line)
+    return verdicts
+
+
+@pytest.mark.parametrize("case", kunit_cases())
+def test_arithmetic(kunit: dict[str, str], case: str) -> None:
+    """A KUnit case of the modules' arithmetic holds in the kernel it is compiled for."""
+    assert kunit.get(case, "did not run") == "ok"
+
+
+def test_modules_come_and_go(guest: Guest, tmp_path: Path) -> None:
+    """A hundred loads and unloads of each module leave no memory behind."""
+    endure(guest, tmp_path / "run", "load_and_unload", congestion_modules(guest))
+
+
+def test_queues_and_sockets_end_under_traffic(guest: Guest, tmp_path: Path) -> None:
+    """Channels, devices, hosts and sockets go away in use, modules in use stay, nothing leaks."""
+    endure(guest, tmp_path / "run", "traffic", congestion_modules(guest))
+
+
+def test_dtm_survives_any_request(guest: Guest, tmp_path: Path) -> None:
+    """100 000 random and broken requests are taken or refused with a sentence; see dtm_fuzz.c."""
+    folder = tmp_path / "run"
+    console = endure(guest, folder, "fuzz", "1", str(REQUESTS))
+    rows = [line.split("\t") for line in (folder / "fuzz.tsv").read_text().splitlines()]
+    assert sum(int(row[0]) for row in rows if row[2] == "done") == REQUESTS, console
+    assert [row for row in rows if row[2] == "ours"] == []
+
+
+def _short(experiment: Path) -> dict[str, Any]:
+    """The experiment with little of its time, and no expectations."""
+    document: dict[str, Any] = yaml.safe_load(experiment.read_text())
+    document.pop("expect", None)
+    document.update(duration_s=SHORT_S, warm_up_s=WARM_UP_S)
+    return document
+
+
+@pytest.mark.parametrize("experiment", sorted(EXPERIMENTS.glob("*.yml")), ids=lambda e: e.stem)
+def test_experiments_run_clean(guest: Guest, tmp_path: Path, experiment: Path) -> None:
+    """The first seconds of an experiment pass without a complaint of the kernel."""
+    short = tmp_path / experiment.name
+    short.write_text(yaml.safe_dump(_short(experiment)))
+    run = run_case(load_case(str(short)), guest, tmp_path / "results")
+    assert complaints((run / "log/console.txt").read_text(errors="replace")) == []
