@@ -71,6 +71,7 @@ struct dtm_config {
 
 struct dtm_pool {
 	struct dtm_channel *first;	/* members, in the order in which they joined */
+	u64 now;			/* up to when events have happened */
 	u32 size;			/* slots of the link */
 	u32 used;			/* slots that members hold: never more than size */
 	u32 guaranteed;			/* sum over members: never more than size */
@@ -458,7 +459,10 @@ static inline void dtm_fire(struct dtm_channel *ch, u64 now, u64 idle_until)
 	}
 }
 
-/* Let all that is due until now happen, in order; of one instant, in the order of joining. */
+/*
+ * Let all that is due until now happen, in order; of one instant, in the order of joining. An
+ * allocator that was free to decide all along, and now has a reason to, does so now.
+ */
 static inline void dtm_pool_advance(struct dtm_pool *pool, u64 now)
 {
 	for (;;) {
@@ -466,7 +470,7 @@ static inline void dtm_pool_advance(struct dtm_pool *pool, u64 now)
 		u64 first = DTM_NEVER, second = DTM_NEVER;
 
 		for (ch = pool->first; ch; ch = ch->next) {
-			u64 due = dtm_next(ch);
+			u64 due = max(dtm_next(ch), pool->now);
 
 			if (due < first) {
 				second = first;
@@ -477,10 +481,12 @@ static inline void dtm_pool_advance(struct dtm_pool *pool, u64 now)
 			}
 		}
 		if (first > now)
-			return;
+			break;
+		pool->now = first;
 		/* What others do at `second` may concern this one: not idle beyond it. */
 		dtm_fire(earliest, first, second > now ? now : second - 1);
 	}
+	pool->now = now;
 }
 
 /* Traffic; the caller has advanced the pool to now. */

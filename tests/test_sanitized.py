@@ -1,6 +1,5 @@
 """The kernel modules in the sanitised guest: every complaint of its kernel is a failure."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -63,19 +62,19 @@ def endure(guest: Guest, folder: Path, trial: str, *arguments: str) -> str:
     return console
 
 
-def congestion_modules(guest: Guest) -> str:
-    """What endurance.py must know of each module with congestion controls, as JSON."""
-    known: dict[str, dict[str, list[str]]] = {}
+def congestion_modules(guest: Guest) -> list[str]:
+    """Each module with its parameters and congestion controls, as endurance.py takes them."""
+    parameters: dict[str, str] = {}
+    names: dict[str, list[str]] = {}
     for family, control in CONTROLS.items():
         if control.module is None or not (guest.programs / f"{control.module}.ko").is_file():
             continue
-        module = known.setdefault(control.module, {"parameters": [], "names": []})
-        if control.variants is None:
-            module["names"].append(family)
-        else:
-            module["names"] += [f"{family}{value}" for value in VALUES]
-            module["parameters"].append(f"{control.variants}={','.join(map(str, VALUES))}")
-    return json.dumps(known)
+        variants = [f"{family}{value}" for value in VALUES] if control.variants else [family]
+        names.setdefault(control.module, []).extend(variants)
+        parameters[control.module] = (
+            f"{control.variants}={','.join(map(str, VALUES))}" if control.variants else ""
+        )
+    return [f"{name}/{parameters[name]}/{','.join(names[name])}" for name in names]
 
 
 # The checkers
@@ -152,12 +151,12 @@ def test_arithmetic(kunit: dict[str, str], case: str) -> None:
 
 def test_modules_come_and_go(guest: Guest, tmp_path: Path) -> None:
     """A hundred loads and unloads of each module leave no memory behind."""
-    endure(guest, tmp_path / "run", "load_and_unload", congestion_modules(guest))
+    endure(guest, tmp_path / "run", "load_and_unload", *congestion_modules(guest))
 
 
 def test_queues_and_sockets_end_under_traffic(guest: Guest, tmp_path: Path) -> None:
     """Channels, devices, hosts and sockets go away in use, modules in use stay, nothing leaks."""
-    endure(guest, tmp_path / "run", "traffic", congestion_modules(guest))
+    endure(guest, tmp_path / "run", "traffic", *congestion_modules(guest))
 
 
 def test_dtm_survives_any_request(guest: Guest, tmp_path: Path) -> None:

@@ -211,29 +211,36 @@ WAYS = (delete_qdisc, replace_qdisc, hide_qdisc, interrupt_link, delete_device)
 # Trials
 
 
-def load_and_unload(controls: dict[str, dict[str, list[str]]]) -> None:
+def parse(told: str) -> tuple[str, list[str], list[str]]:
+    """A module, its parameters, and the congestion controls that it then has: "a/b=1,2/c,d"."""
+    module, parameters, controls = told.split("/")
+    return module, parameters.split(), controls.split(",")
+
+
+def load_and_unload(*told: str) -> None:
     """Each module comes and goes, alone and with its parameters."""
-    for module in [*controls, "sch_dtm"]:
-        parameters = controls.get(module, {}).get("parameters", [])
+    for module, parameters, _ in [*map(parse, told), ("sch_dtm", [], [])]:
         for count in range(ROUNDS):
             load(module, *(parameters if count % 2 else []))
             unload(module)
         report_progress()
 
 
-def traffic(controls: dict[str, dict[str, list[str]]]) -> None:
+def traffic(*told: str) -> None:
     """Channels go away under traffic, connections are closed, and modules stay while in use."""
     chance = random.Random(1)
+    modules, names = ["sch_dtm"], []
     load("sch_dtm")
-    for module, told in controls.items():
-        load(module, *told["parameters"])
-    names = [name for told in controls.values() for name in told["names"]]
+    for module, parameters, controls in map(parse, told):
+        load(module, *parameters)
+        modules.append(module)
+        names += controls
     add_two_hosts()
     for count in range(ROUNDS):
         report_progress()
         connections = Connections(names)
         connections.exchange(chance.random())
-        for module in [*controls, "sch_dtm"]:
+        for module in modules:
             refuses_to_unload(module)
         WAYS[count % len(WAYS)]()
         connections.exchange(chance.random())
@@ -245,7 +252,7 @@ def traffic(controls: dict[str, dict[str, list[str]]]) -> None:
     run("ip", "netns", "del", "a")
     run("ip", "netns", "del", "b")
     time.sleep(ORPHANS_GONE_S)
-    for module in [*controls, "sch_dtm"]:
+    for module in modules:
         unload(module)
 
 
@@ -285,19 +292,16 @@ def planted(bug: str) -> None:
 
 def main() -> None:
     """Run one trial between two looks for leaks."""
-    trial, *arguments = sys.argv[1:]
+    # User-mode Linux ends every command line with its console.
+    name, *arguments = [word for word in sys.argv[1:] if word != "console=tty0"]
     (RUN / "sockets").mkdir()
     report_progress()
     run("mount", "-t", "debugfs", "none", str(DEBUG))
     forget_leaks()
-    trials: dict[str, Callable[[], None]] = {
-        "load_and_unload": lambda: load_and_unload(json.loads(arguments[0])),
-        "traffic": lambda: traffic(json.loads(arguments[0])),
-        "fuzz": lambda: fuzz(*arguments),
-        "kunit": kunit,
-        "planted": lambda: planted(arguments[0]),
+    trials: dict[str, Callable[..., None]] = {
+        trial.__name__: trial for trial in (load_and_unload, traffic, fuzz, kunit, planted)
     }
-    trials[trial]()
+    trials[name](*arguments)
     no_leaks()
 
 
