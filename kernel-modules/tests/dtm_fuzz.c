@@ -6,8 +6,8 @@
  *
  * LONE is a device whose root qdisc may be replaced, PARENT one with three classes 1:1 to 1:3,
  * which share a pool. Requests go out in batches; after each the kernel's dump of every channel
- * is held against what must always be true, one channel is given its own dump as a change (which
- * must be taken and change nothing), packets are sent and time passes.
+ * is held against what must always be true, now and then one is given its own dump as a change
+ * (which must be taken and change nothing), packets are sent and time passes.
  *
  * A refusal must say why. One that does not is sent once more, to tbf instead of dtm: if it ends
  * in the same way, then it does so before any qdisc is asked ("core"), else it is "ours".
@@ -277,7 +277,7 @@ static void choose_options(struct request *r)
 		    (option->type == TCA_DTM_OWNED && !pooled))
 			continue;
 		add_value(r, option, within(option->min, pooled && option->max == DTM_MAX_SLOTS ?
-						30 : option->max));
+						60 : option->max));
 	}
 	if (pooled)
 		add_value(r, &options[24], pool_size());
@@ -300,8 +300,9 @@ static void choose_options(struct request *r)
 static void make_request(struct request *r)
 {
 	static const uint16_t new_flags[] = {
-		NLM_F_CREATE | NLM_F_EXCL, NLM_F_CREATE | NLM_F_REPLACE, NLM_F_CREATE,
-		NLM_F_REPLACE, 0, 0, 0,
+		NLM_F_CREATE | NLM_F_EXCL, NLM_F_CREATE, NLM_F_REPLACE, 0, 0,
+		NLM_F_CREATE | NLM_F_REPLACE, NLM_F_CREATE | NLM_F_REPLACE,
+		NLM_F_CREATE | NLM_F_REPLACE, NLM_F_CREATE | NLM_F_REPLACE,
 	};
 
 	memset(r, 0, offsetof(struct request, levels));
@@ -313,13 +314,13 @@ static void make_request(struct request *r)
 	if (one_in(2)) {
 		r->tc.tcm_ifindex = lone;
 		r->tc.tcm_parent = TC_H_ROOT;
-		r->tc.tcm_handle = one_in(2) ? 0 : (0x10 + below(2)) << 16;
+		r->tc.tcm_handle = one_in(4) ? (0x10 + below(2)) << 16 : 0;
 	} else {
 		unsigned int band = 1 + below(3);
 
 		r->tc.tcm_ifindex = parent;
 		r->tc.tcm_parent = TC_H_MAKE(1 << 16, band);
-		r->tc.tcm_handle = one_in(2) ? 0 : (0x20 + band) << 16;
+		r->tc.tcm_handle = one_in(4) ? (0x20 + band) << 16 : 0;
 	}
 	switch (below(16)) {
 	case 0:
@@ -440,8 +441,30 @@ static void contradiction(struct request *r)
 	int64_t most = within(1, DTM_MAX_SLOTS - 1);
 
 	r->has_options = true;
+	if (one_in(8))
+		r->n_attributes = 0;
 	add_value(r, &options[pair[0]], most + 1);
-	add_value(r, &options[pair[1]], most);
+	if (!one_in(8))
+		add_value(r, &options[pair[1]], most);
+}
+
+/* Levels and steps that are in range, but do not go together. */
+static void disorder(struct request *r)
+{
+	r->has_options = true;
+	if (one_in(2)) {
+		add_value(r, &options[5], DTM_HYSTERESIS);
+		add_levels(r);
+		if (one_in(2))
+			r->levels[1].slots = r->levels[0].slots;
+		else
+			r->levels[1].down_bytes = r->levels[0].up_bytes;
+	} else {
+		add_value(r, &options[5], DTM_TRACE);
+		add_trace(r);
+		add_trace(r);
+		r->steps[1].after_us = 0;
+	}
 }
 
 static void noise_as_options(struct request *r)
@@ -518,6 +541,7 @@ static const struct {
 	{ "huge array", huge_array },
 	{ "random array", random_array },
 	{ "contradiction", contradiction },
+	{ "disorder", disorder },
 	{ "noise", noise_as_options },
 	{ "cut", cut_short },
 	{ "kind", wrong_kind },
@@ -856,16 +880,16 @@ static int udp_socket(const char *device, const char *address)
 static void send_packets(int fd)
 {
 	static const int priorities[] = { 0, 2, 6 };
-	unsigned int n = below(8);
+	unsigned int n = below(5);
 
 	while (n--) {
 		int priority = priorities[below(ARRAY_SIZE(priorities))];
 		int segment = one_in(3) ? 100 + below(1300) : 0;
-		size_t bytes = segment ? below(40) * segment + 1 : 1 + below(1400);
+		size_t bytes = segment ? below(12) * segment + 1 : 1 + below(1400);
 
 		setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &priority, sizeof(priority));
 		setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment));
-		send(fd, noise, bytes < LARGEST ? bytes : LARGEST, MSG_DONTWAIT);
+		send(fd, noise, bytes, MSG_DONTWAIT);
 	}
 }
 
@@ -975,13 +999,13 @@ int main(int argc, char **argv)
 	while (done < requests) {
 		unsigned int n;
 
-		round_of_requests(requests - done < BATCH ? requests - done : 1 + below(BATCH));
+		round_of_requests(requests - done < BATCH ? requests - done : BATCH / 2 + below(BATCH / 2));
 		send_packets(lone_traffic);
 		send_packets(parent_traffic);
 		let_time_pass();
 		n = dump(channels, copies, sizeof(copies));
 		check_pool(channels, n);
-		if (n)
+		if (n && one_in(4))
 			give_back(channels, n);
 	}
 	printf("%lu\t0\tdone\tof which accepted %lu; intact %lu, of which accepted %lu\n", done,
