@@ -9,6 +9,7 @@
 #include <linux/math64.h>
 #include <linux/module.h>
 
+#include "../dtm_channel.h"
 #include "../dtm_rate.h"
 #include "../dtm_service.h"
 
@@ -257,7 +258,169 @@ static struct kunit_suite rate_suite = {
 	.test_cases = rate_cases,
 };
 
-kunit_test_suites(&service_suite, &rate_suite);
+/* dtm_channel.h */
+
+static void dtm_channel_changed(const struct dtm_channel *ch, u64 now, u32 from, u32 wanted,
+				enum tc_dtm_cause cause)
+{
+}
+
+/* What every configuration below has in common; each case says the rest. */
+static const struct dtm_config plain = {
+	.slots = 10,
+	.limit = 1000,
+	.min_slots = 1,
+	.max_slots = DTM_MAX_SLOTS,
+	.change_ns = NSEC_PER_SEC,
+	.sample_ns = 100 * NSEC_PER_MSEC,
+	.shift_up = 3,
+	.shift_down = 3,
+	.margin = 750,
+	.corridor = 2000,
+	.high = 30000,
+	.low = 3000,
+	.rise_ns = 10 * NSEC_PER_MSEC,
+	.fall_ns = 100 * NSEC_PER_MSEC,
+	.step = 1,
+};
+
+static struct dtm_config *configuration(struct kunit *test, u8 allocator)
+{
+	struct dtm_config *config = kunit_kzalloc(test, sizeof(*config), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, config);
+	*config = plain;
+	config->allocator = allocator;
+	return config;
+}
+
+/* Slot-nanoseconds that a channel has held until now. */
+static u64 held(struct dtm_channel *ch, u64 now)
+{
+	dtm_count_slots(ch, now);
+	return ch->slot_seconds * NSEC_PER_SEC + ch->slot_ns;
+}
+
+/*
+ * A channel that could have changed since 1 s, and gets a reason at 100 s, changes at 100 s: it
+ * has held 10 slots for 100 s and 20 for one more.
+ */
+static void channel_decides_when_there_is_a_reason(struct kunit *test)
+{
+	struct dtm_config *config = configuration(test, DTM_HYSTERESIS);
+	struct dtm_pool pool = { .size = DTM_MAX_SLOTS };
+	struct dtm_channel ch = {};
+
+	config->n_levels = 2;
+	config->levels[0] = (struct tc_dtm_level){ .slots = 10, .up_bytes = 1000 };
+	config->levels[1] = (struct tc_dtm_level){ .slots = 20, .down_bytes = 100 };
+	dtm_pool_join(&pool, &ch, config, 0);
+	dtm_pool_advance(&pool, 50 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, held(&ch, 50 * NSEC_PER_SEC), 500 * NSEC_PER_SEC);
+	dtm_pool_advance(&pool, 100 * NSEC_PER_SEC);
+	dtm_arrive(&ch, 100 * NSEC_PER_SEC, FRAME);
+	dtm_pool_advance(&pool, 101 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, ch.slots, 20);
+	KUNIT_EXPECT_EQ(test, ch.changed_ns, 100 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, held(&ch, 101 * NSEC_PER_SEC), 1020 * NSEC_PER_SEC);
+}
+
+/* A request on its way through the network ends within the bounds set meanwhile. */
+static void channel_bounds_hold_for_requests_under_way(struct kunit *test)
+{
+	struct dtm_config *config = configuration(test, DTM_BUFFER);
+	struct dtm_config *narrow = configuration(test, DTM_BUFFER);
+	struct dtm_pool pool = { .size = DTM_MAX_SLOTS };
+	struct dtm_channel ch = {};
+
+	config->signalling_ns = 5 * NSEC_PER_SEC;
+	config->high = 1000;
+	config->low = 100;
+	config->step = 50;
+	*narrow = *config;
+	narrow->max_slots = 40;
+	dtm_pool_join(&pool, &ch, config, 0);
+	dtm_arrive(&ch, 0, FRAME);
+	/* Asked for at 1 s, the least time between changes. */
+	dtm_pool_advance(&pool, 2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, ch.target, 60);
+	dtm_reconfigure(&ch, narrow, 2 * NSEC_PER_SEC, false, 0);
+	dtm_pool_advance(&pool, 6 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, ch.slots, 40);
+	KUNIT_EXPECT_EQ(test, ch.target, 40);
+}
+
+/*
+ * Two channels own 60 and 40 of 100 slots. Either may use all that the other leaves; an owner
+ * gets its own back at once, and only that.
+ */
+static void pool_lends_and_returns(struct kunit *test)
+{
+	struct dtm_config *a_config = configuration(test, DTM_STATIC);
+	struct dtm_config *b_config = configuration(test, DTM_STATIC);
+	struct dtm_pool pool = { .size = 100 };
+	struct dtm_channel a = {}, b = {};
+
+	a_config->pool = 100;
+	a_config->owned = 60;
+	a_config->slots = 1;
+	b_config->pool = 100;
+	b_config->owned = 40;
+	b_config->slots = 1;
+	dtm_pool_join(&pool, &a, a_config, 0);
+	dtm_pool_join(&pool, &b, b_config, 0);
+	KUNIT_EXPECT_FALSE(test, dtm_pool_has_room(&pool, 1));
+	dtm_reallocate(&b, 1, 100, DTM_CAUSE_ALLOCATOR);
+	KUNIT_EXPECT_EQ(test, b.slots, 99);
+	KUNIT_EXPECT_EQ(test, b.denied, 1);
+	KUNIT_EXPECT_EQ(test, dtm_borrowed(&b), 59);
+	dtm_reallocate(&a, 2, 100, DTM_CAUSE_ALLOCATOR);
+	KUNIT_EXPECT_EQ(test, a.slots, 60);
+	KUNIT_EXPECT_EQ(test, b.slots, 40);
+	KUNIT_EXPECT_EQ(test, b.reclaimed, 59);
+	KUNIT_EXPECT_EQ(test, pool.used, 100);
+	dtm_pool_leave(&a);
+	KUNIT_EXPECT_EQ(test, pool.used, 40);
+	KUNIT_EXPECT_TRUE(test, dtm_pool_has_room(&pool, 60));
+}
+
+/* Estimates that are made up for after an idle hour are the ones that were due. */
+static void channel_samples_idle_time_exactly(struct kunit *test)
+{
+	struct dtm_config *config = configuration(test, DTM_RATE);
+	struct dtm_pool one = { .size = DTM_MAX_SLOTS }, two = { .size = DTM_MAX_SLOTS };
+	struct dtm_channel late = {}, prompt = {};
+	u64 now;
+
+	dtm_pool_join(&one, &late, config, 0);
+	dtm_pool_join(&two, &prompt, config, 0);
+	dtm_arrive(&late, 0, 62500);
+	dtm_arrive(&prompt, 0, 62500);
+	for (now = 0; now <= 3600 * NSEC_PER_SEC; now += 50 * NSEC_PER_MSEC)
+		dtm_pool_advance(&two, now);
+	dtm_pool_advance(&one, 3600 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, late.samples, 36000);
+	KUNIT_EXPECT_EQ(test, prompt.samples, 36000);
+	KUNIT_EXPECT_EQ(test, late.rate.estimate, prompt.rate.estimate);
+	KUNIT_EXPECT_EQ(test, late.slots, prompt.slots);
+	KUNIT_EXPECT_EQ(test, late.changed_ns, prompt.changed_ns);
+	KUNIT_EXPECT_EQ(test, held(&late, now), held(&prompt, now));
+}
+
+static struct kunit_case channel_cases[] = {
+	KUNIT_CASE(channel_decides_when_there_is_a_reason),
+	KUNIT_CASE(channel_bounds_hold_for_requests_under_way),
+	KUNIT_CASE(pool_lends_and_returns),
+	KUNIT_CASE(channel_samples_idle_time_exactly),
+	{}
+};
+
+static struct kunit_suite channel_suite = {
+	.name = "dtm_channel",
+	.test_cases = channel_cases,
+};
+
+kunit_test_suites(&service_suite, &rate_suite, &channel_suite);
 
 MODULE_DESCRIPTION("Unit tests of the modules of twoway");
 MODULE_LICENSE("GPL");
