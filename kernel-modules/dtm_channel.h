@@ -71,6 +71,7 @@ struct dtm_config {
 
 struct dtm_pool {
 	struct dtm_channel *first;	/* members, in the order in which they joined */
+	u64 now;			/* ns: everything due by then has happened */
 	u32 size;			/* slots of the link */
 	u32 used;			/* slots that members hold: never more than size */
 	u32 guaranteed;			/* sum over members: never more than size */
@@ -442,10 +443,10 @@ static inline const struct dtm_allocator *dtm_allocator(const struct dtm_channel
 
 /* Time */
 
-/* When the channel's next event is due. */
+/* When the channel's next event is due: not before what made it due. */
 static inline u64 dtm_next(const struct dtm_channel *ch)
 {
-	return min(ch->request_ns, dtm_allocator(ch)->next(ch));
+	return max(ch->pool->now, min(ch->request_ns, dtm_allocator(ch)->next(ch)));
 }
 
 static inline void dtm_fire(struct dtm_channel *ch, u64 now, u64 idle_until)
@@ -477,10 +478,12 @@ static inline void dtm_pool_advance(struct dtm_pool *pool, u64 now)
 			}
 		}
 		if (first > now)
-			return;
+			break;
+		pool->now = first;
 		/* What others do at `second` may concern this one: not idle beyond it. */
 		dtm_fire(earliest, first, second > now ? now : second - 1);
 	}
+	pool->now = max(pool->now, now);
 }
 
 /* Traffic; the caller has advanced the pool to now. */
