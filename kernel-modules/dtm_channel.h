@@ -71,7 +71,7 @@ struct dtm_config {
 
 struct dtm_pool {
 	struct dtm_channel *first;	/* members, in the order in which they joined */
-	u64 now;			/* up to when events have happened */
+	u64 now;			/* ns: everything due by then has happened */
 	u32 size;			/* slots of the link */
 	u32 used;			/* slots that members hold: never more than size */
 	u32 guaranteed;			/* sum over members: never more than size */
@@ -443,10 +443,10 @@ static inline const struct dtm_allocator *dtm_allocator(const struct dtm_channel
 
 /* Time */
 
-/* When the channel's next event is due. */
+/* When the channel's next event is due: not before what made it due. */
 static inline u64 dtm_next(const struct dtm_channel *ch)
 {
-	return min(ch->request_ns, dtm_allocator(ch)->next(ch));
+	return max(ch->pool->now, min(ch->request_ns, dtm_allocator(ch)->next(ch)));
 }
 
 static inline void dtm_fire(struct dtm_channel *ch, u64 now, u64 idle_until)
@@ -459,10 +459,7 @@ static inline void dtm_fire(struct dtm_channel *ch, u64 now, u64 idle_until)
 	}
 }
 
-/*
- * Let all that is due until now happen, in order; of one instant, in the order of joining. An
- * allocator that was free to decide all along, and now has a reason to, does so now.
- */
+/* Let all that is due until now happen, in order; of one instant, in the order of joining. */
 static inline void dtm_pool_advance(struct dtm_pool *pool, u64 now)
 {
 	for (;;) {
@@ -470,7 +467,7 @@ static inline void dtm_pool_advance(struct dtm_pool *pool, u64 now)
 		u64 first = DTM_NEVER, second = DTM_NEVER;
 
 		for (ch = pool->first; ch; ch = ch->next) {
-			u64 due = max(dtm_next(ch), pool->now);
+			u64 due = dtm_next(ch);
 
 			if (due < first) {
 				second = first;
@@ -486,7 +483,7 @@ static inline void dtm_pool_advance(struct dtm_pool *pool, u64 now)
 		/* What others do at `second` may concern this one: not idle beyond it. */
 		dtm_fire(earliest, first, second > now ? now : second - 1);
 	}
-	pool->now = now;
+	pool->now = max(pool->now, now);
 }
 
 /* Traffic; the caller has advanced the pool to now. */
@@ -610,6 +607,9 @@ static inline void dtm_reconfigure(struct dtm_channel *ch, const struct dtm_conf
 
 	ch->pool->guaranteed += dtm_guaranteed(config) - dtm_guaranteed(ch->config);
 	ch->config = config;
+	/* A request under way was made within other bounds. */
+	ch->requested = clamp(ch->requested, config->min_slots, config->max_slots);
+	ch->target = clamp(ch->target, config->min_slots, config->max_slots);
 	if (want != ch->slots) {
 		dtm_reallocate(ch, now, want, DTM_CAUSE_OPERATOR);
 		ch->target = want;
