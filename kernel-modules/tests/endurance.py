@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, BinaryIO
 
 MODULES = Path("/mnt/bin")
 RUN = Path("/mnt/run")
@@ -31,6 +32,14 @@ ROUNDS = 100
 LEAK_AGE_S = 6
 # A closed connection has given up its last retransmissions by then (tcp_retries2: 15 minutes).
 ORPHANS_GONE_S = 2000
+# An attempt with more allocations than this goes on for ever.
+MOST_ALLOCATIONS = 2000
+SYS_FINIT_MODULE = 313  # x86-64
+NLM_F_REQUEST, NLM_F_ACK, NLM_F_EXCL, NLM_F_CREATE = 0x1, 0x4, 0x200, 0x400
+RTM_NEWQDISC, RTM_DELQDISC = 36, 37
+TC_H_ROOT = 0xFFFFFFFF
+TCA_KIND, TCA_OPTIONS = 1, 2
+TCA_DTM_SLOTS, TCA_DTM_POOL = 2, 28
 LINGER_RESET = struct.pack("ii", 1, 0)
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -277,6 +286,85 @@ def fuzz(seed: str, requests: str) -> None:
     unload("sch_dtm")
 
 
+def out_of_memory(*told: str) -> None:
+    """Each allocation of loading a module, and of a channel's requests, fails once."""
+    for setting, value in ("ignore-gfp-wait", "N"), ("verbose", "0"):
+        (DEBUG / "failslab" / setting).write_text(value)
+    # The kernel warns when there is no memory for a module's tracepoints; the host looks for more.
+    Path("/proc/sys/kernel/panic_on_warn").write_text("0")
+    for module, parameters, _ in [*map(parse, told), ("sch_dtm", [], [])]:
+        image = (MODULES / f"{module}.ko").open("rb")
+        words = " ".join(parameters).encode()
+
+        def insert(image: BinaryIO = image, words: bytes = words) -> int:
+            return int(_libc.syscall(SYS_FINIT_MODULE, image.fileno(), words, 0))
+
+        def remove(module: str = module) -> int:
+            return int(_libc.delete_module(module.encode(), os.O_NONBLOCK))
+
+        failing_allocations(module, insert, remove)
+        image.close()
+    load("sch_dtm")
+    run("ip", "link", "add", "lone", "type", "dummy")
+    index = socket.if_nametoindex("lone")
+    add = rtnl_request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, index)
+    change = rtnl_request(RTM_NEWQDISC, 0, index)
+    delete = rtnl_request(RTM_DELQDISC, 0, index)
+    failing_allocations("add", add, delete)
+    add()
+    failing_allocations("change", change, change)
+    failing_allocations("delete", delete, add)
+    run("ip", "link", "del", "lone")
+    time.sleep(1)
+    unload("sch_dtm")
+
+
+def failing_allocations(what: str, attempt: Callable[[], int], restore: Callable[[], int]) -> None:
+    """Let the first allocation of an attempt fail, then the second, until all succeed.
+
+    An attempt may have worked and its answer been lost: what was before is restored in any case.
+    """
+    fail_nth = Path("/proc/thread-self/fail-nth")
+    failures = 0
+    for nth in range(1, MOST_ALLOCATIONS):
+        with fail_nth.open("wb", buffering=0) as switch, fail_nth.open("rb") as left:
+            switch.write(b"%d" % nth)
+            result = attempt()
+            untouched = int(left.read(16).strip(b"\0\n")) > 0  # it was never reached
+            switch.write(b"0")
+        restore()
+        failures += result != 0
+        if untouched:
+            assert result == 0
+            print(f"{what}: {nth - 1} allocations, {failures} of which matter")
+            report_progress()
+            return
+    raise AssertionError(f"{what}: more than {MOST_ALLOCATIONS} allocations")
+
+
+def rtnl_request(kind: int, flags: int, device: int) -> Callable[[], int]:
+    """A function that sends a request for the root qdisc of a device; it returns the errno."""
+
+    def attribute(kind: int, value: bytes) -> bytes:
+        return struct.pack("HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
+
+    options = b"".join(attribute(t, struct.pack("I", 30)) for t in (TCA_DTM_SLOTS, TCA_DTM_POOL))
+    body = struct.pack("BxxxiIII", 0, device, 0, TC_H_ROOT, 0)
+    body += attribute(TCA_KIND, b"dtm\0") + attribute(TCA_OPTIONS, options)
+    flags |= NLM_F_REQUEST | NLM_F_ACK
+    message = struct.pack("IHHII", 16 + len(body), kind, flags, 0, 0) + body
+
+    def send() -> int:
+        try:
+            with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as rtnl:
+                rtnl.send(message)
+                return int(-struct.unpack_from("i", rtnl.recv(4096), 16)[0])
+        except OSError as error:
+            return error.errno or errno.EIO
+
+    return send
+
+
 def kunit() -> None:
     """Load the unit tests, which run at once, and keep what they say."""
     load("twoway_kunit")
@@ -299,7 +387,7 @@ def main() -> None:
     run("mount", "-t", "debugfs", "none", str(DEBUG))
     forget_leaks()
     trials: dict[str, Callable[..., None]] = {
-        trial.__name__: trial for trial in (load_and_unload, traffic, fuzz, kunit, planted)
+        trial.__name__: trial for trial in (load_and_unload, traffic, fuzz, out_of_memory, kunit, planted)
     }
     trials[name](*arguments)
     no_leaks()
