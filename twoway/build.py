@@ -202,7 +202,7 @@ def _kernel_key(source: KernelSource, flavour: Flavour) -> str:
 def _programs_key(source: KernelSource, flavour: Flavour) -> str:
     modules = ["*.c", "*.h", "*/*.h", "Kbuild"]
     if "TWOWAY_TESTS=m" in _MODULE_SETTINGS[flavour]:
-        modules += ["tests/*.c", "tests/Kbuild"]
+        modules += ["tests/*.[ch]", "tests/Kbuild"]
     return _hash(
         _kernel_key(source, flavour).encode(),
         *_contents(VM, ["guest/*.c"]),

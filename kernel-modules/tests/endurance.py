@@ -20,7 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 MODULES = Path("/mnt/bin")
 RUN = Path("/mnt/run")
@@ -128,7 +128,12 @@ def wire_hosts() -> None:
     run("ip", "link", "add", "eth0", "netns", "a", "type", "veth", "peer", "eth0", "netns", "b")
     for host, address in ("a", "10.0.0.1/24"), ("b", "10.0.0.2/24"):
         run(
-            "ip", "-n", host, "-batch", "-", lines=f"address add {address} dev eth0\nlink set eth0 up\n"
+            "ip",
+            "-n",
+            host,
+            "-batch",
+            "-",
+            lines=f"address add {address} dev eth0\nlink set eth0 up\n",
         )
         run("tc", "-n", host, "qdisc", "add", "dev", "eth0", "root", "handle", "1:", "dtm")
 
@@ -387,7 +392,8 @@ def main() -> None:
     run("mount", "-t", "debugfs", "none", str(DEBUG))
     forget_leaks()
     trials: dict[str, Callable[..., None]] = {
-        trial.__name__: trial for trial in (load_and_unload, traffic, fuzz, out_of_memory, kunit, planted)
+        trial.__name__: trial
+        for trial in (load_and_unload, traffic, fuzz, out_of_memory, kunit, planted)
     }
     trials[name](*arguments)
     no_leaks()

@@ -24,14 +24,14 @@ static DEFINE_MUTEX(first_lock);
 static DEFINE_MUTEX(second_lock);
 static DEFINE_SPINLOCK(spin);
 static int __rcu *shared;
-static volatile int sink;
+static int sink;
 
 static void out_of_bounds(void)
 {
 	char *memory = kmalloc(BYTES, GFP_KERNEL);
 
 	OPTIMIZER_HIDE_VAR(memory);
-	sink = memory[BYTES];
+	WRITE_ONCE(sink, memory[BYTES]);
 	kfree(memory);
 }
 
@@ -41,16 +41,17 @@ static void use_after_free(void)
 
 	kfree(memory);
 	OPTIMIZER_HIDE_VAR(memory);
-	sink = memory[0];
+	WRITE_ONCE(sink, memory[0]);
 }
 
 static void stack_out_of_bounds(void)
 {
-	volatile char memory[BYTES] = {};
+	char memory[BYTES] = {};
 	int index = BYTES;
 
 	OPTIMIZER_HIDE_VAR(index);
-	sink = *(memory + index);
+	barrier_data(memory);
+	WRITE_ONCE(sink, *(memory + index));
 }
 
 static void array_index(void)
@@ -59,7 +60,7 @@ static void array_index(void)
 	int index = 4;
 
 	OPTIMIZER_HIDE_VAR(index);
-	sink = numbers[index];
+	WRITE_ONCE(sink, numbers[index]);
 }
 
 static void shift(void)
@@ -67,7 +68,7 @@ static void shift(void)
 	int bits = 32;
 
 	OPTIMIZER_HIDE_VAR(bits);
-	sink = 1 << bits;
+	WRITE_ONCE(sink, 1 << bits);
 }
 
 static void misaligned(void)
@@ -76,7 +77,7 @@ static void misaligned(void)
 	char *at = (char *)numbers + 1;
 
 	OPTIMIZER_HIDE_VAR(at);
-	sink = *(int *)at;
+	WRITE_ONCE(sink, *(int *)at);
 }
 
 static void leak(void)
@@ -107,7 +108,7 @@ static void sleep_in_atomic(void)
 
 static void unlocked_rcu(void)
 {
-	sink = !rcu_dereference(shared);
+	WRITE_ONCE(sink, !rcu_dereference(shared));
 }
 
 static void expire(struct timer_list *timer)
@@ -126,7 +127,7 @@ static void free_active_timer(void)
 static void list_corruption(void)
 {
 	LIST_HEAD(head);
-	struct list_head entry;
+	LIST_HEAD(entry);
 
 	list_add(&entry, &head);
 	list_add(&entry, &head);

@@ -13,7 +13,7 @@
 #include "../dtm_rate.h"
 #include "../dtm_service.h"
 
-/* A full Ethernet frame, and a TCP acknowledgement in one. */
+/* A full Ethernet frame, and a TCP ACK in one. */
 #define FRAME 1514
 #define ACK 66
 
