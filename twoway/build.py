@@ -173,7 +173,7 @@ def _programs_key(source: KernelSource) -> str:
     return _hash(
         _kernel_key(source).encode(),
         *_contents(VM, ["guest/*.c"]),
-        *_contents(KERNEL_MODULES, ["*.c", "*/*.h", "Kbuild"]),
+        *_contents(KERNEL_MODULES, ["*.c", "*.h", "compat/*.h", "tc/*.c", "tc/Makefile", "Kbuild"]),
     )
 
 
@@ -306,8 +306,9 @@ def _build_programs(kernel: Path, folder: Path, steps: Steps) -> None:
                 "modules",
             ]
         )
-        for module in modules.glob("*.ko"):
-            module.rename(built / module.name)
+        _call(["make", "-C", str(modules / "tc")])
+        for made in [*modules.glob("*.ko"), modules / "tc/q_dtm.so", modules / "tc/dtm-events"]:
+            made.rename(built / made.name)
         built.rename(folder)
 
 
