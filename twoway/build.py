@@ -200,7 +200,7 @@ def _kernel_key(source: KernelSource, flavour: Flavour) -> str:
 
 
 def _programs_key(source: KernelSource, flavour: Flavour) -> str:
-    modules = ["*.c", "*.h", "*/*.h", "Kbuild"]
+    modules = ["*.c", "*.h", "compat/*.h", "tc/*.c", "tc/Makefile", "Kbuild"]
     if "TWOWAY_TESTS=m" in _MODULE_SETTINGS[flavour]:
         modules += ["tests/*.[ch]", "tests/Kbuild"]
     return _hash(
@@ -338,8 +338,9 @@ def _build_programs(kernel: Path, folder: Path, steps: Steps, flavour: Flavour) 
                 "modules",
             ]
         )
-        for module in modules.rglob("*.ko"):
-            module.rename(built / module.name)
+        _call(["make", "-C", str(modules / "tc")])
+        for made in [*modules.rglob("*.ko"), modules / "tc/q_dtm.so", modules / "tc/dtm-events"]:
+            made.rename(built / made.name)
         built.rename(folder)
 
 

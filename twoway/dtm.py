@@ -175,12 +175,17 @@ class Channel(Model):
             "framed": self.framed,
             "min": self.min_slots,
             "max": self.max_slots,
+            "change_ns": round(self.change_s * 1e9),
+            "signalling_ns": round(self.signalling_ms * 1e6),
             "allocator": self.allocator,
         }
         if self.rate:
             said |= {
-                "shift-up": self.rate.shift_up,
-                "shift-down": self.rate.shift_down,
+                "sample_ns": round(self.rate.sample_ms * 1e6),
+                "shift_up": self.rate.shift_up,
+                "shift_down": self.rate.shift_down,
+                "margin": self.rate.margin_slots,
+                "corridor": self.rate.corridor_slots,
                 "rounding": self.rate.rounding,
                 "count": self.rate.count,
             }

@@ -17,37 +17,35 @@ from capture_analysis.run_folder import Queue, Run
 SLOT_BIT = 512_000
 BYTE_WORK = 15_625
 CYCLE_NS = 125_000
+# Longer than any run's set-up: before that no channel had a packet.
+_BEFORE_NS = 3600 * 10**9
 # The kernel keeps margin and corridor in thousandths of a slot.
 _MILLISLOT_BIT = SLOT_BIT // 1000
 
 
 @dataclass(frozen=True)
 class Slots:
-    """A channel's slots as a step function, from when its allocator started.
+    """A channel's slots as a step function, set-up included.
 
     Attributes:
-        time_ns: shape (k,), when the number changed; the first is the start.
+        time_ns: shape (k,), when the number changed; the first is before all packets.
         slots: shape (k,), from then on.
+        start_ns: when the allocator started, with the traffic.
         options: the channel as the profile has it.
     """
 
     time_ns: IntArray
     slots: IntArray
+    start_ns: int
     options: dict[str, Any]
 
-    @property
-    def start_ns(self) -> int:
-        """When the allocator started."""
-        return int(self.time_ns[0])
-
     def at(self, time_ns: Any) -> Any:
-        """Slots at given times; before the start, those of the start."""
-        row = np.searchsorted(self.time_ns, time_ns, side="right") - 1
-        return self.slots[np.maximum(row, 0)]
+        """Slots at given times."""
+        return self.slots[np.searchsorted(self.time_ns, time_ns, side="right") - 1]
 
     def integral(self, time_ns: IntArray) -> IntArray:
-        """Slot-ns from the start to each of some times; negative before it."""
-        row = np.maximum(np.searchsorted(self.time_ns, time_ns, side="right") - 1, 0)
+        """Slot-ns from the first time to each of some others."""
+        row = np.searchsorted(self.time_ns, time_ns, side="right") - 1
         return self._integrals()[row] + (time_ns - self.time_ns[row]) * self.slots[row]
 
     def when(self, integral: IntArray) -> IntArray:
@@ -57,9 +55,9 @@ class Slots:
         return self.time_ns[row] - (-rest // self.slots[row])
 
     def changes(self, start_ns: int, stop_ns: int) -> IntArray:
-        """Times of the changes in a window."""
-        inside = (self.time_ns[1:] >= start_ns) & (self.time_ns[1:] < stop_ns)
-        return self.time_ns[1:][inside]
+        """Times of the changes in a window, the allocator's start not being one."""
+        inside = (self.time_ns > max(start_ns, self.start_ns)) & (self.time_ns < stop_ns)
+        return self.time_ns[inside]
 
     def mean(self, start_ns: int, stop_ns: int) -> float:
         """Time average in a window."""
@@ -82,15 +80,18 @@ def read_slots(run: Run, queue: Queue) -> Slots:
     Raises: AnalysisError if the recording does not begin with the allocator's start.
     """
     assert queue.reallocations is not None
-    table = run.table(queue.reallocations, "time_ns", "interface", "cause", "to")
+    columns = ("time_ns", "interface", "cause", "from", "to")
+    table = run.table(queue.reallocations, *columns)
     rows = [i for i, name in enumerate(table["interface"]) if name == queue.interface]
-    starts = [at for at, i in enumerate(rows) if table["cause"][i] == "start"]
+    starts = [i for i in rows if table["cause"][i] == "start"]
     if not starts:
         raise AnalysisError(f"{run.folder / queue.reallocations}: no start of {queue.interface}")
-    rows = rows[starts[-1] :]
+    changes = [i for i in rows if table["from"][i] != table["to"][i]]
+    first = table["from"][rows[0]]
     return Slots(
-        np.array([int(table["time_ns"][i]) for i in rows], dtype=np.int64),
-        np.array([int(table["to"][i]) for i in rows], dtype=np.int64),
+        np.array([run.start_ns - _BEFORE_NS, *(int(table["time_ns"][i]) for i in changes)]),
+        np.array([int(first), *(int(table["to"][i]) for i in changes)]),
+        int(table["time_ns"][starts[-1]]),
         run.manifest["profile"]["directions"][queue.direction]["dtm"],
     )
 
@@ -158,7 +159,7 @@ def estimates(queue: Queue, slots: Slots, passed: Passage, stop_ns: int) -> Esti
         np.searchsorted(drops, ticks, side="left")
     ]
     held = ticks - last_drop < round(rate["hold_on_loss_ms"] * 1e6)
-    allocator = _Allocator(slots.start_ns, int(slots.slots[0]), channel)
+    allocator = _Allocator(slots.start_ns, int(slots.at(slots.start_ns)), channel)
     estimate = [
         allocator.sample(int(at), int(new), hold=bool(hold))
         for at, new, hold in zip(ticks, measured, held, strict=True)

@@ -100,8 +100,8 @@ def _allocations(
     """The kernel's reallocations against the paper's algorithm fed with the captures."""
     stop_ns = analysis.run.stop_ns
     expected = dtm.estimates(view.queue, slots, view.passed, stop_ns)
-    inside = slots.time_ns[1:] < stop_ns
-    got = list(zip(slots.time_ns[1:][inside], slots.slots[1:][inside], strict=True))
+    changed_ns = slots.changes(slots.start_ns, stop_ns)
+    got = list(zip(changed_ns, slots.at(changed_ns), strict=True))
     wanted = list(zip(expected.change_ns, expected.slots, strict=True))
     off = len(set(got) ^ set(wanted))
     what = f"{direction}: {len(got)} reallocations against figure 1 fed with the captures"

@@ -255,9 +255,9 @@ def _rate_figures(
     stop_ns = analysis.run.stop_ns
     made = dtm.estimates(view.queue, slots, view.passed, stop_ns)
     x = _seconds(analysis, made.time_ns)
-    inside = slots.time_ns < stop_ns
-    times = np.concatenate((slots.time_ns[inside], [stop_ns]))
-    held = np.concatenate((slots.slots[inside], slots.slots[inside][-1:])).astype(np.float64)
+    changes = slots.changes(slots.start_ns, stop_ns)
+    times = np.concatenate(([slots.start_ns], changes, [stop_ns]))
+    held = slots.at(times).astype(np.float64)
     slot_mbit = dtm.SLOT_BIT / 1e6
     rate = slots.options["rate"]
     wanted = made.estimate_bit / dtm.SLOT_BIT + rate["margin_slots"] + rate["corridor_slots"] / 2

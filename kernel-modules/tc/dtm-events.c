@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dtm-events - write down each reallocation of the DTM channels in this network namespace.
+ *
+ *   dtm-events [--out FILE]
+ *
+ * One row of CSV per event, under a preamble that says what the columns are. Says "listening on"
+ * on standard error once nothing can be missed any more; ends on SIGINT or SIGTERM, with status
+ * 1 if events were lost.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <linux/genetlink.h>
+#include <linux/netlink.h>
+#include <net/if.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../pkt_dtm.h"
+
+/* Thousands of events of some 100 bytes: more than a link can change in a scheduling delay. */
+#define RECEIVE_BUFFER	(8 << 20)
+#define MESSAGE_BYTES	(1 << 16)
+
+static const char *const causes[] = {
+	[DTM_CAUSE_ALLOCATOR]	= "allocator",
+	[DTM_CAUSE_DENIED]	= "denied",
+	[DTM_CAUSE_RECLAIMED]	= "reclaimed",
+	[DTM_CAUSE_OPERATOR]	= "operator",
+	[DTM_CAUSE_START]	= "start",
+};
+
+struct attributes {
+	const struct nlattr *at[64];
+};
+
+static void die(const char *what)
+{
+	fprintf(stderr, "dtm-events: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static void parse(struct attributes *found, const void *data, int length)
+{
+	const struct nlattr *attr = data;
+
+	memset(found, 0, sizeof(*found));
+	while (length >= NLA_HDRLEN && attr->nla_len >= NLA_HDRLEN && attr->nla_len <= length) {
+		unsigned int type = attr->nla_type & NLA_TYPE_MASK;
+		int size = NLA_ALIGN(attr->nla_len);
+
+		if (type < 64)
+			found->at[type] = attr;
+		attr = (const void *)((const char *)attr + size);
+		length -= size;
+	}
+}
+
+static const void *payload(const struct nlattr *attr)
+{
+	return (const char *)attr + NLA_HDRLEN;
+}
+
+static uint64_t number(const struct nlattr *attr)
+{
+	uint64_t value = 0;	/* little-endian hosts only, as x86 and arm64 are */
+
+	if (attr)
+		memcpy(&value, payload(attr), attr->nla_len - NLA_HDRLEN > 8 ?
+		       8 : attr->nla_len - NLA_HDRLEN);
+	return value;
+}
+
+/* Number of the multicast group of the family; the kernel may not know it yet. */
+static int find_group(int fd)
+{
+	static char answer[MESSAGE_BYTES];
+	struct {
+		struct nlmsghdr nlh;
+		struct genlmsghdr genl;
+		struct nlattr attr;
+		char name[NLMSG_ALIGN(sizeof(DTM_GENL_NAME))];
+	} request = {
+		.nlh = { .nlmsg_len = sizeof(request), .nlmsg_type = GENL_ID_CTRL,
+			 .nlmsg_flags = NLM_F_REQUEST },
+		.genl = { .cmd = CTRL_CMD_GETFAMILY, .version = 1 },
+		.attr = { NLA_HDRLEN + sizeof(DTM_GENL_NAME), CTRL_ATTR_FAMILY_NAME },
+		.name = DTM_GENL_NAME,
+	};
+	const struct nlmsghdr *nlh = (const void *)answer;
+	struct attributes family, groups, group;
+	ssize_t size;
+
+	if (send(fd, &request, sizeof(request), 0) < 0)
+		die("generic netlink");
+	size = recv(fd, answer, sizeof(answer), 0);
+	if (size < 0)
+		die("generic netlink");
+	if (nlh->nlmsg_type == NLMSG_ERROR) {
+		fprintf(stderr, "dtm-events: the kernel has no dtm: load sch_dtm first\n");
+		exit(1);
+	}
+	parse(&family, (const char *)NLMSG_DATA(nlh) + GENL_HDRLEN,
+	      nlh->nlmsg_len - NLMSG_LENGTH(GENL_HDRLEN));
+	if (!family.at[CTRL_ATTR_MCAST_GROUPS])
+		die("no multicast group");
+	parse(&groups, payload(family.at[CTRL_ATTR_MCAST_GROUPS]),
+	      family.at[CTRL_ATTR_MCAST_GROUPS]->nla_len - NLA_HDRLEN);
+	/* There is one group. */
+	parse(&group, payload(groups.at[1]), groups.at[1]->nla_len - NLA_HDRLEN);
+	return number(group.at[CTRL_ATTR_MCAST_GRP_ID]);
+}
+
+static int subscribe(void)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
+	int group, size = RECEIVE_BUFFER;
+
+	if (fd < 0)
+		die("generic netlink");
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	group = find_group(fd);
+	if (setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)) < 0)
+		die("multicast group " DTM_GENL_GROUP);
+	return fd;
+}
+
+static void write_event(const struct nlmsghdr *nlh, FILE *out)
+{
+	struct attributes event;
+	char name[IF_NAMESIZE];
+	unsigned int cause;
+	uint32_t handle;
+
+	parse(&event, (const char *)NLMSG_DATA(nlh) + GENL_HDRLEN,
+	      nlh->nlmsg_len - NLMSG_LENGTH(GENL_HDRLEN));
+	if (!if_indextoname(number(event.at[DTM_A_IFINDEX]), name))
+		snprintf(name, sizeof(name), "%u",
+			 (unsigned int)number(event.at[DTM_A_IFINDEX]));
+	cause = number(event.at[DTM_A_CAUSE]);
+	handle = number(event.at[DTM_A_HANDLE]);
+	fprintf(out, "%" PRIu64 ",%s,%x:,%s,%u,%u,%u,%" PRIu64 ",%u\n",
+		number(event.at[DTM_A_TIME]), name, handle >> 16,
+		cause < sizeof(causes) / sizeof(causes[0]) ? causes[cause] : "unknown",
+		(unsigned int)number(event.at[DTM_A_FROM]),
+		(unsigned int)number(event.at[DTM_A_TO]),
+		(unsigned int)number(event.at[DTM_A_WANTED]),
+		number(event.at[DTM_A_ESTIMATE]), (unsigned int)number(event.at[DTM_A_BACKLOG]));
+}
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal)
+{
+	(void)signal;
+	stopped = 1;
+}
+
+/* Write events until told to stop; false if some were lost. */
+static bool record(int fd, FILE *out)
+{
+	static char message[MESSAGE_BYTES];
+	bool complete = true;
+
+	while (!stopped) {
+		ssize_t size = recv(fd, message, sizeof(message), 0);
+		const struct nlmsghdr *nlh = (const void *)message;
+
+		if (size < 0 && errno == ENOBUFS) {
+			fprintf(stderr, "dtm-events: events were lost\n");
+			complete = false;
+		} else if (size < 0 && errno != EINTR) {
+			die("receive");
+		}
+		for (; size > 0 && NLMSG_OK(nlh, (size_t)size); nlh = NLMSG_NEXT(nlh, size))
+			if (nlh->nlmsg_type >= NLMSG_MIN_TYPE)
+				write_event(nlh, out);
+	}
+	return complete;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option names[] = {
+		{ "out", required_argument, NULL, 'o' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	static const char usage[] =
+		"usage: dtm-events [--out FILE]\n"
+		"Writes a row of CSV for each reallocation of the DTM channels of this network\n"
+		"namespace, until interrupted.\n";
+	struct sigaction action = { .sa_handler = stop };
+	FILE *out = stdout;
+	bool complete;
+	int c, fd;
+
+	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		if (c == 'h') {
+			fputs(usage, stdout);
+			return 0;
+		}
+		if (c != 'o' || !(out = fopen(optarg, "w"))) {
+			if (c == 'o')
+				die(optarg);
+			fputs(usage, stderr);
+			return 2;
+		}
+	}
+	if (optind < argc) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	/* Without SA_RESTART: a signal ends the wait. */
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	fd = subscribe();
+	setvbuf(out, NULL, _IOLBF, BUFSIZ);
+	fputs("# clock: CLOCK_REALTIME, ns, of the change itself\n"
+	      "# slots of 512 kbit/s; estimate in bit/s, backlog in bytes on the link\n"
+	      "time_ns,interface,handle,cause,from,to,wanted,estimate_bit,backlog_bytes\n", out);
+	fprintf(stderr, "listening on generic netlink %s/%s\n", DTM_GENL_NAME, DTM_GENL_GROUP);
+	complete = record(fd, out);
+	if (fclose(out))
+		die("output");
+	return complete ? 0 : 1;
+}
