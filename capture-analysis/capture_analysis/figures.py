@@ -48,12 +48,12 @@ def all_figures(analysis: Analysis) -> list[Figure]:
     """Every picture of a run's report."""
     start_s, stop_s = _detail(analysis)
     return [
+        *_channel_figures(analysis),
         _queues(analysis, start_s, stop_s),
         _sequence_numbers(analysis, start_s, stop_s),
         _ack_spacing(analysis, start_s, stop_s),
         _bunches(analysis),
         _queue_overview(analysis),
-        *_channel_figures(analysis),
         *_socket_figures(analysis),
     ]
 
