@@ -89,6 +89,11 @@ def efficiency(goodput_bit: float, arriving: Packets, queue: Queue) -> float:
     return goodput_bit / (queue.rate_bit * full_payload_share(arriving, queue))
 
 
+def link_bytes(arriving: Packets, queue: Queue) -> int:
+    """Size on the link of packets, headers included; what arrives twice counts twice."""
+    return int(queue.link_bytes(arriving.frame_bytes).sum())
+
+
 def utilisation(queue: Queue, passed: Passage, start_ns: int, stop_ns: int) -> float:
     """Share of the window in which the link transmits, acknowledgements included."""
     rows = passed.departures
