@@ -68,8 +68,7 @@
 
 struct fast_variant {
 	struct tcp_congestion_ops ops;
-	u32 alpha;		/* packets */
-	u32 base_rtt_us;	/* given to its flows; 0 = measured */
+	u32 alpha;	/* packets */
 };
 
 struct fast {
@@ -90,10 +89,9 @@ static int alphas_count = 1;
 module_param_array(alphas, uint, &alphas_count, 0444);
 MODULE_PARM_DESC(alphas, "alphas to register, in packets (1..65535): 30,100 makes fast30 and fast100");
 
-static unsigned int base_rtt_us[FAST_MAX_VARIANTS];
-static int base_rtt_us_count = 1;
-module_param_array(base_rtt_us, uint, &base_rtt_us_count, 0444);
-MODULE_PARM_DESC(base_rtt_us, "base round trip in us, one for all alphas or one for each; 0 measures it (default 0)");
+static unsigned int base_rtt_us;
+module_param(base_rtt_us, uint, 0444);
+MODULE_PARM_DESC(base_rtt_us, "base round trip of every flow in us, for experiments (default 0: measured)");
 
 static unsigned int gamma = FAST_GAMMA_ONE / 2;
 module_param(gamma, uint, 0444);
@@ -105,16 +103,16 @@ MODULE_PARM_DESC(every_other_rtt, "update once in two round trips (default: in e
 
 static struct fast_variant *variants;
 
-static const struct fast_variant *fast_variant(const struct sock *sk)
+static u32 fast_alpha(const struct sock *sk)
 {
-	return container_of(inet_csk(sk)->icsk_ca_ops, struct fast_variant, ops);
+	const struct tcp_congestion_ops *ops = inet_csk(sk)->icsk_ca_ops;
+
+	return container_of(ops, struct fast_variant, ops)->alpha;
 }
 
-static u32 fast_base_rtt_us(const struct sock *sk)
+static u32 fast_base_rtt_us(const struct fast *fast)
 {
-	const struct fast *fast = inet_csk_ca(sk);
-
-	return fast_variant(sk)->base_rtt_us ?: fast->base_rtt_us;
+	return base_rtt_us ?: fast->base_rtt_us;
 }
 
 static void fast_begin_round(struct sock *sk)
@@ -186,8 +184,8 @@ static void fast_update(struct sock *sk)
 	 * fraction of w, and an increase's last ACK.
 	 */
 	fast->window = min(fast->window, fast_q24(min(cwnd, FAST_MAX_WINDOW - 1) + 1));
-	next = fast_next_window(fast->window, fast_q24(fast_base_rtt_us(sk)),
-				fast->average_rtt, fast_variant(sk)->alpha, gamma);
+	next = fast_next_window(fast->window, fast_q24(fast_base_rtt_us(fast)),
+				fast->average_rtt, fast_alpha(sk), gamma);
 	if (next > fast->window && !tcp_is_cwnd_limited(sk))
 		next = fast->window;
 	fast->window = next;
@@ -257,7 +255,7 @@ static size_t fast_get_info(struct sock *sk, u32 ext, int *attr,
 	info->vegas.tcpv_enabled = !fast->recovering;
 	info->vegas.tcpv_rttcnt = fast->samples;
 	info->vegas.tcpv_rtt = fast_whole(fast->average_rtt);
-	info->vegas.tcpv_minrtt = fast_base_rtt_us(sk);
+	info->vegas.tcpv_minrtt = fast_base_rtt_us(fast);
 	*attr = INET_DIAG_VEGASINFO;
 	return sizeof(info->vegas);
 }
@@ -296,24 +294,15 @@ static int fast_check_alphas(void)
 
 static int fast_check_parameters(void)
 {
-	int i;
-
 	if (!gamma || gamma > FAST_GAMMA_ONE) {
 		pr_err("gamma: must be 1..%u thousandths, got %u\n",
 		       FAST_GAMMA_ONE, gamma);
 		return -EINVAL;
 	}
-	if (base_rtt_us_count != 1 && base_rtt_us_count != alphas_count) {
-		pr_err("base_rtt_us: must be one for all alphas or one for each of %d, got %d\n",
-		       alphas_count, base_rtt_us_count);
+	if (base_rtt_us > FAST_MAX_RTT_US) {
+		pr_err("base_rtt_us: must be 0..%u us, got %u\n",
+		       FAST_MAX_RTT_US, base_rtt_us);
 		return -EINVAL;
-	}
-	for (i = 0; i < base_rtt_us_count; i++) {
-		if (base_rtt_us[i] > FAST_MAX_RTT_US) {
-			pr_err("base_rtt_us: must be 0..%u us, got %u\n",
-			       FAST_MAX_RTT_US, base_rtt_us[i]);
-			return -EINVAL;
-		}
 	}
 	return fast_check_alphas();
 }
@@ -342,7 +331,6 @@ static int __init fast_register(void)
 	for (i = 0; i < alphas_count; i++) {
 		variants[i].ops = fast_ops;
 		variants[i].alpha = alphas[i];
-		variants[i].base_rtt_us = base_rtt_us[base_rtt_us_count == 1 ? 0 : i];
 		snprintf(variants[i].ops.name, TCP_CA_NAME_MAX, "fast%u", alphas[i]);
 		err = tcp_register_congestion_control(&variants[i].ops);
 		if (err) {
