@@ -9,13 +9,15 @@ from numpy.typing import NDArray
 from capture_analysis import ack_compression
 from capture_analysis.analysis import Analysis, ConnectionView
 from capture_analysis.queues import Occupancy
-from capture_analysis.throughput import full_payload_share, unwrap
+from capture_analysis.throughput import full_payload_share, rate_bit, unwrap
 
 # How many busy periods, or else seconds, the detailed views span.
 DETAIL_CYCLES = 6
 DETAIL_FALLBACK_S = 2.0
 # Points of the whole-run view of a queue: two per pixel column of a wide screen.
 OVERVIEW_BINS = 1500
+# Intervals of a whole run in which goodput is averaged: few enough to hide single windows.
+GOODPUT_BINS = 200
 
 FloatArray = NDArray[np.float64]
 
@@ -53,6 +55,7 @@ def all_figures(analysis: Analysis) -> list[Figure]:
         _ack_spacing(analysis, start_s, stop_s),
         _bunches(analysis),
         _queue_overview(analysis),
+        _goodput(analysis),
         *_socket_figures(analysis),
     ]
 
@@ -237,6 +240,41 @@ def _queue_overview(analysis: Analysis) -> Figure:
         "packets",
         lines,
     )
+
+
+def _goodput(analysis: Analysis) -> Figure:
+    run = analysis.run
+    length_ns = run.stop_ns - run.start_ns
+    edges = run.start_ns + np.arange(GOODPUT_BINS + 1) * length_ns // GOODPUT_BINS
+    x = _seconds(analysis, edges)
+    lines = []
+    for colour, (name, view) in enumerate(analysis.connections.items()):
+        mbit = rate_bit(view.arrived.data(), edges) / 1e6
+        lines.append(Line(name, x, np.append(mbit, mbit[-1]), "steps", colour))
+        for source, expected in _expected_goodput(analysis, view):
+            y = np.full(2, expected)
+            lines.append(Line(f"{name}: {source}", x[[0, -1]], y, "dashed", colour))
+    return Figure(
+        "goodput",
+        "Goodput over the whole run",
+        f"New payload of each connection, averaged over each of {GOODPUT_BINS} intervals of "
+        f"{(edges[1] - edges[0]) / 1e6:g} ms; dashed, what is expected over the steady window.",
+        "time, s",
+        "Mbit/s",
+        lines,
+    )
+
+
+def _expected_goodput(analysis: Analysis, view: ConnectionView) -> list[tuple[str, float]]:
+    """What theory and paper expect of a connection, in Mbit/s of payload, with its source."""
+    name, queue = view.connection.name, view.forward.queue
+    share = full_payload_share(view.arrived, queue)
+    payload_per = {"goodput": 1, "throughput": share, "efficiency": share * queue.rate_bit / 1e6}
+    return [
+        (e["source"], float(e["value"]) * factor)
+        for family, factor in payload_per.items()
+        for e in _expected(analysis, f"{family}.{name}")
+    ]
 
 
 def _socket_figures(analysis: Analysis) -> list[Figure]:

@@ -17,7 +17,7 @@ from pcap_files import EPOCH_NS
 from synthetic_run import CAPTURES, expectation, write_run
 
 EXPECT = [expectation("queue_peak.forward", 4, 0), expectation("efficiency.first", 0.5, 0.1)]
-IDS = ["queues", "sequence", "spacing", "bunches", "overview", "cwnd", "rtt"]
+IDS = ["queues", "sequence", "spacing", "bunches", "overview", "goodput", "cwnd", "rtt"]
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +106,24 @@ def test_overview(figures: dict[str, Figure]) -> None:
     assert line(figures["overview"], "forward queue, lowest and highest").y.max() == 4
     assert points(line(figures["overview"], "forward drops")) == [(0.01, 4.0)]
     assert points(line(figures["overview"], "reverse drops")) == [(0.0115, 5.0)]
+
+
+def test_goodput(figures: dict[str, Figure]) -> None:
+    """Payload shows in the interval in which it first arrives, and none is lost between two."""
+    trace = line(figures["goodput"], "first")
+    interval_us = 150
+    assert np.diff(trace.x) == pytest.approx(interval_us / 1e6)
+    mbit = dict(zip(np.rint(trace.x[:-1] * 1e6).astype(int).tolist(), trace.y[:-1], strict=True))
+    # Segment 0 arrives at 6500 us, segment 5 late, at 20000: 450 bytes in an interval of 150 us.
+    assert [mbit[at] for at in (6300, 6450, 6600, 19_950)] == [0, 24, 0, 24]
+    # Segments 0 to 11 arrive before the end, at 30000 us; number 12 does not.
+    assert trace.y[:-1].sum() * interval_us == pytest.approx(12 * 450 * 8)
+
+
+def test_expected_goodput(figures: dict[str, Figure]) -> None:
+    """An efficiency that is expected is drawn as the goodput it means, 0.5 of 7.2 Mbit/s."""
+    assert points(line(figures["goodput"], "first: theory")) == [(0.0, 3.6), (0.03, 3.6)]
+    assert [each.name for each in figures["goodput"].lines] == ["first", "first: theory", "second"]
 
 
 def test_socket_figures(figures: dict[str, Figure]) -> None:
