@@ -16,8 +16,8 @@ DETAIL_CYCLES = 6
 DETAIL_FALLBACK_S = 2.0
 # Points of the whole-run view of a queue: two per pixel column of a wide screen.
 OVERVIEW_BINS = 1500
-# Intervals of a whole run in which goodput is averaged: few enough to hide single windows.
-GOODPUT_BINS = 200
+# About how many intervals of a whole run goodput is averaged in.
+GOODPUT_INTERVALS = 200
 
 FloatArray = NDArray[np.float64]
 
@@ -63,11 +63,16 @@ def all_figures(analysis: Analysis) -> list[Figure]:
 def _detail(analysis: Analysis) -> tuple[float, float]:
     """The part of the steady window that detailed views show, s after traffic's start."""
     run = analysis.run
-    cycles = [analysis.busy(view).cycle_s() for view in analysis.queues.values()]
-    finite = [c for c in cycles if np.isfinite(c)]
-    length = DETAIL_CYCLES * max(finite) if finite else DETAIL_FALLBACK_S
+    cycle_s = _cycle_s(analysis)
+    length = DETAIL_CYCLES * cycle_s if cycle_s else DETAIL_FALLBACK_S
     start = (run.steady_ns - run.start_ns) / 1e9
     return start, min(start + length, (run.stop_ns - run.start_ns) / 1e9)
+
+
+def _cycle_s(analysis: Analysis) -> float | None:
+    """The longest of the queues' busy period cycles, if there is any."""
+    cycles = [analysis.busy(view).cycle_s() for view in analysis.queues.values()]
+    return max((c for c in cycles if np.isfinite(c)), default=None)
 
 
 def _seconds(analysis: Analysis, time_ns: Any) -> FloatArray:
@@ -244,8 +249,8 @@ def _queue_overview(analysis: Analysis) -> Figure:
 
 def _goodput(analysis: Analysis) -> Figure:
     run = analysis.run
-    length_ns = run.stop_ns - run.start_ns
-    edges = run.start_ns + np.arange(GOODPUT_BINS + 1) * length_ns // GOODPUT_BINS
+    interval_ns = _goodput_interval_ns(analysis)
+    edges = np.arange(run.start_ns, run.stop_ns + 1, interval_ns)
     x = _seconds(analysis, edges)
     lines = []
     for colour, (name, view) in enumerate(analysis.connections.items()):
@@ -257,12 +262,21 @@ def _goodput(analysis: Analysis) -> Figure:
     return Figure(
         "goodput",
         "Goodput over the whole run",
-        f"New payload of each connection, averaged over each of {GOODPUT_BINS} intervals of "
-        f"{(edges[1] - edges[0]) / 1e6:g} ms; dashed, what is expected over the steady window.",
+        f"New payload of each connection in intervals of {interval_ns / 1e6:.4g} ms, whole cycles "
+        "of the queues if they have any; dashed, what is expected of the steady window.",
         "time, s",
         "Mbit/s",
         lines,
     )
+
+
+def _goodput_interval_ns(analysis: Analysis) -> int:
+    """About a 200th of the run, and whole cycles: parts of one would look like changes of rate."""
+    interval_s = (analysis.run.stop_ns - analysis.run.start_ns) / 1e9 / GOODPUT_INTERVALS
+    cycle_s = _cycle_s(analysis)
+    if cycle_s:
+        interval_s = max(round(interval_s / cycle_s), 1) * cycle_s
+    return round(interval_s * 1e9)
 
 
 def _expected_goodput(analysis: Analysis, view: ConnectionView) -> list[tuple[str, float]]:
