@@ -27,7 +27,7 @@ class QueueView:
 
 @dataclass(frozen=True)
 class ConnectionView:
-    """One connection: its data and its acks, at both ends."""
+    """One connection: its data and its acks, at both ends, and its data in the bottleneck queue."""
 
     connection: Connection
     forward: QueueView
@@ -35,6 +35,7 @@ class ConnectionView:
     sent: Packets = field(repr=False)
     arrived: Packets = field(repr=False)
     acks: AckTimes = field(repr=False)
+    queued: Occupancy = field(repr=False)
     acks_sent: int = 0
     acks_lost: int = 0
 
@@ -110,6 +111,8 @@ class Analysis:
         acks_out = run.steady(run.between(connection.sink_interface, connection, forward=False))
         acks_in = run.between(connection.source_interface, connection, forward=False)
         times, lost = ack_compression.match_acks(acks_out, acks_in)
+        passed = self.queues[connection.direction].passed
+        mine = run.belongs(passed.packets, connection, forward=True)
         return ConnectionView(
             connection=connection,
             forward=self.queues[connection.direction],
@@ -117,6 +120,7 @@ class Analysis:
             sent=run.between(connection.source_interface, connection, forward=True),
             arrived=run.between(connection.sink_interface, connection, forward=True),
             acks=times,
+            queued=occupancy(passed, passed.is_data & mine),
             acks_sent=len(times.sent_ns) + lost,
             acks_lost=lost,
         )

@@ -110,6 +110,13 @@ def _connection_metrics(analysis: Analysis, name: str, view: ConnectionView) -> 
     compressed = (ratio < ack_compression.COMPRESSED_BELOW).mean() if len(ratio) else math.nan
     return {
         f"goodput.{name}": _metric(goodput / 1e6, "Mbit/s"),
+        f"throughput.{name}": _metric(
+            throughput.link_bytes(run.steady(view.arrived.data()), view.forward.queue)
+            * 8e3
+            / run.window_ns,
+            "Mbit/s",
+        ),
+        f"queued_mean.{name}": _metric(view.queued.mean(run.steady_ns, run.stop_ns), "packets"),
         f"efficiency.{name}": _metric(
             throughput.efficiency(goodput, view.arrived, view.forward.queue), "1"
         ),

@@ -18,6 +18,8 @@ QUEUE_FAMILIES = (
 )
 CONNECTION_FAMILIES = (
     "goodput",
+    "throughput",
+    "queued_mean",
     "efficiency",
     "ack_to_data",
     "ack_spacing_ratio",

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from capture_analysis.analysis import Analysis
 from capture_analysis.errors import AnalysisError
-from capture_analysis.figures import Figure, Line
+from capture_analysis.figure import Figure, Line
 from capture_analysis.map import topology_svg
 from capture_analysis.palette import COLOURS
 

@@ -6,7 +6,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure as Canvas
 
-from capture_analysis.figures import Figure, Line
+from capture_analysis.figure import Figure, Line
 from capture_analysis.palette import COLOURS
 
 # SVG text stays text, and equal figures are equal files.
