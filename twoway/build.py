@@ -173,7 +173,7 @@ def _programs_key(source: KernelSource) -> str:
     return _hash(
         _kernel_key(source).encode(),
         *_contents(VM, ["guest/*.c"]),
-        *_contents(KERNEL_MODULES, ["*.c", "*/*.h", "Kbuild"]),
+        *_contents(KERNEL_MODULES, ["*.[ch]", "*/*.h", "Kbuild"]),
     )
 
 

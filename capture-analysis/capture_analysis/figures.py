@@ -27,7 +27,7 @@ class Line:
     name: str
     x: FloatArray
     y: FloatArray
-    style: Literal["steps", "line", "points", "bars", "dashed"] = "line"
+    style: Literal["steps", "line", "points", "crosses", "bars", "dashed"] = "line"
     colour: int = 0
 
 
@@ -225,7 +225,7 @@ def _queue_overview(analysis: Analysis) -> Figure:
                     f"{direction} drops",
                     _seconds(analysis, drops.time_ns),
                     np.full(len(drops), float(view.queue.limit_packets)),
-                    "points",
+                    "crosses",
                     colour,
                 )
             )
@@ -249,7 +249,21 @@ def _socket_figures(analysis: Analysis) -> list[Figure]:
     for colour, connection in enumerate(analysis.run.connections):
         mine = port == connection.source_port
         x = _seconds(analysis, time_ns[mine])
-        windows.append(Line(f"{connection.name}: cwnd", x, columns["cwnd"][mine], "steps", colour))
+        cwnd = columns["cwnd"][mine]
+        windows.append(Line(f"{connection.name}: cwnd", x, cwnd, "steps", colour))
+        lost_ns = analysis.lost(analysis.connections[connection.name]).time_ns
+        last = np.searchsorted(time_ns[mine], lost_ns, side="right") - 1
+        if (last >= 0).any():
+            seen = last >= 0
+            windows.append(
+                Line(
+                    f"{connection.name}: segments dropped",
+                    _seconds(analysis, lost_ns[seen]),
+                    cwnd[last[seen]],
+                    "crosses",
+                    colour,
+                )
+            )
         threshold = columns["ssthresh"][mine]
         if (threshold >= 0).any():
             known = threshold >= 0
@@ -265,7 +279,8 @@ def _socket_figures(analysis: Analysis) -> list[Figure]:
         Figure(
             "cwnd",
             "Congestion windows",
-            "As the kernel reports them (TCP_INFO).",
+            "As the kernel reports them (TCP_INFO); a cross where a queue dropped a segment of the "
+            "connection.",
             "time, s",
             "segments",
             windows,

@@ -1,10 +1,19 @@
 """The names of all metrics: a family, a dot, and the queue or connection it was measured on.
 
+Those of the run as a whole have the family alone.
+
 Apart from the code that measures, so that an experiment can be checked without loading it.
 """
 
 from collections.abc import Iterable
 
+RUN_FAMILIES = (
+    "congestion_epochs",
+    "drops_per_epoch",
+    "single_victim_epochs",
+    "alternating_victims",
+    "queue_correlation",
+)
 QUEUE_FAMILIES = (
     "utilisation",
     "queue_peak",
@@ -33,6 +42,8 @@ CONNECTION_FAMILIES = (
 
 def metric_names(directions: Iterable[str], connections: Iterable[str]) -> list[str]:
     """Every metric of a run with these queues and connections."""
-    return [f"{family}.{d}" for d in directions for family in QUEUE_FAMILIES] + [
-        f"{family}.{c}" for c in connections for family in CONNECTION_FAMILIES
+    return [
+        *RUN_FAMILIES,
+        *(f"{family}.{d}" for d in directions for family in QUEUE_FAMILIES),
+        *(f"{family}.{c}" for c in connections for family in CONNECTION_FAMILIES),
     ]

@@ -138,7 +138,10 @@ class Run:
 
     def between(self, interface: str, connection: Connection, *, forward: bool) -> Packets:
         """A connection's packets at an interface: data's direction, or the acks'."""
-        packets = self.capture(interface)
+        return self.select(self.capture(interface), connection, forward=forward)
+
+    def select(self, packets: Packets, connection: Connection, *, forward: bool) -> Packets:
+        """Those of some packets that are a connection's, in data's direction or the acks'."""
         ends = (
             int(IPv4Address(connection.source)),
             connection.source_port,
