@@ -57,8 +57,14 @@ class Tahoe:
         if self.cwnd < self.ssthresh:
             self.cwnd += 1
         else:
-            self.cwnd += 1 / (self.cwnd if self.bsd else Fraction(int(self.cwnd)))
+            self.cwnd += self._share()
         return self.send()
+
+    def _share(self) -> Fraction:
+        if self.bsd:
+            # To a double's precision: exact, its digits would double with each ACK.
+            return Fraction(1 / float(self.cwnd))
+        return Fraction(1, int(self.cwnd))
 
     def _duplicate(self) -> list[int]:
         if self.una == self.highest or self.una <= self.repeated:
