@@ -16,7 +16,7 @@ class Line:
     name: str
     x: FloatArray
     y: FloatArray
-    style: Literal["steps", "line", "points", "bars", "dashed"] = "line"
+    style: Literal["steps", "line", "points", "crosses", "bars", "dashed"] = "line"
     colour: int = 0
 
 

@@ -204,7 +204,7 @@ def _queue_overview(analysis: Analysis) -> Figure:
                     f"{direction} drops",
                     analysis.run.seconds(drops.time_ns),
                     np.full(len(drops), float(view.queue.limit_packets)),
-                    "points",
+                    "crosses",
                     colour,
                 )
             )
@@ -272,7 +272,21 @@ def _socket_figures(analysis: Analysis) -> list[Figure]:
     for colour, connection in enumerate(analysis.run.connections):
         mine = port == connection.source_port
         x = analysis.run.seconds(time_ns[mine])
-        windows.append(Line(f"{connection.name}: cwnd", x, columns["cwnd"][mine], "steps", colour))
+        cwnd = columns["cwnd"][mine]
+        windows.append(Line(f"{connection.name}: cwnd", x, cwnd, "steps", colour))
+        lost_ns = analysis.lost(analysis.connections[connection.name]).time_ns
+        last = np.searchsorted(time_ns[mine], lost_ns, side="right") - 1
+        if (last >= 0).any():
+            seen = last >= 0
+            windows.append(
+                Line(
+                    f"{connection.name}: segments dropped",
+                    analysis.run.seconds(lost_ns[seen]),
+                    cwnd[last[seen]],
+                    "crosses",
+                    colour,
+                )
+            )
         threshold = columns["ssthresh"][mine]
         if (threshold >= 0).any():
             known = threshold >= 0
@@ -288,7 +302,8 @@ def _socket_figures(analysis: Analysis) -> list[Figure]:
         Figure(
             "cwnd",
             "Congestion windows",
-            "As the kernel reports them (TCP_INFO).",
+            "As the kernel reports them (TCP_INFO); a cross where a queue dropped a segment of the "
+            "connection.",
             "time, s",
             "segments",
             windows,

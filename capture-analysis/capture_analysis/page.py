@@ -19,6 +19,7 @@ _PLOTLY_STYLE: dict[str, dict[str, Any]] = {
     "line": {"mode": "lines", "line": {"width": 1.2}},
     "dashed": {"mode": "lines", "line": {"dash": "dash", "width": 1.2}},
     "points": {"mode": "markers", "marker": {"size": 4}},
+    "crosses": {"mode": "markers", "marker": {"symbol": "x-thin-open", "size": 7}},
 }
 
 

@@ -125,9 +125,12 @@ def test_expected_goodput(figures: dict[str, Figure]) -> None:
 
 
 def test_socket_figures(figures: dict[str, Figure]) -> None:
-    """Windows and round trips are the kernel's; an infinite threshold is not drawn."""
+    """Windows and round trips are the kernel's, losses marked; no infinite threshold is drawn."""
     assert points(line(figures["cwnd"], "first: cwnd")) == [(0.0, 10.0), (0.019, 5.0)]
     assert points(line(figures["cwnd"], "first: ssthresh")) == [(0.019, 5.0)]
+    # Segment 5, dropped at 10000 us; the queue that dropped second's ACK did not drop its data.
+    assert points(line(figures["cwnd"], "first: segments dropped")) == [(0.01, 10.0)]
+    assert "second: segments dropped" not in [each.name for each in figures["cwnd"].lines]
     assert points(line(figures["rtt"], "second: smoothed RTT")) == [(0.0, 2.5), (0.019, 2.5)]
 
 
