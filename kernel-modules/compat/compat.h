@@ -16,6 +16,26 @@
 #include <net/gso.h>
 #endif
 
+/*
+ * What a congestion control does before the first segment after a pause: an operation of
+ * its own in 7.x, one of cwnd_event's events before. Behind the function comes
+ * TWOWAY_CWND_EVENT_TX_START(fn), in the ops table TWOWAY_TX_START_OP(fn).
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
+#define TWOWAY_CWND_EVENT_TX_START(fn)	\
+	static_assert(__same_type(fn, void (struct sock *)))
+#define TWOWAY_TX_START_OP(fn) .cwnd_event_tx_start = fn
+#else
+#define TWOWAY_CWND_EVENT_TX_START(fn)					\
+static void fn##_event(struct sock *sk, enum tcp_ca_event event)	\
+{									\
+	if (event == CA_EVENT_TX_START)					\
+		fn(sk);							\
+}									\
+static_assert(true)
+#define TWOWAY_TX_START_OP(fn) .cwnd_event = fn##_event
+#endif
+
 #undef pr_fmt
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
