@@ -12,6 +12,8 @@
 #include "../dtm_channel.h"
 #include "../dtm_rate.h"
 #include "../dtm_service.h"
+#include "../fast_window.h"
+#include "../tahoe_window.h"
 
 /* A full Ethernet frame, and a TCP ACK in one. */
 #define FRAME 1514
@@ -420,7 +422,223 @@ static struct kunit_suite channel_suite = {
 	.test_cases = channel_cases,
 };
 
-kunit_test_suites(&service_suite, &rate_suite, &channel_suite);
+/* fast_window.h */
+
+/* Halves go away from zero, on either side of it. */
+static void fast_quotients_are_nearest(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, fast_div_nearest(5, 4), 1);
+	KUNIT_EXPECT_EQ(test, fast_div_nearest(6, 4), 2);
+	KUNIT_EXPECT_EQ(test, fast_div_nearest(7, 4), 2);
+	KUNIT_EXPECT_EQ(test, fast_div_nearest(-5, 4), -1);
+	KUNIT_EXPECT_EQ(test, fast_div_nearest(-6, 4), -2);
+	KUNIT_EXPECT_EQ(test, fast_div_nearest(-7, 4), -2);
+	KUNIT_EXPECT_EQ(test, fast_whole(fast_q24(7) + (1 << 23)), 8);
+	KUNIT_EXPECT_EQ(test, fast_whole(fast_q24(7) + (1 << 23) - 1), 7);
+}
+
+/* eta = min{3/w, 1/4}: a quarter of the way up to a window of 12, a tenth at 30. */
+static void fast_average_moves_by_its_weight(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, fast_average_rtt(0, 100, 30), fast_q24(100));
+	KUNIT_EXPECT_EQ(test, fast_average_rtt(fast_q24(100), 200, 1), fast_q24(125));
+	KUNIT_EXPECT_EQ(test, fast_average_rtt(fast_q24(100), 200, 12), fast_q24(125));
+	KUNIT_EXPECT_EQ(test, fast_average_rtt(fast_q24(100), 200, 30), fast_q24(110));
+	KUNIT_EXPECT_EQ(test, fast_average_rtt(fast_q24(200), 100, 30), fast_q24(190));
+	KUNIT_EXPECT_EQ(test, fast_average_rtt(fast_q24(200), 200, 13), fast_q24(200));
+}
+
+/* The longest round trip after the shortest, and back, with any window, stays between them. */
+static void fast_average_does_not_overflow(struct kunit *test)
+{
+	u32 window;
+
+	for (window = 1; window < FAST_MAX_WINDOW; window += 1 + window / 2) {
+		u64 up = fast_average_rtt(fast_q24(1), FAST_MAX_RTT_US, window);
+		u64 down = fast_average_rtt(fast_q24(FAST_MAX_RTT_US), 1, window);
+
+		KUNIT_EXPECT_GT(test, up, fast_q24(1));
+		KUNIT_EXPECT_LE(test, up, fast_q24(FAST_MAX_RTT_US));
+		KUNIT_EXPECT_LT(test, down, fast_q24(FAST_MAX_RTT_US));
+		KUNIT_EXPECT_GE(test, down, fast_q24(1));
+	}
+}
+
+/*
+ * One flow, 1000 segments/s, 100 ms, alpha 20: w* = 120. Its round trip is w ms, so that each
+ * update leaves 1 - gamma of the distance; with 80 and 1/2, that is 80 / 2^k, exact in Q24.
+ */
+static void fast_distance_halves(struct kunit *test)
+{
+	u64 window = fast_q24(200), distance = fast_q24(80);
+
+	while (distance) {
+		KUNIT_ASSERT_EQ(test, window, fast_q24(120) + distance);
+		window = fast_next_window(window, fast_q24(100000), window * 1000, 20, 500);
+		if (distance & 1)
+			break;
+		distance /= 2;
+	}
+	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(120), fast_q24(100000),
+					       fast_q24(120000), 20, 500), fast_q24(120));
+}
+
+/* Without delay it grows by gamma * alpha, but never beyond twice the window. */
+static void fast_growth_is_bounded(struct kunit *test)
+{
+	const u64 rtt = fast_q24(100000);
+
+	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(50), rtt, rtt, 20, 500), fast_q24(60));
+	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(50), rtt + 1, rtt, 20, 500),
+			fast_q24(60));
+	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(2), rtt, rtt, 100, 1000), fast_q24(4));
+	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(100), 1, rtt, 1, 1000),
+			fast_q24(FAST_MIN_WINDOW));
+	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(FAST_MAX_WINDOW), rtt, rtt,
+					       FAST_MAX_WINDOW, 1000),
+			fast_q24(FAST_MAX_WINDOW));
+	/* Nearly all of the largest window is queued, behind the longest round trip. */
+	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(FAST_MAX_WINDOW), 1,
+					       fast_q24(FAST_MAX_RTT_US), 1, 1000),
+			fast_q24(FAST_MIN_WINDOW));
+}
+
+/* An increase to no more than the double adds at most a segment per ACK, and all of it in time. */
+static void fast_increase_is_spread_evenly(struct kunit *test)
+{
+	u32 from, to, acked;
+
+	for (from = 1; from <= 40; from++)
+		for (to = from; to <= 2 * from; to++)
+			for (acked = 0; acked <= from; acked++) {
+				u32 now = fast_spread(from, to, acked);
+				u32 next = fast_spread(from, to, acked + 1);
+
+				/* now - from is (to - from) * acked / from, rounded down. */
+				KUNIT_ASSERT_LE(test, (now - from) * from, (to - from) * acked);
+				KUNIT_ASSERT_GE(test, next, now);
+				KUNIT_ASSERT_LE(test, next, now + 1);
+			}
+	KUNIT_EXPECT_EQ(test, fast_spread(10, 20, 5), 15);
+	KUNIT_EXPECT_EQ(test, fast_spread(10, 20, 10), 20);
+	KUNIT_EXPECT_EQ(test, fast_spread(10, 20, 1000), 20);
+}
+
+static struct kunit_case fast_cases[] = {
+	KUNIT_CASE(fast_quotients_are_nearest),
+	KUNIT_CASE(fast_average_moves_by_its_weight),
+	KUNIT_CASE(fast_average_does_not_overflow),
+	KUNIT_CASE(fast_distance_halves),
+	KUNIT_CASE(fast_growth_is_bounded),
+	KUNIT_CASE(fast_increase_is_spread_evenly),
+	{}
+};
+
+static struct kunit_suite fast_suite = {
+	.name = "fast_window",
+	.test_cases = fast_cases,
+};
+
+/* tahoe_window.h */
+
+/* ACKs that it takes from one window to another, in segments. */
+static u32 acks_between(u32 from, u32 to, u32 ssthresh, enum tahoe_growth growth)
+{
+	struct tahoe_window w = { .segments = from };
+	u32 acks;
+
+	for (acks = 0; w.segments < to; acks++)
+		tahoe_window_open(&w, ssthresh, growth);
+	return acks;
+}
+
+/* Slow start: one segment per ACK, up to ssthresh and not beyond. */
+static void tahoe_slow_start_adds_a_segment(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, acks_between(1, 40, 40, TAHOE_GROWTH_FLOOR), 39);
+	KUNIT_EXPECT_EQ(test, acks_between(1, 41, 40, TAHOE_GROWTH_FLOOR), 39 + 40);
+	KUNIT_EXPECT_EQ(test, acks_between(1, 40, 40, TAHOE_GROWTH_BSD), 39);
+}
+
+/* 1/floor(w): n ACKs from n to n + 1, for every n, so 10 + 11 + ... + 99 from 10 to 100. */
+static void tahoe_floor_grows_by_one_per_window(struct kunit *test)
+{
+	u32 n;
+
+	KUNIT_EXPECT_EQ(test, acks_between(10, 100, 2, TAHOE_GROWTH_FLOOR), 4905);
+	for (n = 2; n <= TAHOE_MAX_SEGMENTS; n++) {
+		u64 share = tahoe_window_share(n);
+
+		KUNIT_ASSERT_GE(test, share * n, 1ULL << 32);
+		KUNIT_ASSERT_LT(test, share * (n - 1), 1ULL << 32);
+	}
+}
+
+/*
+ * 1/w: (w + 1/w)^2 = w^2 + 2 + 1/w^2, so from 10 to 100 it takes (100^2 - 10^2 - S) / 2 ACKs,
+ * where S, the sum of all 1/w^2, is ln(100 / 10) = 2.3 within 1/10^2: 4949 at the least. What is
+ * cut off, below 2 * 2^-16 per ACK, adds up to 0.16 of a segment at most, which near 100 are 16
+ * more.
+ */
+static void tahoe_bsd_grows_with_the_root(struct kunit *test)
+{
+	u32 acks = acks_between(10, 100, 2, TAHOE_GROWTH_BSD);
+
+	KUNIT_EXPECT_GE(test, acks, 4948);
+	KUNIT_EXPECT_LE(test, acks, 4949 + 16);
+}
+
+/* Neither slow start nor avoidance goes beyond the largest window. */
+static void tahoe_window_has_an_end(struct kunit *test)
+{
+	struct tahoe_window w = { .segments = TAHOE_MAX_SEGMENTS, .fraction = U32_MAX };
+
+	tahoe_window_open(&w, U32_MAX, TAHOE_GROWTH_FLOOR);
+	KUNIT_EXPECT_EQ(test, w.segments, TAHOE_MAX_SEGMENTS);
+	tahoe_window_open(&w, 2, TAHOE_GROWTH_FLOOR);
+	KUNIT_EXPECT_EQ(test, w.segments, TAHOE_MAX_SEGMENTS);
+	w.fraction = U32_MAX;
+	tahoe_window_open(&w, 2, TAHOE_GROWTH_BSD);
+	KUNIT_EXPECT_EQ(test, w.segments, TAHOE_MAX_SEGMENTS);
+	tahoe_window_close(&w);
+	KUNIT_EXPECT_EQ(test, w.segments, 1);
+	KUNIT_EXPECT_EQ(test, w.fraction, 0);
+}
+
+/* MAX[MIN(cwnd/2, maxwnd/2), 2], in whole segments. */
+static void tahoe_loss_halves_what_was_sent(struct kunit *test)
+{
+	static const struct {
+		u32 window, offered, ssthresh;
+	} cases[] = {
+		{ 30, 1000, 15 }, { 31, 1000, 15 }, { 100, 20, 10 }, { 4, 1000, 2 },
+		{ 3, 1000, 2 }, { 1, 1000, 2 }, { 30, 0, 2 },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct tahoe_window w = { .segments = cases[i].window, .fraction = U32_MAX };
+
+		KUNIT_EXPECT_EQ(test, tahoe_window_ssthresh(&w, cases[i].offered),
+				cases[i].ssthresh);
+	}
+}
+
+static struct kunit_case tahoe_cases[] = {
+	KUNIT_CASE(tahoe_slow_start_adds_a_segment),
+	KUNIT_CASE(tahoe_floor_grows_by_one_per_window),
+	KUNIT_CASE(tahoe_bsd_grows_with_the_root),
+	KUNIT_CASE(tahoe_window_has_an_end),
+	KUNIT_CASE(tahoe_loss_halves_what_was_sent),
+	{}
+};
+
+static struct kunit_suite tahoe_suite = {
+	.name = "tahoe_window",
+	.test_cases = tahoe_cases,
+};
+
+kunit_test_suites(&service_suite, &rate_suite, &channel_suite, &fast_suite, &tahoe_suite);
 
 MODULE_DESCRIPTION("Unit tests of the modules of twoway");
 MODULE_LICENSE("GPL");
