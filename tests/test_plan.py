@@ -87,3 +87,21 @@ def test_topology_parameter_out_of_range_is_refused() -> None:
     """A topology's own complaint reaches the user with the file's name."""
     with pytest.raises(SpecError, match=r"dumbbell.py: ValueError: pairs must be 1..50, got 0"):
         load_topology(TOPOLOGIES / "dumbbell.py", {"pairs": 0})
+
+
+def test_dtm_channel_is_recorded_and_starts_with_the_traffic() -> None:
+    """sch_dtm is loaded, its events are recorded, and its clock starts when traffic does."""
+    plan = build_plan(load_case("dtm-fig2"))
+    assert ["insmod", "/mnt/bin/sch_dtm.ko"] in [step.get("run") for step in plan["setup"]]
+    assert [(r["node"], r["run"]) for r in plan["recorders"]] == [("r3", ["/mnt/bin/dtm-events"])]
+    (restart,) = plan["at_start"]
+    assert restart["node"] == "r3"
+    assert " ".join(restart["run"]).startswith(
+        "env TC_LIB_DIR=/mnt/bin tc qdisc change dev r3-eth1 root dtm slots 20 limit 100 "
+    )
+
+
+def test_bottleneck_of_a_path_is_its_slowest_queue() -> None:
+    """Of several queues in a row a connection's direction is the slowest, and so for its acks."""
+    (connection,) = load_case("dtm-fig2").connections
+    assert (connection.direction, connection.ack_direction) == ("bottleneck", "return")
