@@ -32,7 +32,8 @@
  * - Limited transmit. A duplicate ACK takes a segment out of Linux's flight and so
  *   lets a new one go. BSD's window reaches from snd_una and duplicates move
  *   nothing. snd_cwnd is therefore w less the duplicates counted; TCP_INFO shows
- *   that, which is w whenever there are none.
+ *   that, which is w whenever there are none. (From the third duplicate to the next
+ *   ACK it shows the flight, which is what lets the one retransmission go.)
  * - Recovery that lasts until everything outstanding is acknowledged, with holes
  *   retransmitted on partial ACKs (NewReno). BSD sends one segment on the third
  *   duplicate and forgets: the next new ACK is like any other. Here high_seq, where
@@ -53,11 +54,14 @@
  *   outstanding is acknowledged. BSD would count them, and could take those that its
  *   own repeats cause for another loss.
  * - With SACK, holes are known: each is retransmitted as soon as the ACK of the one
- *   before arrives, as a new loss, with w = 1 and so ssthresh = 2. For Tahoe turn
- *   SACK off, and with it tcp_recovery (RACK), tcp_early_retrans (loss probes) and
- *   tcp_frto, which are the stack's, whatever the congestion control.
+ *   before arrives, as a new loss, with w = 1 and so ssthresh = 2; with RACK they are
+ *   found by time, and "tahoe_rto" no longer waits. For Tahoe turn SACK off, and with it
+ *   tcp_recovery (RACK), tcp_early_retrans (loss probes) and tcp_frto, which are the
+ *   stack's, whatever the congestion control.
  * - Segments are counted, not bytes. w < ssthresh is the paper's; BSD's slow start
- *   goes on at equality.
+ *   goes on at equality. w is bounded at 65535 segments, as BSD's at 65535 bytes. As in
+ *   BSD every new ACK opens it, whether or not the application uses it, and a pause
+ *   longer than the timer closes it.
  * - ECN and drops on the sending host are losses as well; BSD's answer to a source
  *   quench, w = 1, is the nearest relative. So is a path MTU that shrinks.
  * - The sender is never paced. Whether a burst is one large buffer is the interface's
@@ -158,6 +162,7 @@ static void tahoe_set_state(struct sock *sk, u8 state)
 	tp->snd_ssthresh = tahoe_ssthresh(sk);
 	tahoe_close(sk);
 
+	/* No undo: by F-RTO, and by timestamps or D-SACK. */
 	tp->prior_ssthresh = 0;
 	tp->undo_marker = 0;
 	if (state == TCP_CA_Recovery)

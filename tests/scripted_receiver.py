@@ -25,6 +25,7 @@ STEP_S = 0.001
 # The sender's timer: at most 1 s before the first sample, 200 ms after it, doubled by backoff.
 PATIENCE_S = 10.0
 PAUSE_S = 3.0
+LATENESS = 8
 MODULES = Path("/mnt/bin")
 RUN = Path("/mnt/run")
 
@@ -36,6 +37,7 @@ _ETHERTYPE_IPV4 = 0x0800
 _ISS = 1_000_000
 _SYN, _RST, _ACK = 0x02, 0x04, 0x10
 _TCP_INFO_BYTES = 192
+_TIMESTAMP_BYTES = 12
 # Of struct tcp_info: eight bytes, then words.
 _WORDS = {"unacked": 4, "sacked": 5, "lost": 6, "retrans": 7, "ssthresh": 17, "cwnd": 18}
 
@@ -47,17 +49,22 @@ class Scenario:
     Attributes:
         congestion: the sender's congestion control.
         lost: segments by number from 0; one named twice is lost twice.
+        late: segments that LATENESS others overtake.
         writes: segments that the application writes, each after a pause that starts when all
             before it are acknowledged.
         offered: the receiver's window, in segments.
         parameters: of the module.
+        timestamps: whether the connection has them; then the sender can tell a late segment's ACK
+            from its retransmission's.
     """
 
     congestion: str
     lost: tuple[int, ...] = ()
+    late: tuple[int, ...] = ()
     writes: tuple[int, ...] = (120,)
     offered: int = 100
     parameters: tuple[str, ...] = ()
+    timestamps: bool = False
 
     @property
     def module(self) -> str:
@@ -90,6 +97,8 @@ SCENARIOS = {
     "tahoe: too few duplicates": Scenario("tahoe", lost=(4,)),
     "tahoe: the last segment": Scenario("tahoe", lost=(119,)),
     "tahoe: a window that the receiver limits": Scenario("tahoe", lost=(70,), offered=10),
+    "tahoe: late": Scenario("tahoe", late=(40,)),
+    "tahoe: late, with timestamps": Scenario("tahoe", late=(40,), timestamps=True),
     "tahoe: pauses": Scenario("tahoe", lost=(20,), writes=(40, 40, 10)),
     "tahoe: bsd growth": Scenario("tahoe", lost=(20, 95), parameters=("growth=bsd",)),
     "tahoe: bsd growth, two in a row": Scenario("tahoe", lost=(20, 21), parameters=("growth=bsd",)),
@@ -156,8 +165,8 @@ class Wire:
         mac = Path("/sys/class/net/sender/address").read_text().strip()
         self.sender_mac = bytes.fromhex(mac.replace(":", ""))
 
-    def arriving(self, port: int) -> Iterator[tuple[int, int, int]]:
-        """TCP segments of a connection that the sender has sent: flags, sequence, payload."""
+    def arriving(self, port: int) -> Iterator[tuple[int, int, int, int]]:
+        """What the sender has sent on a connection: flags, sequence, payload, timestamp."""
         with contextlib.suppress(BlockingIOError):
             while True:
                 frame, address = self.packet.recvfrom(2048)
@@ -166,12 +175,16 @@ class Wire:
                     continue
                 source_port, _, seq, _, offset, flags = struct.unpack("!HHIIBB", frame[34:48])
                 if source_port == port:
+                    header = (offset >> 4) * 4
                     length = struct.unpack("!H", frame[16:18])[0]
-                    yield flags, seq, length - 20 - (offset >> 4) * 4
+                    stamped = header == 20 + _TIMESTAMP_BYTES
+                    stamp = struct.unpack("!I", frame[58:62])[0] if stamped else 0
+                    yield flags, seq, length - 20 - header, stamp
 
-    def send(self, port: int, flags: int, ack: int, window: int, *, seq: int, mss: int = 0) -> None:
+    def send(
+        self, port: int, flags: int, ack: int, window: int, *, seq: int, options: bytes = b""
+    ) -> None:
         """Send one segment without payload to the sender."""
-        options = struct.pack("!BBH", 2, 4, mss) if mss else b""
         offset = (20 + len(options)) // 4 << 4
         tcp = struct.pack("!HHIIBBHHH", _PORT, port, seq, ack, offset, flags, window, 0, 0)
         tcp += options
@@ -182,6 +195,10 @@ class Wire:
         ip = ip[:10] + _checksum(ip + ends) + ends
         ethernet = self.sender_mac + _RECEIVER_MAC + struct.pack("!H", _ETHERTYPE_IPV4)
         self.packet.send(ethernet + ip + tcp)
+
+
+def _timestamps(echo: int) -> bytes:
+    return struct.pack("!BBBBII", 1, 1, 8, 10, 1, echo)
 
 
 def _checksum(data: bytes) -> bytes:
@@ -197,9 +214,11 @@ class Play:
         self.wire, self.scenario, self.port = wire, scenario, port
         self.window = scenario.offered * SEGMENT_BYTES
         self.lost = Counter(scenario.lost)
-        self.path: deque[int] = deque()
+        self.late = Counter(scenario.late)
+        self.path: deque[tuple[int, int]] = deque()
         self.trace: list[Step] = []
         self.acked = 0
+        self.echo = 0
         self.socket = socket.socket()
         option = scenario.congestion.encode()
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, option)
@@ -214,14 +233,18 @@ class Play:
         with contextlib.suppress(BlockingIOError):
             self.socket.connect((_RECEIVER, _PORT))
         time.sleep(STEP_S)
-        (flags, seq, _), *_ = self.wire.arriving(self.port)
+        (flags, seq, *_), *_ = self.wire.arriving(self.port)
         assert flags & _SYN
         self.first_byte = seq + 1
+        mss = SEGMENT_BYTES + (_TIMESTAMP_BYTES if self.scenario.timestamps else 0)
+        options = struct.pack("!BBH", 2, 4, mss)
+        if self.scenario.timestamps:
+            options += _timestamps(0)
         self.wire.send(
-            self.port, _SYN | _ACK, self.first_byte, self.window, seq=_ISS, mss=SEGMENT_BYTES
+            self.port, _SYN | _ACK, self.first_byte, self.window, seq=_ISS, options=options
         )
         time.sleep(STEP_S)
-        assert [f for f, _, _ in self.wire.arriving(self.port)] == [_ACK]
+        assert [flags for flags, *_ in self.wire.arriving(self.port)] == [_ACK]
 
     def run(self) -> list[Step]:
         """Play all of it; what the sender did, step by step."""
@@ -240,37 +263,42 @@ class Play:
     def _arrival(self, receiver: Receiver) -> None:
         if not self.path:
             self._await_timeout()
-        segment = self.path.popleft()
+        segment, stamp = self.path.popleft()
         if self.lost[segment]:
             self.lost[segment] -= 1
             return
-        self.acked = receiver.take(segment)
+        if self.late[segment]:
+            self.late[segment] -= 1
+            self.path.insert(LATENESS, (segment, stamp))
+            return
+        before, self.acked = self.acked, receiver.take(segment)
+        if self.acked > before:
+            self.echo = stamp
         ack = (self.first_byte + self.acked * SEGMENT_BYTES) % (1 << 32)
-        self.wire.send(self.port, _ACK, ack, self.window, seq=_ISS + 1)
+        options = _timestamps(self.echo) if self.scenario.timestamps else b""
+        self.wire.send(self.port, _ACK, ack, self.window, seq=_ISS + 1, options=options)
         self._step("ack")
 
     def _await_timeout(self) -> None:
         deadline = time.monotonic() + PATIENCE_S
         while not self.path:
             assert time.monotonic() < deadline, "the sender fell silent"
-            sent = self._sent()
-            if sent:
-                self._note("timeout", sent)
+            self._note("timeout")
             time.sleep(STEP_S)
 
     def _step(self, event: str) -> None:
         time.sleep(STEP_S)
-        self._note(event, self._sent())
+        self._note(event)
 
-    def _sent(self) -> list[int]:
+    def _note(self, event: str) -> None:
+        """Take what has been sent; a timeout has not happened while that is nothing."""
         sent = []
-        for _, seq, payload in self.wire.arriving(self.port):
+        for _, seq, payload, stamp in self.wire.arriving(self.port):
             assert payload == SEGMENT_BYTES, f"a segment of {payload} bytes"
             sent.append((seq - self.first_byte) % (1 << 32) // SEGMENT_BYTES)
-        return sent
-
-    def _note(self, event: str, sent: list[int]) -> None:
-        self.path.extend(sent)
+            self.path.append((sent[-1], stamp))
+        if event == "timeout" and not sent:
+            return
         info = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
         words = struct.unpack(f"{len(info[8:104]) // 4}I", info[8:104])
         values = {name: words[at] for name, at in _WORDS.items()}
@@ -280,7 +308,7 @@ class Play:
         """Reset the connection, and forget what that puts on the wire."""
         self.socket.close()
         time.sleep(STEP_S)
-        assert [f & _RST for f, _, _ in self.wire.arriving(self.port)][-1:] == [_RST]
+        assert [flags & _RST for flags, *_ in self.wire.arriving(self.port)][-1:] == [_RST]
 
 
 def _command(line: str) -> None:
@@ -312,6 +340,7 @@ def play_all(scenarios: dict[str, Scenario]) -> dict[str, list[Step]]:
     wire = make_wire()
     traces = {}
     for number, (name, scenario) in enumerate(scenarios.items()):
+        Path("/proc/sys/net/ipv4/tcp_timestamps").write_text(str(int(scenario.timestamps)))
         module = MODULES / f"{scenario.module}.ko"
         subprocess.run(["insmod", str(module), *scenario.parameters], check=True)
         play = Play(wire, scenario, _FIRST_SOURCE_PORT + number)

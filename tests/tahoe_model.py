@@ -9,7 +9,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from scripted_receiver import Receiver, Scenario
+from scripted_receiver import LATENESS, Receiver, Scenario
 
 INFINITE = 0x7FFFFFFF  # TCP_INFO's ssthresh before any loss
 DUPACKS = 3
@@ -111,7 +111,7 @@ class ModelPath:
             bsd="growth=bsd" in scenario.parameters,
         )
         receiver = Receiver()
-        lost = Counter(scenario.lost)
+        lost, late = Counter(scenario.lost), Counter(scenario.late)
         for segments in scenario.writes:
             if sender.written:
                 sender.cwnd = Fraction(1)  # idle for longer than the timer
@@ -123,6 +123,10 @@ class ModelPath:
                 segment = self.path.popleft()
                 if lost[segment]:
                     lost[segment] -= 1
+                    continue
+                if late[segment]:
+                    late[segment] -= 1
+                    self.path.insert(LATENESS, segment)
                     continue
                 self._note("ack", sender, sender.acknowledge(receiver.take(segment)))
         return self.trace
