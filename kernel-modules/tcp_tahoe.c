@@ -65,7 +65,7 @@
  * - ECN and drops on the sending host are losses as well; BSD's answer to a source
  *   quench, w = 1, is the nearest relative. So is a path MTU that shrinks.
  * - The sender is never paced. Whether a burst is one large buffer is the interface's
- *   choice; the papers' packets need tso, gso and gro off.
+ *   choice; the papers' packets need `ip link set ... gso_max_segs 1`, and gro off.
  */
 
 #include <linux/module.h>
