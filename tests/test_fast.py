@@ -89,6 +89,25 @@ class Outcome:
         return said["40001"]
 
 
+@pytest.mark.parametrize("name", ["fast-ex3", "fast-ex5"])
+def test_expected_throughput_is_theorem_1(name: str) -> None:
+    """Throughputs expected from theory are alphas' shares of the bottleneck, ACKs included."""
+    case = load_case(name)
+    rates = [case.profile.directions[d].rate_mbit for d in ("forward", "reverse")]
+    alphas = [flow.alpha_packets or 0 for flow in case.experiment.flows]
+    data, ack = 1000, 40
+    # Each direction carries its flow's data and the other's ACKs; the longer delay is the queue's.
+    delays = [
+        (alphas[own] * data + alphas[1 - own] * ack) / rates[own] for own in range(len(alphas))
+    ]
+    expected = {
+        f"throughput.{flow.name}": alpha * data / max(delays)
+        for flow, alpha in zip(case.experiment.flows, alphas, strict=True)
+    }
+    theory = {e.metric: e.value for e in case.experiment.expect if e.source == "theory"}
+    assert {name: theory[name] for name in expected} == pytest.approx(expected, rel=5e-5)
+
+
 def test_parameters_are_checked(guest: Guest, tmp_path: Path) -> None:
     """Each parameter out of range is refused with a sentence; the ends of the ranges load."""
     run_in_guest(guest, tmp_path / "run", ROOT / "tests/fast_parameters.py")
