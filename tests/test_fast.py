@@ -116,10 +116,14 @@ def test_parameters_are_checked(guest: Guest, tmp_path: Path) -> None:
     assert [row["case"] for row in found if not row["status"]] == list(ACCEPTED)
 
 
-@pytest.mark.parametrize("alpha", [10, 100])
-def test_one_flow_queues_alpha(guest: Guest, tmp_path: Path, alpha: int) -> None:
-    """A flow alone keeps alpha packets waiting: its window is what the path holds and alpha."""
-    outcome = Outcome(guest, tmp_path, experiment([flow(alpha)], 4, modules=with_base()))
+@pytest.mark.parametrize(("alpha", "gamma"), [(10, 100), (100, 500)])
+def test_one_flow_queues_alpha(guest: Guest, tmp_path: Path, alpha: int, gamma: int) -> None:
+    """A flow alone keeps alpha packets waiting: its window is what the path holds and alpha.
+
+    With a gamma of 0.1, whole windows in the module would stop the growth ten packets short.
+    """
+    document = experiment([flow(alpha)], 4, modules=with_base(gamma=gamma))
+    outcome = Outcome(guest, tmp_path, document)
     window = PIPE_PACKETS + alpha
     steady = outcome.sockets["cwnd"][outcome.ms >= 2000]
     # A window is a whole number: it has the one above, the one below, or alternates.
