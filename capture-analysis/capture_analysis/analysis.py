@@ -105,8 +105,9 @@ class Analysis:
         return busy_periods(view.passed, self.run.steady_ns, self.run.stop_ns)
 
     def _queue(self, queue: Queue) -> QueueView:
-        passed = passage(queue, self.run.entering(queue), self.run.capture(queue.interface))
-        slots = dtm.read_slots(self.run, queue) if queue.reallocations else None
+        run = self.run
+        passed = passage(queue, run.entering(queue), run.capture(queue.interface), run.last_seen_ns)
+        slots = dtm.read_slots(run, queue) if queue.reallocations else None
         return QueueView(
             queue=queue,
             passed=passed,
