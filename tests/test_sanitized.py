@@ -27,6 +27,12 @@ SHORT_S = 3.0
 WARM_UP_S = 1.0
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _checkers(guest: Guest) -> None:
+    if guest.flavour != "sanitized":
+        pytest.fail("these need --guest sanitized, as `make test-sanitized` gives it")
+
+
 def endure(guest: Guest, folder: Path, trial: str, *arguments: str) -> str:
     """Run a trial of endurance.py; what it and the kernel said."""
     return run_in_guest(guest, folder, TESTS / "endurance.py", trial, *arguments)
