@@ -28,8 +28,11 @@ DEBUG = Path("/sys/kernel/debug")
 KMEMLEAK = DEBUG / "kmemleak"
 CLONE_NEWNET = 0x40000000
 ROUNDS = 100
+TRAFFIC_ROUNDS = 20  # four of each way to end a channel
 # kmemleak leaves an object alone that is younger than 5 s (MSECS_MIN_AGE); time costs nothing.
 LEAK_AGE_S = 6
+# A SYN behind a full queue, or lost with it several times.
+HANDSHAKE_S = 60
 # A closed connection has given up its last retransmissions by then (tcp_retries2: 15 minutes).
 ORPHANS_GONE_S = 2000
 # An attempt with more allocations than this goes on for ever.
@@ -152,7 +155,7 @@ class Connections:
                 client = self._socket(control)
             with contextlib.suppress(BlockingIOError):
                 client.connect(listener.getsockname())
-            time.sleep(0.1)
+            listener.settimeout(HANDSHAKE_S)
             server, _ = listener.accept()
             server.setblocking(False)
             self.sockets += [client, server, listener]
@@ -250,7 +253,7 @@ def traffic(*told: str) -> None:
         modules.append(module)
         names += controls
     add_two_hosts()
-    for count in range(ROUNDS):
+    for count in range(TRAFFIC_ROUNDS):
         report_progress()
         connections = Connections(names)
         connections.exchange(chance.random())
@@ -259,7 +262,7 @@ def traffic(*told: str) -> None:
         WAYS[count % len(WAYS)]()
         connections.exchange(chance.random())
         connections.close(chance)
-        if count % 10 == 9:  # whole hosts go, with whatever is still in flight
+        if count % 7 == 6:  # whole hosts go, with whatever is still in flight
             run("ip", "netns", "del", "a")
             run("ip", "netns", "del", "b")
             add_two_hosts()
