@@ -93,7 +93,7 @@ class Outcome:
 def test_expected_throughput_is_theorem_1(name: str) -> None:
     """Throughputs expected from theory are alphas' shares of the bottleneck, ACKs included."""
     case = load_case(name)
-    rates = [case.profile.directions[d].rate_mbit for d in ("forward", "reverse")]
+    rates = [case.profile.directions[d].start_mbit for d in ("forward", "reverse")]
     alphas = [flow.alpha_packets or 0 for flow in case.experiment.flows]
     data, ack = 1000, 40
     # Each direction carries its flow's data and the other's ACKs; the longer delay is the queue's.

@@ -81,8 +81,8 @@ def _queues(analysis: Analysis, start_s: float, stop_s: float) -> Figure:
         "queues",
         "Bottleneck queues",
         "Packets in each router's queue, the one in service included, from the captures on both "
-        "sides of it; each jump up is a bunch of acknowledgements that released a burst of data, each "
-        "cross a packet dropped.",
+        "sides of it; each jump up is a bunch of acknowledgements that released a burst of data, "
+        "each cross a dropped packet.",
         "time, s",
         "packets",
         lines,
