@@ -24,7 +24,7 @@
  *
  * Locking: a channel is protected by its link's lock, taken inside the qdisc's root lock. Links
  * are found and dropped under dtm_links_lock. A channel's configuration is replaced, never
- * modified.
+ * modified. The clock is read under the link's lock, so that its time never goes back.
  */
 
 #include <linux/list.h>
@@ -147,10 +147,11 @@ static int dtm_enqueue_packet(struct sk_buff *skb, struct Qdisc *sch, struct sk_
 	struct dtm_sched_data *q = qdisc_priv(sch);
 	struct dtm_channel *ch = &q->channel;
 	u32 bytes = dtm_link_bytes(skb, q->config);
-	u64 now = ktime_get_ns();
 	bool room;
+	u64 now;
 
 	spin_lock(&q->link->lock);
+	now = ktime_get_ns();
 	dtm_pool_advance(&q->link->pool, now);
 	room = dtm_has_room(ch, bytes);
 	if (room)
@@ -212,8 +213,8 @@ static struct sk_buff *dtm_dequeue(struct Qdisc *sch)
 
 	if (!qdisc_peek_head(sch))
 		return NULL;
-	now = ktime_get_ns();
 	spin_lock(&q->link->lock);
+	now = ktime_get_ns();
 	dtm_pool_advance(&q->link->pool, now);
 	sent_at = dtm_sent_at(ch);
 	if (sent_at > now) {
@@ -235,14 +236,16 @@ static void dtm_reset(struct Qdisc *sch)
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
 	struct dtm_channel *ch = &q->channel;
+	u64 now;
 
 	qdisc_reset_queue(sch);
 	if (!q->link)
 		return;
 	qdisc_watchdog_cancel(&q->watchdog);
 	spin_lock_bh(&q->link->lock);
-	dtm_pool_advance(&q->link->pool, ktime_get_ns());
-	dtm_clear(ch, ktime_get_ns());
+	now = ktime_get_ns();
+	dtm_pool_advance(&q->link->pool, now);
+	dtm_clear(ch, now);
 	spin_unlock_bh(&q->link->lock);
 }
 
@@ -604,9 +607,10 @@ static int dtm_configure(struct Qdisc *sch, struct nlattr *opt, struct dtm_confi
 		err = PTR_ERR(q->link);
 		q->link = NULL;
 	} else {
-		u64 now = ktime_get_ns();
+		u64 now;
 
 		spin_lock_bh(&q->link->lock);
+		now = ktime_get_ns();
 		dtm_pool_advance(&q->link->pool, now);
 		dtm_pool_join(&q->link->pool, &q->channel, config, now);
 		spin_unlock_bh(&q->link->lock);
@@ -667,11 +671,12 @@ static int dtm_apply(struct Qdisc *sch, struct dtm_config *config, struct nlattr
 	/* Naming the allocator, or giving it another beginning, starts it afresh. */
 	bool restart = tb[TCA_DTM_ALLOCATOR] || tb[TCA_DTM_ESTIMATE] || tb[TCA_DTM_LEVELS] ||
 		       tb[TCA_DTM_TRACE];
-	u64 now = ktime_get_ns();
 	int err = 0;
+	u64 now;
 
 	sch_tree_lock(sch);
 	spin_lock(&q->link->lock);
+	now = ktime_get_ns();
 	dtm_pool_advance(&q->link->pool, now);
 	if (dtm_may_reconfigure(&q->channel, config)) {
 		dtm_reconfigure(&q->channel, config, now, restart,
@@ -765,10 +770,12 @@ static int dtm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	struct dtm_sched_data *q = qdisc_priv(sch);
 	struct dtm_channel *ch = &q->channel;
 	struct tc_dtm_xstats st;
+	u64 now;
 
 	spin_lock_bh(&q->link->lock);
-	dtm_pool_advance(&q->link->pool, ktime_get_ns());
-	dtm_count_slots(ch, max(ktime_get_ns(), ch->counted_ns));
+	now = ktime_get_ns();
+	dtm_pool_advance(&q->link->pool, now);
+	dtm_count_slots(ch, now);
 	st = (struct tc_dtm_xstats) {
 		.slots		= ch->slots,
 		.target		= ch->target,
