@@ -303,6 +303,8 @@ def _build_programs(kernel: Path, folder: Path, steps: Steps) -> None:
                 f"M={modules}",
                 "W=1",
                 "KCFLAGS=-Werror",
+                # Not git's: the same sources are the same modules, whatever commit they are of.
+                f"TWOWAY_REVISION={folder.name}",
                 "modules",
             ]
         )
