@@ -186,7 +186,7 @@ class Rtnetlink:
         *,
         parent: Handle = ROOT,
         options: bytes | None = b"",
-        kind: str = "dtm",
+        kind: str | None = "dtm",
     ) -> Ack:
         """What `tc qdisc` does with a verb, but with options as they are given.
 
@@ -196,12 +196,13 @@ class Rtnetlink:
             handle: of the qdisc; 0: lets the kernel choose.
             parent: ROOT or a class.
             options: what TCA_OPTIONS contains; None leaves the attribute out.
-            kind: of the qdisc.
+            kind: of the qdisc; None leaves it out, to delete whatever is there.
         """
         number, flags = _VERBS[verb]
-        body = _TCMSG.pack(
-            0, socket.if_nametoindex(interface), handle.number, parent.number, 0
-        ) + attribute(_TCA_KIND, kind.encode() + b"\0")
+        index = socket.if_nametoindex(interface)
+        body = _TCMSG.pack(0, index, handle.number, parent.number, 0)
+        if kind is not None:
+            body += attribute(_TCA_KIND, kind.encode() + b"\0")
         if options is not None:
             body += attribute(_TCA_OPTIONS, options)
         self._send(number, flags | _NLM_F_ACK, body)
