@@ -20,16 +20,17 @@ def case_names() -> list[str]:
     return list(all_cases())
 
 
-def run_dtm_cases(guest: Guest, folder: Path) -> dict[str, dict[str, str]]:
+def run_dtm_cases(guest: Guest, folder: Path, only: str = "") -> dict[str, dict[str, str]]:
     """Boot a guest and run all cases in it.
 
     Args:
         guest: what to boot; its programs include sch_dtm.ko, q_dtm.so and dtm-events.
         folder: a new folder for what the run leaves behind.
+        only: how the names of the cases begin, such as "traffic"; all if empty.
 
     Returns: by case {} if it holds, else {"failed": why} or {"skipped": what is missing}.
     Raises: RunError if the guest itself fails.
     """
-    run_in_guest(guest, folder, CASES / "dtm_in_guest.py")
+    run_in_guest(guest, folder, CASES / "dtm_in_guest.py", f"only={only}")
     results: dict[str, dict[str, str]] = json.loads((folder / "results.json").read_text())
     return results

@@ -1,6 +1,6 @@
 """Runs the cases of dtm/*.yml in the guest, as root, with the real tc; see dtm/README.md.
 
-    python -I dtm_in_guest.py        # writes /mnt/run/results.json
+    python -I dtm_in_guest.py [only=FILE]        # writes /mnt/run/results.json
 
 A case is not over with its command: what was refused must have changed nothing, and what a
 channel shows must give the same channel when it is fed back to tc.
@@ -13,7 +13,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -24,10 +23,9 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import dtm_scenarios  # noqa: E402 - python -I leaves the folder out
-from dtm_scenarios import MODULE, ClaimError, expect, run  # noqa: E402
+from dtm_scenarios import MODULE, RUN, ClaimError, expect, report_progress, run  # noqa: E402
 from rtnetlink import Handle, Rtnetlink, attribute, u8, u32, u64  # noqa: E402
 
-RUN = Path("/mnt/run")
 VALUES = {"u8": u8, "u32": u32, "s32": u32, "u64": u64}
 BITS = {"u8": 8, "u32": 32, "s32": 32, "u64": 64}
 NOBODY = 65534
@@ -39,7 +37,9 @@ def main() -> int:
     """Run every case; a failure is a result, not an error."""
     os.environ["TC_LIB_DIR"] = "/mnt/bin"
     names = attribute_names()
-    cases = all_cases()
+    # The kernel has arguments of its own to add.
+    only = next((a.removeprefix("only=") for a in sys.argv if a.startswith("only=")), "")
+    cases = {name: case for name, case in all_cases().items() if name.startswith(only)}
     without = [name for name, case in cases.items() if case.get("module") == "absent"]
     results = {name: judge(cases.pop(name), names) for name in without}
     run(f"insmod {MODULE}")
@@ -47,7 +47,7 @@ def main() -> int:
         run(f"ip link add {interface} type dummy", f"ip link set {interface} up")
     for name, case in cases.items():
         results[name] = judge(case, names)
-        report_progress(len(results))
+        report_progress()
     (RUN / "results.json").write_text(json.dumps(results, indent=1))
     return 0
 
@@ -66,14 +66,6 @@ def clear(*interfaces: str) -> None:
     with Rtnetlink() as route:
         for interface in interfaces:
             route.qdisc("del", interface, options=None, kind=None)
-
-
-def report_progress(done: int) -> None:
-    """Tell the host that we are alive."""
-    path = RUN / "sockets/progress.json"
-    path.parent.mkdir(exist_ok=True)
-    progress = {"time_ns": time.time_ns(), "acked_bytes": done, "queued_packets": 0}
-    path.write_text(json.dumps(progress))
 
 
 def attribute_names() -> dict[str, int]:
@@ -131,21 +123,19 @@ def judge(case: Case, names: dict[str, int]) -> dict[str, str]:
         return {"skipped": f"{', '.join(missing)}: not on this machine"}
     try:
         if "scenario" in case:
-            getattr(dtm_scenarios, case["scenario"])()
-            return {}
-        try:
-            if "netlink" in case:
-                try_netlink(case, names)
-            else:
-                try_command(case)
-        finally:
-            for command in case.get("teardown", []):
-                run(command)
-            clear("d0", "d1")
+            getattr(dtm_scenarios, case["scenario"])(**case.get("arguments", {}))
+        elif "netlink" in case:
+            try_netlink(case, names)
+        else:
+            try_command(case)
+        run(*case.get("teardown", []))
     except ClaimError as failed:
         return {"failed": str(failed)}
     except Exception:  # noqa: BLE001 - the other cases are to be run
         return {"failed": traceback.format_exc()}
+    finally:
+        if case.get("module") != "absent":
+            clear("d0", "d1")
     return {}
 
 
