@@ -104,8 +104,10 @@ def test_revision_is_gits_or_the_files_or_unknown(sources: Path) -> None:
 
     assert revision(KERNEL_MODULES) == git_revision()
     assert revision(sources) == "unknown"
-    say("git", "init", "--quiet", sources.parent)
-    assert revision(sources) == "unknown", "of a repository that the sources are not in"
+    around = ("git", "-C", sources.parent, "-c", "user.name=a", "-c", "user.email=a@localhost")
+    say(*around, "init", "--quiet")
+    say(*around, "commit", "--quiet", "--allow-empty", "--message", "another project")
+    assert revision(sources) == "unknown", "not of a project that they only lie in"
     (sources / "REVISION").write_text(f"{REVISION}\n")
     assert revision(sources) == REVISION
 
