@@ -298,37 +298,12 @@ static const struct dtm_option dtm_options[] = {
 	DTM_OPTION(OWNED, U32, owned, "owned", 0, 8192, " slots"),
 };
 
-static const struct nla_policy dtm_policy[TCA_DTM_MAX + 1] = {
+static struct nla_policy dtm_policy[TCA_DTM_MAX + 1] __ro_after_init = {
 	[TCA_DTM_UNSPEC]	= { .type = NLA_REJECT },
 	[TCA_DTM_PAD]		= { .type = NLA_REJECT },
-	[TCA_DTM_SLOTS]		= { .type = NLA_U32 },
-	[TCA_DTM_LIMIT]		= { .type = NLA_U32 },
-	[TCA_DTM_LIMIT_BYTES]	= { .type = NLA_U32 },
-	[TCA_DTM_OVERHEAD]	= { .type = NLA_S32 },
-	[TCA_DTM_FRAMED]	= { .type = NLA_U8 },
-	[TCA_DTM_ALLOCATOR]	= { .type = NLA_U8 },
-	[TCA_DTM_MIN_SLOTS]	= { .type = NLA_U32 },
-	[TCA_DTM_MAX_SLOTS]	= { .type = NLA_U32 },
-	[TCA_DTM_CHANGE]	= { .type = NLA_U64 },
-	[TCA_DTM_SIGNALLING]	= { .type = NLA_U64 },
-	[TCA_DTM_SAMPLE]	= { .type = NLA_U64 },
-	[TCA_DTM_SHIFT_UP]	= { .type = NLA_U8 },
-	[TCA_DTM_SHIFT_DOWN]	= { .type = NLA_U8 },
-	[TCA_DTM_MARGIN]	= { .type = NLA_U32 },
-	[TCA_DTM_CORRIDOR]	= { .type = NLA_U32 },
-	[TCA_DTM_ROUNDING]	= { .type = NLA_U8 },
-	[TCA_DTM_COUNT]		= { .type = NLA_U8 },
-	[TCA_DTM_HOLD_ON_LOSS]	= { .type = NLA_U64 },
-	[TCA_DTM_ESTIMATE]	= { .type = NLA_U64 },
-	[TCA_DTM_HIGH]		= { .type = NLA_U32 },
-	[TCA_DTM_LOW]		= { .type = NLA_U32 },
-	[TCA_DTM_RISE]		= { .type = NLA_U64 },
-	[TCA_DTM_FALL]		= { .type = NLA_U64 },
-	[TCA_DTM_STEP]		= { .type = NLA_U32 },
 	[TCA_DTM_LEVELS]	= { .type = NLA_BINARY },
 	[TCA_DTM_TRACE]		= { .type = NLA_BINARY },
-	[TCA_DTM_POOL]		= { .type = NLA_U32 },
-	[TCA_DTM_OWNED]		= { .type = NLA_U32 },
+	/* dtm_module_init() adds dtm_options[] */
 };
 
 static const struct dtm_config dtm_defaults = {
@@ -371,7 +346,8 @@ static int dtm_parse_option(const struct dtm_option *option, const struct nlattr
 	void *field = (void *)config + option->offset;
 
 	if (value < option->min || value > option->max) {
-		extack->_msg = option->refusal;
+		if (extack)
+			extack->_msg = option->refusal;
 		NL_SET_BAD_ATTR(extack, attr);
 		return -ERANGE;
 	}
@@ -818,8 +794,11 @@ MODULE_ALIAS_NET_SCH("dtm");
 
 static int __init dtm_module_init(void)
 {
-	int err = genl_register_family(&dtm_family);
+	int err, i;
 
+	for (i = 0; i < ARRAY_SIZE(dtm_options); i++)
+		dtm_policy[dtm_options[i].attribute].type = dtm_options[i].type;
+	err = genl_register_family(&dtm_family);
 	if (err)
 		return err;
 	err = register_qdisc(&dtm_qdisc_ops);

@@ -73,8 +73,7 @@ static void fixed_init(struct sock *sk)
 	WRITE_ONCE(sk->sk_pacing_rate, ~0UL);
 }
 
-static void fixed_cong_control(struct sock *sk, u32 ack, int flag,
-			       const struct rate_sample *rs)
+static void fixed_cong_control(TWOWAY_CONG_CONTROL_ARGS(sk, rs))
 {
 	tcp_snd_cwnd_set(tcp_sk(sk), fixed_window(sk));
 }

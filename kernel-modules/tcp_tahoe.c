@@ -170,8 +170,7 @@ static void tahoe_set_state(struct sock *sk, u8 state)
 		tp->high_seq = tp->snd_una + 1;
 }
 
-static void tahoe_cong_control(struct sock *sk, u32 ack, int flag,
-			       const struct rate_sample *rs)
+static void tahoe_cong_control(TWOWAY_CONG_CONTROL_ARGS(sk, rs))
 {
 	struct tahoe *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);

@@ -335,6 +335,8 @@ def _build_programs(kernel: Path, folder: Path, steps: Steps, flavour: Flavour) 
                 f"M={modules}",
                 "W=1",
                 *_MODULE_SETTINGS[flavour],
+                # Not git's: the same sources are the same modules, whatever commit they are of.
+                f"TWOWAY_REVISION={folder.name}",
                 "modules",
             ]
         )
