@@ -11,6 +11,7 @@ import csv
 import ctypes
 import itertools
 import json
+import re
 import select
 import signal
 import socket
@@ -25,6 +26,7 @@ from rtnetlink import Handle, Qdisc, Rtnetlink, attribute, u32
 
 MODULE = "/mnt/bin/sch_dtm.ko"
 EVENTS = "/mnt/bin/dtm-events"
+MANUAL = Path(__file__).parent.parent / "tc/tc-dtm.8"
 RUN = Path("/mnt/run")
 NOTES = RUN / "reallocations.csv"
 
@@ -403,6 +405,21 @@ def per_flow_channels() -> None:
         begin = flow[0].at_ns - ceil_div(sizes[0] * BYTE_WORK, n)
         wanted = departures(begin, sizes, [(0, n)])
         expect(f"departures to {port}", [frame.at_ns for frame in flow], wanted)
+
+
+def manual_examples() -> None:
+    """Each example of tc-dtm(8) with tc does what it says it does: nothing complains."""
+    page = MANUAL.read_text(encoding="utf-8")
+    shown = page[page.index(".SH EXAMPLES") : page.index(".SH NOTES")].replace("\\e\n", " ")
+    examples = re.findall(r"^\.nf\n(.*?)^\.fi$", shown, re.MULTILINE | re.DOTALL)
+    kinds = []
+    for example in examples:
+        commands = [line[2:].replace("eth0", "d0") for line in example.splitlines()]
+        if commands[0].startswith("tc"):
+            run(*commands)
+            kinds.append([q["kind"] for q in json.loads(run("tc -j qdisc show dev d0"))])
+            run("tc qdisc del dev d0 root")
+    expect("qdiscs", kinds, [["dtm"]] * 4 + [["prio", "dtm", "dtm", "dtm"]])
 
 
 def delete_under_load(parent: str) -> None:
