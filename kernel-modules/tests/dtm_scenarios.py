@@ -11,13 +11,14 @@ import csv
 import ctypes
 import itertools
 import json
+import re
 import select
 import signal
 import socket
 import struct
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ from rtnetlink import Handle, Qdisc, Rtnetlink, attribute, u32
 
 MODULE = "/mnt/bin/sch_dtm.ko"
 EVENTS = "/mnt/bin/dtm-events"
+MANUAL = Path(__file__).parent.parent / "tc/tc-dtm.8"
 RUN = Path("/mnt/run")
 NOTES = RUN / "reallocations.csv"
 
@@ -103,20 +105,20 @@ def report_progress() -> None:
 def wire() -> Iterator[None]:
     """A veth from a0 to b0, which is in the namespace `far`; neighbours known, nobody speaks."""
     a, b = ADDRESSES["a0"], ADDRESSES["b0"]
-    run(
-        "ip netns add far",
-        f"ip link add a0 address {a} type veth peer name b0 address {b} netns far",
-        "ip link set a0 up",
-        "ip address add 10.9.0.1/24 dev a0",
-        f"ip neigh add 10.9.0.2 lladdr {b} dev a0",
-        "ip -n far link set b0 up",
-        "ip -n far address add 10.9.0.2/24 dev b0",
-        f"ip -n far neigh add 10.9.0.1 lladdr {a} dev b0",
-    )
-    try:
+    with contextlib.ExitStack() as undo:
+        run("ip netns add far")
+        undo.callback(run, "ip netns del far")
+        run(f"ip link add a0 address {a} type veth peer name b0 address {b} netns far")
+        undo.callback(run, "ip link del a0")
+        run(
+            "ip link set a0 up",
+            "ip address add 10.9.0.1/24 dev a0",
+            f"ip neigh add 10.9.0.2 lladdr {b} dev a0",
+            "ip -n far link set b0 up",
+            "ip -n far address add 10.9.0.2/24 dev b0",
+            f"ip -n far neigh add 10.9.0.1 lladdr {a} dev b0",
+        )
         yield
-    finally:
-        run("ip link del a0", "ip netns del far")
 
 
 @contextlib.contextmanager
@@ -320,7 +322,7 @@ PARENTS = {
 }
 
 
-def transfer(size: int) -> Iterator[None]:
+def transfer(size: int) -> Generator[None, None, None]:
     """Send so many bytes of TCP from a0 to b0 and read them there; yields about each 10 ms."""
     with far():
         listener = socket.create_server(("10.9.0.2", 5001))
@@ -328,8 +330,9 @@ def transfer(size: int) -> Iterator[None]:
     receiver, _ = listener.accept()
     with listener, sender, receiver:
         sender.setblocking(False)
-        left = got = 0
-        left = size
+        # Given up half-way, it is not to go on sending into the next case.
+        sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("=ii", 1, 0))
+        left, got = size, 0
         while got < size:
             readable, writable, _ = select.select([receiver], [sender] if left else [], [], 0.01)
             if writable:
@@ -337,12 +340,13 @@ def transfer(size: int) -> Iterator[None]:
             if readable:
                 got += len(receiver.recv(1 << 20))
             yield
+        sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("=ii", 0, 0))
 
 
 def gso(parent: str, limit: int = 1000) -> None:
     """A TCP flow's buffers of many packets leave as packets, and its parents count them right."""
     size, slots = 1_000_000, 20
-    with wire(), arrivals() as watcher:
+    with wire(), arrivals() as watcher, contextlib.ExitStack() as stack:
         run("tc qdisc add dev a0 root pfifo limit 1000")
         for _ in transfer(size):
             pass
@@ -354,7 +358,8 @@ def gso(parent: str, limit: int = 1000) -> None:
         where = "root" if parent == "root" else "parent 1:1"
         run(f"tc qdisc add dev a0 {where} handle 12 dtm slots {slots} limit {limit}")
         deepest = 0
-        for _ in transfer(size):
+        flow = stack.enter_context(contextlib.closing(transfer(size)))
+        for _ in flow:
             queued = {(q.queued_packets, q.backlog_bytes) for q in channels() if q.handle.major}
             claim(f"all levels have the same backlog: {queued}", len(queued) == 1)
             deepest = max(deepest, *(packets for packets, _ in queued))
@@ -403,6 +408,21 @@ def per_flow_channels() -> None:
         begin = flow[0].at_ns - ceil_div(sizes[0] * BYTE_WORK, n)
         wanted = departures(begin, sizes, [(0, n)])
         expect(f"departures to {port}", [frame.at_ns for frame in flow], wanted)
+
+
+def manual_examples() -> None:
+    """Each example of tc-dtm(8) with tc does what it says it does: nothing complains."""
+    page = MANUAL.read_text(encoding="utf-8")
+    shown = page[page.index(".SH EXAMPLES") : page.index(".SH NOTES")].replace("\\e\n", " ")
+    examples = re.findall(r"^\.nf\n(.*?)^\.fi$", shown, re.MULTILINE | re.DOTALL)
+    kinds = []
+    for example in examples:
+        commands = [line[2:].replace("eth0", "d0") for line in example.splitlines()]
+        if commands[0].startswith("tc"):
+            run(*commands)
+            kinds.append([q["kind"] for q in json.loads(run("tc -j qdisc show dev d0"))])
+            run("tc qdisc del dev d0 root")
+    expect("qdiscs", kinds, [["dtm"]] * 4 + [["prio", "dtm", "dtm", "dtm"]])
 
 
 def delete_under_load(parent: str) -> None:
