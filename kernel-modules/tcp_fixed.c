@@ -58,8 +58,7 @@ static void fixed_init(struct sock *sk)
 	WRITE_ONCE(sk->sk_pacing_rate, ~0UL);
 }
 
-static void fixed_cong_control(struct sock *sk, u32 ack, int flag,
-			       const struct rate_sample *rs)
+TWOWAY_CONG_CONTROL(fixed_cong_control)
 {
 	tcp_snd_cwnd_set(tcp_sk(sk), fixed_window(sk));
 }
@@ -154,3 +153,4 @@ module_exit(fixed_unregister);
 MODULE_AUTHOR("the twoway authors");
 MODULE_DESCRIPTION("TCP congestion control with a fixed window");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(TWOWAY_REVISION);

@@ -1,19 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The one place that knows kernel versions. The modules are written for mainline.
+ *
+ * Tested on Debian's 6.1, 6.12 and 7.2 and on user-mode Linux 6.12 (tests/test_module_builds.py
+ * at the top). A newer kernel is not refused: whether it builds is the only question, and the
+ * compiler answers it.
  */
 #ifndef TWOWAY_COMPAT_H
 #define TWOWAY_COMPAT_H
 
 #include <linux/version.h>
+#include <net/pkt_sched.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
-#error "twoway's modules need Linux 6.12 or newer: tcp_congestion_ops.cong_control has another signature before 6.10"
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#error "twoway's modules need Linux 6.1 or newer"
 #endif
 
 /* skb_gso_segment() moved out of linux/netdevice.h in 6.5. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
 #include <net/gso.h>
+#endif
+
+/* Before 6.8 a qdisc was loaded by the module's name, sch_<id>, and needed no alias. */
+#ifndef MODULE_ALIAS_NET_SCH
+#define MODULE_ALIAS_NET_SCH(id) MODULE_ALIAS("net-sch-" id)
+#endif
+
+/*
+ * Heads the definition of a tcp_congestion_ops.cong_control of sk and rs. Since 6.10 it is told
+ * the ACK's number and flags as well, which no module here asks for.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#define TWOWAY_CONG_CONTROL(fn) \
+	static void fn(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
+#else
+#define TWOWAY_CONG_CONTROL(fn) \
+	static void fn(struct sock *sk, const struct rate_sample *rs)
 #endif
 
 #undef pr_fmt

@@ -209,12 +209,13 @@ int main(int argc, char **argv)
 			fputs(usage, stdout);
 			return 0;
 		}
-		if (c != 'o' || !(out = fopen(optarg, "w"))) {
-			if (c == 'o')
-				die(optarg);
+		if (c != 'o') {
 			fputs(usage, stderr);
 			return 2;
 		}
+		out = fopen(optarg, "w");
+		if (!out)
+			die(optarg);
 	}
 	if (optind < argc) {
 		fputs(usage, stderr);

@@ -79,6 +79,7 @@ struct option {
 static const char *const allocators[] = {
 	"static", "rate", "buffer", "hysteresis", "trace", NULL
 };
+
 static const char *const roundings[] = { "up", "nearest", "down", NULL };
 static const char *const counts[] = { "arrivals", "accepted", NULL };
 
@@ -125,8 +126,8 @@ static const struct unit {
 
 static void explain(void)
 {
-	fputs("Usage: ... dtm [ slots N ] [ limit PACKETS ] [ limit-bytes BYTES ] [ overhead BYTES ]\n"
-	      "               [ framed | unframed ] [ min N ] [ max N ] [ change TIME ]\n"
+	fputs("Usage: ... dtm [ slots N ] [ limit PACKETS ] [ limit-bytes BYTES ]\n"
+	      "               [ overhead BYTES ] [ framed | unframed ] [ min N ] [ max N ] [ change TIME ]\n"
 	      "               [ signalling TIME ] [ pool SLOTS ] [ owned N ] [ allocator KIND ]\n"
 	      "KIND: static\n"
 	      "    | rate [ sample TIME ] [ shift N | shift-up N shift-down N ] [ margin SLOTS ]\n"
@@ -367,7 +368,8 @@ static int dtm_parse_opt(struct qdisc_util *qu, int argc, char **argv, struct nl
 		if (framed || !strcmp(*argv, "unframed")) {
 			addattr_l(n, MESSAGE_BYTES, TCA_DTM_FRAMED, &framed, sizeof(framed));
 		} else if (!is_known(*argv)) {
-			fprintf(stderr, "dtm: what is \"%s\"? `tc qdisc add dtm help` lists options\n",
+			fprintf(stderr,
+				"dtm: what is \"%s\"? `tc qdisc add dtm help` lists options\n",
 				*argv);
 			good = false;
 		} else if (argc == 1) {

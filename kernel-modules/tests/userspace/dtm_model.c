@@ -55,7 +55,8 @@ void model_advance(u64 now)
 
 		for (u32 i = 0; i < CHANNELS; i++)
 			if (joined[i] && channels[i].packets)
-				wake = min(wake, min(dtm_sent_at(&channels[i]), dtm_next(&channels[i])));
+				wake = min(wake, min(dtm_sent_at(&channels[i]),
+						     dtm_next(&channels[i])));
 		if (wake > now)
 			break;
 		dtm_pool_advance(&pool, wake);
