@@ -2,7 +2,13 @@
 /*
  * TCP fixed: a window that never changes
  *
- *	cwnd = W		always: no slow start, no reaction to loss
+ *	cwnd = W		always: no slow start, no reaction to loss or idleness
+ *
+ * There are no states. While there is data to send, W segments are in flight: Linux's
+ * flight, in which a segment counts until it is acknowledged, reported as received or
+ * taken for lost. With .cong_control the stack's own changes of the window (PRR, growth,
+ * restart after idle) do not run; the retransmission timer's and an MTU probe's are put
+ * back at once or with the next ACK.
  *
  * The fixed-window experiments of Zhang, Shenker and Clark (SIGCOMM '91, section
  * 4.1) and of Kalampoukas, Varma and Ramakrishnan (1998, section 5) separate the
@@ -16,10 +22,19 @@
  *
  *	modprobe tcp_fixed windows=30,25	registers "fixed30" and "fixed25"
  *
- * How this differs from a simulator's fixed window: loss recovery is Linux's own
- * (SACK or NewReno marking, RACK, the retransmission timer), within the window W.
- * Only the reaction of the window to loss is gone. The peer's receive window still
- * bounds what is in flight.
+ * How this differs from a simulator's fixed window:
+ *
+ * - Loss recovery is Linux's own (SACK or NewReno marking, RACK, the retransmission
+ *   timer), within the window W. Only the reaction of the window to loss is gone. After a
+ *   timeout the stack sends one segment and awaits its ACK before it uses the window.
+ * - What is in flight reaches from snd_una over more than W segments while there are
+ *   holes: a window in BSD's sense would stall. The peer's receive window bounds it still.
+ * - The sender is never paced. Whether a burst is one large buffer is the interface's
+ *   choice; the papers' packets need tso, gso and gro off.
+ * - The window is all there is to set: snd_cwnd_clamp, and so the route's cwnd, does not
+ *   bound it.
+ *
+ * The state is the window, which is the congestion control's own, not the socket's.
  */
 
 #include <linux/module.h>
@@ -63,6 +78,12 @@ TWOWAY_CONG_CONTROL(fixed_cong_control)
 	tcp_snd_cwnd_set(tcp_sk(sk), fixed_window(sk));
 }
 
+/* The retransmission timer cuts the window to one just before it says so here. */
+static void fixed_set_state(struct sock *sk, u8 state)
+{
+	tcp_snd_cwnd_set(tcp_sk(sk), fixed_window(sk));
+}
+
 /* Keeps tcp_enter_loss() and tcp_enter_cwr() from recording a lower threshold. */
 static u32 fixed_ssthresh(struct sock *sk)
 {
@@ -74,18 +95,12 @@ static u32 fixed_undo_cwnd(struct sock *sk)
 	return fixed_window(sk);
 }
 
-/* One segment per buffer: a burst is a train of packets, never one large one. */
-static u32 fixed_min_tso_segs(struct sock *sk)
-{
-	return 1;
-}
-
 static const struct tcp_congestion_ops fixed_ops = {
 	.init		= fixed_init,
+	.set_state	= fixed_set_state,
 	.cong_control	= fixed_cong_control,
 	.ssthresh	= fixed_ssthresh,
 	.undo_cwnd	= fixed_undo_cwnd,
-	.min_tso_segs	= fixed_min_tso_segs,
 	.flags		= TCP_CONG_NON_RESTRICTED,
 	.owner		= THIS_MODULE,
 };

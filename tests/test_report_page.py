@@ -81,7 +81,7 @@ def _console(browser: Any) -> list[str]:
 def test_page_draws_and_zooms_without_a_word_on_the_console(browser: Any, report: Path) -> None:
     """Every plot is drawn, a drag zooms into the queue plot, and nothing is logged."""
     _open(browser, report, 1200)
-    assert len(browser.find_elements(By.CSS_SELECTOR, ".js-plotly-plot")) == 7
+    assert len(browser.find_elements(By.CSS_SELECTOR, ".js-plotly-plot")) == 8
     before = _range(browser)
     plot = browser.find_element(By.CSS_SELECTOR, "#queues .nsewdrag")
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from capture_analysis.analysis import Analysis
-from capture_analysis.fidelity import ETHERNET_BYTES
+from capture_analysis.analysis import ETHERNET_BYTES, Analysis
 
 from twoway.build import Guest
 from twoway.case import find_profile, make_case

@@ -43,6 +43,8 @@ def node_sysctls(stack: Stack, *, router: bool) -> dict[str, int | str]:
         "net.ipv4.tcp_sack": int(stack.sack),
         "net.ipv4.tcp_dsack": int(stack.sack),
         "net.ipv4.tcp_early_retrans": 3 if stack.tail_loss_probe else 0,
+        "net.ipv4.tcp_recovery": int(stack.rack),
+        "net.ipv4.tcp_frto": 2 if stack.spurious_timeout_detection else 0,
         "net.ipv4.tcp_ecn": 0,
         "net.ipv4.tcp_no_metrics_save": 1,
         "net.ipv4.tcp_autocorking": 0,
@@ -86,6 +88,7 @@ def route_command(stack: Stack, graph: Graph, interface: Interface) -> str:
     return (
         f"route replace default via {gateway} dev {interface.name}"
         f" initcwnd {stack.initial_window_packets}{quickack}"
+        f" rto_min {stack.least_timeout_ms}ms"
     )
 
 
@@ -100,7 +103,10 @@ def link_readback(stack: Stack, interface: Interface) -> list[tuple[list[str], A
 
 def route_readback(stack: Stack) -> list[tuple[list[str], Any]]:
     """What `ip -j route show default` must say on a host."""
-    metrics: dict[str, int] = {"initcwnd": stack.initial_window_packets}
+    metrics: dict[str, int] = {
+        "initcwnd": stack.initial_window_packets,
+        "rto_min": stack.least_timeout_ms,
+    }
     if stack.acks == "every-segment":
         metrics["quickack"] = 1
     return [(["default", "metrics", "0", name], value) for name, value in metrics.items()]

@@ -104,6 +104,18 @@ class Stack(Model):
         default=True,
         description="probe for a lost tail after two round trips; off for the papers' TCP",
     )
+    rack: bool = Field(
+        default=True,
+        description="detect loss by time (RACK) where there is sack; off for the papers' TCP",
+    )
+    spurious_timeout_detection: bool = Field(
+        default=True,
+        description="F-RTO: doubt a timeout before sending all again; off for the papers' TCP",
+    )
+    least_timeout_ms: Annotated[int, Field(ge=1, le=120_000)] = Field(
+        default=200,
+        description="what the retransmission timer adds to the round-trip time at least",
+    )
     initial_window_packets: Annotated[int, Field(ge=1, le=1000)] = Field(
         default=10, description="initial window of flows whose congestion control has none"
     )

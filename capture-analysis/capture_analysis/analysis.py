@@ -4,13 +4,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
 from capture_analysis import ack_compression, dtm, throughput
 from capture_analysis.ack_compression import AckTimes
 from capture_analysis.busy_periods import BusyPeriods, busy_periods
+from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epochs
 from capture_analysis.errors import AnalysisError
 from capture_analysis.queues import Occupancy, Passage, occupancy, passage, service_error_ns
 from capture_analysis.reader import IntArray, Packets
 from capture_analysis.run_folder import Connection, Queue, Run
+
+ETHERNET_BYTES = 14
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class QueueView:
 
 @dataclass(frozen=True)
 class ConnectionView:
-    """One connection: its data and its acks, at both ends."""
+    """One connection: its data and its acks, at both ends, and its data in the bottleneck queue."""
 
     connection: Connection
     forward: QueueView
@@ -35,6 +40,7 @@ class ConnectionView:
     sent: Packets = field(repr=False)
     arrived: Packets = field(repr=False)
     acks: AckTimes = field(repr=False)
+    queued: Occupancy = field(repr=False)
     acks_sent: int = 0
     acks_lost: int = 0
 
@@ -110,6 +116,8 @@ class Analysis:
         acks_out = run.steady(run.between(connection.sink_interface, connection, forward=False))
         acks_in = run.between(connection.source_interface, connection, forward=False)
         times, lost = ack_compression.match_acks(acks_out, acks_in)
+        passed = self.queues[connection.direction].passed
+        mine = run.belongs(passed.packets, connection, forward=True)
         return ConnectionView(
             connection=connection,
             forward=self.queues[connection.direction],
@@ -117,6 +125,7 @@ class Analysis:
             sent=run.between(connection.source_interface, connection, forward=True),
             arrived=run.between(connection.sink_interface, connection, forward=True),
             acks=times,
+            queued=occupancy(passed, passed.is_data & mine),
             acks_sent=len(times.sent_ns) + lost,
             acks_lost=lost,
         )
@@ -126,6 +135,30 @@ class Analysis:
         run = self.run
         payload = throughput.new_payload_bytes(view.arrived, run.steady_ns, run.stop_ns)
         return payload * 8 * 1e9 / run.window_ns
+
+    def lost(self, view: ConnectionView) -> Packets:
+        """The data of a connection that its queue dropped, as `drops` counts."""
+        drops = self.drops(view.forward)
+        mine = self.run.belongs(drops, view.connection, forward=True)
+        return drops.where(mine).data()
+
+    @cached_property
+    def congestion_epochs(self) -> CongestionEpochs:
+        """The clusters of data drops that start in the steady window.
+
+        What separates them is the longest round trip: full queues of full frames both ways.
+        """
+        run = self.run
+        frame_bytes = run.manifest["experiment"]["stack"]["mtu_bytes"] + ETHERNET_BYTES
+        longest_ns = sum(
+            q.limit_packets * int(q.service_ns(frame_bytes)) + q.delay_ns for q in run.queues
+        )
+        lost_ns = [self.lost(view).time_ns for view in self.connections.values()]
+        victim = np.repeat(np.arange(len(lost_ns)), [len(each) for each in lost_ns])
+        time_ns = np.concatenate(lost_ns)
+        order = np.argsort(time_ns, kind="stable")
+        found = congestion_epochs(time_ns[order], victim[order], longest_ns)
+        return found.within(run.steady_ns, run.stop_ns)
 
     def drops(self, view: QueueView) -> Packets:
         """The packets a queue dropped, from the start of the capture to the end of traffic."""

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from capture_analysis import ack_compression, dtm
-from capture_analysis.analysis import Analysis, ConnectionView, QueueView
+from capture_analysis.analysis import ETHERNET_BYTES, Analysis, ConnectionView, QueueView
 from capture_analysis.throughput import in_order_bytes
 
-ETHERNET_BYTES = 14
 # iperf3 opens each stream with a 37-byte cookie that it does not count.
 IPERF3_COOKIE_BYTES = 37
 

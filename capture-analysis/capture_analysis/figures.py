@@ -1,59 +1,36 @@
-"""The pictures of a run, as plain descriptions; `plots` and `page` draw them."""
+"""The pictures of a run."""
 
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from capture_analysis import ack_compression, dtm
-from capture_analysis.analysis import Analysis, ConnectionView, QueueView
+from capture_analysis import ack_compression
+from capture_analysis.analysis import Analysis, ConnectionView
+from capture_analysis.channel_figures import channel_figures
+from capture_analysis.figure import Figure, FloatArray, Line
 from capture_analysis.queues import Occupancy
-from capture_analysis.throughput import full_payload_share, unwrap
+from capture_analysis.throughput import full_payload_share, rate_bit, unwrap
 
 # How many busy periods, or else seconds, the detailed views span.
 DETAIL_CYCLES = 6
 DETAIL_FALLBACK_S = 2.0
 # Points of the whole-run view of a queue: two per pixel column of a wide screen.
 OVERVIEW_BINS = 1500
-
-FloatArray = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Line:
-    """One trace. Style `steps` holds each level until the next point."""
-
-    name: str
-    x: FloatArray
-    y: FloatArray
-    style: Literal["steps", "line", "points", "bars", "dashed"] = "line"
-    colour: int = 0
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One picture: what it shows and how to read it."""
-
-    id: str
-    title: str
-    caption: str
-    x_label: str
-    y_label: str
-    lines: list[Line] = field(repr=False)
-    log_y: bool = False
+# About how many intervals of a whole run goodput is averaged in.
+GOODPUT_INTERVALS = 200
 
 
 def all_figures(analysis: Analysis) -> list[Figure]:
     """Every picture of a run's report."""
     start_s, stop_s = _detail(analysis)
     return [
+        *channel_figures(analysis),
         _queues(analysis, start_s, stop_s),
         _sequence_numbers(analysis, start_s, stop_s),
         _ack_spacing(analysis, start_s, stop_s),
         _bunches(analysis),
         _queue_overview(analysis),
-        *_channel_figures(analysis),
+        _goodput(analysis),
         *_socket_figures(analysis),
     ]
 
@@ -61,15 +38,16 @@ def all_figures(analysis: Analysis) -> list[Figure]:
 def _detail(analysis: Analysis) -> tuple[float, float]:
     """The part of the steady window that detailed views show, s after traffic's start."""
     run = analysis.run
-    cycles = [analysis.busy(view).cycle_s() for view in analysis.queues.values()]
-    finite = [c for c in cycles if np.isfinite(c)]
-    length = DETAIL_CYCLES * max(finite) if finite else DETAIL_FALLBACK_S
+    cycle_s = _cycle_s(analysis)
+    length = DETAIL_CYCLES * cycle_s if cycle_s else DETAIL_FALLBACK_S
     start = (run.steady_ns - run.start_ns) / 1e9
     return start, min(start + length, (run.stop_ns - run.start_ns) / 1e9)
 
 
-def _seconds(analysis: Analysis, time_ns: Any) -> FloatArray:
-    return np.asarray((time_ns - analysis.run.start_ns) / 1e9, dtype=np.float64)
+def _cycle_s(analysis: Analysis) -> float | None:
+    """The longest of the queues' busy period cycles, if there is any."""
+    cycles = [analysis.busy(view).cycle_s() for view in analysis.queues.values()]
+    return max((c for c in cycles if np.isfinite(c)), default=None)
 
 
 def _expected(analysis: Analysis, metric: str) -> list[dict[str, Any]]:
@@ -114,7 +92,7 @@ def _clip(
     last = np.diff(part.time_ns, append=np.iinfo(np.int64).max) > 0
     time_ns, packets = part.time_ns[last], part.packets[last]
     entry = occupancy.at(np.array([start_ns]))
-    x = np.concatenate(([start_s], _seconds(analysis, time_ns), [stop_s]))
+    x = np.concatenate(([start_s], analysis.run.seconds(time_ns), [stop_s]))
     y = np.concatenate((entry, packets, packets[-1:] if len(packets) else entry))
     return x, y.astype(np.float64)
 
@@ -123,7 +101,7 @@ def _sequence_numbers(analysis: Analysis, start_s: float, stop_s: float) -> Figu
     lines = []
     for colour, (name, view) in enumerate(analysis.connections.items()):
         sent = view.sent.data()
-        x = _seconds(analysis, sent.time_ns)
+        x = analysis.run.seconds(sent.time_ns)
         inside = (x >= start_s) & (x < stop_s)
         if not inside.any():
             continue
@@ -159,7 +137,7 @@ def _slopes(
 def _ack_spacing(analysis: Analysis, start_s: float, stop_s: float) -> Figure:
     lines = []
     for colour, (name, view) in enumerate(analysis.connections.items()):
-        x = _seconds(analysis, view.acks.arrived_ns[1:])
+        x = analysis.run.seconds(view.acks.arrived_ns[1:])
         inside = (x >= start_s) & (x < stop_s)
         for where, times, shade in (
             ("as sent", view.acks.sent_ns, 2 * colour),
@@ -214,7 +192,7 @@ def _queue_overview(analysis: Analysis) -> Figure:
     run = analysis.run
     lines = []
     edges = np.linspace(run.start_ns, run.stop_ns, OVERVIEW_BINS + 1).astype(np.int64)
-    x = np.repeat(_seconds(analysis, (edges[:-1] + edges[1:]) // 2), 2)
+    x = np.repeat(analysis.run.seconds((edges[:-1] + edges[1:]) // 2), 2)
     for colour, (direction, view) in enumerate(analysis.queues.items()):
         lowest, highest = view.all_packets.range(edges[:-1], edges[1:])
         y = np.stack((lowest, highest), axis=1).ravel().astype(np.float64)
@@ -224,9 +202,9 @@ def _queue_overview(analysis: Analysis) -> Figure:
             lines.append(
                 Line(
                     f"{direction} drops",
-                    _seconds(analysis, drops.time_ns),
+                    analysis.run.seconds(drops.time_ns),
                     np.full(len(drops), float(view.queue.limit_packets)),
-                    "points",
+                    "crosses",
                     colour,
                 )
             )
@@ -240,54 +218,47 @@ def _queue_overview(analysis: Analysis) -> Figure:
     )
 
 
-def _channel_figures(analysis: Analysis) -> list[Figure]:
-    """Rate and slots of each DTM channel that follows the rate of its arrivals."""
-    figures = []
-    for direction, view in analysis.queues.items():
-        if view.slots and view.slots.options["rate"]:
-            figures += _rate_figures(analysis, direction, view, view.slots)
-    return figures
+def _goodput(analysis: Analysis) -> Figure:
+    run = analysis.run
+    interval_ns = _goodput_interval_ns(analysis)
+    edges = np.arange(run.start_ns, run.stop_ns + 1, interval_ns)
+    x = analysis.run.seconds(edges)
+    lines = []
+    for colour, (name, view) in enumerate(analysis.connections.items()):
+        mbit = rate_bit(view.arrived.data(), edges) / 1e6
+        lines.append(Line(name, x, np.append(mbit, mbit[-1]), "steps", colour))
+        for source, expected in _expected_goodput(analysis, view):
+            y = np.full(2, expected)
+            lines.append(Line(f"{name}: {source}", x[[0, -1]], y, "dashed", colour))
+    return Figure(
+        "goodput",
+        "Goodput over the whole run",
+        f"New payload of each connection in intervals of {interval_ns / 1e6:.4g} ms, whole cycles "
+        "of the queues if they have any; dashed, what is expected of the steady window.",
+        "time, s",
+        "Mbit/s",
+        lines,
+    )
 
 
-def _rate_figures(
-    analysis: Analysis, direction: str, view: QueueView, slots: dtm.Slots
-) -> list[Figure]:
-    stop_ns = analysis.run.stop_ns
-    made = dtm.estimates(view.queue, slots, view.passed, stop_ns)
-    x = _seconds(analysis, made.time_ns)
-    changes = slots.changes(slots.start_ns, stop_ns)
-    times = np.concatenate(([slots.start_ns], changes, [stop_ns]))
-    held = slots.at(times).astype(np.float64)
-    slot_mbit = dtm.SLOT_BIT / 1e6
-    rate = slots.options["rate"]
-    wanted = made.estimate_bit / dtm.SLOT_BIT + rate["margin_slots"] + rate["corridor_slots"] / 2
+def _goodput_interval_ns(analysis: Analysis) -> int:
+    """About a 200th of the run, and whole cycles: parts of one would look like changes of rate."""
+    interval_s = (analysis.run.stop_ns - analysis.run.start_ns) / 1e9 / GOODPUT_INTERVALS
+    cycle_s = _cycle_s(analysis)
+    if cycle_s:
+        interval_s = max(round(interval_s / cycle_s), 1) * cycle_s
+    return round(interval_s * 1e9)
+
+
+def _expected_goodput(analysis: Analysis, view: ConnectionView) -> list[tuple[str, float]]:
+    """What theory and paper expect of a connection, in Mbit/s of payload, with its source."""
+    name, queue = view.connection.name, view.forward.queue
+    share = full_payload_share(view.arrived, queue)
+    payload_per = {"goodput": 1, "throughput": share, "efficiency": share * queue.rate_bit / 1e6}
     return [
-        Figure(
-            f"rate-{direction}",
-            f"Rate of the traffic and capacity of {direction}",
-            f"What came in in each {rate['sample_ms']:g} ms, the estimate that follows it, and "
-            "the capacity of the slots that the channel had.",
-            "time, s",
-            "Mbit/s",
-            [
-                Line("measured", x, made.measured_bit / 1e6, "steps", 0),
-                Line("estimate", x, made.estimate_bit / 1e6, "line", 1),
-                Line("capacity", _seconds(analysis, times), held * slot_mbit, "steps", 2),
-            ],
-        ),
-        Figure(
-            f"slots-{direction}",
-            f"Slots of {direction}",
-            "Slots of 512 kbit/s, and what the estimate would ask for at each sample: estimate, "
-            "margin and half the corridor, before rounding. They change at most once in "
-            f"{slots.options['change_s']:g} s, and not while the estimate stays in its corridor.",
-            "time, s",
-            "slots",
-            [
-                Line("wanted", x, wanted, "line", 1),
-                Line("allocated", _seconds(analysis, times), held, "steps", 2),
-            ],
-        ),
+        (e["source"], float(e["value"]) * factor)
+        for family, factor in payload_per.items()
+        for e in _expected(analysis, f"{family}.{name}")
     ]
 
 
@@ -300,8 +271,22 @@ def _socket_figures(analysis: Analysis) -> list[Figure]:
     windows, round_trips = [], []
     for colour, connection in enumerate(analysis.run.connections):
         mine = port == connection.source_port
-        x = _seconds(analysis, time_ns[mine])
-        windows.append(Line(f"{connection.name}: cwnd", x, columns["cwnd"][mine], "steps", colour))
+        x = analysis.run.seconds(time_ns[mine])
+        cwnd = columns["cwnd"][mine]
+        windows.append(Line(f"{connection.name}: cwnd", x, cwnd, "steps", colour))
+        lost_ns = analysis.lost(analysis.connections[connection.name]).time_ns
+        last = np.searchsorted(time_ns[mine], lost_ns, side="right") - 1
+        if (last >= 0).any():
+            seen = last >= 0
+            windows.append(
+                Line(
+                    f"{connection.name}: segments dropped",
+                    analysis.run.seconds(lost_ns[seen]),
+                    cwnd[last[seen]],
+                    "crosses",
+                    colour,
+                )
+            )
         threshold = columns["ssthresh"][mine]
         if (threshold >= 0).any():
             known = threshold >= 0
@@ -317,7 +302,8 @@ def _socket_figures(analysis: Analysis) -> list[Figure]:
         Figure(
             "cwnd",
             "Congestion windows",
-            "As the kernel reports them (TCP_INFO).",
+            "As the kernel reports them (TCP_INFO); a cross where a queue dropped a segment of the "
+            "connection.",
             "time, s",
             "segments",
             windows,

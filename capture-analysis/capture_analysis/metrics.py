@@ -11,6 +11,7 @@ from capture_analysis import ack_compression, dtm, throughput
 from capture_analysis.analysis import Analysis, ConnectionView, QueueView
 from capture_analysis.errors import AnalysisError
 from capture_analysis.fidelity import fidelity
+from capture_analysis.queues import correlation
 
 Metrics = dict[str, dict[str, Any]]
 
@@ -21,7 +22,7 @@ def compute(analysis: Analysis) -> dict[str, Any]:
     Raises: AnalysisError if an expectation names a metric that does not exist.
     """
     manifest = analysis.run.manifest
-    metrics: Metrics = {}
+    metrics = _run_metrics(analysis)
     for direction, queue in analysis.queues.items():
         metrics.update(_queue_metrics(analysis, direction, queue))
         if queue.slots:
@@ -53,6 +54,25 @@ def _metric(value: float, unit: str) -> dict[str, Any]:
     """A metric; what is undefined (no ack, no busy period) is null, not a number."""
     number = float(value)
     return {"value": number if math.isfinite(number) else None, "unit": unit}
+
+
+def _run_metrics(analysis: Analysis) -> Metrics:
+    run = analysis.run
+    epochs = analysis.congestion_epochs
+    drops = epochs.drops
+    levels = [view.all_packets for view in analysis.queues.values()]
+    return {
+        "congestion_epochs": _metric(len(drops), "1"),
+        "drops_per_epoch": _metric(drops.mean() if len(drops) else math.nan, "packets"),
+        "single_victim_epochs": _metric(epochs.single_victim_share(), "1"),
+        "alternating_victims": _metric(epochs.alternating_share(), "1"),
+        "queue_correlation": _metric(
+            correlation(levels[0], levels[1], run.steady_ns, run.stop_ns)
+            if len(levels) == 2
+            else math.nan,
+            "1",
+        ),
+    }
 
 
 def _queue_metrics(analysis: Analysis, direction: str, view: QueueView) -> Metrics:
@@ -110,6 +130,13 @@ def _connection_metrics(analysis: Analysis, name: str, view: ConnectionView) -> 
     compressed = (ratio < ack_compression.COMPRESSED_BELOW).mean() if len(ratio) else math.nan
     return {
         f"goodput.{name}": _metric(goodput / 1e6, "Mbit/s"),
+        f"throughput.{name}": _metric(
+            throughput.link_bytes(run.steady(view.arrived.data()), view.forward.queue)
+            * 8e3
+            / run.window_ns,
+            "Mbit/s",
+        ),
+        f"queued_mean.{name}": _metric(view.queued.mean(run.steady_ns, run.stop_ns), "packets"),
         f"efficiency.{name}": _metric(
             throughput.efficiency(goodput, view.arrived, view.forward.queue), "1"
         ),

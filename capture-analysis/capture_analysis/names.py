@@ -1,10 +1,19 @@
 """The names of all metrics: a family, a dot, and the queue or connection it was measured on.
 
+Those of the run as a whole have the family alone.
+
 Apart from the code that measures, so that an experiment can be checked without loading it.
 """
 
 from collections.abc import Iterable
 
+RUN_FAMILIES = (
+    "congestion_epochs",
+    "drops_per_epoch",
+    "single_victim_epochs",
+    "alternating_victims",
+    "queue_correlation",
+)
 QUEUE_FAMILIES = (
     "utilisation",
     "queue_peak",
@@ -18,6 +27,8 @@ QUEUE_FAMILIES = (
 )
 CONNECTION_FAMILIES = (
     "goodput",
+    "throughput",
+    "queued_mean",
     "efficiency",
     "ack_to_data",
     "ack_spacing_ratio",
@@ -48,12 +59,15 @@ def metric_names(
 ) -> list[str]:
     """Every metric of a run with these queues, connections and DTM channels."""
     return [
-        f"{family}.{name}"
-        for names, families in (
-            (directions, QUEUE_FAMILIES),
-            (connections, CONNECTION_FAMILIES),
-            (channels, CHANNEL_FAMILIES),
-        )
-        for name in names
-        for family in families
+        *RUN_FAMILIES,
+        *(
+            f"{family}.{name}"
+            for names, families in (
+                (directions, QUEUE_FAMILIES),
+                (connections, CONNECTION_FAMILIES),
+                (channels, CHANNEL_FAMILIES),
+            )
+            for name in names
+            for family in families
+        ),
     ]

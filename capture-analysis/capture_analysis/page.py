@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from capture_analysis.analysis import Analysis
 from capture_analysis.errors import AnalysisError
-from capture_analysis.figures import Figure, Line
+from capture_analysis.figure import Figure, Line
 from capture_analysis.map import topology_svg
 from capture_analysis.palette import COLOURS
 
@@ -19,6 +19,7 @@ _PLOTLY_STYLE: dict[str, dict[str, Any]] = {
     "line": {"mode": "lines", "line": {"width": 1.2}},
     "dashed": {"mode": "lines", "line": {"dash": "dash", "width": 1.2}},
     "points": {"mode": "markers", "marker": {"size": 4}},
+    "crosses": {"mode": "markers", "marker": {"symbol": "x-thin-open", "size": 7}},
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure as Canvas
 
-from capture_analysis.figures import Figure, Line
+from capture_analysis.figure import Figure, Line
 from capture_analysis.palette import COLOURS
 
 # SVG text stays text, and equal figures are equal files.
@@ -46,6 +46,8 @@ def _draw(axes: "mpl.axes.Axes", line: Line) -> None:
             axes.step(line.x, line.y, where="post", color=colour, linewidth=0.8, label=line.name)
         case "points":
             axes.plot(line.x, line.y, ".", color=colour, markersize=2.5, label=line.name)
+        case "crosses":
+            axes.plot(line.x, line.y, "x", color=colour, markersize=4, label=line.name)
         case "bars":
             axes.bar(line.x, line.y, color=colour, alpha=0.6, label=line.name)
         case "dashed":

@@ -149,6 +149,25 @@ def occupancy(passed: Passage, which: BoolArray | None = None) -> Occupancy:
     return Occupancy(time_ns[order], np.cumsum(change[order]))
 
 
+def correlation(first: Occupancy, second: Occupancy, start_ns: int, stop_ns: int) -> float:
+    """Correlation of two queues' lengths over time: negative if they are out of phase.
+
+    Args:
+        first: one queue.
+        second: the other.
+        start_ns: where the window starts.
+        stop_ns: where it ends.
+
+    Returns: Pearson's coefficient with time as the weight, exact; NaN if a queue never changes.
+    """
+    inside = [queue.within(start_ns, stop_ns).time_ns for queue in (first, second)]
+    edges = np.unique(np.concatenate(([start_ns], *inside)))
+    weight = np.diff(edges, append=stop_ns)
+    off = [q - np.average(q, weights=weight) for q in (first.at(edges), second.at(edges))]
+    spread = np.sqrt(np.prod([np.average(o * o, weights=weight) for o in off]))
+    return float(np.average(off[0] * off[1], weights=weight) / spread) if spread else float("nan")
+
+
 def service_error_ns(queue: Queue, passed: Passage) -> IntArray:
     """How far each departure was from when it should have been.
 

@@ -8,8 +8,10 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from capture_analysis.errors import AnalysisError
-from capture_analysis.reader import Packets, merge, read_capture
+from capture_analysis.reader import BoolArray, Packets, merge, read_capture
 
 # The version of manifest.json that this package reads.
 SCHEMA = 1
@@ -106,6 +108,10 @@ class Run:
         self.stop_ns: int = clock["stop_ns"]
         self._captures: dict[str, Packets] = {}
 
+    def seconds(self, time_ns: Any) -> Any:
+        """Times on the run's clock, a number or an array, as s after the traffic's start."""
+        return (time_ns - self.start_ns) / 1e9
+
     @property
     def window_ns(self) -> int:
         """Length of the steady window, after warm-up and until traffic stops."""
@@ -142,6 +148,10 @@ class Run:
     def between(self, interface: str, connection: Connection, *, forward: bool) -> Packets:
         """A connection's packets at an interface: data's direction, or the acks'."""
         packets = self.capture(interface)
+        return packets.where(self.belongs(packets, connection, forward=forward))
+
+    def belongs(self, packets: Packets, connection: Connection, *, forward: bool) -> BoolArray:
+        """Which of some packets are a connection's, data's direction or the acks'; shape (n,)."""
         ends = (
             int(IPv4Address(connection.source)),
             connection.source_port,
@@ -149,7 +159,7 @@ class Run:
             connection.port,
         )
         source, source_port, destination, port = ends if forward else ends[2:] + ends[:2]
-        return packets.where(
+        return np.asarray(
             (packets.source_port == source_port)
             & (packets.destination_port == port)
             & (packets.source == source)

@@ -1,10 +1,13 @@
 """Goodput, efficiency and utilisation over a window."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capture_analysis.queues import Passage
 from capture_analysis.reader import IntArray, Packets
 from capture_analysis.run_folder import Queue
+
+FloatArray = NDArray[np.float64]
 
 
 def new_payload_bytes(arriving: Packets, start_ns: int, stop_ns: int) -> int:
@@ -16,10 +19,46 @@ def new_payload_bytes(arriving: Packets, start_ns: int, stop_ns: int) -> int:
         stop_ns: where it ends; what arrives then is not in it.
     """
     data = arriving.data()
+    inside = (data.time_ns >= start_ns) & (data.time_ns < stop_ns)
+    return int(new_payload(data)[inside].sum())
+
+
+def new_payload(data: Packets) -> IntArray:
+    """Payload that each segment brought first.
+
+    Args:
+        data: one connection's segments at its receiver, shape (n,), time order, from its start.
+
+    Returns: shape (n,), bytes.
+    """
     first, end = _byte_ranges(data)
-    before = data.time_ns < start_ns
-    until = data.time_ns < stop_ns
-    return _covered(first[until], end[until]) - _covered(first[before], end[before])
+    # Between neighbouring edges every byte arrived with the same segments; the first has it.
+    edges = np.unique(np.concatenate((first, end)))
+    begin, stop = np.searchsorted(edges, first), np.searchsorted(edges, end)
+    rows = np.arange(len(data))
+    bringer = np.full(len(edges), len(data))
+    for row in np.flatnonzero(stop - begin > 1):
+        np.minimum(bringer[begin[row] : stop[row]], row, out=bringer[begin[row] : stop[row]])
+    whole = stop - begin == 1
+    np.minimum.at(bringer, begin[whole], rows[whole])
+    sizes = np.diff(edges, append=edges[-1:])
+    brought = np.zeros(len(data) + 1, dtype=np.int64)
+    np.add.at(brought, bringer, sizes)
+    return brought[:-1]
+
+
+def rate_bit(data: Packets, edges_ns: IntArray) -> FloatArray:
+    """Goodput in each of several intervals.
+
+    Args:
+        data: one connection's segments at its receiver, time order, from its start.
+        edges_ns: shape (k+1,), where intervals meet, ascending.
+
+    Returns: shape (k,), bit/s.
+    """
+    total = np.concatenate(([0], np.cumsum(new_payload(data))))
+    arrived = total[np.searchsorted(data.time_ns, edges_ns)]
+    return np.asarray(np.diff(arrived) * 8e9 / np.diff(edges_ns))
 
 
 def in_order_bytes(arriving: Packets) -> int:
@@ -42,17 +81,6 @@ def _byte_ranges(data: Packets) -> tuple[IntArray, IntArray]:
     """First byte and end of each segment, on a scale without wrap-around."""
     first = unwrap(data.seq)
     return first, first + data.payload_bytes
-
-
-def _covered(first: IntArray, end: IntArray) -> int:
-    """Length of the union of byte ranges."""
-    if not len(first):
-        return 0
-    order = np.argsort(first, kind="stable")
-    first, end = first[order], end[order]
-    reached = np.maximum.accumulate(end)
-    begins = np.maximum(first, np.concatenate((first[:1], reached[:-1])))
-    return int(np.maximum(end - begins, 0).sum())
 
 
 def unwrap(seq: IntArray) -> IntArray:
@@ -87,6 +115,11 @@ def efficiency(goodput_bit: float, arriving: Packets, queue: Queue) -> float:
         queue: the bottleneck its data passes.
     """
     return goodput_bit / (queue.rate_bit * full_payload_share(arriving, queue))
+
+
+def link_bytes(arriving: Packets, queue: Queue) -> int:
+    """Size on the link of packets, headers included; what arrives twice counts twice."""
+    return int(queue.link_bytes(arriving.frame_bytes).sum())
 
 
 def utilisation(passed: Passage, start_ns: int, stop_ns: int) -> float:

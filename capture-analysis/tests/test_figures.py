@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from capture_analysis.analysis import Analysis
-from capture_analysis.figures import Figure, Line, all_figures
+from capture_analysis.figure import Figure, Line
+from capture_analysis.figures import all_figures
 from capture_analysis.map import topology_svg
 from capture_analysis.page import _number, _trace
 from capture_analysis.plots import save_all
@@ -17,7 +18,7 @@ from pcap_files import EPOCH_NS
 from synthetic_run import CAPTURES, expectation, write_run
 
 EXPECT = [expectation("queue_peak.forward", 4, 0), expectation("efficiency.first", 0.5, 0.1)]
-IDS = ["queues", "sequence", "spacing", "bunches", "overview", "cwnd", "rtt"]
+IDS = ["queues", "sequence", "spacing", "bunches", "overview", "goodput", "cwnd", "rtt"]
 
 
 @pytest.fixture(scope="module")
@@ -108,10 +109,28 @@ def test_overview(figures: dict[str, Figure]) -> None:
     assert points(line(figures["overview"], "reverse drops")) == [(0.0115, 5.0)]
 
 
+def test_goodput(figures: dict[str, Figure]) -> None:
+    """Payload shows in the interval in which it first arrives; an interval is a whole cycle."""
+    trace = line(figures["goodput"], "first")
+    cycle_us = 6500
+    assert (trace.x * 1e6).tolist() == pytest.approx([0, 6500, 13_000, 19_500, 26_000])
+    # Segment 0 arrives at 6500 us, 4 at 13000 and 5, after its loss, at 20000; 11 after the last.
+    assert (trace.y[:-1] * cycle_us / (450 * 8)).tolist() == pytest.approx([0, 4, 5, 2])
+
+
+def test_expected_goodput(figures: dict[str, Figure]) -> None:
+    """An efficiency that is expected is drawn as the goodput it means, 0.5 of 7.2 Mbit/s."""
+    assert points(line(figures["goodput"], "first: theory")) == [(0.0, 3.6), (0.026, 3.6)]
+    assert [each.name for each in figures["goodput"].lines] == ["first", "first: theory", "second"]
+
+
 def test_socket_figures(figures: dict[str, Figure]) -> None:
-    """Windows and round trips are the kernel's; an infinite threshold is not drawn."""
+    """Windows and round trips are the kernel's, losses marked; no infinite threshold is drawn."""
     assert points(line(figures["cwnd"], "first: cwnd")) == [(0.0, 10.0), (0.019, 5.0)]
     assert points(line(figures["cwnd"], "first: ssthresh")) == [(0.019, 5.0)]
+    # Segment 5, dropped at 10000 us; the queue that dropped second's ACK did not drop its data.
+    assert points(line(figures["cwnd"], "first: segments dropped")) == [(0.01, 10.0)]
+    assert "second: segments dropped" not in [each.name for each in figures["cwnd"].lines]
     assert points(line(figures["rtt"], "second: smoothed RTT")) == [(0.0, 2.5), (0.019, 2.5)]
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,16 @@ QUEUES = {
     "drops_data.reverse": 0,
     "drops_ack.reverse": 1,
 }
+RUN = {
+    "congestion_epochs": 1,
+    "drops_per_epoch": 1,
+    "single_victim_epochs": 1,
+    "alternating_victims": None,
+}
 CONNECTIONS = {
     "goodput.first": 1.98,  # 11 segments of 450 bytes; the dropped one counts when it arrives
+    "throughput.first": 2.2,  # the same of 500 bytes
+    "queued_mean.first": (5000 + 4850 + 3 * 500) / 20000,  # the queue's without the 7 ACKs
     "efficiency.first": 0.275,  # of 7.2 Mbit/s
     "ack_to_data.first": 1,
     "ack_spacing_ratio.first": 1,
@@ -48,6 +57,8 @@ CONNECTIONS = {
     "compression_factor_bound.first": 10,
     "acks_lost.first": 1,
     "goodput.second": 1.26,  # 7 segments
+    "throughput.second": 1.4,
+    "queued_mean.second": (7500 + 2 * 500) / 20000,
     "efficiency.second": 0.175,
     "ack_to_data.second": 1,
     "ack_spacing_ratio.second": 1,
@@ -60,6 +71,11 @@ CONNECTIONS = {
     "acks_lost.second": 0,
 }
 UNITS = {
+    "congestion_epochs": "1",
+    "drops_per_epoch": "packets",
+    "single_victim_epochs": "1",
+    "alternating_victims": "1",
+    "queue_correlation": "1",
     "utilisation": "1",
     "queue_peak": "packets",
     "queue_peak_data": "packets",
@@ -70,6 +86,8 @@ UNITS = {
     "drops_data": "packets",
     "drops_ack": "packets",
     "goodput": "Mbit/s",
+    "throughput": "Mbit/s",
+    "queued_mean": "packets",
     "efficiency": "1",
     "ack_to_data": "1",
     "ack_spacing_ratio": "1",
@@ -95,7 +113,21 @@ def values(folder: Path) -> dict[str, float | None]:
 
 def test_every_metric(tmp_path: Path) -> None:
     """Drops, compression, queues and throughput come out as the timetables have them, exactly."""
-    assert values(write_run(tmp_path)) == QUEUES | CONNECTIONS
+    got = values(write_run(tmp_path))
+    assert got.pop("queue_correlation") == pytest.approx(counted_correlation(), abs=1e-12)
+    assert got == RUN | QUEUES | CONNECTIONS
+
+
+def counted_correlation() -> float:
+    """Correlation of the two queues, counted in each microsecond of the window."""
+    levels = [
+        [
+            sum(c.entered_us <= now < c.left_us for c in table if c.left_us is not None)
+            for now in range(10_000, 30_000)
+        ]
+        for table in (FORWARD, REVERSE)
+    ]
+    return statistics.correlation(*levels)
 
 
 def test_every_unit(tmp_path: Path) -> None:
@@ -253,9 +285,9 @@ def test_queue_with_no_packets(tmp_path: Path) -> None:
 def test_drops_after_traffic_do_not_count(tmp_path: Path) -> None:
     """A drop after the end of traffic is not one of the run's."""
     late = Crossing("first", "data", 13, 30_100, None)
-    assert values(write_run(tmp_path, forward=[*FORWARD[:-1], late, FORWARD[-1]])) == (
-        QUEUES | CONNECTIONS
-    )
+    got = values(write_run(tmp_path, forward=[*FORWARD[:-1], late, FORWARD[-1]]))
+    del got["queue_correlation"]
+    assert got == RUN | QUEUES | CONNECTIONS
 
 
 def test_write_is_whole(tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
 """A queue reconstructed from what entered and what left it."""
 
+import statistics
+
 import numpy as np
 import pytest
 from capture_analysis.errors import AnalysisError
 from capture_analysis.queues import (
     STILL_QUEUED,
     Occupancy,
+    correlation,
     occupancy,
     passage,
     service_error_ns,
@@ -174,3 +177,23 @@ def test_service_time_is_cut() -> None:
     assert queue_of(rate_bit=24).service_ns(1) == 333_333_333
     assert queue_of(rate_bit=31).service_ns(1) == 333_333_333
     assert queue_of(rate_bit=32).service_ns(3) == 750_000_000
+
+
+@given(drop_tail(), drop_tail(), st.integers(0, 60), st.integers(2, 60))
+def test_correlation_by_counting(
+    one: tuple[list[int], list[int], list[int]],
+    other: tuple[list[int], list[int], list[int]],
+    start: int,
+    length: int,
+) -> None:
+    """Correlation is that of the lengths counted in each ns; none if one of them is constant."""
+    levels = [
+        [count_at(entered, left, now) for now in range(start, start + length)]
+        for entered, _, left in (one, other)
+    ]
+    queues = [occupancy(passage_of(entered, left)) for entered, _, left in (one, other)]
+    got = correlation(queues[0], queues[1], start, start + length)
+    if any(len(set(level)) == 1 for level in levels):
+        assert np.isnan(got)
+    else:
+        assert got == pytest.approx(statistics.correlation(*levels), abs=1e-9)

@@ -21,7 +21,7 @@
 #include <net/gso.h>
 #endif
 
-/* Before 6.8 a qdisc was loaded by the module's name, sch_<id>, and needed no alias. */
+/* Older kernels load a qdisc by its module's name, sch_<id>, and have no alias for it. */
 #ifndef MODULE_ALIAS_NET_SCH
 #define MODULE_ALIAS_NET_SCH(id) MODULE_ALIAS("net-sch-" id)
 #endif
@@ -36,6 +36,26 @@
 #else
 #define TWOWAY_CONG_CONTROL(fn) \
 	static void fn(struct sock *sk, const struct rate_sample *rs)
+#endif
+
+/*
+ * What a congestion control does before the first segment after a pause: an operation of
+ * its own in 7.x, one of cwnd_event's events before. Behind the function comes
+ * TWOWAY_CWND_EVENT_TX_START(fn), in the ops table TWOWAY_TX_START_OP(fn).
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
+#define TWOWAY_CWND_EVENT_TX_START(fn)	\
+	static_assert(__same_type(fn, void (struct sock *)))
+#define TWOWAY_TX_START_OP(fn) .cwnd_event_tx_start = fn
+#else
+#define TWOWAY_CWND_EVENT_TX_START(fn)					\
+static void fn##_event(struct sock *sk, enum tcp_ca_event event)	\
+{									\
+	if (event == CA_EVENT_TX_START)					\
+		fn(sk);							\
+}									\
+static_assert(true)
+#define TWOWAY_TX_START_OP(fn) .cwnd_event = fn##_event
 #endif
 
 #undef pr_fmt

@@ -1,0 +1,64 @@
+"""Congestion epochs: clusters of drops, and who suffers them.
+
+Zhang, Shenker and Clark (1991, section 2.1) call an epoch the time in which a window's worth of
+packets is acknowledged, and one with drops a congestion epoch. A sender hears of a drop a round
+trip later at most, so drops less than the longest round trip apart have one cause.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from capture_analysis.reader import IntArray
+
+SEVERAL = -1
+
+
+@dataclass(frozen=True)
+class CongestionEpochs:
+    """Columns of shape (k,), one row per epoch, in time order.
+
+    Attributes:
+        start_ns: its first drop.
+        drops: how many it has.
+        victim: the connection that lost all of them, or SEVERAL.
+    """
+
+    start_ns: IntArray
+    drops: IntArray
+    victim: IntArray
+
+    def within(self, start_ns: int, stop_ns: int) -> "CongestionEpochs":
+        """The epochs that start within a window."""
+        rows = (self.start_ns >= start_ns) & (self.start_ns < stop_ns)
+        return CongestionEpochs(self.start_ns[rows], self.drops[rows], self.victim[rows])
+
+    def single_victim_share(self) -> float:
+        """Share of the epochs whose drops are all of one connection; NaN without epochs."""
+        return float((self.victim != SEVERAL).mean()) if len(self.victim) else float("nan")
+
+    def alternating_share(self) -> float:
+        """Share of the successions in which one connection's epoch follows another's.
+
+        NaN with fewer than two epochs.
+        """
+        before, after = self.victim[:-1], self.victim[1:]
+        changed = (before != SEVERAL) & (after != SEVERAL) & (before != after)
+        return float(changed.mean()) if len(changed) else float("nan")
+
+
+def congestion_epochs(time_ns: IntArray, victim: IntArray, gap_ns: int) -> CongestionEpochs:
+    """Cluster drops.
+
+    Args:
+        time_ns: shape (n,), when each packet was dropped; sorted.
+        victim: shape (n,), whose it was, as a number from 0.
+        gap_ns: an epoch ends with a drop that no other follows within this time.
+    """
+    if not len(time_ns):
+        return CongestionEpochs(time_ns, time_ns, victim)
+    first = np.flatnonzero(np.diff(time_ns, prepend=time_ns[0] - gap_ns - 1) > gap_ns)
+    drops = np.diff(first, append=len(time_ns))
+    lowest = np.minimum.reduceat(victim, first)
+    highest = np.maximum.reduceat(victim, first)
+    return CongestionEpochs(time_ns[first], drops, np.where(lowest == highest, lowest, SEVERAL))

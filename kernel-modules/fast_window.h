@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The arithmetic of FAST TCP: pure functions, for tcp_fast.c and its unit tests
+ *
+ * Windows are in segments and averaged round trips in us, both with 24 fractional
+ * bits (Q24). Quotients are rounded to the nearest, so an update's error is at most
+ * 2^-24 of a segment and has no preferred sign: rounding whole segments down would
+ * hold the window up to 1/gamma segments below its equilibrium.
+ */
+#ifndef TWOWAY_FAST_WINDOW_H
+#define TWOWAY_FAST_WINDOW_H
+
+#include <linux/math64.h>
+#include <linux/types.h>
+
+#define FAST_SHIFT 24
+/* Segments. 2^24 of 1500 bytes are 25 GB; times 1000 (gamma) in Q24 they fill 58 bits. */
+#define FAST_MAX_WINDOW ((1U << 24) - 1)
+/* Segments. With fewer, one lost packet leaves nothing that could report it. */
+#define FAST_MIN_WINDOW 2U
+/* gamma is in thousandths. */
+#define FAST_GAMMA_ONE 1000
+/* us. Three times it in Q24 fills 57 bits, and the sign is needed. */
+#define FAST_MAX_RTT_US 0x7fffffffU
+/* Segments. The average's weight min{3/w, 1/4} is 1/4 up to this window. */
+#define FAST_QUARTER_WEIGHT_WINDOW 12U
+
+/* To the nearest, halves away from zero; dividend within +-2^62. */
+static inline s64 fast_div_nearest(s64 dividend, s32 divisor)
+{
+	s64 half = divisor / 2;
+
+	return div_s64(dividend < 0 ? dividend - half : dividend + half, divisor);
+}
+
+/* A whole number of segments (or us) as Q24. */
+static inline u64 fast_q24(u32 whole)
+{
+	return (u64)whole << FAST_SHIFT;
+}
+
+/* Q24 to the nearest whole number. */
+static inline u32 fast_whole(u64 q24)
+{
+	return (q24 + (1U << (FAST_SHIFT - 1))) >> FAST_SHIFT;
+}
+
+/*
+ * avgRTT <- (1 - eta) avgRTT + eta RTT		eta = min{3/w, 1/4}
+ *
+ * average: us, Q24; 0 = no sample yet. rtt_us: 1..FAST_MAX_RTT_US.
+ * window: segments, 1..FAST_MAX_WINDOW.
+ */
+static inline u64 fast_average_rtt(u64 average, u32 rtt_us, u32 window)
+{
+	s64 error = (s64)fast_q24(rtt_us) - (s64)average;
+
+	if (!average)
+		return fast_q24(rtt_us);
+	if (window <= FAST_QUARTER_WEIGHT_WINDOW)
+		return average + fast_div_nearest(error, 4);
+	return average + fast_div_nearest(3 * error, window);
+}
+
+/*
+ * w <- min{ 2w, (1 - gamma) w + gamma (baseRTT/RTT w + alpha) }
+ *    = min{ 2w, w + gamma (alpha - w qdelay/RTT) }	qdelay = RTT - baseRTT
+ *
+ * window: segments, Q24, 1..FAST_MAX_WINDOW. base_rtt, average_rtt: us, Q24, not 0.
+ * alpha: segments. gamma: thousandths, 1..1000. Returns the new window, Q24, within
+ * FAST_MIN_WINDOW..FAST_MAX_WINDOW. A base above the average counts as no delay.
+ */
+static inline u64 fast_next_window(u64 window, u64 base_rtt, u64 average_rtt,
+				   u32 alpha, u32 gamma)
+{
+	u64 delay = average_rtt > base_rtt ? average_rtt - base_rtt : 0;
+	u64 queued = mul_u64_u64_div_u64(window, delay, average_rtt);
+	s64 missing = (s64)fast_q24(alpha) - (s64)queued;
+	u64 next = window + fast_div_nearest(missing * gamma, FAST_GAMMA_ONE);
+
+	if (next > 2 * window)
+		next = 2 * window;
+	if (next > fast_q24(FAST_MAX_WINDOW))
+		return fast_q24(FAST_MAX_WINDOW);
+	if (next < fast_q24(FAST_MIN_WINDOW))
+		return fast_q24(FAST_MIN_WINDOW);
+	return next;
+}
+
+/*
+ * The congestion window while an increase is spread evenly over one window of
+ * acknowledged segments; with to <= 2 from, at most one more for each of them.
+ *
+ * from, to: segments, 1 <= from <= to. acked: segments since the increase was decided.
+ */
+static inline u32 fast_spread(u32 from, u32 to, u32 acked)
+{
+	if (acked >= from)
+		return to;
+	return from + (u32)div_u64((u64)(to - from) * acked, from);
+}
+
+#endif /* TWOWAY_FAST_WINDOW_H */

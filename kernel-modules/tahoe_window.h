@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The congestion window of tcp_tahoe as a number: arithmetic alone, no sockets.
+ *
+ *	w < ssthresh		w += 1			slow start
+ *	otherwise		w += 1/floor(w)		Zhang, Shenker and Clark's rule
+ *			or	w += 1/w		4.3BSD's
+ *
+ * With 1/w, floor(w) sometimes stays what it was for a whole window of ACKs; with
+ * 1/floor(w) it grows by one in each, exactly, and so it does here: the step is
+ * rounded up, and what it exceeds the next whole number by is dropped. The window
+ * sent is floor(w) under either rule.
+ */
+#ifndef TAHOE_WINDOW_H
+#define TAHOE_WINDOW_H
+
+#include <linux/types.h>
+
+/* Segments: BSD's 65535 bytes, as if a segment were one. Below 2^16 every step is exact. */
+#define TAHOE_MAX_SEGMENTS 65535U
+/* Segments: the paper's MAX[MIN(cwnd/2, maxwnd), 2]. */
+#define TAHOE_MIN_SSTHRESH 2U
+
+struct tahoe_window {
+	u32 segments;	/* floor(w), 1..TAHOE_MAX_SEGMENTS */
+	u32 fraction;	/* w - floor(w), in 2^-32 segments */
+};
+
+enum tahoe_growth {
+	TAHOE_GROWTH_FLOOR,	/* 1/floor(w) */
+	TAHOE_GROWTH_BSD,	/* 1/w */
+};
+
+static inline void tahoe_window_close(struct tahoe_window *w)
+{
+	w->segments = 1;
+	w->fraction = 0;
+}
+
+static inline void tahoe_window_add_segment(struct tahoe_window *w)
+{
+	if (w->segments < TAHOE_MAX_SEGMENTS)
+		w->segments++;
+}
+
+/* 1/n of a segment, n >= 2, in 2^-32, rounded up: n of them are one segment or barely more. */
+static inline u32 tahoe_window_share(u32 n)
+{
+	return ~0U / n + 1;
+}
+
+static inline void tahoe_window_grow_floor(struct tahoe_window *w)
+{
+	u32 sum = w->fraction + tahoe_window_share(w->segments);
+
+	if (sum < w->fraction) {
+		tahoe_window_add_segment(w);
+		sum = 0;
+	}
+	w->fraction = sum;
+}
+
+/* In 2^-16 segments, truncated; BSD truncates to a byte, which is coarser. */
+static inline void tahoe_window_grow_bsd(struct tahoe_window *w)
+{
+	u32 window = w->segments << 16 | w->fraction >> 16;
+	u32 sum = w->fraction + (~0U / window << 16);
+
+	if (sum < w->fraction)
+		tahoe_window_add_segment(w);
+	w->fraction = sum;
+}
+
+/* One ACK of new data. ssthresh in segments, at least TAHOE_MIN_SSTHRESH. */
+static inline void tahoe_window_open(struct tahoe_window *w, u32 ssthresh,
+				     enum tahoe_growth growth)
+{
+	if (w->segments < ssthresh)
+		tahoe_window_add_segment(w);
+	else if (growth == TAHOE_GROWTH_FLOOR)
+		tahoe_window_grow_floor(w);
+	else
+		tahoe_window_grow_bsd(w);
+}
+
+/* ssthresh after a loss, in segments; offered is the receiver's window. */
+static inline u32 tahoe_window_ssthresh(const struct tahoe_window *w, u32 offered)
+{
+	u32 half = (w->segments < offered ? w->segments : offered) / 2;
+
+	return half < TAHOE_MIN_SSTHRESH ? TAHOE_MIN_SSTHRESH : half;
+}
+
+#endif /* TAHOE_WINDOW_H */

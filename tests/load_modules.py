@@ -1,0 +1,53 @@
+"""Try to load a module with parameters, in the guest as root, and leave what came of it.
+
+load_modules.py MODULE [PARAMETER]...: each parameter is an attempt of its own; what the module said
+and registered goes to /mnt/run/loads.json.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+def kernel_log() -> list[str]:
+    """All that the kernel has said."""
+    log = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
+    lines = []
+    try:
+        while True:
+            lines.append(os.read(log, 8192).decode().partition(";")[2].splitlines()[0])
+    except BlockingIOError:
+        return lines
+    finally:
+        os.close(log)
+
+
+def controls() -> list[str]:
+    """The congestion controls that there are."""
+    return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+
+
+def main() -> int:
+    """Load, look, unload."""
+    module, *attempts = sys.argv[1:]
+    found = {}
+    for parameter in attempts:
+        before, known = len(kernel_log()), set(controls())
+        argv = ["insmod", f"/mnt/bin/{module}.ko", parameter]
+        done = subprocess.run(argv, check=False, capture_output=True)
+        found[parameter] = {
+            "loaded": done.returncode == 0,
+            "said": [line for line in kernel_log()[before:] if line.startswith(module)],
+            "registers": sorted(set(controls()) - known),
+        }
+        if done.returncode == 0:
+            subprocess.run(["rmmod", module], check=True)
+        assert set(controls()) == known, "something stayed registered"
+    Path("/mnt/run/loads.json").write_text(json.dumps(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
