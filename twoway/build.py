@@ -273,7 +273,10 @@ def _check_config(config: Path) -> None:
 
 
 def _build_programs(kernel: Path, folder: Path, steps: Steps) -> None:
-    """Build aside, then rename."""
+    """Build aside, then rename.
+
+    Modules say the key as the revision they are from: with git's, each commit would change them.
+    """
     steps.begin("guest programs and kernel modules")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".building-", dir=folder.parent) as scratch:
@@ -301,6 +304,7 @@ def _build_programs(kernel: Path, folder: Path, steps: Steps) -> None:
                 str(kernel / "build"),
                 "ARCH=um",
                 f"M={modules}",
+                f"TWOWAY_REVISION={folder.name}",
                 "W=1",
                 "KCFLAGS=-Werror",
                 "modules",
