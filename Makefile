@@ -38,7 +38,7 @@ lint: setup test-packages ## style and types: ruff, mypy, yamllint, shellcheck, 
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/yamllint --strict experiments tc-profiles
-	@shellcheck vm/install-packages .ci/run
+	@shellcheck vm/install-packages .ci/run kernel-modules/tests/fetch-headers
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um KDIR=$$($(BIN)/twoway build --kernel-dir)
 
 bench: setup ## speed, medians of five runs
