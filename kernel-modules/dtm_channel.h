@@ -82,6 +82,7 @@ struct dtm_channel {
 	struct dtm_pool *pool;
 	struct dtm_channel *next;	/* in the pool */
 	struct dtm_service service;
+	u64 due;		/* when the next event is; see dtm_plan() */
 
 	u32 slots;		/* held */
 	u32 target;		/* wanted */
@@ -117,7 +118,8 @@ struct dtm_channel {
 
 /*
  * What distinguishes allocators. `next` tells when `fire` wants to be called, from the state
- * alone; `fire` must then move that time on. `idle_until`: nothing else happens before.
+ * alone; `fire` must then move that time on. `idle_until`: nothing else happens before. `backlog`
+ * is told of arrivals and departures. A static channel has none of them.
  */
 struct dtm_allocator {
 	void (*start)(struct dtm_channel *ch, u64 now);
@@ -125,6 +127,8 @@ struct dtm_allocator {
 	void (*fire)(struct dtm_channel *ch, u64 now, u64 idle_until);
 	void (*backlog)(struct dtm_channel *ch, u64 now);
 };
+
+static inline void dtm_plan(struct dtm_channel *ch);
 
 /* Provided by whoever includes this: the channel's slots have just changed from `from`, or its
  * allocator has just started.
@@ -172,6 +176,7 @@ static inline void dtm_set_slots(struct dtm_channel *ch, u64 now, u32 slots, u32
 		ch->grows++;
 	else
 		ch->shrinks++;
+	dtm_plan(ch);
 	dtm_channel_changed(ch, now, from, wanted, cause);
 }
 
@@ -236,25 +241,6 @@ static inline void dtm_decide(struct dtm_channel *ch, u64 now, u32 want)
 	} else {
 		dtm_reallocate(ch, now, want, DTM_CAUSE_ALLOCATOR);
 	}
-}
-
-/* Allocator "static" */
-
-static inline void dtm_start_nothing(struct dtm_channel *ch, u64 now)
-{
-}
-
-static inline u64 dtm_next_never(const struct dtm_channel *ch)
-{
-	return DTM_NEVER;
-}
-
-static inline void dtm_fire_nothing(struct dtm_channel *ch, u64 now, u64 idle_until)
-{
-}
-
-static inline void dtm_backlog_ignored(struct dtm_channel *ch, u64 now)
-{
 }
 
 /* Allocator "rate": see dtm_rate.h */
@@ -417,23 +403,19 @@ static inline void dtm_fire_trace(struct dtm_channel *ch, u64 now, u64 idle_unti
 	dtm_schedule_step(ch, now);
 }
 
+/* Hysteresis only looks when asked: `next` has the backlog in it. */
+static inline void dtm_backlog_hysteresis(struct dtm_channel *ch, u64 now)
+{
+}
+
 static const struct dtm_allocator dtm_allocators[] = {
-	[DTM_STATIC] = {
-		dtm_start_nothing, dtm_next_never, dtm_fire_nothing, dtm_backlog_ignored
-	},
-	[DTM_RATE] = {
-		dtm_start_rate, dtm_next_rate, dtm_fire_rate, dtm_backlog_ignored
-	},
-	[DTM_BUFFER] = {
-		dtm_start_buffer, dtm_next_buffer, dtm_fire_buffer, dtm_backlog_buffer
-	},
-	[DTM_HYSTERESIS] = {
-		dtm_start_hysteresis, dtm_next_hysteresis, dtm_fire_hysteresis,
-		dtm_backlog_ignored
-	},
-	[DTM_TRACE] = {
-		dtm_start_trace, dtm_next_trace, dtm_fire_trace, dtm_backlog_ignored
-	},
+	[DTM_STATIC]	 = {},
+	[DTM_RATE]	 = { dtm_start_rate, dtm_next_rate, dtm_fire_rate },
+	[DTM_BUFFER]	 = { dtm_start_buffer, dtm_next_buffer, dtm_fire_buffer,
+			     dtm_backlog_buffer },
+	[DTM_HYSTERESIS] = { dtm_start_hysteresis, dtm_next_hysteresis, dtm_fire_hysteresis,
+			     dtm_backlog_hysteresis },
+	[DTM_TRACE]	 = { dtm_start_trace, dtm_next_trace, dtm_fire_trace },
 };
 
 static inline const struct dtm_allocator *dtm_allocator(const struct dtm_channel *ch)
@@ -443,10 +425,30 @@ static inline const struct dtm_allocator *dtm_allocator(const struct dtm_channel
 
 /* Time */
 
+/* Note when the next event is due, after anything that it depends on. */
+static inline void dtm_plan(struct dtm_channel *ch)
+{
+	const struct dtm_allocator *allocator = dtm_allocator(ch);
+
+	ch->due = ch->request_ns;
+	if (allocator->next)
+		ch->due = min(ch->due, allocator->next(ch));
+}
+
 /* When the channel's next event is due: not before what made it due. */
 static inline u64 dtm_next(const struct dtm_channel *ch)
 {
-	return max(ch->pool->now, min(ch->request_ns, dtm_allocator(ch)->next(ch)));
+	return max(ch->pool->now, ch->due);
+}
+
+static inline void dtm_backlog_changed(struct dtm_channel *ch, u64 now)
+{
+	const struct dtm_allocator *allocator = dtm_allocator(ch);
+
+	if (!allocator->backlog)
+		return;
+	allocator->backlog(ch, now);
+	dtm_plan(ch);
 }
 
 static inline void dtm_fire(struct dtm_channel *ch, u64 now, u64 idle_until)
@@ -457,6 +459,7 @@ static inline void dtm_fire(struct dtm_channel *ch, u64 now, u64 idle_until)
 	} else {
 		dtm_allocator(ch)->fire(ch, now, idle_until);
 	}
+	dtm_plan(ch);
 }
 
 /* Let all that is due until now happen, in order; of one instant, in the order of joining. */
@@ -512,7 +515,7 @@ static inline void dtm_arrive(struct dtm_channel *ch, u64 now, u32 bytes)
 	ch->bytes += bytes;
 	ch->peak_packets = max(ch->peak_packets, ch->packets);
 	ch->peak_bytes = max(ch->peak_bytes, ch->bytes);
-	dtm_allocator(ch)->backlog(ch, now);
+	dtm_backlog_changed(ch, now);
 }
 
 /* When the packet in service has been sent, as things stand. */
@@ -528,7 +531,7 @@ static inline void dtm_depart(struct dtm_channel *ch, u64 now, u32 bytes, u32 ne
 	ch->bytes -= bytes;
 	if (ch->packets)
 		dtm_service_follow(&ch->service, ch->slots, ch->config->framed, next_bytes);
-	dtm_allocator(ch)->backlog(ch, now);
+	dtm_backlog_changed(ch, now);
 }
 
 /* The queue has been emptied. */
@@ -537,7 +540,7 @@ static inline void dtm_clear(struct dtm_channel *ch, u64 now)
 	ch->packets = 0;
 	ch->bytes = 0;
 	ch->service.work = 0;
-	dtm_allocator(ch)->backlog(ch, now);
+	dtm_backlog_changed(ch, now);
 }
 
 /* Membership and configuration */
@@ -550,7 +553,9 @@ static inline void dtm_restart(struct dtm_channel *ch, u64 now)
 	ch->request_ns = DTM_NEVER;
 	ch->dropped_ns = DTM_NEVER;
 	ch->sample_at = DTM_NEVER;
-	dtm_allocator(ch)->start(ch, now);
+	if (dtm_allocator(ch)->start)
+		dtm_allocator(ch)->start(ch, now);
+	dtm_plan(ch);
 	dtm_channel_changed(ch, now, ch->slots, ch->target, DTM_CAUSE_START);
 }
 
@@ -620,7 +625,8 @@ static inline void dtm_reconfigure(struct dtm_channel *ch, const struct dtm_conf
 		ch->sample_at = now + config->sample_ns;
 		ch->sample_bytes = 0;
 	}
-	dtm_allocator(ch)->backlog(ch, now);
+	dtm_backlog_changed(ch, now);
+	dtm_plan(ch);
 }
 
 #endif /* DTM_CHANNEL_H */

@@ -3,9 +3,8 @@
  * The arithmetic of FAST TCP: pure functions, for tcp_fast.c and its unit tests
  *
  * Windows are in segments and averaged round trips in us, both with 24 fractional
- * bits (Q24). Quotients are rounded to the nearest, so an update's error is at most
- * 2^-24 of a segment and has no preferred sign: rounding whole segments down would
- * hold the window up to 1/gamma segments below its equilibrium.
+ * bits (Q24). An update is off by less than 2^-23 of a segment. Whole segments,
+ * rounded down, would hold the window up to 1/gamma segments below its equilibrium.
  */
 #ifndef TWOWAY_FAST_WINDOW_H
 #define TWOWAY_FAST_WINDOW_H

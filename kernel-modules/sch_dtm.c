@@ -664,8 +664,9 @@ static int dtm_apply(struct Qdisc *sch, struct dtm_config *config, struct nlattr
 		     struct netlink_ext_ack *extack)
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
-	bool restart = config->allocator != q->config->allocator || tb[TCA_DTM_ESTIMATE] ||
-		       tb[TCA_DTM_LEVELS] || tb[TCA_DTM_TRACE];
+	/* Naming the allocator, or giving it another beginning, starts it afresh. */
+	bool restart = tb[TCA_DTM_ALLOCATOR] || tb[TCA_DTM_ESTIMATE] || tb[TCA_DTM_LEVELS] ||
+		       tb[TCA_DTM_TRACE];
 	u64 now = ktime_get_ns();
 	int err = 0;
 

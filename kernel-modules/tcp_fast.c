@@ -12,10 +12,12 @@
  * Transactions on Networking 14(6), 2006.
  *
  * Each alpha is a congestion control of its own, so that flows of one kernel can
- * differ and ss -ti shows which is which, with the averaged and the base RTT in the
- * fields of Vegas (INET_DIAG_VEGASINFO):
+ * differ and ss -ti shows which is which:
  *
  *	modprobe tcp_fast alphas=30,100		registers "fast30" and "fast100"
+ *
+ * Averaged and base RTT are in the fields of Vegas: tcpv_rtt and tcpv_minrtt of
+ * INET_DIAG_VEGASINFO.
  *
  *		  RTO			cwnd reaches ssthresh
  *	FAST ------------> slow start ------------------------+
@@ -213,7 +215,9 @@ static void fast_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 
 	if (fast->to > fast->from && tcp_is_cwnd_limited(sk)) {
 		fast->acked += acked;
-		fast_set_cwnd(sk, fast_spread(fast->from, fast->to, fast->acked));
+		/* Not further if something else lowered cwnd meanwhile, e.g. a restart. */
+		fast_set_cwnd(sk, min(fast_spread(fast->from, fast->to, fast->acked),
+				      tcp_snd_cwnd(tp) + acked));
 	}
 
 	if (!after(ack, fast->round_end) || !fast->average_rtt)

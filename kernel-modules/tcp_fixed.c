@@ -30,7 +30,7 @@
  * - What is in flight reaches from snd_una over more than W segments while there are
  *   holes: a window in BSD's sense would stall. The peer's receive window bounds it still.
  * - The sender is never paced. Whether a burst is one large buffer is the interface's
- *   choice; the papers' packets need tso, gso and gro off.
+ *   choice; the papers' packets need `ip link set ... gso_max_segs 1`, and gro off.
  * - The window is all there is to set: snd_cwnd_clamp, and so the route's cwnd, does not
  *   bound it.
  *

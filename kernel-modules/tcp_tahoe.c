@@ -52,7 +52,8 @@
  *   `ip route ... rto_min` raises the least value.
  * - After the timer has fired, duplicate ACKs are ignored until everything that was
  *   outstanding is acknowledged. BSD would count them, and could take those that its
- *   own repeats cause for another loss.
+ *   own repeats cause for another loss. Nor are there ever more duplicates than
+ *   segments outstanding, less the one that is missing.
  * - With SACK, holes are known: each is retransmitted as soon as the ACK of the one
  *   before arrives, as a new loss, with w = 1 and so ssthresh = 2; with RACK they are
  *   found by time, and "tahoe_rto" no longer waits. For Tahoe turn SACK off, and with it
@@ -65,7 +66,7 @@
  * - ECN and drops on the sending host are losses as well; BSD's answer to a source
  *   quench, w = 1, is the nearest relative. So is a path MTU that shrinks.
  * - The sender is never paced. Whether a burst is one large buffer is the interface's
- *   choice; the papers' packets need tso, gso and gro off.
+ *   choice; the papers' packets need `ip link set ... gso_max_segs 1`, and gro off.
  */
 
 #include <linux/module.h>

@@ -1,4 +1,7 @@
-"""`make bench`: how fast twoway is on this machine; medians of five runs.
+"""`make bench`: how fast twoway is on this machine; medians of several runs.
+
+Costs of our kernel modules beside the kernel's own are measured in the guest on a real clock,
+in nanoseconds per packet through a qdisc and per acknowledgement to a congestion control.
 
 Speeds are simulated seconds per wall second, all captures on: over the guest's whole life, boot and
 set-up included, and of the traffic alone (what a longer run adds per second that it adds).
@@ -7,6 +10,7 @@ set-up included, and of the traffic alone (what a longer run adds per second tha
 import json
 import os
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
@@ -16,7 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from in_guest import run_in_guest
 
+from twoway.build import find_guest
 from twoway.plan import START_NS
 from twoway.uml import read_progress
 
@@ -28,6 +34,9 @@ def main() -> int:
     """Measure and print one line per figure."""
     print(f"{_machine()}, medians of {ROUNDS}")
     with tempfile.TemporaryDirectory(prefix="twoway-bench-") as scratch:
+        for name, costs in _module_costs(Path(scratch)).items():
+            _show(name, statistics.median(costs), "ns")
+    with tempfile.TemporaryDirectory(prefix="twoway-bench-") as scratch:
         folder = Path(scratch)
         walls, firsts = zip(*(_timed_run(folder) for _ in range(ROUNDS)), strict=True)
         _show("kalampoukas-5.2, command to report", statistics.median(walls), "s")
@@ -38,6 +47,27 @@ def main() -> int:
             _show(f"{name}, 100 s, whole life of the guest", 100 / short, "x")
             _show(f"{name}, traffic alone", (longer_s - 100) / (longer - short), "x")
     return 0
+
+
+def _module_costs(folder: Path) -> dict[str, list[float]]:
+    """Nanoseconds per packet or acknowledgement, from a module that measures in the guest."""
+    guest = find_guest()
+    if guest is None:
+        raise SystemExit("bench: the guest is not built: run `make setup`")
+    source = ROOT / "kernel-modules/tests/bench"
+    built, run = folder / "module", folder / "guest"
+    shutil.copytree(source, built)
+    build_tree = guest.kernel.parent
+    subprocess.run(
+        ["make", "-s", "-C", str(build_tree), "ARCH=um", f"M={built}", "modules"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    run.mkdir()
+    (built / "twoway_bench.ko").rename(run / "twoway_bench.ko")
+    run_in_guest(guest, run, source / "run.py", "/mnt/run", virtual_time=False)
+    costs: dict[str, list[float]] = json.loads((run / "bench.json").read_text())
+    return costs
 
 
 def _show(what: str, value: float, unit: str) -> None:

@@ -25,7 +25,7 @@ def run_in_guest(
 
     Args:
         guest: what to boot.
-        folder: a new folder for what it writes.
+        folder: for what it writes; made if it is not there.
         program: a Python file below the project's root.
         arguments: passed to it.
         virtual_time: False for benchmarks, which need the host's clock.
@@ -33,7 +33,7 @@ def run_in_guest(
     Returns: what the program and the kernel said on the console.
     Raises: RunError if it does not end with status 0.
     """
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     (folder / "plan.json").write_text(json.dumps({"memory_mib": MEMORY_MIB}))
     inside = Path("/mnt/twoway") / program.resolve().relative_to(ROOT)
     runner = ["/mnt/venv/bin/python", "-I", str(inside), *arguments]

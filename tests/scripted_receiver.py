@@ -10,6 +10,7 @@ Runs in the guest as root: `scripted_receiver.py PREFIX` plays the scenarios of 
 
 import contextlib
 import json
+import random
 import socket
 import struct
 import subprocess
@@ -84,6 +85,19 @@ SYSCTLS = {
     "net.ipv4.tcp_slow_start_after_idle": 0,
     "net.core.wmem_max": 1 << 25,
 }
+
+
+def _random_losses(seed: int) -> Scenario:
+    """Up to eight losses anywhere, with either name, rule and a small or a large offered window."""
+    chance = random.Random(seed)
+    return Scenario(
+        chance.choice(("tahoe", "tahoe_rto")),
+        lost=tuple(chance.choices(range(120), k=chance.randint(1, 8))),
+        offered=chance.choice((12, 100)),
+        parameters=chance.choice(((), ("growth=bsd",))),
+    )
+
+
 SCENARIOS = {
     "tahoe: no loss": Scenario("tahoe"),
     "tahoe: one loss in slow start": Scenario("tahoe", lost=(20,)),
@@ -114,6 +128,8 @@ SCENARIOS = {
         "fixed9", lost=(40, 40), parameters=("windows=9,30",)
     ),
 }
+
+SCENARIOS |= {f"tahoe: random losses {seed}": _random_losses(seed) for seed in range(80)}
 
 
 @dataclass(frozen=True)

@@ -152,3 +152,37 @@ def test_results_that_cannot_be_written_are_a_sentence() -> None:
     done = twoway("run", "--results", "/dev/null/results")
     assert done.returncode == 1
     assert done.stderr.startswith("twoway: /dev/null")
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ("queue_packets: 9", "forward: rate_mbit or dtm says how fast it is; got neither"),
+        ("queue_packets: 9, rate_mbit: 1, dtm: {}", "says how fast it is; got both"),
+        (
+            "queue_packets: 9, dtm: {rate: {}, buffer: {}}",
+            "forward.dtm: takes one allocator, got rate, buffer",
+        ),
+        ("queue_packets: 9, dtm: {}, cell_bytes: 48", "a dtm channel has no cells, got 48"),
+        ("queue_packets: 9, dtm: {slots: 9000}", "less than or equal to 8192, got 9000"),
+        ("queue_packets: 9, dtm: {rate: {margin_slots: 0.7501}}", "multiple of 0.001, got 0.7501"),
+        (
+            "queue_packets: 9, dtm: {trace: {steps: [{after_ms: -1, slots: 2}]}}",
+            "steps.0.after_ms: must be greater than or equal to 0, got -1",
+        ),
+    ],
+)
+def test_profiles_of_dtm_channels(tmp_path: Path, fields: str, sentence: str) -> None:
+    """What is wrong with a channel is said with the field and the value."""
+    path = tmp_path / "p.yml"
+    path.write_text(f"schema: 1\ntitle: t\ndirections:\n  forward: {{delay_ms: 0, {fields}}}\n")
+    with pytest.raises(SpecError) as caught:
+        load_profile(path)
+    assert any(sentence in problem for problem in caught.value.problems)
+
+
+def test_parameters_of_modules_that_nobody_uses(tmp_path: Path) -> None:
+    """Parameters for a module not in use, or for what flows say, are refused by name."""
+    said = _vet(tmp_path, modules={"tcp_fast": {"gamma": 1}, "tcp_fixed": {"windows": "3"}})
+    assert "modules.tcp_fast: no flow uses it; in use: tcp_fixed" in said
+    assert "modules.tcp_fixed.windows: set by the flows' window_packets" in said

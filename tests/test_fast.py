@@ -89,6 +89,25 @@ class Outcome:
         return said["40001"]
 
 
+@pytest.mark.parametrize("name", ["fast-ex3", "fast-ex5"])
+def test_expected_throughput_is_theorem_1(name: str) -> None:
+    """Throughputs expected from theory are alphas' shares of the bottleneck, ACKs included."""
+    case = load_case(name)
+    rates = [case.profile.directions[d].rate_mbit for d in ("forward", "reverse")]
+    alphas = [flow.alpha_packets or 0 for flow in case.experiment.flows]
+    data, ack = 1000, 40
+    # Each direction carries its flow's data and the other's ACKs; the longer delay is the queue's.
+    delays = [
+        (alphas[own] * data + alphas[1 - own] * ack) / rates[own] for own in range(len(alphas))
+    ]
+    expected = {
+        f"throughput.{flow.name}": alpha * data / max(delays)
+        for flow, alpha in zip(case.experiment.flows, alphas, strict=True)
+    }
+    theory = {e.metric: e.value for e in case.experiment.expect if e.source == "theory"}
+    assert {name: theory[name] for name in expected} == pytest.approx(expected, rel=5e-5)
+
+
 def test_parameters_are_checked(guest: Guest, tmp_path: Path) -> None:
     """Each parameter out of range is refused with a sentence; the ends of the ranges load."""
     run_in_guest(guest, tmp_path / "run", ROOT / "tests/fast_parameters.py")
@@ -97,10 +116,14 @@ def test_parameters_are_checked(guest: Guest, tmp_path: Path) -> None:
     assert [row["case"] for row in found if not row["status"]] == list(ACCEPTED)
 
 
-@pytest.mark.parametrize("alpha", [10, 100])
-def test_one_flow_queues_alpha(guest: Guest, tmp_path: Path, alpha: int) -> None:
-    """A flow alone keeps alpha packets waiting: its window is what the path holds and alpha."""
-    outcome = Outcome(guest, tmp_path, experiment([flow(alpha)], 4, modules=with_base()))
+@pytest.mark.parametrize(("alpha", "gamma"), [(10, 100), (100, 500)])
+def test_one_flow_queues_alpha(guest: Guest, tmp_path: Path, alpha: int, gamma: int) -> None:
+    """A flow alone keeps alpha packets waiting: its window is what the path holds and alpha.
+
+    With a gamma of 0.1, whole windows in the module would stop the growth ten packets short.
+    """
+    document = experiment([flow(alpha)], 4, modules=with_base(gamma=gamma))
+    outcome = Outcome(guest, tmp_path, document)
     window = PIPE_PACKETS + alpha
     steady = outcome.sockets["cwnd"][outcome.ms >= 2000]
     # A window is a whole number: it has the one above, the one below, or alternates.

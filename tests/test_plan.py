@@ -53,6 +53,32 @@ def test_every_knob_set_on_a_host_is_read_back(tmp_path: Path) -> None:
     assert checks >= {"h1-link", "h1-offload-h1-eth0", "h1-qdisc", "h1-route", "r1-qdisc"}
 
 
+@pytest.mark.parametrize(
+    ("stack", "recovery", "frto", "least"),
+    [
+        ({}, 1, 2, 200),
+        (
+            {"rack": False, "spurious_timeout_detection": False, "least_timeout_ms": 1000},
+            0,
+            0,
+            1000,
+        ),
+    ],
+)
+def test_loss_detection_is_set_and_read_back(
+    tmp_path: Path, stack: dict[str, Any], recovery: int, frto: int, least: int
+) -> None:
+    """RACK, F-RTO and the least timeout are what the stack says, by default what Linux has."""
+    steps = _plan(tmp_path, stack={"mtu_bytes": 9180} | stack)["setup"]
+    on_host = [step for step in steps if step["node"] == "h1"]
+    (sysctls,) = [step["sysctl"] for step in on_host if "sysctl" in step]
+    assert (sysctls["net.ipv4.tcp_recovery"], sysctls["net.ipv4.tcp_frto"]) == (recovery, frto)
+    routes = [step["stdin"][0] for step in on_host if "route replace" in step.get("stdin", [""])[0]]
+    assert [f"rto_min {least}ms" in route for route in routes] == [True]
+    (check,) = [step for step in on_host if step.get("name") == "h1-route"]
+    assert [["default", "metrics", "0", "rto_min"], least] in [list(e) for e in check["expect"]]
+
+
 def test_delayed_acks_leave_quickack_out(tmp_path: Path) -> None:
     """With acks: delayed no route asks for an ACK per segment."""
     stack = {"mtu_bytes": 9180, "acks": "delayed"}
@@ -87,3 +113,21 @@ def test_topology_parameter_out_of_range_is_refused() -> None:
     """A topology's own complaint reaches the user with the file's name."""
     with pytest.raises(SpecError, match=r"dumbbell.py: ValueError: pairs must be 1..50, got 0"):
         load_topology(TOPOLOGIES / "dumbbell.py", {"pairs": 0})
+
+
+def test_dtm_channel_is_recorded_and_starts_with_the_traffic() -> None:
+    """sch_dtm is loaded, its events are recorded, and its clock starts when traffic does."""
+    plan = build_plan(load_case("dtm-fig2"))
+    assert ["insmod", "/mnt/bin/sch_dtm.ko"] in [step.get("run") for step in plan["setup"]]
+    assert [(r["node"], r["run"]) for r in plan["recorders"]] == [("r3", ["/mnt/bin/dtm-events"])]
+    (restart,) = plan["at_start"]
+    assert restart["node"] == "r3"
+    assert " ".join(restart["run"]).startswith(
+        "env TC_LIB_DIR=/mnt/bin tc qdisc change dev r3-eth1 root dtm slots 20 limit 100 "
+    )
+
+
+def test_bottleneck_of_a_path_is_its_slowest_queue() -> None:
+    """Of several queues in a row a connection's direction is the slowest, and so for its acks."""
+    (connection,) = load_case("dtm-fig2").connections
+    assert (connection.direction, connection.ack_direction) == ("bottleneck", "return")

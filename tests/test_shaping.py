@@ -88,3 +88,19 @@ def test_exact_delays_are_accepted(graph: Graph, delay_ms: float) -> None:
     """Every multiple of 8 us reaches tc as that many whole microseconds."""
     shapers = compile_profile("p", _profile(delay_ms=delay_ms), graph)
     assert f"{round(delay_ms * 1000)}us" in shapers[1].arguments
+
+
+def test_dtm_channel_takes_the_place_of_a_rate(graph: Graph) -> None:
+    """A direction with dtm has our qdisc on the bottleneck, and its options read back."""
+    shapers = compile_profile("p", _profile(rate_mbit=None, dtm={"slots": 7, "rate": {}}), graph)
+    channel = next(s for s in shapers if s.interface.name == "r1-eth1")
+    assert channel.arguments[:5] == ("dtm", "slots", "7", "limit", "50")
+    assert (("options", "allocator"), "rate") in channel.readback
+    assert channel.is_channel
+
+
+def test_delay_without_a_place_is_refused(graph: Graph) -> None:
+    """A delay for a direction to which the topology gives no place is an error."""
+    bare = dataclasses.replace(graph, delays={"forward": graph.delays["forward"]})
+    with pytest.raises(SpecError, match=r"reverse.delay_ms: the topology has no place for it, got"):
+        compile_profile("p", _profile(), bare)

@@ -29,6 +29,11 @@ class QueueView:
     slots: dtm.Slots | None
     error_ns: IntArray
 
+    @property
+    def has_one_rate(self) -> bool:
+        """The link's rate never changes, so that a transmission time says something for all."""
+        return self.slots is None or len(self.slots.time_ns) == 1
+
 
 @dataclass(frozen=True)
 class ConnectionView:
@@ -54,6 +59,11 @@ class ConnectionView:
     def ack_frame_bytes(self) -> int:
         """Captured size of the smallest ack: those that carry SACK blocks are larger."""
         return int(self.acks.frame_bytes.min()) if len(self.acks.frame_bytes) else 0
+
+    @property
+    def has_one_rate(self) -> bool:
+        """Neither bottleneck's rate changes: acks have a bound to their compression."""
+        return self.forward.has_one_rate and self.reverse.has_one_rate
 
     @property
     def data_service_ns(self) -> int:
@@ -95,8 +105,9 @@ class Analysis:
         return busy_periods(view.passed, self.run.steady_ns, self.run.stop_ns)
 
     def _queue(self, queue: Queue) -> QueueView:
-        passed = passage(queue, self.run.entering(queue), self.run.capture(queue.interface))
-        slots = dtm.read_slots(self.run, queue) if queue.reallocations else None
+        run = self.run
+        passed = passage(queue, run.entering(queue), run.capture(queue.interface), run.last_seen_ns)
+        slots = dtm.read_slots(run, queue) if queue.reallocations else None
         return QueueView(
             queue=queue,
             passed=passed,

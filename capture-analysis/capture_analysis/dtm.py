@@ -99,8 +99,9 @@ def read_slots(run: Run, queue: Queue) -> Slots:
 def service_error_ns(queue: Queue, slots: Slots, passed: Passage) -> IntArray:
     """How far each departure was from when it should have been, as for other queues.
 
-    Packets that follow one another without a gap share one integral, so that fractions of a
-    nanosecond do not add up; with framing each packet begins and ends with a cycle.
+    Packets that wait for one another share one integral, so that fractions of a nanosecond do not
+    add up; one that arrives in the nanosecond in which another leaves begins afresh. With framing
+    each packet begins and ends with a cycle.
     """
     rows = passed.departures
     left, arrived = passed.left_ns[rows], passed.packets.time_ns[rows]
@@ -111,8 +112,9 @@ def service_error_ns(queue: Queue, slots: Slots, passed: Passage) -> IntArray:
         raw = slots.when(slots.integral(begun) + work)
         return np.asarray(left - begun - -(-(raw - begun) // CYCLE_NS) * CYCLE_NS)
     total = np.cumsum(work)
-    first = np.flatnonzero(arrived > before)
-    run_of = np.cumsum(arrived > before) - 1
+    is_first = arrived >= before
+    first = np.flatnonzero(is_first)
+    run_of = np.cumsum(is_first) - 1
     base = slots.integral(arrived[first]) - (total[first] - work[first])
     return np.asarray(left - slots.when(base[run_of] + total), dtype=np.int64)
 

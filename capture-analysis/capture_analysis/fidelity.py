@@ -139,7 +139,7 @@ def _ack_checks(analysis: Analysis, name: str, view: ConnectionView) -> list[dic
         off = view.acks_sent - len(analysis.run.steady(view.arrived.data()))
         checks.append(_check(f"{name}: acks less data segments", off, "-1..1", abs(off) <= 1))
     factors = ack_compression.compression_factors(view.acks, view.data_service_ns)
-    if len(factors) and view.ack_service_ns:
+    if len(factors) and view.ack_service_ns and view.has_one_rate:
         bound = ack_compression.factor_bound(view.data_service_ns, view.ack_service_ns)
         # What counts as back to back when sent, and 1 ns of rounding in the ACK's service time.
         bound *= ack_compression.BACK_TO_BACK * (1 + 1 / view.ack_service_ns)

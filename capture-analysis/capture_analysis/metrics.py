@@ -151,7 +151,7 @@ def _connection_metrics(analysis: Analysis, name: str, view: ConnectionView) -> 
         ),
         f"compression_factor_bound.{name}": _metric(
             ack_compression.factor_bound(view.data_service_ns, view.ack_service_ns)
-            if view.data_service_ns and view.ack_service_ns
+            if view.data_service_ns and view.ack_service_ns and view.has_one_rate
             else math.nan,
             "1",
         ),

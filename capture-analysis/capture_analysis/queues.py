@@ -90,16 +90,17 @@ class Occupancy:
         return float((np.diff(edges) * levels).sum() / (stop_ns - start_ns))
 
 
-def passage(queue: Queue, entering: Packets, leaving: Packets) -> Passage:
+def passage(queue: Queue, entering: Packets, leaving: Packets, until_ns: int = 0) -> Passage:
     """Match the packets on both sides of a first-in-first-out queue.
 
-    A packet that never left was dropped if one that entered after it did leave; otherwise it
-    was still queued when the capture ended.
+    A packet that never left was dropped if one that entered after it did leave, or if it would
+    have left while there still was a capture; otherwise it was still queued when that ended.
 
     Args:
-        queue: for error texts.
+        queue: for error texts, and for how long a packet takes.
         entering: packets offered to it, time order.
         leaving: packets that left it, time order.
+        until_ns: when a capture of the run still saw something.
 
     Raises: AnalysisError if a packet left that never entered: the captures are incomplete.
     """
@@ -115,7 +116,10 @@ def passage(queue: Queue, entering: Packets, leaving: Packets) -> Passage:
     left_ns = np.full(len(entering), -1, dtype=np.int64)
     left_ns[found] = leaving.time_ns[order[place[found]]]
     after_last = np.flatnonzero(found)[-1] + 1 if found.any() else 0
-    left_ns[after_last:] = STILL_QUEUED
+    idle_ns = leaving.time_ns.max(initial=0)
+    service_ns = queue.service_ns(entering.frame_bytes[after_last:])
+    would_leave = np.maximum(entering.time_ns[after_last:], idle_ns) + service_ns
+    left_ns[after_last:][would_leave >= until_ns] = STILL_QUEUED
     return Passage(entering, left_ns, entering.payload_bytes > 0)
 
 

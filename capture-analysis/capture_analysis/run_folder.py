@@ -132,6 +132,12 @@ class Run:
             self._captures[interface] = read_capture(self.folder / f"pcap/{interface}.pcap")
         return self._captures[interface]
 
+    @cached_property
+    def last_seen_ns(self) -> int:
+        """When the last packet of all captures was seen."""
+        captures = [self.capture(interface) for interface in self.manifest["captures"]]
+        return int(max(packets.time_ns.max(initial=0) for packets in captures))
+
     def entering(self, queue: Queue) -> Packets:
         """The packets that were offered to a queue, in time order."""
         parts = []

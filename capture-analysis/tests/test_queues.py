@@ -146,6 +146,14 @@ def test_left_but_never_entered() -> None:
         passage(queue_of(), entering, leaving)
 
 
+@pytest.mark.parametrize(("until_ns", "last"), [(3000, NEVER), (2999, NEVER), (2000, STILL_QUEUED)])
+def test_last_packet_was_dropped_if_it_had_time_to_leave(until_ns: int, last: int) -> None:
+    """A last packet that would have left by 2000 ns was dropped if anything was seen later."""
+    entering = packets(time_ns=[0, 500], seq=[0, 1], frame_bytes=[1, 1])
+    leaving = packets(time_ns=[1000], seq=[0], frame_bytes=[1])
+    assert passage(queue_of(), entering, leaving, until_ns).left_ns.tolist() == [1000, last]
+
+
 @given(drop_tail())
 def test_exact_service_has_no_error(case: tuple[list[int], list[int], list[int]]) -> None:
     """A queue that serves by arithmetic has a departure error of zero for every packet."""

@@ -46,7 +46,6 @@ def main() -> None:
     module = Path(sys.argv[1]) / "twoway_bench.ko"
     sh("insmod /mnt/bin/sch_dtm.ko")
     sh("insmod /mnt/bin/tcp_fast.ko alphas=100")
-    sh("ip link add dummy0 type dummy")
     sh("ip link set dummy0 up")
     tc = ["env", "TC_LIB_DIR=/mnt/bin", "tc", "qdisc", "replace", "dev", "dummy0", "root"]
     found: dict[str, list[float]] = {}
