@@ -33,6 +33,12 @@ doctor: env ## what this machine can do, and what is missing
 test: setup test-packages ## everything that must hold, on the real kernel and in a real browser
 	@$(BIN)/pytest
 
+test-sanitized: env test-packages ## the modules under KASAN, lockdep and others; fuzz; KUnit
+	@$(BIN)/twoway build --sanitized
+	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um TWOWAY_TESTS=m \
+		KDIR=$$($(BIN)/twoway build --sanitized --kernel-dir)
+	@$(BIN)/pytest --guest sanitized -m '' tests/test_sanitized.py tests/test_tahoe.py
+
 lint: setup test-packages ## style and types: ruff, mypy, yamllint, shellcheck, checkpatch, sparse
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -76,5 +82,5 @@ help: ## this list
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment report list shell calibrate doctor test lint bench setup env packages \
-	test-packages clean help
+.PHONY: experiment report list shell calibrate doctor test test-sanitized lint bench setup env \
+	packages test-packages clean help

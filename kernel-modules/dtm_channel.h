@@ -612,6 +612,9 @@ static inline void dtm_reconfigure(struct dtm_channel *ch, const struct dtm_conf
 
 	ch->pool->guaranteed += dtm_guaranteed(config) - dtm_guaranteed(ch->config);
 	ch->config = config;
+	/* A request under way was made within other bounds. */
+	ch->requested = clamp(ch->requested, config->min_slots, config->max_slots);
+	ch->target = clamp(ch->target, config->min_slots, config->max_slots);
 	if (want != ch->slots) {
 		dtm_reallocate(ch, now, want, DTM_CAUSE_OPERATOR);
 		ch->target = want;

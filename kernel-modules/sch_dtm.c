@@ -24,7 +24,7 @@
  *
  * Locking: a channel is protected by its link's lock, taken inside the qdisc's root lock. Links
  * are found and dropped under dtm_links_lock. A channel's configuration is replaced, never
- * modified.
+ * modified. The clock is read under the link's lock, so that its time never goes back.
  */
 
 #include <linux/list.h>
@@ -147,10 +147,11 @@ static int dtm_enqueue_packet(struct sk_buff *skb, struct Qdisc *sch, struct sk_
 	struct dtm_sched_data *q = qdisc_priv(sch);
 	struct dtm_channel *ch = &q->channel;
 	u32 bytes = dtm_link_bytes(skb, q->config);
-	u64 now = ktime_get_ns();
 	bool room;
+	u64 now;
 
 	spin_lock(&q->link->lock);
+	now = ktime_get_ns();
 	dtm_pool_advance(&q->link->pool, now);
 	room = dtm_has_room(ch, bytes);
 	if (room)
@@ -212,8 +213,8 @@ static struct sk_buff *dtm_dequeue(struct Qdisc *sch)
 
 	if (!qdisc_peek_head(sch))
 		return NULL;
-	now = ktime_get_ns();
 	spin_lock(&q->link->lock);
+	now = ktime_get_ns();
 	dtm_pool_advance(&q->link->pool, now);
 	sent_at = dtm_sent_at(ch);
 	if (sent_at > now) {
@@ -235,14 +236,16 @@ static void dtm_reset(struct Qdisc *sch)
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
 	struct dtm_channel *ch = &q->channel;
+	u64 now;
 
 	qdisc_reset_queue(sch);
 	if (!q->link)
 		return;
 	qdisc_watchdog_cancel(&q->watchdog);
 	spin_lock_bh(&q->link->lock);
-	dtm_pool_advance(&q->link->pool, ktime_get_ns());
-	dtm_clear(ch, ktime_get_ns());
+	now = ktime_get_ns();
+	dtm_pool_advance(&q->link->pool, now);
+	dtm_clear(ch, now);
 	spin_unlock_bh(&q->link->lock);
 }
 
@@ -295,37 +298,12 @@ static const struct dtm_option dtm_options[] = {
 	DTM_OPTION(OWNED, U32, owned, "owned", 0, 8192, " slots"),
 };
 
-static const struct nla_policy dtm_policy[TCA_DTM_MAX + 1] = {
+static struct nla_policy dtm_policy[TCA_DTM_MAX + 1] __ro_after_init = {
 	[TCA_DTM_UNSPEC]	= { .type = NLA_REJECT },
 	[TCA_DTM_PAD]		= { .type = NLA_REJECT },
-	[TCA_DTM_SLOTS]		= { .type = NLA_U32 },
-	[TCA_DTM_LIMIT]		= { .type = NLA_U32 },
-	[TCA_DTM_LIMIT_BYTES]	= { .type = NLA_U32 },
-	[TCA_DTM_OVERHEAD]	= { .type = NLA_S32 },
-	[TCA_DTM_FRAMED]	= { .type = NLA_U8 },
-	[TCA_DTM_ALLOCATOR]	= { .type = NLA_U8 },
-	[TCA_DTM_MIN_SLOTS]	= { .type = NLA_U32 },
-	[TCA_DTM_MAX_SLOTS]	= { .type = NLA_U32 },
-	[TCA_DTM_CHANGE]	= { .type = NLA_U64 },
-	[TCA_DTM_SIGNALLING]	= { .type = NLA_U64 },
-	[TCA_DTM_SAMPLE]	= { .type = NLA_U64 },
-	[TCA_DTM_SHIFT_UP]	= { .type = NLA_U8 },
-	[TCA_DTM_SHIFT_DOWN]	= { .type = NLA_U8 },
-	[TCA_DTM_MARGIN]	= { .type = NLA_U32 },
-	[TCA_DTM_CORRIDOR]	= { .type = NLA_U32 },
-	[TCA_DTM_ROUNDING]	= { .type = NLA_U8 },
-	[TCA_DTM_COUNT]		= { .type = NLA_U8 },
-	[TCA_DTM_HOLD_ON_LOSS]	= { .type = NLA_U64 },
-	[TCA_DTM_ESTIMATE]	= { .type = NLA_U64 },
-	[TCA_DTM_HIGH]		= { .type = NLA_U32 },
-	[TCA_DTM_LOW]		= { .type = NLA_U32 },
-	[TCA_DTM_RISE]		= { .type = NLA_U64 },
-	[TCA_DTM_FALL]		= { .type = NLA_U64 },
-	[TCA_DTM_STEP]		= { .type = NLA_U32 },
 	[TCA_DTM_LEVELS]	= { .type = NLA_BINARY },
 	[TCA_DTM_TRACE]		= { .type = NLA_BINARY },
-	[TCA_DTM_POOL]		= { .type = NLA_U32 },
-	[TCA_DTM_OWNED]		= { .type = NLA_U32 },
+	/* dtm_module_init() adds dtm_options[] */
 };
 
 static const struct dtm_config dtm_defaults = {
@@ -368,7 +346,8 @@ static int dtm_parse_option(const struct dtm_option *option, const struct nlattr
 	void *field = (void *)config + option->offset;
 
 	if (value < option->min || value > option->max) {
-		extack->_msg = option->refusal;
+		if (extack)
+			extack->_msg = option->refusal;
 		NL_SET_BAD_ATTR(extack, attr);
 		return -ERANGE;
 	}
@@ -604,9 +583,10 @@ static int dtm_configure(struct Qdisc *sch, struct nlattr *opt, struct dtm_confi
 		err = PTR_ERR(q->link);
 		q->link = NULL;
 	} else {
-		u64 now = ktime_get_ns();
+		u64 now;
 
 		spin_lock_bh(&q->link->lock);
+		now = ktime_get_ns();
 		dtm_pool_advance(&q->link->pool, now);
 		dtm_pool_join(&q->link->pool, &q->channel, config, now);
 		spin_unlock_bh(&q->link->lock);
@@ -667,11 +647,12 @@ static int dtm_apply(struct Qdisc *sch, struct dtm_config *config, struct nlattr
 	/* Naming the allocator, or giving it another beginning, starts it afresh. */
 	bool restart = tb[TCA_DTM_ALLOCATOR] || tb[TCA_DTM_ESTIMATE] || tb[TCA_DTM_LEVELS] ||
 		       tb[TCA_DTM_TRACE];
-	u64 now = ktime_get_ns();
 	int err = 0;
+	u64 now;
 
 	sch_tree_lock(sch);
 	spin_lock(&q->link->lock);
+	now = ktime_get_ns();
 	dtm_pool_advance(&q->link->pool, now);
 	if (dtm_may_reconfigure(&q->channel, config)) {
 		dtm_reconfigure(&q->channel, config, now, restart,
@@ -765,10 +746,12 @@ static int dtm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	struct dtm_sched_data *q = qdisc_priv(sch);
 	struct dtm_channel *ch = &q->channel;
 	struct tc_dtm_xstats st;
+	u64 now;
 
 	spin_lock_bh(&q->link->lock);
-	dtm_pool_advance(&q->link->pool, ktime_get_ns());
-	dtm_count_slots(ch, max(ktime_get_ns(), ch->counted_ns));
+	now = ktime_get_ns();
+	dtm_pool_advance(&q->link->pool, now);
+	dtm_count_slots(ch, now);
 	st = (struct tc_dtm_xstats) {
 		.slots		= ch->slots,
 		.target		= ch->target,
@@ -811,8 +794,11 @@ MODULE_ALIAS_NET_SCH("dtm");
 
 static int __init dtm_module_init(void)
 {
-	int err = genl_register_family(&dtm_family);
+	int err, i;
 
+	for (i = 0; i < ARRAY_SIZE(dtm_options); i++)
+		dtm_policy[dtm_options[i].attribute].type = dtm_options[i].type;
+	err = genl_register_family(&dtm_family);
 	if (err)
 		return err;
 	err = register_qdisc(&dtm_qdisc_ops);

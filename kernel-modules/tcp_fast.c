@@ -19,12 +19,11 @@
  * Averaged and base RTT are in the fields of Vegas: tcpv_rtt and tcpv_minrtt of
  * INET_DIAG_VEGASINFO.
  *
- *		  RTO			cwnd reaches ssthresh
- *	FAST ------------> slow start ------------------------+
- *	 ^  \  loss, ECN-Echo		recovered	       |
- *	 |   +------------> PRR to cwnd/2 --------+	       |
- *	 +----------------------------------------+------------+
- *			w = cwnd, a full RTT of samples first
+ *	FAST ---- loss, ECN ---> PRR to cwnd/2 ---------------+
+ *	 ^  \                                                 |
+ *	 |   +--- timeout -----> slow start to cwnd/2 --------+
+ *	 |                                                    | recovered
+ *	 +--- w = cwnd, moved after a full RTT of samples ----+
  *
  * There is no slow start at the beginning: the 2w in the law is one. Increases are
  * spread over the ACKs of a round trip, one packet more for each that left at most;
@@ -43,8 +42,7 @@
  *   transmission time, and counts. It can lower baseRTT, so that a flow keeps up to
  *   one packet less than alpha waiting at a slow bottleneck.
  *
- * How this differs from the ns-2 module of Cui and Andrew (1.1.3), as its authors'
- * simulations in later papers use it:
+ * How this differs from the ns-2 module of Cui and Andrew (1.1.3):
  * - The law multiplies baseRTT/RTT by w, not by the packets that were in flight when
  *   the acknowledged one was sent, and has the 2w bound, which ns-2's lacks.
  * - eta is the paper's; ns-2's is 1/max(256, w/3), much slower below 768 packets.

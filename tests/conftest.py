@@ -5,12 +5,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
 
-from twoway.build import Guest, find_guest
+from twoway.build import Flavour, Guest, find_guest
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -33,12 +33,20 @@ SMALL: dict[str, Any] = {
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let `make test-sanitized` put the same tests to another kernel."""
+    parser.addoption(
+        "--guest", choices=get_args(Flavour), default="guest", help="the guest that tests run in"
+    )
+
+
 @pytest.fixture(scope="session")
-def guest() -> Guest:
-    """The guest that `make setup` built."""
-    built = find_guest()
+def guest(pytestconfig: pytest.Config) -> Guest:
+    """The guest that `make setup` or `make test-sanitized` built."""
+    flavour = pytestconfig.getoption("guest")
+    built = find_guest(flavour)
     if built is None:
-        pytest.fail("the guest is not built: run `make setup`")
+        pytest.fail(f"the {flavour} guest is not built: run `make setup` or `make test-sanitized`")
     return built
 
 

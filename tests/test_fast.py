@@ -93,7 +93,7 @@ class Outcome:
 def test_expected_throughput_is_theorem_1(name: str) -> None:
     """Throughputs expected from theory are alphas' shares of the bottleneck, ACKs included."""
     case = load_case(name)
-    rates = [case.profile.directions[d].rate_mbit for d in ("forward", "reverse")]
+    rates = [case.profile.directions[d].start_mbit for d in ("forward", "reverse")]
     alphas = [flow.alpha_packets or 0 for flow in case.experiment.flows]
     data, ack = 1000, 40
     # Each direction carries its flow's data and the other's ACKs; the longer delay is the queue's.
@@ -191,12 +191,16 @@ def test_alphas_share_the_link(guest: Guest, tmp_path: Path) -> None:
     document = experiment(flows, 6, topology=topology, modules=with_base())
     outcome = Outcome(guest, tmp_path, document)
     for name, alpha, share in (("small", 20, 0.25), ("large", 60, 0.75)):
-        # Half a packet of either window, which is the pipe's share and alpha; as in late_starters.
-        sum_of_windows = PIPE_PACKETS + 80
-        error = 0.5 * (share + (1 - share)) / sum_of_windows + _window_end(share, sum_of_windows, 3)
+        windows = PIPE_PACKETS + 80
+        error = _rounding(share, 2, windows) + _window_end(share, windows, 3)
         assert outcome.metrics[f"throughput.{name}"] / 10 == pytest.approx(share, abs=error)
         # What waits, and its share of the packet in service.
         assert outcome.metrics[f"queued_mean.{name}"] == pytest.approx(alpha + share, abs=1)
+
+
+def _rounding(share: float, count: int, windows: float) -> float:
+    """How much half a packet more or less in each window moves one flow's share of them all."""
+    return 0.5 * ((1 - share) + (count - 1) * share) / windows
 
 
 def _window_end(share: float, windows: float, seconds: float) -> float:
@@ -264,10 +268,7 @@ def test_late_starters_take_more(guest: Guest, tmp_path: Path, count: int) -> No
             abs(settled(alpha, [e == other for e in range(count)])[0][index] - shares[index])
             for other in range(count)
         )  # a base is off by a packet: windows are whole, and a short segment measured it
-        rest = 1 - shares[index]
-        error += (
-            0.5 * (rest + (count - 1) * shares[index]) / windows
-        )  # half a packet in each window
+        error += _rounding(shares[index], count, windows)
         error += _window_end(shares[index], windows, apart_s)
         got = outcome.metrics[f"throughput.{name}"] / 10
         assert got == pytest.approx(shares[index], abs=error), error

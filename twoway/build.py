@@ -16,13 +16,33 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from twoway.errors import TwowayError, UsageError
 from twoway.files import write_json
 from twoway.paths import KERNEL_MODULES, VM, cache
 from twoway.progress import Steps
 
+# "guest" runs the experiments; "sanitized" is the same with every checker that there is.
+Flavour = Literal["guest", "sanitized"]
+
 OLDEST_KERNEL = (6, 12)
+# Configurations under vm/, each on top of those before it.
+_FRAGMENTS: dict[Flavour, list[str]] = {
+    "guest": ["guest.config"],
+    "sanitized": ["guest.config", "sanitized.config"],
+}
+# Programs to compile for the guest.
+_PROGRAMS: dict[Flavour, list[Path]] = {
+    "guest": [*sorted((VM / "guest").glob("*.c"))],
+    "sanitized": [*sorted((VM / "guest").glob("*.c")), KERNEL_MODULES / "tests/dtm_fuzz.c"],
+}
+# What make needs to know about our modules: the tests' are built, and alignment is checked, which
+# a kernel's own code does not pass.
+_MODULE_SETTINGS: dict[Flavour, list[str]] = {
+    "guest": ["KCFLAGS=-Werror"],
+    "sanitized": ["KCFLAGS=-Werror -fsanitize=alignment", "TWOWAY_TESTS=m"],
+}
 # Two builds of one source are the same file only if the kernel does not say when and where.
 _REPRODUCIBLE = {
     "KBUILD_BUILD_TIMESTAMP": "1970-01-01",
@@ -67,6 +87,7 @@ class Guest:
         release: kernel release, as uname -r has it.
         has_seccomp: the kernel can run user space under seccomp instead of ptrace.
         key: identifies source, configuration, patches, modules and programs.
+        flavour: which of the configurations.
     """
 
     kernel: Path
@@ -74,6 +95,7 @@ class Guest:
     release: str
     has_seccomp: bool
     key: str
+    flavour: Flavour = "guest"
 
 
 @dataclass(frozen=True)
@@ -84,37 +106,43 @@ class KernelSource:
     identity: str
 
 
-def find_guest() -> Guest | None:
+def find_guest(flavour: Flavour = "guest") -> Guest | None:
     """The guest as built before, or None if anything of it changed or is missing."""
     source = kernel_source()
-    kernel = cache() / "kernel" / _kernel_key(source)
+    kernel = cache() / "kernel" / _kernel_key(source, flavour)
     facts = kernel / "guest.json"
-    programs = cache() / "programs" / _programs_key(source)
+    programs = cache() / "programs" / _programs_key(source, flavour)
     if not facts.is_file() or not programs.is_dir():
         return None
     known = json.loads(facts.read_text())
     return Guest(
-        kernel / "build/linux", programs, known["release"], known["has_seccomp"], programs.name
+        kernel / "build/linux",
+        programs,
+        known["release"],
+        known["has_seccomp"],
+        programs.name,
+        flavour,
     )
 
 
-def build_guest(steps: Steps) -> Guest:
+def build_guest(steps: Steps, flavour: Flavour = "guest") -> Guest:
     """Build what is missing of the guest.
 
     Args:
         steps: shows progress.
+        flavour: which configuration.
 
     Raises: BuildError with the end of the compiler's output; UsageError without a source.
     """
     source = kernel_source()
-    with _lock():
-        kernel = cache() / "kernel" / _kernel_key(source)
+    with _lock(flavour):
+        kernel = cache() / "kernel" / _kernel_key(source, flavour)
         if not (kernel / "guest.json").is_file():
-            _build_kernel(source, kernel, steps)
-        programs = cache() / "programs" / _programs_key(source)
+            _build_kernel(source, kernel, steps, flavour)
+        programs = cache() / "programs" / _programs_key(source, flavour)
         if not programs.is_dir():
-            _build_programs(kernel, programs, steps)
-    guest = find_guest()
+            _build_programs(kernel, programs, steps, flavour)
+    guest = find_guest(flavour)
     assert guest is not None
     return guest
 
@@ -165,15 +193,20 @@ def _tree_state(tree: Path) -> str:
     return digest.hexdigest()
 
 
-def _kernel_key(source: KernelSource) -> str:
-    return _hash(source.identity.encode(), *_contents(VM, ["guest.config", "patches/*.patch"]))
-
-
-def _programs_key(source: KernelSource) -> str:
+def _kernel_key(source: KernelSource, flavour: Flavour) -> str:
     return _hash(
-        _kernel_key(source).encode(),
+        source.identity.encode(), *_contents(VM, [*_FRAGMENTS[flavour], "patches/*.patch"])
+    )
+
+
+def _programs_key(source: KernelSource, flavour: Flavour) -> str:
+    modules = ["*.c", "*.h", "compat/*.h", "tc/*.c", "tc/Makefile", "Kbuild"]
+    if "TWOWAY_TESTS=m" in _MODULE_SETTINGS[flavour]:
+        modules += ["tests/*.[ch]", "tests/Kbuild"]
+    return _hash(
+        _kernel_key(source, flavour).encode(),
         *_contents(VM, ["guest/*.c"]),
-        *_contents(KERNEL_MODULES, ["*.c", "*.h", "compat/*.h", "tc/*.c", "tc/Makefile", "Kbuild"]),
+        *_contents(KERNEL_MODULES, modules),
     )
 
 
@@ -193,22 +226,23 @@ def _hash(*parts: bytes) -> str:
 
 
 @contextlib.contextmanager
-def _lock() -> Iterator[None]:
+def _lock(flavour: Flavour) -> Iterator[None]:
     cache().mkdir(parents=True, exist_ok=True)
-    with (cache() / "build.lock").open("w") as lock:
+    with (cache() / f"build-{flavour}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def _build_kernel(source: KernelSource, folder: Path, steps: Steps) -> None:
+def _build_kernel(source: KernelSource, folder: Path, steps: Steps, flavour: Flavour) -> None:
     """Build in place, for the build tree remembers its path; guest.json, last, says it is done."""
     tree, output = folder / "source", folder / "build"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    steps.begin("guest kernel: unpack")
+    fragments = [VM / name for name in _FRAGMENTS[flavour]]
+    steps.begin(f"{flavour} kernel: unpack")
     _unpack(source, tree)
     _patch(tree)
-    steps.begin("guest kernel: configure")
+    steps.begin(f"{flavour} kernel: configure")
     output.mkdir()
     make = ["make", "-C", str(tree), f"O={output}", "ARCH=um"]
     _call([*make, "tinyconfig"])
@@ -219,14 +253,14 @@ def _build_kernel(source: KernelSource, folder: Path, steps: Steps) -> None:
             "-O",
             str(output),
             str(output / ".config"),
-            str(VM / "guest.config"),
+            *map(str, fragments),
         ],
         cwd=tree,
     )
     _call([*make, "olddefconfig"])
-    _check_config(output / ".config")
+    _check_config(output / ".config", fragments)
     jobs = len(os.sched_getaffinity(0))
-    steps.begin(f"guest kernel: compile ({jobs} jobs)", _LINES_OF_A_BUILD)
+    steps.begin(f"{flavour} kernel: compile ({jobs} jobs)", _LINES_OF_A_BUILD)
     _call([*make, f"-j{jobs}", "linux", "modules"], on_line=steps.advance)
     release = (output / "include/config/kernel.release").read_text().strip()
     has_seccomp = b"seccomp=" in (output / "linux").read_bytes()
@@ -259,30 +293,28 @@ def _version(tree: Path) -> tuple[int, int]:
     return int(fields["VERSION"]), int(fields["PATCHLEVEL"])
 
 
-def _check_config(config: Path) -> None:
+def _check_config(config: Path, fragments: list[Path]) -> None:
     """Every option asked for must be on: Kconfig drops what it cannot satisfy in silence."""
     have = set(config.read_text().splitlines())
-    wanted = [
-        line
-        for line in (VM / "guest.config").read_text().splitlines()
-        if re.match(r"CONFIG_\w+=", line)
-    ]
-    missing = [line for line in wanted if line not in have]
+    wanted: dict[str, str] = {}
+    for fragment in fragments:
+        wanted |= re.findall(r"^(CONFIG_\w+)=(.*)", fragment.read_text(), re.MULTILINE)
+    missing = [line for line in map("=".join, wanted.items()) if line not in have]
     if missing:
-        raise BuildError(f"vm/guest.config: this kernel does not take {', '.join(missing)}")
+        raise BuildError(f"{fragments[-1]}: this kernel does not take {', '.join(missing)}")
 
 
-def _build_programs(kernel: Path, folder: Path, steps: Steps) -> None:
+def _build_programs(kernel: Path, folder: Path, steps: Steps, flavour: Flavour) -> None:
     """Build aside, then rename.
 
     Modules say the key as the revision they are from: with git's, each commit would change them.
     """
-    steps.begin("guest programs and kernel modules")
+    steps.begin(f"{flavour} programs and kernel modules")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".building-", dir=folder.parent) as scratch:
         built, modules = Path(scratch) / "built", Path(scratch) / "modules"
         built.mkdir()
-        for source in sorted((VM / "guest").glob("*.c")):
+        for source in _PROGRAMS[flavour]:
             _call(
                 [
                     "cc",
@@ -296,7 +328,7 @@ def _build_programs(kernel: Path, folder: Path, steps: Steps) -> None:
                     str(source),
                 ]
             )
-        shutil.copytree(KERNEL_MODULES, modules, ignore=shutil.ignore_patterns("tests", "*.md"))
+        shutil.copytree(KERNEL_MODULES, modules, ignore=shutil.ignore_patterns("*.md"))
         _call(
             [
                 "make",
@@ -306,12 +338,12 @@ def _build_programs(kernel: Path, folder: Path, steps: Steps) -> None:
                 f"M={modules}",
                 f"TWOWAY_REVISION={folder.name}",
                 "W=1",
-                "KCFLAGS=-Werror",
+                *_MODULE_SETTINGS[flavour],
                 "modules",
             ]
         )
         _call(["make", "-C", str(modules / "tc")])
-        for made in [*modules.glob("*.ko"), modules / "tc/q_dtm.so", modules / "tc/dtm-events"]:
+        for made in [*modules.rglob("*.ko"), modules / "tc/q_dtm.so", modules / "tc/dtm-events"]:
             made.rename(built / made.name)
         built.rename(folder)
 

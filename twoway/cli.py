@@ -111,13 +111,14 @@ def report(args: argparse.Namespace) -> int:
 
 def build(args: argparse.Namespace) -> int:
     """Build the guest kernel, its modules and programs into the cache."""
-    from twoway.build import build_guest, find_guest
+    from twoway.build import Flavour, build_guest, find_guest
     from twoway.progress import Steps
 
-    guest = find_guest()
+    flavour: Flavour = "sanitized" if args.sanitized else "guest"
+    guest = find_guest(flavour)
     if guest is None:
         with Steps() as steps:
-            guest = build_guest(steps)
+            guest = build_guest(steps, flavour)
     if args.kernel_dir:
         print(guest.kernel.parent)
     return 0
@@ -216,6 +217,13 @@ COMMANDS = (
                 {
                     "action": "store_true",
                     "help": "print the kernel's build folder, to build modules against",
+                },
+            ),
+            (
+                "--sanitized",
+                {
+                    "action": "store_true",
+                    "help": "the guest with KASAN, lockdep and others, for `make test-sanitized`",
                 },
             ),
         ),

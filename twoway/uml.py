@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 import socket
 import struct
@@ -34,6 +35,17 @@ _LEAST_FREE_BYTES = 1 << 16
 _CONSOLE_LOG = "log/console.txt"
 _UMID = "twoway"
 _MCONSOLE_MAGIC = 0xCAFEBABE
+
+# What a kernel says when something is wrong, whichever of its checkers noticed. The sanitised one
+# begins its own lines with a time.
+_COMPLAINT = re.compile(
+    r"^(?:<\d>)?\[ *\d+\.\d+\] .*(?:"
+    r"BUG: |WARNING: |ERROR: |KASAN|UBSAN|ODEBUG|INFO: (?:task|possible|trying|lockdep)"
+    r"|DEBUG_LOCKS_WARN|unreferenced object|refcount_t|ref_tracker"
+    r"|waiting for \S+ to become free|corruption|blocked for more than|Oops"
+    r").*$",
+    re.MULTILINE,
+)
 
 # Everything of the host read-only, no network, no other process; /mnt is ours.
 _SANDBOX = """
@@ -78,6 +90,8 @@ def command(
     for (how, inside), outside in binds.items():
         sandbox += [how, str(outside), inside]
     kernel = f"/mnt/linux mem={memory_mib}M {_ROOT_FILE_SYSTEM} uml_dir=/mnt/run/uml umid={_UMID}"
+    if guest.flavour == "sanitized":
+        kernel += " panic_on_warn=1"
     if guest.has_seccomp:
         kernel += " seccomp=on"
     if virtual_time:
@@ -124,7 +138,8 @@ def run(
         runner: as for command().
         virtual_time: as for command().
 
-    Raises: RunError if the guest failed, died, was killed or its clock stopped.
+    Raises: RunError if the guest failed, died, was killed or its clock stopped, or if the
+        sanitised kernel found a bug in itself.
     """
     (folder / "log").mkdir(exist_ok=True)
     (folder / "uml").mkdir(exist_ok=True)
@@ -149,6 +164,13 @@ def run(
             os.read(ended, 1)
             os.close(ended)
     _judge(process.returncode, folder)
+    if guest.flavour == "sanitized" and (found := complaints(folder)):
+        raise RunError(f"the guest kernel complained: {found[0]}", f"see {_CONSOLE_LOG}")
+
+
+def complaints(folder: Path) -> list[str]:
+    """Lines of a run's console in which the sanitised kernel reports a bug."""
+    return _COMPLAINT.findall((folder / _CONSOLE_LOG).read_text(errors="replace"))
 
 
 def _watch(

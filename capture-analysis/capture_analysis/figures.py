@@ -5,13 +5,15 @@ from typing import Any
 import numpy as np
 
 from capture_analysis import ack_compression
-from capture_analysis.analysis import Analysis, ConnectionView
+from capture_analysis.analysis import Analysis, ConnectionView, QueueView
 from capture_analysis.channel_figures import channel_figures
 from capture_analysis.figure import Figure, FloatArray, Line
 from capture_analysis.queues import Occupancy
+from capture_analysis.socket_figures import socket_figures
 from capture_analysis.throughput import full_payload_share, rate_bit, unwrap
 
-# How many busy periods, or else seconds, the detailed views span.
+# How many congestion epochs, or else busy periods, or else seconds, the detailed views span.
+DETAIL_EPOCHS = 4
 DETAIL_CYCLES = 6
 DETAIL_FALLBACK_S = 2.0
 # Points of the whole-run view of a queue: two per pixel column of a wide screen.
@@ -31,7 +33,7 @@ def all_figures(analysis: Analysis) -> list[Figure]:
         _bunches(analysis),
         _queue_overview(analysis),
         _goodput(analysis),
-        *_socket_figures(analysis),
+        *socket_figures(analysis, start_s, stop_s),
     ]
 
 
@@ -39,7 +41,10 @@ def _detail(analysis: Analysis) -> tuple[float, float]:
     """The part of the steady window that detailed views show, s after traffic's start."""
     run = analysis.run
     cycle_s = _cycle_s(analysis)
+    epochs_ns = analysis.congestion_epochs.within(run.steady_ns, run.stop_ns).start_ns
     length = DETAIL_CYCLES * cycle_s if cycle_s else DETAIL_FALLBACK_S
+    if len(epochs_ns) > DETAIL_EPOCHS:
+        length = float(DETAIL_EPOCHS * np.diff(epochs_ns).mean() / 1e9)
     start = (run.steady_ns - run.start_ns) / 1e9
     return start, min(start + length, (run.stop_ns - run.start_ns) / 1e9)
 
@@ -60,6 +65,7 @@ def _queues(analysis: Analysis, start_s: float, stop_s: float) -> Figure:
     for colour, (direction, view) in enumerate(analysis.queues.items()):
         x, y = _clip(analysis, view.all_packets, start_s, stop_s)
         lines.append(Line(f"{direction} queue", x, y, "steps", colour))
+        lines += _drops(analysis, direction, view, colour, (start_s, stop_s))
         for metric in (f"queue_peak.{direction}", f"queue_peak_data.{direction}"):
             lines += [
                 Line(
@@ -75,11 +81,22 @@ def _queues(analysis: Analysis, start_s: float, stop_s: float) -> Figure:
         "queues",
         "Bottleneck queues",
         "Packets in each router's queue, the one in service included, from the captures on both "
-        "sides of it; each jump up is a bunch of acknowledgements that released a burst of data.",
+        "sides of it; each jump up is a bunch of acknowledgements that released a burst of data, "
+        "each cross a dropped packet.",
         "time, s",
         "packets",
         lines,
     )
+
+
+def _drops(
+    analysis: Analysis, direction: str, view: QueueView, colour: int, window_s: tuple[float, float]
+) -> list[Line]:
+    """Crosses at the queue's limit where it dropped packets, if it did."""
+    x = analysis.run.seconds(analysis.drops(view).time_ns)
+    x = x[(x >= window_s[0]) & (x < window_s[1])]
+    limit = np.full(len(x), float(view.queue.limit_packets))
+    return [Line(f"{direction} drops", x, limit, "crosses", colour)] if len(x) else []
 
 
 def _clip(
@@ -197,17 +214,7 @@ def _queue_overview(analysis: Analysis) -> Figure:
         lowest, highest = view.all_packets.range(edges[:-1], edges[1:])
         y = np.stack((lowest, highest), axis=1).ravel().astype(np.float64)
         lines.append(Line(f"{direction} queue, lowest and highest", x, y, "line", colour))
-        drops = analysis.drops(view)
-        if len(drops):
-            lines.append(
-                Line(
-                    f"{direction} drops",
-                    analysis.run.seconds(drops.time_ns),
-                    np.full(len(drops), float(view.queue.limit_packets)),
-                    "crosses",
-                    colour,
-                )
-            )
+        lines += _drops(analysis, direction, view, colour, (0, np.inf))
     return Figure(
         "overview",
         "Queues over the whole run",
@@ -259,61 +266,4 @@ def _expected_goodput(analysis: Analysis, view: ConnectionView) -> list[tuple[st
         (e["source"], float(e["value"]) * factor)
         for family, factor in payload_per.items()
         for e in _expected(analysis, f"{family}.{name}")
-    ]
-
-
-def _socket_figures(analysis: Analysis) -> list[Figure]:
-    numbers = ("cwnd", "ssthresh", "rtt_us")
-    table = analysis.run.table("sockets/tcp-info.csv", "time_ns", "source_port", *numbers)
-    port = np.array(table["source_port"], dtype=np.int64)
-    time_ns = np.array(table["time_ns"], dtype=np.int64)  # as floats they would lose digits
-    columns = {name: np.array(table[name], dtype=np.float64) for name in numbers}
-    windows, round_trips = [], []
-    for colour, connection in enumerate(analysis.run.connections):
-        mine = port == connection.source_port
-        x = analysis.run.seconds(time_ns[mine])
-        cwnd = columns["cwnd"][mine]
-        windows.append(Line(f"{connection.name}: cwnd", x, cwnd, "steps", colour))
-        lost_ns = analysis.lost(analysis.connections[connection.name]).time_ns
-        last = np.searchsorted(time_ns[mine], lost_ns, side="right") - 1
-        if (last >= 0).any():
-            seen = last >= 0
-            windows.append(
-                Line(
-                    f"{connection.name}: segments dropped",
-                    analysis.run.seconds(lost_ns[seen]),
-                    cwnd[last[seen]],
-                    "crosses",
-                    colour,
-                )
-            )
-        threshold = columns["ssthresh"][mine]
-        if (threshold >= 0).any():
-            known = threshold >= 0
-            windows.append(
-                Line(f"{connection.name}: ssthresh", x[known], threshold[known], "dashed", colour)
-            )
-        round_trips.append(
-            Line(
-                f"{connection.name}: smoothed RTT", x, columns["rtt_us"][mine] / 1e3, "line", colour
-            )
-        )
-    return [
-        Figure(
-            "cwnd",
-            "Congestion windows",
-            "As the kernel reports them (TCP_INFO); a cross where a queue dropped a segment of the "
-            "connection.",
-            "time, s",
-            "segments",
-            windows,
-        ),
-        Figure(
-            "rtt",
-            "Round-trip times",
-            "The kernel's smoothed estimate (TCP_INFO).",
-            "time, s",
-            "ms",
-            round_trips,
-        ),
     ]

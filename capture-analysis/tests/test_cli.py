@@ -18,7 +18,7 @@ def test_report_of_a_run_that_holds(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["report", str(folder)]) == 0
     assert capsys.readouterr() == (f"{folder}/report.html\n", "")
     assert (folder / "report.html").is_file()
-    assert len(list((folder / "figures").iterdir())) == 16
+    assert len(list((folder / "figures").iterdir())) == 18
     assert json.loads((folder / "metrics.json").read_text())["pass"] is True
 
 

@@ -18,7 +18,10 @@ from pcap_files import EPOCH_NS
 from synthetic_run import CAPTURES, expectation, write_run
 
 EXPECT = [expectation("queue_peak.forward", 4, 0), expectation("efficiency.first", 0.5, 0.1)]
-IDS = ["queues", "sequence", "spacing", "bunches", "overview", "goodput", "cwnd", "rtt"]
+IDS = [
+    *("queues", "sequence", "spacing", "bunches", "overview", "goodput"),
+    *("cwnd-detail", "cwnd", "rtt"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -135,9 +138,17 @@ def test_socket_figures(figures: dict[str, Figure]) -> None:
 
 
 def test_run_without_traffic(tmp_path: Path) -> None:
-    """A run in which nothing was sent still has all its figures."""
+    """A run in which nothing was sent has all figures but the one of windows after losses."""
     folder = write_run(tmp_path, forward=[], reverse=[])
-    assert [figure.id for figure in all_figures(Analysis(folder))] == IDS
+    wanted = [name for name in IDS if name != "cwnd-detail"]
+    assert [figure.id for figure in all_figures(Analysis(folder))] == wanted
+
+
+def test_windows_in_detail(figures: dict[str, Figure]) -> None:
+    """Where segments were dropped the windows are drawn once more for the queues' time span."""
+    names = [each.name for each in figures["cwnd-detail"].lines]
+    assert "first: segments dropped" in names
+    assert points(line(figures["cwnd-detail"], "first: cwnd")) == [(0.019, 5.0)]
 
 
 def test_files_of_figures(reported: Path) -> None:
@@ -190,7 +201,7 @@ def test_page_has_every_plot(reported: Path) -> None:
     assert embedded
     plots: dict[str, Any] = json.loads(embedded[1])
     assert list(plots) == IDS
-    assert re.findall(r'<div class="plot" id="(\w+)">', page) == IDS
+    assert re.findall(r'<div class="plot" id="([\w-]+)">', page) == IDS
     drop = next(t for t in plots["overview"]["data"] if t["name"] == "reverse drops")
     assert (drop["x"], drop["y"], drop["mode"]) == ([0.0115], [5.0], "markers")
 

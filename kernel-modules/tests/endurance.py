@@ -1,0 +1,403 @@
+"""What the modules must survive, as root in the sanitised guest: load, use, misuse, unload.
+
+    endurance.py TRIAL [ARGUMENT ...]
+
+Each trial ends by unloading every module and letting kmemleak look for what they left. It fails
+with an exception; the kernel's own complaints are on the console, where the host finds them.
+"""
+
+import contextlib
+import ctypes
+import errno
+import json
+import os
+import random
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+MODULES = Path("/mnt/bin")
+RUN = Path("/mnt/run")
+DEBUG = Path("/sys/kernel/debug")
+KMEMLEAK = DEBUG / "kmemleak"
+CLONE_NEWNET = 0x40000000
+ROUNDS = 100
+# kmemleak leaves an object alone that is younger than 5 s (MSECS_MIN_AGE); time costs nothing.
+LEAK_AGE_S = 6
+# A closed connection has given up its last retransmissions by then (tcp_retries2: 15 minutes).
+ORPHANS_GONE_S = 2000
+# An attempt with more allocations than this goes on for ever.
+MOST_ALLOCATIONS = 2000
+SYS_FINIT_MODULE = 313  # x86-64
+NLM_F_REQUEST, NLM_F_ACK, NLM_F_EXCL, NLM_F_CREATE = 0x1, 0x4, 0x200, 0x400
+RTM_NEWQDISC, RTM_DELQDISC = 36, 37
+TC_H_ROOT = 0xFFFFFFFF
+TCA_KIND, TCA_OPTIONS = 1, 2
+TCA_DTM_SLOTS, TCA_DTM_POOL = 2, 28
+LINGER_RESET = struct.pack("ii", 1, 0)
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def run(*argv: str, lines: str = "") -> None:
+    """Run a program that must succeed."""
+    done = subprocess.run(argv, input=lines, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(argv)}: {done.stderr.strip()}")
+
+
+def report_progress() -> None:
+    """Tell the host that this goes on."""
+    (RUN / "sockets/progress.json").write_text(
+        json.dumps({"time_ns": time.time_ns(), "acked_bytes": 0, "queued_packets": 0})
+    )
+
+
+def load(module: str, *parameters: str) -> None:
+    """Insert a module."""
+    run("insmod", str(MODULES / f"{module}.ko"), *parameters)
+
+
+def unload(module: str) -> None:
+    """Remove a module that nothing uses."""
+    run("rmmod", module)
+
+
+def refuses_to_unload(module: str) -> None:
+    """Trying to remove a module must fail, because it is in use."""
+    flags = os.O_NONBLOCK
+    if _libc.delete_module(module.encode(), flags) == 0:
+        raise AssertionError(f"{module} was unloaded while in use")
+    if ctypes.get_errno() not in (errno.EBUSY, errno.EWOULDBLOCK):
+        raise OSError(ctypes.get_errno(), f"unload {module}")
+
+
+def forget_leaks() -> None:
+    """Let kmemleak forget what the kernel itself has lost so far."""
+    time.sleep(LEAK_AGE_S)
+    KMEMLEAK.write_text("scan")
+    KMEMLEAK.write_text("clear")
+
+
+def no_leaks() -> None:
+    """Nothing may have been lost since forget_leaks(); twice, as registers hold stale pointers."""
+    for _ in range(2):
+        time.sleep(LEAK_AGE_S)
+        report_progress()
+        KMEMLEAK.write_text("scan")
+    lost = KMEMLEAK.read_text()
+    if lost:
+        print(lost)
+        raise AssertionError("memory was leaked, see above")
+
+
+# Networks to misuse
+
+
+@contextlib.contextmanager
+def namespace(name: str) -> Iterator[None]:
+    """Enter a network namespace for the length of a `with`."""
+    with Path("/proc/self/ns/net").open() as home, Path(f"/run/netns/{name}").open() as there:
+        _setns(there.fileno())
+        try:
+            yield
+        finally:
+            _setns(home.fileno())
+
+
+def _setns(fd: int) -> None:
+    if _libc.setns(fd, CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+def add_two_hosts() -> None:
+    """Hosts a and b, on one wire."""
+    run("ip", "netns", "add", "a")
+    run("ip", "netns", "add", "b")
+    wire_hosts()
+
+
+def wire_hosts() -> None:
+    """Connect hosts a and b by a pair of devices, each with a dtm channel."""
+    run("ip", "link", "add", "eth0", "netns", "a", "type", "veth", "peer", "eth0", "netns", "b")
+    for host, address in ("a", "10.0.0.1/24"), ("b", "10.0.0.2/24"):
+        run(
+            "ip",
+            "-n",
+            host,
+            "-batch",
+            "-",
+            lines=f"address add {address} dev eth0\nlink set eth0 up\n",
+        )
+        run("tc", "-n", host, "qdisc", "add", "dev", "eth0", "root", "handle", "1:", "dtm")
+
+
+class Connections:
+    """TCP connections from a to b with data in both directions, one per congestion control."""
+
+    def __init__(self, controls: list[str]) -> None:
+        self.sockets: list[socket.socket] = []
+        for control in controls:
+            with namespace("b"):
+                listener = self._socket(control)
+                listener.bind(("10.0.0.2", 0))
+                listener.listen()
+            with namespace("a"):
+                client = self._socket(control)
+            with contextlib.suppress(BlockingIOError):
+                client.connect(listener.getsockname())
+            time.sleep(0.1)
+            server, _ = listener.accept()
+            server.setblocking(False)
+            self.sockets += [client, server, listener]
+
+    def _socket(self, control: str) -> socket.socket:
+        opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+        opened.setblocking(False)
+        return opened
+
+    def exchange(self, seconds: float) -> None:
+        """Keep all of them busy."""
+        for _ in range(5):
+            for connection in self.sockets:
+                with contextlib.suppress(BlockingIOError, OSError):
+                    while connection.send(bytes(1 << 14)):
+                        pass
+                with contextlib.suppress(BlockingIOError, OSError):
+                    connection.recv(1 << 17)
+            time.sleep(seconds / 5)
+
+    def close(self, chance: random.Random) -> None:
+        """Close all, some with a reset."""
+        chance.shuffle(self.sockets)
+        for connection in self.sockets:
+            if chance.random() < 0.5:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_RESET)
+            connection.close()
+
+
+def tc(*arguments: str) -> None:
+    """Change the qdisc of host a."""
+    run("tc", "-n", "a", "qdisc", arguments[0], "dev", "eth0", *arguments[1:])
+
+
+def delete_qdisc() -> None:
+    """The channel goes away with packets in it, and comes back."""
+    tc("del", "root")
+    tc("add", "root", "handle", "1:", "dtm")
+
+
+def replace_qdisc() -> None:
+    """Another channel takes its place."""
+    tc("replace", "root", "handle", "2:", "dtm")
+    tc("replace", "root", "handle", "1:", "dtm")
+
+
+def hide_qdisc() -> None:
+    """The channel becomes a class of another qdisc, which then goes away with all of it."""
+    tc("replace", "root", "handle", "3:", "prio")
+    tc("add", "parent", "3:1", "handle", "4:", "dtm")
+    tc("replace", "root", "handle", "1:", "dtm")
+
+
+def interrupt_link() -> None:
+    """The device goes down and up."""
+    run("ip", "-n", "a", "link", "set", "eth0", "down")
+    run("ip", "-n", "a", "link", "set", "eth0", "up")
+
+
+def delete_device() -> None:
+    """The device goes away with its channel."""
+    run("ip", "-n", "b", "link", "del", "eth0")
+    wire_hosts()
+
+
+WAYS = (delete_qdisc, replace_qdisc, hide_qdisc, interrupt_link, delete_device)
+
+
+# Trials
+
+
+def parse(told: str) -> tuple[str, list[str], list[str]]:
+    """A module, its parameters, and the congestion controls that it then has: "a/b=1,2/c,d"."""
+    module, parameters, controls = told.split("/")
+    return module, parameters.split(), controls.split(",")
+
+
+def load_and_unload(*told: str) -> None:
+    """Each module comes and goes, alone and with its parameters."""
+    for module, parameters, _ in [*map(parse, told), ("sch_dtm", [], [])]:
+        for count in range(ROUNDS):
+            load(module, *(parameters if count % 2 else []))
+            unload(module)
+        report_progress()
+
+
+def traffic(*told: str) -> None:
+    """Channels go away under traffic, connections are closed, and modules stay while in use."""
+    chance = random.Random(1)
+    modules, names = ["sch_dtm"], []
+    load("sch_dtm")
+    for module, parameters, controls in map(parse, told):
+        load(module, *parameters)
+        modules.append(module)
+        names += controls
+    add_two_hosts()
+    for count in range(ROUNDS):
+        report_progress()
+        connections = Connections(names)
+        connections.exchange(chance.random())
+        for module in modules:
+            refuses_to_unload(module)
+        WAYS[count % len(WAYS)]()
+        connections.exchange(chance.random())
+        connections.close(chance)
+        if count % 10 == 9:  # whole hosts go, with whatever is still in flight
+            run("ip", "netns", "del", "a")
+            run("ip", "netns", "del", "b")
+            add_two_hosts()
+    run("ip", "netns", "del", "a")
+    run("ip", "netns", "del", "b")
+    time.sleep(ORPHANS_GONE_S)
+    for module in modules:
+        unload(module)
+
+
+def fuzz(seed: str, requests: str) -> None:
+    """Run dtm_fuzz in parts, so that the host sees progress; keep its tables."""
+    load("sch_dtm")
+    for device, number in ("lone", 0), ("shared", 1):
+        run("ip", "link", "add", device, "type", "dummy")
+        run("ip", "address", "add", f"10.9.{number}.1/24", "dev", device)
+        run("ip", "link", "set", device, "up")
+    run("tc", "qdisc", "add", "dev", "shared", "root", "handle", "1:", "prio")
+    parts = 10
+    with (RUN / "fuzz.tsv").open("w") as table:
+        for part in range(parts):
+            report_progress()
+            numbers = str(int(seed) + part), str(int(requests) // parts)
+            argv = [str(MODULES / "dtm_fuzz"), *numbers, "lone", "shared"]
+            subprocess.run(argv, check=True, stdout=table)
+    run("ip", "link", "del", "lone")
+    run("ip", "link", "del", "shared")
+    time.sleep(1)
+    unload("sch_dtm")
+
+
+def out_of_memory(*told: str) -> None:
+    """Each allocation of loading a module, and of a channel's requests, fails once."""
+    for setting, value in ("ignore-gfp-wait", "N"), ("verbose", "0"):
+        (DEBUG / "failslab" / setting).write_text(value)
+    # The kernel warns when there is no memory for a module's tracepoints; the host looks for more.
+    Path("/proc/sys/kernel/panic_on_warn").write_text("0")
+    for module, parameters, _ in [*map(parse, told), ("sch_dtm", [], [])]:
+        image = (MODULES / f"{module}.ko").open("rb")
+        words = " ".join(parameters).encode()
+
+        def insert(image: BinaryIO = image, words: bytes = words) -> int:
+            return int(_libc.syscall(SYS_FINIT_MODULE, image.fileno(), words, 0))
+
+        def remove(module: str = module) -> int:
+            return int(_libc.delete_module(module.encode(), os.O_NONBLOCK))
+
+        failing_allocations(module, insert, remove)
+        image.close()
+    load("sch_dtm")
+    run("ip", "link", "add", "lone", "type", "dummy")
+    index = socket.if_nametoindex("lone")
+    add = rtnl_request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, index)
+    change = rtnl_request(RTM_NEWQDISC, 0, index)
+    delete = rtnl_request(RTM_DELQDISC, 0, index)
+    failing_allocations("add", add, delete)
+    add()
+    failing_allocations("change", change, change)
+    failing_allocations("delete", delete, add)
+    run("ip", "link", "del", "lone")
+    time.sleep(1)
+    unload("sch_dtm")
+
+
+def failing_allocations(what: str, attempt: Callable[[], int], restore: Callable[[], int]) -> None:
+    """Let the first allocation of an attempt fail, then the second, until all succeed.
+
+    An attempt may have worked and its answer been lost: what was before is restored in any case.
+    """
+    fail_nth = Path("/proc/thread-self/fail-nth")
+    failures = 0
+    for nth in range(1, MOST_ALLOCATIONS):
+        with fail_nth.open("wb", buffering=0) as switch, fail_nth.open("rb") as left:
+            switch.write(b"%d" % nth)
+            result = attempt()
+            untouched = int(left.read(16).strip(b"\0\n")) > 0  # it was never reached
+            switch.write(b"0")
+        restore()
+        failures += result != 0
+        if untouched:
+            assert result == 0
+            print(f"{what}: {nth - 1} allocations, {failures} of which matter")
+            report_progress()
+            return
+    raise AssertionError(f"{what}: more than {MOST_ALLOCATIONS} allocations")
+
+
+def rtnl_request(kind: int, flags: int, device: int) -> Callable[[], int]:
+    """A function that sends a request for the root qdisc of a device; it returns the errno."""
+
+    def attribute(kind: int, value: bytes) -> bytes:
+        return struct.pack("HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
+
+    options = b"".join(attribute(t, struct.pack("I", 30)) for t in (TCA_DTM_SLOTS, TCA_DTM_POOL))
+    body = struct.pack("BxxxiIII", 0, device, 0, TC_H_ROOT, 0)
+    body += attribute(TCA_KIND, b"dtm\0") + attribute(TCA_OPTIONS, options)
+    flags |= NLM_F_REQUEST | NLM_F_ACK
+    message = struct.pack("IHHII", 16 + len(body), kind, flags, 0, 0) + body
+
+    def send() -> int:
+        try:
+            with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as rtnl:
+                rtnl.send(message)
+                return int(-struct.unpack_from("i", rtnl.recv(4096), 16)[0])
+        except OSError as error:
+            return error.errno or errno.EIO
+
+    return send
+
+
+def kunit() -> None:
+    """Load the unit tests, which run at once, and keep what they say."""
+    load("twoway_kunit")
+    shutil.copytree(DEBUG / "kunit", RUN / "kunit")
+    unload("twoway_kunit")
+
+
+def planted(bug: str) -> None:
+    """Load a module with a bug that the kernel must notice."""
+    load("planted", f"bug={bug}")
+    unload("planted")
+
+
+def main() -> None:
+    """Run one trial between two looks for leaks."""
+    # User-mode Linux ends every command line with its console.
+    name, *arguments = [word for word in sys.argv[1:] if word != "console=tty0"]
+    (RUN / "sockets").mkdir()
+    report_progress()
+    run("mount", "-t", "debugfs", "none", str(DEBUG))
+    forget_leaks()
+    trials: dict[str, Callable[..., None]] = {
+        trial.__name__: trial
+        for trial in (load_and_unload, traffic, fuzz, out_of_memory, kunit, planted)
+    }
+    trials[name](*arguments)
+    no_leaks()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,643 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * KUnit tests of the modules' arithmetic, in the kernel that it is compiled for: the headers that
+ * neither lock nor read a clock, each a suite. Numbers are derived beside them from the papers or
+ * the definition of a slot, never from the code.
+ */
+
+#include <kunit/test.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+
+#include "../dtm_channel.h"
+#include "../dtm_rate.h"
+#include "../dtm_service.h"
+#include "../fast_window.h"
+#include "../tahoe_window.h"
+
+/* A full Ethernet frame, and a TCP ACK in one. */
+#define FRAME 1514
+#define ACK 66
+
+/* dtm_service.h */
+
+/* 8 bits of 512 kbit/s take 15625 ns; n slots take an n-th, and not a nanosecond less. */
+static void service_time_is_size_over_rate(struct kunit *test)
+{
+	static const u32 sizes[] = { 1, ACK, FRAME, 9180, 65535, U32_MAX };
+	u32 n, i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		u64 work = 15625ULL * sizes[i];
+		struct dtm_service s = {};
+
+		dtm_service_begin(&s, 1000, sizes[i]);
+		KUNIT_EXPECT_EQ(test, dtm_service_end(&s, 1, false), 1000 + work);
+		for (n = 1; n <= DTM_MAX_SLOTS; n += 1 + n / 16) {
+			u64 ns = dtm_service_end(&s, n, false) - 1000;
+
+			KUNIT_EXPECT_GE(test, ns * n, work);
+			KUNIT_EXPECT_LT(test, (ns - 1) * n, work);
+		}
+	}
+}
+
+/* Looking at a transmission, at whatever times, does not move its end. */
+static void service_end_ignores_looks(struct kunit *test)
+{
+	struct dtm_service s = {};
+	u64 now, end;
+
+	dtm_service_begin(&s, 0, FRAME);
+	end = dtm_service_end(&s, 7, false);
+	for (now = 0; now < end; now += 997) {
+		dtm_service_advance(&s, now, 7);
+		KUNIT_EXPECT_EQ(test, dtm_service_end(&s, 7, false), end);
+	}
+}
+
+/*
+ * 1514 bytes are 23656250 slot-ns. After 1 ms on 4 slots 19656250 are left, which 8 slots send
+ * in 2457031.25 ns: at 3457032.
+ */
+static void service_change_is_pro_rata(struct kunit *test)
+{
+	struct dtm_service s = {};
+
+	dtm_service_begin(&s, 0, FRAME);
+	dtm_service_advance(&s, 1000000, 4);
+	KUNIT_EXPECT_EQ(test, s.work, 19656250);
+	KUNIT_EXPECT_EQ(test, dtm_service_end(&s, 8, false), 3457032);
+}
+
+/* The k-th packet of a backlog ends at k * L / rate, rounded up once, not k times. */
+static void service_backlog_does_not_drift(struct kunit *test)
+{
+	static const u32 slots[] = { 1, 2, 3, 7, 19, 20, 1000, 8191, 8192 };
+	u32 i, k;
+
+	for (i = 0; i < ARRAY_SIZE(slots); i++) {
+		u32 n = slots[i];
+		struct dtm_service s = {};
+
+		dtm_service_begin(&s, 0, ACK);
+		for (k = 1; k <= 1000; k++) {
+			u64 exact = div_u64(15625ULL * ACK * k + n - 1, n);
+
+			KUNIT_ASSERT_EQ(test, dtm_service_end(&s, n, false), exact);
+			dtm_service_follow(&s, n, false, ACK);
+		}
+	}
+}
+
+/* The smallest packet of all still outweighs the credit of the packet before it. */
+static void service_credit_is_below_a_byte(struct kunit *test)
+{
+	struct dtm_service s = {};
+	u32 n;
+
+	for (n = 1; n <= DTM_MAX_SLOTS; n++) {
+		dtm_service_begin(&s, 0, FRAME);
+		dtm_service_follow(&s, n, false, 1);
+		KUNIT_ASSERT_GT(test, s.work, 0);
+		KUNIT_ASSERT_LE(test, s.work, 15625);
+	}
+}
+
+/* A gap in the backlog loses the credit: the next packet takes its full time. */
+static void service_idle_channel_has_no_credit(struct kunit *test)
+{
+	struct dtm_service s = {};
+
+	dtm_service_begin(&s, 0, FRAME);
+	dtm_service_advance(&s, NSEC_PER_SEC, 7);
+	KUNIT_EXPECT_EQ(test, s.work, 0);
+	/* 23656250 / 7 = 3379464.3 */
+	KUNIT_EXPECT_EQ(test, s.since, 3379465);
+	dtm_service_begin(&s, NSEC_PER_SEC, FRAME);
+	KUNIT_EXPECT_EQ(test, dtm_service_end(&s, 7, false), NSEC_PER_SEC + 3379465);
+}
+
+/*
+ * Framed, the transmission takes whole cycles of 125 us: 8 bytes on one slot exactly one, 9 bytes
+ * two; and the next one begins where it ended.
+ */
+static void service_framed_takes_whole_cycles(struct kunit *test)
+{
+	struct dtm_service s = {};
+
+	dtm_service_begin(&s, 333, 8);
+	KUNIT_EXPECT_EQ(test, dtm_service_end(&s, 1, true), 333 + 125000);
+	dtm_service_follow(&s, 1, true, 9);
+	KUNIT_EXPECT_EQ(test, dtm_service_end(&s, 1, true), 333 + 125000 + 250000);
+	dtm_service_follow(&s, 1, true, 9);
+	KUNIT_EXPECT_EQ(test, dtm_service_end(&s, 2, true), 333 + 375000 + 125000);
+}
+
+static struct kunit_case service_cases[] = {
+	KUNIT_CASE(service_time_is_size_over_rate),
+	KUNIT_CASE(service_end_ignores_looks),
+	KUNIT_CASE(service_change_is_pro_rata),
+	KUNIT_CASE(service_backlog_does_not_drift),
+	KUNIT_CASE(service_credit_is_below_a_byte),
+	KUNIT_CASE(service_idle_channel_has_no_credit),
+	KUNIT_CASE(service_framed_takes_whole_cycles),
+	{}
+};
+
+static struct kunit_suite service_suite = {
+	.name = "dtm_service",
+	.test_cases = service_cases,
+};
+
+/* dtm_rate.h */
+
+/* 62500 bytes in 100 ms are 5 Mbit/s; 2^32 packets of 64 KiB in a minute do not overflow. */
+static void rate_measure_is_bits_per_second(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, dtm_rate_measure(62500, 100 * NSEC_PER_MSEC), 5000000);
+	KUNIT_EXPECT_EQ(test, dtm_rate_measure(1, 60 * NSEC_PER_SEC), 0);
+	KUNIT_EXPECT_EQ(test, dtm_rate_measure(1ULL << 48, 60 * NSEC_PER_SEC),
+			div_u64(1ULL << 51, 60));
+}
+
+/* A step moves by 2^-shift of the distance, rounded towards staying; shift 0 arrives at once. */
+static void rate_step_is_a_share_of_the_distance(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, dtm_rate_step(1000, 9000, 3, 5), 2000);
+	KUNIT_EXPECT_EQ(test, dtm_rate_step(9000, 1000, 5, 3), 8000);
+	KUNIT_EXPECT_EQ(test, dtm_rate_step(1000, 1007, 3, 3), 1000);
+	KUNIT_EXPECT_EQ(test, dtm_rate_step(1007, 1000, 3, 3), 1007);
+	KUNIT_EXPECT_EQ(test, dtm_rate_step(0, 1ULL << 40, 0, 16), 1ULL << 40);
+	KUNIT_EXPECT_EQ(test, dtm_rate_step(1ULL << 40, 0, 16, 0), 0);
+}
+
+/*
+ * (7/8)^n of a step is left after n samples: under half after 6, under a tenth after 18, under a
+ * hundredth after 35, and not one sample earlier. Whole numbers stop short by at most 2^3 - 1.
+ */
+static void rate_step_response_is_exponential(struct kunit *test)
+{
+	const u64 rate = 10000000;
+	u64 estimate = 0;
+	u32 n;
+
+	for (n = 1; n <= 500; n++) {
+		estimate = dtm_rate_step(estimate, rate, 3, 3);
+		KUNIT_EXPECT_EQ(test, estimate > rate / 2, n >= 6);
+		KUNIT_EXPECT_EQ(test, estimate > rate / 10 * 9, n >= 18);
+		KUNIT_EXPECT_EQ(test, estimate > rate / 100 * 99, n >= 35);
+	}
+	KUNIT_EXPECT_LE(test, estimate, rate);
+	KUNIT_EXPECT_GT(test, estimate, rate - 8);
+}
+
+/* Half of two slots on each side of the estimate, and no rate below zero. */
+static void rate_corridor_is_around_the_estimate(struct kunit *test)
+{
+	struct dtm_rate rate = { .estimate = 5000000 };
+
+	dtm_rate_centre(&rate, 2000);
+	KUNIT_EXPECT_EQ(test, rate.lower, 5000000 - 512000);
+	KUNIT_EXPECT_EQ(test, rate.upper, 5000000 + 512000);
+	KUNIT_EXPECT_FALSE(test, dtm_rate_is_outside(&rate));
+	rate.estimate = 5512000;
+	KUNIT_EXPECT_FALSE(test, dtm_rate_is_outside(&rate));
+	rate.estimate = 5512001;
+	KUNIT_EXPECT_TRUE(test, dtm_rate_is_outside(&rate));
+	rate.estimate = 4487999;
+	KUNIT_EXPECT_TRUE(test, dtm_rate_is_outside(&rate));
+	rate.estimate = 511999;
+	dtm_rate_centre(&rate, 2000);
+	KUNIT_EXPECT_EQ(test, rate.lower, 0);
+}
+
+/*
+ * The paper's flow of 5 Mbit/s is 9.765 slots; margin 0.75 and half the corridor of 2 make it
+ * 11.515: 12 slots, 6.144 Mbit/s, are the 1 Mbit/s above it of the paper's figure 4.
+ */
+static void rate_slots_have_margin_and_corridor(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, dtm_rate_slots(5000000, 750, 2000, DTM_ROUND_UP), 12);
+	KUNIT_EXPECT_EQ(test, dtm_rate_slots(5000000, 750, 2000, DTM_ROUND_NEAREST), 12);
+	KUNIT_EXPECT_EQ(test, dtm_rate_slots(5000000, 750, 2000, DTM_ROUND_DOWN), 11);
+}
+
+/* Whole slots stay what they are however they are rounded; half a slot goes up to the nearest. */
+static void rate_slots_round_as_told(struct kunit *test)
+{
+	u8 rounding;
+
+	for (rounding = 0; rounding <= DTM_ROUND_MAX; rounding++)
+		KUNIT_EXPECT_EQ(test, dtm_rate_slots(7 * 512000, 0, 0, rounding), 7);
+	KUNIT_EXPECT_EQ(test, dtm_rate_slots(7 * 512000 + 1, 0, 0, DTM_ROUND_UP), 8);
+	KUNIT_EXPECT_EQ(test, dtm_rate_slots(7 * 512000 + 1, 0, 0, DTM_ROUND_NEAREST), 7);
+	KUNIT_EXPECT_EQ(test, dtm_rate_slots(7 * 512000 + 256000, 0, 0, DTM_ROUND_NEAREST), 8);
+	KUNIT_EXPECT_EQ(test, dtm_rate_slots(8 * 512000 - 1, 0, 0, DTM_ROUND_DOWN), 7);
+}
+
+/* A channel keeps one slot for an estimate of nothing, and gets no more than a link has. */
+static void rate_slots_are_one_to_8192(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, dtm_rate_slots(0, 0, 0, DTM_ROUND_DOWN), 1);
+	KUNIT_EXPECT_EQ(test, dtm_rate_slots(0, 0, 0, DTM_ROUND_UP), 1);
+	KUNIT_EXPECT_EQ(test, dtm_rate_slots(1ULL << 40, 8192000, 8192000, DTM_ROUND_UP), 8192);
+}
+
+static struct kunit_case rate_cases[] = {
+	KUNIT_CASE(rate_measure_is_bits_per_second),
+	KUNIT_CASE(rate_step_is_a_share_of_the_distance),
+	KUNIT_CASE(rate_step_response_is_exponential),
+	KUNIT_CASE(rate_corridor_is_around_the_estimate),
+	KUNIT_CASE(rate_slots_have_margin_and_corridor),
+	KUNIT_CASE(rate_slots_round_as_told),
+	KUNIT_CASE(rate_slots_are_one_to_8192),
+	{}
+};
+
+static struct kunit_suite rate_suite = {
+	.name = "dtm_rate",
+	.test_cases = rate_cases,
+};
+
+/* dtm_channel.h */
+
+static void dtm_channel_changed(const struct dtm_channel *ch, u64 now, u32 from, u32 wanted,
+				enum tc_dtm_cause cause)
+{
+}
+
+/* What every configuration below has in common; each case says the rest. */
+static const struct dtm_config plain = {
+	.slots = 10,
+	.limit = 1000,
+	.min_slots = 1,
+	.max_slots = DTM_MAX_SLOTS,
+	.change_ns = NSEC_PER_SEC,
+	.sample_ns = 100 * NSEC_PER_MSEC,
+	.shift_up = 3,
+	.shift_down = 3,
+	.margin = 750,
+	.corridor = 2000,
+	.high = 30000,
+	.low = 3000,
+	.rise_ns = 10 * NSEC_PER_MSEC,
+	.fall_ns = 100 * NSEC_PER_MSEC,
+	.step = 1,
+};
+
+static struct dtm_config *configuration(struct kunit *test, u8 allocator)
+{
+	struct dtm_config *config = kunit_kzalloc(test, sizeof(*config), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, config);
+	*config = plain;
+	config->allocator = allocator;
+	return config;
+}
+
+/* Slot-nanoseconds that a channel has held until now. */
+static u64 held(struct dtm_channel *ch, u64 now)
+{
+	dtm_count_slots(ch, now);
+	return ch->slot_seconds * NSEC_PER_SEC + ch->slot_ns;
+}
+
+/*
+ * A channel that could have changed since 1 s, and gets a reason at 100 s, changes at 100 s: it
+ * has held 10 slots for 100 s and 20 for one more.
+ */
+static void channel_decides_when_there_is_a_reason(struct kunit *test)
+{
+	struct dtm_config *config = configuration(test, DTM_HYSTERESIS);
+	struct dtm_pool pool = { .size = DTM_MAX_SLOTS };
+	struct dtm_channel ch = {};
+
+	config->n_levels = 2;
+	config->levels[0] = (struct tc_dtm_level){ .slots = 10, .up_bytes = 1000 };
+	config->levels[1] = (struct tc_dtm_level){ .slots = 20, .down_bytes = 100 };
+	dtm_pool_join(&pool, &ch, config, 0);
+	dtm_pool_advance(&pool, 50 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, held(&ch, 50 * NSEC_PER_SEC), 500 * NSEC_PER_SEC);
+	dtm_pool_advance(&pool, 100 * NSEC_PER_SEC);
+	dtm_arrive(&ch, 100 * NSEC_PER_SEC, FRAME);
+	dtm_pool_advance(&pool, 101 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, ch.slots, 20);
+	KUNIT_EXPECT_EQ(test, ch.changed_ns, 100 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, held(&ch, 101 * NSEC_PER_SEC), 1020 * NSEC_PER_SEC);
+}
+
+/* A request on its way through the network ends within the bounds set meanwhile. */
+static void channel_bounds_hold_for_requests_under_way(struct kunit *test)
+{
+	struct dtm_config *config = configuration(test, DTM_BUFFER);
+	struct dtm_config *narrow = configuration(test, DTM_BUFFER);
+	struct dtm_pool pool = { .size = DTM_MAX_SLOTS };
+	struct dtm_channel ch = {};
+
+	config->signalling_ns = 5 * NSEC_PER_SEC;
+	config->high = 1000;
+	config->low = 100;
+	config->step = 50;
+	*narrow = *config;
+	narrow->max_slots = 40;
+	dtm_pool_join(&pool, &ch, config, 0);
+	dtm_arrive(&ch, 0, FRAME);
+	/* Asked for at 1 s, the least time between changes. */
+	dtm_pool_advance(&pool, 2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, ch.target, 60);
+	dtm_reconfigure(&ch, narrow, 2 * NSEC_PER_SEC, false, 0);
+	dtm_pool_advance(&pool, 6 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, ch.slots, 40);
+	KUNIT_EXPECT_EQ(test, ch.target, 40);
+}
+
+/*
+ * Two channels own 60 and 40 of 100 slots. Either may use all that the other leaves; an owner
+ * gets its own back at once, and only that.
+ */
+static void pool_lends_and_returns(struct kunit *test)
+{
+	struct dtm_config *a_config = configuration(test, DTM_STATIC);
+	struct dtm_config *b_config = configuration(test, DTM_STATIC);
+	struct dtm_pool pool = { .size = 100 };
+	struct dtm_channel a = {}, b = {};
+
+	a_config->pool = 100;
+	a_config->owned = 60;
+	a_config->slots = 1;
+	b_config->pool = 100;
+	b_config->owned = 40;
+	b_config->slots = 1;
+	dtm_pool_join(&pool, &a, a_config, 0);
+	dtm_pool_join(&pool, &b, b_config, 0);
+	KUNIT_EXPECT_FALSE(test, dtm_pool_has_room(&pool, 1));
+	dtm_reallocate(&b, 1, 100, DTM_CAUSE_ALLOCATOR);
+	KUNIT_EXPECT_EQ(test, b.slots, 99);
+	KUNIT_EXPECT_EQ(test, b.denied, 1);
+	KUNIT_EXPECT_EQ(test, dtm_borrowed(&b), 59);
+	dtm_reallocate(&a, 2, 100, DTM_CAUSE_ALLOCATOR);
+	KUNIT_EXPECT_EQ(test, a.slots, 60);
+	KUNIT_EXPECT_EQ(test, b.slots, 40);
+	KUNIT_EXPECT_EQ(test, b.reclaimed, 59);
+	KUNIT_EXPECT_EQ(test, pool.used, 100);
+	dtm_pool_leave(&a);
+	KUNIT_EXPECT_EQ(test, pool.used, 40);
+	KUNIT_EXPECT_TRUE(test, dtm_pool_has_room(&pool, 60));
+}
+
+/* Estimates that are made up for after an idle hour are the ones that were due. */
+static void channel_samples_idle_time_exactly(struct kunit *test)
+{
+	struct dtm_config *config = configuration(test, DTM_RATE);
+	struct dtm_pool one = { .size = DTM_MAX_SLOTS }, two = { .size = DTM_MAX_SLOTS };
+	struct dtm_channel late = {}, prompt = {};
+	u64 now;
+
+	dtm_pool_join(&one, &late, config, 0);
+	dtm_pool_join(&two, &prompt, config, 0);
+	dtm_arrive(&late, 0, 62500);
+	dtm_arrive(&prompt, 0, 62500);
+	for (now = 0; now <= 3600 * NSEC_PER_SEC; now += 50 * NSEC_PER_MSEC)
+		dtm_pool_advance(&two, now);
+	dtm_pool_advance(&one, 3600 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, late.samples, 36000);
+	KUNIT_EXPECT_EQ(test, prompt.samples, 36000);
+	KUNIT_EXPECT_EQ(test, late.rate.estimate, prompt.rate.estimate);
+	KUNIT_EXPECT_EQ(test, late.slots, prompt.slots);
+	KUNIT_EXPECT_EQ(test, late.changed_ns, prompt.changed_ns);
+	KUNIT_EXPECT_EQ(test, held(&late, now), held(&prompt, now));
+}
+
+static struct kunit_case channel_cases[] = {
+	KUNIT_CASE(channel_decides_when_there_is_a_reason),
+	KUNIT_CASE(channel_bounds_hold_for_requests_under_way),
+	KUNIT_CASE(pool_lends_and_returns),
+	KUNIT_CASE(channel_samples_idle_time_exactly),
+	{}
+};
+
+static struct kunit_suite channel_suite = {
+	.name = "dtm_channel",
+	.test_cases = channel_cases,
+};
+
+/* fast_window.h */
+
+/* Halves go away from zero, on either side of it. */
+static void fast_quotients_are_nearest(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, fast_div_nearest(5, 4), 1);
+	KUNIT_EXPECT_EQ(test, fast_div_nearest(6, 4), 2);
+	KUNIT_EXPECT_EQ(test, fast_div_nearest(7, 4), 2);
+	KUNIT_EXPECT_EQ(test, fast_div_nearest(-5, 4), -1);
+	KUNIT_EXPECT_EQ(test, fast_div_nearest(-6, 4), -2);
+	KUNIT_EXPECT_EQ(test, fast_div_nearest(-7, 4), -2);
+	KUNIT_EXPECT_EQ(test, fast_whole(fast_q24(7) + (1 << 23)), 8);
+	KUNIT_EXPECT_EQ(test, fast_whole(fast_q24(7) + (1 << 23) - 1), 7);
+}
+
+/* eta = min{3/w, 1/4}: a quarter of the way up to a window of 12, a tenth at 30. */
+static void fast_average_moves_by_its_weight(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, fast_average_rtt(0, 100, 30), fast_q24(100));
+	KUNIT_EXPECT_EQ(test, fast_average_rtt(fast_q24(100), 200, 1), fast_q24(125));
+	KUNIT_EXPECT_EQ(test, fast_average_rtt(fast_q24(100), 200, 12), fast_q24(125));
+	KUNIT_EXPECT_EQ(test, fast_average_rtt(fast_q24(100), 200, 30), fast_q24(110));
+	KUNIT_EXPECT_EQ(test, fast_average_rtt(fast_q24(200), 100, 30), fast_q24(190));
+	KUNIT_EXPECT_EQ(test, fast_average_rtt(fast_q24(200), 200, 13), fast_q24(200));
+}
+
+/* The longest round trip after the shortest, and back, with any window, stays between them. */
+static void fast_average_does_not_overflow(struct kunit *test)
+{
+	u32 window;
+
+	for (window = 1; window < FAST_MAX_WINDOW; window += 1 + window / 2) {
+		u64 up = fast_average_rtt(fast_q24(1), FAST_MAX_RTT_US, window);
+		u64 down = fast_average_rtt(fast_q24(FAST_MAX_RTT_US), 1, window);
+
+		KUNIT_EXPECT_GT(test, up, fast_q24(1));
+		KUNIT_EXPECT_LE(test, up, fast_q24(FAST_MAX_RTT_US));
+		KUNIT_EXPECT_LT(test, down, fast_q24(FAST_MAX_RTT_US));
+		KUNIT_EXPECT_GE(test, down, fast_q24(1));
+	}
+}
+
+/*
+ * One flow, 1000 segments/s, 100 ms, alpha 20: w* = 120. Its round trip is w ms, so that each
+ * update leaves 1 - gamma of the distance; with 80 and 1/2, that is 80 / 2^k, exact in Q24.
+ */
+static void fast_distance_halves(struct kunit *test)
+{
+	u64 window = fast_q24(200), distance = fast_q24(80);
+
+	while (distance) {
+		KUNIT_ASSERT_EQ(test, window, fast_q24(120) + distance);
+		window = fast_next_window(window, fast_q24(100000), window * 1000, 20, 500);
+		if (distance & 1)
+			break;
+		distance /= 2;
+	}
+	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(120), fast_q24(100000),
+					       fast_q24(120000), 20, 500), fast_q24(120));
+}
+
+/* Without delay it grows by gamma * alpha, but never beyond twice the window. */
+static void fast_growth_is_bounded(struct kunit *test)
+{
+	const u64 rtt = fast_q24(100000);
+
+	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(50), rtt, rtt, 20, 500), fast_q24(60));
+	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(50), rtt + 1, rtt, 20, 500),
+			fast_q24(60));
+	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(2), rtt, rtt, 100, 1000), fast_q24(4));
+	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(100), 1, rtt, 1, 1000),
+			fast_q24(FAST_MIN_WINDOW));
+	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(FAST_MAX_WINDOW), rtt, rtt,
+					       FAST_MAX_WINDOW, 1000),
+			fast_q24(FAST_MAX_WINDOW));
+	/* Nearly all of the largest window is queued, behind the longest round trip. */
+	KUNIT_EXPECT_EQ(test, fast_next_window(fast_q24(FAST_MAX_WINDOW), 1,
+					       fast_q24(FAST_MAX_RTT_US), 1, 1000),
+			fast_q24(FAST_MIN_WINDOW));
+}
+
+/* An increase to no more than the double adds at most a segment per ACK, and all of it in time. */
+static void fast_increase_is_spread_evenly(struct kunit *test)
+{
+	u32 from, to, acked;
+
+	for (from = 1; from <= 40; from++)
+		for (to = from; to <= 2 * from; to++)
+			for (acked = 0; acked <= from; acked++) {
+				u32 now = fast_spread(from, to, acked);
+				u32 next = fast_spread(from, to, acked + 1);
+
+				/* now - from is (to - from) * acked / from, rounded down. */
+				KUNIT_ASSERT_LE(test, (now - from) * from, (to - from) * acked);
+				KUNIT_ASSERT_GE(test, next, now);
+				KUNIT_ASSERT_LE(test, next, now + 1);
+			}
+	KUNIT_EXPECT_EQ(test, fast_spread(10, 20, 5), 15);
+	KUNIT_EXPECT_EQ(test, fast_spread(10, 20, 10), 20);
+	KUNIT_EXPECT_EQ(test, fast_spread(10, 20, 1000), 20);
+}
+
+static struct kunit_case fast_cases[] = {
+	KUNIT_CASE(fast_quotients_are_nearest),
+	KUNIT_CASE(fast_average_moves_by_its_weight),
+	KUNIT_CASE(fast_average_does_not_overflow),
+	KUNIT_CASE(fast_distance_halves),
+	KUNIT_CASE(fast_growth_is_bounded),
+	KUNIT_CASE(fast_increase_is_spread_evenly),
+	{}
+};
+
+static struct kunit_suite fast_suite = {
+	.name = "fast_window",
+	.test_cases = fast_cases,
+};
+
+/* tahoe_window.h */
+
+/* ACKs that it takes from one window to another, in segments. */
+static u32 acks_between(u32 from, u32 to, u32 ssthresh, enum tahoe_growth growth)
+{
+	struct tahoe_window w = { .segments = from };
+	u32 acks;
+
+	for (acks = 0; w.segments < to; acks++)
+		tahoe_window_open(&w, ssthresh, growth);
+	return acks;
+}
+
+/* Slow start: one segment per ACK, up to ssthresh and not beyond. */
+static void tahoe_slow_start_adds_a_segment(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, acks_between(1, 40, 40, TAHOE_GROWTH_FLOOR), 39);
+	KUNIT_EXPECT_EQ(test, acks_between(1, 41, 40, TAHOE_GROWTH_FLOOR), 39 + 40);
+	KUNIT_EXPECT_EQ(test, acks_between(1, 40, 40, TAHOE_GROWTH_BSD), 39);
+}
+
+/* 1/floor(w): n ACKs from n to n + 1, for every n, so 10 + 11 + ... + 99 from 10 to 100. */
+static void tahoe_floor_grows_by_one_per_window(struct kunit *test)
+{
+	u32 n;
+
+	KUNIT_EXPECT_EQ(test, acks_between(10, 100, 2, TAHOE_GROWTH_FLOOR), 4905);
+	for (n = 2; n <= TAHOE_MAX_SEGMENTS; n++) {
+		u64 share = tahoe_window_share(n);
+
+		KUNIT_ASSERT_GE(test, share * n, 1ULL << 32);
+		KUNIT_ASSERT_LT(test, share * (n - 1), 1ULL << 32);
+	}
+}
+
+/*
+ * 1/w: (w + 1/w)^2 = w^2 + 2 + 1/w^2, so from 10 to 100 it takes (100^2 - 10^2 - S) / 2 ACKs,
+ * where S, the sum of all 1/w^2, is ln(100 / 10) = 2.3 within 1/10^2: 4949. What is cut off, less
+ * than 2^-16 per ACK, adds up to 0.076 of a segment at most, which near 100 are 8 ACKs more.
+ */
+static void tahoe_bsd_grows_with_the_root(struct kunit *test)
+{
+	u32 acks = acks_between(10, 100, 2, TAHOE_GROWTH_BSD);
+
+	KUNIT_EXPECT_GE(test, acks, 4949);
+	KUNIT_EXPECT_LE(test, acks, 4949 + 8);
+}
+
+/* Neither slow start nor avoidance goes beyond the largest window. */
+static void tahoe_window_has_an_end(struct kunit *test)
+{
+	struct tahoe_window w = { .segments = TAHOE_MAX_SEGMENTS, .fraction = U32_MAX };
+
+	tahoe_window_open(&w, U32_MAX, TAHOE_GROWTH_FLOOR);
+	KUNIT_EXPECT_EQ(test, w.segments, TAHOE_MAX_SEGMENTS);
+	tahoe_window_open(&w, 2, TAHOE_GROWTH_FLOOR);
+	KUNIT_EXPECT_EQ(test, w.segments, TAHOE_MAX_SEGMENTS);
+	w.fraction = U32_MAX;
+	tahoe_window_open(&w, 2, TAHOE_GROWTH_BSD);
+	KUNIT_EXPECT_EQ(test, w.segments, TAHOE_MAX_SEGMENTS);
+	tahoe_window_close(&w);
+	KUNIT_EXPECT_EQ(test, w.segments, 1);
+	KUNIT_EXPECT_EQ(test, w.fraction, 0);
+}
+
+/* MAX[MIN(cwnd/2, maxwnd/2), 2], in whole segments. */
+static void tahoe_loss_halves_what_was_sent(struct kunit *test)
+{
+	static const struct {
+		u32 window, offered, ssthresh;
+	} cases[] = {
+		{ 30, 1000, 15 }, { 31, 1000, 15 }, { 100, 20, 10 }, { 4, 1000, 2 },
+		{ 3, 1000, 2 }, { 1, 1000, 2 }, { 30, 0, 2 },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct tahoe_window w = { .segments = cases[i].window, .fraction = U32_MAX };
+
+		KUNIT_EXPECT_EQ(test, tahoe_window_ssthresh(&w, cases[i].offered),
+				cases[i].ssthresh);
+	}
+}
+
+static struct kunit_case tahoe_cases[] = {
+	KUNIT_CASE(tahoe_slow_start_adds_a_segment),
+	KUNIT_CASE(tahoe_floor_grows_by_one_per_window),
+	KUNIT_CASE(tahoe_bsd_grows_with_the_root),
+	KUNIT_CASE(tahoe_window_has_an_end),
+	KUNIT_CASE(tahoe_loss_halves_what_was_sent),
+	{}
+};
+
+static struct kunit_suite tahoe_suite = {
+	.name = "tahoe_window",
+	.test_cases = tahoe_cases,
+};
+
+kunit_test_suites(&service_suite, &rate_suite, &channel_suite, &fast_suite, &tahoe_suite);
+
+MODULE_DESCRIPTION("Unit tests of the modules of twoway");
+MODULE_LICENSE("GPL");
