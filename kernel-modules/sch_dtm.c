@@ -819,4 +819,3 @@ module_exit(dtm_module_exit);
 MODULE_AUTHOR("the twoway authors");
 MODULE_DESCRIPTION("A channel of a DTM network: slots of 512 kbit/s, reallocated while in use");
 MODULE_LICENSE("GPL");
-MODULE_VERSION(TWOWAY_REVISION);

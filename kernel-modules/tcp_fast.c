@@ -354,4 +354,3 @@ module_exit(fast_unregister);
 MODULE_AUTHOR("the twoway authors");
 MODULE_DESCRIPTION("FAST TCP congestion control");
 MODULE_LICENSE("GPL");
-MODULE_VERSION(TWOWAY_REVISION);

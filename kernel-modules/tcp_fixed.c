@@ -73,7 +73,7 @@ static void fixed_init(struct sock *sk)
 	WRITE_ONCE(sk->sk_pacing_rate, ~0UL);
 }
 
-TWOWAY_CONG_CONTROL(fixed_cong_control)
+static void fixed_cong_control(TWOWAY_CONG_CONTROL_ARGS(sk, rs))
 {
 	tcp_snd_cwnd_set(tcp_sk(sk), fixed_window(sk));
 }
@@ -168,4 +168,3 @@ module_exit(fixed_unregister);
 MODULE_AUTHOR("the twoway authors");
 MODULE_DESCRIPTION("TCP congestion control with a fixed window");
 MODULE_LICENSE("GPL");
-MODULE_VERSION(TWOWAY_REVISION);

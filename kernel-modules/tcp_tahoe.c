@@ -170,7 +170,7 @@ static void tahoe_set_state(struct sock *sk, u8 state)
 		tp->high_seq = tp->snd_una + 1;
 }
 
-TWOWAY_CONG_CONTROL(tahoe_cong_control)
+static void tahoe_cong_control(TWOWAY_CONG_CONTROL_ARGS(sk, rs))
 {
 	struct tahoe *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -281,4 +281,3 @@ module_exit(tahoe_unregister);
 MODULE_AUTHOR("the twoway authors");
 MODULE_DESCRIPTION("TCP congestion control of 4.3BSD-Tahoe");
 MODULE_LICENSE("GPL");
-MODULE_VERSION(TWOWAY_REVISION);

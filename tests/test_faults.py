@@ -41,11 +41,13 @@ def _plan_with(*steps: dict[str, Any]) -> dict[str, Any]:
     return {**copy.deepcopy(plan), "setup": [{"node": None, **step} for step in steps]}
 
 
-def _run_plan(guest: Guest, folder: Path, plan: dict[str, Any]) -> RunError:
+def _run_plan(
+    guest: Guest, folder: Path, plan: dict[str, Any], stall_s: float = uml.STALL_S
+) -> RunError:
     folder.mkdir()
     (folder / "plan.json").write_text(json.dumps(plan))
     with pytest.raises(RunError) as caught:
-        uml.run(guest, folder, lambda _: None)
+        uml.run(guest, folder, lambda _: None, stall_s=stall_s)
     assert guest_processes(folder) == []
     return caught.value
 
@@ -109,13 +111,10 @@ def test_panic_is_told_from_an_ordinary_end(guest: Guest, tmp_path: Path) -> Non
     assert "the guest kernel panicked: Kernel panic - not syncing" in str(error)
 
 
-def test_busy_loop_is_found_and_named(
-    guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_busy_loop_is_found_and_named(guest: Guest, tmp_path: Path) -> None:
     """A program that never lets virtual time pass is stopped by the watchdog and named."""
-    monkeypatch.setattr(uml, "STALL_S", 4.0)
     loop = {"run": ["bash", "-c", "while :; do :; done"]}
-    error = _run_plan(guest, tmp_path / "run", _plan_with(loop))
+    error = _run_plan(guest, tmp_path / "run", _plan_with(loop), stall_s=4)
     assert "the guest's clock has not moved for 4 s of wall time" in str(error)
     assert "running in the guest: bash" in str(error)
 
@@ -129,11 +128,8 @@ def test_cause_is_named_not_its_consequence(guest: Guest, tmp_path: Path) -> Non
     assert "source-left: exit status 1: stream: nosuch: No such file or directory" in str(error)
 
 
-def test_slow_sampling_is_not_a_stopped_clock(
-    guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_sampling_is_not_a_stopped_clock(guest: Guest, tmp_path: Path) -> None:
     """The watchdog watches the clock, not the samples: few samples in a long run are no stall."""
-    monkeypatch.setattr(uml, "STALL_S", 1.5)
     plan = build_plan(load_case("kalampoukas-5.2"))
     observer = plan["sources"][0]["run"]
     observer[observer.index("--interval") + 1] = str(10**15)
@@ -141,7 +137,7 @@ def test_slow_sampling_is_not_a_stopped_clock(
     folder.mkdir()
     (folder / "plan.json").write_text(json.dumps(plan))
     seen: list[int] = []
-    uml.run(guest, folder, lambda p: seen.append(p.time_ns))
+    uml.run(guest, folder, lambda p: seen.append(p.time_ns), stall_s=1.5)
     assert seen == sorted(seen)
     assert seen[-1] > plan["clock"]["start_ns"]
 

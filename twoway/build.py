@@ -305,10 +305,7 @@ def _check_config(config: Path, fragments: list[Path]) -> None:
 
 
 def _build_programs(kernel: Path, folder: Path, steps: Steps, flavour: Flavour) -> None:
-    """Build aside, then rename.
-
-    Modules say the key as the revision they are from: with git's, each commit would change them.
-    """
+    """Build aside, then rename."""
     steps.begin(f"{flavour} programs and kernel modules")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".building-", dir=folder.parent) as scratch:
@@ -336,9 +333,10 @@ def _build_programs(kernel: Path, folder: Path, steps: Steps, flavour: Flavour) 
                 str(kernel / "build"),
                 "ARCH=um",
                 f"M={modules}",
-                f"TWOWAY_REVISION={folder.name}",
                 "W=1",
                 *_MODULE_SETTINGS[flavour],
+                # Not git's: the same sources are the same modules, whatever commit they are of.
+                f"TWOWAY_REVISION={folder.name}",
                 "modules",
             ]
         )

@@ -42,7 +42,7 @@ def build_manifest(case: Case, plan: dict[str, Any], guest: Guest, folder: Path)
         "spec_sha256": spec_hash(case),
         "git": git_revision(),
         "kernel": {"release": guest.release, "key": guest.key},
-        "modules": {p.name: _sha256(p) for p in sorted(guest.programs.glob("*.ko"))},
+        "modules": {p.name: _module(p) for p in sorted(guest.programs.glob("*.ko"))},
         "tools": tool_versions(),
         "clock": {
             "start_ns": START_NS,
@@ -165,5 +165,9 @@ def tool_versions() -> dict[str, str]:
     return versions
 
 
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _module(path: Path) -> dict[str, str]:
+    """What a module is, and what it says it was built from (modinfo's field revision)."""
+    content = path.read_bytes()
+    found = re.search(rb"\0revision=([^\0]*)\0", content)
+    revision = found[1].decode() if found else "unknown"
+    return {"sha256": hashlib.sha256(content).hexdigest(), "revision": revision}

@@ -128,6 +128,7 @@ def run(
     *,
     runner: Sequence[str] = RUNNER,
     virtual_time: bool = True,
+    stall_s: float = STALL_S,
 ) -> None:
     """Boot the guest on a folder with a plan and wait until it has powered off.
 
@@ -137,6 +138,7 @@ def run(
         on_progress: called about ten times a second while virtual time moves.
         runner: as for command().
         virtual_time: as for command().
+        stall_s: wall time without a report of progress after which the guest counts as stuck.
 
     Raises: RunError if the guest failed, died, was killed or its clock stopped, or if the
         sanitised kernel found a bug in itself.
@@ -156,7 +158,7 @@ def run(
         )
         os.close(lifeline)
         try:
-            _watch(process, folder, on_progress)
+            _watch(process, folder, on_progress, stall_s)
         finally:
             process.kill()
             process.wait()
@@ -174,7 +176,10 @@ def complaints(folder: Path) -> list[str]:
 
 
 def _watch(
-    process: subprocess.Popen[bytes], folder: Path, on_progress: Callable[[Progress], None]
+    process: subprocess.Popen[bytes],
+    folder: Path,
+    on_progress: Callable[[Progress], None],
+    stall_s: float,
 ) -> None:
     last: Progress | None = None
     moved = time.monotonic()
@@ -186,10 +191,10 @@ def _watch(
         if progress != last and progress is not None:
             last, moved = progress, time.monotonic()
             on_progress(progress)
-        elif time.monotonic() - moved > STALL_S:
+        elif time.monotonic() - moved > stall_s:
             culprit = _running_process(folder)
             raise RunError(
-                f"the guest's clock has not moved for {STALL_S:.0f} s of wall time; "
+                f"the guest's clock has not moved for {stall_s:.0f} s of wall time; "
                 f"running in the guest: {culprit}",
                 "in virtual time a program that polls without sleeping never lets time pass",
             )

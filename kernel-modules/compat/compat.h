@@ -1,41 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The one place that knows kernel versions. The modules are written for mainline.
+ * The one place that knows kernel versions. The modules are written for 6.12.
  *
- * Tested on Debian's 6.1, 6.12 and 7.2 and on user-mode Linux 6.12 (tests/test_module_builds.py
- * at the top). A newer kernel is not refused: whether it builds is the only question, and the
- * compiler answers it.
+ * Built without a warning on Debian's 6.1, 6.12 and 7.2 and on user-mode Linux 6.12
+ * (tests/test_module_builds.py at the top). A newer kernel is not refused: its compiler knows
+ * better than a number here.
  */
 #ifndef TWOWAY_COMPAT_H
 #define TWOWAY_COMPAT_H
 
+#include <linux/module.h>
 #include <linux/version.h>
 #include <net/pkt_sched.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
-#error "twoway's modules need Linux 6.1 or newer"
+#error "twoway's modules need Linux 6.1 or newer, the oldest kernel that they are tested on"
 #endif
+
+/* What the module was built from, for modinfo: Kbuild knows. */
+MODULE_INFO(revision, TWOWAY_REVISION);
 
 /* skb_gso_segment() moved out of linux/netdevice.h in 6.5. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
 #include <net/gso.h>
 #endif
 
-/* Older kernels load a qdisc by its module's name, sch_<id>, and have no alias for it. */
+/* Since 6.8 a qdisc is asked for by this alias; before, by the module's name, sch_<id>. */
 #ifndef MODULE_ALIAS_NET_SCH
 #define MODULE_ALIAS_NET_SCH(id) MODULE_ALIAS("net-sch-" id)
 #endif
 
 /*
- * Heads the definition of a tcp_congestion_ops.cong_control of sk and rs. Since 6.10 it is told
- * the ACK's number and flags as well, which no module here asks for.
+ * The parameters of tcp_congestion_ops.cong_control: since 6.10 it is told the number and the
+ * flags of the ACK, too, which no module here asks for.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
-#define TWOWAY_CONG_CONTROL(fn) \
-	static void fn(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
+#define TWOWAY_CONG_CONTROL_ARGS(sk, rs) \
+	struct sock *sk, u32 ack, int flag, const struct rate_sample *rs
 #else
-#define TWOWAY_CONG_CONTROL(fn) \
-	static void fn(struct sock *sk, const struct rate_sample *rs)
+#define TWOWAY_CONG_CONTROL_ARGS(sk, rs) struct sock *sk, const struct rate_sample *rs
 #endif
 
 /*

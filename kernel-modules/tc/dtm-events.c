@@ -15,6 +15,7 @@
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
 #include <net/if.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -165,25 +166,40 @@ static void stop(int signal)
 	stopped = 1;
 }
 
-/* Write events until told to stop; false if some were lost. */
-static bool record(int fd, FILE *out)
+/* Write what has been received; false if events were lost. */
+static bool write_received(int fd, FILE *out)
 {
 	static char message[MESSAGE_BYTES];
 	bool complete = true;
 
-	while (!stopped) {
-		ssize_t size = recv(fd, message, sizeof(message), 0);
+	for (;;) {
+		ssize_t size = recv(fd, message, sizeof(message), MSG_DONTWAIT);
 		const struct nlmsghdr *nlh = (const void *)message;
 
+		if (size < 0 && errno == EAGAIN)
+			return complete;
 		if (size < 0 && errno == ENOBUFS) {
 			fprintf(stderr, "dtm-events: events were lost\n");
 			complete = false;
-		} else if (size < 0 && errno != EINTR) {
+		} else if (size < 0) {
 			die("receive");
 		}
 		for (; size > 0 && NLMSG_OK(nlh, (size_t)size); nlh = NLMSG_NEXT(nlh, size))
 			if (nlh->nlmsg_type >= NLMSG_MIN_TYPE)
 				write_event(nlh, out);
+	}
+}
+
+/* Write events until told to stop, and all that happened before; false if some were lost. */
+static bool record(int fd, FILE *out, const sigset_t *while_waiting)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	bool complete = true;
+
+	while (!stopped) {
+		if (ppoll(&ready, 1, NULL, while_waiting) < 0 && errno != EINTR)
+			die("wait");
+		complete &= write_received(fd, out);
 	}
 	return complete;
 }
@@ -200,6 +216,7 @@ int main(int argc, char **argv)
 		"Writes a row of CSV for each reallocation of the DTM channels of this network\n"
 		"namespace, until interrupted.\n";
 	struct sigaction action = { .sa_handler = stop };
+	sigset_t stops, before;
 	FILE *out = stdout;
 	bool complete;
 	int c, fd;
@@ -221,7 +238,11 @@ int main(int argc, char **argv)
 		fputs(usage, stderr);
 		return 2;
 	}
-	/* Without SA_RESTART: a signal ends the wait. */
+	/* Blocked but in the wait: one that comes just before it is not slept through. */
+	sigemptyset(&stops);
+	sigaddset(&stops, SIGINT);
+	sigaddset(&stops, SIGTERM);
+	sigprocmask(SIG_BLOCK, &stops, &before);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	fd = subscribe();
@@ -230,7 +251,7 @@ int main(int argc, char **argv)
 	      "# slots of 512 kbit/s; estimate in bit/s, backlog in bytes on the link\n"
 	      "time_ns,interface,handle,cause,from,to,wanted,estimate_bit,backlog_bytes\n", out);
 	fprintf(stderr, "listening on generic netlink %s/%s\n", DTM_GENL_NAME, DTM_GENL_GROUP);
-	complete = record(fd, out);
+	complete = record(fd, out, &before);
 	if (fclose(out))
 		die("output");
 	return complete ? 0 : 1;

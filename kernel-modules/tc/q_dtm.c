@@ -46,12 +46,16 @@ int print_color_string(int type, int color, const char *key, const char *format,
 		       const char *value);
 int print_color_s64(int type, int color, const char *key, const char *format, int64_t value);
 int print_color_u64(int type, int color, const char *key, const char *format, uint64_t value);
-int print_color_float(int type, int color, const char *key, const char *format, double value);
 int print_color_bool(int type, int color, const char *key, const char *format, bool value);
 void open_json_array(int type, const char *key);
 void close_json_array(int type, const char *delimiter);
 void open_json_object(const char *key);
 void close_json_object(void);
+bool is_json_context(void);
+struct json_writer *get_json_writer(void);
+void jsonw_name(struct json_writer *json, const char *name);
+void __attribute__((format(printf, 2, 3)))
+jsonw_printf(struct json_writer *json, const char *format, ...);
 
 #define MESSAGE_BYTES (64 * 1024)
 
@@ -160,7 +164,7 @@ static bool read_quantity(const char *text, const struct unit *units, size_t n, 
 	for (size_t i = 0; end != text && i < n; i++) {
 		if (strcmp(end, units[i].name))
 			continue;
-		if (!(number * units[i].scale > -1e15 && number * units[i].scale < 1e15))
+		if (!(number >= 0 && number * units[i].scale < 1e15))
 			return false;
 		*value = number * units[i].scale + 0.5;
 		return true;
@@ -206,15 +210,15 @@ static const char *show_quantity(const struct unit *units, size_t n, uint64_t va
 	while (i + 1 < n && value % units[i].scale)
 		i++;
 	if (!value)
-		i = 0;
+		i = units == rate_units ? n - 1 : 0;
 	snprintf(text, sizeof(text), "%llu%s", (unsigned long long)(value / units[i].scale),
 		 units[i].name);
 	return text;
 }
 
-static void complain(const struct option *o, const char *text)
+static void complain(const struct option *o, const char *name, const char *text)
 {
-	fprintf(stderr, "dtm: \"%s\" must be ", o->name);
+	fprintf(stderr, "dtm: \"%s\" must be ", name);
 	if (o->kind == WORD) {
 		for (int i = 0; o->words[i]; i++)
 			fprintf(stderr, "%s%s", i ? " | " : "", o->words[i]);
@@ -242,13 +246,14 @@ static void add_value(struct nlmsghdr *n, const struct option *o, int64_t value)
 		addattr_l(n, MESSAGE_BYTES, o->attribute, &word, sizeof(word));
 }
 
-static bool parse_value(struct nlmsghdr *n, const struct option *o, const char *text)
+static bool parse_value(struct nlmsghdr *n, const char *name, const struct option *o,
+			const char *text)
 {
 	bool ranged = o->kind != WORD && o->kind != SHARE;
 	int64_t value;
 
 	if (!read_value(o, text, &value) || (ranged && (value < o->min || value > o->max))) {
-		complain(o, text);
+		complain(o, name, text);
 		return false;
 	}
 	add_value(n, o, value);
@@ -332,16 +337,14 @@ static const struct option *find_option(const char *name)
 /* One option and its value; false if either is wrong, having said so. */
 static bool parse_pair(struct nlmsghdr *n, const char *name, const char *text)
 {
-	const struct option *o = find_option(name);
-
 	if (!strcmp(name, "levels"))
 		return parse_levels(n, text);
 	if (!strcmp(name, "steps"))
 		return parse_steps(n, text);
 	if (!strcmp(name, "shift"))
-		return parse_value(n, find_option("shift-up"), text) &&
-		       parse_value(n, find_option("shift-down"), text);
-	return parse_value(n, o, text);
+		return parse_value(n, name, find_option("shift-up"), text) &&
+		       parse_value(n, name, find_option("shift-down"), text);
+	return parse_value(n, name, find_option(name), text);
 }
 
 static bool is_known(const char *name)
@@ -415,9 +418,13 @@ static void print_option(const struct option *o, const struct rtattr *attr)
 		print_words(o->name, word);
 		print_color_string(PRINT_JSON, COLOR_NONE, o->json, NULL, word);
 	} else if (o->kind == SHARE) {
-		snprintf(text, sizeof(text), "%g", value / 1000.0);
+		/* Thousandths of up to 8192 have seven digits; tc's own floats have six. */
+		snprintf(text, sizeof(text), "%.7g", value / 1000.0);
 		print_words(o->name, text);
-		print_color_float(PRINT_JSON, COLOR_NONE, o->json, NULL, value / 1000.0);
+		if (is_json_context()) {
+			jsonw_name(get_json_writer(), o->json);
+			jsonw_printf(get_json_writer(), "%s", text);
+		}
 	} else if (o->kind == TIME || o->kind == RATE) {
 		print_words(o->name, show_quantity(o->kind == TIME ? time_units : rate_units, 4,
 						   value));
@@ -509,7 +516,7 @@ static int dtm_print_xstats(struct qdisc_util *qu, FILE *f, struct rtattr *xstat
 {
 	struct tc_dtm_xstats st = { 0 };
 	size_t size;
-	char text[320];
+	char text[512];
 
 	(void)qu;
 	(void)f;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twoway_bench - what a packet costs in a qdisc, and an ACK in a congestion control
+ * twoway_bench - what a packet costs in a qdisc, and an acknowledgment in a congestion control
  *
  *	insmod twoway_bench.ko dev=dummy0 count=1000000	packets through dummy0's qdisc
- *	insmod twoway_bench.ko control=vegas count=1000000	ACKs to vegas
+ *	insmod twoway_bench.ko control=vegas count=1000000	acknowledgments to vegas
  *
  * Measures once, at load time, says "twoway_bench: N ps" on the kernel's log, per packet or per
- * ACK, and refuses to stay loaded. Run it on a real clock: in virtual time all of
+ * acknowledgment, and refuses to stay loaded. Run it on a real clock: in virtual time all of
  * this takes none.
  */
 
@@ -26,10 +26,10 @@ module_param(dev, charp, 0);
 MODULE_PARM_DESC(dev, "device through whose qdisc to send");
 static char *control;
 module_param(control, charp, 0);
-MODULE_PARM_DESC(control, "congestion control to hand ACKs to");
+MODULE_PARM_DESC(control, "congestion control to hand acknowledgments to");
 static unsigned int count = 1000000;
 module_param(count, uint, 0);
-MODULE_PARM_DESC(count, "how many packets or ACKs");
+MODULE_PARM_DESC(count, "how many packets or acknowledgments");
 
 /* Between rescheduling points: some 10 ms. */
 #define BENCH_BATCH	4096
@@ -74,7 +74,7 @@ static int bench_qdisc(u64 *ns)
 	return err;
 }
 
-/* One segment per ACK, a window of BENCH_WINDOW per round trip. */
+/* One segment per acknowledgment, a window of BENCH_WINDOW per round trip. */
 static void bench_ack(struct sock *sk, unsigned int i)
 {
 	const struct tcp_congestion_ops *ops = inet_csk(sk)->icsk_ca_ops;
@@ -150,5 +150,5 @@ static int __init bench_init(void)
 module_init(bench_init);
 
 MODULE_AUTHOR("the twoway authors");
-MODULE_DESCRIPTION("Cost of a packet in a qdisc, of an ACK in a congestion control");
+MODULE_DESCRIPTION("Cost of a packet in a qdisc, of an acknowledgment in a congestion control");
 MODULE_LICENSE("GPL");

@@ -1,0 +1,563 @@
+"""What cannot be said as one command and its answer: scenarios named by the cases of dtm/*.yml.
+
+Time is the guest's virtual one, which stands still while anything computes and moves by a few
+hundred nanoseconds when a process reads the clock; so departures are compared to the nanosecond
+with what the number of slots says. Frames go from a0 through its qdisc to b0, which is in a
+network namespace of its own, where a packet socket notes when each arrives.
+"""
+
+import contextlib
+import csv
+import ctypes
+import itertools
+import json
+import select
+import signal
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rtnetlink import Handle, Qdisc, Rtnetlink, attribute, u32
+
+MODULE = "/mnt/bin/sch_dtm.ko"
+EVENTS = "/mnt/bin/dtm-events"
+RUN = Path("/mnt/run")
+NOTES = RUN / "reallocations.csv"
+
+ADDRESSES = {"a0": "02:00:00:00:00:01", "b0": "02:00:00:00:00:02"}
+ETH_P_ALL = 0x0003
+ETH_P_TEST = 0x88B5  # for experiments, IEEE 802
+MTU_FRAME = 1514
+SO_TIMESTAMPNS = 35
+SO_RCVBUFFORCE = 33
+BYTE_WORK = 15625  # slot-ns per byte: 8 bits at 512 kbit/s
+CYCLE_NS = 125_000
+TCA_DTM_SLOTS = 2
+MS = 10**6
+
+
+class ClaimError(Exception):
+    """What a case claims does not hold."""
+
+
+class Frame(NamedTuple):
+    """A frame as it arrived at b0."""
+
+    at_ns: int
+    data: bytes
+
+
+class Row(NamedTuple):
+    """What dtm-events wrote down."""
+
+    time_ns: int
+    interface: str
+    handle: str
+    cause: str
+    from_slots: int
+    to_slots: int
+    wanted: int
+    estimate_bit: int
+    backlog_bytes: int
+
+
+def expect(what: str, got: Any, wanted: Any) -> None:
+    """Fail with both values if they differ."""
+    if got != wanted:
+        raise ClaimError(f"{what}: expected {wanted!r}, got {got!r}")
+
+
+def claim(what: str, holds: bool) -> None:
+    """Fail if it does not hold."""
+    if not holds:
+        raise ClaimError(what)
+
+
+def run(*commands: str) -> str:
+    """Run commands that must succeed; what the last one said."""
+    said = ""
+    for command in commands:
+        done = subprocess.run(command.split(), capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ClaimError(f"{command}: status {done.returncode}: {done.stderr.strip()}")
+        said = done.stdout
+    return said
+
+
+def report_progress() -> None:
+    """Tell the host that the guest is alive."""
+    path = RUN / "sockets/progress.json"
+    path.parent.mkdir(exist_ok=True)
+    progress = {"time_ns": time.time_ns(), "acked_bytes": 0, "queued_packets": 0}
+    path.write_text(json.dumps(progress))
+
+
+# The wire
+
+
+@contextlib.contextmanager
+def wire() -> Iterator[None]:
+    """A veth from a0 to b0, which is in the namespace `far`; neighbours known, nobody speaks."""
+    a, b = ADDRESSES["a0"], ADDRESSES["b0"]
+    run(
+        "ip netns add far",
+        f"ip link add a0 address {a} type veth peer name b0 address {b} netns far",
+        "ip link set a0 up",
+        "ip address add 10.9.0.1/24 dev a0",
+        f"ip neigh add 10.9.0.2 lladdr {b} dev a0",
+        "ip -n far link set b0 up",
+        "ip -n far address add 10.9.0.2/24 dev b0",
+        f"ip -n far neigh add 10.9.0.1 lladdr {a} dev b0",
+    )
+    try:
+        yield
+    finally:
+        run("ip link del a0", "ip netns del far")
+
+
+@contextlib.contextmanager
+def far() -> Iterator[None]:
+    """Sockets made here are in the namespace of b0."""
+    setns = ctypes.CDLL(None, use_errno=True).setns
+    with Path("/proc/self/ns/net").open() as near, Path("/run/netns/far").open() as other:
+        claim("setns to far", setns(other.fileno(), 0) == 0)
+        try:
+            yield
+        finally:
+            claim("setns back", setns(near.fileno(), 0) == 0)
+
+
+@contextlib.contextmanager
+def arrivals() -> Iterator[socket.socket]:
+    """A socket that gets every frame at b0 with the time of its arrival."""
+    with far():
+        watcher = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+    with watcher:
+        watcher.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
+        watcher.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        with far():
+            watcher.bind(("b0", ETH_P_ALL))
+        yield watcher
+
+
+def collect(watcher: socket.socket) -> list[Frame]:
+    """The frames from a0 that have arrived by now, in order."""
+    frames = []
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            data, ancillary, _, _ = watcher.recvmsg(1 << 17, 256, socket.MSG_DONTWAIT)
+            seconds, ns = struct.unpack("=qq", ancillary[0][2])
+            if data[6:12] == bytes.fromhex(ADDRESSES["a0"].replace(":", "")):
+                frames.append(Frame(seconds * 10**9 + ns, data))
+    return frames
+
+
+def send_frames(sizes: list[int]) -> tuple[int, int, int]:
+    """Send frames of some sizes from a0; the times before and after the first, and at the end."""
+    header = b"".join(bytes.fromhex(ADDRESSES[side].replace(":", "")) for side in ("b0", "a0"))
+    header += ETH_P_TEST.to_bytes(2, "big")
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
+        sender.bind(("a0", 0))
+        before = time.time_ns()
+        sender.send(header.ljust(sizes[0], b"\0"))
+        after = time.time_ns()
+        for size in sizes[1:]:
+            # A packet socket is told of a full queue.
+            with contextlib.suppress(OSError):
+                sender.send(header.ljust(size, b"\0"))
+        return before, after, time.time_ns()
+
+
+def channels() -> list[Qdisc]:
+    """The qdiscs of a0."""
+    with Rtnetlink() as route:
+        return route.show("a0")
+
+
+def ceil_div(work: int, slots: int) -> int:
+    """Nanoseconds that slots take for an amount of slot-ns."""
+    return -(-work // slots)
+
+
+def departures(begin_ns: int, sizes: list[int], changes: list[tuple[int, int]]) -> list[int]:
+    """When frames of a backlog end if slots change: where the integral of slots reaches their work.
+
+    Args:
+        begin_ns: when the first arrived at an idle channel.
+        sizes: bytes on the link.
+        changes: (time, slots from then on), sorted; the first is before begin_ns.
+    """
+    ends = []
+    work = 0
+    for size in sizes:
+        work += size * BYTE_WORK
+        left, since, slots = work, begin_ns, changes[0][1]
+        for at_ns, now in changes[1:]:
+            if at_ns > begin_ns:
+                if left <= (at_ns - since) * slots:
+                    break
+                left -= (at_ns - since) * slots
+                since = at_ns
+            slots = now
+        ends.append(since + ceil_div(left, slots))
+    return ends
+
+
+# Service
+
+
+def service_times(slots: int, overhead: int = 0) -> None:
+    """A backlog of frames of many sizes departs exactly as its slots say, from its arrival on."""
+    sizes = [MTU_FRAME, 60, 1000, 61, MTU_FRAME, 333, 1499] * 3
+    with wire(), arrivals() as watcher:
+        run(f"tc qdisc add dev a0 root handle 1 dtm slots {slots} overhead {overhead}")
+        before, after, end = send_frames(sizes)
+        time.sleep(1)
+        frames = collect(watcher)
+    expect("sizes", [len(frame.data) for frame in frames], sizes)
+    on_link = [size + overhead for size in sizes]
+    begin = frames[0].at_ns - ceil_div(on_link[0] * BYTE_WORK, slots)
+    claim(f"service begins on arrival, {before}..{after}: {begin}", before <= begin <= after)
+    claim("all were queued before the first had left", end < frames[0].at_ns)
+    wanted = departures(begin, on_link, [(0, slots)])
+    expect("departures", [f.at_ns - begin for f in frames], [at - begin for at in wanted])
+
+
+def framed_service(slots: int) -> None:
+    """Framed, every packet takes whole cycles of 125 us, of which the first begins with it."""
+    sizes = [MTU_FRAME, 60, 64 * slots // 8, 1000, MTU_FRAME]
+    with wire(), arrivals() as watcher:
+        run(f"tc qdisc add dev a0 root handle 1 dtm slots {slots} framed")
+        before, after, _ = send_frames(sizes)
+        time.sleep(1)
+        times = [frame.at_ns for frame in collect(watcher)]
+    cycles = [ceil_div(size * 8, slots * 64) for size in sizes]
+    begin = times[0] - cycles[0] * CYCLE_NS
+    claim(f"service begins on arrival, {before}..{after}: {begin}", before <= begin <= after)
+    wanted = [sum(cycles[: k + 1]) for k in range(len(sizes))]
+    expect("cycles", [(at - begin) / CYCLE_NS for at in times], wanted)
+
+
+def reallocated_in_service() -> None:
+    """Slots that change in the middle of packets change their ends pro rata, to the nanosecond."""
+    sizes = [MTU_FRAME] * 12
+    with wire(), arrivals() as watcher:
+        with recording() as rows:
+            run(
+                "tc qdisc add dev a0 root handle 1 dtm slots 4 allocator trace"
+                " steps 50ms:20,1234us:3,7us:8192,1us:1,20ms:7,1500us:20"
+            )
+            time.sleep(0.049)
+            before, after, _ = send_frames(sizes)
+            time.sleep(1)
+            run("tc -s qdisc show dev a0")
+        frames = [frame.at_ns for frame in collect(watcher)]
+    created = next(row.time_ns for row in rows if row.cause == "start")
+    steps = [(50_000, 20), (1234, 3), (7, 8192), (1, 1), (20_000, 7), (1500, 20)]
+    changes = [(created, 4)]
+    for after_us, slots in steps:
+        changes.append((changes[-1][0] + after_us * 1000, slots))
+    expect("trace", [(r.time_ns, r.to_slots) for r in rows if r.cause == "allocator"], changes[1:])
+    candidates = [
+        begin
+        for begin in range(before, after + 1)
+        if departures(begin, sizes[:1], changes)[0] == frames[0]
+    ]
+    claim("the first frame leaves as its arrival says", bool(candidates))
+    ends = [departures(begin, sizes, changes) for begin in candidates]
+    claim(f"departures {frames} are none of {ends}", frames in ends)
+    claim("every change was in service", frames[0] < changes[-1][0] < frames[-1])
+
+
+def operator_in_service() -> None:
+    """An operator changes slots in the middle of a packet: pro rata, and every counter goes on."""
+    sizes = [MTU_FRAME] * 6
+    with wire(), arrivals() as watcher:
+        with recording() as rows:
+            run("tc qdisc add dev a0 root handle 1 dtm slots 2 limit 5")
+            before, after, _ = send_frames(sizes)
+            time.sleep(0.02)
+            run("tc qdisc change dev a0 root handle 1 dtm slots 9 limit 7")
+            time.sleep(1)
+        qdisc = channels()[0]
+        frames = [frame.at_ns for frame in collect(watcher)]
+    created = next(row.time_ns for row in rows if row.cause == "start")
+    stats = qdisc.xstats
+    assert stats is not None
+    changed = created + stats.last_change_ns
+    operator = [(r.time_ns, r.from_slots, r.to_slots) for r in rows if r.cause == "operator"]
+    expect("operator", operator, [(created, 0, 2), (changed, 2, 9)])
+    changes = [(created, 2), (changed, 9)]
+    ends = {tuple(departures(begin, sizes[:5], changes)) for begin in range(before, after + 1)}
+    claim(f"departures {frames} are none of {ends}", tuple(frames) in ends)
+    claim("the change came in service", frames[0] > before and changed < frames[1])
+    expect("sent", (qdisc.sent_packets, qdisc.drops), (5, 1))
+    expect("counters", (stats.grows, stats.peak_packets, stats.peak_bytes), (1, 5, 5 * MTU_FRAME))
+    held = 2 * (changed - created) + 9 * (created + stats.age_ns - changed)
+    expect("slot-ns held", stats.slot_seconds * 10**9 + stats.slot_ns, held)
+
+
+# Traffic
+
+
+PARENTS = {
+    "root": [],
+    "prio": ["tc qdisc add dev a0 root handle 1 prio bands 2 priomap" + " 0" * 16],
+    "htb": [
+        "tc qdisc add dev a0 root handle 1 htb default 1",
+        "tc class add dev a0 parent 1: classid 1:1 htb rate 1gbit quantum 1514",
+    ],
+    "drr": [
+        "tc qdisc add dev a0 root handle 1 drr",
+        "tc class add dev a0 parent 1: classid 1:1 drr",
+        "tc filter add dev a0 parent 1: protocol all matchall classid 1:1",
+    ],
+    "tbf": ["tc qdisc add dev a0 root handle 1 tbf rate 1gbit burst 100kb latency 1s"],
+}
+
+
+def transfer(size: int) -> Iterator[None]:
+    """Send so many bytes of TCP from a0 to b0 and read them there; yields about each 10 ms."""
+    with far():
+        listener = socket.create_server(("10.9.0.2", 5001))
+    sender = socket.create_connection(("10.9.0.2", 5001))
+    receiver, _ = listener.accept()
+    with listener, sender, receiver:
+        sender.setblocking(False)
+        left = got = 0
+        left = size
+        while got < size:
+            readable, writable, _ = select.select([receiver], [sender] if left else [], [], 0.01)
+            if writable:
+                left -= sender.send(bytes(min(left, 1 << 17)))
+            if readable:
+                got += len(receiver.recv(1 << 20))
+            yield
+
+
+def gso(parent: str, limit: int = 1000) -> None:
+    """A TCP flow's buffers of many packets leave as packets, and its parents count them right."""
+    size, slots = 1_000_000, 20
+    with wire(), arrivals() as watcher:
+        run("tc qdisc add dev a0 root pfifo limit 1000")
+        for _ in transfer(size):
+            pass
+        claim(
+            "without dtm there are buffers of many packets",
+            any(len(frame.data) > MTU_FRAME for frame in collect(watcher)),
+        )
+        run("tc qdisc del dev a0 root", *PARENTS[parent])
+        where = "root" if parent == "root" else "parent 1:1"
+        run(f"tc qdisc add dev a0 {where} handle 12 dtm slots {slots} limit {limit}")
+        deepest = 0
+        for _ in transfer(size):
+            queued = {(q.queued_packets, q.backlog_bytes) for q in channels() if q.handle.major}
+            claim(f"all levels have the same backlog: {queued}", len(queued) == 1)
+            deepest = max(deepest, *(packets for packets, _ in queued))
+        time.sleep(5)  # whatever TCP has still to say
+        after = [q for q in channels() if q.handle.major]
+        frames = collect(watcher)
+    claim(f"there was a backlog: {deepest}", deepest > 1)
+    sizes = [len(frame.data) for frame in frames]
+    claim(f"every frame fits the MTU: {max(sizes)}", max(sizes) <= MTU_FRAME)
+    for first, second in itertools.pairwise(frames):
+        # Each end is rounded up to a nanosecond, so that two may be closer by less than one.
+        least = len(second.data) * BYTE_WORK // slots
+        gap = second.at_ns - first.at_ns
+        claim(f"{len(second.data)} bytes took {gap} ns, not {least}", gap >= least)
+    for qdisc in after:
+        what = f"{qdisc.kind} at the end"
+        expect(what, (qdisc.queued_packets, qdisc.backlog_bytes), (0, 0))
+        expect(what, (qdisc.sent_packets, qdisc.sent_bytes), (len(frames), sum(sizes)))
+    drops = sum(q.drops for q in after if q.kind == "dtm")
+    claim(f"drops: {drops}", (drops > 0) == (limit < 1000))
+
+
+def per_flow_channels() -> None:
+    """Each flow has a channel of its own in one pool, and departs as its own slots say."""
+    slots = {5001: 4, 5002: 7, 5003: 9}
+    with wire(), arrivals() as watcher:
+        run("tc qdisc add dev a0 root handle 1 prio bands 4 priomap" + " 3" * 16)
+        for band, (port, n) in enumerate(slots.items(), 1):
+            run(
+                f"tc qdisc add dev a0 parent 1:{band} handle 1{band} dtm slots {n} pool 20",
+                "tc filter add dev a0 parent 1: protocol ip u32"
+                f" match ip dport {port} 0xffff flowid 1:{band}",
+            )
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            for number in range(20):
+                for port in slots:
+                    sender.sendto(bytes(1000 + number), ("10.9.0.2", port))
+        time.sleep(2)
+        frames = collect(watcher)
+        kept = [q.xstats.pool_free for q in channels() if q.xstats]
+    expect("pool-free", kept, [0, 0, 0])
+    for port, n in slots.items():
+        flow = [f for f in frames if int.from_bytes(f.data[36:38], "big") == port]
+        sizes = [42 + 1000 + number for number in range(20)]
+        expect(f"sizes to {port}", [len(frame.data) for frame in flow], sizes)
+        begin = flow[0].at_ns - ceil_div(sizes[0] * BYTE_WORK, n)
+        wanted = departures(begin, sizes, [(0, n)])
+        expect(f"departures to {port}", [frame.at_ns for frame in flow], wanted)
+
+
+def delete_under_load(parent: str) -> None:
+    """A channel with a backlog is deleted: nothing is left of it, and the next one works."""
+    where = "root" if parent == "root" else "parent 1:1"
+    with wire(), arrivals() as watcher:
+        run(*PARENTS[parent], f"tc qdisc add dev a0 {where} handle 12 dtm slots 1 pool 20")
+        send_frames([MTU_FRAME] * 20)
+        time.sleep(0.1)
+        left = next(q for q in channels() if q.kind == "dtm").queued_packets
+        # 100 ms of one slot are 4.2 of these frames.
+        expect("backlog", left, 16)
+        run(f"tc qdisc del dev a0 {where}")
+        remaining = [q for q in channels() if q.handle.major]
+        queued = [(q.queued_packets, q.backlog_bytes) for q in remaining]
+        expect("backlog of the parents", queued, [(0, 0)] * len(queued))
+        time.sleep(1)
+        expect("frames", len(collect(watcher)), 4)
+        run(f"tc qdisc add dev a0 {where} handle 13 dtm slots 19 pool 20")
+        send_frames([MTU_FRAME] * 20)
+        time.sleep(1)
+        expect("frames through the next", len(collect(watcher)), 20)
+        send_frames([MTU_FRAME] * 20)
+    expect("users of the module", Path("/sys/module/sch_dtm/refcnt").read_text(), "0\n")
+
+
+# Events
+
+
+def without_module() -> None:
+    """dtm-events says that there is nothing to listen to."""
+    done = subprocess.run([EVENTS], capture_output=True, text=True, check=False)
+    expect("standard error", done.stderr, "dtm-events: the kernel has no dtm: load sch_dtm first\n")
+    expect("standard output", done.stdout, "")
+    expect("exit status", done.returncode, 1)
+
+
+@contextlib.contextmanager
+def recorder() -> Iterator[subprocess.Popen[str]]:
+    """dtm-events, listening, writing to NOTES; killed if the case fails."""
+    process = subprocess.Popen([EVENTS, "--out", str(NOTES)], stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    with process:
+        said = process.stderr.readline()
+        expect("recorder", said, "listening on generic netlink dtm/reallocations\n")
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@contextlib.contextmanager
+def recording() -> Iterator[list[Row]]:
+    """The rows of what happens within; filled at its end."""
+    rows: list[Row] = []
+    with recorder() as process:
+        yield rows
+        process.send_signal(signal.SIGINT)
+        expect("exit status of dtm-events", process.wait(), 0)
+    rows += read_rows()
+
+
+def read_rows() -> list[Row]:
+    """What dtm-events wrote down."""
+    lines = NOTES.read_text(encoding="utf-8").splitlines()
+    table = csv.reader(line for line in lines if not line.startswith("#"))
+    names = "time_ns interface handle cause from to wanted estimate_bit backlog_bytes"
+    expect("columns", next(table), names.split())
+    return [Row(int(t), i, h, c, *map(int, rest)) for t, i, h, c, *rest in table]
+
+
+def causes() -> None:
+    """Every cause, at its exact time, though nobody looked at the idle channels meanwhile."""
+    with recording() as rows:
+        run(
+            "tc qdisc add dev d0 root handle 1 prio bands 3",
+            "tc qdisc add dev d0 parent 1:1 handle 11 dtm slots 5 pool 22 owned 15"
+            " allocator trace steps 1s:15,1s:12",
+            "tc qdisc add dev d0 parent 1:2 handle 12 dtm slots 15 pool 22"
+            " allocator trace steps 3s:18",
+        )
+        time.sleep(5)
+        run(
+            "tc qdisc change dev d0 parent 1:2 handle 12 dtm slots 2 allocator static",
+            "tc qdisc del dev d0 root",
+        )
+    second = 10**9
+    a, b, changed = (row.time_ns for row in rows if row.cause == "start")
+    claim(f"changed at {changed}", b + 5 * second <= changed < b + 6 * second)
+    expect(
+        "rows",
+        [(r.time_ns, r.handle, r.cause, r.from_slots, r.to_slots, r.wanted) for r in rows],
+        [
+            (a, "11:", "operator", 0, 5, 5),
+            (a, "11:", "start", 5, 5, 5),
+            (b, "12:", "operator", 0, 15, 15),
+            (b, "12:", "start", 15, 15, 15),
+            # Two were free, eight more are the owner's.
+            (a + second, "12:", "reclaimed", 15, 7, 15),
+            (a + second, "11:", "allocator", 5, 15, 15),
+            (a + 2 * second, "11:", "allocator", 15, 12, 12),
+            (b + 3 * second, "12:", "denied", 7, 10, 18),
+            (changed, "12:", "operator", 10, 2, 2),
+            (changed, "12:", "start", 2, 2, 2),
+        ],
+    )
+    expect("interfaces", {row.interface for row in rows}, {"d0"})
+
+
+def change_slots(times: int) -> None:
+    """Give d0's channel 1 and 2 slots in turns."""
+    with Rtnetlink() as route:
+        for number in range(times):
+            if not number % 4096:
+                report_progress()
+            options = attribute(TCA_DTM_SLOTS, u32(1 + number % 2))
+            expect("errno", route.qdisc("change", "d0", Handle(1), options=options).errno, 0)
+
+
+def burst() -> None:
+    """What happened before the interrupt is written down, however much of it there is to write."""
+    run("tc qdisc add dev d0 root handle 1 dtm slots 2")
+    with recording() as rows:
+        change_slots(1000)
+    run("tc qdisc del dev d0 root")
+    expect("slots", [row.to_slots for row in rows], [1, 2] * 500)
+    claim("times rise", all(p.time_ns < q.time_ns for p, q in itertools.pairwise(rows)))
+
+
+def lost() -> None:
+    """Events that found no room are not passed over in silence."""
+    run("tc qdisc add dev d0 root handle 1 dtm slots 2")
+    with recorder() as process:
+        process.send_signal(signal.SIGSTOP)
+        # The kernel makes 16 MiB of the buffer of 8; a message of 100 bytes takes 512 and an skb.
+        change_slots((16 << 20) // 512)
+        process.send_signal(signal.SIGCONT)
+        time.sleep(1)
+        process.send_signal(signal.SIGTERM)
+        expect("exit status", process.wait(), 1)
+        assert process.stderr is not None
+        expect("standard error", process.stderr.read(), "dtm-events: events were lost\n")
+    run("tc qdisc del dev d0 root")
+
+
+def usage() -> None:
+    """--help explains on standard output; a mistake explains on standard error."""
+    for arguments, status in ((["--help"], 0), (["--nonsense"], 2), (["extra"], 2)):
+        done = subprocess.run([EVENTS, *arguments], capture_output=True, text=True, check=False)
+        expect("exit status", done.returncode, status)
+        said, silent = (done.stderr, done.stdout) if status else (done.stdout, done.stderr)
+        claim(f"usage: {said!r}", "usage: dtm-events [--out FILE]\n" in said)
+        expect("the other output", silent, "")
+    done = subprocess.run(
+        [EVENTS, "--out", "/nowhere/x"], capture_output=True, text=True, check=False
+    )
+    expect("exit status", done.returncode, 1)
+    expect("standard error", done.stderr, "dtm-events: /nowhere/x: No such file or directory\n")

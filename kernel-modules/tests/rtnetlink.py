@@ -1,0 +1,283 @@
+"""rtnetlink as far as queueing disciplines need it: what tc would never send, and every answer.
+
+Standard library only, so that it runs in any guest. Messages and attributes are those of
+linux/netlink.h and linux/rtnetlink.h; what is said about dtm is in pkt_dtm.h.
+
+    with Rtnetlink() as route:
+        ack = route.qdisc("add", "veth0", Handle(1), options=attribute(TCA_DTM_SLOTS, u32(0)))
+        assert (ack.errno, ack.message) == (errno.ERANGE, "slots must be 1..8192")
+        print(route.show("veth0")[0].xstats)
+"""
+
+import itertools
+import os
+import socket
+import struct
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+_NETLINK_CAP_ACK = 10
+_NETLINK_EXT_ACK = 11
+_SOL_NETLINK = 270
+
+_NLMSG_ERROR = 2
+_NLMSG_DONE = 3
+_NLM_F_REQUEST = 0x001
+_NLM_F_ACK = 0x004
+_NLM_F_DUMP = 0x300
+_NLM_F_ACK_TLVS = 0x200
+_NLMSGERR_ATTR_MSG = 1
+_NLMSGERR_ATTR_OFFS = 2
+
+_RTM_NEWQDISC = 36
+_RTM_DELQDISC = 37
+_RTM_GETQDISC = 38
+_TCA_KIND = 1
+_TCA_OPTIONS = 2
+_TCA_STATS2 = 7
+_TCA_STATS_BASIC = 1
+_TCA_STATS_QUEUE = 3
+_TCA_STATS_APP = 4
+_TC_H_ROOT = 0xFFFFFFFF
+
+# The message and its flags, for each verb of `tc qdisc`.
+_VERBS = {
+    "add": (_RTM_NEWQDISC, 0x600),  # NLM_F_CREATE | NLM_F_EXCL
+    "replace": (_RTM_NEWQDISC, 0x500),  # NLM_F_CREATE | NLM_F_REPLACE
+    "change": (_RTM_NEWQDISC, 0),
+    "del": (_RTM_DELQDISC, 0),
+}
+
+_HEADER = struct.Struct("=IHHII")  # nlmsghdr: length, type, flags, sequence, port
+_TCMSG = struct.Struct("=BxxxiIII")  # family, ifindex, handle, parent, info
+_ATTRIBUTE = struct.Struct("=HH")  # nlattr: length, type
+_TYPE_MASK = 0x3FFF
+_RECEIVE_BYTES = 1 << 18
+
+
+class Handle(NamedTuple):
+    """A handle or class, "major:minor"."""
+
+    major: int
+    minor: int = 0
+
+    @property
+    def number(self) -> int:
+        """As in a message."""
+        return self.major << 16 | self.minor
+
+
+ROOT = Handle(_TC_H_ROOT >> 16, _TC_H_ROOT & 0xFFFF)
+
+
+def u8(value: int) -> bytes:
+    """An attribute's value of 8 bits; the bits of a negative one."""
+    return struct.pack("=B", value & 0xFF)
+
+
+def u32(value: int) -> bytes:
+    """An attribute's value of 32 bits; the bits of a negative one."""
+    return struct.pack("=I", value & 0xFFFFFFFF)
+
+
+def u64(value: int) -> bytes:
+    """An attribute's value of 64 bits; the bits of a negative one."""
+    return struct.pack("=Q", value & 0xFFFFFFFFFFFFFFFF)
+
+
+def attribute(number: int, value: bytes) -> bytes:
+    """One attribute, padded; its value need not be what the kernel expects."""
+    whole = _ATTRIBUTE.pack(_ATTRIBUTE.size + len(value), number) + value
+    return whole + bytes(-len(whole) % 4)
+
+
+def parse_attributes(data: bytes) -> dict[int, bytes]:
+    """Attributes by number; of one that comes twice, the last."""
+    found = {}
+    while len(data) >= _ATTRIBUTE.size:
+        length, number = _ATTRIBUTE.unpack_from(data)
+        if not _ATTRIBUTE.size <= length <= len(data):
+            raise ValueError(f"attribute {number} of {length} bytes in {len(data)}")
+        found[number & _TYPE_MASK] = data[_ATTRIBUTE.size : length]
+        data = data[length + -length % 4 :]
+    return found
+
+
+@dataclass(frozen=True)
+class Ack:
+    """The kernel's answer to a request."""
+
+    errno: int
+    """0 for success, else positive."""
+    message: str
+    """The sentence of the extended acknowledgement; empty if there is none."""
+    offset: int | None
+    """Where in the request the attribute at fault begins, if the kernel says so."""
+
+    def __str__(self) -> str:
+        return f"{os.strerror(self.errno) if self.errno else 'done'}: {self.message or '-'}"
+
+
+class Xstats(NamedTuple):
+    """struct tc_dtm_xstats."""
+
+    slots: int
+    target: int
+    borrowed: int
+    pool_free: int
+    estimate: int
+    lower: int
+    upper: int
+    samples: int
+    grows: int
+    shrinks: int
+    denied: int
+    reclaimed: int
+    slot_seconds: int
+    slot_ns: int
+    age_ns: int
+    last_change_ns: int
+    peak_packets: int
+    peak_bytes: int
+
+
+_XSTATS = struct.Struct("=4I12Q2I")
+
+
+@dataclass(frozen=True)
+class Qdisc:
+    """A queueing discipline as the kernel dumps it."""
+
+    kind: str
+    handle: Handle
+    parent: Handle
+    options: dict[int, bytes]
+    """Values by attribute; none if the kernel sent none."""
+    sent_bytes: int
+    sent_packets: int
+    queued_packets: int
+    backlog_bytes: int
+    drops: int
+    xstats: Xstats | None
+    """For kind dtm."""
+
+
+class Rtnetlink:
+    """A netlink socket; a context manager that closes it."""
+
+    def __init__(self) -> None:
+        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+        self._socket.setsockopt(_SOL_NETLINK, _NETLINK_EXT_ACK, 1)
+        self._socket.setsockopt(_SOL_NETLINK, _NETLINK_CAP_ACK, 1)
+        self._socket.bind((0, 0))
+        self._sequence = itertools.count(1)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def qdisc(
+        self,
+        verb: str,
+        interface: str,
+        handle: Handle = Handle(0),  # noqa: B008 - immutable
+        *,
+        parent: Handle = ROOT,
+        options: bytes | None = b"",
+        kind: str | None = "dtm",
+    ) -> Ack:
+        """What `tc qdisc` does with a verb, but with options as they are given.
+
+        Args:
+            verb: add, replace, change or del.
+            interface: its name.
+            handle: of the qdisc; 0: lets the kernel choose.
+            parent: ROOT or a class.
+            options: what TCA_OPTIONS contains; None leaves the attribute out.
+            kind: of the qdisc; None leaves it out, to delete whatever is there.
+        """
+        number, flags = _VERBS[verb]
+        index = socket.if_nametoindex(interface)
+        body = _TCMSG.pack(0, index, handle.number, parent.number, 0)
+        if kind is not None:
+            body += attribute(_TCA_KIND, kind.encode() + b"\0")
+        if options is not None:
+            body += attribute(_TCA_OPTIONS, options)
+        self._send(number, flags | _NLM_F_ACK, body)
+        flags, payload = next((f, p) for t, f, p in self._messages() if t == _NLMSG_ERROR)
+        return _parse_ack(flags, payload)
+
+    def show(self, interface: str) -> list[Qdisc]:
+        """All qdiscs of an interface."""
+        index = socket.if_nametoindex(interface)
+        self._send(_RTM_GETQDISC, _NLM_F_DUMP, _TCMSG.pack(0, index, 0, 0, 0))
+        shown: list[Qdisc] = []
+        while True:
+            for kind, flags, payload in self._messages():
+                if kind == _NLMSG_ERROR:
+                    raise OSError(*_error(_parse_ack(flags, payload)))
+                if kind == _NLMSG_DONE:
+                    return shown
+                if _TCMSG.unpack_from(payload)[1] == index:
+                    shown.append(_parse_qdisc(payload))
+
+    def _send(self, kind: int, flags: int, body: bytes) -> None:
+        length = _HEADER.size + len(body)
+        header = _HEADER.pack(length, kind, flags | _NLM_F_REQUEST, next(self._sequence), 0)
+        self._socket.send(header + body)
+
+    def _messages(self) -> list[tuple[int, int, bytes]]:
+        """Type, flags and payload of each message of the next datagram."""
+        data = self._socket.recv(_RECEIVE_BYTES)
+        found = []
+        while len(data) >= _HEADER.size:
+            length, kind, flags, _, _ = _HEADER.unpack_from(data)
+            found.append((kind, flags, data[_HEADER.size : length]))
+            data = data[length + -length % 4 :]
+        return found
+
+
+def _error(ack: Ack) -> tuple[int, str]:
+    return ack.errno, str(ack)
+
+
+def _parse_ack(flags: int, payload: bytes) -> Ack:
+    (code,) = struct.unpack_from("=i", payload)
+    said = {}
+    if flags & _NLM_F_ACK_TLVS:
+        # Capped: of the request only its header comes back.
+        said = parse_attributes(payload[4 + _HEADER.size :])
+    offset = said.get(_NLMSGERR_ATTR_OFFS)
+    return Ack(
+        errno=-code,
+        message=_text(said.get(_NLMSGERR_ATTR_MSG, b"")),
+        offset=struct.unpack("=I", offset)[0] if offset else None,
+    )
+
+
+def _parse_qdisc(payload: bytes) -> Qdisc:
+    _, _, handle, parent, _ = _TCMSG.unpack_from(payload)
+    attributes = parse_attributes(payload[_TCMSG.size :])
+    kind = _text(attributes[_TCA_KIND])
+    stats = parse_attributes(attributes.get(_TCA_STATS2, b""))
+    sent_bytes, sent_packets = struct.unpack_from("=QI", stats.get(_TCA_STATS_BASIC, bytes(12)))
+    queued, backlog, drops = struct.unpack_from("=3I", stats.get(_TCA_STATS_QUEUE, bytes(12)))
+    app = stats.get(_TCA_STATS_APP)
+    return Qdisc(
+        kind=kind,
+        handle=Handle(handle >> 16, handle & 0xFFFF),
+        parent=Handle(parent >> 16, parent & 0xFFFF),
+        options=parse_attributes(attributes.get(_TCA_OPTIONS, b"")) if kind == "dtm" else {},
+        sent_bytes=sent_bytes,
+        sent_packets=sent_packets,
+        queued_packets=queued,
+        backlog_bytes=backlog,
+        drops=drops,
+        xstats=Xstats(*_XSTATS.unpack(app)) if kind == "dtm" and app else None,
+    )
+
+
+def _text(value: bytes) -> str:
+    return value.rstrip(b"\0").decode()
