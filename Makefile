@@ -43,7 +43,7 @@ lint: setup test-packages ## style and types: ruff, mypy, yamllint, shellcheck, 
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@$(BIN)/yamllint --strict experiments tc-profiles
+	@$(BIN)/yamllint --strict experiments tc-profiles kernel-modules/tests/dtm
 	@shellcheck vm/install-packages .ci/run kernel-modules/tests/fetch-headers
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um KDIR=$$($(BIN)/twoway build --kernel-dir)
 

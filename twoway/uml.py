@@ -89,6 +89,8 @@ def command(
     sandbox = [*_SANDBOX.split()]
     for (how, inside), outside in binds.items():
         sandbox += [how, str(outside), inside]
+    # The checkout has one name only: overlayfs refuses a folder that it meets under two.
+    sandbox += ["--tmpfs", str(ROOT)]
     kernel = f"/mnt/linux mem={memory_mib}M {_ROOT_FILE_SYSTEM} uml_dir=/mnt/run/uml umid={_UMID}"
     if guest.flavour == "sanitized":
         kernel += " panic_on_warn=1"

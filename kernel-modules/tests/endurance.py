@@ -9,7 +9,6 @@ with an exception; the kernel's own complaints are on the console, where the hos
 import contextlib
 import ctypes
 import errno
-import json
 import os
 import random
 import shutil
@@ -55,13 +54,6 @@ def run(*argv: str, lines: str = "") -> None:
         raise AssertionError(f"{' '.join(argv)}: {done.stderr.strip()}")
 
 
-def report_progress() -> None:
-    """Tell the host that this goes on."""
-    (RUN / "sockets/progress.json").write_text(
-        json.dumps({"time_ns": time.time_ns(), "acked_bytes": 0, "queued_packets": 0})
-    )
-
-
 def load(module: str, *parameters: str) -> None:
     """Insert a module."""
     run("insmod", str(MODULES / f"{module}.ko"), *parameters)
@@ -92,7 +84,6 @@ def no_leaks() -> None:
     """Nothing may have been lost since forget_leaks(); twice, as registers hold stale pointers."""
     for _ in range(2):
         time.sleep(LEAK_AGE_S)
-        report_progress()
         KMEMLEAK.write_text("scan")
     lost = KMEMLEAK.read_text()
     if lost:
@@ -240,7 +231,6 @@ def load_and_unload(*told: str) -> None:
         for count in range(ROUNDS):
             load(module, *(parameters if count % 2 else []))
             unload(module)
-        report_progress()
 
 
 def traffic(*told: str) -> None:
@@ -254,7 +244,6 @@ def traffic(*told: str) -> None:
         names += controls
     add_two_hosts()
     for count in range(TRAFFIC_ROUNDS):
-        report_progress()
         connections = Connections(names)
         connections.exchange(chance.random())
         for module in modules:
@@ -274,20 +263,16 @@ def traffic(*told: str) -> None:
 
 
 def fuzz(seed: str, requests: str) -> None:
-    """Run dtm_fuzz in parts, so that the host sees progress; keep its tables."""
+    """Run dtm_fuzz; keep its table."""
     load("sch_dtm")
     for device, number in ("lone", 0), ("shared", 1):
         run("ip", "link", "add", device, "type", "dummy")
         run("ip", "address", "add", f"10.9.{number}.1/24", "dev", device)
         run("ip", "link", "set", device, "up")
     run("tc", "qdisc", "add", "dev", "shared", "root", "handle", "1:", "prio")
-    parts = 10
+    argv = [str(MODULES / "dtm_fuzz"), seed, requests, "lone", "shared"]
     with (RUN / "fuzz.tsv").open("w") as table:
-        for part in range(parts):
-            report_progress()
-            numbers = str(int(seed) + part), str(int(requests) // parts)
-            argv = [str(MODULES / "dtm_fuzz"), *numbers, "lone", "shared"]
-            subprocess.run(argv, check=True, stdout=table)
+        subprocess.run(argv, check=True, stdout=table)
     run("ip", "link", "del", "lone")
     run("ip", "link", "del", "shared")
     time.sleep(1)
@@ -345,7 +330,6 @@ def failing_allocations(what: str, attempt: Callable[[], int], restore: Callable
         if untouched:
             assert result == 0
             print(f"{what}: {nth - 1} allocations, {failures} of which matter")
-            report_progress()
             return
     raise AssertionError(f"{what}: more than {MOST_ALLOCATIONS} allocations")
 
@@ -390,8 +374,6 @@ def main() -> None:
     """Run one trial between two looks for leaks."""
     # User-mode Linux ends every command line with its console.
     name, *arguments = [word for word in sys.argv[1:] if word != "console=tty0"]
-    (RUN / "sockets").mkdir()
-    report_progress()
     run("mount", "-t", "debugfs", "none", str(DEBUG))
     forget_leaks()
     trials: dict[str, Callable[..., None]] = {
