@@ -278,12 +278,17 @@ static inline void dtm_fire_rate(struct dtm_channel *ch, u64 now, u64 idle_until
 	ch->sample_at += c->sample_ns;
 	ch->samples++;
 	if (dtm_rate_wants_change(ch)) {
-		if (now < dtm_may_decide(ch))
+		u64 may_decide = dtm_may_decide(ch);
+
+		if (now >= may_decide) {
+			dtm_rate_centre(&ch->rate, c->corridor);
+			dtm_decide(ch, now, dtm_rate_slots(ch->rate.estimate, c->margin,
+							   c->corridor, c->rounding));
 			return;
-		dtm_rate_centre(&ch->rate, c->corridor);
-		dtm_decide(ch, now, dtm_rate_slots(ch->rate.estimate, c->margin, c->corridor,
-						   c->rounding));
-	} else if (!measured && !moved && ch->sample_at <= idle_until) {
+		}
+		idle_until = min(idle_until, min(may_decide, ch->request_ns) - 1);
+	}
+	if (!measured && !moved && ch->sample_at <= idle_until) {
 		/* Nothing came in and nothing moves: no sample changes anything before then. */
 		u64 samples = div64_u64(idle_until - ch->sample_at, c->sample_ns) + 1;
 

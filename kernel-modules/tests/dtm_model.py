@@ -111,6 +111,7 @@ class Link:
         self._lib.model_arrive.restype = c_bool
         self._lib.model_slot_ns.restype = c_uint64
         self._lib.model_samples.restype = c_uint64
+        self._lib.model_denied.restype = c_uint64
         self.events: list[Event] = []
         self.departures: list[list[int]] = [[] for _ in range(8)]
         # ctypes drops what Python no longer holds.
@@ -155,6 +156,10 @@ class Link:
     def samples(self, channel: int) -> int:
         """Estimates a channel has made."""
         return int(self._lib.model_samples(channel))
+
+    def denied(self, channel: int) -> int:
+        """Requests of a channel that the pool did not meet in full."""
+        return int(self._lib.model_denied(channel))
 
     def slot_ns(self, channel: int, now_ns: int) -> int:
         """Slots held, integrated over time."""

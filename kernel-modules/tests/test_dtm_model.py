@@ -215,11 +215,11 @@ def test_estimator_equals_figure_1(library: Path) -> None:
     assert drops > 1000
 
 
-def _steady(link: Link, rate_bit: int, start_ns: int, stop_ns: int) -> None:
+def _steady(link: Link, rate_bit: int, start_ns: int, stop_ns: int, channel: int = 0) -> None:
     """Packets of 1000 bytes at a constant rate."""
     gap = 8000 * S // rate_bit
     for now in range(start_ns, stop_ns, gap):
-        link.arrive(0, now, 1000)
+        link.arrive(channel, now, 1000)
 
 
 def test_step_response(library: Path) -> None:
@@ -329,6 +329,25 @@ def test_idle_gaps_are_made_up_exactly(library: Path, settings: Config) -> None:
     watched = _bursts_and_gaps(library, settings, watched=True)
     assert watched == _bursts_and_gaps(library, settings, watched=False)
     assert len(watched[2]) > 3
+
+
+def _denied_and_idle(library: Path, *, watched: bool) -> tuple[Any, ...]:
+    """All that a channel tells which wants more than the one slot that it ever gets."""
+    link = Link(library, slots=20)
+    link.join(0, config(slots=19, pool=20, owned=19))
+    link.join(1, config("rate", slots=1, pool=20, sample_ns=MS, signalling_ns=2 * MS))
+    _steady(link, 400_000, 0, S, channel=1)
+    for at in range(S, 100 * S if watched else S, MS):
+        link.advance(at)
+    link.advance(100 * S)
+    return link.samples(1), link.denied(1), link.events
+
+
+def test_denied_channel_asks_on_while_idle(library: Path) -> None:
+    """Looked at or not, a channel that is denied asks again each time that it may."""
+    watched = _denied_and_idle(library, watched=True)
+    assert watched == _denied_and_idle(library, watched=False)
+    assert watched[1] == 99  # once a second from the first on, each asked 2 ms before
 
 
 def test_a_year_of_idleness(library: Path) -> None:

@@ -136,6 +136,11 @@ u64 model_samples(u32 i)
 	return channels[i].samples;
 }
 
+u64 model_denied(u32 i)
+{
+	return channels[i].denied;
+}
+
 /* Slot-nanoseconds held since the channel joined. */
 u64 model_slot_ns(u32 i, u64 now)
 {
