@@ -1,5 +1,6 @@
 """sch_dtm with the distribution's tc, in the guest: kernel-modules/tests/dtm, each case a test."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -44,14 +45,56 @@ def test_every_attribute_is_tried_with_what_must_be_refused() -> None:
     assert set(attribute_names()) - tried == set()
 
 
-def test_manual_has_every_option() -> None:
-    """tc-dtm(8) has a paragraph on every option of the plugin's table."""
-    options = set(re.findall(r'^\t\{ "([a-z-]+)", "', PLUGIN.read_text(), re.MULTILINE))
+def manual_on(option: str) -> str:
+    """The paragraph of tc-dtm(8) on an option, without markup."""
     parameters = MANUAL.read_text().replace("\\-", "-").split(".SH PARAMETERS")[1]
-    titles = re.findall(r"^\.TP\n(\.B[IR]? .*)$", parameters, re.MULTILINE)
-    assert len(options) == 25
-    # The allocators have sections of their own.
-    assert {o for o in options if not re.search(rf"\b{o}\b", " ".join(titles))} == {"allocator"}
+    for paragraph in re.split(r"^\.TP\n", parameters, flags=re.MULTILINE)[1:]:
+        text = re.split(r"^\.S[SH]", paragraph, flags=re.MULTILINE)[0]
+        if re.search(rf"^\.B[IR]? .*(?<![\w-]){option}(?![\w-])", text.split("\n")[0]):
+            return " ".join(re.sub(r"^\.\w+ ", "", text, flags=re.MULTILINE).split())
+    return ""
+
+
+def plugin_says(guest: Guest, *arguments: str) -> list[str]:
+    """What the plugin says of wrong options, here, for it never comes to asking a kernel."""
+    done = subprocess.run(
+        ["tc", "qdisc", "add", "dev", "lo", "root", "dtm", *arguments],
+        env={**os.environ, "TC_LIB_DIR": str(guest.programs)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    return done.stderr.splitlines()
+
+
+def test_manual_has_every_option_with_its_range(guest: Guest) -> None:
+    """tc-dtm(8) has a paragraph on every option of the plugin's tables, and its highest value."""
+    row = re.compile(r'^\t\{ "([a-z-]+)", "\w+", TCA_DTM_', re.MULTILINE)
+    options = ["shift", *row.findall(PLUGIN.read_text())]
+    assert len(options) == 28
+    said = plugin_says(guest, *(word for option in options for word in (option, "5banana")))
+    for option, line in zip(options, said, strict=True):
+        got = re.fullmatch(rf'dtm: "{option}" must be (.*), got "5banana"', line)
+        assert got, line
+        most = re.fullmatch(r"\S+\.\.(\S+)", got[1])
+        # The allocators and their lists have sections of their own, low is below high.
+        if option != "allocator":
+            assert manual_on(option), option
+        if most and option not in {"high", "low"}:
+            assert re.search(rf"(?<!\w){most[1]}(?!\w)", manual_on(option)), line
+
+
+@pytest.mark.parametrize("case", ["defaults", "rate with its defaults", "buffer with its defaults"])
+def test_manual_has_the_defaults(case: str) -> None:
+    """The defaults of tc-dtm(8) are those that the cases have seen a channel show."""
+    from dtm_in_guest import all_cases
+
+    words = all_cases()[f"options: {case}"]["text"].replace("unframed", "").split()
+    for option, value in zip(words[::2], words[1::2], strict=True):
+        if option != "allocator":
+            default = rf"default(?: is)?:? {re.escape(value)}(?!\w)"
+            assert re.search(default, manual_on(option)), option
 
 
 def test_manual_is_clean() -> None:

@@ -200,7 +200,7 @@ def _kernel_key(source: KernelSource, flavour: Flavour) -> str:
 
 
 def _programs_key(source: KernelSource, flavour: Flavour) -> str:
-    modules = ["*.c", "*.h", "compat/*.h", "tc/*.c", "tc/Makefile", "Kbuild"]
+    modules = ["*.c", "*.h", "compat/*.h", "tc/*.[ch]", "tc/Makefile", "Kbuild"]
     if "TWOWAY_TESTS=m" in _MODULE_SETTINGS[flavour]:
         modules += ["tests/*.[ch]", "tests/Kbuild"]
     return _hash(

@@ -4,9 +4,14 @@
  *
  *   dtm-events [--out FILE]
  *
- * One row of CSV per event, under a preamble that says what the columns are. Says "listening on"
- * on standard error once nothing can be missed any more; ends on SIGINT or SIGTERM, with status
- * 1 if events were lost.
+ * One row of CSV per event, under a preamble that says what the numbers are. Raw netlink: the
+ * kernel numbers families and groups as they come, so the number of the group is asked for by
+ * name, and joined before "listening on" is said, on standard error: what happens after that is
+ * written down. SIGINT and SIGTERM end the wait, not the writing of what has been received. The
+ * kernel drops events for which the socket has no room, and says so: then the status is 1.
+ *
+ * Rows to standard output appear one by one; those of --out are written in blocks, because in
+ * virtual time each system call costs some.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,13 +22,11 @@
 #include <net/if.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "../pkt_dtm.h"
 
@@ -70,17 +73,28 @@ static const void *payload(const struct nlattr *attr)
 	return (const char *)attr + NLA_HDRLEN;
 }
 
+/* A number of 8, 32 or 64 bits; 0 if there is none. */
 static uint64_t number(const struct nlattr *attr)
 {
-	uint64_t value = 0;	/* little-endian hosts only, as x86 and arm64 are */
+	size_t size = attr ? attr->nla_len - NLA_HDRLEN : 0;
+	uint64_t u64 = 0;
+	uint32_t u32 = 0;
 
-	if (attr)
-		memcpy(&value, payload(attr), attr->nla_len - NLA_HDRLEN > 8 ?
-		       8 : attr->nla_len - NLA_HDRLEN);
-	return value;
+	switch (size) {
+	case sizeof(u64):
+		memcpy(&u64, payload(attr), size);
+		return u64;
+	case sizeof(u32):
+		memcpy(&u32, payload(attr), size);
+		return u32;
+	case 1:
+		return *(const uint8_t *)payload(attr);
+	default:
+		return 0;
+	}
 }
 
-/* Number of the multicast group of the family; the kernel may not know it yet. */
+/* Number of the family's multicast group, which the kernel does not know before the module. */
 static int find_group(int fd)
 {
 	static char answer[MESSAGE_BYTES];
@@ -111,11 +125,14 @@ static int find_group(int fd)
 	}
 	parse(&family, (const char *)NLMSG_DATA(nlh) + GENL_HDRLEN,
 	      nlh->nlmsg_len - NLMSG_LENGTH(GENL_HDRLEN));
+	errno = ENOENT;
 	if (!family.at[CTRL_ATTR_MCAST_GROUPS])
-		die("no multicast group");
+		die("multicast group " DTM_GENL_GROUP);
 	parse(&groups, payload(family.at[CTRL_ATTR_MCAST_GROUPS]),
 	      family.at[CTRL_ATTR_MCAST_GROUPS]->nla_len - NLA_HDRLEN);
-	/* There is one group. */
+	/* There is one group; groups are numbered from 1. */
+	if (!groups.at[1])
+		die("multicast group " DTM_GENL_GROUP);
 	parse(&group, payload(groups.at[1]), groups.at[1]->nla_len - NLA_HDRLEN);
 	return number(group.at[CTRL_ATTR_MCAST_GRP_ID]);
 }
@@ -246,13 +263,14 @@ int main(int argc, char **argv)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	fd = subscribe();
-	setvbuf(out, NULL, _IOLBF, BUFSIZ);
-	fputs("# clock: CLOCK_REALTIME, ns, of the change itself\n"
-	      "# slots of 512 kbit/s; estimate in bit/s, backlog in bytes on the link\n"
+	setvbuf(out, NULL, out == stdout ? _IOLBF : _IOFBF, MESSAGE_BYTES);
+	fputs("# tool: dtm-events\n"
+	      "# clock: CLOCK_REALTIME, ns, of the change itself\n"
+	      "# units: slots of 512 kbit/s, estimate in bit/s, backlog in bytes on the link\n"
 	      "time_ns,interface,handle,cause,from,to,wanted,estimate_bit,backlog_bytes\n", out);
 	fprintf(stderr, "listening on generic netlink %s/%s\n", DTM_GENL_NAME, DTM_GENL_GROUP);
 	complete = record(fd, out, &before);
-	if (fclose(out))
+	if (ferror(out) | fclose(out))
 		die("output");
 	return complete ? 0 : 1;
 }

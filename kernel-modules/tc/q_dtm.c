@@ -2,130 +2,135 @@
 /*
  * q_dtm.so - what tc needs to know about the queueing discipline dtm
  *
- * tc loads $TC_LIB_DIR/q_dtm.so, or the one in its own directory, when it meets the kind "dtm". It
- * is built without iproute2's sources: what tc provides to plugins is declared here, as it has
- * been since 5.10 (a first argument became const in 6.10, which changes nothing for us).
+ * tc loads $TC_LIB_DIR/q_dtm.so, or the one in its own directory, when it meets the kind "dtm", and
+ * calls the functions in dtm_qdisc_util. In between are three tables:
  *
- * Every option is a row of a table, from which come parsing, printing and the errors. `show`
- * prints what `add` accepts; numbers that are not exact in a unit are printed in a smaller one.
+ *	words of `add`  -->  options[], lists[]  -->  attributes of TCA_OPTIONS  -->  kernel
+ *	text, JSON of `show`  <--  options[], lists[]  <--  attributes  <--  kernel
+ *	text, JSON of `show -s`  <--  statistics[]  <--  struct tc_dtm_xstats  <--  kernel
+ *
+ * A row of options[] or lists[] is all there is to say about an option: reading, range, errors,
+ * printing. So `show` prints what `add` accepts, and it means the same value: one that would have
+ * to be rounded is refused. All mistakes of a command are told at once, each with the offending
+ * text. What concerns several options or channels is left to the kernel, which knows the present
+ * ones and answers in sentences of its own.
  */
-#include <errno.h>
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../pkt_dtm.h"
+#include "quantity.h"
+#include "tc_exports.h"
 
-/* From tc */
-
-struct qdisc_util {
-	struct qdisc_util *next;
-	const char *id;
-	int (*parse_qopt)(struct qdisc_util *qu, int argc, char **argv, struct nlmsghdr *n,
-			  const char *dev);
-	int (*print_qopt)(struct qdisc_util *qu, FILE *f, struct rtattr *opt);
-	int (*print_xstats)(struct qdisc_util *qu, FILE *f, struct rtattr *xstats);
-	int (*parse_copt)(struct qdisc_util *qu, int argc, char **argv, struct nlmsghdr *n,
-			  const char *dev);
-	int (*print_copt)(struct qdisc_util *qu, FILE *f, struct rtattr *opt);
-	int (*has_block)(struct qdisc_util *qu, struct rtattr *opt, uint32_t block, bool *p);
-};
-
-enum { PRINT_FP = 1, PRINT_JSON = 2, PRINT_ANY = 4 };
-enum { COLOR_NONE = 6 };
-
-struct rtattr *addattr_nest(struct nlmsghdr *n, int maxlen, int type);
-int addattr_nest_end(struct nlmsghdr *n, struct rtattr *nest);
-int addattr_l(struct nlmsghdr *n, int maxlen, int type, const void *data, int length);
-int parse_rtattr(struct rtattr *tb[], int max, struct rtattr *rta, int length);
-int print_color_string(int type, int color, const char *key, const char *format,
-		       const char *value);
-int print_color_s64(int type, int color, const char *key, const char *format, int64_t value);
-int print_color_u64(int type, int color, const char *key, const char *format, uint64_t value);
-int print_color_bool(int type, int color, const char *key, const char *format, bool value);
-void open_json_array(int type, const char *key);
-void close_json_array(int type, const char *delimiter);
-void open_json_object(const char *key);
-void close_json_object(void);
-bool is_json_context(void);
-struct json_writer *get_json_writer(void);
-void jsonw_name(struct json_writer *json, const char *name);
-void __attribute__((format(printf, 2, 3)))
-jsonw_printf(struct json_writer *json, const char *format, ...);
-
+/* What tc's buffer has room for, behind the headers. */
 #define MESSAGE_BYTES (64 * 1024)
 
 /* Options */
 
-enum kind {
-	NUMBER,			/* of 32 bits */
-	WORD,			/* one of a list, of 8 bits */
-	SHIFT,			/* a number of 8 bits */
-	TIME,			/* ns, of 64 bits */
-	RATE,			/* bit/s, of 64 bits */
-	SHARE,			/* slots with three decimals, in thousandths, of 32 bits */
-};
-
-struct option {
-	const char *name;
-	const char *json;
-	uint16_t attribute;
-	enum kind kind;
-	int64_t min;
-	int64_t max;
-	const char *const *words;
-};
-
 static const char *const allocators[] = {
-	"static", "rate", "buffer", "hysteresis", "trace", NULL
+	"static", "rate", "buffer", "hysteresis", "trace", NULL,
 };
 
 static const char *const roundings[] = { "up", "nearest", "down", NULL };
-static const char *const counts[] = { "arrivals", "accepted", NULL };
+static const char *const counted[] = { "arrivals", "accepted", NULL };
 
 #define SECOND INT64_C(1000000000)
 
-static const struct option options[] = {
-	{ "slots", "slots", TCA_DTM_SLOTS, NUMBER, 1, DTM_MAX_SLOTS, NULL },
-	{ "limit", "limit", TCA_DTM_LIMIT, NUMBER, 1, 1000000000, NULL },
-	{ "limit-bytes", "limit_bytes", TCA_DTM_LIMIT_BYTES, NUMBER, 0, UINT32_MAX, NULL },
-	{ "overhead", "overhead", TCA_DTM_OVERHEAD, NUMBER, -64, 1024, NULL },
-	{ "min", "min", TCA_DTM_MIN_SLOTS, NUMBER, 1, DTM_MAX_SLOTS, NULL },
-	{ "max", "max", TCA_DTM_MAX_SLOTS, NUMBER, 1, DTM_MAX_SLOTS, NULL },
-	{ "change", "change_ns", TCA_DTM_CHANGE, TIME, 0, 3600 * SECOND, NULL },
-	{ "signalling", "signalling_ns", TCA_DTM_SIGNALLING, TIME, 0, 60 * SECOND, NULL },
-	{ "pool", "pool", TCA_DTM_POOL, NUMBER, 1, DTM_MAX_SLOTS, NULL },
-	{ "owned", "owned", TCA_DTM_OWNED, NUMBER, 0, DTM_MAX_SLOTS, NULL },
-	{ "allocator", "allocator", TCA_DTM_ALLOCATOR, WORD, 0, 0, allocators },
-	{ "sample", "sample_ns", TCA_DTM_SAMPLE, TIME, SECOND / 1000, 60 * SECOND, NULL },
-	{ "shift-up", "shift_up", TCA_DTM_SHIFT_UP, SHIFT, 0, 16, NULL },
-	{ "shift-down", "shift_down", TCA_DTM_SHIFT_DOWN, SHIFT, 0, 16, NULL },
-	{ "margin", "margin", TCA_DTM_MARGIN, SHARE, 0, DTM_MAX_SLOTS, NULL },
-	{ "corridor", "corridor", TCA_DTM_CORRIDOR, SHARE, 0, DTM_MAX_SLOTS, NULL },
-	{ "rounding", "rounding", TCA_DTM_ROUNDING, WORD, 0, 0, roundings },
-	{ "count", "count", TCA_DTM_COUNT, WORD, 0, 0, counts },
-	{ "hold-on-loss", "hold_on_loss_ns", TCA_DTM_HOLD_ON_LOSS, TIME, 0, 60 * SECOND, NULL },
-	{ "estimate", "estimate_bit", TCA_DTM_ESTIMATE, RATE, 0, INT64_C(1) << 40, NULL },
-	{ "high", "high", TCA_DTM_HIGH, NUMBER, 1, UINT32_MAX, NULL },
-	{ "low", "low", TCA_DTM_LOW, NUMBER, 0, UINT32_MAX, NULL },
-	{ "rise", "rise_ns", TCA_DTM_RISE, TIME, 0, 60 * SECOND, NULL },
-	{ "fall", "fall_ns", TCA_DTM_FALL, TIME, 0, 60 * SECOND, NULL },
-	{ "step", "step", TCA_DTM_STEP, NUMBER, 1, DTM_MAX_SLOTS, NULL },
+static const struct option {
+	const char *name;
+	const char *json;
+	uint16_t attribute;
+	uint8_t bytes;			/* of the attribute's value */
+	const struct unit *units;	/* or NULL: one of ... */
+	const char *const *words;
+	int64_t min;			/* in the smallest unit */
+	int64_t max;
+} options[] = {
+	{ "slots", "slots", TCA_DTM_SLOTS, 4, counts, NULL, 1, DTM_MAX_SLOTS },
+	{ "limit", "limit", TCA_DTM_LIMIT, 4, counts, NULL, 1, 1000000000 },
+	{ "limit-bytes", "limit_bytes", TCA_DTM_LIMIT_BYTES, 4, counts, NULL, 0, UINT32_MAX },
+	{ "overhead", "overhead", TCA_DTM_OVERHEAD, 4, counts, NULL, -64, 1024 },
+	{ "min", "min", TCA_DTM_MIN_SLOTS, 4, counts, NULL, 1, DTM_MAX_SLOTS },
+	{ "max", "max", TCA_DTM_MAX_SLOTS, 4, counts, NULL, 1, DTM_MAX_SLOTS },
+	{ "change", "change_ns", TCA_DTM_CHANGE, 8, times, NULL, 0, 3600 * SECOND },
+	{ "signalling", "signalling_ns", TCA_DTM_SIGNALLING, 8, times, NULL, 0, 60 * SECOND },
+	{ "pool", "pool", TCA_DTM_POOL, 4, counts, NULL, 1, DTM_MAX_SLOTS },
+	{ "owned", "owned", TCA_DTM_OWNED, 4, counts, NULL, 0, DTM_MAX_SLOTS },
+	{ "allocator", "allocator", TCA_DTM_ALLOCATOR, 1, NULL, allocators, 0, DTM_ALLOCATOR_MAX },
+	{ "sample", "sample_ns", TCA_DTM_SAMPLE, 8, times, NULL, SECOND / 1000, 60 * SECOND },
+	{ "shift-up", "shift_up", TCA_DTM_SHIFT_UP, 1, counts, NULL, 0, 16 },
+	{ "shift-down", "shift_down", TCA_DTM_SHIFT_DOWN, 1, counts, NULL, 0, 16 },
+	{ "margin", "margin", TCA_DTM_MARGIN, 4, thousandths, NULL, 0, 1000 * DTM_MAX_SLOTS },
+	{ "corridor", "corridor", TCA_DTM_CORRIDOR, 4, thousandths, NULL, 0, 1000 * DTM_MAX_SLOTS },
+	{ "rounding", "rounding", TCA_DTM_ROUNDING, 1, NULL, roundings, 0, DTM_ROUND_MAX },
+	{ "count", "count", TCA_DTM_COUNT, 1, NULL, counted, 0, DTM_COUNT_MAX },
+	{ "hold-on-loss", "hold_on_loss_ns", TCA_DTM_HOLD_ON_LOSS, 8, times, NULL, 0, 60 * SECOND },
+	{ "estimate", "estimate_bit", TCA_DTM_ESTIMATE, 8, rates, NULL, 0, INT64_C(1) << 40 },
+	{ "high", "high", TCA_DTM_HIGH, 4, counts, NULL, 1, UINT32_MAX },
+	{ "low", "low", TCA_DTM_LOW, 4, counts, NULL, 0, UINT32_MAX },
+	{ "rise", "rise_ns", TCA_DTM_RISE, 8, times, NULL, 0, 60 * SECOND },
+	{ "fall", "fall_ns", TCA_DTM_FALL, 8, times, NULL, 0, 60 * SECOND },
+	{ "step", "step", TCA_DTM_STEP, 4, counts, NULL, 1, DTM_MAX_SLOTS },
 };
 
-#define N_OPTIONS (sizeof(options) / sizeof(options[0]))
+/* Lists of structures whose members are all u32; in text "A:B:C,A:B:C,...". */
+#define MOST_FIELDS	3
+#define MOST_ITEMS	DTM_MAX_STEPS
 
-static const struct unit {
+static const struct list {
 	const char *name;
-	int64_t scale;
-} time_units[] = {
-	{ "s", SECOND }, { "ms", SECOND / 1000 }, { "us", SECOND / 1000000 }, { "ns", 1 },
-}, rate_units[] = {
-	{ "Gbit", 1000000000 }, { "Mbit", 1000000 }, { "kbit", 1000 }, { "bit", 1 },
+	const char *json;
+	uint16_t attribute;
+	unsigned int most;
+	const char *form;		/* for errors */
+	unsigned int n_fields;
+	struct field {
+		const char *json;
+		const struct unit *units;
+		int64_t scale;		/* the member counts so many of the smallest unit */
+	} fields[MOST_FIELDS];
+} lists[] = {
+	{ "levels", "levels", TCA_DTM_LEVELS, DTM_MAX_LEVELS, "2..32 of SLOTS:UP:DOWN", 3,
+	  { { "slots", counts, 1 }, { "up", counts, 1 }, { "down", counts, 1 } } },
+	{ "steps", "steps", TCA_DTM_TRACE, DTM_MAX_STEPS,
+	  "1..256 of AFTER:SLOTS, AFTER whole us", 2,
+	  { { "after_ns", times, 1000 }, { "slots", counts, 1 } } },
+};
+
+#define ROWS(table) (sizeof(table) / sizeof((table)[0]))
+#define FOR_EACH(row, table) for ((row) = (table); (row) < (table) + ROWS(table); (row)++)
+
+static const struct statistic {
+	const char *json;
+	const char *text;
+	size_t offset;
+	size_t bytes;
+} statistics[] = {
+#define STATISTIC(json, text, member) { json, text, offsetof(struct tc_dtm_xstats, member), \
+					sizeof(((struct tc_dtm_xstats *)0)->member) }
+	STATISTIC("slots", "  slots %" PRIu64, slots),
+	STATISTIC("target", " target %" PRIu64, target),
+	STATISTIC("borrowed", " borrowed %" PRIu64, borrowed),
+	STATISTIC("pool_free", " pool-free %" PRIu64, pool_free),
+	STATISTIC("estimate_bit", " estimate %" PRIu64 "bit", estimate),
+	STATISTIC("lower_bit", " corridor %" PRIu64, lower),
+	STATISTIC("upper_bit", "..%" PRIu64 "bit\n", upper),
+	STATISTIC("samples", "  samples %" PRIu64, samples),
+	STATISTIC("grows", " grows %" PRIu64, grows),
+	STATISTIC("shrinks", " shrinks %" PRIu64, shrinks),
+	STATISTIC("denied", " denied %" PRIu64, denied),
+	STATISTIC("reclaimed", " reclaimed %" PRIu64 "\n", reclaimed),
+	STATISTIC("slot_seconds", "  slot-seconds %" PRIu64, slot_seconds),
+	STATISTIC("slot_ns", ".%09" PRIu64, slot_ns),
+	STATISTIC("age_ns", " age %" PRIu64 "ns", age_ns),
+	STATISTIC("last_change_ns", " last-change %" PRIu64 "ns", last_change_ns),
+	STATISTIC("peak_bytes", " peak %" PRIu64 "b", peak_bytes),
+	STATISTIC("peak_packets", " %" PRIu64 "p", peak_packets),
 };
 
 static void explain(void)
@@ -139,218 +144,150 @@ static void explain(void)
 	      "           [ count { arrivals | accepted } ] [ hold-on-loss TIME ] [ estimate RATE ]\n"
 	      "    | buffer [ high BYTES ] [ low BYTES ] [ rise TIME ] [ fall TIME ] [ step N ]\n"
 	      "    | hysteresis levels SLOTS:UP:DOWN,SLOTS:UP:DOWN,...   (bytes of backlog)\n"
-	      "    | trace steps AFTER:SLOTS,AFTER:SLOTS,...             (times between steps)\n"
+	      "    | trace steps AFTER:SLOTS,...                         (times between steps)\n"
 	      "A slot is 512 kbit/s. TIME: 100ms, 1.5s, 125us, 7ns. RATE: 5Mbit, 512kbit, 100bit.\n"
 	      "tc-dtm(8) explains each.\n", stderr);
 }
 
-/* Reading: each returns false for what is no such thing, without saying so */
+/* Values of attributes */
 
-static bool read_number(const char *text, int64_t *value)
+static uint64_t read_bytes(const void *data, size_t bytes)
 {
-	char *end;
+	uint64_t u64 = 0;
+	uint32_t u32 = 0;
 
-	errno = 0;
-	*value = strtoll(text, &end, 0);
-	return *text && !*end && !errno;
+	if (bytes == sizeof(u64))
+		memcpy(&u64, data, bytes);
+	else if (bytes == sizeof(u32))
+		memcpy(&u32, data, bytes);
+	else if (bytes == 1)
+		return *(const uint8_t *)data;
+	return u64 | u32;
 }
 
-/* A decimal number with one of some units; what is finer than the last is rounded. */
-static bool read_quantity(const char *text, const struct unit *units, size_t n, int64_t *value)
+static void add_bytes(struct nlmsghdr *n, int attribute, uint64_t u64, size_t bytes)
 {
-	char *end;
-	double number = strtod(text, &end);
+	uint32_t u32 = u64;
+	uint8_t u8 = u64;
+	const void *data = bytes == 1 ? (void *)&u8 : bytes == 4 ? (void *)&u32 : (void *)&u64;
 
-	for (size_t i = 0; end != text && i < n; i++) {
-		if (strcmp(end, units[i].name))
-			continue;
-		if (!(number >= 0 && number * units[i].scale < 1e15))
-			return false;
-		*value = number * units[i].scale + 0.5;
-		return true;
-	}
-	return false;
+	addattr_l(n, MESSAGE_BYTES, attribute, data, bytes);
 }
 
-static bool read_time(const char *text, int64_t *ns)
-{
-	return read_quantity(text, time_units, 4, ns);
-}
+/* Parsing: each returns false for a mistake, having said so */
 
-static bool read_value(const struct option *o, const char *text, int64_t *value)
-{
-	char *end;
-	double slots;
-
-	switch (o->kind) {
-	case TIME:
-		return read_time(text, value);
-	case RATE:
-		return read_quantity(text, rate_units, 4, value);
-	case SHARE:
-		slots = strtod(text, &end);
-		*value = slots * 1000 + 0.5;
-		return *text && !*end && slots >= 0 && slots <= o->max;
-	case WORD:
-		for (*value = 0; o->words[*value]; ++*value)
-			if (!strcmp(text, o->words[*value]))
-				return true;
-		return false;
-	default:
-		return read_number(text, value);
-	}
-}
-
-/* In the largest unit in which it is a whole number. */
-static const char *show_quantity(const struct unit *units, size_t n, uint64_t value)
-{
-	static char text[32];
-	size_t i = 0;
-
-	while (i + 1 < n && value % units[i].scale)
-		i++;
-	if (!value)
-		i = units == rate_units ? n - 1 : 0;
-	snprintf(text, sizeof(text), "%llu%s", (unsigned long long)(value / units[i].scale),
-		 units[i].name);
-	return text;
-}
-
-static void complain(const struct option *o, const char *name, const char *text)
+static bool complain(const struct option *o, const char *name, const char *got)
 {
 	fprintf(stderr, "dtm: \"%s\" must be ", name);
-	if (o->kind == WORD) {
+	if (o->units)
+		fprintf(stderr, "%s..%s", show_quantity(o->units, o->min).s,
+			show_quantity(o->units, o->max).s);
+	else
 		for (int i = 0; o->words[i]; i++)
 			fprintf(stderr, "%s%s", i ? " | " : "", o->words[i]);
-	} else if (o->kind == TIME) {
-		fprintf(stderr, "%s..", show_quantity(time_units, 4, o->min));
-		fprintf(stderr, "%s", show_quantity(time_units, 4, o->max));
-	} else if (o->kind == RATE) {
-		fprintf(stderr, "a rate of at most %lldbit", (long long)o->max);
+	fprintf(stderr, ", got \"%s\"\n", got);
+	return false;
+}
+
+/* Errors are about the name that was used, attributes about the option. */
+static bool parse_option(struct nlmsghdr *n, const struct option *o, const char *name,
+			 const char *text)
+{
+	int64_t value = 0;
+
+	if (o->units) {
+		if (!read_quantity(text, o->units, &value) || value < o->min || value > o->max)
+			return complain(o, name, text);
 	} else {
-		fprintf(stderr, "%lld..%lld", (long long)o->min, (long long)o->max);
+		while (o->words[value] && strcmp(text, o->words[value]))
+			value++;
+		if (!o->words[value])
+			return complain(o, name, text);
 	}
-	fprintf(stderr, ", got \"%s\"\n", text);
+	add_bytes(n, o->attribute, value, o->bytes);
+	return true;
 }
 
-static void add_value(struct nlmsghdr *n, const struct option *o, int64_t value)
+static bool read_field(const struct field *field, const char *text, uint32_t *member)
 {
-	uint8_t byte = value;
-	uint32_t word = value;
-
-	if (o->kind == WORD || o->kind == SHIFT)
-		addattr_l(n, MESSAGE_BYTES, o->attribute, &byte, sizeof(byte));
-	else if (o->kind == TIME || o->kind == RATE)
-		addattr_l(n, MESSAGE_BYTES, o->attribute, &value, sizeof(value));
-	else
-		addattr_l(n, MESSAGE_BYTES, o->attribute, &word, sizeof(word));
-}
-
-static bool parse_value(struct nlmsghdr *n, const char *name, const struct option *o,
-			const char *text)
-{
-	bool ranged = o->kind != WORD && o->kind != SHARE;
 	int64_t value;
 
-	if (!read_value(o, text, &value) || (ranged && (value < o->min || value > o->max))) {
-		complain(o, name, text);
+	if (!text || !read_quantity(text, field->units, &value) || value < 0 ||
+	    value % field->scale || value / field->scale > UINT32_MAX)
 		return false;
-	}
-	add_value(n, o, value);
+	*member = value / field->scale;
 	return true;
 }
 
-/* Colon-separated fields of one item of a list; false if they are not as many numbers. */
-static bool split(char *item, char **fields, int n)
+static bool parse_list(struct nlmsghdr *n, const struct list *list, const char *text)
 {
-	for (int i = 0; i < n; i++) {
-		fields[i] = item;
-		item = strchr(item, ':');
-		if (!item != (i + 1 == n))
-			return false;
-		if (item)
-			*item++ = '\0';
-	}
-	return true;
-}
+	uint32_t members[MOST_ITEMS * MOST_FIELDS];
+	char *copy = strdup(text), *rest = copy, *item;
+	unsigned int count = 0;
+	bool good = copy;
 
-static bool fits(const char *text, int64_t *value)
-{
-	return read_number(text, value) && *value >= 0 && *value <= UINT32_MAX;
-}
-
-static bool parse_levels(struct nlmsghdr *n, const char *text)
-{
-	char *copy = strdup(text), *rest = copy, *item, *field[3];
-	struct tc_dtm_level levels[DTM_MAX_LEVELS];
-	int64_t slots, up, down;
-	int count = 0;
-
-	while ((item = strsep(&rest, ","))) {
-		if (count == DTM_MAX_LEVELS || !split(item, field, 3) || !fits(field[0], &slots) ||
-		    !fits(field[1], &up) || !fits(field[2], &down))
-			goto bad;
-		levels[count++] = (struct tc_dtm_level) { slots, up, down };
+	while (good && (item = strsep(&rest, ","))) {
+		good = count < list->most * list->n_fields;
+		for (unsigned int i = 0; good && i < list->n_fields; i++)
+			good = read_field(&list->fields[i], strsep(&item, ":"), &members[count++]);
+		good = good && !item;
 	}
 	free(copy);
-	addattr_l(n, MESSAGE_BYTES, TCA_DTM_LEVELS, levels, count * sizeof(levels[0]));
-	return true;
-bad:
-	fprintf(stderr, "dtm: \"levels\" must be 2..%d of SLOTS:UP:DOWN, got \"%s\"\n",
-		DTM_MAX_LEVELS, text);
-	free(copy);
-	return false;
-}
-
-static bool parse_steps(struct nlmsghdr *n, const char *text)
-{
-	char *copy = strdup(text), *rest = copy, *item, *field[2];
-	struct tc_dtm_step steps[DTM_MAX_STEPS];
-	int64_t after, slots;
-	int count = 0;
-
-	while ((item = strsep(&rest, ","))) {
-		if (count == DTM_MAX_STEPS || !split(item, field, 2) ||
-		    !read_time(field[0], &after) || after < 0 || after % 1000 ||
-		    after / 1000 > UINT32_MAX || !fits(field[1], &slots))
-			goto bad;
-		steps[count++] = (struct tc_dtm_step) { after / 1000, slots };
-	}
-	free(copy);
-	addattr_l(n, MESSAGE_BYTES, TCA_DTM_TRACE, steps, count * sizeof(steps[0]));
-	return true;
-bad:
-	fprintf(stderr, "dtm: \"steps\" must be 1..%d of AFTER:SLOTS, AFTER whole us, got \"%s\"\n",
-		DTM_MAX_STEPS, text);
-	free(copy);
-	return false;
+	if (good)
+		addattr_l(n, MESSAGE_BYTES, list->attribute, members, count * sizeof(members[0]));
+	else
+		fprintf(stderr, "dtm: \"%s\" must be %s, got \"%s\"\n", list->name, list->form,
+			text);
+	return good;
 }
 
 static const struct option *find_option(const char *name)
 {
-	for (size_t i = 0; i < N_OPTIONS; i++)
-		if (!strcmp(options[i].name, name))
-			return &options[i];
+	const struct option *o;
+
+	FOR_EACH(o, options)
+		if (!strcmp(o->name, name))
+			return o;
 	return NULL;
 }
 
-/* One option and its value; false if either is wrong, having said so. */
-static bool parse_pair(struct nlmsghdr *n, const char *name, const char *text)
+static const struct list *find_list(const char *name)
 {
-	if (!strcmp(name, "levels"))
-		return parse_levels(n, text);
-	if (!strcmp(name, "steps"))
-		return parse_steps(n, text);
-	if (!strcmp(name, "shift"))
-		return parse_value(n, name, find_option("shift-up"), text) &&
-		       parse_value(n, name, find_option("shift-down"), text);
-	return parse_value(n, name, find_option(name), text);
+	const struct list *list;
+
+	FOR_EACH(list, lists)
+		if (!strcmp(list->name, name))
+			return list;
+	return NULL;
 }
 
-static bool is_known(const char *name)
+/* The first option of some words; how many of them it is. */
+static int parse_words(struct nlmsghdr *n, int argc, char **argv, bool *good)
 {
-	return find_option(name) || !strcmp(name, "levels") || !strcmp(name, "steps") ||
-	       !strcmp(name, "shift");
+	const char *name = argv[0], *text = argc > 1 ? argv[1] : NULL;
+	bool framed = !strcmp(name, "framed"), shift = !strcmp(name, "shift");
+	const struct option *o = find_option(shift ? "shift-up" : name);
+	const struct list *list = find_list(name);
+
+	if (framed || !strcmp(name, "unframed")) {
+		add_bytes(n, TCA_DTM_FRAMED, framed, 1);
+		return 1;
+	}
+	if (!o && !list) {
+		fprintf(stderr, "dtm: what is \"%s\"? `tc qdisc add dtm help` lists options\n",
+			name);
+		*good = false;
+		return 1;
+	}
+	if (!text) {
+		fprintf(stderr, "dtm: \"%s\" needs a value\n", name);
+		*good = false;
+		return 1;
+	}
+	*good &= list ? parse_list(n, list, text) : parse_option(n, o, name, text);
+	if (shift && *good)
+		parse_option(n, find_option("shift-down"), name, text);
+	return 2;
 }
 
 static int dtm_parse_opt(struct qdisc_util *qu, int argc, char **argv, struct nlmsghdr *n,
@@ -361,28 +298,16 @@ static int dtm_parse_opt(struct qdisc_util *qu, int argc, char **argv, struct nl
 
 	(void)qu;
 	(void)dev;
-	for (; argc > 0; argc--, argv++) {
-		uint8_t framed = !strcmp(*argv, "framed");
+	while (argc > 0) {
+		int used;
 
-		if (!strcmp(*argv, "help")) {
+		if (!strcmp(argv[0], "help")) {
 			explain();
 			return -1;
 		}
-		if (framed || !strcmp(*argv, "unframed")) {
-			addattr_l(n, MESSAGE_BYTES, TCA_DTM_FRAMED, &framed, sizeof(framed));
-		} else if (!is_known(*argv)) {
-			fprintf(stderr,
-				"dtm: what is \"%s\"? `tc qdisc add dtm help` lists options\n",
-				*argv);
-			good = false;
-		} else if (argc == 1) {
-			fprintf(stderr, "dtm: \"%s\" needs a value\n", *argv);
-			good = false;
-		} else {
-			good &= parse_pair(n, argv[0], argv[1]);
-			argc--;
-			argv++;
-		}
+		used = parse_words(n, argc, argv, &good);
+		argc -= used;
+		argv += used;
 	}
 	addattr_nest_end(n, nest);
 	return good ? 0 : -1;
@@ -390,167 +315,105 @@ static int dtm_parse_opt(struct qdisc_util *qu, int argc, char **argv, struct nl
 
 /* Printing */
 
-static uint64_t number(const struct rtattr *attr)
+static void print_text(const char *text)
 {
-	uint64_t value = 0;	/* little-endian hosts only, as x86 and arm64 are */
-	size_t size = RTA_PAYLOAD(attr);
-
-	memcpy(&value, RTA_DATA(attr), size < sizeof(value) ? size : sizeof(value));
-	return value;
+	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", text);
 }
 
-static void print_words(const char *name, const char *text)
+static void print_pair(const char *name, const char *text)
 {
-	char pair[64];
-
-	snprintf(pair, sizeof(pair), "%s %s ", name, text);
-	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", pair);
+	print_text(name);
+	print_text(" ");
+	print_text(text);
+	print_text(" ");
 }
 
 static void print_option(const struct option *o, const struct rtattr *attr)
 {
-	uint64_t value = number(attr);
-	char text[32];
+	int64_t value = read_bytes(RTA_DATA(attr), RTA_PAYLOAD(attr));
+	struct text text;
 
-	if (o->kind == WORD) {
-		const char *word = value < 5 ? o->words[value] : "?";
+	if (!o->units) {
+		/* A newer kernel's word is one that we do not know. */
+		const char *word = value <= o->max ? o->words[value] : "?";
 
-		print_words(o->name, word);
+		print_pair(o->name, word);
 		print_color_string(PRINT_JSON, COLOR_NONE, o->json, NULL, word);
-	} else if (o->kind == SHARE) {
-		/* Thousandths of up to 8192 have seven digits; tc's own floats have six. */
-		snprintf(text, sizeof(text), "%.7g", value / 1000.0);
-		print_words(o->name, text);
-		if (is_json_context()) {
-			jsonw_name(get_json_writer(), o->json);
-			jsonw_printf(get_json_writer(), "%s", text);
+		return;
+	}
+	if (o->min < 0)
+		value = (int32_t)value;
+	text = show_quantity(o->units, value);
+	print_pair(o->name, text.s);
+	if (o->units != thousandths) {
+		print_color_s64(PRINT_JSON, COLOR_NONE, o->json, NULL, value);
+	} else if (is_json_context()) {
+		/* tc's own floating-point numbers have six digits; these have up to seven. */
+		jsonw_name(get_json_writer(), o->json);
+		jsonw_printf(get_json_writer(), "%s", text.s);
+	}
+}
+
+static void print_list(const struct list *list, const struct rtattr *attr)
+{
+	const uint32_t *member = RTA_DATA(attr);
+	unsigned int count = RTA_PAYLOAD(attr) / sizeof(*member) / list->n_fields;
+
+	print_text(list->name);
+	open_json_array(PRINT_JSON, list->json);
+	for (unsigned int i = 0; i < count; i++) {
+		open_json_object(NULL);
+		for (unsigned int k = 0; k < list->n_fields; k++, member++) {
+			const struct field *field = &list->fields[k];
+			int64_t value = *member * field->scale;
+
+			print_text(k ? ":" : i ? "," : " ");
+			print_text(show_quantity(field->units, value).s);
+			print_color_s64(PRINT_JSON, COLOR_NONE, field->json, NULL, value);
 		}
-	} else if (o->kind == TIME || o->kind == RATE) {
-		print_words(o->name, show_quantity(o->kind == TIME ? time_units : rate_units, 4,
-						   value));
-		print_color_u64(PRINT_JSON, COLOR_NONE, o->json, NULL, value);
-	} else {
-		int64_t signed_value = o->min < 0 ? (int32_t)value : (int64_t)value;
-
-		snprintf(text, sizeof(text), "%lld", (long long)signed_value);
-		print_words(o->name, text);
-		print_color_s64(PRINT_JSON, COLOR_NONE, o->json, NULL, signed_value);
-	}
-}
-
-static void print_field(const char *name, uint64_t value)
-{
-	print_color_u64(PRINT_JSON, COLOR_NONE, name, NULL, value);
-}
-
-static void print_levels(const struct rtattr *attr)
-{
-	const struct tc_dtm_level *level = RTA_DATA(attr);
-	char text[48];
-
-	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", "levels ");
-	open_json_array(PRINT_JSON, "levels");
-	for (size_t i = 0; i < RTA_PAYLOAD(attr) / sizeof(*level); i++, level++) {
-		snprintf(text, sizeof(text), "%s%u:%u:%u", i ? "," : "", level->slots,
-			 level->up_bytes, level->down_bytes);
-		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", text);
-		open_json_object(NULL);
-		print_field("slots", level->slots);
-		print_field("up", level->up_bytes);
-		print_field("down", level->down_bytes);
 		close_json_object();
 	}
 	close_json_array(PRINT_JSON, NULL);
-	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", " ");
-}
-
-static void print_steps(const struct rtattr *attr)
-{
-	const struct tc_dtm_step *step = RTA_DATA(attr);
-	char text[48];
-
-	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", "steps ");
-	open_json_array(PRINT_JSON, "steps");
-	for (size_t i = 0; i < RTA_PAYLOAD(attr) / sizeof(*step); i++, step++) {
-		uint64_t after_ns = step->after_us * UINT64_C(1000);
-
-		snprintf(text, sizeof(text), "%s%s:%u", i ? "," : "",
-			 show_quantity(time_units, 4, after_ns), step->slots);
-		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", text);
-		open_json_object(NULL);
-		print_field("after_ns", after_ns);
-		print_field("slots", step->slots);
-		close_json_object();
-	}
-	close_json_array(PRINT_JSON, NULL);
-	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", " ");
+	print_text(" ");
 }
 
 static int dtm_print_opt(struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 {
 	struct rtattr *tb[TCA_DTM_MAX + 1];
+	const struct option *o;
+	const struct list *list;
 
 	(void)qu;
 	(void)f;
 	if (!opt)
 		return 0;
 	parse_rtattr(tb, TCA_DTM_MAX, RTA_DATA(opt), RTA_PAYLOAD(opt));
-	for (size_t i = 0; i < N_OPTIONS; i++)
-		if (tb[options[i].attribute])
-			print_option(&options[i], tb[options[i].attribute]);
+	FOR_EACH(o, options)
+		if (tb[o->attribute])
+			print_option(o, tb[o->attribute]);
 	if (tb[TCA_DTM_FRAMED]) {
-		bool framed = number(tb[TCA_DTM_FRAMED]);
+		bool framed = read_bytes(RTA_DATA(tb[TCA_DTM_FRAMED]), 1);
 
-		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s ",
-				   framed ? "framed" : "unframed");
+		print_text(framed ? "framed " : "unframed ");
 		print_color_bool(PRINT_JSON, COLOR_NONE, "framed", NULL, framed);
 	}
-	if (tb[TCA_DTM_LEVELS])
-		print_levels(tb[TCA_DTM_LEVELS]);
-	if (tb[TCA_DTM_TRACE])
-		print_steps(tb[TCA_DTM_TRACE]);
+	FOR_EACH(list, lists)
+		if (tb[list->attribute])
+			print_list(list, tb[list->attribute]);
 	return 0;
 }
 
 static int dtm_print_xstats(struct qdisc_util *qu, FILE *f, struct rtattr *xstats)
 {
-	struct tc_dtm_xstats st = { 0 };
-	size_t size;
-	char text[512];
+	const struct statistic *s;
 
 	(void)qu;
 	(void)f;
-	if (!xstats)
-		return 0;
-	/* A kernel with more or fewer members than we know: what both know is in its place. */
-	size = RTA_PAYLOAD(xstats);
-	memcpy(&st, RTA_DATA(xstats), size < sizeof(st) ? size : sizeof(st));
-	snprintf(text, sizeof(text),
-		 "  slots %u target %u borrowed %u pool-free %u estimate %llubit corridor %llu..%llubit\n"
-		 "  samples %llu grows %llu shrinks %llu denied %llu reclaimed %llu\n"
-		 "  slot-seconds %llu.%09llu age %lluns last-change %lluns peak %ub %up",
-		 st.slots, st.target, st.borrowed, st.pool_free, st.estimate, st.lower, st.upper,
-		 st.samples, st.grows, st.shrinks, st.denied, st.reclaimed, st.slot_seconds,
-		 st.slot_ns, st.age_ns, st.last_change_ns, st.peak_bytes, st.peak_packets);
-	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", text);
-	print_field("slots", st.slots);
-	print_field("target", st.target);
-	print_field("borrowed", st.borrowed);
-	print_field("pool_free", st.pool_free);
-	print_field("estimate_bit", st.estimate);
-	print_field("lower_bit", st.lower);
-	print_field("upper_bit", st.upper);
-	print_field("samples", st.samples);
-	print_field("grows", st.grows);
-	print_field("shrinks", st.shrinks);
-	print_field("denied", st.denied);
-	print_field("reclaimed", st.reclaimed);
-	print_field("slot_seconds", st.slot_seconds);
-	print_field("slot_ns", st.slot_ns);
-	print_field("age_ns", st.age_ns);
-	print_field("last_change_ns", st.last_change_ns);
-	print_field("peak_packets", st.peak_packets);
-	print_field("peak_bytes", st.peak_bytes);
+	/* A kernel may have more or fewer than we know: what both know is in its place. */
+	FOR_EACH(s, statistics)
+		if (xstats && s->offset + s->bytes <= RTA_PAYLOAD(xstats))
+			print_color_u64(PRINT_ANY, COLOR_NONE, s->json, s->text,
+					read_bytes((char *)RTA_DATA(xstats) + s->offset, s->bytes));
 	return 0;
 }
 
