@@ -69,6 +69,27 @@ struct dtm_config {
 	struct tc_dtm_step steps[DTM_MAX_STEPS];
 };
 
+/* As many slots as 10 Mbit/s take, where the DTM link of the paper's figure 3 starts. */
+#define DTM_DEFAULT_SLOTS 20
+
+static const struct dtm_config dtm_defaults = {
+	.slots		= DTM_DEFAULT_SLOTS,
+	.limit		= 1000,
+	.min_slots	= 1,
+	.max_slots	= DTM_MAX_SLOTS,
+	.change_ns	= NSEC_PER_SEC,
+	.sample_ns	= 100 * NSEC_PER_MSEC,
+	.shift_up	= 3,
+	.shift_down	= 3,
+	.margin		= 750,
+	.corridor	= 2000,
+	.high		= 30000,
+	.low		= 3000,
+	.rise_ns	= 10 * NSEC_PER_MSEC,
+	.fall_ns	= 100 * NSEC_PER_MSEC,
+	.step		= 1,
+};
+
 struct dtm_pool {
 	struct dtm_channel *first;	/* members, in the order in which they joined */
 	u64 now;			/* ns: everything due by then has happened */

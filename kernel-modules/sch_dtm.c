@@ -45,9 +45,6 @@
 
 #include "dtm_channel.h"
 
-/* As many slots as 10 Mbit/s take, where the DTM link of the paper's figure 3 starts. */
-#define DTM_DEFAULT_SLOTS 20
-
 /* A link: the slots that some channels share, or that one channel has to itself. */
 struct dtm_link {
 	struct list_head list;		/* of dtm_links, if shared */
@@ -304,24 +301,6 @@ static struct nla_policy dtm_policy[TCA_DTM_MAX + 1] __ro_after_init = {
 	[TCA_DTM_LEVELS]	= { .type = NLA_BINARY },
 	[TCA_DTM_TRACE]		= { .type = NLA_BINARY },
 	/* dtm_module_init() adds dtm_options[] */
-};
-
-static const struct dtm_config dtm_defaults = {
-	.slots		= DTM_DEFAULT_SLOTS,
-	.limit		= 1000,
-	.min_slots	= 1,
-	.max_slots	= DTM_MAX_SLOTS,
-	.change_ns	= NSEC_PER_SEC,
-	.sample_ns	= 100 * NSEC_PER_MSEC,
-	.shift_up	= 3,
-	.shift_down	= 3,
-	.margin		= 750,
-	.corridor	= 2000,
-	.high		= 30000,
-	.low		= 3000,
-	.rise_ns	= 10 * NSEC_PER_MSEC,
-	.fall_ns	= 100 * NSEC_PER_MSEC,
-	.step		= 1,
 };
 
 static s64 dtm_get_option(const struct nlattr *attr, u8 type)

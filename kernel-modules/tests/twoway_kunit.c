@@ -267,31 +267,13 @@ static void dtm_channel_changed(const struct dtm_channel *ch, u64 now, u32 from,
 {
 }
 
-/* What every configuration below has in common; each case says the rest. */
-static const struct dtm_config plain = {
-	.slots = 10,
-	.limit = 1000,
-	.min_slots = 1,
-	.max_slots = DTM_MAX_SLOTS,
-	.change_ns = NSEC_PER_SEC,
-	.sample_ns = 100 * NSEC_PER_MSEC,
-	.shift_up = 3,
-	.shift_down = 3,
-	.margin = 750,
-	.corridor = 2000,
-	.high = 30000,
-	.low = 3000,
-	.rise_ns = 10 * NSEC_PER_MSEC,
-	.fall_ns = 100 * NSEC_PER_MSEC,
-	.step = 1,
-};
-
 static struct dtm_config *configuration(struct kunit *test, u8 allocator)
 {
 	struct dtm_config *config = kunit_kzalloc(test, sizeof(*config), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, config);
-	*config = plain;
+	*config = dtm_defaults;
+	config->slots = 10;
 	config->allocator = allocator;
 	return config;
 }
