@@ -163,6 +163,22 @@ def test_results_that_cannot_be_written_are_a_sentence() -> None:
             "queue_packets: 9, dtm: {rate: {}, buffer: {}}",
             "forward.dtm: takes one allocator, got rate, buffer",
         ),
+        (
+            "queue_packets: 9, dtm: {slots: 4, min_slots: 9}",
+            "dtm.slots: must lie within min_slots and max_slots (9..8192), got 4",
+        ),
+        (
+            "queue_packets: 9, dtm: {buffer: {low_bytes: 30000}}",
+            "dtm.buffer.low_bytes: must be below high_bytes (30000), got 30000",
+        ),
+        (
+            "queue_packets: 9, dtm: {hysteresis: {levels: [{slots: 5}, {slots: 5}]}}",
+            "levels.1.slots: must exceed those of the level before (5), got 5",
+        ),
+        (
+            "queue_packets: 9, dtm: {trace: {steps: [&s {after_ms: 0, slots: 2}, *s]}}",
+            "dtm.trace.steps.1.after_ms: must be above 0, got 0",
+        ),
         ("queue_packets: 9, dtm: {}, cell_bytes: 48", "a dtm channel has no cells, got 48"),
         ("queue_packets: 9, dtm: {slots: 9000}", "less than or equal to 8192, got 9000"),
         ("queue_packets: 9, dtm: {rate: {margin_slots: 0.7501}}", "multiple of 0.001, got 0.7501"),

@@ -128,6 +128,13 @@ def test_cause_is_named_not_its_consequence(guest: Guest, tmp_path: Path) -> Non
     assert "source-left: exit status 1: stream: nosuch: No such file or directory" in str(error)
 
 
+def test_module_that_refuses_a_parameter_is_quoted(guest: Guest, tmp_path: Path) -> None:
+    """From insmod comes only "Invalid parameters"; the module's own sentence is the error."""
+    load = {"run": ["insmod", "/mnt/bin/tcp_fast.ko", "alphas=30", "gamma=0"]}
+    error = _run_plan(guest, tmp_path / "run", _plan_with(load))
+    assert "Invalid parameters: tcp_fast: gamma: must be 1..1000" in str(error)
+
+
 def test_slow_sampling_is_not_a_stopped_clock(guest: Guest, tmp_path: Path) -> None:
     """The watchdog watches the clock, not the samples: few samples in a long run are no stall."""
     plan = build_plan(load_case("kalampoukas-5.2"))

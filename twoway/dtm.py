@@ -1,8 +1,9 @@
 """A DTM channel in a link profile: its fields, and the same as arguments of tc.
 
-`kernel-modules/pkt_dtm.h` has the ranges; the kernel checks what concerns several fields.
+`kernel-modules/pkt_dtm.h` has the ranges.
 """
 
+import itertools
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -154,6 +155,42 @@ class Channel(Model):
         """Names of the allocators given: at most one may be."""
         return [n for n in ("rate", "buffer", "hysteresis", "trace") if getattr(self, n)]
 
+    def problems(self) -> list[str]:
+        """What is wrong between fields, each starting with the field's name."""
+        found = []
+        if len(self.allocators) > 1:
+            found.append(f": takes one allocator, got {', '.join(self.allocators)}")
+        if self.min_slots > self.max_slots:
+            found.append(
+                f".min_slots: must not exceed max_slots ({self.max_slots}), got {self.min_slots}"
+            )
+        bounds = f"within min_slots and max_slots ({self.min_slots}..{self.max_slots})"
+        wanted = {".slots": self.slots}
+        if self.hysteresis:
+            wanted |= {
+                f".hysteresis.levels.{n}.slots": level.slots
+                for n, level in enumerate(self.hysteresis.levels)
+            }
+            found += [f".hysteresis.levels{p}" for p in _level_problems(self.hysteresis.levels)]
+        if self.trace:
+            steps = self.trace.steps
+            wanted |= {f".trace.steps.{n}.slots": step.slots for n, step in enumerate(steps)}
+            found += [
+                f".trace.steps.{n}.after_ms: must be above 0, got 0"
+                for n, step in enumerate(steps)
+                if n and not step.after_ms
+            ]
+        if self.buffer and self.buffer.low_bytes >= self.buffer.high_bytes:
+            found.append(
+                f".buffer.low_bytes: must be below high_bytes ({self.buffer.high_bytes}), "
+                f"got {self.buffer.low_bytes}"
+            )
+        return found + [
+            f"{field}: must lie {bounds}, got {slots}"
+            for field, slots in wanted.items()
+            if not self.min_slots <= slots <= self.max_slots
+        ]
+
     def arguments(self, limit_packets: int, overhead_bytes: int) -> list[str]:
         """All of `tc qdisc add dev X root` after its kind, the kind included."""
         allocator = getattr(self, self.allocator, None)
@@ -190,6 +227,22 @@ class Channel(Model):
                 "count": self.rate.count,
             }
         return said
+
+
+def _level_problems(levels: list[Level]) -> list[str]:
+    found = []
+    for number, (lower, upper) in enumerate(itertools.pairwise(levels)):
+        if upper.slots <= lower.slots:
+            found.append(
+                f".{number + 1}.slots: must exceed those of the level before ({lower.slots}), "
+                f"got {upper.slots}"
+            )
+        if lower.up_bytes <= upper.down_bytes:
+            found.append(
+                f".{number}.up_bytes: must exceed down_bytes of the next level "
+                f"({upper.down_bytes}), got {lower.up_bytes}"
+            )
+    return found
 
 
 def _us(ms: float) -> str:

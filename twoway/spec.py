@@ -242,9 +242,7 @@ def _direction_problems(direction: Direction) -> list[str]:
         given = "neither" if direction.dtm is None else "both"
         problems.append(f": rate_mbit or dtm says how fast it is; got {given}")
     if direction.dtm is not None:
-        allocators = direction.dtm.allocators
-        if len(allocators) > 1:
-            problems.append(f".dtm: takes one allocator, got {', '.join(allocators)}")
+        problems += [f".dtm{problem}" for problem in direction.dtm.problems()]
         if direction.cell_bytes:
             problems.append(f".cell_bytes: a dtm channel has no cells, got {direction.cell_bytes}")
     return problems

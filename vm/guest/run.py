@@ -132,6 +132,9 @@ def _run(step: dict[str, Any], argv: list[str]) -> str:
     )
     if done.returncode != 0:
         said = " ".join((done.stderr or done.stdout).split())
+        if argv[0] == "insmod":  # what the module had to say is in the kernel's log alone
+            log = subprocess.run(["dmesg", "-t"], capture_output=True, text=True, check=False)
+            said = f"{said}: {log.stdout.splitlines()[-1]}"
         raise GuestError(f"{_where(step)}: {' '.join(argv)}: {said}")
     return done.stdout
 
