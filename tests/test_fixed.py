@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from capture_analysis.analysis import Analysis
@@ -11,21 +10,17 @@ from capture_analysis.throughput import unwrap
 from conftest import ROOT, SMALL, run_small, write_experiment
 from in_guest import run_in_guest
 from scripted_receiver import SCENARIOS
+from scripted_traces import Trace, play_scenarios
 
 from twoway.build import Guest
 
 NAMES = [name for name in SCENARIOS if name.startswith("fixed")]
 
-Trace = list[dict[str, Any]]
-
 
 @pytest.fixture(scope="module")
 def traces(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Trace]:
     """What the real sender did in each scenario."""
-    folder = tmp_path_factory.mktemp("guest") / "run"
-    run_in_guest(guest, folder, ROOT / "tests/scripted_receiver.py", "fixed")
-    document: dict[str, Trace] = json.loads((folder / "traces.json").read_text())
-    return document
+    return play_scenarios(guest, tmp_path_factory.mktemp("guest") / "run", "fixed")
 
 
 @pytest.mark.parametrize("name", NAMES)

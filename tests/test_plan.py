@@ -131,3 +131,13 @@ def test_bottleneck_of_a_path_is_its_slowest_queue() -> None:
     """Of several queues in a row a connection's direction is the slowest, and so for its acks."""
     (connection,) = load_case("dtm-fig2").connections
     assert (connection.direction, connection.ack_direction) == ("bottleneck", "return")
+
+
+def test_plan_shows_every_command() -> None:
+    """`twoway plan` prints each program that the guest is told to run, whatever part it is of."""
+    plan = build_plan(load_case("dtm-fig2"))
+    shown = twoway("plan", "dtm-fig2").stdout
+    for part in (value for value in plan.values() if isinstance(value, list)):
+        for step in part:
+            if "run" in step:
+                assert " ".join(step["run"]) in shown

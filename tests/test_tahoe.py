@@ -3,13 +3,13 @@
 import json
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 from conftest import ROOT
 from in_guest import run_in_guest
 from scripted_receiver import SCENARIOS, SYSCTLS
+from scripted_traces import Trace, play_scenarios
 from tahoe_model import ModelPath
 from tahoe_network import BsdTimer, Link, LinuxTimer, Network, S, Side
 
@@ -21,16 +21,11 @@ PAPERS = Stack(sack=False, rack=False, tail_loss_probe=False, spurious_timeout_d
 RANDOM = [name for name in SCENARIOS if "random" in name]
 NAMES = [name for name in SCENARIOS if name.startswith("tahoe") and name not in RANDOM]
 
-Trace = list[dict[str, Any]]
-
 
 @pytest.fixture(scope="module")
 def traces(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Trace]:
     """What the real sender did in each scenario."""
-    folder = tmp_path_factory.mktemp("guest") / "run"
-    run_in_guest(guest, folder, ROOT / "tests/scripted_receiver.py", "tahoe")
-    document: dict[str, Trace] = json.loads((folder / "traces.json").read_text())
-    return document
+    return play_scenarios(guest, tmp_path_factory.mktemp("guest") / "run", "tahoe")
 
 
 @pytest.mark.parametrize("name", NAMES)

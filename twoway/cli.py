@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from twoway.build import Guest
 
 DEFAULT_EXPERIMENT = "kalampoukas-5.2"
+# In the order in which the guest comes to them.
+_PARTS_OF_A_PLAN = (
+    *("setup", "recorders", "captures", "sinks", "sources"),
+    *("at_start", "timed_sources", "teardown"),
+)
 EXIT_HELP = (
     "exit codes: 0 all expectations and fidelity checks hold, 1 the run or one of them failed, "
     "2 bad usage"
@@ -87,7 +92,7 @@ def plan(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(document, indent=1))
         return 0
-    for part in ("setup", "captures", "sinks", "sources", "timed_sources", "teardown"):
+    for part in _PARTS_OF_A_PLAN:
         for step in document[part]:
             _print_step(step)
     return 0
