@@ -1,0 +1,280 @@
+"""Packets as columns, and the connections that they belong to.
+
+The seam of the package: readers write these columns, and everything else knows packets only so.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from enum import IntFlag
+from ipaddress import IPv6Address, ip_address
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+FLAG_FIN, FLAG_SYN, FLAG_RST, FLAG_PSH, FLAG_ACK = 0x01, 0x02, 0x04, 0x08, 0x10
+
+
+class Mark(IntFlag):
+    """What `Packets.marks` says of a packet."""
+
+    TIMESTAMPS = 1
+    """It has the time stamps option; otherwise ts_value and ts_echo are 0."""
+    SACK = 2
+    """It has a SACK block; otherwise sack_left and sack_right are 0."""
+    MPTCP = 4
+    """It has a Multipath TCP option, which is not followed."""
+    OPTIONS_CUT = 8
+    """The capture or a malformed option ends the options early; those before count."""
+    LENGTH_GUESSED = 16
+    """IP's length is 0 (offload, jumbogram): the payload is what the frame's length leaves."""
+    FIRST_FRAGMENT = 32
+    """More fragments follow; the payload counts this one's bytes."""
+
+
+# One connection: source sent the first packet that the capture has of it. Half 0 is what source
+# sends, half 1 what destination sends. Laid out as struct ca_flow in native/flows.h.
+FLOW = np.dtype(
+    [
+        ("source", "u1", 16),  # IPv4 as ::ffff:a.b.c.d
+        ("destination", "u1", 16),
+        ("first_ns", "<i8"),
+        ("base", "<u4", 2),  # of each half, the first sequence number seen
+        ("source_port", "<u2"),
+        ("destination_port", "<u2"),
+        ("mss", "<u2", 2),  # announced in each half's SYN, 0 if none was seen
+        ("window_scale", "u1", 2),  # announced in each half's SYN, NO_SCALE if none was
+        ("base_seen", "u1", 2),  # whether the half has sent anything
+        ("syn_seen", "u1", 2),  # whether a SYN of it was seen: its base is then the ISN
+        ("version", "u1"),  # 4 or 6
+        ("unused", "u1"),
+    ],
+)
+NO_SCALE = 255
+
+# The columns of `Packets` with the types in which readers write them.
+COLUMN_TYPES = {
+    "time_ns": np.dtype("<i8"),
+    "frame_bytes": np.dtype("<u4"),
+    "payload_bytes": np.dtype("<u4"),
+    "flow": np.dtype("<u4"),
+    "seq": np.dtype("<u4"),
+    "ack": np.dtype("<u4"),
+    "ts_value": np.dtype("<u4"),
+    "ts_echo": np.dtype("<u4"),
+    "sack_left": np.dtype("<u4"),
+    "sack_right": np.dtype("<u4"),
+    "window": np.dtype("<u2"),
+    "ip_id": np.dtype("<u2"),
+    "interface": np.dtype("<u2"),
+    "flags": np.dtype("<u2"),
+    "half": np.dtype("u1"),
+    "marks": np.dtype("u1"),
+}
+
+
+@dataclass(frozen=True)
+class Packets:
+    """TCP packets of one capture, in file order; columns of shape (n,).
+
+    Readers write the unsigned types of COLUMN_TYPES; `widened` makes them int64 for arithmetic.
+
+    Attributes:
+        time_ns: capture time, ns since the epoch.
+        frame_bytes: size on the wire as captured, link header included, whatever was kept of it.
+        payload_bytes: TCP payload, from the IP length (the capture may be truncated).
+        flow: row of the connection in the capture's FlowTable.
+        seq, ack: TCP sequence and acknowledgement numbers, 0..2^32-1.
+        ts_value, ts_echo: of the time stamps option, in the sender's ticks.
+        sack_left, sack_right: edges of the first SACK block.
+        window: as in the header, not scaled.
+        ip_id: IPv4 identification, 0 for IPv6.
+        interface: number of the capturing interface in a pcapng section, else 0.
+        flags: TCP flags, the nine of RFC 3168 and 3540 (FIN 1, SYN 2, RST 4, PSH 8, ACK 16).
+        half: 0 if the connection's source sent it, 1 if its destination did.
+        marks: bits of Mark.
+    """
+
+    time_ns: IntArray
+    frame_bytes: IntArray
+    payload_bytes: IntArray
+    flow: IntArray
+    seq: IntArray
+    ack: IntArray
+    ts_value: IntArray
+    ts_echo: IntArray
+    sack_left: IntArray
+    sack_right: IntArray
+    window: IntArray
+    ip_id: IntArray
+    interface: IntArray
+    flags: IntArray
+    half: IntArray
+    marks: IntArray
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+    def where(self, rows: BoolArray | IntArray | slice) -> "Packets":
+        """The packets selected by a mask, by row numbers or by a slice (which copies nothing)."""
+        return Packets(*(getattr(self, f.name)[rows] for f in fields(self)))
+
+    def data(self) -> "Packets":
+        """The packets that carry payload."""
+        return self.where(self.payload_bytes > 0)
+
+    def widened(self) -> "Packets":
+        """The same with int64 columns, in which differences and products do not wrap."""
+        return Packets(*(getattr(self, f.name).astype(np.int64) for f in fields(self)))
+
+    def key(self) -> IntArray:
+        """Shape (n,): a number that identifies a packet wherever on its path it was captured.
+
+        From the connection (which must be numbered alike in all captures: `unify`), IP
+        identification, sequence and acknowledgement numbers, length, window, time stamps and
+        SACK; Linux counts the identification per connection, so retransmissions differ.
+        """
+        mixed = np.zeros(len(self), dtype=np.uint64)
+        for high, low in (
+            (self.flow, self.half),
+            (self.seq, self.ack),
+            (self.ip_id, self.payload_bytes),
+            (self.ts_value, self.ts_echo),
+            (self.sack_left, self.sack_right),
+            (self.window, self.flags),
+        ):
+            mixed ^= (high.astype(np.uint64) << np.uint64(32)) | low.astype(np.uint64)
+            mixed *= np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(29)
+        return mixed.view(np.int64)
+
+
+def empty_columns(rows: int) -> Packets:
+    """Columns that a reader can write into, not initialised."""
+    return Packets(*(np.empty(rows, COLUMN_TYPES[f.name]) for f in fields(Packets)))
+
+
+def concatenate(parts: Sequence[Packets]) -> Packets:
+    """Packets of several parts, one part after the other."""
+    return Packets(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Packets)))
+
+
+def merge(parts: Sequence[Packets]) -> Packets:
+    """Several captures as one, in time order; equal times keep the order of the parts."""
+    joined = concatenate(parts)
+    return joined.where(np.argsort(joined.time_ns, kind="stable"))
+
+
+@dataclass(frozen=True)
+class FlowTable:
+    """The connections of a capture, numbered as they first appear.
+
+    A SYN whose sequence number is not its half's base starts a new connection on the same
+    addresses and ports, as Wireshark counts streams.
+
+    Attributes:
+        rows: shape (n,), of type FLOW.
+    """
+
+    rows: NDArray[np.void]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def source(self, flow: int) -> tuple[str, int]:
+        """Address and port of the end that sent the first packet seen."""
+        row = self.rows[flow]
+        return _address(row["source"]), int(row["source_port"])
+
+    def destination(self, flow: int) -> tuple[str, int]:
+        """Address and port of the other end."""
+        row = self.rows[flow]
+        return _address(row["destination"]), int(row["destination_port"])
+
+    def name(self, flow: int) -> str:
+        """Both ends as text, the source first; IPv6 addresses in brackets."""
+        return " > ".join(
+            f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+            for address, port in (self.source(flow), self.destination(flow))
+        )
+
+    def find(self, sender: tuple[str, int], receiver: tuple[str, int]) -> list[tuple[int, int]]:
+        """The connections between two ends, as (flow, the half that `sender` sends)."""
+        ends = [(_packed(address), port) for address, port in (sender, receiver)]
+        found = []
+        for half, ((source, source_port), (destination, port)) in enumerate((ends, ends[::-1])):
+            same = (
+                (self.rows["source"] == source).all(axis=1)
+                & (self.rows["destination"] == destination).all(axis=1)
+                & (self.rows["source_port"] == source_port)
+                & (self.rows["destination_port"] == port)
+            )
+            found += [(int(flow), half) for flow in np.flatnonzero(same)]
+        return sorted(found)
+
+
+@dataclass
+class _Known:
+    """A connection of the common table: whose SYNs were seen, by who sent them."""
+
+    index: int
+    source: tuple[bytes, int]
+    isn: dict[tuple[bytes, int], int]
+
+    def agrees(self, isn: dict[tuple[bytes, int], int]) -> bool | None:
+        """Whether the SYNs seen on both sides are the same; None if there are none to compare."""
+        both = self.isn.keys() & isn.keys()
+        return all(self.isn[end] == isn[end] for end in both) if both else None
+
+
+def unify(tables: Iterable[FlowTable]) -> tuple[FlowTable, list[tuple[IntArray, IntArray]]]:
+    """Number the connections of several captures alike.
+
+    Two captures mean the same connection by the same ends and, where ports were used again, the
+    same SYNs; where no SYN can be compared, by the order of appearance.
+
+    Returns: the common table, whose rows are those of the first capture that has each; and for
+        each capture two columns of the length of its table: the common number of a connection,
+        and 1 where the common table has its ends the other way round, else 0.
+    """
+    known: dict[tuple[Any, ...], list[_Known]] = {}
+    common: list[np.void] = []
+    mappings = []
+    for table in tables:
+        flow = np.zeros(len(table), dtype=np.int64)
+        turned = np.zeros(len(table), dtype=np.int64)
+        taken: set[int] = set()
+        for at, row in enumerate(table.rows):
+            ends = [
+                (row[end].tobytes(), int(row[f"{end}_port"])) for end in ("source", "destination")
+            ]
+            isn = {ends[half]: int(row["base"][half]) for half in (0, 1) if row["syn_seen"][half]}
+            namesakes = known.setdefault((int(row["version"]), *sorted(ends)), [])
+            free = [each for each in namesakes if each.index not in taken]
+            same = [each for each in free if each.agrees(isn)]
+            same += [each for each in free if each.agrees(isn) is None]
+            if not same:
+                same = [_Known(len(common), ends[0], {})]
+                namesakes += same
+                common.append(row)
+            taken.add(same[0].index)
+            same[0].isn |= isn
+            flow[at] = same[0].index
+            turned[at] = same[0].source != ends[0]
+        mappings.append((flow, turned))
+    rows = np.array(common, dtype=FLOW) if common else np.zeros(0, dtype=FLOW)
+    return FlowTable(rows), mappings
+
+
+def _packed(address: str) -> NDArray[np.uint8]:
+    ip = ip_address(address)
+    packed = ip.packed if isinstance(ip, IPv6Address) else bytes(10) + b"\xff\xff" + ip.packed
+    return np.frombuffer(packed, dtype=np.uint8)
+
+
+def _address(packed: NDArray[np.uint8]) -> str:
+    ip = IPv6Address(packed.tobytes())
+    return str(ip.ipv4_mapped or ip)
