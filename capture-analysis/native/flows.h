@@ -4,14 +4,15 @@
 
 #include "frame.h"
 
-/* A connection, laid out as FLOW in columns.py, which says what the fields mean. */
+/*
+ * A connection, laid out as FLOW in columns.py, which says what the fields mean. Of each pair the
+ * first is of source and what it sends, the second of destination.
+ */
 struct ca_flow {
-	uint8_t source[16];
-	uint8_t destination[16];
+	uint8_t addresses[2][16];
 	int64_t first_ns;
 	uint32_t base[2];
-	uint16_t source_port;
-	uint16_t destination_port;
+	uint16_t ports[2];
 	uint16_t mss[2];
 	uint8_t window_scale[2];
 	uint8_t base_seen[2];
