@@ -18,7 +18,9 @@
 
 #include "flows.h"
 
+#ifndef FLOWS_FIRST_CAPACITY
 #define FLOWS_FIRST_CAPACITY 1024
+#endif
 #define HASH_BITS 31
 #define HASH_MASK ((UINT32_C(1) << HASH_BITS) - 1)
 

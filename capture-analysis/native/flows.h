@@ -27,7 +27,9 @@ static_assert(sizeof(struct ca_flow) == 64, "one cache line, and FLOW in columns
  * 2^22 connections are 300 MB with their index. A capture with more is a port scan or hostile;
  * what follows its first packet beyond them is not read.
  */
+#ifndef FLOWS_MAX	/* few where sanitisers watch (Makefile) */
 #define FLOWS_MAX (UINT32_C(1) << 22)
+#endif
 
 /* Words of a hash: two addresses of four, both ports; and what is added. */
 #define FLOWS_HASH_KEYS 10
