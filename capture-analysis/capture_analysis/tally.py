@@ -86,6 +86,10 @@ class Tally:
         """How many packets of some kinds a direction has."""
         return sum(int(self.kinds.of(direction * KINDS + kind)) for kind in kinds)
 
+    def packets(self, direction: int) -> int:
+        """How many packets a direction has: data and control one way, pure ACKs the other."""
+        return self.count(direction, *Kind)
+
     def segments(self, direction: int) -> int:
         """How many packets with payload, probes left out."""
         return self.count(direction, Kind.NEW_DATA, Kind.RETRANSMISSION, Kind.LATE_DATA)

@@ -1,0 +1,1 @@
+"""The commands on captures, a module each: options, and what they print."""
