@@ -126,7 +126,10 @@ def captures_in(folder: Path) -> list[Path]:
     endings = tuple(suffix + packed for suffix in SUFFIXES for packed in COMPRESSED)
     found = sorted(path for path in folder.rglob("*") if path.name.endswith(endings))
     if not found:
-        raise AnalysisError(f"{folder}: no capture ({', '.join(SUFFIXES)}; .gz, .zst, .xz) in it")
+        raise AnalysisError(
+            f"{folder}: neither a run (no manifest.json) nor captures "
+            f"({', '.join(SUFFIXES)}, compressed or not) in it"
+        )
     return found
 
 
