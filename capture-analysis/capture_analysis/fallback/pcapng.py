@@ -102,8 +102,7 @@ class PcapngRecords:
         if kind == _SECTION:
             mark = bytes(content[at + 8 : at + 12])
             if mark not in _BYTE_ORDER_MARKS:
-                value = length_of.unpack(mark)[0]
-                raise _BrokenChainError(f"section at byte {byte} has no byte order: {value:08x}")
+                raise _BrokenChainError(f"section at byte {byte} has no byte order: {mark.hex()}")
             length_of = struct.Struct(_BYTE_ORDER_MARKS[mark] + "I")
             (length,) = length_of.unpack_from(content, at + 4)
         if not _LEAST_BYTES.get(kind, _BLOCK_BYTES) <= length <= LONGEST_RECORD_BYTES or length % 4:
