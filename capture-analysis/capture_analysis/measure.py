@@ -56,7 +56,7 @@ class Measure:
     def add(self, block: Block) -> None:
         """Take the next packets."""
 
-    def finish(self) -> None:
+    def finish(self, facts: Facts) -> None:
         """There are no more packets; before `merge` and results."""
 
     def merge(self, other: Self) -> None:

@@ -79,7 +79,7 @@ class Measured:
     def finish(self) -> None:
         """There are no more packets."""
         for each in self.measures:
-            each.finish()
+            each.finish(self.facts)
 
     def merge(self, other: "Measured") -> None:
         """Take what was measured of other connections of the same capture."""

@@ -56,8 +56,9 @@ class AckBunches(Measure):
         joined = block.acks_back_to_back
         self._take(self._finder.add(acks.direction, joined, acks["time_ns"], acks["acked_bytes"]))
 
-    def finish(self) -> None:
+    def finish(self, facts: Facts) -> None:
         """Take the bunches that the capture's end ended."""
+        del facts
         self._take(self._finder.finish())
 
     def _take(self, bunches: Runs) -> None:
