@@ -102,8 +102,7 @@ class PcapngRecords:
         if kind == _SECTION:
             mark = bytes(content[at + 8 : at + 12])
             if mark not in _BYTE_ORDER_MARKS:
-                value = length_of.unpack(mark)[0]
-                raise _BrokenChainError(f"section at byte {byte} has no byte order: {value:08x}")
+                raise _BrokenChainError(f"section at byte {byte} has no byte order: {mark.hex()}")
             length_of = struct.Struct(_BYTE_ORDER_MARKS[mark] + "I")
             (length,) = length_of.unpack_from(content, at + 4)
         if not _LEAST_BYTES.get(kind, _BLOCK_BYTES) <= length <= LONGEST_RECORD_BYTES or length % 4:
@@ -165,7 +164,7 @@ class PcapngRecords:
         frames.start = at + _FRAME_AT
         kind = headers_at(data, at, self._simple_header)["kind"]
         simple = kind == _SIMPLE_PACKET
-        frames.fate[simple] = np.where(known[simple] > 0, Fate.NO_TIMESTAMP, Fate.MALFORMED)
+        frames.fate[simple] = Fate.NO_TIMESTAMP
         full = np.flatnonzero(~simple)
         header = headers_at(data, at[full], self._header)
         interface = header["interface"].astype(np.int64)
