@@ -1,0 +1,213 @@
+"""More than 200 captures of every kind, built anew where they are wanted; the same every time.
+
+`build` writes them into a folder. Each is made from conversations (conversations.py, and what
+corpus_ip.py and corpus_tcp.py do to them) behind a link's headers (corpus_links.py) in a file
+format (corpus_files.py), or from such a file by a program (corpus_tools.py), or it is traffic of
+this machine (corpus_real.py).
+"""
+
+import gzip
+import lzma
+import random
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import corpus_ip
+import corpus_tcp
+from conversations import Datagram, several, whole
+from corpus_files import Frame, Interface, Pcapng, pcap, pcapng
+from corpus_links import LINKS, Link
+
+FORMATS: dict[str, Callable[[Sequence[Frame], int], bytes]] = {
+    "us-little": lambda frames, link: pcap(frames, link),
+    "us-big": lambda frames, link: pcap(frames, link, order=">"),
+    "ns-little": lambda frames, link: pcap(frames, link, kind="ns"),
+    "ns-big": lambda frames, link: pcap(frames, link, kind="ns", order=">"),
+    "modified-little": lambda frames, link: pcap(frames, link, kind="modified"),
+    "modified-big": lambda frames, link: pcap(frames, link, kind="modified", order=">"),
+    "ng-little": lambda frames, link: pcapng(frames, Interface(link, 9)),
+    "ng-big": lambda frames, link: pcapng(frames, Interface(link, 9), ">"),
+}
+RESOLUTIONS = {
+    **{f"10-{n}": n for n in (0, 1, 3, 5, 6, 7, 9, 10, 12)},
+    **{f"2-{n}": n | 128 for n in (0, 4, 10, 16, 20, 24, 30, 32)},
+}
+SNAPS = (20, 34, 36, 40, 47, 50, 53, 54, 55, 57, 58, 60, 64, 66, 68, 70, 77, 96, 128)
+
+
+@dataclass(frozen=True)
+class Specimen:
+    """A capture of the corpus.
+
+    Attributes:
+        name: what it is, as idea/variant.
+        path: the file.
+        plain: the same for who cannot read its compression.
+    """
+
+    name: str
+    path: Path
+    plain: Path
+
+
+def frames(
+    talk: Sequence[Datagram], link: Link, snap_bytes: int = 1 << 18, trailer: int = 0
+) -> list[Frame]:
+    """A conversation behind a link's headers; Ethernet pads to 60 octets if there is a trailer."""
+    found = []
+    for datagram in talk:
+        octets = link.header(datagram.version, len(datagram.octets)) + datagram.octets
+        if trailer:
+            octets = octets.ljust(60, b"\0") + bytes(range(trailer))
+        found.append(Frame.of(datagram.time_ns, octets, snap_bytes))
+    return found
+
+
+def build(folder: Path) -> list[Specimen]:
+    """Write the captures that need nothing but Python."""
+    found = []
+    for name, content in _contents():
+        path = folder / f"{name.replace('/', '_')}.pcap"
+        path.write_bytes(content)
+        found.append(Specimen(name, path, path))
+    return found + list(_compressed(folder, found))
+
+
+def _contents() -> Iterator[tuple[str, bytes]]:
+    """Names and contents."""
+    yield from _links()
+    yield from _formats()
+    yield from _sections()
+    turn = list(FORMATS.items())
+    ethernet = LINKS["ethernet"]
+    for idea, variants in (("ip", corpus_ip.variants()), ("tcp", corpus_tcp.variants())):
+        for n, (name, talk) in enumerate(variants.items()):
+            yield f"{idea}/{name}", turn[n % len(turn)][1](frames(talk, ethernet), 1)
+    for n, snap in enumerate(SNAPS):
+        talk = several(70, 3, versions=(4, 6)) + corpus_tcp.variants()["options"]
+        kept = frames(talk, ethernet, snap)
+        yield f"snap/{snap}", turn[n % len(turn)][1](kept, 1)
+    yield from _random(40)
+
+
+def _links() -> Iterator[tuple[str, bytes]]:
+    """Every link type with every version of IP that it carries, in formats by turns."""
+    turn = list(FORMATS.values())
+    for n, (name, link) in enumerate(LINKS.items()):
+        for version in link.versions:
+            talk = whole(100 + n, version=version)
+            yield f"link/{name}-{version}", turn[n % 8](frames(talk, link), link.link_type)
+    padded = frames(whole(99), LINKS["ethernet"], trailer=4)
+    yield "link/padding-and-fcs", pcap(padded, 1, fcs=0x24000000)
+    mixed = frames(several(98, 4, versions=(4, 6)), LINKS["raw"])
+    yield "link/raw-both", pcap(mixed, 101)
+    others = [
+        Frame.of(95, b"\xff" * 12 + b"\x08\x06" + bytes(46)),  # ARP
+        Frame.of(96, b"\xff" * 12 + b"\x00\x2e" + bytes(46)),  # LLC
+        Frame.of(97, b"\xff" * 12 + b"\x88\xcc" + bytes(46)),  # LLDP
+        Frame.of(98, b"\xff" * 12 + b"\x81\x00\x00\x05\x08\x06" + bytes(46)),
+    ]
+    yield "link/not-ip", pcap([*others, *frames(whole(97), LINKS["ethernet"])], 1)
+
+
+def _formats() -> Iterator[tuple[str, bytes]]:
+    """Every file format, and every resolution that pcapng can state."""
+    made = frames(whole(1), LINKS["ethernet"])
+    for name, form in FORMATS.items():
+        yield f"format/{name}", form(made, 1)
+        yield f"format/{name}-flows", form(frames(several(2, 5), LINKS["ethernet"]), 1)
+    for n, (name, resolution) in enumerate(RESOLUTIONS.items()):
+        order = "<>"[n % 2]
+        offset_s = 946_684_800 if resolution == 12 else 0  # 64 bits hold 213 days of it
+        yield f"resolution/{name}", pcapng(made, Interface(1, resolution, offset_s), order)
+    yield "resolution/none", pcapng(made, Interface(1))
+    for n, offset_s in enumerate((1, -1, 946_684_800, -(10**9))):
+        interface = Interface(1, (6, 9, 3, 138)[n], offset_s)
+        yield f"resolution/offset-{n}", pcapng(made, interface, "<>"[n % 2])
+
+
+def _sections() -> Iterator[tuple[str, bytes]]:
+    """pcapng of several sections, interfaces and kinds of block."""
+    one, other = whole(3), whole(4, version=6)
+    ethernet = frames(one, LINKS["ethernet"])
+    raw, cooked = frames(other, LINKS["raw"]), frames(other, LINKS["sll2"])
+
+    file = Pcapng()
+    for order in "<><":
+        file.section(order).interface(Interface(1, 9))
+        for frame in ethernet[:20]:
+            file.packet(frame)
+    yield "section/orders", file.octets
+
+    file = Pcapng().section(">")
+    for n, interface in enumerate((Interface(1, 9), Interface(101, 6, 5), Interface(276, 138))):
+        file.interface(interface)
+        for frame in (ethernet, raw, cooked)[n][:25]:
+            file.packet(frame, n)
+    for n in range(60):
+        file.packet((ethernet, raw, cooked)[n % 3][20 + n // 3], n % 3)
+    yield "section/interfaces", file.octets
+
+    file = Pcapng().section().interface(Interface(1, 9)).section(">").interface(Interface(101))
+    for frame in raw:
+        file.packet(frame)
+    yield "section/empty-first", file.octets
+
+    file = Pcapng().section().interface(Interface(1, 9))
+    for n, frame in enumerate(ethernet):
+        file.packet(frame, comment=b"c" * n)
+        file.block((4, 5, 0x0BAD, 10, 0x80000001)[n % 5], _BODIES[n % 5] if n % 5 < 2 else bytes(n))
+    yield "section/other-blocks", file.octets
+
+    for order in "<>":
+        file = Pcapng().section(order).interface(Interface(1)).interface(Interface(101, 9))
+        for frame in ethernet:
+            file.obsolete_packet(frame)
+        for frame in raw:
+            file.obsolete_packet(frame, 1)
+        yield f"section/obsolete-{'little' if order == '<' else 'big'}", file.octets
+
+    file = Pcapng().section().interface(Interface(1, 9))
+    for n, frame in enumerate(ethernet):
+        file = file.simple_packet(frame) if n % 3 == 2 else file.packet(frame)
+    yield "section/simple", file.octets
+
+
+# Bodies of a name resolution and an interface statistics block.
+_BODIES = (b"\x01\x00\x09\x00\x0a\x00\x01\x02host\x00\x00\x00\x00\x00\x00\x00\x00", bytes(12) + bytes(4))
+
+
+def _random(count: int) -> Iterator[tuple[str, bytes]]:
+    """Any conversation behind any link in any format, cut anywhere."""
+    chosen = random.Random(2026)
+    talks = {**corpus_ip.variants(), **corpus_tcp.variants()}
+    for n in range(count):
+        first, second = (talks[name] for name in chosen.sample(sorted(talks), 2))
+        talk = sorted([*first, *second], key=lambda d: d.time_ns) if n % 2 else [*first, *second]
+        versions = {d.version for d in talk}
+        fitting = [name for name, link in LINKS.items() if versions <= set(link.versions)]
+        link = LINKS[chosen.choice(fitting)]
+        snap = chosen.choice([96, 128, 200, 1 << 18])
+        form = chosen.choice(sorted(FORMATS))
+        yield f"random/{n}-{form}", FORMATS[form](frames(talk, link, snap), link.link_type)
+
+
+def _compressed(folder: Path, plain: Sequence[Specimen]) -> Iterator[Specimen]:
+    """Some of them compressed, once in several members."""
+    chosen = [s for s in plain if s.name.startswith("format/") and s.name.endswith("flows")]
+    for n, specimen in enumerate(chosen):
+        content = specimen.path.read_bytes()
+        path = Path(f"{specimen.path}.{('gz', 'xz', 'zst')[n % 3]}")
+        if path.suffix == ".gz":
+            path.write_bytes(gzip.compress(content[:999]) + gzip.compress(content[999:]))
+        elif path.suffix == ".xz":
+            path.write_bytes(lzma.compress(content))
+        else:
+            zstd = shutil.which("zstd")
+            if zstd is None:
+                raise RuntimeError("zstd is not installed: apt install zstd")
+            subprocess.run([zstd, "-q", specimen.path, "-o", path], check=True)
+        yield Specimen(f"{specimen.name}{path.suffix}", path, specimen.path)
