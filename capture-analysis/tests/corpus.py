@@ -45,12 +45,14 @@ class Specimen:
     Attributes:
         name: what it is, as idea/variant.
         path: the file.
-        plain: the same for who cannot read its compression.
+        asked: what tshark is asked about instead, where it cannot read the file.
+        why: the reason.
     """
 
     name: str
     path: Path
-    plain: Path
+    asked: Path | None = None
+    why: str = ""
 
 
 def frames(
@@ -68,12 +70,35 @@ def frames(
 
 def build(folder: Path) -> list[Specimen]:
     """Write the captures that need nothing but Python."""
+    (folder / "asked").mkdir()
     found = []
     for name, content in _contents():
         path = folder / f"{name.replace('/', '_')}.pcap"
         path.write_bytes(content)
-        found.append(Specimen(name, path, path))
+        found.append(Specimen(name, path))
+    for name, content, asked, why in _unreadable():
+        path, other = folder / f"{name.replace('/', '_')}.pcap", folder / "asked" / f"{name.replace('/', '_')}.pcap"
+        path.write_bytes(content)
+        other.write_bytes(asked)
+        found.append(Specimen(name, path, other, why))
     return found + list(_compressed(folder, found))
+
+
+def _unreadable() -> Iterator[tuple[str, bytes, bytes, str]]:
+    """What tshark takes for something else, and the same as it understands it."""
+    for order in ("little", "big"):
+        talk = whole(90, version=6)
+        content, asked = (
+            pcap(frames(talk, LINKS[f"null-{family}"]), 0)
+            for family in (f"linux-6-{order}", "30-big")
+        )
+        yield f"link/null-linux-{order}-6", content, asked, "tshark 4.0 knows no AF_INET6 of 10"
+    talk = whole(91, version=6)
+    content, asked = (
+        pcap(frames(each, LINKS["ethernet"]), 1)
+        for each in ([corpus_ip.zero_length(datagram) for datagram in talk], talk)
+    )
+    yield "ip/payload-length-0", content, asked, "tshark 4.0 takes an IPv6 length of 0 literally"
 
 
 def _contents() -> Iterator[tuple[str, bytes]]:
@@ -159,7 +184,7 @@ def _sections() -> Iterator[tuple[str, bytes]]:
     file = Pcapng().section().interface(Interface(1, 9))
     for n, frame in enumerate(ethernet):
         file.packet(frame, comment=b"c" * n)
-        file.block((4, 5, 0x0BAD, 10, 0x80000001)[n % 5], _BODIES[n % 5] if n % 5 < 2 else bytes(n))
+        file.block(*OTHER_BLOCKS[n % 5])
     yield "section/other-blocks", file.octets
 
     for order in "<>":
@@ -176,8 +201,14 @@ def _sections() -> Iterator[tuple[str, bytes]]:
     yield "section/simple", file.octets
 
 
-# Bodies of a name resolution and an interface statistics block.
-_BODIES = (b"\x01\x00\x09\x00\x0a\x00\x01\x02host\x00\x00\x00\x00\x00\x00\x00\x00", bytes(12) + bytes(4))
+# Name resolution, interface statistics, custom, decryption secrets, unknown.
+OTHER_BLOCKS = (
+    (4, b"\x01\x00\x09\x00\x0a\x00\x01\x02host\x00" + bytes(7)),
+    (5, bytes(12)),
+    (0x0BAD, b"\x00\x00\x7e\xd9" + bytes(21)),
+    (10, b"KSLT\x04\x00\x00\x00key\n"),
+    (0x80000001, bytes(3)),
+)
 
 
 def _random(count: int) -> Iterator[tuple[str, bytes]]:
@@ -210,4 +241,5 @@ def _compressed(folder: Path, plain: Sequence[Specimen]) -> Iterator[Specimen]:
             if zstd is None:
                 raise RuntimeError("zstd is not installed: apt install zstd")
             subprocess.run([zstd, "-q", specimen.path, "-o", path], check=True)
-        yield Specimen(f"{specimen.name}{path.suffix}", path, specimen.path)
+        why = "tshark 4.0 reads no xz" if path.suffix == ".xz" else ""
+        yield Specimen(f"{specimen.name}{path.suffix}", path, specimen.path if why else None, why)

@@ -47,7 +47,7 @@ def _between(*layers: Packet) -> Wrap:
 _HOP = IPv6ExtHdrHopByHop(options=[RouterAlert()])
 _DESTINATION = IPv6ExtHdrDestOpt(options=[PadN(optdata=bytes(12))])
 _ROUTING = IPv6ExtHdrRouting(addresses=["2001:db8:9::9"], segleft=0)
-_AH = AH(spi=7, seq=1, icv=bytes(12), padding=b"")
+_AH = AH(nh=6, spi=7, seq=1, icv=bytes(12), padding=b"")
 
 WRAPS: dict[str, tuple[int, Wrap]] = {
     "record-route": (4, _with(options=[IPOption_RR(length=11, pointer=4, routers=["0.0.0.0"] * 2)])),
@@ -78,8 +78,7 @@ def variants() -> dict[str, list[Datagram]]:
     found["fragments-tiny"] = [part for datagram in talk for part in _fragmented(datagram, 8)][:60]
     talk_6 = whole(52, version=6)
     found["fragments-6"] = [part for datagram in talk_6 for part in _fragmented_6(datagram, 400)]
-    found["total-length-0"] = [_zero_length(datagram) for datagram in talk]
-    found["payload-length-0"] = [_zero_length(datagram) for datagram in talk_6]
+    found["total-length-0"] = [zero_length(datagram) for datagram in talk]
     found["not-tcp"] = _not_tcp(talk)
     return found
 
@@ -123,7 +122,7 @@ def _fragmented_6(datagram: Datagram, piece: int) -> list[Datagram]:
     return parts
 
 
-def _zero_length(datagram: Datagram) -> Datagram:
+def zero_length(datagram: Datagram) -> Datagram:
     """As a sender's capture shows it before segmentation in hardware: no length in IP's header."""
     octets = bytearray(datagram.octets)
     first = 2 if datagram.version == 4 else 4

@@ -22,7 +22,7 @@ class Link:
     Attributes:
         link_type: as in the file.
         header: the octets, from IP's version and the length of the packet.
-        versions: of IP that it carries.
+        versions: of IP that tshark knows it to carry.
     """
 
     link_type: int
@@ -58,7 +58,7 @@ def _pppoe(*layers: Packet) -> Callable[[int, int], bytes]:
     return header
 
 
-def _family(order: str, six: int = 10) -> Callable[[int, int], bytes]:
+def _family(order: str, six: int = 0) -> Callable[[int, int], bytes]:
     def header(version: int, _: int) -> bytes:
         return struct.pack(order + "I", 2 if version == 4 else six)
 
@@ -85,8 +85,10 @@ LINKS = {
     "vlan-mpls": Link(1, _stack(Ether(**_MACS), Dot1Q(vlan=5, type=0x8847), _LABEL, _BOTTOM)),
     "pppoe": Link(1, _pppoe()),
     "vlan-pppoe": Link(1, _pppoe(Dot1Q(vlan=5))),
-    "null-little": Link(0, _family("<")),
-    "null-big": Link(0, _family(">")),
+    "null-little": Link(0, _family("<"), (4,)),
+    "null-big": Link(0, _family(">"), (4,)),
+    "null-linux-6-little": Link(0, _family("<", 10), ()),
+    "null-linux-6-big": Link(0, _family(">", 10), ()),
     "null-24": Link(0, _family("<", 24)),
     "null-28": Link(0, _family("<", 28)),
     "null-30": Link(0, _family("<", 30)),

@@ -21,7 +21,7 @@ FILTERS = {
 def build(folder: Path, plain: dict[str, Specimen]) -> list[Specimen]:
     """Write captures that programs make from those of `corpus.build`."""
     return [
-        Specimen(name, path, path)
+        Specimen(name, path)
         for part in (_editcap, _mergecap, _reordercap, _tcpdump, _tcprewrite)
         for name, path in part(folder, {name: s.path for name, s in plain.items()})
     ]
@@ -45,26 +45,20 @@ def _editcap(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]]
             run("editcap", "-F", form, plain[source], path)
             yield f"editcap/{form}-{Path(source).name}", path
     edits = {
-        "snap-60": ("-s", "60"),
-        "snap-96-pcap": ("-s", "96", "-F", "pcap"),
-        "snap-and-length": ("-s", "70", "-L"),
-        "chop-front": ("-C", "0:14:-4", "-L"),
-        "later": ("-t", "86400.000000001"),
-        "earlier": ("-t", "-3600.5"),
-        "forward-only": ("-S", "0.000001"),
+        "snap-60": ("-s 60",),
+        "snap-96-pcap": ("-s 96 -F pcap",),
+        "snap-and-length": ("-s 70 -L",),
+        "later": ("-t 86400.000000001",),
+        "earlier": ("-t -3600.5",),
+        "forward-only": ("-S 0.000001",),
         "half": ("-r", "1-60"),
-        "without": ("5-20", "-F", "nsecpcap"),
+        "without": ("-F nsecpcap", "5-20"),
         "no-copies": ("-d",),
-        "as-raw": ("-C", "14", "-L", "-T", "rawip"),
+        "as-raw": ("-C 14 -L -T rawip",),
     }
-    for name, (first, *rest) in edits.items():
+    for name, (options, *selected) in edits.items():
         path = folder / f"editcap-{name}.pcap"
-        if first.startswith("-"):
-            selected = ["1-60"] if first == "-r" else []
-            options = [first, *([] if first == "-r" else rest)]
-            run("editcap", *options, flows, path, *selected)
-        else:
-            run("editcap", *rest, flows, path, first)
+        run("editcap", *options.split(), flows, path, *selected)
         yield f"editcap/{name}", path
     run("editcap", "-d", plain["tcp/each-four-times"], folder / "editcap-once.pcap")
     yield "editcap/once", folder / "editcap-once.pcap"
