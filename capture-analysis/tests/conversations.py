@@ -146,7 +146,9 @@ class Conversation:
         return (self.clock[end] + (time_ns - START_NS) // 1_000_000) % 2**32
 
 
-def whole(seed: int, *, version: int = 4, packets: int = 20, wrap: Wrap | None = None) -> list[Datagram]:
+def whole(
+    seed: int, *, version: int = 4, packets: int = 20, wrap: Wrap | None = None
+) -> list[Datagram]:
     """A connection from its SYN to its last ACK with a loss in each direction."""
     log: list[Datagram] = []
     settings: dict[str, Any] = {"wrap": wrap} if wrap else {}

@@ -22,7 +22,7 @@ from corpus_files import Frame, Interface, Pcapng, pcap, pcapng
 from corpus_links import LINKS, Link
 
 FORMATS: dict[str, Callable[[Sequence[Frame], int], bytes]] = {
-    "us-little": lambda frames, link: pcap(frames, link),
+    "us-little": pcap,
     "us-big": lambda frames, link: pcap(frames, link, order=">"),
     "ns-little": lambda frames, link: pcap(frames, link, kind="ns"),
     "ns-big": lambda frames, link: pcap(frames, link, kind="ns", order=">"),
@@ -32,7 +32,7 @@ FORMATS: dict[str, Callable[[Sequence[Frame], int], bytes]] = {
     "ng-big": lambda frames, link: pcapng(frames, Interface(link, 9), ">"),
 }
 RESOLUTIONS = {
-    **{f"10-{n}": n for n in (0, 1, 3, 5, 6, 7, 9, 10, 12)},
+    **{f"10-{n}": n for n in (0, 1, 3, 5, 6, 7, 9, 10)},
     **{f"2-{n}": n | 128 for n in (0, 4, 10, 16, 20, 24, 30, 32)},
 }
 SNAPS = (20, 34, 36, 40, 47, 50, 53, 54, 55, 57, 58, 60, 64, 66, 68, 70, 77, 96, 128)
@@ -77,11 +77,14 @@ def build(folder: Path) -> list[Specimen]:
         path.write_bytes(content)
         found.append(Specimen(name, path))
     for name, content, asked, why in _unreadable():
-        path, other = folder / f"{name.replace('/', '_')}.pcap", folder / "asked" / f"{name.replace('/', '_')}.pcap"
+        path, other = (
+            folder / f"{name.replace('/', '_')}.pcap",
+            folder / "asked" / f"{name.replace('/', '_')}.pcap",
+        )
         path.write_bytes(content)
         other.write_bytes(asked)
         found.append(Specimen(name, path, other, why))
-    return found + list(_compressed(folder, found))
+    return found + list(_compressed(found))
 
 
 def _unreadable() -> Iterator[tuple[str, bytes, bytes, str]]:
@@ -99,6 +102,20 @@ def _unreadable() -> Iterator[tuple[str, bytes, bytes, str]]:
         for each in ([corpus_ip.zero_length(datagram) for datagram in talk], talk)
     )
     yield "ip/payload-length-0", content, asked, "tshark 4.0 takes an IPv6 length of 0 literally"
+    made = frames(whole(92), LINKS["ethernet"])
+    content, asked = (pcapng(made, Interface(1, digits, 946_684_800)) for digits in (12, 9))
+    yield "resolution/10-12", content, asked, "tshark 4.0 calculates 10^-12 s in too few bits"
+    content, asked = (_with_blocks(made, OTHER_BLOCKS[:kinds]) for kinds in (5, 4))
+    yield "block/others", content, asked, "tshark 4.0 shows custom blocks as frames"
+
+
+def _with_blocks(made: Sequence[Frame], others: Sequence[tuple[int, bytes]]) -> bytes:
+    """Packets, each with a comment and another block behind it."""
+    file = Pcapng().section().interface(Interface(1, 9))
+    for n, frame in enumerate(made):
+        file.packet(frame, comment=b"c" * n)
+        file.block(*others[n % len(others)])
+    return file.octets
 
 
 def _contents() -> Iterator[tuple[str, bytes]]:
@@ -106,6 +123,7 @@ def _contents() -> Iterator[tuple[str, bytes]]:
     yield from _links()
     yield from _formats()
     yield from _sections()
+    yield from _blocks()
     turn = list(FORMATS.items())
     ethernet = LINKS["ethernet"]
     for idea, variants in (("ip", corpus_ip.variants()), ("tcp", corpus_tcp.variants())):
@@ -146,8 +164,7 @@ def _formats() -> Iterator[tuple[str, bytes]]:
         yield f"format/{name}-flows", form(frames(several(2, 5), LINKS["ethernet"]), 1)
     for n, (name, resolution) in enumerate(RESOLUTIONS.items()):
         order = "<>"[n % 2]
-        offset_s = 946_684_800 if resolution == 12 else 0  # 64 bits hold 213 days of it
-        yield f"resolution/{name}", pcapng(made, Interface(1, resolution, offset_s), order)
+        yield f"resolution/{name}", pcapng(made, Interface(1, resolution), order)
     yield "resolution/none", pcapng(made, Interface(1))
     for n, offset_s in enumerate((1, -1, 946_684_800, -(10**9))):
         interface = Interface(1, (6, 9, 3, 138)[n], offset_s)
@@ -155,59 +172,50 @@ def _formats() -> Iterator[tuple[str, bytes]]:
 
 
 def _sections() -> Iterator[tuple[str, bytes]]:
-    """pcapng of several sections, interfaces and kinds of block."""
-    one, other = whole(3), whole(4, version=6)
-    ethernet = frames(one, LINKS["ethernet"])
-    raw, cooked = frames(other, LINKS["raw"]), frames(other, LINKS["sll2"])
-
+    """Several sections of pcapng in a file, in both byte orders."""
+    ethernet = frames(whole(3), LINKS["ethernet"])
+    raw = frames(whole(4, version=6), LINKS["raw"])
     file = Pcapng()
     for order in "<><":
-        file.section(order).interface(Interface(1, 9))
-        for frame in ethernet[:20]:
-            file.packet(frame)
+        file.section(order).interface(Interface(1, 9)).packets(ethernet[:20])
     yield "section/orders", file.octets
-
-    file = Pcapng().section(">")
-    for n, interface in enumerate((Interface(1, 9), Interface(101, 6, 5), Interface(276, 138))):
-        file.interface(interface)
-        for frame in (ethernet, raw, cooked)[n][:25]:
-            file.packet(frame, n)
-    for n in range(60):
-        file.packet((ethernet, raw, cooked)[n % 3][20 + n // 3], n % 3)
-    yield "section/interfaces", file.octets
-
-    file = Pcapng().section().interface(Interface(1, 9)).section(">").interface(Interface(101))
-    for frame in raw:
-        file.packet(frame)
+    file = Pcapng().section().interface(Interface(1, 9))
+    file.section(">").interface(Interface(101)).packets(raw)
     yield "section/empty-first", file.octets
 
+
+def _blocks() -> Iterator[tuple[str, bytes]]:
+    """Several interfaces of pcapng in a section, and the rarer blocks of packets."""
+    made = (
+        frames(whole(3), LINKS["ethernet"]),
+        frames(whole(4, version=6), LINKS["raw"]),
+        frames(whole(5, version=6), LINKS["sll2"]),
+    )
+    file = Pcapng().section(">")
+    for n, interface in enumerate((Interface(1, 9), Interface(101, 6, 5), Interface(276, 138))):
+        file.interface(interface).packets(made[n][:20], n)
+    for n in range(60):
+        file.packet(made[n % 3][20 + n // 3], n % 3)
+    yield "block/interfaces", file.octets
+    for order in ("little", "big"):
+        file = Pcapng().section("<" if order == "little" else ">")
+        file.interface(Interface(1)).interface(Interface(101, 9))
+        for one, other in zip(*made[:2], strict=False):
+            file.obsolete_packet(one).obsolete_packet(other, 1)
+        yield f"block/obsolete-{order}", file.octets
     file = Pcapng().section().interface(Interface(1, 9))
-    for n, frame in enumerate(ethernet):
-        file.packet(frame, comment=b"c" * n)
-        file.block(*OTHER_BLOCKS[n % 5])
-    yield "section/other-blocks", file.octets
-
-    for order in "<>":
-        file = Pcapng().section(order).interface(Interface(1)).interface(Interface(101, 9))
-        for frame in ethernet:
-            file.obsolete_packet(frame)
-        for frame in raw:
-            file.obsolete_packet(frame, 1)
-        yield f"section/obsolete-{'little' if order == '<' else 'big'}", file.octets
-
-    file = Pcapng().section().interface(Interface(1, 9))
-    for n, frame in enumerate(ethernet):
-        file = file.simple_packet(frame) if n % 3 == 2 else file.packet(frame)
-    yield "section/simple", file.octets
+    for one, other in zip(made[0][::2], made[0][1::2], strict=False):
+        file.packet(one).simple_packet(other)
+    yield "block/simple", file.octets
 
 
-# Name resolution, interface statistics, custom, decryption secrets, unknown.
+# Name resolution, interface statistics, decryption secrets, unknown, custom.
 OTHER_BLOCKS = (
     (4, b"\x01\x00\x09\x00\x0a\x00\x01\x02host\x00" + bytes(7)),
     (5, bytes(12)),
-    (0x0BAD, b"\x00\x00\x7e\xd9" + bytes(21)),
     (10, b"KSLT\x04\x00\x00\x00key\n"),
     (0x80000001, bytes(3)),
+    (0x0BAD, b"\x00\x00\x7e\xd9" + bytes(21)),
 )
 
 
@@ -226,7 +234,7 @@ def _random(count: int) -> Iterator[tuple[str, bytes]]:
         yield f"random/{n}-{form}", FORMATS[form](frames(talk, link, snap), link.link_type)
 
 
-def _compressed(folder: Path, plain: Sequence[Specimen]) -> Iterator[Specimen]:
+def _compressed(plain: Sequence[Specimen]) -> Iterator[Specimen]:
     """Some of them compressed, once in several members."""
     chosen = [s for s in plain if s.name.startswith("format/") and s.name.endswith("flows")]
     for n, specimen in enumerate(chosen):

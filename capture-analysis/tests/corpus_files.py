@@ -1,4 +1,4 @@
-"""Capture files of every format, from frames: the bytes as the formats' specifications have them."""
+"""Capture files of every format, from frames, byte by byte as the specifications have them."""
 
 import struct
 from collections.abc import Sequence
@@ -116,6 +116,12 @@ class Pcapng:
         options = self.option(1, comment) + bytes(4) if comment else b""
         return self.block(6, head + octets + options)
 
+    def packets(self, frames: Sequence[Frame], interface: int = 0) -> "Pcapng":
+        """Several of them."""
+        for frame in frames:
+            self.packet(frame, interface)
+        return self
+
     def obsolete_packet(self, frame: Frame, interface: int = 0) -> "Pcapng":
         """A Packet Block, of the first drafts."""
         ticks = self.interfaces[interface].ticks(frame.time_ns)
@@ -143,6 +149,4 @@ class Pcapng:
 def pcapng(frames: Sequence[Frame], interface: Interface, order: str = "<") -> bytes:
     """A file of one section and one interface."""
     file = Pcapng().section(order).interface(interface)
-    for frame in frames:
-        file.packet(frame)
-    return file.octets
+    return file.packets(frames).octets

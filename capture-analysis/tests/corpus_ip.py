@@ -47,10 +47,13 @@ def _between(*layers: Packet) -> Wrap:
 _HOP = IPv6ExtHdrHopByHop(options=[RouterAlert()])
 _DESTINATION = IPv6ExtHdrDestOpt(options=[PadN(optdata=bytes(12))])
 _ROUTING = IPv6ExtHdrRouting(addresses=["2001:db8:9::9"], segleft=0)
-_AH = AH(nh=6, spi=7, seq=1, icv=bytes(12), padding=b"")
+_AH = AH(nh=6, payloadlen=4, spi=7, seq=1, icv=bytes(12), padding=b"")
 
 WRAPS: dict[str, tuple[int, Wrap]] = {
-    "record-route": (4, _with(options=[IPOption_RR(length=11, pointer=4, routers=["0.0.0.0"] * 2)])),
+    "record-route": (
+        4,
+        _with(options=[IPOption_RR(length=11, pointer=4, routers=["10.9.9.9"] * 2)]),
+    ),
     "nops": (4, _with(options=[IPOption_NOP()] * 4)),
     "unknown-option": (4, _with(options=[IPOption(b"\x9e\x06abcd")])),
     "options-full": (4, _with(options=[IPOption_NOP()] * 40)),
@@ -132,7 +135,10 @@ def zero_length(datagram: Datagram) -> Datagram:
 
 def _not_tcp(talk: list[Datagram]) -> list[Datagram]:
     """TCP among what is not."""
-    ends, ends_6 = {"src": "10.0.1.2", "dst": "10.0.2.2"}, {"src": "2001:db8::1", "dst": "2001:db8::2"}
+    ends, ends_6 = (
+        {"src": "10.0.1.2", "dst": "10.0.2.2"},
+        {"src": "2001:db8::1", "dst": "2001:db8::2"},
+    )
     segment = IP(**ends) / TCP(sport=1, dport=2)
     others: list[tuple[int, Packet]] = [
         (4, IP(**ends) / UDP(sport=30000, dport=30001) / Raw(bytes(40))),

@@ -14,7 +14,6 @@ ETHER_TYPE = {4: 0x0800, 6: 0x86DD}
 PPP_PROTOCOL = {4: 0x0021, 6: 0x0057}
 
 
-
 @dataclass(frozen=True)
 class Link:
     """A link type and the octets in front of IP.

@@ -24,7 +24,8 @@ def variants() -> dict[str, list[Datagram]]:
     found["reordered"] = _reordered(talk, 3)
     found["reordered-far"] = _reordered(other, 9)
     found["times-backward"] = [
-        Datagram(d.time_ns - (n % 5 == 4) * 3_000_000, d.version, d.octets) for n, d in enumerate(talk)
+        Datagram(d.time_ns - (n % 5 == 4) * 3_000_000, d.version, d.octets)
+        for n, d in enumerate(talk)
     ]
     found["times-equal"] = [Datagram(talk[0].time_ns, d.version, d.octets) for d in talk]
     found["epoch"] = [Datagram(n, d.version, d.octets) for n, d in enumerate(talk)]
@@ -87,7 +88,9 @@ def _options(talk: Conversation) -> None:
 
 def _multipath(talk: Conversation) -> None:
     for n in range(10):
-        talk.data(n % 2, 100, options=[("NOP", None), ("NOP", None), (30, b"\x20\x01" + bytes(n % 4 + 4))])
+        talk.data(
+            n % 2, 100, options=[("NOP", None), ("NOP", None), (30, b"\x20\x01" + bytes(n % 4 + 4))]
+        )
 
 
 def _flags(talk: Conversation) -> None:
@@ -188,7 +191,13 @@ def _both_open(talk: Conversation) -> None:
 
 def _header_of_malformed(talk: Conversation) -> None:
     """Options of impossible lengths."""
-    for octets in (b"\x08\x00", b"\x08\x01", b"\x05\xff", b"\x03\x03\x0e\x08", b"\x08\x09" + bytes(8)):
+    for octets in (
+        b"\x08\x00",
+        b"\x08\x01",
+        b"\x05\xff",
+        b"\x03\x03\x0e\x08",
+        b"\x08\x09" + bytes(8),
+    ):
         padded = octets + b"\x01" * (-len(octets) % 4)
         tcp = TCP(
             sport=talk.ports[0],

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from corpus import Specimen
 
-# Formats of editcap that are variants of pcap with another magic number or record header.
-EDITCAP_FORMATS = ("pcap", "nsecpcap", "modpcap", "pcapng", "rh6_1pcap", "suse6_3pcap")
+# Not nokiapcap, rh6_1pcap and suse6_3pcap: they have pcap's magic numbers and other record headers,
+# which Wireshark guesses.
+EDITCAP_FORMATS = ("pcap", "nsecpcap", "modpcap", "pcapng")
 FILTERS = {
     "tcp": "tcp",
     "data": "ip[2:2] > 60",

@@ -11,6 +11,7 @@ FIELDS = {
     "number": "frame.number",
     "time": "frame.time_epoch",
     "frame_bytes": "frame.len",
+    "kept_bytes": "frame.cap_len",
     "interface": "frame.interface_id",
     "ip_source": "ip.src",
     "ip_destination": "ip.dst",
@@ -22,6 +23,8 @@ FIELDS = {
     "ip_more": "ip.flags.mf",
     "ipv6_next": "ipv6.nxt",
     "ipv6_fragment": "ipv6.fraghdr.offset",
+    "ipv6_more": "ipv6.fraghdr.more",
+    "ipv6_fragmented": "ipv6.fraghdr.nxt",
     "source_port": "tcp.srcport",
     "destination_port": "tcp.dstport",
     "stream": "tcp.stream",
@@ -75,16 +78,14 @@ class Row:
         first = self.fields[name].split(",")[0]
         return int(first, 0) if first else default
 
-    def time_ns(self) -> int | None:
+    def time_ns(self) -> int:
         """The capture time."""
-        seconds, _, fraction = self.fields["time"].partition(".")
-        if not seconds:
-            return None
-        magnitude = abs(int(seconds)) * 10**9 + int(fraction.ljust(9, "0")[:9] or 0)
+        seconds, fraction = self.fields["time"].split(".")
+        magnitude = abs(int(seconds)) * 10**9 + int(fraction.ljust(9, "0"))
         return -magnitude if seconds.startswith("-") else magnitude
 
     def is_tcp(self) -> bool:
-        """Whether all 20 octets of a TCP header were there."""
+        """Whether the capture has all 20 octets of a TCP header."""
         return self.fields["urgent"] != ""
 
 
@@ -94,7 +95,19 @@ def ask(path: Path) -> list[Row]:
     disabled = [part for name in WITHOUT for part in ("--disable-protocol", name)]
     wanted = [part for field in FIELDS.values() for part in ("-e", field)]
     done = subprocess.run(
-        ["tshark", "-n", "-r", path, *settings, *disabled, "-T", "fields", "-E", "occurrence=a", *wanted],
+        [
+            "tshark",
+            "-n",
+            "-r",
+            path,
+            *settings,
+            *disabled,
+            "-T",
+            "fields",
+            "-E",
+            "occurrence=a",
+            *wanted,
+        ],
         capture_output=True,
         text=True,
         check=False,
