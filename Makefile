@@ -52,8 +52,8 @@ lint: setup test-packages ## style and types: ruff, mypy, yamllint, shellcheck, 
 bench: setup ## speed, medians of five runs
 	@$(BIN)/python tests/bench.py
 
-fuzz: setup test-packages ## any bytes are a capture: fuzz its parser in C for SECONDS=1800
-	@$(BIN)/python capture-analysis/native/fuzz/run.py --seconds $(SECONDS)
+fuzz: test-packages ## any bytes are a capture: fuzz its parser in C for SECONDS=1800
+	@$(MAKE) --no-print-directory -C capture-analysis/native fuzz SECONDS=$(SECONDS)
 
 ##@ Set up
 setup: env ## packages, Python environment, guest kernel, modules: once, and what changed since
