@@ -6,43 +6,18 @@ that differs fails, and so does a deviation that no capture shows any more.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import corpus
 import corpus_tools
 import pytest
-from capture_analysis.capture import Capture, Counts
-from capture_analysis.columns import FlowTable, Mark, Packets, concatenate
+import tshark_case
+import tshark_tracking
+from capture_analysis.columns import Mark
 from corpus import Specimen
-from tshark_oracle import Row, ask_all
+from tshark_case import Case, fate
+from tshark_oracle import Row
 
 LEAST = 200
-
-
-@dataclass(frozen=True)
-class Case:
-    """A capture as read, and what tshark says."""
-
-    specimen: Specimen
-    packets: Packets
-    flows: FlowTable
-    counts: Counts
-    rows: list[Row]
-
-    @cached_property
-    def tcp(self) -> list[Row]:
-        """The frames that tshark shows to have a TCP header and a time."""
-        return [row for row in self.rows if fate(row) == "packets"]
-
-    @cached_property
-    def streams(self) -> list[int]:
-        """Their streams, numbered as they appear in them."""
-        numbers: dict[str, int] = {}
-        return [numbers.setdefault(row["stream"], len(numbers)) for row in self.tcp]
-
-    def marked(self, n: int, mark: Mark) -> bool:
-        """Whether a packet has a mark."""
-        return bool(int(self.packets.marks[n]) & mark)
 
 
 @dataclass(frozen=True)
@@ -69,8 +44,7 @@ DEVIATIONS = [
     Deviation(
         ("payload_bytes",),
         "tshark lets a frame's length, which editcap -L makes that of what it keeps, limit IP's",
-        lambda case, _, ours, theirs: theirs < ours
-        and case.specimen.name == "editcap/snap-and-length",
+        lambda case, _, ours, theirs: theirs < ours and case.name == "editcap/snap-and-length",
     ),
     Deviation(
         ("flags",),
@@ -96,14 +70,7 @@ def specimens(tmp_path_factory: pytest.TempPathFactory) -> list[Specimen]:
 @pytest.fixture(scope="session")
 def cases(specimens: list[Specimen]) -> list[Case]:
     """All of it read, and tshark's answers."""
-    answers = ask_all(each.asked or each.path for each in specimens)
-    return [_case(each, rows) for each, rows in zip(specimens, answers, strict=True)]
-
-
-def _case(specimen: Specimen, rows: list[Row]) -> Case:
-    capture = Capture(specimen.path)
-    parts = [part.widened() for part in capture.chunks(37)]
-    return Case(specimen, concatenate(parts), capture.flows, capture.counts, rows)
+    return tshark_case.cases(specimens)
 
 
 def test_corpus_is_large(specimens: list[Specimen]) -> None:
@@ -132,6 +99,22 @@ def test_ends_and_marks_are_as_tshark_says(cases: list[Case]) -> None:
     assert not found, "\n".join(found)
 
 
+def test_sequence_numbers_are_as_tshark_says(cases: list[Case]) -> None:
+    """Unwrapped sequence and acknowledgement numbers are tshark's relative ones, modulo 2^32."""
+    known = [case for case in cases if tshark_tracking.analysed(case)]
+    found = [text for case in known for text in tshark_tracking.sequence_differences(case)]
+    assert not found, "\n".join(found)
+
+
+def test_round_trip_times_are_as_tshark_says(cases: list[Case]) -> None:
+    """Round-trip times equal tshark's to the nanosecond; all deviations listed occur."""
+    seen: set[str] = set()
+    known = [case for case in cases if tshark_tracking.analysed(case)]
+    found = [text for case in known for text in tshark_tracking.rtt_differences(case, seen)]
+    assert not found, "\n".join(found)
+    assert seen == {each.reason for each in tshark_tracking.RTT_DEVIATIONS}
+
+
 def _count_differences(case: Case) -> Iterator[str]:
     """The fates of frames, as totals; unknown link types are not in the corpus."""
     fates = [fate(row) for row in case.rows]
@@ -141,7 +124,7 @@ def _count_differences(case: Case) -> Iterator[str]:
     for name, count in theirs.items():
         mine = ours[name] + (ours["malformed"] if name == "too_short" else 0)
         if mine != count:
-            yield f"{case.specimen.name}: {name}: {mine}, tshark has {count}"
+            yield f"{case.name}: {name}: {mine}, tshark has {count}"
 
 
 _FATES = (
@@ -155,25 +138,10 @@ _FATES = (
 )
 
 
-def fate(row: Row) -> str:
-    """What a frame is, by tshark's fields; what it cannot dissect is too short."""
-    layers = row["protocols"].split(":")
-    if not row["time"]:
-        return "no_timestamp"
-    if not {"ip", "ipv6"} & set(layers):
-        return "not_ip"
-    protocol = row["ip_protocol"] or row["ipv6_fragmented"] or row["ipv6_next"] or "6"
-    if protocol != "6" and "tcp" not in layers:
-        return "not_tcp"
-    if row.number("ip_fragment") or row.number("ipv6_fragment"):
-        return "later_fragments"
-    return "packets" if row.is_tcp() else "too_short"
-
-
 def _field_differences(case: Case, seen: set[str]) -> Iterator[str]:
     """The first packet that differs in each field; the reasons of deviations go into `seen`."""
     if len(case.tcp) != len(case.packets):
-        yield f"{case.specimen.name}: {len(case.packets)} packets, tshark has {len(case.tcp)}"
+        yield f"{case.name}: {len(case.packets)} packets, tshark has {len(case.tcp)}"
         return
     columns = {name: [read(row) for row in case.tcp] for name, read in _FIELDS.items()}
     for field, theirs in (columns | {"flow": case.streams}).items():
@@ -188,7 +156,7 @@ def _field_differences(case: Case, seen: set[str]) -> Iterator[str]:
         if different:
             n = different[0]
             yield (
-                f"{case.specimen.name}: {field}: {len(different)} differ, first packet {n} "
+                f"{case.name}: {field}: {len(different)} differ, first packet {n} "
                 f"(frame {case.tcp[n]['number']}): {ours[n]}, tshark has {theirs[n]}"
             )
 
@@ -247,6 +215,6 @@ def _end_differences(case: Case) -> Iterator[str]:
         }
         wrong = [m.name for m, expected in implied.items() if case.marked(n, m) != bool(expected)]
         if wrong or theirs != (ends[::-1] if half else ends):
-            where = f"{case.specimen.name}: packet {n} (frame {row['number']})"
+            where = f"{case.name}: packet {n} (frame {row['number']})"
             yield f"{where}: {wrong}, {ends}, half {half}, tshark has {theirs}"
             return
