@@ -58,7 +58,7 @@ PREFERENCES = {
     "tcp.try_heuristic_first": "FALSE",
 }
 # What would show the fields of a packet inside a packet, or take the payload for a protocol.
-WITHOUT = ("icmp", "icmpv6", "ipip", "gre", "http", "tls", "mptcp")
+WITHOUT = ("icmp", "icmpv6", "ipip", "gre", "http", "tls")
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def sequence_differences(case: Case) -> Iterator[str]:
     """
     bases: dict[tuple[int, int], int] = {}
     syn_seen = case.flows.rows["syn_seen"]
-    for n, row in enumerate(case.tcp):
+    for n, row in enumerate(case.tcp[: len(case.packets)]):
         flow, half = int(case.packets.flow[n]), int(case.packets.half[n])
         numbers = [("seq", half, int(case.tracked.seq_bytes[n]))]
         if int(case.packets.flags[n]) & FLAG_ACK and int(case.tracked.ack_bytes[n]) >= 0:
@@ -104,7 +104,7 @@ RTT_DEVIATIONS = [
 
 def rtt_differences(case: Case, seen: set[str]) -> Iterator[str]:
     """Packets whose round-trip time differs; the reasons of deviations go into `seen`."""
-    for n, row in enumerate(case.tcp):
+    for n, row in enumerate(case.tcp[: len(case.packets)]):
         ours, theirs = int(case.tracked.rtt_ns[n]), _rtt_ns(row)
         if ours == theirs:
             continue
