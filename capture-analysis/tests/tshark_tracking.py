@@ -72,13 +72,20 @@ def _ends_nowhere(case: Case, n: int) -> bool:
     """Whether no segment before a packet ends where it acknowledges."""
     ends = set()
     for m in range(n):
-        if _other_half(case, m, n):
-            flags = int(case.packets.flags[m])
-            phantom = bool(flags & FLAG_SYN) + bool(flags & FLAG_FIN)
-            ends.add(
-                (int(case.packets.seq[m]) + int(case.packets.payload_bytes[m]) + phantom) % 2**32
-            )
+        flags = int(case.packets.flags[m])
+        length = (
+            int(case.packets.payload_bytes[m]) + bool(flags & FLAG_SYN) + bool(flags & FLAG_FIN)
+        )
+        if length and _other_half(case, m, n):
+            ends.add((int(case.packets.seq[m]) + length) % 2**32)
     return int(case.packets.ack[n]) not in ends
+
+
+def _nothing_new(case: Case, n: int) -> bool:
+    """Whether a packet before acknowledged as much."""
+    tracked, packets = case.tracked, case.packets
+    mine = (packets.flow[:n] == packets.flow[n]) & (packets.half[:n] == packets.half[n])
+    return bool((tracked.ack_bytes[:n][mine] >= tracked.ack_bytes[n]).any())
 
 
 def _other_half(case: Case, m: int, n: int) -> bool:
@@ -99,6 +106,14 @@ RTT_DEVIATIONS = [
         "tshark needs a segment that ends where the packet acknowledges",
         lambda case, n, _, theirs: theirs == -1 and _ends_nowhere(case, n),
     ),
+    RttDeviation(
+        "tshark shows the negative time of a capture whose clock goes back",
+        lambda _, __, ours, theirs: ours == -1 and theirs < -1,
+    ),
+    RttDeviation(
+        "tshark also times a segment that was acknowledged before the capture has it",
+        lambda case, n, ours, _: ours == -1 and _nothing_new(case, n),
+    ),
 ]
 
 
@@ -115,5 +130,9 @@ def rtt_differences(case: Case, seen: set[str]) -> Iterator[str]:
 
 
 def _rtt_ns(row: Row) -> int:
+    """The time that tshark shows, -1 for none."""
     seconds, _, fraction = row["ack_rtt"].partition(".")
-    return int(seconds) * 10**9 + int(fraction.ljust(9, "0")) if seconds else -1
+    magnitude = abs(int(seconds or 0)) * 10**9 + int(fraction.ljust(9, "0"))
+    if not seconds:
+        return -1
+    return -magnitude if seconds.startswith("-") else magnitude
