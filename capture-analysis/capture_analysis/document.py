@@ -10,10 +10,9 @@ import numpy as np
 
 from capture_analysis.capture import Capture
 from capture_analysis.errors import AnalysisError
-from capture_analysis.facts import ENOUGH, Facts, RateSource
+from capture_analysis.facts import Facts, RateSource
 from capture_analysis.measure import Quantity, Values
 from capture_analysis.single import NOTHING, Given, Measured, measure
-from capture_analysis.tracking import Kind
 
 SCHEMA = 1
 FLOWS_LISTED = 100

@@ -56,7 +56,7 @@ class Measure:
     def add(self, block: Block) -> None:
         """Take the next packets."""
 
-    def finish(self) -> None:
+    def finish(self, facts: Facts) -> None:
         """There are no more packets; before `merge` and results."""
 
     def merge(self, other: Self) -> None:
@@ -82,7 +82,9 @@ def all_measures() -> tuple[type[Measure], ...]:
         each
         for module in modules
         for each in vars(module).values()
-        if isinstance(each, type) and issubclass(each, Measure) and each.__module__ == module.__name__
+        if isinstance(each, type)
+        and issubclass(each, Measure)
+        and each.__module__ == module.__name__
     )
 
 

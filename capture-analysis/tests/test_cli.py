@@ -56,14 +56,23 @@ def test_metrics_of_a_run_that_fails(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert json.loads(capsys.readouterr().out)["pass"] is False
 
 
-@pytest.mark.parametrize("command", ["report", "metrics"])
-def test_not_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
-    """A folder that is no run is one line on stderr, and the status is 2."""
+@pytest.mark.parametrize(
+    ("command", "missing"),
+    [
+        ("report", "no manifest.json: not a finished run"),
+        (
+            "metrics",
+            "neither a run (no manifest.json) nor captures "
+            "(.pcap, .pcapng, .cap, compressed or not) in it",
+        ),
+    ],
+)
+def test_not_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, missing: str
+) -> None:
+    """A folder with nothing to analyse is one line on stderr, and the status is 2."""
     assert main([command, str(tmp_path)]) == 2
-    assert capsys.readouterr() == (
-        "",
-        f"capture-analysis: {tmp_path}: no manifest.json: not a finished run\n",
-    )
+    assert capsys.readouterr() == ("", f"capture-analysis: {tmp_path}: {missing}\n")
     assert list(tmp_path.iterdir()) == []
 
 
