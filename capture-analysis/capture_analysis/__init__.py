@@ -12,11 +12,12 @@ From a notebook or a program:
 `analyse` and `match` take captures larger than memory; the other two hold all packets at once.
 """
 
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
