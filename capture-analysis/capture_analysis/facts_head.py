@@ -46,7 +46,11 @@ class FactFinder:
         facts = _sizes(head, flows, replace(Facts.unknown(len(side)), side=side))
         found = tap(head, len(side))
         facts = replace(
-            facts, tap_at=found.at, tap_agreement=found.agreement, tap_samples=found.samples
+            facts,
+            tap_at=found.at,
+            tap_agreement=found.agreement,
+            tap_samples=found.samples,
+            round_trip_ns=found.round_trip_ns,
         )
         self.facts = self._with_given(_rates(head, _ticks(head, facts)))
 

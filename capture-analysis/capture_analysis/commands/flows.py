@@ -1,4 +1,7 @@
-"""`flows FILE`: the connections of a capture as a table."""
+"""List the connections of a capture: size, round trip time, bottleneck, ACK compression.
+
+Marks of the bottleneck's rate: "=" given, "~" estimated, "?" assumed that of the opposite way.
+"""
 
 import argparse
 import sys
@@ -13,15 +16,14 @@ from capture_analysis.facts import RateSource
 from capture_analysis.measure import Value
 from capture_analysis.single import Measured, measure
 
-HELP = "list the connections of a capture: size, round trip time, bottleneck, ACK compression"
 LISTED = 40
 HEADINGS = ("connection", "packets", "payload", "time", "RTT", "data", "tap", "bottleneck", "ACKs")
 # Shares of compressed ACKs above which a connection's ACKs count as so.
 SOME, MANY = 0.01, 0.1
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's own."""
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's args."""
     add_options(parser)
     parser.add_argument(
         "--flows",
@@ -32,14 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Print the table; warnings go to stderr.
 
     Raises: AnalysisError if there is no TCP packet.
     """
-    measured = measure(Capture(arguments.path), given(arguments))
+    measured = measure(Capture(args.path), given(args))
     document(measured, 0)  # says what is wrong with a capture that has no TCP
-    listed = most_payload(measured)[: arguments.flows]
+    listed = most_payload(measured)[: args.flows]
     sys.stdout.write(table([HEADINGS, *(row(measured, number) for number in listed)]))
     left = len(measured.capture.flows) - len(listed)
     if left:

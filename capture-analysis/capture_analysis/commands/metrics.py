@@ -1,32 +1,42 @@
-"""`metrics FILE`: every metric of one capture as JSON."""
+"""Print every metric of a capture, or of a run's folder, as JSON.
+
+Numbers that are undefined are null, with the reason beside them.
+"""
 
 import argparse
 import json
 import sys
 
 from capture_analysis.commands.measuring import add_options, flow_count, given
-from capture_analysis.document import FLOWS_LISTED, analyse
 
-HELP = "print the metrics of a capture, or of a run's folder, as JSON"
+LISTED = 100
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's own."""
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     add_options(parser)
     parser.add_argument(
         "--flows",
         type=flow_count,
-        default=FLOWS_LISTED,
+        default=LISTED,
         metavar="N",
         help="list so many connections, those with most payload first (default: %(default)s)",
     )
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Print the document.
 
     Raises: AnalysisError if there is nothing to measure.
     """
-    document = analyse(arguments.path, given(arguments), arguments.flows)
+    if args.path.is_dir():
+        from capture_analysis.analysis import Analysis
+        from capture_analysis.metrics import compute
+
+        document = compute(Analysis(args.path))
+    else:
+        from capture_analysis.document import analyse
+
+        document = analyse(args.path, given(args), args.flows)
     sys.stdout.write(json.dumps(document, indent=1, allow_nan=False) + "\n")
     return 0
