@@ -52,7 +52,9 @@ enum block {
 #define DEFAULT_RESOLUTION 6	/* microseconds */
 
 /* 32 MiB of descriptions. */
+#ifndef INTERFACES_MAX
 #define INTERFACES_MAX (UINT32_C(1) << 20)
+#endif
 #define INTERFACES_FIRST 8
 
 static uint64_t power_of_ten(unsigned int exponent)

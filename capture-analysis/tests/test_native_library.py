@@ -1,4 +1,4 @@
-"""The C parser under compilers' warnings, sanitisers, valgrind and a fuzzer."""
+"""The library in C under compilers' warnings, sanitisers, valgrind and a fuzzer."""
 
 import shutil
 import subprocess
@@ -79,4 +79,17 @@ def test_fuzz(tmp_path: Path) -> None:
         f"-artifact_prefix={tmp_path}/finding-",
         found,
         NATIVE / "fuzz" / "corpus",
+    )
+
+
+def test_fuzz_tracker(tmp_path: Path) -> None:
+    """Some thousand sequences of packets are tracked alike at once, in pieces and each alone."""
+    need("clang")
+    make(tmp_path, f"{tmp_path}/fuzz-track")
+    succeed(
+        tmp_path / "fuzz-track",
+        f"-runs={FUZZ_RUNS}",
+        "-seed=1",
+        "-max_len=1200",
+        f"-artifact_prefix={tmp_path}/finding-",
     )
