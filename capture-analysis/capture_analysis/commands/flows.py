@@ -23,7 +23,7 @@ SOME, MANY = 0.01, 0.1
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's args."""
+    """Add the command's arguments."""
     add_options(parser)
     parser.add_argument(
         "--flows",
