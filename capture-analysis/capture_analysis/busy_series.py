@@ -47,7 +47,9 @@ class BusySeries:
         if bins:
             start_ns = (other._first + np.arange(bins)) << other._shift
             while self._shift < other._shift:
-                self._resize(self._shift + 1, self._first >> 1, ((self._first + len(self)) >> 1) + 1)
+                self._resize(
+                    self._shift + 1, self._first >> 1, ((self._first + len(self)) >> 1) + 1
+                )
             for link in (0, 1):
                 self.add(np.full(bins, link), start_ns, other._busy_ns[link])
 

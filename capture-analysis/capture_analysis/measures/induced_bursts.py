@@ -64,9 +64,7 @@ class InducedBursts(Measure):
         rows = np.flatnonzero(is_ack | induced)
         columns = (every.direction, joined, every["time_ns"])
         sums = (every["payload_bytes"] * induced, is_ack)
-        self._take(
-            self._finder.add(*(c.take(rows) for c in columns), [s.take(rows) for s in sums])
-        )
+        self._take(self._finder.add(*(c.take(rows) for c in columns), [s.take(rows) for s in sums]))
 
     def _latest_ack_ns(self, block: Block, is_ack: BoolArray) -> IntArray:
         """Of each packet the time of the latest ACK of its direction, or _NEVER."""
