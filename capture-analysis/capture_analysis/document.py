@@ -13,7 +13,6 @@ from capture_analysis.errors import AnalysisError
 from capture_analysis.facts import NEAR, Facts, RateSource
 from capture_analysis.measure import Quantity, Values
 from capture_analysis.single import NOTHING, Given, Measured, measure
-from capture_analysis.tracking import Kind
 
 SCHEMA = 1
 FLOWS_LISTED = 100

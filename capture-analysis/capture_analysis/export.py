@@ -128,7 +128,7 @@ _WRITERS: dict[str, Callable[..., Any]] = {
     ".parquet": lambda path, schema: pyarrow.parquet.ParquetWriter(
         path, schema, compression="zstd"
     ),
-    ".csv": lambda path, schema: pyarrow.csv.CSVWriter(path, schema),
+    ".csv": pyarrow.csv.CSVWriter,
 }
 
 

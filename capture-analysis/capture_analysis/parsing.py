@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capture_analysis.columns import FlowTable, Packets
+from capture_analysis.errors import AnalysisError
 
 # A record or block longer than this is damage, not data: no link has such frames.
 LONGEST_RECORD_BYTES = 64 << 20
@@ -22,6 +23,8 @@ PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
 # More VLAN tags and MPLS labels together, or more IPv6 extension headers, are no real packet.
 MOST_TAGS = 8
 MOST_EXTENSION_HEADERS = 8
+# A capture with more connections is a port scan or hostile, and is read as far as this.
+MOST_FLOWS = 1 << 22
 # RFC 7323, 2.3: a greater shift count is taken as 14.
 MOST_WINDOW_SCALE = 14
 
@@ -37,7 +40,7 @@ class Counts:
         packets: those in the columns.
         not_ip: neither IPv4 nor IPv6.
         not_tcp: IP, but not TCP.
-        later_fragments: of TCP, without its header.
+        later_fragments: fragments but the first, which alone has TCP's header.
         too_short: the capture kept too little of the frame to tell.
         malformed: the frame contradicts itself.
         unknown_link_type: captured on a link that this package does not know.
@@ -100,3 +103,8 @@ class Parser(Protocol):
         Returns: how many bytes were taken, and the next free row.
         Raises: AnalysisError, without the file's name, if the file starts as no capture does.
         """
+
+
+def not_a_capture(head: bytes) -> AnalysisError:
+    """The error of a parser whose file starts with these bytes."""
+    return AnalysisError(f"neither pcap nor pcapng (it starts with {head[:4].hex(' ')})")

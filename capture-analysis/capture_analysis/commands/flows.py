@@ -1,6 +1,8 @@
-"""List the connections of a capture: size, round trip time, bottleneck, ACK compression.
+"""List the connections of a capture.
 
-Marks of the bottleneck's rate: "=" given, "~" estimated, "?" assumed that of the opposite way.
+Of each: packets, payload, how long it lasted, round trip time, which way the data go, where on
+the path the capture was taken, the rate of the bottleneck, and whether the ACKs are compressed.
+The rate is "=" given, "~" estimated, or "?" assumed to be that of the opposite way.
 """
 
 import argparse
@@ -22,8 +24,8 @@ HEADINGS = ("connection", "packets", "payload", "time", "RTT", "data", "tap", "b
 SOME, MANY = 0.01, 0.1
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's own."""
     add_options(parser)
     parser.add_argument(
         "--flows",
@@ -34,14 +36,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Print the table; warnings go to stderr.
 
     Raises: AnalysisError if there is no TCP packet.
     """
-    measured = measure(Capture(args.path), given(args))
+    measured = measure(Capture(arguments.path), given(arguments))
     document(measured, 0)  # says what is wrong with a capture that has no TCP
-    listed = most_payload(measured)[: args.flows]
+    listed = most_payload(measured)[: arguments.flows]
     sys.stdout.write(table([HEADINGS, *(row(measured, number) for number in listed)]))
     left = len(measured.capture.flows) - len(listed)
     if left:
