@@ -4,7 +4,6 @@ TEMPORARY: reads classic pcap files of Ethernet and IPv4 only, until the parsers
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,27 +19,9 @@ from capture_analysis.columns import (
     Packets,
     concatenate,
 )
+from capture_analysis.parsing import Counts
 
 CHUNK_PACKETS = 1 << 16
-
-
-@dataclass
-class Counts:
-    """What became of the frames of a capture: each is a packet or counted under one reason."""
-
-    frames: int = 0
-    packets: int = 0
-    not_ip: int = 0
-    not_tcp: int = 0
-    later_fragments: int = 0
-    too_short: int = 0
-    malformed: int = 0
-    unknown_link_type: int = 0
-    no_timestamp: int = 0
-    # Of the packets:
-    backward: int = 0
-    options_cut: int = 0
-    length_guessed: int = 0
 
 
 class Capture:

@@ -56,7 +56,7 @@ FLOW = np.dtype(
 NO_SCALE = 255
 
 # The columns of `Packets` with the types in which readers write them.
-COLUMN_TYPES = {
+COLUMN_TYPES: dict[str, np.dtype[Any]] = {
     "time_ns": np.dtype("<i8"),
     "frame_bytes": np.dtype("<u4"),
     "payload_bytes": np.dtype("<u4"),

@@ -1,11 +1,12 @@
 """What each packet means to its connection: new data or old, an ACK of what, after how long.
 
-TEMPORARY: the contract; the trackers (native and Python) come.
+The contract of the trackers: `tracking_native` (C, in native/track.c) and `tracking_fallback`
+(Python, which says the same more plainly) give identical columns.
 """
 
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,10 +14,13 @@ from capture_analysis.columns import BoolArray, FlowTable, IntArray, Packets
 
 
 class Kind(IntEnum):
-    """What a packet is, `Tracked.kind`; each is one."""
+    """What a packet is, `Tracked.kind`; each is one.
+
+    "Seen" and "before" mean in the capture, by its order. A half is what one end sends.
+    """
 
     CONTROL = 0
-    """SYN, RST, or a FIN without payload."""
+    """SYN (also with payload, then new_bytes counts it), RST, or a FIN without payload."""
     NEW_DATA = 1
     """Payload of which at least a byte lies above everything seen before in this half."""
     RETRANSMISSION = 2
@@ -25,23 +29,32 @@ class Kind(IntEnum):
     """Payload below the highest byte seen, of which a byte was not seen before: it fills a hole.
     Reordered, or sent again after a loss before this point of the path."""
     PROBE = 4
-    """Keep-alive or window probe: at most a byte of payload, just below the highest byte seen,
-    and all of it acknowledged; or a byte beyond a closed window."""
+    """Keep-alive or window probe: acknowledges nothing new, at most a byte of payload, at the
+    highest byte seen, and everything seen is acknowledged; or a single byte beyond what is
+    acknowledged while the other end's window is closed (then new_bytes may be 1)."""
     ACK = 5
-    """No payload, acknowledges bytes that nothing before did."""
+    """No payload, acknowledges what nothing before did: payload, or a SYN or FIN (acked_bytes is
+    then 0). The first of a half is one, too."""
     DUPLICATE_ACK = 6
-    """No payload, acknowledges what the last did, while data are outstanding; window unchanged,
-    or with a SACK block (RFC 5681, 2; RFC 6675)."""
+    """No payload, acknowledges what the highest before did, while something is outstanding;
+    window open and unchanged, or with a SACK block (RFC 5681, 2; RFC 6675). If nothing was seen
+    of the other half, something is held to be outstanding."""
     WINDOW_UPDATE = 7
-    """No payload, acknowledges what the last did, another window, no SACK block."""
+    """No payload, acknowledges what the highest before did, another window, no SACK block."""
     OLD_ACK = 8
     """No payload and none of these: acknowledges less than one before (reordered), or nothing
-    new with nothing outstanding (answers a probe)."""
+    new with nothing outstanding or the window closed (answers a probe)."""
     COPY = 9
-    """The same packet once more: captured twice, not sent twice."""
+    """The same packet once more: captured twice, not sent twice. Of the last four packets of this
+    half one has the same numbers, flags, payload length, window, time stamps, first SACK block
+    and IP identification. A sender counts the identification on, so that within a second one
+    that is not 0 is proof; without one (IPv6, some stacks) less than a millisecond must lie
+    between, the tick of Linux's time stamps, and less than any retransmission timer.
+    Duplicate ACKs without SACK, without identification and within a millisecond look the same
+    and are taken for copies."""
 
 
-TRACKED_TYPES = {
+TRACKED_TYPES: dict[str, np.dtype[Any]] = {
     "seq_bytes": np.dtype("<i8"),
     "ack_bytes": np.dtype("<i8"),
     "gap_ns": np.dtype("<i8"),
@@ -57,19 +70,31 @@ TRACKED_TYPES = {
 class Tracked:
     """Columns beside `Packets`, shape (n,), in the types of TRACKED_TYPES.
 
+    Copies and RSTs change nothing that later packets are compared with; of a copy and a RST
+    new_bytes and acked_bytes are 0, gap_ns and rtt_ns -1.
+
     Attributes:
         seq_bytes: sequence number without wrap-around, from the half's base (FlowTable): of a
-            connection seen from its SYN the first byte of data is 1.
+            connection seen from its SYN the first byte of data is 1. Below 0 if it lies before
+            the base (a capture that begins amid a connection).
         ack_bytes: the same for the acknowledgement number, from the other half's base; -1 if the
-            packet has no ACK flag or nothing was seen of the other half.
+            packet has no ACK flag, nothing was seen before of the other half, or it lies before
+            that half's base.
         gap_ns: time since the packet before it of this half that, as this one, has payload, or
-            as this one has none (SYN, FIN, RST and copies left out); -1 for the first and those.
-        rtt_ns: of a packet that acknowledges new data, time since the newest segment that it
-            acknowledges in full was first sent, unless that was sent again (Karn); otherwise -1.
+            as this one has none (SYN, FIN, RST and copies left out); -1 for the first and those,
+            and where the capture's time runs backward.
+        rtt_ns: of a packet that acknowledges new data, SYN or FIN: time since the newest segment
+            that it, and none before it, acknowledges in full was captured; -1 if there is none,
+            and if anything that it newly acknowledges lies between the lowest and the highest
+            byte that was sent again or came late since all such were acknowledged (Karn), or of
+            which the time was forgotten.
         new_bytes: payload not seen before in this half.
-        acked_bytes: payload of the other half acknowledged by nothing before.
-        in_flight_bytes: highest byte seen less highest byte acknowledged, of the half whose data
-            the packet is or acknowledges, after it.
+        acked_bytes: payload of the other half acknowledged by nothing before, whether the capture
+            has it or not; of the first acknowledgement, from the other half's base.
+        in_flight_bytes: payload between the highest byte acknowledged and the highest seen, after
+            this packet; of this packet's half if it has payload, else of the other. Until there
+            is an acknowledgement, from the base. 0 if more is acknowledged than was seen (the
+            capture lost it).
         kind: see Kind.
     """
 
@@ -90,11 +115,51 @@ class Tracked:
         return Tracked(*(getattr(self, f.name)[rows] for f in fields(self)))
 
 
+@dataclass
+class Forgotten:
+    """What a tracker let go, since the memory of a connection is bounded.
+
+    Attributes:
+        holes: of more than HOLES in a half, the lowest; what fills one later counts as
+            a retransmission.
+        segments: those without an RTT, as SEGMENTS before them were not acknowledged.
+    """
+
+    holes: int = 0
+    segments: int = 0
+
+
+HOLES = 64
+SEGMENTS = 1 << 16
+# Until the other end has acknowledged anything: it may be that the capture has one direction.
+SEGMENTS_AT_FIRST = 64
+
+
 class Tracker(Protocol):
-    """Follows the connections of one capture, chunk by chunk."""
+    """Follows the connections of one capture, chunk by chunk.
+
+    Nothing is shared between connections, and nothing depends on where chunks end.
+    """
+
+    @property
+    def forgotten(self) -> Forgotten:
+        """What was let go so far."""
 
     def track(self, packets: Packets, flows: FlowTable) -> Tracked:
         """Columns for the next packets of the capture, in file order.
 
         The columns are overwritten by the next call.
+
+        Args:
+            packets: all packets of the connections that are of interest.
+            flows: the connections so far, of which each packet's is one.
+
+        Raises: ValueError if it is none.
         """
+
+
+def tracker() -> Tracker:
+    """A new tracker."""
+    from capture_analysis.tracking_fallback import PythonTracker  # noqa: PLC0415 - it imports this
+
+    return PythonTracker()

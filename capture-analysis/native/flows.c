@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The connections of a capture: which one a segment belongs to.
+ *
+ * A hash table with a chain per bucket and never more connections than buckets. The hash is
+ * multilinear over the 32-bit words of addresses and ports, with random 64-bit keys:
+ *
+ *	h = (k0 + k1 w1 + k2 w2 + ... mod 2^64) / 2^32
+ *
+ * For any two connections the chance of meeting in a bucket is one over the number of buckets,
+ * whatever the capture says, as its writer does not know the keys (Carter and Wegman, 1979;
+ * Dietzfelbinger, 1996). That bounds the length of chains, not of runs of occupied slots: hence
+ * no open addressing. Both directions must hash alike, so the words are those of the lower end
+ * first.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "flows.h"
+
+#define FLOWS_FIRST_CAPACITY 1024
+#define HASH_BITS 32
+
+struct link {
+	uint32_t hash;
+	uint32_t next;		/* row + 1; 0: the chain ends */
+};
+
+/* SplitMix64 (Steele, Lea and Flood, 2014): keys from a seed. */
+static uint64_t split_mix(uint64_t *state)
+{
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+static uint32_t hash_of(const struct flows *flows, const struct segment *segment)
+{
+	const struct end *a = &segment->sender, *b = &segment->receiver;
+	/* Without branches: which end is lower changes from packet to packet. */
+	bool swap = (a->address > b->address) | ((a->address == b->address) & (a->port > b->port));
+	ca_u128 low = swap ? b->address : a->address, high = swap ? a->address : b->address;
+	uint32_t ports = swap ? (uint32_t)b->port << 16 | a->port : (uint32_t)a->port << 16 | b->port;
+	uint64_t sum = flows->keys[0] + flows->keys[1] * ports;
+
+	for (unsigned int word = 0; word < 4; word++) {
+		sum += flows->keys[2 + word] * (uint32_t)(low >> 32 * word);
+		sum += flows->keys[6 + word] * (uint32_t)(high >> 32 * word);
+	}
+	return (uint32_t)(sum >> HASH_BITS);
+}
+
+static uint32_t *bucket_of(const struct flows *flows, uint32_t hash)
+{
+	return &flows->heads[hash >> flows->hash_shift];
+}
+
+/* Twice the room, with every chain's rows in their new buckets; false without memory. */
+static bool flows_grow(struct flows *flows)
+{
+	uint32_t capacity = flows->capacity ? 2 * flows->capacity : FLOWS_FIRST_CAPACITY;
+	uint32_t *old = flows->heads, old_capacity = flows->capacity;
+	void *rows, *links, *heads;
+
+	rows = realloc(flows->rows, capacity * sizeof(*flows->rows));
+	if (!rows)
+		return false;
+	flows->rows = rows;
+	links = realloc(flows->links, capacity * sizeof(*flows->links));
+	if (!links)
+		return false;
+	flows->links = links;
+	heads = calloc(capacity, sizeof(*flows->heads));
+	if (!heads)
+		return false;
+	flows->heads = heads;
+	flows->capacity = capacity;
+	flows->hash_shift = HASH_BITS - (unsigned int)__builtin_ctz(capacity);
+	for (uint32_t bucket = 0; bucket < old_capacity; bucket++) {
+		for (uint32_t at = old[bucket], next; at; at = next) {
+			struct link *link = &flows->links[at - 1];
+			uint32_t *head = bucket_of(flows, link->hash);
+
+			next = link->next;
+			link->next = *head;
+			*head = at;
+		}
+	}
+	free(old);
+	return true;
+}
+
+bool flows_start(struct flows *flows, uint64_t seed)
+{
+	memset(flows, 0, sizeof(*flows));
+	for (unsigned int key = 0; key < FLOWS_HASH_KEYS; key++)
+		flows->keys[key] = split_mix(&seed);
+	return flows_grow(flows);
+}
+
+void flows_end(struct flows *flows)
+{
+	free(flows->rows);
+	free(flows->links);
+	free(flows->heads);
+}
+
+static bool joins(const struct ca_flow *row, const struct end *source,
+		  const struct end *destination)
+{
+	ca_u128 from, to;
+
+	memcpy(&from, row->source, sizeof(from));
+	memcpy(&to, row->destination, sizeof(to));
+	/* Without branches: which of two flows that alternate it is, no branch can foresee. */
+	return !((from ^ source->address) | (to ^ destination->address) |
+		 (ca_u128)(row->source_port ^ source->port) |
+		 (ca_u128)(row->destination_port ^ destination->port));
+}
+
+/* A row for the connection that this segment opens, which there must be room for. */
+static struct ca_flow *flows_add(struct flows *flows, const struct segment *segment,
+				 int64_t time_ns)
+{
+	struct ca_flow *row = &flows->rows[flows->count++];
+
+	*row = (struct ca_flow){
+		.first_ns = time_ns,
+		.source_port = segment->sender.port,
+		.destination_port = segment->receiver.port,
+		.window_scale = { NO_SCALE, NO_SCALE },
+		.version = segment->version,
+	};
+	memcpy(row->source, &segment->sender.address, sizeof(row->source));
+	memcpy(row->destination, &segment->receiver.address, sizeof(row->destination));
+	return row;
+}
+
+/* What a half's first packet and its SYNs say. */
+static void take_note(struct ca_flow *row, const struct segment *segment, uint8_t half)
+{
+	bool syn = segment->flags & TCP_SYN;
+
+	if (!row->base_seen[half]) {
+		row->base[half] = segment->seq;
+		row->base_seen[half] = 1;
+		row->syn_seen[half] = syn;
+	}
+	if (syn && !row->mss[half])
+		row->mss[half] = segment->mss;
+	if (syn && row->window_scale[half] == NO_SCALE)
+		row->window_scale[half] = segment->window_scale;
+}
+
+/* Whether it opens another connection on the addresses and ports of this one. */
+static bool opens_another(const struct ca_flow *row, const struct segment *segment, uint8_t half)
+{
+	return (segment->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && row->base_seen[half] &&
+	       segment->seq != row->base[half];
+}
+
+/*
+ * The link that points to the segment's connection, or to nothing where its chain ends; the half
+ * is which of the ends sent it.
+ */
+static uint32_t *flows_find(struct flows *flows, const struct segment *segment, uint32_t hash,
+			    uint8_t *half)
+{
+	uint32_t *at = bucket_of(flows, hash);
+
+	for (; *at; at = &flows->links[*at - 1].next) {
+		const struct ca_flow *row = &flows->rows[*at - 1];
+		bool forward = joins(row, &segment->sender, &segment->receiver);
+		bool backward = joins(row, &segment->receiver, &segment->sender);
+
+		*half = !forward;
+		if ((forward | backward) && row->version == segment->version)
+			return at;
+	}
+	*half = 0;
+	return at;
+}
+
+/* Finds or adds the segment's connection; false beyond FLOWS_MAX or without memory. */
+bool flows_place(struct flows *flows, const struct segment *segment, int64_t time_ns,
+		 struct place *place)
+{
+	if (flows->count == flows->capacity && flows->count < FLOWS_MAX && !flows_grow(flows))
+		return false;
+
+	uint32_t hash = hash_of(flows, segment), next = 0;
+	uint32_t *at = flows_find(flows, segment, hash, &place->half);
+
+	if (*at) {
+		struct ca_flow *row = &flows->rows[*at - 1];
+
+		if (!opens_another(row, segment, place->half)) {
+			if (!row->base_seen[place->half] || segment->flags & TCP_SYN)
+				take_note(row, segment, place->half);
+			place->flow = *at - 1;
+			return true;
+		}
+		next = flows->links[*at - 1].next;
+	}
+	if (flows->count == FLOWS_MAX)
+		return false;
+	*place = (struct place){ .flow = flows->count, .half = 0 };
+	flows->links[flows->count] = (struct link){ .hash = hash, .next = next };
+	take_note(flows_add(flows, segment, time_ns), segment, 0);
+	*at = flows->count;
+	return true;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A captured frame on its way from the file to a row of the columns: what the file says of it,
+ * and what becomes of it. Each layer either finds the next one or says why the frame is no packet.
+ */
+#ifndef CAPTURE_ANALYSIS_FRAME_H
+#define CAPTURE_ANALYSIS_FRAME_H
+
+#include "bytes.h"
+
+/* As the fields of Counts in parsing.py, from packets on. */
+enum fate {
+	FATE_PACKET,
+	FATE_NOT_IP,
+	FATE_NOT_TCP,
+	FATE_LATER_FRAGMENT,
+	FATE_TOO_SHORT,		/* the capture kept too little of it */
+	FATE_MALFORMED,		/* it contradicts itself */
+	FATE_UNKNOWN_LINK_TYPE,
+	FATE_NO_TIMESTAMP,
+	FATES,
+};
+
+struct frame {
+	struct view captured;
+	uint32_t bytes;		/* on the wire, at least what was captured */
+	uint32_t link_type;
+	int64_t time_ns;	/* since the epoch */
+	uint16_t interface;	/* number within a pcapng section, 0 in a classic file */
+};
+
+/* As Mark in columns.py. */
+enum mark {
+	MARK_TIMESTAMPS = 1,
+	MARK_SACK = 2,
+	MARK_MPTCP = 4,
+	MARK_OPTIONS_CUT = 8,
+	MARK_LENGTH_GUESSED = 16,
+	MARK_FIRST_FRAGMENT = 32,
+};
+
+/* One end of a connection: its address as it lies in memory, IPv4 as ::ffff:a.b.c.d. */
+struct end {
+	ca_u128 address;
+	uint16_t port;
+};
+
+/* What IP and TCP say of a packet. */
+struct segment {
+	struct end sender, receiver;
+	uint32_t payload_bytes;
+	uint32_t seq, ack;
+	uint32_t ts_value, ts_echo;
+	uint32_t sack_left, sack_right;
+	uint16_t window;
+	uint16_t ip_id;
+	uint16_t flags;
+	uint16_t mss;		/* 0: not announced */
+	uint8_t window_scale;	/* NO_SCALE: not announced */
+	uint8_t version;	/* of IP */
+	uint8_t marks;
+};
+
+/* As in columns.py. */
+#define NO_SCALE 255
+#define TCP_SYN 0x02
+#define TCP_ACK 0x10
+
+#endif

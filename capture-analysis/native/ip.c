@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * From IP to TCP: addresses, length, fragments, and IPv6's chain of extension headers (RFC 8200,
+ * section 4), which ends after EXTENSIONS_MAX.
+ *
+ * A length of 0 is what offload leaves (a host hands 64 KiB and more to its interface) and what
+ * jumbograms have: the room in the frame then counts, and the packet is marked.
+ */
+#include "ip.h"
+
+enum protocol {
+	PROTOCOL_HOP_BY_HOP = 0,
+	PROTOCOL_TCP = 6,
+	PROTOCOL_ROUTING = 43,
+	PROTOCOL_FRAGMENT = 44,
+	PROTOCOL_AUTHENTICATION = 51,
+	PROTOCOL_DESTINATION = 60,
+	PROTOCOL_MOBILITY = 135,
+	PROTOCOL_HIP = 139,
+	PROTOCOL_SHIM6 = 140,
+};
+
+#define IPV4_BYTES 20
+#define IPV4_WORD 4		/* unit of the header length */
+#define IPV4_MORE_FRAGMENTS 0x2000
+#define IPV4_FRAGMENT_OFFSET 0x1fff
+
+#define IPV6_BYTES 40
+#define IPV6_EXTENSION_BYTES 8	/* the least, and the unit of its length */
+#define IPV6_AUTHENTICATION_WORD 4
+#define IPV6_MORE_FRAGMENTS 0x0001
+#define IPV6_FRAGMENT_OFFSET 0xfff8
+#define EXTENSIONS_MAX 8
+
+/* ::ffff:a.b.c.d as it lies in memory. */
+static ca_u128 mapped(uint32_t address_in_memory)
+{
+	return (ca_u128)address_in_memory << 96 | (ca_u128)0xffff << 80;
+}
+
+static ca_u128 ipv6_address(struct view ip, size_t offset)
+{
+	return (ca_u128)view_le64(ip, offset + 8) << 64 | view_le64(ip, offset);
+}
+
+static enum fate from_ipv4(struct view ip, int64_t room, struct segment *segment,
+			   struct transport *tcp)
+{
+	uint16_t total, fragment;
+	uint8_t first;
+
+	if (!view_has(ip, IPV4_BYTES))
+		return FATE_TOO_SHORT;
+	first = view_u8(ip, 0);
+	tcp->offset = (size_t)(first & 0xf) * IPV4_WORD;
+	if (first >> 4 != 4 || tcp->offset < IPV4_BYTES)
+		return FATE_MALFORMED;
+	if (view_u8(ip, 9) != PROTOCOL_TCP)
+		return FATE_NOT_TCP;
+	fragment = view_be16(ip, 6);
+	if (fragment & IPV4_FRAGMENT_OFFSET)
+		return FATE_LATER_FRAGMENT;
+	if (fragment & IPV4_MORE_FRAGMENTS)
+		segment->marks |= MARK_FIRST_FRAGMENT;
+	total = view_be16(ip, 2);
+	if (!total)
+		segment->marks |= MARK_LENGTH_GUESSED;
+	tcp->bytes = (total ? total : room) - (int64_t)tcp->offset;
+	segment->ip_id = view_be16(ip, 4);
+	segment->sender.address = mapped(view_le32(ip, 12));
+	segment->receiver.address = mapped(view_le32(ip, 16));
+	return FATE_PACKET;
+}
+
+/* Bytes of an extension header of this kind; 0 if the kind is none that can be passed over. */
+static size_t extension_bytes(uint8_t kind, uint8_t length)
+{
+	switch (kind) {
+	case PROTOCOL_FRAGMENT:
+		return IPV6_EXTENSION_BYTES;
+	case PROTOCOL_AUTHENTICATION:
+		return (length + 2u) * IPV6_AUTHENTICATION_WORD;
+	case PROTOCOL_HOP_BY_HOP:
+	case PROTOCOL_ROUTING:
+	case PROTOCOL_DESTINATION:
+	case PROTOCOL_MOBILITY:
+	case PROTOCOL_HIP:
+	case PROTOCOL_SHIM6:
+		return (length + 1u) * IPV6_EXTENSION_BYTES;
+	default:
+		return 0;
+	}
+}
+
+/* Passes over the extension headers: offset moves from the first of them to TCP. */
+static enum fate pass_extensions(struct view ip, uint8_t kind, size_t *offset, uint8_t *marks)
+{
+	for (unsigned int passed = 0; kind != PROTOCOL_TCP; passed++) {
+		size_t bytes = extension_bytes(kind, view_u8(ip, *offset + 1));
+
+		if (!bytes)
+			return FATE_NOT_TCP;
+		if (passed == EXTENSIONS_MAX)
+			return FATE_MALFORMED;
+		if (!view_has(ip, *offset + IPV6_EXTENSION_BYTES))
+			return FATE_TOO_SHORT;
+		if (kind == PROTOCOL_FRAGMENT) {
+			uint16_t fragment = view_be16(ip, *offset + 2);
+
+			if (fragment & IPV6_FRAGMENT_OFFSET)
+				return FATE_LATER_FRAGMENT;
+			if (fragment & IPV6_MORE_FRAGMENTS)
+				*marks |= MARK_FIRST_FRAGMENT;
+		}
+		kind = view_u8(ip, *offset);
+		*offset += bytes;
+	}
+	return FATE_PACKET;
+}
+
+static enum fate from_ipv6(struct view ip, int64_t room, struct segment *segment,
+			   struct transport *tcp)
+{
+	uint16_t payload;
+
+	if (!view_has(ip, IPV6_BYTES))
+		return FATE_TOO_SHORT;
+	if (view_u8(ip, 0) >> 4 != 6)
+		return FATE_MALFORMED;
+	payload = view_be16(ip, 4);
+	if (!payload)
+		segment->marks |= MARK_LENGTH_GUESSED;
+	segment->sender.address = ipv6_address(ip, 8);
+	segment->receiver.address = ipv6_address(ip, 24);
+	segment->ip_id = 0;
+	tcp->offset = IPV6_BYTES;
+	enum fate fate = pass_extensions(ip, view_u8(ip, 6), &tcp->offset, &segment->marks);
+
+	tcp->bytes = (payload ? payload + IPV6_BYTES : room) - (int64_t)tcp->offset;
+	return fate;
+}
+
+/*
+ * FATE_PACKET if it is TCP, of which at least the first fragment is there. room is how many bytes
+ * of the frame, as it was on the wire, are left for IP.
+ */
+enum fate ip_find_tcp(struct view ip, uint8_t version, int64_t room, struct segment *segment,
+		      struct transport *tcp)
+{
+	segment->version = version;
+	segment->marks = 0;
+	return version == 4 ? from_ipv4(ip, room, segment, tcp) :
+			      from_ipv6(ip, room, segment, tcp);
+}

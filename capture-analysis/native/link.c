@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * From a link type to IP: a fixed header that ends with a protocol number, then for Ethernet's
+ * numbers any nesting of VLAN tags, MPLS labels and a PPPoE session.
+ *
+ * Link types are those of tcpdump.org/linktypes.html. Nesting ends after TAGS_MAX tags and labels:
+ * real networks use four, and a frame of a jumbo's size holds thousands.
+ */
+#include "link.h"
+
+enum link_type {
+	LINK_NULL = 0,
+	LINK_ETHERNET = 1,
+	LINK_RAW_OPENBSD = 14,	/* DLT_RAW as some systems wrote it into files */
+	LINK_RAW_BSD = 12,
+	LINK_RAW = 101,
+	LINK_LOOP = 108,
+	LINK_SLL = 113,
+	LINK_IPV4 = 228,
+	LINK_IPV6 = 229,
+	LINK_SLL2 = 276,
+};
+
+enum ethertype {
+	ETHERTYPE_IPV4 = 0x0800,
+	ETHERTYPE_VLAN = 0x8100,
+	ETHERTYPE_IPV6 = 0x86dd,
+	ETHERTYPE_MPLS = 0x8847,
+	ETHERTYPE_MPLS_UPSTREAM = 0x8848,
+	ETHERTYPE_PPPOE_SESSION = 0x8864,
+	ETHERTYPE_QINQ = 0x88a8,
+	ETHERTYPE_QINQ_OLD = 0x9100,
+};
+
+enum ppp_protocol {
+	PPP_IPV4 = 0x0021,
+	PPP_IPV6 = 0x0057,
+};
+
+/* Address families as BSD, macOS and Linux number them. */
+enum family {
+	FAMILY_IPV4 = 2,
+	FAMILY_IPV6_LINUX = 10,
+	FAMILY_IPV6_NETBSD = 24,
+	FAMILY_IPV6_FREEBSD = 28,
+	FAMILY_IPV6_DARWIN = 30,
+};
+
+#define ETHERNET_BYTES 14
+#define ETHERNET_TYPE 12	/* where the EtherType is */
+#define FAMILY_BYTES 4
+#define SLL_BYTES 16
+#define SLL_PROTOCOL 14
+#define SLL2_BYTES 20
+#define SLL2_PROTOCOL 0
+#define VLAN_BYTES 4
+#define VLAN_TYPE 2
+#define MPLS_BYTES 4
+#define MPLS_BOTTOM 2		/* the byte with the bottom-of-stack bit, its lowest */
+#define PPPOE_BYTES 8		/* PPP's protocol number included */
+#define PPPOE_PROTOCOL 6
+#define TAGS_MAX 8
+
+static enum fate by_version(struct view frame, struct link_payload *ip)
+{
+	if (!view_has(frame, ip->offset + 1))
+		return FATE_TOO_SHORT;
+	ip->version = view_u8(frame, ip->offset) >> 4;
+	return ip->version == 4 || ip->version == 6 ? FATE_PACKET : FATE_NOT_IP;
+}
+
+static enum fate by_family(struct view frame, struct link_payload *ip, bool either_order)
+{
+	uint32_t family = view_be32(frame, 0);
+
+	if (!view_has(frame, FAMILY_BYTES))
+		return FATE_TOO_SHORT;
+	if (either_order && family > UINT16_MAX)
+		family = view_le32(frame, 0);
+	ip->offset = FAMILY_BYTES;
+	switch (family) {
+	case FAMILY_IPV4:
+		ip->version = 4;
+		return FATE_PACKET;
+	case FAMILY_IPV6_LINUX:
+	case FAMILY_IPV6_NETBSD:
+	case FAMILY_IPV6_FREEBSD:
+	case FAMILY_IPV6_DARWIN:
+		ip->version = 6;
+		return FATE_PACKET;
+	default:
+		return FATE_NOT_IP;
+	}
+}
+
+static enum fate in_pppoe(struct view frame, struct link_payload *ip)
+{
+	if (!view_has(frame, ip->offset + PPPOE_BYTES))
+		return FATE_TOO_SHORT;
+	switch (view_be16(frame, ip->offset + PPPOE_PROTOCOL)) {
+	case PPP_IPV4:
+		ip->version = 4;
+		break;
+	case PPP_IPV6:
+		ip->version = 6;
+		break;
+	default:
+		return FATE_NOT_IP;
+	}
+	ip->offset += PPPOE_BYTES;
+	return FATE_PACKET;
+}
+
+/* Labels down to the bottom of the stack; what follows has no number, only IP's version. */
+static enum fate in_mpls(struct view frame, struct link_payload *ip, unsigned int tags)
+{
+	bool bottom = false;
+
+	for (; !bottom; ip->offset += MPLS_BYTES) {
+		if (++tags > TAGS_MAX)
+			return FATE_MALFORMED;
+		if (!view_has(frame, ip->offset + MPLS_BYTES))
+			return FATE_TOO_SHORT;
+		bottom = view_u8(frame, ip->offset + MPLS_BOTTOM) & 1;
+	}
+	return by_version(frame, ip);
+}
+
+static enum fate by_ethertype(struct view frame, uint16_t type, struct link_payload *ip)
+{
+	for (unsigned int tags = 0;;) {
+		switch (type) {
+		case ETHERTYPE_IPV4:
+			ip->version = 4;
+			return FATE_PACKET;
+		case ETHERTYPE_IPV6:
+			ip->version = 6;
+			return FATE_PACKET;
+		case ETHERTYPE_VLAN:
+		case ETHERTYPE_QINQ:
+		case ETHERTYPE_QINQ_OLD:
+			if (++tags > TAGS_MAX)
+				return FATE_MALFORMED;
+			if (!view_has(frame, ip->offset + VLAN_BYTES))
+				return FATE_TOO_SHORT;
+			type = view_be16(frame, ip->offset + VLAN_TYPE);
+			ip->offset += VLAN_BYTES;
+			break;
+		case ETHERTYPE_MPLS:
+		case ETHERTYPE_MPLS_UPSTREAM:
+			return in_mpls(frame, ip, tags);
+		case ETHERTYPE_PPPOE_SESSION:
+			return in_pppoe(frame, ip);
+		default:
+			return FATE_NOT_IP;
+		}
+	}
+}
+
+static enum fate after_header(struct view frame, size_t header_bytes, size_t type_offset,
+			      struct link_payload *ip)
+{
+	if (!view_has(frame, header_bytes))
+		return FATE_TOO_SHORT;
+	ip->offset = header_bytes;
+	return by_ethertype(frame, view_be16(frame, type_offset), ip);
+}
+
+/* FATE_PACKET if there is IP in the frame: ip says where. */
+enum fate link_find_ip(uint32_t link_type, struct view frame, struct link_payload *ip)
+{
+	ip->offset = 0;
+	switch (link_type) {
+	case LINK_ETHERNET:
+		return after_header(frame, ETHERNET_BYTES, ETHERNET_TYPE, ip);
+	case LINK_SLL:
+		return after_header(frame, SLL_BYTES, SLL_PROTOCOL, ip);
+	case LINK_SLL2:
+		return after_header(frame, SLL2_BYTES, SLL2_PROTOCOL, ip);
+	case LINK_NULL:
+		return by_family(frame, ip, true);
+	case LINK_LOOP:
+		return by_family(frame, ip, false);
+	case LINK_RAW:
+	case LINK_RAW_BSD:
+	case LINK_RAW_OPENBSD:
+		return by_version(frame, ip);
+	case LINK_IPV4:
+		ip->version = 4;
+		return FATE_PACKET;
+	case LINK_IPV6:
+		ip->version = 6;
+		return FATE_PACKET;
+	default:
+		return FATE_UNKNOWN_LINK_TYPE;
+	}
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef CAPTURE_ANALYSIS_LINK_H
+#define CAPTURE_ANALYSIS_LINK_H
+
+#include "frame.h"
+
+/* Where IP begins in a frame and which version the link says it is. */
+struct link_payload {
+	size_t offset;
+	uint8_t version;
+};
+
+enum fate link_find_ip(uint32_t link_type, struct view frame, struct link_payload *ip);
+
+#endif

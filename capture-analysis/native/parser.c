@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The parser as its callers see it: which kind of file it is, and where in it parsing is. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "parser.h"
+#include "pcap.h"
+#include "pcapng.h"
+#include "rows.h"
+
+enum container {
+	CONTAINER_UNKNOWN,
+	CONTAINER_PCAP,
+	CONTAINER_PCAPNG,
+};
+
+struct ca_parser {
+	enum container container;
+	struct pcap pcap;
+	struct pcapng pcapng;
+	uint64_t offset;	/* in the file: bytes taken by earlier calls */
+	struct rows rows;
+};
+
+/* A parser for one capture; NULL without memory. The seed is to be unknown to its writer. */
+struct ca_parser *ca_parser_new(uint64_t seed)
+{
+	struct ca_parser *parser = calloc(1, sizeof(*parser));
+
+	if (!parser)
+		return NULL;
+	parser->rows.last_ns = INT64_MIN;
+	if (!flows_start(&parser->rows.flows, seed)) {
+		ca_parser_free(parser);
+		return NULL;
+	}
+	return parser;
+}
+
+void ca_parser_free(struct ca_parser *parser)
+{
+	if (!parser)
+		return;
+	flows_end(&parser->rows.flows);
+	pcapng_close(&parser->pcapng);
+	free(parser);
+}
+
+/* What the file is, by its first bytes, of which a classic header is taken; false if nothing. */
+static bool open_container(struct ca_parser *parser, struct view *data)
+{
+	if (pcapng_open(&parser->pcapng, *data)) {
+		parser->container = CONTAINER_PCAPNG;
+		return true;
+	}
+	if (view_be32(*data, 0) == PCAPNG_MAGIC && !view_has(*data, PCAPNG_SECTION_START_BYTES))
+		return true;
+	if (!pcap_open(&parser->pcap, *data))
+		return !view_has(*data, PCAP_FILE_HEADER_BYTES);
+	if (view_has(*data, PCAP_FILE_HEADER_BYTES)) {
+		parser->container = CONTAINER_PCAP;
+		parser->offset = PCAP_FILE_HEADER_BYTES;
+		*data = view_after(*data, PCAP_FILE_HEADER_BYTES);
+	}
+	return true;
+}
+
+/*
+ * Takes whole records from the front of bytes until there is none, or row is the capacity of the
+ * columns, or the records cannot be followed. *taken is how many bytes were, *row the next free.
+ */
+enum ca_status ca_parser_parse(struct ca_parser *parser, const uint8_t *bytes, size_t length,
+			       const struct ca_columns *columns, size_t capacity, size_t *taken,
+			       size_t *row)
+{
+	struct view data = { bytes, length };
+	struct rows *rows = &parser->rows;
+	uint64_t began = parser->offset;
+
+	*taken = 0;
+	if (*rows->trouble)
+		return CA_BROKEN;
+	if (parser->container == CONTAINER_UNKNOWN && !open_container(parser, &data))
+		return CA_NO_CAPTURE;
+	rows->columns = columns;
+	rows->capacity = capacity;
+	rows->next = *row;
+	if (parser->container == CONTAINER_PCAP)
+		parser->offset += pcap_parse(&parser->pcap, data, parser->offset, rows);
+	else if (parser->container == CONTAINER_PCAPNG)
+		parser->offset += pcapng_parse(&parser->pcapng, data, parser->offset, rows);
+	*taken = (size_t)(parser->offset - began);
+	*row = rows->next;
+	return *rows->trouble ? CA_BROKEN : CA_GOING_ON;
+}
+
+const struct ca_counts *ca_parser_counts(const struct ca_parser *parser)
+{
+	return &parser->rows.counts;
+}
+
+/* The connections so far; they move with the next call of ca_parser_parse(). */
+const struct ca_flow *ca_parser_flows(const struct ca_parser *parser, size_t *count)
+{
+	*count = parser->rows.flows.count;
+	return parser->rows.flows.rows;
+}
+
+/* Writes the link types seen, ascending, as far as there is room; returns how many there are. */
+size_t ca_parser_link_types(const struct ca_parser *parser, uint32_t *types, size_t capacity)
+{
+	size_t count = 0;
+
+	if (parser->container == CONTAINER_PCAP) {
+		if (capacity)
+			*types = parser->pcap.link_type;
+		return 1;
+	}
+	for (uint32_t type = 0; type < LINK_TYPES; type++) {
+		uint64_t word = parser->pcapng.link_types[type / LINK_TYPES_IN_WORD];
+
+		if (!(word >> type % LINK_TYPES_IN_WORD & 1))
+			continue;
+		if (count < capacity)
+			types[count] = type;
+		count++;
+	}
+	return count;
+}
+
+/* The file's format in words; empty until it is known. */
+const char *ca_parser_format(const struct ca_parser *parser)
+{
+	switch (parser->container) {
+	case CONTAINER_PCAP:
+		return pcap_format(&parser->pcap);
+	case CONTAINER_PCAPNG:
+		return parser->pcapng.began_big_endian ? "pcapng, big-endian" :
+							 "pcapng, little-endian";
+	default:
+		return "";
+	}
+}
+
+/* Why records cannot be followed further: a sentence, empty while they can. */
+const char *ca_parser_trouble(const struct ca_parser *parser)
+{
+	return parser->rows.trouble;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The library: bytes of a capture in, columns of its TCP packets out.
+ *
+ *	struct ca_parser *parser = ca_parser_new(seed);
+ *	while (bytes) {
+ *		status = ca_parser_parse(parser, bytes, length, &columns, capacity, &taken, &rows);
+ *		... use the rows, keep the bytes that were not taken, append more ...
+ *	}
+ *	ca_parser_free(parser);
+ *
+ * Whole records only are taken, so where the bytes are cut makes no difference. Nothing here
+ * reads files or allocates by what a file says, but for the table of connections (flows.h) and
+ * of interfaces (pcapng.h), which have limits.
+ */
+#ifndef CAPTURE_ANALYSIS_PARSER_H
+#define CAPTURE_ANALYSIS_PARSER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "flows.h"
+
+#define CA_API __attribute__((visibility("default")))
+
+/* The caller's, each of the capacity given beside it; what they hold: Packets in columns.py. */
+struct ca_columns {
+	int64_t *time_ns;
+	uint32_t *frame_bytes;
+	uint32_t *payload_bytes;
+	uint32_t *flow;
+	uint32_t *seq;
+	uint32_t *ack;
+	uint32_t *ts_value;
+	uint32_t *ts_echo;
+	uint32_t *sack_left;
+	uint32_t *sack_right;
+	uint16_t *window;
+	uint16_t *ip_id;
+	uint16_t *interface;
+	uint16_t *flags;
+	uint8_t *half;
+	uint8_t *marks;
+};
+
+/* As Counts in parsing.py. */
+struct ca_counts {
+	uint64_t frames;
+	uint64_t fates[FATES];
+	uint64_t backward;
+	uint64_t options_cut;
+	uint64_t length_guessed;
+	uint64_t other_blocks;
+};
+
+enum ca_status {
+	CA_GOING_ON,		/* give more bytes or more room */
+	CA_NO_CAPTURE,		/* the first bytes are no capture file's */
+	CA_BROKEN,		/* records cannot be followed further: ca_parser_trouble() */
+};
+
+struct ca_parser;
+
+CA_API struct ca_parser *ca_parser_new(uint64_t seed);
+CA_API void ca_parser_free(struct ca_parser *parser);
+CA_API enum ca_status ca_parser_parse(struct ca_parser *parser, const uint8_t *bytes, size_t length,
+				      const struct ca_columns *columns, size_t capacity,
+				      size_t *taken, size_t *rows);
+CA_API const struct ca_counts *ca_parser_counts(const struct ca_parser *parser);
+CA_API const struct ca_flow *ca_parser_flows(const struct ca_parser *parser, size_t *count);
+CA_API size_t ca_parser_link_types(const struct ca_parser *parser, uint32_t *types,
+				   size_t capacity);
+CA_API const char *ca_parser_format(const struct ca_parser *parser);
+CA_API const char *ca_parser_trouble(const struct ca_parser *parser);
+
+#endif

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Classic capture files: a header, then records of a small header and a frame (draft-ietf-opsawg-
+ * pcap). Three magic numbers, each in either byte order:
+ *
+ *	a1b2c3d4	microseconds
+ *	a1b23c4d	nanoseconds
+ *	a1b2cd34	microseconds, and eight more bytes in each record's header (Kuznetzov's)
+ */
+#include "pcap.h"
+
+#define MAGIC_MICROSECONDS 0xa1b2c3d4
+#define MAGIC_NANOSECONDS 0xa1b23c4d
+#define MAGIC_MODIFIED 0xa1b2cd34
+
+#define LINK_TYPE_OFFSET 20
+#define LINK_TYPE_BITS 0x0fffffff	/* above: how long the frame check sequences are */
+
+#define RECORD_HEADER_BYTES 16
+#define MODIFIED_HEADER_BYTES 24
+#define NS_PER_SECOND INT64_C(1000000000)
+#define NS_PER_MICROSECOND 1000
+
+/* More than any frame: a header that claims more is no header. Its record is 64 MiB at most. */
+#define CAPTURED_BYTES_MAX ((UINT32_C(64) << 20) - MODIFIED_HEADER_BYTES)
+
+/* False if it is the header of something else. */
+bool pcap_open(struct pcap *pcap, struct view header)
+{
+	uint32_t magic = view_be32(header, 0);
+
+	pcap->big_endian = magic >> 16 == MAGIC_MICROSECONDS >> 16;
+	if (!pcap->big_endian)
+		magic = view_le32(header, 0);
+	pcap->link_type = view_u32(header, LINK_TYPE_OFFSET, pcap->big_endian) & LINK_TYPE_BITS;
+	pcap->record_header_bytes = magic == MAGIC_MODIFIED ? MODIFIED_HEADER_BYTES :
+							      RECORD_HEADER_BYTES;
+	pcap->ns_per_unit = magic == MAGIC_NANOSECONDS ? 1 : NS_PER_MICROSECOND;
+	return magic == MAGIC_MICROSECONDS || magic == MAGIC_NANOSECONDS ||
+	       magic == MAGIC_MODIFIED;
+}
+
+/* In words. */
+const char *pcap_format(const struct pcap *pcap)
+{
+	static const char *const names[2][3] = {
+		{ "pcap, little-endian, us", "pcap, little-endian, ns",
+		  "pcap modified, little-endian, us" },
+		{ "pcap, big-endian, us", "pcap, big-endian, ns", "pcap modified, big-endian, us" },
+	};
+
+	if (pcap->record_header_bytes == MODIFIED_HEADER_BYTES)
+		return names[pcap->big_endian][2];
+	return names[pcap->big_endian][pcap->ns_per_unit == 1];
+}
+
+/* Takes whole records while there are rows for them; returns how many bytes those are. */
+size_t pcap_parse(const struct pcap *pcap, struct view data, uint64_t offset, struct rows *rows)
+{
+	size_t taken = 0;
+	bool big = pcap->big_endian;
+
+	while (rows->next < rows->capacity && view_has(data, pcap->record_header_bytes)) {
+		uint32_t captured = view_u32(data, 8, big), original = view_u32(data, 12, big);
+		size_t record = (size_t)pcap->record_header_bytes + captured;
+
+		if (captured > CAPTURED_BYTES_MAX) {
+			rows_say(rows, "record %" PRIu64 " at byte %" PRIu64 " claims %" PRIu32
+				 " bytes", rows->counts.frames + 1, offset + taken, captured);
+			break;
+		}
+		if (!view_has(data, record))
+			break;
+
+		struct frame frame = {
+			.captured = view_after(view_first(data, record), pcap->record_header_bytes),
+			.bytes = original > captured ? original : captured,
+			.link_type = pcap->link_type,
+			.time_ns = view_u32(data, 0, big) * NS_PER_SECOND +
+				   (int64_t)view_u32(data, 4, big) * pcap->ns_per_unit,
+		};
+
+		if (!rows_take(rows, &frame))
+			break;
+		data = view_after(data, record);
+		taken += record;
+	}
+	return taken;
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A TCP header (RFC 9293) and the options that this package uses: MSS, window scale and time stamps
+ * (RFC 7323), the first SACK block (RFC 2018), and whether there is Multipath TCP (RFC 8684).
+ *
+ * Options count as far as they were captured. An option of a known kind with another length than
+ * its own is passed over. Established connections send nothing but the time stamps, padded to
+ * twelve bytes by two NOPs in front: that is read at once.
+ */
+#include "tcp.h"
+
+enum option {
+	OPTION_END = 0,
+	OPTION_NOP = 1,
+	OPTION_MSS = 2,
+	OPTION_WINDOW_SCALE = 3,
+	OPTION_SACK = 5,
+	OPTION_TIMESTAMPS = 8,
+	OPTION_MPTCP = 30,
+};
+
+#define TCP_BYTES 20
+#define TCP_WORD 4		/* unit of the data offset */
+#define TCP_FLAGS 0x1ff
+
+#define OPTION_BYTES 2		/* kind and length */
+#define MSS_BYTES 4
+#define WINDOW_SCALE_BYTES 3
+#define WINDOW_SCALE_MAX 14	/* RFC 7323, 2.3 */
+#define SACK_BLOCK_BYTES 8
+#define TIMESTAMPS_BYTES 10
+#define TIMESTAMPS_ALONE 12	/* bytes of options: NOP, NOP, time stamps */
+#define TIMESTAMPS_ALONE_START \
+	(OPTION_NOP << 24 | OPTION_NOP << 16 | OPTION_TIMESTAMPS << 8 | TIMESTAMPS_BYTES)
+
+static void read_timestamps(struct view option, struct segment *segment)
+{
+	segment->ts_value = view_be32(option, 2);
+	segment->ts_echo = view_be32(option, 6);
+	segment->marks |= MARK_TIMESTAMPS;
+}
+
+/* One option, whole. */
+static void read_option(struct view option, struct segment *segment)
+{
+	size_t length = option.length;
+	uint8_t scale;
+
+	switch (view_u8(option, 0)) {
+	case OPTION_MSS:
+		if (length == MSS_BYTES)
+			segment->mss = view_be16(option, 2);
+		break;
+	case OPTION_WINDOW_SCALE:
+		scale = view_u8(option, 2);
+		if (length == WINDOW_SCALE_BYTES)
+			segment->window_scale = scale < WINDOW_SCALE_MAX ? scale : WINDOW_SCALE_MAX;
+		break;
+	case OPTION_SACK:
+		if (length > OPTION_BYTES && (length - OPTION_BYTES) % SACK_BLOCK_BYTES == 0) {
+			segment->sack_left = view_be32(option, 2);
+			segment->sack_right = view_be32(option, 6);
+			segment->marks |= MARK_SACK;
+		}
+		break;
+	case OPTION_TIMESTAMPS:
+		if (length == TIMESTAMPS_BYTES)
+			read_timestamps(option, segment);
+		break;
+	case OPTION_MPTCP:
+		segment->marks |= MARK_MPTCP;
+		break;
+	}
+}
+
+/* The options of a header that says it has so many bytes of them. */
+static void read_options(struct view options, size_t bytes, struct segment *segment)
+{
+	while (bytes) {
+		uint8_t kind = view_u8(options, 0);
+		size_t length = kind == OPTION_NOP ? 1 : view_u8(options, 1);
+
+		if (kind == OPTION_END && options.length)
+			return;
+		if ((kind != OPTION_NOP && length < OPTION_BYTES) || !view_has(options, length)) {
+			segment->marks |= MARK_OPTIONS_CUT;
+			return;
+		}
+		read_option(view_first(options, length), segment);
+		options = view_after(options, length);
+		bytes -= length;
+	}
+}
+
+/* FATE_PACKET if the header is there; bytes is its size and the payload's, as IP has it. */
+enum fate tcp_read(struct view tcp, int64_t bytes, struct segment *segment)
+{
+	uint16_t offset_and_flags = view_be16(tcp, 12);
+	size_t header = (size_t)(offset_and_flags >> 12) * TCP_WORD;
+
+	if (!view_has(tcp, TCP_BYTES))
+		return FATE_TOO_SHORT;
+	if (header < TCP_BYTES || bytes < (int64_t)header)
+		return FATE_MALFORMED;
+	segment->sender.port = view_be16(tcp, 0);
+	segment->receiver.port = view_be16(tcp, 2);
+	segment->seq = view_be32(tcp, 4);
+	segment->ack = view_be32(tcp, 8);
+	segment->flags = offset_and_flags & TCP_FLAGS;
+	segment->window = view_be16(tcp, 14);
+	segment->payload_bytes = (uint32_t)(bytes - (int64_t)header);
+	segment->ts_value = 0;
+	segment->ts_echo = 0;
+	segment->sack_left = 0;
+	segment->sack_right = 0;
+	segment->mss = 0;
+	segment->window_scale = NO_SCALE;
+
+	struct view options = view_after(view_first(tcp, header), TCP_BYTES);
+
+	if (options.length == TIMESTAMPS_ALONE && view_be32(options, 0) == TIMESTAMPS_ALONE_START)
+		read_timestamps(view_after(options, 2), segment);
+	else
+		read_options(options, header - TCP_BYTES, segment);
+	return FATE_PACKET;
+}

@@ -1,0 +1,80 @@
+"""A connection written down packet by packet, for tests of what is told from it."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+import numpy as np
+from capture_analysis.columns import (
+    COLUMN_TYPES,
+    FLAG_ACK,
+    FLAG_SYN,
+    FLOW,
+    FlowTable,
+    Mark,
+    Packets,
+)
+from capture_analysis.tracking import Tracked, Tracker
+
+
+class Conversation:
+    """Packets of one connection; numbers are relative to the initial ones, times in microseconds.
+
+    Attributes:
+        packets: dicts of columns of `Packets`, in the order of the calls.
+    """
+
+    def __init__(self, isn: tuple[int, int] = (1000, 5000)) -> None:
+        self.isn = isn
+        self.packets: list[dict[str, int]] = []
+
+    def send(
+        self, half: int, at_us: int, seq: int, payload: int = 0, ack: int | None = None, **more: int
+    ) -> None:
+        """Add a packet; the ACK flag if it has an `ack`, an IP identification of its own."""
+        flags = more.pop("flags", 0) | (0 if ack is None else FLAG_ACK)
+        packet = {
+            "half": half,
+            "time_ns": at_us * 1000,
+            "seq": (self.isn[half] + seq) % (1 << 32),
+            "ack": 0 if ack is None else (self.isn[1 - half] + ack) % (1 << 32),
+            "payload_bytes": payload,
+            "window": 100,
+            "ip_id": len(self.packets) % 60_000 + 1,
+            "flags": flags,
+        }
+        self.packets.append(packet | more)
+
+    def handshake(self) -> "Conversation":
+        """SYN at 0, SYN and ACK at 10, ACK at 30 us."""
+        self.send(0, 0, 0, flags=FLAG_SYN)
+        self.send(1, 10, 0, ack=1, flags=FLAG_SYN)
+        self.send(0, 30, 1, ack=1)
+        return self
+
+    def sack(self, at_us: int, ack: int, left: int, right: int) -> None:
+        """Add an ACK with a SACK block, from the half that sends no data."""
+        edges = {"sack_left": self.isn[0] + left, "sack_right": self.isn[0] + right}
+        self.send(1, at_us, 1, ack=ack, marks=int(Mark.SACK), **edges)
+
+    def again(self, at_us: int, **more: int) -> None:
+        """Add the last packet once more, some columns changed."""
+        self.packets.append(self.packets[-1] | {"time_ns": at_us * 1000} | more)
+
+    def tracked(self, tracker: Tracker) -> Tracked:
+        """What a tracker says of it."""
+        return tracker.track(columns(self.packets), flow_table(1))
+
+
+def columns(packets: Sequence[dict[str, int]]) -> Packets:
+    """Packets from dicts; columns that are not given are 0."""
+    return Packets(
+        *(
+            np.array([p.get(f.name, 0) for p in packets], np.int64).astype(COLUMN_TYPES[f.name])
+            for f in fields(Packets)
+        )
+    )
+
+
+def flow_table(flows: int) -> FlowTable:
+    """A table of so many connections of which nothing is known."""
+    return FlowTable(np.zeros(flows, dtype=FLOW))
