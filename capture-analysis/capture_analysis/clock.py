@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capture_analysis.columns import IntArray
-from capture_analysis.envelope import Envelope
+from capture_analysis.envelope import UNBOUNDED, Envelope
 from capture_analysis.straight_lines import (
     MOST_DRIFT,
     Corridor,
@@ -91,6 +91,19 @@ class Clock:
             for before, after in zip(self.lines, self.lines[1:], strict=False)
             for at in [np.array([after.from_ns])]
         ]
+
+
+def slowest_ns(clock: Clock, envelope: Envelope) -> int:
+    """The longest time that a packet took from one tap to the other, by the clock."""
+    bounds, longest = envelope.bounds(), 0
+    for bound, at_ns, sign in (
+        (bounds.most, bounds.above_at, 1),
+        (bounds.least, bounds.below_at, -1),
+    ):
+        known = np.abs(bound) < UNBOUNDED
+        on_first = clock.on_first(at_ns[known] + bound[known])
+        longest = max(longest, int((sign * (on_first - at_ns[known])).max(initial=0)))
+    return longest
 
 
 def fit(envelope: Envelope) -> Clock:

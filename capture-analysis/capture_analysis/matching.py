@@ -1,6 +1,6 @@
 """Find the same packets in two captures of one path, a window of both at a time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from capture_analysis.columns import FlowTable, IntArray, Packets
 from capture_analysis.joining import join
 from capture_analysis.packet_key import PacketKeys
+from capture_analysis.tracking import Kind
 
 # What is kept of a packet until its partner is found. `time_ns` is on the first capture's clock,
 # `order` counts the capture's packets.
@@ -52,6 +53,12 @@ def take(rows: Rows, which: IntArray) -> Rows:
     return words.take(which, axis=0).view(rows.dtype).reshape(-1)
 
 
+def joined(parts: Sequence[Rows]) -> Rows:
+    """Rows of several parts, one part after the other; several times as fast as of records."""
+    words = np.concatenate([part.view(np.int64).reshape(-1, _WORDS) for part in parts])
+    return words.view(parts[0].dtype).reshape(-1)
+
+
 @dataclass(frozen=True)
 class Matched:
     """What a step of `match` has found out.
@@ -76,7 +83,7 @@ class Side:
         source: the capture.
         keys: recognises its packets.
         clock: turns its times, shape (n,), into those of the first capture.
-        kinds: `Tracked.kind` of the packets of a chunk, if wanted.
+        kinds: `Tracked.kind` of the packets of a chunk; copies are then left out.
     """
 
     def __init__(
@@ -89,8 +96,9 @@ class Side:
         self.source, self.keys, self.clock = source, keys, clock
         self.kinds = kinds
         self.waiting = np.zeros(0, dtype=ROW)
-        self.until_ns = -FOREVER
-        self.given_up = 0
+        self.until_ns = self.last_ns = -FOREVER
+        self.first_ns = FOREVER
+        self.given_up = self.copies = 0
         self._chunks = source.chunks()
         self._read = 0
 
@@ -103,10 +111,11 @@ class Side:
         rows = self._rows(packets)
         time_ns = rows["time_ns"]
         if len(time_ns):
-            self.until_ns = max(self.until_ns, int(time_ns.max()))
+            self.first_ns = min(self.first_ns, int(time_ns[0]))
+            self.last_ns = self.until_ns = max(self.last_ns, int(time_ns.max()))
             if (time_ns[1:] < time_ns[:-1]).any():
                 rows = take(rows, np.argsort(time_ns, kind="stable"))
-        self.waiting = np.concatenate((self.waiting, rows)) if len(self.waiting) else rows
+        self.waiting = joined((self.waiting, rows)) if len(self.waiting) else rows
 
     def _rows(self, packets: Packets) -> Rows:
         flows, count = self.source.flows, len(packets)
@@ -116,6 +125,10 @@ class Side:
         rows["order"] = np.arange(self._read, self._read + count)
         rows["kind"] = self.kinds(packets, flows) if self.kinds else 0
         self._read += count
+        if self.kinds:
+            copies = rows["kind"] == Kind.COPY
+            self.copies += int(copies.sum())
+            rows = take(rows, np.flatnonzero(~copies))
         for name in ("flow", "seq", "ack", "payload_bytes", "frame_bytes", "flags", "half"):
             rows[name] = getattr(packets, name)
         return rows
@@ -167,6 +180,6 @@ def _step(a: Side, b: Side, horizon_ns: int) -> Matched:
     if a.until_ns == b.until_ns == FOREVER:
         until_ns = FOREVER
         a_alone, b_alone = (
-            np.concatenate((alone, side.waiting)) for alone, side in ((a_alone, a), (b_alone, b))
+            joined((alone, side.waiting)) for alone, side in ((a_alone, a), (b_alone, b))
         )
     return Matched(found_a, found_b, a_alone, b_alone, until_ns)

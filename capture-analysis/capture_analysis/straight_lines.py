@@ -95,9 +95,7 @@ class Corridor:
         return self._part(slice(interval + 1, None))
 
     def _part(self, rows: slice) -> "Corridor":
-        b = self.bounds
-        part = Bounds(b.above[rows], b.above_at[rows], b.below[rows], b.below_at[rows])
-        return Corridor(part, self.at_ns, self.base_ns)
+        return Corridor(self.bounds.where(rows), self.at_ns, self.base_ns)
 
     def jumps(self, count: int) -> list[tuple[int, float]]:
         """Intervals across which both bounds move alike, and by how much: the largest.
