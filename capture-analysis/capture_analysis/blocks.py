@@ -118,6 +118,11 @@ class Block:
         )
         return View(self, self._order[is_data[self._order]])
 
+    def acknowledging(self, rows: IntArray) -> IntArray:
+        """Shape (k,): the direction whose data each of some packets acknowledges."""
+        flow = self.packets.flow[rows].astype(np.int64)
+        return (flow << 1 | self.packets.half[rows]) ^ 1
+
     @cached_property
     def acks_back_to_back(self) -> BoolArray:
         """Shape (acks,): came within BACK_TO_BACK_ACKS transmission times of the one before."""

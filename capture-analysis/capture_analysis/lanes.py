@@ -34,6 +34,12 @@ class LaneArray:
             self._grow(int(lanes.max()) + 1)
             self._values[lanes] = self._ufunc(self._values[lanes], values)
 
+    def add_rows(self, lane: IntArray, values: IntArray) -> None:
+        """Combine with a value per row, in whatever order; both of shape (n,)."""
+        if len(lane):
+            self._grow(int(lane.max()) + 1)
+            self._ufunc.at(self._values, lane, values)
+
     def replace(self, lanes: IntArray, values: IntArray) -> IntArray:
         """Put new values in place; return those that were there."""
         if len(lanes):

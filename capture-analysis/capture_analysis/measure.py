@@ -41,8 +41,11 @@ class Measure:
     What it keeps does not grow with the number of packets, and does not depend on where blocks
     end. Measures that look at no packet themselves read the Tally.
 
-    Args:
-        facts: of the capture's connections; grows as connections appear.
+    Attributes:
+        title: for people.
+        vantage: where the tap must be for it to mean what it says.
+        per_direction: what `of_direction` gives.
+        per_capture: what `of_capture` gives.
     """
 
     title: ClassVar[str]
@@ -50,26 +53,23 @@ class Measure:
     per_direction: ClassVar[Sequence[Quantity]] = ()
     per_capture: ClassVar[Sequence[Quantity]] = ()
 
-    def __init__(self, facts: Facts) -> None:
-        self.facts = facts
-
     def add(self, block: Block) -> None:
         """Take the next packets."""
 
-    def finish(self) -> None:
+    def finish(self, facts: Facts) -> None:
         """There are no more packets; before `merge` and results."""
 
     def merge(self, other: Self) -> None:
         """Take what another found, which was given other connections of the same capture."""
 
-    def of_direction(self, direction: int, tally: Tally) -> Values:
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         """The quantities of `per_direction`, each a number or why there is none."""
-        del direction, tally
+        del direction, tally, facts
         return {}
 
-    def of_capture(self, tally: Tally) -> Values:
+    def of_capture(self, tally: Tally, facts: Facts) -> Values:
         """The quantities of `per_capture`, each a number or why there is none."""
-        del tally
+        del tally, facts
         return {}
 
 

@@ -80,6 +80,19 @@ _PROTOTYPES = {
     ),
     "ca_parser_format": (ctypes.c_char_p, [ctypes.c_void_p]),
     "ca_parser_trouble": (ctypes.c_char_p, [ctypes.c_void_p]),
+    "ca_tracker_new": (ctypes.c_void_p, []),
+    "ca_tracker_free": (None, [ctypes.c_void_p]),
+    "ca_tracker_track": (
+        ctypes.c_int,
+        [
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+        ],
+    ),
+    "ca_tracker_forgotten": (ctypes.c_void_p, [ctypes.c_void_p]),
 }
 
 
