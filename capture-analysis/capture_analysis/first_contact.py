@@ -26,10 +26,12 @@ class Contact:
     Attributes:
         offset_ns: the second clock less the first, to within a packet's delay.
         identity: what both captures have in common of a packet.
+        resolution_ns: of each capture's time stamps: 1000 or 1.
     """
 
     offset_ns: int
     identity: Identity
+    resolution_ns: tuple[int, int]
 
 
 @dataclass
@@ -122,7 +124,11 @@ def first_contact(names: tuple[str, str], open_a: Opener, open_b: Opener) -> Con
     identity = _identity(*found)
     same = np.flatnonzero(_equal(*found, identity))
     offset_ns = np.median(found[1].time_ns[same] - found[0].time_ns[same])
-    return Contact(int(offset_ns), identity)
+    return Contact(int(offset_ns), identity, (_resolution_ns(heads[0]), _resolution_ns(heads[1])))
+
+
+def _resolution_ns(part: _Part) -> int:
+    return 1 if (part.time_ns % 1000).any() else 1000
 
 
 def _search(head: _Part, reading: _Reading) -> tuple[_Part, _Part]:
