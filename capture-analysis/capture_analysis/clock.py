@@ -94,8 +94,10 @@ class Clock:
 
 
 def slowest_ns(clock: Clock, envelope: Envelope) -> int:
-    """The longest time that a packet took from one tap to the other, by the clock."""
+    """The longest time that a packet can have taken from one tap to the other, by the clock."""
     bounds, longest = envelope.bounds(), 0
+    # When in its interval the slowest packet passed is not known.
+    drift_ns = max(abs(line.drift) for line in clock.lines) * envelope.width_ns
     for bound, at_ns, sign in (
         (bounds.most, bounds.above_at, 1),
         (bounds.least, bounds.below_at, -1),
@@ -103,7 +105,7 @@ def slowest_ns(clock: Clock, envelope: Envelope) -> int:
         known = np.abs(bound) < UNBOUNDED
         on_first = clock.on_first(at_ns[known] + bound[known])
         longest = max(longest, int((sign * (on_first - at_ns[known])).max(initial=0)))
-    return longest
+    return longest + round(drift_ns)
 
 
 def fit(envelope: Envelope) -> Clock:
@@ -152,10 +154,11 @@ def _line(
 def _both_ways(corridor: Corridor, from_ns: int) -> Line:
     above, below = corridor.above_points, corridor.below_points
     _, low, high = widest_gap(above, below)
-    slope = (low + high) / 2
+    # Of slopes that leave the same gap, the one that most delays stay the same by.
+    slope = min(max(corridor.usual_slope(), low), high)
     spread = abs(middle_slope(above) - middle_slope(below)) / 2
     middle = (support(above, slope) + support(below, slope, lower=False)) / 2
-    uncertainty = max((high - low) / 2, min(spread, MOST_DRIFT))
+    uncertainty = max(high - slope, slope - low, min(spread, MOST_DRIFT))
     return _line(corridor, from_ns, middle + corridor.base_ns, slope, uncertainty)
 
 

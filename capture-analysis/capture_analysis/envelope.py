@@ -43,12 +43,15 @@ class Envelope:
 
     A packet that passes A before B bounds B's clock less A's from above by the difference of its
     time stamps; one that passes B first bounds it from below.
+
+    Attributes:
+        width_ns: of an interval, by now.
     """
 
     def __init__(self) -> None:
         self._table = _unbounded(0)
         self._start_ns = 0
-        self._width_ns = _FIRST_WIDTH_NS
+        self.width_ns = _FIRST_WIDTH_NS
 
     def add(self, a_ns: IntArray, difference_ns: IntArray, a_first: BoolArray) -> None:
         """Take packets.
@@ -64,7 +67,7 @@ class Envelope:
             self._start_ns = int(a_ns.min())
             self._table = _unbounded(INTERVALS)
         self._make_room(int(a_ns.min()), int(a_ns.max()))
-        interval = (a_ns - self._start_ns) // self._width_ns
+        interval = (a_ns - self._start_ns) // self.width_ns
         for rows, value, at, slowest, sign in (
             (a_first, _ABOVE, _ABOVE_AT, _MOST, 1),
             (~a_first, _BELOW, _BELOW_AT, _LEAST, -1),
@@ -87,15 +90,15 @@ class Envelope:
 
     def _make_room(self, first_ns: int, last_ns: int) -> None:
         """Widen the intervals until they span from one time to another."""
-        while first_ns < self._start_ns or last_ns >= self._start_ns + INTERVALS * self._width_ns:
+        while first_ns < self._start_ns or last_ns >= self._start_ns + INTERVALS * self.width_ns:
             # The old table becomes the second half of the new one, or the first.
             if first_ns < self._start_ns:
-                self._start_ns -= INTERVALS * self._width_ns
+                self._start_ns -= INTERVALS * self.width_ns
                 parts = _unbounded(INTERVALS // 2), _halve(self._table)
             else:
                 parts = _halve(self._table), _unbounded(INTERVALS // 2)
             self._table = np.concatenate(parts)
-            self._width_ns *= 2
+            self.width_ns *= 2
 
 
 def _unbounded(rows: int) -> NDArray[np.int64]:

@@ -182,8 +182,9 @@ def _why_not(a: _Reading, b: _Reading) -> str:
     if a.last_ns < (b.first_ns or 0) or b.last_ns < (a.first_ns or 0):
         return f"{a.name} and {b.name}: common connections, but the captures do not overlap{hint}"
     return (
-        f"{a.name} and {b.name}: common connections, but no common packet; offloads or a proxy"
-        f" may have cut the data anew{hint}"
+        f"{a.name} and {b.name}: common connections, but no common packet: the captures may be of"
+        " different times or of one direction each, or offloads or a proxy cut the data anew"
+        f"{hint}"
     )
 
 

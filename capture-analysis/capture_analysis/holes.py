@@ -100,9 +100,7 @@ def _first_acked(holes: Rows, acks: Rows) -> IntArray:
     return result
 
 
-def _by_direction(
-    holes: Rows, rows: Rows, *, turned: bool
-) -> list[tuple[IntArray, IntArray]]:
+def _by_direction(holes: Rows, rows: Rows, *, turned: bool) -> list[tuple[IntArray, IntArray]]:
     """For each direction that has both, the numbers of its holes and of its rows."""
     mine, theirs = _direction(holes, turned=False), _direction(rows, turned=turned)
     return [

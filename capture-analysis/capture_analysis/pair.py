@@ -129,8 +129,16 @@ class PairOfCaptures:
     def _facts(self, contact: Contact, surveyed: Survey) -> PathFacts:
         """From the first packets that cross."""
         shortest = [
-            round(min((each for each in (line.shortest_ns[way] for line in surveyed.clock.lines)
-                 if each is not None), default=0))
+            round(
+                min(
+                    (
+                        each
+                        for each in (line.shortest_ns[way] for line in surveyed.clock.lines)
+                        if each is not None
+                    ),
+                    default=0,
+                )
+            )
             for way in (0, 1)
         ]
         ways = [WaySurvey(each) for each in shortest]

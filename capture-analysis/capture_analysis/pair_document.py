@@ -167,4 +167,3 @@ def _warnings(measured: PairMeasured) -> list[str]:
             " offloads may have cut them differently, or a path may be asymmetric"
         )
     return found
-

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capture_analysis.columns import IntArray
+from capture_analysis.columns import BoolArray, IntArray
+from capture_analysis.tally import PAUSE_NS
 
 
 def steps(arrived_ns: IntArray, left_ns: IntArray, size: IntArray) -> tuple[IntArray, IntArray]:
@@ -55,6 +56,36 @@ class Levels:
     def duration_ns(self) -> IntArray:
         """Shape (n,): how long each level holds."""
         return np.diff(self.time_ns, append=self.until_ns)
+
+
+class ActiveTime:
+    """Leaves out pauses: empty stretches of at least PAUSE_NS, however blocks cut them."""
+
+    def __init__(self) -> None:
+        self._empty_ns = 0
+
+    def durations(self, duration_ns: IntArray, empty: BoolArray) -> IntArray:
+        """How long each level counts.
+
+        Args:
+            duration_ns: shape (n,), of each level.
+            empty: shape (n,), whether nothing is there.
+
+        Returns: shape (n + 1,): first that of an empty stretch which ended only now, then 0 for
+            what belongs to a pause or to a stretch that goes on.
+        """
+        duration_ns = np.concatenate(([self._empty_ns], duration_ns))
+        empty = np.concatenate(([True], empty))
+        starts = np.flatnonzero(empty & ~np.append(False, empty[:-1]))
+        total = np.cumsum(duration_ns)
+        ends = np.flatnonzero(empty & ~np.append(empty[1:], False))
+        lasted = total[ends] - total[starts] + duration_ns[starts]
+        counted = np.where(empty, 0, duration_ns)
+        counted[starts] = np.where(lasted < PAUSE_NS, lasted, 0)
+        self._empty_ns = 0
+        if empty[-1]:
+            self._empty_ns, counted[starts[-1]] = int(lasted[-1]), 0
+        return counted
 
 
 class QueueLevel:

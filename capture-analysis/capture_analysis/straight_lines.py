@@ -86,6 +86,20 @@ class Corridor:
             return -np.inf
         return widest_gap(self.above_points, self.below_points)[0]
 
+    def usual_slope(self) -> float:
+        """Median slope between intervals half of all apart, of both bounds (Theil and Sen)."""
+        slopes = []
+        for at, bound, has in (
+            (self.bounds.above_at, self.bounds.above, self.has_above),
+            (self.bounds.below_at, self.bounds.below, self.has_below),
+        ):
+            points = self._points(at[has], bound[has])
+            half = max(len(points) // 2, 1)
+            run, rise = (points[half:] - points[:-half]).T
+            slopes.append(rise[run > 0] / run[run > 0])
+        found = np.concatenate(slopes)
+        return float(np.median(found)) if len(found) else 0.0
+
     def before(self, interval: int) -> "Corridor":
         """What lies before an interval."""
         return self._part(slice(0, interval))

@@ -53,9 +53,7 @@ class Survey:
     warnings: tuple[str, ...]
 
 
-def survey(
-    open_a: Opener, open_b: Opener, contact: Contact, *, one_clock: bool = False
-) -> Survey:
+def survey(open_a: Opener, open_b: Opener, contact: Contact, *, one_clock: bool = False) -> Survey:
     """Read both captures for their common connections, the order of the taps and the clocks.
 
     Args:

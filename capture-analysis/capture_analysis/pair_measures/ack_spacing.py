@@ -30,9 +30,7 @@ _NO_GAPS = "fewer than two ACKs passed both taps"
 _NO_EVENTS = "no compression event"
 
 
-def gaps(
-    crossings: Crossings, previous: "PreviousAcks"
-) -> tuple[IntArray, IntArray, IntArray]:
+def gaps(crossings: Crossings, previous: "PreviousAcks") -> tuple[IntArray, IntArray, IntArray]:
     """Of each ACK the gap to the one before at both taps, -1 for a direction's first, and bytes."""
     acks = crossings.acks
     where = acks.directions, acks.starts

@@ -2,8 +2,8 @@
 
 A busy period of a way is a maximal run of data departures; ACKs of the opposite connections
 separate one from the next (Kalampoukas, Varma, Ramakrishnan 1998, section 3). Their length in
-segments, and the mean time from one start to the next over an even number of them (in the paper's
-case 2 they alternate): the period of the cycle, ns.
+segments, and the cycle, ns: half the median time from one's start to that of the next but one,
+since in the paper's case 2 long and short ones alternate.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class BusyPeriods(PairMeasure):
         Quantity("busy_periods", "1", "clusters of data between ACKs"),
         Quantity("busy_period_median", "1", "median data packets in one"),
         Quantity("busy_period_max", "1", "most data packets in one"),
-        Quantity("busy_period_cycle", "ns", "mean time from one start to the next"),
+        Quantity("busy_period_cycle", "ns", "half the time from one start to the next but one"),
     )
 
     def start(self) -> None:
@@ -37,8 +37,8 @@ class BusyPeriods(PairMeasure):
         self._sizes = Histogram()
         self._largest = [0, 0]
         self._last_ack = [False, False]
-        # First start, and the last two: an even number of periods lies before one of them.
-        self._starts: list[list[int]] = [[], []]
+        self._cycles = Histogram()
+        self._starts = [np.zeros(0, dtype=np.int64)] * 2
         self._count = [0, 0]
 
     def add(self, step: Step) -> None:
@@ -64,23 +64,16 @@ class BusyPeriods(PairMeasure):
         self._sizes.add(way, runs.total)
         self._largest[way] = max(self._largest[way], int(runs.total.max(initial=0)))
         self._count[way] += len(runs.lane)
-        kept = self._starts[way] + runs.first_ns.tolist()
-        self._starts[way] = kept if len(kept) <= 3 else [kept[0], *kept[-2:]]
+        starts = np.concatenate((self._starts[way], runs.first_ns))
+        self._cycles.add(way, np.maximum(starts[2:] - starts[:-2], 0) // 2)
+        self._starts[way] = starts[-2:]
 
     def of_way(self, way: int) -> Values:
         """See the class."""
-        count, starts = self._count[way], self._starts[way]
-        even = (count - 1) // 2 * 2
-        cycle: float | str = _TOO_FEW
-        if count >= 3:
-            last = starts[-1] if (count - 1) % 2 == 0 else starts[-2]
-            cycle = (last - starts[0]) / even
-        median = self._sizes.quantile(0.5, way)
+        median, cycle = self._sizes.quantile(0.5, way), self._cycles.quantile(0.5, way)
         return {
-            "busy_periods": count,
+            "busy_periods": self._count[way],
             "busy_period_median": _TOO_FEW if median is None else median,
             "busy_period_max": self._largest[way],
-            "busy_period_cycle": cycle,
+            "busy_period_cycle": _TOO_FEW if cycle is None else cycle,
         }
-
-

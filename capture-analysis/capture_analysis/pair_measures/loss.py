@@ -145,5 +145,3 @@ def _count(counts: LaneArray, rows: Rows) -> None:
     table = np.zeros((len(cells), _COLUMNS), dtype=np.int64)
     table[np.arange(len(cells)), cells % _COLUMNS] = number
     counts.add_rows(cells // _COLUMNS, table)
-
-

@@ -6,7 +6,8 @@ Pearson's coefficient of the two indicators, weighted by time: -1 if exactly one
 a pure pendulum (Heusse, Merritt, Brown, Duda 2011). A queue is busy while it holds a packet. The
 share of time in which neither is busy is capacity that both directions leave unused. Also the
 correlation of the lengths: negative out of phase, positive in phase (Zhang, Shenker, Clark 1991).
-Unit 1, on one clock, over the time in which both queues are known.
+Unit 1, on one clock, over the time in which both queues are
+known, pauses (both empty for a second or more) left out.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capture_analysis.pair_measure import PairMeasure, Quantity, Step, Values
-from capture_analysis.queue_levels import Levels
+from capture_analysis.queue_levels import ActiveTime, Levels
 
 FloatArray = NDArray[np.float64]
 
@@ -39,6 +40,7 @@ class Pendulum(PairMeasure):
         """Nothing is known yet."""
         # Sums over time of 1, x, y, x x, y y, x y: of the indicators, and of the lengths.
         self._busy, self._length = np.zeros(6), np.zeros(6)
+        self._active = ActiveTime()
         self._parts: tuple[list[Levels], list[Levels]] = ([], [])
 
     def add(self, step: Step) -> None:
@@ -59,11 +61,13 @@ class Pendulum(PairMeasure):
     def _add(self, first: Levels, second: Levels, start: int, stop: int) -> None:
         inside = np.concatenate(([start], first.time_ns, second.time_ns))
         edges = np.unique(inside[(inside >= start) & (inside < stop)])
-        weight = np.diff(edges, append=stop).astype(np.float64)
         x, y = (
             each.packets[np.searchsorted(each.time_ns, edges, side="right") - 1]
             for each in (first, second)
         )
+        empty = (x == 0) & (y == 0)
+        weight = self._active.durations(np.diff(edges, append=stop), empty).astype(np.float64)
+        x, y = np.append(0, x), np.append(0, y)
         self._length += _sums(weight, x.astype(np.float64), y.astype(np.float64))
         self._busy += _sums(weight, (x > 0).astype(np.float64), (y > 0).astype(np.float64))
 

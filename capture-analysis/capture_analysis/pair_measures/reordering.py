@@ -49,7 +49,9 @@ class Reordering(PairMeasure):
         apart = int(sent.max()) - base + 1
         before = np.array([max(self._latest.of(int(d)), base) for d in view.directions])
         lifted = sent - base + rank * apart
-        lifted[view.starts] = np.maximum(lifted[view.starts], before - base + rank[view.starts] * apart)
+        lifted[view.starts] = np.maximum(
+            lifted[view.starts], before - base + rank[view.starts] * apart
+        )
         latest = np.maximum.accumulate(lifted) - rank * apart + base
         behind = latest - sent
         self._counts.add(
