@@ -3,12 +3,12 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from capture_analysis.analysis import Analysis
-from capture_analysis.figure import Figure, Line
+from capture_analysis.figure import Figure, Line, Style
 from capture_analysis.figures import all_figures
 from capture_analysis.map import topology_svg
 from capture_analysis.page import _number, _trace
@@ -164,8 +164,11 @@ def test_files_of_figures(reported: Path) -> None:
 
 def test_equal_figures_are_equal_files(tmp_path: Path) -> None:
     """Drawing a figure twice gives the same SVG, so that a diff shows what changed."""
-    style = ("steps", "line", "points", "bars", "dashed")
-    lines = [Line(s, np.arange(3.0), np.arange(3.0), s, n) for n, s in enumerate(style)]  # type: ignore[arg-type]
+    x = np.arange(3.0)
+    lines = [
+        Line(style, x, x, style, n, top=x + 1 if style == "spans" else None, letter="R")
+        for n, style in enumerate(get_args(Style))
+    ]
     figure = Figure("x", "title", "caption", "time, s", "packets", lines)
     for name in ("a", "b"):
         save_all([figure], tmp_path / name)
