@@ -39,7 +39,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Figure:
-    """One picture: what it shows and how to read it."""
+    """One picture: what it shows and how to read it.
+
+    Attributes:
+        view: the part of x that it opens on, if not all.
+    """
 
     id: str
     title: str
@@ -49,3 +53,4 @@ class Figure:
     lines: list[Line] = field(repr=False)
     log_y: bool = False
     log_x: bool = False
+    view: tuple[float, float] | None = None
