@@ -3,7 +3,7 @@
 // visible range can show, and again whenever that changes.
 (() => {
   const SMALL = 2000; // a trace with no more points in sight is drawn whole
-  const CELL = 4; // px: of the points in a square of this size one is drawn
+  const CELL = 3; // px: of the points in a square of this size one is drawn
   const MARGIN = 0.03; // around all points, as a share of their range
 
   const bytesOf = async (id) => {
@@ -46,6 +46,7 @@
     return {
       low: back(low),
       high: back(high),
+      pixels,
       pixel: (value) => Math.floor(((of(value) - low) / (high - low)) * pixels),
     };
   };
@@ -86,17 +87,19 @@
     return {x: xs, y: ys};
   };
 
-  // Of points, one in each small square; larger squares until they are few.
+  // Of points, one in each small square, no matter which; larger squares until they are few.
   const thinPoints = ({x, y}, from, to, across, up) => {
     let kept = [];
     for (let n = from; n < to; n++) if (y[n] >= up.low && y[n] <= up.high) kept.push(n);
+    const mixed = (n) => Math.imul(n, 0x9e3779b1) >>> 0; // the first of each would form a pattern
     for (let cell = CELL; kept.length > SMALL; cell *= 1.4) {
-      const taken = new Set();
-      kept = kept.filter((n) => {
-        const column = Math.floor(across.pixel(x[n]) / cell);
-        const key = column * 65536 + Math.floor(up.pixel(y[n]) / cell);
-        return !taken.has(key) && taken.add(key);
-      });
+      const rows = Math.ceil((up.pixels + 1) / cell);
+      const grid = new Int32Array(Math.ceil((across.pixels + 1) / cell) * rows).fill(-1);
+      for (const n of kept) {
+        const at = Math.floor(across.pixel(x[n]) / cell) * rows + Math.floor(up.pixel(y[n]) / cell);
+        if (grid[at] < 0 || mixed(n) < mixed(grid[at])) grid[at] = n;
+      }
+      kept = Array.from(grid.filter((n) => n >= 0));
     }
     return {x: kept.map((n) => x[n]), y: kept.map((n) => y[n])};
   };
@@ -176,8 +179,7 @@
       responsive: true,
       displaylogo: false,
       doubleClick: false,
-      modeBarButtonsToRemove: ["autoScale2d", "resetScale2d", "select2d", "lasso2d"],
-      modeBarButtonsToAdd: [everything],
+      modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", everything]],
     });
     element.on("plotly_doubleclick", everything.click);
     if (bars) return;
