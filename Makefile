@@ -1,6 +1,7 @@
 # twoway: two-way TCP on the real Linux kernel, in virtual time. `make help` lists the targets.
 
 EXP        ?= kalampoukas-5.2
+SECONDS    ?= 1800
 PYTHON     ?= /usr/bin/python3
 UV_VERSION := 0.13.8
 CACHE      := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/twoway
@@ -51,6 +52,9 @@ lint: setup test-packages ## style and types: ruff, mypy, yamllint, shellcheck, 
 bench: setup ## speed, medians of five runs
 	@$(BIN)/python tests/bench.py
 
+fuzz: test-packages ## any bytes are a capture: fuzz its parser in C for SECONDS=1800
+	@$(MAKE) --no-print-directory -C capture-analysis/native fuzz SECONDS=$(SECONDS)
+
 ##@ Set up
 setup: env ## packages, Python environment, guest kernel, modules: once, and what changed since
 	@$(BIN)/twoway build
@@ -63,7 +67,8 @@ packages:
 test-packages:
 	@vm/install-packages test
 
-.venv/.synced: uv.lock pyproject.toml capture-analysis/pyproject.toml | $(UV)
+.venv/.synced: uv.lock pyproject.toml $(addprefix capture-analysis/,pyproject.toml setup.py) \
+		$(wildcard capture-analysis/native/*.[ch]) | $(UV)
 	@echo "Python environment ..."
 	@UV_PROJECT_ENVIRONMENT=.venv $(UV) sync --quiet --locked --compile-bytecode --python $(PYTHON)
 	@touch $@
@@ -73,8 +78,12 @@ $(UV): | packages
 	@$(PYTHON) -m venv $(CACHE)/uv-$(UV_VERSION)
 	@$(CACHE)/uv-$(UV_VERSION)/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
+wheel: env ## the package capture-analysis as a wheel, into dist/
+	@$(UV) build --quiet --wheel --python $(PYTHON) --out-dir dist capture-analysis
+	@ls dist/capture_analysis-*.whl
+
 clean: ## remove the environment and results; keep the cache of built kernels
-	rm -rf .venv results .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv results dist .mypy_cache .pytest_cache .ruff_cache
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} \
@@ -83,5 +92,5 @@ help: ## this list
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment report list shell calibrate doctor test test-sanitized lint bench setup env \
-	packages test-packages clean help
+.PHONY: experiment report list shell calibrate doctor test test-sanitized lint bench fuzz setup \
+	env packages test-packages wheel clean help

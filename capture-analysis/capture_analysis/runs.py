@@ -15,7 +15,8 @@ class Runs:
         lane: whose run it is, see `RunFinder`.
         rows: how many packets it has.
         first_ns, last_ns: time of its first and of its last packet.
-        total: the sum over its packets of the value that `RunFinder.add` was given.
+        total: the sum over its packets of the value that `RunFinder.add` was given; shape
+            (values, k) if it was given several.
     """
 
     lane: IntArray
@@ -31,7 +32,7 @@ class Runs:
             self.rows[which],
             self.first_ns[which],
             self.last_ns[which],
-            self.total[which],
+            self.total[..., which],
         )
 
 
@@ -40,50 +41,92 @@ class RunFinder:
 
     A lane is whatever has its own sequence of packets: half a connection (2 * flow + half), a
     queue. The result does not depend on where blocks end.
+
+    Args:
+        values: how many values `Runs.total` sums apart; 0 for one, without an axis of its own.
     """
 
-    def __init__(self) -> None:
-        self._open = _no_runs()
+    def __init__(self, values: int = 0) -> None:
+        self._values = values
+        # The run of each lane that may go on; it has no rows where there is none.
+        self._open = self._no_runs()
 
     def add(self, lane: IntArray, joined: BoolArray, time_ns: IntArray, value: IntArray) -> Runs:
-        """Take packets; return the runs that they show to be over.
+        """Take packets; return the runs that they show to be over, by lane and in order.
 
         Args:
             lane: shape (n,), not descending; within a lane packets are in order.
             joined: shape (n,), whether the packet goes on the run of the lane's packet before it,
                 which may have come in an earlier block; of no account for a lane's very first.
             time_ns: shape (n,).
-            value: shape (n,), what `Runs.total` sums.
+            value: shape (n,) or (values, n), what `Runs.total` sums.
         """
         if not len(lane):
-            return _no_runs()
-        before = self._open
-        # The open runs go in front of their lanes as one packet each.
-        lanes = np.concatenate((before.lane, lane))
-        order = np.argsort(lanes, kind="stable")
-        lanes = lanes[order]
-        goes_on = np.concatenate((np.zeros(len(before.lane), np.bool_), joined))[order]
-        goes_on[0] = False
-        goes_on[1:] &= lanes[1:] == lanes[:-1]
-        starts = np.flatnonzero(~goes_on)
-        ends = np.append(starts[1:], len(lanes)) - 1
-        ones = np.ones(len(lane), dtype=np.int64)
+            return self._no_runs()
+        first_of_lane = np.append(True, lane[1:] != lane[:-1])
+        starts = np.flatnonzero(first_of_lane | ~joined)
+        ends = np.append(starts[1:], len(lane)) - 1
         found = Runs(
-            lanes[starts],
-            np.add.reduceat(np.concatenate((before.rows, ones))[order], starts),
-            np.concatenate((before.first_ns, time_ns))[order][starts],
-            np.concatenate((before.last_ns, time_ns))[order][ends],
-            np.add.reduceat(np.concatenate((before.total, value))[order], starts),
+            lane[starts],
+            ends - starts + 1,
+            time_ns[starts],
+            time_ns[ends],
+            np.add.reduceat(value, starts, axis=-1, dtype=np.int64),
         )
-        last_of_lane = np.append(found.lane[1:] != found.lane[:-1], True)
-        self._open = found.where(last_of_lane)
-        return found.where(~last_of_lane)
+        heads = np.flatnonzero(first_of_lane[starts])
+        over = self._continue(found, heads, joined[starts[heads]])
+        tails = np.append(heads[1:], len(starts)) - 1
+        self._put(found.lane[tails], found.where(tails))
+        keep = np.ones(len(starts), dtype=np.bool_)
+        keep[tails] = False
+        if not len(over.lane):
+            return found.where(keep)
+        both = _joined(over, found.where(keep))
+        return both.where(np.argsort(both.lane, kind="stable"))
 
     def finish(self) -> Runs:
         """The runs that were not over when the packets ended."""
-        rest, self._open = self._open, _no_runs()
-        return rest
+        rest, self._open = self._open, self._no_runs()
+        return rest.where(rest.rows > 0)
+
+    def _continue(self, found: Runs, heads: IntArray, joined: BoolArray) -> Runs:
+        """Let each lane's first run go on the open one if it does; return the open ones over."""
+        lanes = found.lane[heads]
+        self._grow(int(lanes[-1]) + 1)
+        before = self._open.where(lanes)
+        there = before.rows > 0
+        on, over = joined & there, ~joined & there
+        into = heads[on]
+        found.rows[into] += before.rows[on]
+        found.first_ns[into] = before.first_ns[on]
+        found.total[..., into] += before.total[..., on]
+        return before.where(over)
+
+    def _put(self, lanes: IntArray, runs: Runs) -> None:
+        self._open.rows[lanes] = runs.rows
+        self._open.first_ns[lanes] = runs.first_ns
+        self._open.last_ns[lanes] = runs.last_ns
+        self._open.total[..., lanes] = runs.total
+
+    def _grow(self, lanes: int) -> None:
+        known = len(self._open.lane)
+        if lanes > known:
+            size = max(lanes, 2 * known)
+            more = self._no_runs(size - known)
+            self._open = _joined(self._open, more)
+            self._open.lane[:] = np.arange(size)
+
+    def _no_runs(self, rows: int = 0) -> Runs:
+        shape = (self._values, rows) if self._values else (rows,)
+        columns = (np.zeros(rows, dtype=np.int64) for _ in range(4))
+        return Runs(*columns, np.zeros(shape, dtype=np.int64))
 
 
-def _no_runs() -> Runs:
-    return Runs(*(np.zeros(0, dtype=np.int64) for _ in range(5)))
+def _joined(first: Runs, second: Runs) -> Runs:
+    return Runs(
+        np.concatenate((first.lane, second.lane)),
+        np.concatenate((first.rows, second.rows)),
+        np.concatenate((first.first_ns, second.first_ns)),
+        np.concatenate((first.last_ns, second.last_ns)),
+        np.concatenate((first.total, second.total), axis=-1),
+    )

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from capture_analysis import native
 from capture_analysis.columns import BoolArray, FlowTable, IntArray, Packets
 
 
@@ -163,7 +164,9 @@ class Tracker(Protocol):
 
 
 def tracker() -> Tracker:
-    """A new tracker."""
-    from capture_analysis.tracking_fallback import PythonTracker  # noqa: PLC0415 - it imports this
+    """A new tracker: the native one, or without its library the one in Python."""
+    # They import this module.
+    from capture_analysis.tracking_fallback import PythonTracker  # noqa: PLC0415
+    from capture_analysis.tracking_native import NativeTracker  # noqa: PLC0415
 
-    return PythonTracker()
+    return NativeTracker() if native.available() else PythonTracker()

@@ -66,28 +66,36 @@ static inline uint16_t view_be16(struct view view, size_t offset)
 {
 	const uint8_t *at = view_at(view, offset, 2);
 
-	return at ? (uint16_t)(at[0] << 8 | at[1]) : 0;
+	if (!at)
+		return 0;
+	return (uint16_t)(at[0] << 8 | at[1]);
 }
 
 static inline uint16_t view_le16(struct view view, size_t offset)
 {
 	const uint8_t *at = view_at(view, offset, 2);
 
-	return at ? (uint16_t)(at[1] << 8 | at[0]) : 0;
+	if (!at)
+		return 0;
+	return (uint16_t)(at[1] << 8 | at[0]);
 }
 
 static inline uint32_t view_be32(struct view view, size_t offset)
 {
 	const uint8_t *at = view_at(view, offset, 4);
 
-	return at ? (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3] : 0;
+	if (!at)
+		return 0;
+	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
 static inline uint32_t view_le32(struct view view, size_t offset)
 {
 	const uint8_t *at = view_at(view, offset, 4);
 
-	return at ? (uint32_t)at[3] << 24 | (uint32_t)at[2] << 16 | (uint32_t)at[1] << 8 | at[0] : 0;
+	if (!at)
+		return 0;
+	return (uint32_t)at[3] << 24 | (uint32_t)at[2] << 16 | (uint32_t)at[1] << 8 | at[0];
 }
 
 static inline uint64_t view_le64(struct view view, size_t offset)

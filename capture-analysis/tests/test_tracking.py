@@ -4,18 +4,22 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from capture_analysis import native
 from capture_analysis.columns import FLAG_ACK, FLAG_FIN, FLAG_RST, FLAG_SYN
-from capture_analysis.tracking import HOLES, SEGMENTS, SEGMENTS_AT_FIRST, Kind, Tracker
+from capture_analysis.tracking import HOLES, SEGMENTS, SEGMENTS_AT_FIRST, Kind, Tracker, tracker
 from capture_analysis.tracking_fallback import PythonTracker
+from capture_analysis.tracking_native import NativeTracker
 from conversation import Conversation, columns, flow_table
 
 NewTracker = Callable[[], Tracker]
 
 
-@pytest.fixture(params=[PythonTracker])
+@pytest.fixture(params=[PythonTracker, NativeTracker])
 def new(request: pytest.FixtureRequest) -> NewTracker:
     """Each tracker there is."""
     made: NewTracker = request.param
+    if made is NativeTracker and not native.available():
+        pytest.skip("the library is not built (pip install, with a C compiler)")
     return made
 
 
@@ -140,10 +144,10 @@ def test_only_so_many_holes_are_remembered(new: NewTracker) -> None:
         talk.send(0, k, 20 * k, 10)
     talk.send(0, 500, 10, 10)
     talk.send(0, 501, 30, 10)
-    tracker = new()
-    kinds = talk.tracked(tracker).kind.tolist()
+    follower = new()
+    kinds = talk.tracked(follower).kind.tolist()
     assert kinds[-2:] == [Kind.RETRANSMISSION, Kind.LATE_DATA]
-    assert tracker.forgotten.holes == 1
+    assert follower.forgotten.holes == 1
 
 
 def test_only_so_many_segments_are_remembered(new: NewTracker) -> None:
@@ -155,9 +159,9 @@ def test_only_so_many_segments_are_remembered(new: NewTracker) -> None:
     talk.send(1, 100 + SEGMENTS + 200, 1, ack=SEGMENTS + 4)
     talk.send(0, 100 + SEGMENTS + 300, SEGMENTS + 4, 1, ack=1)
     talk.send(1, 100 + SEGMENTS + 400, 1, ack=SEGMENTS + 5)
-    tracker = new()
-    assert talk.tracked(tracker).rtt_ns.tolist()[-4:] == [101_000, -1, -1, 100_000]
-    assert tracker.forgotten.segments == 3
+    follower = new()
+    assert talk.tracked(follower).rtt_ns.tolist()[-4:] == [101_000, -1, -1, 100_000]
+    assert follower.forgotten.segments == 3
 
 
 def test_one_direction_takes_little_memory(new: NewTracker) -> None:
@@ -167,10 +171,10 @@ def test_one_direction_takes_little_memory(new: NewTracker) -> None:
         talk.send(0, k, k, 1)
     talk.send(1, 1000, 0, ack=SEGMENTS_AT_FIRST)
     talk.send(1, 2000, 0, ack=SEGMENTS_AT_FIRST + 10)
-    tracker = new()
-    tracked = talk.tracked(tracker)
+    follower = new()
+    tracked = talk.tracked(follower)
     assert tracked.rtt_ns.tolist()[-2:] == [(1000 - SEGMENTS_AT_FIRST + 1) * 1000, -1]
-    assert tracker.forgotten.segments == 0
+    assert follower.forgotten.segments == 0
 
 
 def test_keep_alives(new: NewTracker) -> None:
@@ -523,6 +527,15 @@ def test_a_flow_that_is_not_in_the_table_is_refused(new: NewTracker) -> None:
     """A packet of a connection that does not exist is an error."""
     with pytest.raises(ValueError, match="not in the table"):
         new().track(columns([{"flow": 1, "flags": FLAG_ACK}]), flow_table(1))
+
+
+def test_the_switch_chooses_the_tracker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With CAPTURE_ANALYSIS_NATIVE=0 the tracker is Python's, otherwise the library's if built."""
+    assert isinstance(tracker(), NativeTracker if native.available() else PythonTracker)
+    monkeypatch.setenv(native.SWITCH, "0")
+    native.load.cache_clear()
+    assert isinstance(tracker(), PythonTracker)
+    native.load.cache_clear()
 
 
 def test_nothing(new: NewTracker) -> None:

@@ -1,0 +1,132 @@
+"""What is known of each connection before it is measured: rates, sizes, clocks, where the tap is.
+
+Estimated from the first HEAD_PACKETS packets (facts_head.py), with what each rests on; what the
+user gives is taken as it is.
+"""
+
+from dataclasses import dataclass, fields
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capture_analysis.columns import IntArray
+
+FloatArray = NDArray[np.float64]
+
+HEAD_PACKETS = 1 << 18
+# An estimate needs at least this many gaps, or ticks.
+ENOUGH = 20
+# Gaps this close to the mode, as a share of it, agree with it.
+AGREES = 0.05
+
+
+class RateSource(IntEnum):
+    """What the rate of a link was estimated from."""
+
+    UNKNOWN = 0
+    GIVEN = 1
+    DATA = 2
+    """The direction's data: size over the gap before; the tap is behind the queue."""
+    ACKS = 3
+    """What its ACKs acknowledge over the gap before; the tap is before the queue."""
+    LINK_DATA = 4
+    """As DATA, of all connections that way together: they share the link."""
+    LINK_ACKS = 5
+    """As ACKS, of all connections that way together."""
+    OPPOSITE = 6
+    """Nothing to go by: assumed that of the opposite way."""
+
+    def __str__(self) -> str:
+        return self.name.lower().replace("_", " ")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Columns by direction (2 * flow + half, see blocks.py).
+
+    Attributes:
+        segment_bytes: largest payload of a segment; 0 if there is none.
+        segment_frame_bytes: size of its frame.
+        ack_frame_bytes: size of the smallest pure ACK for it; 0 if there is none.
+        header_bytes: IP and TCP headers of that ACK, without what a link adds; 0 if there is none.
+        segments_per_ack: segments that an ACK of new data acknowledges, mean; NaN if unknown.
+        rate_bit: rate of the bottleneck that the direction's data pass, in bits of captured
+            frames a second, NaN if unknown; its ACKs pass that of the opposite direction.
+        rate_share: share of the gaps that lie within AGREES of it.
+        rate_gaps: how many gaps that is a share of.
+        rate_source: a RateSource.
+        tap_at: where the tap is on the way of the data, from 0 (their sender) to 1 (receiver), in
+            shares of the round trip time; NaN if unknown.
+        tap_agreement: 1 less the difference of what handshake and data say; 0.5 if only one did.
+        tap_samples: round trips that it was estimated from.
+        tick_ns: tick of the time stamps in the ACKs, NaN if unknown.
+        ticks: how many ticks were seen to pass.
+        side: which of two sides of the tap sends the data, 0 or 1.
+    """
+
+    segment_bytes: IntArray
+    segment_frame_bytes: IntArray
+    ack_frame_bytes: IntArray
+    header_bytes: IntArray
+    segments_per_ack: FloatArray
+    rate_bit: FloatArray
+    rate_share: FloatArray
+    rate_gaps: IntArray
+    rate_source: IntArray
+    tap_at: FloatArray
+    tap_agreement: FloatArray
+    tap_samples: IntArray
+    tick_ns: FloatArray
+    ticks: IntArray
+    side: IntArray
+
+    @classmethod
+    def unknown(cls, directions: int) -> "Facts":
+        """Facts of directions of which nothing is known; of no connection if 0."""
+        nan = {"segments_per_ack", "rate_bit", "tap_at", "tick_ns"}
+        columns = {
+            f.name: np.full(directions, np.nan)
+            if f.name in nan
+            else np.zeros(directions, np.float64 if f.type is FloatArray else np.int64)
+            for f in fields(cls)
+        }
+        return cls(**columns)
+
+    def __len__(self) -> int:
+        return len(self.side)
+
+    @property
+    def ack_rate_bit(self) -> FloatArray:
+        """Rate of the bottleneck that each direction's ACKs pass."""
+        return opposite(self.rate_bit)
+
+    @property
+    def data_ns_per_byte(self) -> FloatArray:
+        """Time that a captured byte takes on the data's bottleneck; NaN if unknown."""
+        return 8e9 / self.rate_bit
+
+    @property
+    def ack_ns_per_byte(self) -> FloatArray:
+        """Time that a captured byte takes on the ACKs' bottleneck; NaN if unknown."""
+        return 8e9 / self.ack_rate_bit
+
+    @property
+    def data_service_ns(self) -> FloatArray:
+        """Transmission time of a full segment; NaN if unknown."""
+        return self.data_ns_per_byte * self.segment_frame_bytes
+
+    @property
+    def ack_service_ns(self) -> FloatArray:
+        """Transmission time of an ACK; NaN if unknown."""
+        return self.ack_ns_per_byte * self.ack_frame_bytes
+
+    @property
+    def acked_ns_per_byte(self) -> FloatArray:
+        """Time that a byte of payload, sent in full segments, takes on the data's bottleneck."""
+        return self.data_service_ns / np.maximum(self.segment_bytes, 1)
+
+
+def opposite(column: NDArray[np.generic]) -> NDArray[np.generic]:
+    """A column by direction, with both directions of each connection exchanged."""
+    return column.reshape(-1, 2)[:, ::-1].ravel()

@@ -1,0 +1,65 @@
+"""Which side of the tap each end of a connection is on, and what connections share their ends."""
+
+import numpy as np
+
+from capture_analysis.columns import FlowTable, IntArray
+
+Host = bytes
+
+
+class Sides:
+    """Two sides such that the ends of every connection are on different ones.
+
+    Hosts that no chain of connections links to the first ones are placed by guess: the source
+    of the first connection of each such group is on side 0.
+
+    Args:
+        flows: the connections from which to learn.
+    """
+
+    def __init__(self, flows: FlowTable) -> None:
+        self._side: dict[Host, int] = {}
+        self._first: dict[tuple[Host, Host], int] = {}
+        for flow, ends in enumerate(host_pairs(flows)):
+            self._first.setdefault(ends, flow)
+        neighbours: dict[Host, list[Host]] = {}
+        for source, destination in self._first:
+            neighbours.setdefault(source, []).append(destination)
+            neighbours.setdefault(destination, []).append(source)
+        for source, _ in self._first:
+            reached = [source]
+            self._side.setdefault(source, 0)
+            while reached:
+                host = reached.pop()
+                for other in neighbours[host]:
+                    if other not in self._side:
+                        self._side[other] = 1 - self._side[host]
+                        reached.append(other)
+
+    def of(self, flows: FlowTable) -> IntArray:
+        """Shape (2 * flows,): the side that sends each direction's data."""
+        side = self._side
+        half_0 = np.array(
+            [
+                side[source] if source in side else 1 - side.get(destination, 1)
+                for source, destination in host_pairs(flows)
+            ],
+            dtype=np.int64,
+        )
+        return np.stack((half_0, 1 - half_0), axis=1).ravel()
+
+    def alike(self, flows: FlowTable) -> IntArray:
+        """Shape (2 * flows,): for each direction, one known between the same hosts; or -1."""
+        found = np.full(2 * len(flows), -1)
+        for flow, (source, destination) in enumerate(host_pairs(flows)):
+            for turned, ends in enumerate(((source, destination), (destination, source))):
+                if ends in self._first:
+                    direction = 2 * self._first[ends] + turned
+                    found[2 * flow : 2 * flow + 2] = direction, direction ^ 1
+        return found
+
+
+def host_pairs(flows: FlowTable) -> list[tuple[Host, Host]]:
+    """The addresses of each connection's source and destination."""
+    ends = ([row.tobytes() for row in flows.rows[end]] for end in ("source", "destination"))
+    return list(zip(*ends, strict=True))

@@ -1,0 +1,100 @@
+"""Numbers kept for each lane: arrays that grow as lanes appear, and merge."""
+
+from typing import Any
+
+import numpy as np
+
+from capture_analysis.columns import IntArray
+
+
+class LaneArray:
+    """A number per lane, int64, combined with `ufunc` as more comes.
+
+    Args:
+        ufunc: np.add, np.minimum or np.maximum.
+        empty: the value of a lane of which nothing is known.
+        width: how many numbers a lane has; 0 for one, without an axis of its own.
+    """
+
+    def __init__(self, ufunc: np.ufunc, empty: int, width: int = 0) -> None:
+        self._ufunc, self._empty = ufunc, empty
+        self._values = np.zeros((0, width) if width else 0, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def add(self, lanes: IntArray, values: IntArray) -> None:
+        """Combine what is there with one more value for each of several lanes.
+
+        Args:
+            lanes: shape (k,), each lane at most once.
+            values: shape (k,), or (k, width).
+        """
+        if len(lanes):
+            self._grow(int(lanes.max()) + 1)
+            self._values[lanes] = self._ufunc(self._values[lanes], values)
+
+    def add_rows(self, lane: IntArray, values: IntArray) -> None:
+        """Combine with a value per row, in whatever order; both of shape (n,)."""
+        if len(lane):
+            self._grow(int(lane.max()) + 1)
+            self._ufunc.at(self._values, lane, values)
+
+    def replace(self, lanes: IntArray, values: IntArray) -> IntArray:
+        """Put new values in place; return those that were there."""
+        if len(lanes):
+            self._grow(int(lanes.max()) + 1)
+        before = self._values[lanes]
+        self._values[lanes] = values
+        return before
+
+    def merge(self, other: "LaneArray") -> None:
+        """Combine with what another has."""
+        self._grow(len(other))
+        mine = self._values[: len(other)]
+        self._ufunc(mine, other._values, out=mine)  # noqa: SLF001 - the same class
+
+    def values(self) -> IntArray:
+        """Shape (lanes,) or (lanes, width): of every lane up to the last known."""
+        return self._values
+
+    def of(self, lane: int) -> Any:
+        """The value of a lane, a number or, with a width, shape (width,)."""
+        if lane < len(self._values):
+            value = self._values[lane]
+            return int(value) if value.ndim == 0 else value
+        return self._empty if self._values.ndim == 1 else np.full(
+            self._values.shape[1], self._empty
+        )
+
+    def _grow(self, lanes: int) -> None:
+        if lanes > len(self._values):
+            rows = max(lanes, 2 * len(self._values)) - len(self._values)
+            more = np.full((rows, *self._values.shape[1:]), self._empty, dtype=np.int64)
+            self._values = np.concatenate((self._values, more))
+
+
+class Previous:
+    """For each row, the value of the lane's row before, which may have come in another block.
+
+    Args:
+        empty: what stands before a lane's first row.
+    """
+
+    def __init__(self, empty: int = -1) -> None:
+        self._last = LaneArray(np.maximum, empty)
+
+    def of(self, lanes: IntArray, starts: IntArray, values: IntArray) -> IntArray:
+        """Take rows in lane order; return the values before them.
+
+        Args:
+            lanes: shape (k,), the lanes that have rows.
+            starts: shape (k,), the first row of each.
+            values: shape (n,).
+        """
+        before = np.empty_like(values)
+        if len(values):
+            before[1:] = values[:-1]
+            ends = np.append(starts[1:], len(values)) - 1
+            before[starts] = self._last.replace(lanes, values[ends])
+        return before

@@ -1,0 +1,1 @@
+"""Metrics of one capture, a file each; found by listing this package."""

@@ -1,0 +1,93 @@
+"""Bunches: pure ACKs that arrive back to back, as a queue that they waited in lets them go.
+
+A bunch is a maximal run of ACKs whose gaps are at most kappa * 8 L / C: kappa = 2 (BACK_TO_BACK_ACKS),
+L the ACK's captured size, C the rate of the bottleneck on the ACKs' way. An ACK on its own is a
+bunch of one. Sizes in ACKs and in bytes that they acknowledge.
+
+Vantage: near the data's sender, behind the queue of the ACKs; before it, bunches are those in
+which the receiver sent them. Where C is assumed (rate source "opposite") or estimated low, ACKs
+count as bunched that only came fast.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+
+from capture_analysis.blocks import Block
+from capture_analysis.facts import Facts
+from capture_analysis.histogram import Histogram
+from capture_analysis.lanes import LaneArray
+from capture_analysis.measure import Measure, Quantity, Values
+from capture_analysis.runs import RunFinder, Runs
+from capture_analysis.tally import Tally
+
+# ACKs in bunches of at least so many count as bunched (Paxson asks for three).
+BUNCH_ACKS = 3
+NO_ACKS = "no pure ACKs"
+NO_RATE = "no rate for the ACKs' bottleneck"
+
+
+class AckBunches(Measure):
+    """See the module."""
+
+    title = "ACK bunches"
+    vantage = "near the data's sender"
+    per_direction: ClassVar[Sequence[Quantity]] = (
+        Quantity("ack_bunches", "1", "bunches of at least three pure ACKs"),
+        Quantity("ack_bunch_mean", "acks", "mean size of all, ACKs on their own included"),
+        Quantity("ack_bunch_p95", "acks", "size that 95 % of them do not exceed"),
+        Quantity("ack_bunch_max", "acks", "size of the largest"),
+        Quantity("ack_bunch_bytes_mean", "bytes", "mean of what those of at least three acknowledge"),
+        Quantity("ack_bunch_bytes_max", "bytes", "most that one acknowledges"),
+        Quantity("acks_bunched", "1", "share of pure ACKs in bunches of at least three"),
+    )
+
+    def __init__(self) -> None:
+        self._finder = RunFinder()
+        self._sizes = Histogram()
+        self._largest, self._most_bytes = LaneArray(np.maximum, 0), LaneArray(np.maximum, 0)
+        # Of bunches of at least BUNCH_ACKS: how many, their ACKs, the bytes these acknowledge.
+        self._bunched = LaneArray(np.add, 0, 3)
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        acks = block.acks
+        joined = block.acks_back_to_back
+        self._take(self._finder.add(acks.direction, joined, acks["time_ns"], acks["acked_bytes"]))
+
+    def finish(self, facts: Facts) -> None:
+        """Take the bunches that the capture's end ended."""
+        del facts
+        self._take(self._finder.finish())
+
+    def _take(self, bunches: Runs) -> None:
+        self._sizes.add(bunches.lane, bunches.rows)
+        self._largest.add_rows(bunches.lane, bunches.rows)
+        self._most_bytes.add_rows(bunches.lane, bunches.total)
+        large = bunches.where(bunches.rows >= BUNCH_ACKS)
+        values = np.stack((np.ones_like(large.rows), large.rows, large.total), axis=1)
+        self._bunched.add_rows(large.lane, values)
+
+    def merge(self, other: Self) -> None:
+        """Take what another found of other connections."""
+        for name in ("_sizes", "_largest", "_most_bytes", "_bunched"):
+            getattr(self, name).merge(getattr(other, name))
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """See the class."""
+        acks = tally.acks(direction)
+        if not acks or np.isnan(facts.ack_rate_bit[direction]):
+            why = NO_RATE if acks else NO_ACKS
+            return {q.name: why for q in self.per_direction}
+        count, bunched, acked = (int(v) for v in self._bunched.of(direction))
+        bins = self._sizes.bins(direction)
+        return {
+            "ack_bunches": count,
+            "ack_bunch_mean": acks / int(bins.count.sum()),
+            "ack_bunch_p95": bins.quantile(0.95) or 0,
+            "ack_bunch_max": self._largest.of(direction),
+            "ack_bunch_bytes_mean": acked / count if count else "no bunch of at least three ACKs",
+            "ack_bunch_bytes_max": self._most_bytes.of(direction),
+            "acks_bunched": bunched / acks,
+        }

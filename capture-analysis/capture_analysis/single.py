@@ -1,0 +1,142 @@
+"""One capture, measured: read, tracked, its facts found, every metric computed, in one pass."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from capture_analysis.blocks import Block
+from capture_analysis.capture import CHUNK_PACKETS, Capture
+from capture_analysis.columns import BoolArray, Packets, concatenate, empty_columns
+from capture_analysis.facts import HEAD_PACKETS, Facts
+from capture_analysis.facts_head import FactFinder
+from capture_analysis.measure import Measure, all_measures
+from capture_analysis.tally import Tally
+from capture_analysis.tracking import TRACKED_TYPES, Forgotten, Tracked, Tracker, tracker
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the user says of the capture instead of having it estimated.
+
+    Attributes:
+        rate_mbit: rate of the bottleneck on the way that most data go; None to estimate.
+        ack_rate_mbit: the same for the opposite way.
+    """
+
+    rate_mbit: float | None = None
+    ack_rate_mbit: float | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """Those of a capture's connections whose number is `index` modulo `parts`."""
+
+    index: int = 0
+    parts: int = 1
+
+    def of(self, packets: Packets) -> Packets:
+        """The packets of these connections."""
+        return packets if self.parts == 1 else packets.where(self._mine(packets))
+
+    def both(self, packets: Packets, tracked: Tracked) -> tuple[Packets, Tracked]:
+        """The packets of these connections, with what the tracker says of them."""
+        if self.parts == 1:
+            return packets, tracked
+        mine = self._mine(packets)
+        return packets.where(mine), tracked.where(mine)
+
+    def _mine(self, packets: Packets) -> BoolArray:
+        return packets.flow % self.parts == self.index
+
+
+NOTHING, EVERYTHING = Given(), Part()
+
+
+class Measured:
+    """What was measured of a capture, or of a part of its connections.
+
+    Attributes:
+        capture: where the packets came from.
+        facts: what was found out of each connection.
+        tally, measures: what was counted and measured.
+        forgotten: what the tracker let go.
+    """
+
+    def __init__(self, capture: Capture, facts: Facts) -> None:
+        self.capture, self.facts = capture, facts
+        self.tally = Tally()
+        self.measures: list[Measure] = [each() for each in all_measures()]
+        self.forgotten = Forgotten()
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        self.facts = block.facts
+        self.tally.add(block)
+        for each in self.measures:
+            each.add(block)
+
+    def finish(self) -> None:
+        """There are no more packets."""
+        for each in self.measures:
+            each.finish(self.facts)
+
+    def merge(self, other: "Measured") -> None:
+        """Take what was measured of other connections of the same capture."""
+        self.tally.merge(other.tally)
+        for mine, theirs in zip(self.measures, other.measures, strict=True):
+            mine.merge(theirs)
+        self.forgotten.holes += other.forgotten.holes
+        self.forgotten.segments += other.forgotten.segments
+
+
+def measure(capture: Capture, given: Given = NOTHING, part: Part = EVERYTHING) -> Measured:
+    """Measure a capture, or a part of its connections.
+
+    Args:
+        capture: not yet read.
+        given: what the user says of it.
+        part: which connections; facts are found from all of them.
+    """
+    follow = tracker()
+    chunks = capture.chunks()
+    packets, tracked = _head(chunks, follow, capture)
+    finder = FactFinder(
+        Block(packets, tracked, Facts.unknown(2 * len(capture.flows))),
+        capture.flows,
+        given.rate_mbit,
+        given.ack_rate_mbit,
+    )
+    measured = Measured(capture, finder.facts)
+    for first in range(0, len(packets), CHUNK_PACKETS):
+        rows = slice(first, first + CHUNK_PACKETS)
+        mine = part.both(packets.where(rows), tracked.where(rows))
+        measured.add(Block(*mine, finder.facts))
+    del packets, tracked
+    for chunk in chunks:
+        mine = part.of(chunk)
+        facts = finder.cover(capture.flows)
+        measured.add(Block(mine, follow.track(mine, capture.flows), facts))
+    measured.finish()
+    measured.forgotten = follow.forgotten
+    return measured
+
+
+def _head(
+    chunks: Iterator[Packets], follow: Tracker, capture: Capture
+) -> tuple[Packets, Tracked]:
+    """The first packets, copied: at least HEAD_PACKETS or all there are."""
+    packets = [empty_columns(0)]
+    tracked = [Tracked(*(np.empty(0, kind) for kind in TRACKED_TYPES.values()))]
+    count = 0
+    for chunk in chunks:
+        packets.append(concatenate([chunk]))
+        tracked.append(_joined([follow.track(chunk, capture.flows)]))
+        count += len(chunk)
+        if count >= HEAD_PACKETS:
+            break
+    return concatenate(packets), _joined(tracked)
+
+
+def _joined(parts: list[Tracked]) -> Tracked:
+    return Tracked(*(np.concatenate([getattr(p, name) for p in parts]) for name in TRACKED_TYPES))
