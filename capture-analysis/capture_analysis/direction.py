@@ -27,6 +27,7 @@ class Direction:
         segment_bytes: payload of a full segment, 0 if unknown.
         data_service_ns: time that a full segment takes on its bottleneck, None if unknown.
         ack_service_ns: time that an ACK takes on its bottleneck, None if unknown.
+        bound: of the compression factor, None if unknown.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Direction:
     segment_bytes: int = 0
     data_service_ns: float | None = None
     ack_service_ns: float | None = None
+    bound: float | None = None
 
     def seconds(self, rows: BoolArray | IntArray) -> FloatArray:
         """Times of some packets, s since the origin."""
