@@ -1,9 +1,11 @@
 """Figures as PNG and SVG files, for papers and slides."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.figure import Figure as Canvas
 
 from capture_analysis.figure import Figure, Line
@@ -34,7 +36,8 @@ def save(figure: Figure, *paths: Path) -> None:
     with mpl.rc_context(_STYLE):
         canvas = Canvas(figsize=_INCHES, layout="constrained")
         axes = canvas.subplots()
-        for line in figure.lines:
+        lines = [_in_view(line, figure) for line in figure.lines]
+        for line in lines:
             _draw(axes, _drawable(line, figure))
         axes.set_title(figure.title)
         axes.set_xlabel(figure.x_label)
@@ -43,11 +46,34 @@ def save(figure: Figure, *paths: Path) -> None:
             axes.set_xscale("log")
         if figure.log_y:
             axes.set_yscale("log")
+        if figure.view:
+            axes.set_xlim(*figure.view)
+            axes.set_ylim(*_heights(lines))
         if figure.lines:
             axes.legend(frameon=False, fontsize=7, ncols=2)
         for path in paths:
             metadata = {"Date": None} if path.suffix == ".svg" else None
             canvas.savefig(path, dpi=_DPI, metadata=metadata)
+
+
+def _in_view(line: Line, figure: Figure) -> Line:
+    """The points that the figure opens on, and the one before, from which a line comes."""
+    if figure.view is None:
+        return line
+    first, last = np.searchsorted(line.x, figure.view)
+    part = slice(max(first - 1, 0), last + 1)
+    top = None if line.top is None else line.top[part]
+    return replace(line, x=line.x[part], y=line.y[part], top=top)
+
+
+def _heights(lines: list[Line]) -> tuple[float, float]:
+    """What y spans: that of spans, if there are any, as on the page."""
+    lines = [line for line in lines if len(line.x)]
+    lines = [line for line in lines if line.style == "spans"] or lines
+    low = min((line.y.min() for line in lines), default=0.0)
+    high = max((line.highest().max() for line in lines), default=1.0)
+    margin = 0.03 * (high - low) or 1.0
+    return low - margin, high + margin
 
 
 def _drawable(line: Line, figure: Figure) -> Line:
