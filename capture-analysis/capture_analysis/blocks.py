@@ -34,7 +34,7 @@ class View:
         self._block = block
         self.rows = rows
         self._columns: dict[str, IntArray] = {}
-        direction = block.direction[rows]
+        direction = block.direction.take(rows)
         first = np.flatnonzero(np.append(True, direction[1:] != direction[:-1]))
         self.starts = first[: len(rows)]
         self.directions = direction[self.starts].astype(np.int64)
@@ -47,7 +47,8 @@ class View:
         """A column of Packets or Tracked, shape (n,), int64."""
         if column not in self._columns:
             source = self._block.tracked if column in _TRACKED else self._block.packets
-            self._columns[column] = getattr(source, column)[self.rows].astype(np.int64)
+            taken = getattr(source, column).take(self.rows)
+            self._columns[column] = taken.astype(np.int64, copy=False)
         return self._columns[column]
 
     @cached_property
@@ -108,7 +109,7 @@ class Block:
     @cached_property
     def acks(self) -> View:
         """The pure ACKs, whatever they acknowledge."""
-        return View(self, self._order[self._is_ack[self._order]])
+        return View(self, self._order.compress(self._is_ack.take(self._order)))
 
     @cached_property
     def data(self) -> View:
@@ -116,7 +117,7 @@ class Block:
         is_data = (self.tracked.kind - np.uint8(Kind.NEW_DATA)) <= np.uint8(
             Kind.PROBE - Kind.NEW_DATA
         )
-        return View(self, self._order[is_data[self._order]])
+        return View(self, self._order.compress(is_data.take(self._order)))
 
     def acknowledging(self, rows: IntArray) -> IntArray:
         """Shape (k,): the direction whose data each of some packets acknowledges."""

@@ -103,10 +103,21 @@ def _seam(capture: Capture) -> Packets:
     capture.counts.frames = capture.counts.packets = n
     timestamps = np.zeros(n, dtype=np.int64)
     columns: dict[str, Any] = {
-        "time_ns": p.time_ns, "frame_bytes": p.frame_bytes, "payload_bytes": p.payload_bytes,
-        "flow": flow, "seq": p.seq, "ack": p.ack, "ts_value": p.ts_value, "ts_echo": p.ts_echo,
-        "sack_left": timestamps, "sack_right": timestamps, "window": p.window, "ip_id": p.ip_id,
-        "interface": timestamps, "flags": p.flags, "half": half,
+        "time_ns": p.time_ns,
+        "frame_bytes": p.frame_bytes,
+        "payload_bytes": p.payload_bytes,
+        "flow": flow,
+        "seq": p.seq,
+        "ack": p.ack,
+        "ts_value": p.ts_value,
+        "ts_echo": p.ts_echo,
+        "sack_left": timestamps,
+        "sack_right": timestamps,
+        "window": p.window,
+        "ip_id": p.ip_id,
+        "interface": timestamps,
+        "flags": p.flags,
+        "half": half,
         "marks": (p.ts_value > 0) * int(Mark.TIMESTAMPS),
     }
     return Packets(**{k: v.astype(COLUMN_TYPES[k]) for k, v in columns.items()})

@@ -4,8 +4,8 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from capture_analysis.blocks import Block
-from capture_analysis.columns import FlowTable, IntArray, Mark
+from capture_analysis.blocks import Block, View
+from capture_analysis.columns import BoolArray, FlowTable, IntArray, Mark
 from capture_analysis.facts import ENOUGH, Facts, FloatArray, RateSource, opposite
 from capture_analysis.facts_rates import Modes, modes
 from capture_analysis.facts_sides import Sides
@@ -19,6 +19,8 @@ TICKS_NS = np.array([1e3, 1e5, 1e6, 2e6, 4e6, 5e6, 1e7, 2e7, 1e8, 2.5e8, 5e8, 1e
 _TICK_TOLERANCE = 0.05
 # ACKs' gaps are the data's transmission times except where they are compressed: see `modes`.
 _ACK_PEAK = 0.5
+# With a lesser share of the gaps a mode is no better than a guess.
+_LEAST_SHARE = 0.05
 
 
 class FactFinder:
@@ -142,61 +144,62 @@ def _ticks(head: Block, facts: Facts) -> Facts:
 
 def _rates(head: Block, facts: Facts) -> Facts:
     """The rate that most gaps agree with, of those that the tap's place allows to look at."""
-    directions = len(facts)
     data, acks = head.data, head.acks
-    frame_share = facts.segment_frame_bytes / np.maximum(facts.segment_bytes, 1)
-    acked_bits = 8 * acks["acked_bytes"] * acks.spread(frame_share)
-    data_bits = 8.0 * data["frame_bytes"]
-    by_source = {
-        RateSource.DATA: modes(data.direction, data_bits, data["gap_ns"], directions, 1),
-        RateSource.ACKS: modes(acks.direction, acked_bits, acks["gap_ns"], directions, _ACK_PEAK),
-        RateSource.LINK_DATA: _of_link(facts, data.rows, data.direction, data_bits, head, 1),
-        RateSource.LINK_ACKS: _of_link(
-            facts, acks.rows, acks.direction, acked_bits, head, _ACK_PEAK
-        ),
-    }
     # Behind the queue data keep its spacing, before it only what acknowledges them does.
-    behind = ~(facts.tap_at < 0.5)
-    before = ~(facts.tap_at > 0.5)
-    score = np.stack(
-        [
-            np.where(np.isnan(each.rate_bit), 0, each.share)
-            * (behind if source in (RateSource.DATA, RateSource.LINK_DATA) else before)
-            for source, each in by_source.items()
-        ]
+    behind, before = ~(facts.tap_at < 0.5), ~(facts.tap_at > 0.5)
+    bits = 8.0 * data["frame_bytes"]
+    found = _best(
+        facts,
+        {
+            RateSource.DATA: _own(data, bits, data["gap_ns"], facts, 1),
+            RateSource.LINK_DATA: _of_link(data, bits, head, facts, 1),
+        },
+        behind,
     )
-    best = score.argmax(axis=0)
-    known = score.max(axis=0, initial=0) > 0
-    every = np.arange(directions)
+    # ACKs back to back on their own bottleneck say nothing of the data's.
+    facts = _opposite_if_unknown(found)
+    spaced = ~Block(head.packets, head.tracked, facts).acks_back_to_back
+    frame_share = facts.segment_frame_bytes / np.maximum(facts.segment_bytes, 1)
+    bits = 8 * acks["acked_bytes"] * acks.spread(frame_share) * spaced
+    by_acks = _best(
+        found,
+        {
+            RateSource.ACKS: _own(acks, bits, acks["gap_ns"], facts, _ACK_PEAK),
+            RateSource.LINK_ACKS: _of_link(acks, bits, head, facts, _ACK_PEAK),
+        },
+        before,
+    )
+    return _opposite_if_unknown(by_acks)
 
-    def chosen(column: str) -> FloatArray:
-        picked: FloatArray = np.stack([getattr(m, column) for m in by_source.values()])[best, every]
-        return picked
 
-    source = np.where(known, np.array(list(by_source))[best], RateSource.UNKNOWN)
-    return _opposite_if_unknown(
-        replace(
+def _best(facts: Facts, sources: dict[RateSource, Modes], usable: BoolArray) -> Facts:
+    """Facts with the rate of another source wherever more gaps agree with it."""
+    for source, found in sources.items():
+        better = usable & (found.share > np.maximum(facts.rate_share, _LEAST_SHARE))
+        facts = replace(
             facts,
-            rate_bit=np.where(known, chosen("rate_bit"), np.nan),
-            rate_share=np.where(known, chosen("share"), 0),
-            rate_gaps=np.where(known, chosen("gaps"), 0).astype(np.int64),
-            rate_source=source,
+            rate_bit=np.where(better, found.rate_bit, facts.rate_bit),
+            rate_share=np.where(better, found.share, facts.rate_share),
+            rate_gaps=np.where(better, found.gaps, facts.rate_gaps),
+            rate_source=np.where(better, source, facts.rate_source),
         )
-    )
+    return facts
 
 
-def _of_link(
-    facts: Facts, rows: IntArray, direction: IntArray, bits: FloatArray, head: Block, peak: float
-) -> Modes:
+def _own(view: View, bits: FloatArray, gap_ns: IntArray, facts: Facts, peak: float) -> Modes:
+    """Modes of the gaps of each direction's own packets."""
+    return modes(view.direction, bits, gap_ns, len(facts), peak)
+
+
+def _of_link(view: View, bits: FloatArray, head: Block, facts: Facts, peak: float) -> Modes:
     """Modes of the gaps between whatever goes one way, of all connections; by direction."""
-    order = np.argsort(rows)
-    side = facts.side[direction[order]]
-    time_ns, bits = head.packets.time_ns[rows[order]], bits[order]
-    gap_ns = np.full(len(rows), -1)
+    order = np.argsort(view.rows)
+    side, time_ns = facts.side[view.direction[order]], head.packets.time_ns[view.rows[order]]
+    gap_ns = np.full(len(order), -1)
     for each in (0, 1):
         mine = np.flatnonzero(side == each)
         gap_ns[mine[1:]] = np.diff(time_ns[mine])
-    link = modes(side, bits, gap_ns, 2, peak)
+    link = modes(side, bits[order], gap_ns, 2, peak)
     return Modes(link.rate_bit[facts.side], link.share[facts.side], link.gaps[facts.side])
 
 

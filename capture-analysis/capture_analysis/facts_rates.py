@@ -4,15 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capture_analysis.columns import IntArray
+from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.facts import AGREES, ENOUGH, FloatArray
+from capture_analysis.lanes import occurrences
 
 # Gaps longer than this are pauses, not transmissions.
 LONGEST_GAP_NS = 1_000_000_000
 # A rate below the mean is no bottleneck's; a little, for the mean is rounded up by its ends.
 _BELOW_MEAN = 0.95
-# ln(rate) of a bit/s rate lies in 0.._SPAN, so that a group's keys are apart from the next's.
-_SPAN = 64.0
+# Bins of ln(rate): so many to a factor of e, 0.2 % wide; so many for rates of up to e^64 bit/s.
+_BINS = 512
+_SPAN = 64 * _BINS
 
 
 @dataclass(frozen=True)
@@ -45,43 +47,53 @@ def modes(group: IntArray, bits: FloatArray, gap_ns: IntArray, groups: int, peak
             ACKs, whose gaps are where they are compressed.
     """
     usable = (gap_ns > 0) & (gap_ns <= LONGEST_GAP_NS) & (bits > 0)
-    group, bits, gap_ns = group[usable], bits[usable], gap_ns[usable]
+    group, bits, gap_ns = (each.compress(usable) for each in (group, bits, gap_ns))
     time_ns = np.bincount(group, weights=gap_ns, minlength=groups)
     mean = np.bincount(group, weights=bits, minlength=groups) * 1e9 / np.maximum(time_ns, 1)
     gaps = np.bincount(group, minlength=groups)
     rate = bits * 1e9 / gap_ns
-    fast = (rate >= _BELOW_MEAN * mean[group]) & (gaps[group] >= ENOUGH)
+    fast = np.flatnonzero((rate >= _BELOW_MEAN * mean[group]) & (gaps[group] >= ENOUGH))
     result = Modes(np.full(groups, np.nan), np.zeros(groups), gaps)
-    if not fast.any():
+    if not len(fast):
         return result
-    key = np.log(np.maximum(rate[fast], 1)) + _SPAN * group[fast]
-    order = np.argsort(key)
-    key, rate, group = key[order], rate[fast][order], group[fast][order]
-    # How many gaps have a rate from each one's to a little above.
-    agreeing = np.searchsorted(key, key + np.log1p(2 * AGREES), side="right") - np.arange(len(key))
-    at = _first_peak(group, key, agreeing, peak)
-    middle = at + agreeing[at] // 2
-    chosen = rate[middle]
-    near = np.searchsorted(key, key[middle] + np.log1p(AGREES), side="right")
-    near -= np.searchsorted(key, key[middle] + np.log1p(-AGREES), side="left")
-    result.rate_bit[group[at]] = chosen
-    result.share[group[at]] = near / gaps[group[at]]
+    group, bits, gap_ns = group[fast], bits[fast], gap_ns[fast]
+    key = (np.log(np.maximum(rate[fast], 1)) * _BINS).astype(np.int64) + group * _SPAN
+    bins, counts = occurrences(key)
+    top = _top(bins, counts, peak)
+    # The rate is that of the gaps in the commonest bin and beside it, all together.
+    chosen = np.full(groups, -9)
+    chosen[bins[top] // _SPAN] = bins[top]
+    near = np.abs(key - chosen[group]) <= 1
+    found = np.bincount(group, weights=bits * near, minlength=groups)
+    took_ns = np.bincount(group, weights=gap_ns * near, minlength=groups)
+    np.divide(found * 1e9, took_ns, out=result.rate_bit, where=took_ns > 0)
+    agrees = np.abs(key - chosen[group]) <= AGREES * _BINS
+    result.share[:] = np.bincount(group, weights=agrees, minlength=groups) / np.maximum(gaps, 1)
     return result
 
 
-def _first_peak(group: IntArray, key: FloatArray, agreeing: IntArray, peak: float) -> IntArray:
-    """Row of each group's lowest peak, see `modes`; rows are by group and rate."""
-    starts = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
-    counts = np.diff(starts, append=len(group))
-    rows = np.arange(len(group))
+def _top(bins: IntArray, counts: IntArray, peak: float) -> IntArray:
+    """Row of the commonest bin of each group's lowest peak, see `modes`.
 
-    def first(which: FloatArray) -> IntArray:
+    Args:
+        bins: shape (k,), group * _SPAN + ln(rate) * _BINS, ascending.
+        counts: shape (k,), gaps in each.
+        peak: as for `modes`.
+    """
+    group = bins // _SPAN
+    starts = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+    sizes = np.diff(starts, append=len(group))
+    rows = np.arange(len(group))
+    reach = bins + int(2 * AGREES * _BINS)
+    running = np.append(0, np.cumsum(counts))
+    agreeing = running[np.searchsorted(bins, reach, side="right")] - running[rows]
+
+    def first(which: BoolArray) -> IntArray:
         found: IntArray = np.minimum.reduceat(np.where(which, rows, len(rows)), starts)
         return found
 
-    highest = np.repeat(np.maximum.reduceat(agreeing, starts), counts)
-    high = agreeing >= peak * highest
-    # The peak's top lies within what agrees with its lower end.
-    nearby = key <= np.repeat(key[first(high)], counts) + np.log1p(2 * AGREES)
-    candidates = np.where(high & nearby, agreeing, 0)
-    return first(candidates == np.repeat(np.maximum.reduceat(candidates, starts), counts))
+    highest = np.repeat(np.maximum.reduceat(agreeing, starts), sizes)
+    lowest = first(agreeing >= peak * highest)
+    inside = (rows >= np.repeat(lowest, sizes)) & (bins <= np.repeat(reach[lowest], sizes))
+    inside_counts = counts * inside
+    return first(inside_counts == np.repeat(np.maximum.reduceat(inside_counts, starts), sizes))

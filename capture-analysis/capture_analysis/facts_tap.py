@@ -43,16 +43,16 @@ def tap(block: Block, directions: int) -> Tap:
     data. The handshake's three packets give both at once.
     """
     acked, echoed = _acked(block, directions), _echoed(block, directions)
-    sender = np.minimum(opposite(acked.time_ns), echoed.time_ns)
+    receiver = acked.time_ns
+    sender = np.minimum(opposite(receiver), echoed.time_ns)
     samples = np.minimum(acked.samples, opposite(acked.samples) + echoed.samples)
-    by_data = _share(sender, acked.time_ns)
-    receiver = _handshake(block, directions)
-    by_handshake = _share(opposite(receiver), receiver)
-    both = 1 - np.abs(by_data - by_handshake)
-    known = np.isnan(by_data), np.isnan(by_handshake)
-    at = np.where(known[0], by_handshake, by_data)
-    agreement = np.where(np.isnan(both), np.where(known[0] & known[1], 0, 0.5), both)
-    return Tap(at, agreement, np.where(known[0], (~known[1]).astype(np.int64), samples))
+    handshake = _handshake(block, directions)
+    by_data, by_handshake = _share(sender, receiver), _share(opposite(handshake), handshake)
+    # What answers late makes a round trip seem longer, nothing makes it seem shorter.
+    at = _share(np.minimum(sender, opposite(handshake)), np.minimum(receiver, handshake))
+    agreement = 1 - np.abs(by_data - by_handshake)
+    agreement = np.where(np.isnan(agreement), np.where(np.isnan(at), 0, 0.5), agreement)
+    return Tap(at, agreement, samples + (handshake != NEVER))
 
 
 def _share(to_sender_ns: IntArray, to_receiver_ns: IntArray) -> FloatArray:

@@ -7,15 +7,16 @@ values come, so histograms of parts of a capture merge into that of the whole.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from capture_analysis import native
 from capture_analysis.columns import IntArray
 from capture_analysis.histogram_fallback import BIN_BITS, CountArray, NumpyCounts, bin_edges
+from capture_analysis.histogram_native import NativeCounts
 
 LANES = 1 << 48
 
@@ -71,10 +72,16 @@ class Histogram:
     """Counts of integers >= 0, apart for each lane.
 
     A lane is whatever has a distribution of its own: half a connection (2 * flow + half), 0.
+
+    Args:
+        counts: what keeps them, if not the native library where there is one, else numpy.
     """
 
-    def __init__(self, new_counts: Callable[[], Counts] = NumpyCounts) -> None:
-        self._counts = new_counts()
+    def __init__(self, counts: Counts | None = None) -> None:
+        if counts is None:
+            counts = NativeCounts() if native.available() else NumpyCounts()
+        self._counts = counts
+        self._rows: tuple[IntArray, CountArray] | None = None
 
     def add(self, lane: ArrayLike, value: ArrayLike) -> None:
         """Count values.
@@ -92,10 +99,12 @@ class Histogram:
         if lanes.min() < 0 or lanes.max() >= LANES or values.min() < 0:
             raise ValueError("a lane must be in 0..2**48-1 and a value at least 0")
         self._counts.add(lanes, values)
+        self._rows = None
 
     def merge(self, other: "Histogram") -> None:
         """Add what another histogram has counted."""
-        self._counts.add_counts(*other._counts.rows())  # noqa: SLF001 - the same class
+        self._counts.add_counts(*other._sorted())  # noqa: SLF001 - the same class
+        self._rows = None
 
     def count(self, lane: int | None = None) -> int:
         """How many values a lane has, or all lanes have."""
@@ -107,11 +116,11 @@ class Histogram:
 
     def lanes(self) -> IntArray:
         """The lanes that have a value, ascending."""
-        return np.unique(self._counts.rows()[0] >> BIN_BITS)
+        return np.unique(self._sorted()[0] >> BIN_BITS)
 
     def bins(self, lane: int | None = None) -> Bins:
         """The bins of a lane, or those of all lanes together."""
-        keys, counts = self._counts.rows()
+        keys, counts = self._sorted()
         if lane is not None:
             first, end = np.searchsorted(keys, (lane << BIN_BITS, (lane + 1) << BIN_BITS))
             number, count = keys[first:end] & ((1 << BIN_BITS) - 1), counts[first:end]
@@ -123,12 +132,17 @@ class Histogram:
 
     def rows(self) -> tuple[IntArray, Bins]:
         """All bins of all lanes: the lane of each, ascending, and the bins."""
-        keys, counts = self._counts.rows()
+        keys, counts = self._sorted()
         number = keys & ((1 << BIN_BITS) - 1)
         return keys >> BIN_BITS, Bins(*bin_edges(number), counts.astype(np.int64))
 
+    def _sorted(self) -> tuple[IntArray, CountArray]:
+        if self._rows is None:
+            self._rows = self._counts.rows()
+        return self._rows
+
     def __getstate__(self) -> tuple[IntArray, CountArray]:
-        return self._counts.rows()
+        return self._sorted()
 
     def __setstate__(self, state: tuple[IntArray, CountArray]) -> None:
         self.__init__()  # type: ignore[misc]

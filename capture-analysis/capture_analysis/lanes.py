@@ -58,6 +58,12 @@ class LaneArray:
         """Shape (lanes,) or (lanes, width): of every lane up to the last known."""
         return self._values
 
+    def at(self, lanes: IntArray) -> IntArray:
+        """The values of several lanes, shape (k,) or (k, width)."""
+        if len(lanes):
+            self._grow(int(lanes.max()) + 1)
+        return self._values[lanes]
+
     def of(self, lane: int) -> Any:
         """The value of a lane, a number or, with a width, shape (width,)."""
         if lane < len(self._values):
@@ -98,3 +104,13 @@ class Previous:
             ends = np.append(starts[1:], len(values)) - 1
             before[starts] = self._last.replace(lanes, values[ends])
         return before
+
+
+def occurrences(key: IntArray) -> tuple[IntArray, IntArray]:
+    """The different keys, ascending, and how often each occurs; keys are at least 0."""
+    if int(key.max(initial=0)) < 4 * len(key):
+        count = np.bincount(key)
+        keys = np.flatnonzero(count)
+        return keys, count[keys]
+    found: tuple[IntArray, IntArray] = np.unique(key, return_counts=True)
+    return found

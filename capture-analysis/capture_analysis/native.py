@@ -8,6 +8,7 @@ import ctypes
 import os
 import secrets
 import weakref
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
@@ -21,8 +22,7 @@ from capture_analysis.parsing import Counts
 SWITCH = "CAPTURE_ANALYSIS_NATIVE"
 LIBRARY = Path(__file__).with_name("_native.so")
 
-# As enum ca_status in native/parser.h.
-_NO_CAPTURE, _BROKEN = 1, 2
+_NO_CAPTURE = 1  # of enum ca_status in native/parser.h
 
 
 class _Columns(ctypes.Structure):
@@ -32,26 +32,9 @@ class _Columns(ctypes.Structure):
 
 
 class _Counts(ctypes.Structure):
-    """As struct ca_counts in native/parser.h; the names are those of Counts."""
+    """As struct ca_counts in native/parser.h, whose order is that of Counts."""
 
-    _fields_ = [
-        (name, ctypes.c_uint64)
-        for name in (
-            "frames",
-            "packets",
-            "not_ip",
-            "not_tcp",
-            "later_fragments",
-            "too_short",
-            "malformed",
-            "unknown_link_type",
-            "no_timestamp",
-            "backward",
-            "options_cut",
-            "length_guessed",
-            "other_blocks",
-        )
-    ]
+    _fields_ = [(field.name, ctypes.c_uint64) for field in fields(Counts)]
 
 
 _SIZE_POINTER = ctypes.POINTER(ctypes.c_size_t)
@@ -93,6 +76,20 @@ _PROTOTYPES = {
         ],
     ),
     "ca_tracker_forgotten": (ctypes.c_void_p, [ctypes.c_void_p]),
+    "ca_histogram_new": (ctypes.c_void_p, [ctypes.c_uint64]),
+    "ca_histogram_free": (None, [ctypes.c_void_p]),
+    "ca_histogram_add": (
+        ctypes.c_bool,
+        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t],
+    ),
+    "ca_histogram_add_counts": (
+        ctypes.c_bool,
+        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t],
+    ),
+    "ca_histogram_rows": (
+        ctypes.c_size_t,
+        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p],
+    ),
 }
 
 
@@ -136,7 +133,6 @@ class NativeParser:
         if not self._parser:
             raise MemoryError
         weakref.finalize(self, self._library.ca_parser_free, self._parser)
-        self._broken = False
         self._columns: Packets | None = None
         self._pointers = _Columns()
 
@@ -144,7 +140,7 @@ class NativeParser:
     def counts(self) -> Counts:
         """What became of the frames so far."""
         counts = self._library.ca_parser_counts(self._parser).contents
-        return Counts(**{name: getattr(counts, name) for name, _ in _Counts._fields_})
+        return Counts(*(getattr(counts, field.name) for field in fields(Counts)))
 
     @property
     def flows(self) -> FlowTable:

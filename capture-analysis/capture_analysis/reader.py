@@ -163,13 +163,13 @@ def read_capture(path: Path) -> Packets:
     return columns.where(tcp)
 
 
-def _timestamps(data,at,u8,u16,tcp_header):
-    pad=np.concatenate((data,np.zeros(64,np.uint8)))
-    b=[pad[at+54+i].astype(np.int64) for i in range(12)]
-    has=(tcp_header>=32)&(b[0]==1)&(b[1]==1)&(b[2]==8)
-    v=((b[4]*256+b[5])*256+b[6])*256+b[7]
-    e=((b[8]*256+b[9])*256+b[10])*256+b[11]
-    return {"ts_value":np.where(has,v,0),"ts_echo":np.where(has,e,0),"window":u16(48)}
+def _timestamps(data, at, u8, u16, tcp_header):
+    pad = np.concatenate((data, np.zeros(64, np.uint8)))
+    b = [pad[at + 54 + i].astype(np.int64) for i in range(12)]
+    has = (tcp_header >= 32) & (b[0] == 1) & (b[1] == 1) & (b[2] == 8)
+    v = ((b[4] * 256 + b[5]) * 256 + b[6]) * 256 + b[7]
+    e = ((b[8] * 256 + b[9]) * 256 + b[10]) * 256 + b[11]
+    return {"ts_value": np.where(has, v, 0), "ts_echo": np.where(has, e, 0), "window": u16(48)}
 
 
 def _file_header(path: Path, content: bytes) -> tuple[str, int]:

@@ -1,5 +1,6 @@
 """Maximal runs of packets, found block by block: bunches, compression events, busy periods."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,14 +45,21 @@ class RunFinder:
 
     Args:
         values: how many values `Runs.total` sums apart; 0 for one, without an axis of its own.
+        least_rows: shorter runs are not returned.
     """
 
-    def __init__(self, values: int = 0) -> None:
-        self._values = values
+    def __init__(self, values: int = 0, least_rows: int = 1) -> None:
+        self._values, self._least_rows = values, least_rows
         # The run of each lane that may go on; it has no rows where there is none.
         self._open = self._no_runs()
 
-    def add(self, lane: IntArray, joined: BoolArray, time_ns: IntArray, value: IntArray) -> Runs:
+    def add(
+        self,
+        lane: IntArray,
+        joined: BoolArray,
+        time_ns: IntArray,
+        value: IntArray | Sequence[IntArray],
+    ) -> Runs:
         """Take packets; return the runs that they show to be over, by lane and in order.
 
         Args:
@@ -59,35 +67,55 @@ class RunFinder:
             joined: shape (n,), whether the packet goes on the run of the lane's packet before it,
                 which may have come in an earlier block; of no account for a lane's very first.
             time_ns: shape (n,).
-            value: shape (n,) or (values, n), what `Runs.total` sums.
+            value: shape (n,), what `Runs.total` sums; or so many of them.
         """
         if not len(lane):
             return self._no_runs()
         first_of_lane = np.append(True, lane[1:] != lane[:-1])
         starts = np.flatnonzero(first_of_lane | ~joined)
         ends = np.append(starts[1:], len(lane)) - 1
-        found = Runs(
-            lane[starts],
-            ends - starts + 1,
-            time_ns[starts],
-            time_ns[ends],
-            np.add.reduceat(value, starts, axis=-1, dtype=np.int64),
-        )
-        heads = np.flatnonzero(first_of_lane[starts])
-        over = self._continue(found, heads, joined[starts[heads]])
+        heads = np.flatnonzero(first_of_lane.take(starts))
         tails = np.append(heads[1:], len(starts)) - 1
+        # Sums are taken of those runs only that are returned or may go on or be gone on with.
+        wanted = ends - starts >= self._least_rows - 1
+        wanted[heads] = wanted[tails] = True
+        place = np.cumsum(wanted) - 1
+        heads, tails = place[heads], place[tails]
+        starts, ends = starts.compress(wanted), ends.compress(wanted)
+        found = Runs(
+            lane.take(starts),
+            ends - starts + 1,
+            time_ns.take(starts),
+            time_ns.take(ends),
+            self._sums(value, starts, ends),
+        )
+        over = self._continue(found, heads, joined[starts[heads]])
         self._put(found.lane[tails], found.where(tails))
-        keep = np.ones(len(starts), dtype=np.bool_)
-        keep[tails] = False
+        done = found.rows >= self._least_rows
+        done[tails] = False
+        found = found.where(np.flatnonzero(done))
         if not len(over.lane):
-            return found.where(keep)
-        both = _joined(over, found.where(keep))
+            return found
+        both = _joined(over, found)
         return both.where(np.argsort(both.lane, kind="stable"))
+
+    def _sums(
+        self, value: IntArray | Sequence[IntArray], starts: IntArray, ends: IntArray
+    ) -> IntArray:
+        """Of each value over each run; runs may be short, so by differences of a running sum."""
+
+        def total(column: IntArray) -> IntArray:
+            running = np.cumsum(column, dtype=np.int64)
+            return running.take(ends) - running.take(starts) + column.take(starts)
+
+        if self._values:
+            return np.stack([total(column) for column in value])
+        return total(np.asarray(value))
 
     def finish(self) -> Runs:
         """The runs that were not over when the packets ended."""
         rest, self._open = self._open, self._no_runs()
-        return rest.where(rest.rows > 0)
+        return rest.where(np.flatnonzero(rest.rows >= self._least_rows))
 
     def _continue(self, found: Runs, heads: IntArray, joined: BoolArray) -> Runs:
         """Let each lane's first run go on the open one if it does; return the open ones over."""
@@ -95,7 +123,7 @@ class RunFinder:
         self._grow(int(lanes[-1]) + 1)
         before = self._open.where(lanes)
         there = before.rows > 0
-        on, over = joined & there, ~joined & there
+        on, over = joined & there, ~joined & (before.rows >= self._least_rows)
         into = heads[on]
         found.rows[into] += before.rows[on]
         found.first_ns[into] = before.first_ns[on]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capture_analysis.columns import IntArray
-from capture_analysis.lanes import LaneArray
+from capture_analysis.lanes import LaneArray, occurrences
 from capture_analysis.tracking import Kind
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class Tally:
     """Sums over the packets of each direction (see blocks.py).
 
     Attributes:
-        kinds: packets of each Kind, shape (directions, KINDS).
+        kinds: packets by direction * KINDS + kind.
         payload, new_payload: bytes, of data.
         data_frame_bytes, ack_frame_bytes: as captured; of data and of pure ACKs.
         acked: payload that pure ACKs acknowledged first.
@@ -32,7 +32,7 @@ class Tally:
     """
 
     def __init__(self) -> None:
-        self.kinds = LaneArray(np.add, 0, KINDS)
+        self.kinds = LaneArray(np.add, 0)
         self.payload = LaneArray(np.add, 0)
         self.new_payload = LaneArray(np.add, 0)
         self.data_frame_bytes = LaneArray(np.add, 0)
@@ -49,28 +49,25 @@ class Tally:
         """Take the next packets."""
         self._count_kinds(block)
         data, acks = block.data, block.acks
-        fresh = data.directions[[self.first_ns.of(int(d)) == NEVER for d in data.directions]]
-        first = data.starts[np.isin(data.directions, fresh)]
-        self.first_new.add(fresh, data["new_bytes"][first])
+        fresh = self.first_ns.at(data.directions) == NEVER
+        self.first_new.add(data.directions[fresh], data["new_bytes"][data.starts[fresh]])
         for name, values in (
             ("payload", data["payload_bytes"]),
             ("new_payload", data["new_bytes"]),
             ("data_frame_bytes", data["frame_bytes"]),
         ):
             getattr(self, name).add(data.directions, data.sum(values))
-        pause = (data["gap_ns"] >= PAUSE_NS) & (data["in_flight_bytes"] <= data["payload_bytes"])
-        rows = np.flatnonzero(pause)
-        for row in rows:
-            self.pause_ns.add(data.direction[row : row + 1], data["gap_ns"][row : row + 1])
+        paused = data["gap_ns"] >= PAUSE_NS
+        rows = np.flatnonzero(paused & (data["in_flight_bytes"] <= data["payload_bytes"]))
+        self.pause_ns.add_rows(data.direction[rows], data["gap_ns"][rows])
         self._add_times(block)
         self.ack_frame_bytes.add(acks.directions, acks.sum(acks["frame_bytes"]))
         self.acked.add(acks.directions, acks.sum(acks["acked_bytes"]))
 
     def _count_kinds(self, block: "Block") -> None:
-        every = block.all
-        dense = np.repeat(np.arange(len(every.directions)) * KINDS, every.counts)
-        count = np.bincount(dense + every["kind"], minlength=KINDS * len(every.directions))
-        self.kinds.add(every.directions, count.reshape(-1, KINDS))
+        key = block.direction.astype(np.int64) * KINDS + block.tracked.kind
+        key, count = occurrences(key)
+        self.kinds.add(key, count)
 
     def _add_times(self, block: "Block") -> None:
         for view, first, last in (
@@ -87,7 +84,11 @@ class Tally:
 
     def count(self, direction: int, *kinds: Kind) -> int:
         """How many packets of some kinds a direction has."""
-        return int(self.kinds.of(direction)[list(kinds)].sum())
+        return sum(int(self.kinds.of(direction * KINDS + kind)) for kind in kinds)
+
+    def packets(self, direction: int) -> int:
+        """How many packets a direction has: data and control one way, pure ACKs the other."""
+        return self.count(direction, *Kind)
 
     def segments(self, direction: int) -> int:
         """How many packets with payload, probes left out."""

@@ -8,7 +8,7 @@
 
 #include "bytes.h"
 
-/* As the fields of Counts in parsing.py, from packets on. */
+/* As the fields of Counts in parsing.py after the first. */
 enum fate {
 	FATE_PACKET,
 	FATE_NOT_IP,

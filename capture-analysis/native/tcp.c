@@ -118,9 +118,11 @@ enum fate tcp_read(struct view tcp, int64_t bytes, struct segment *segment)
 
 	struct view options = view_after(view_first(tcp, header), TCP_BYTES);
 
-	if (options.length == TIMESTAMPS_ALONE && view_be32(options, 0) == TIMESTAMPS_ALONE_START)
+	header -= TCP_BYTES;
+	if (header == TIMESTAMPS_ALONE && view_has(options, TIMESTAMPS_ALONE) &&
+	    view_be32(options, 0) == TIMESTAMPS_ALONE_START)
 		read_timestamps(view_after(options, 2), segment);
 	else
-		read_options(options, header - TCP_BYTES, segment);
+		read_options(options, header, segment);
 	return FATE_PACKET;
 }

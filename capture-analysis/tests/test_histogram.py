@@ -1,15 +1,30 @@
 """Distributions: bins, quantiles, merging; exact where they claim to be."""
 
 import pickle
+from collections.abc import Callable
+from random import Random
 
 import numpy as np
 import pytest
+from capture_analysis import native
 from capture_analysis.histogram import Histogram
-from capture_analysis.histogram_fallback import bin_edges, bin_of
+from capture_analysis.histogram_fallback import NumpyCounts, bin_edges, bin_of
+from capture_analysis.histogram_native import NativeCounts
 from hypothesis import given
 from hypothesis import strategies as st
 
-values = st.lists(
+NewHistogram = Callable[[], Histogram]
+
+
+@pytest.fixture(params=[NumpyCounts, NativeCounts], scope="module")
+def new(request: pytest.FixtureRequest) -> NewHistogram:
+    """A histogram of each kind there is."""
+    if request.param is NativeCounts and not native.available():
+        pytest.skip("the library is not built (pip install, with a C compiler)")
+    return lambda: Histogram(request.param())
+
+
+VALUES = st.lists(
     st.one_of(
         st.integers(0, 600),
         st.integers(0, 2**63 - 1),
@@ -19,7 +34,7 @@ values = st.lists(
 )
 
 
-@given(values)
+@given(VALUES)
 def test_a_bin_holds_its_values_and_is_narrow(numbers: list[int]) -> None:
     """A value lies within its bin's edges, which are the value itself below 256, else 1/128."""
     value = np.array(numbers, dtype=np.int64)
@@ -39,28 +54,28 @@ def test_bins_have_no_gaps() -> None:
     assert high[-1] == 2**63 - 1
 
 
-def test_quantiles_of_small_values_are_exact() -> None:
+def test_quantiles_of_small_values_are_exact(new: NewHistogram) -> None:
     """Below 256 a quantile is the value that numpy's inverted_cdf gives."""
     value = np.random.default_rng(1).integers(0, 256, 1000)
-    histogram = Histogram()
+    histogram = new()
     histogram.add(0, value)
     for q in (0, 0.01, 0.07, 0.5, 0.95, 0.999, 1):
         assert histogram.quantile(q) == np.quantile(value, q, method="inverted_cdf")
 
 
-def test_quantiles_of_large_values_are_within_half_a_bin() -> None:
+def test_quantiles_of_large_values_are_within_half_a_bin(new: NewHistogram) -> None:
     """Above, a quantile is within 1/256 of the exact one."""
     value = np.random.default_rng(2).lognormal(15, 3, 5000).astype(np.int64)
-    histogram = Histogram()
+    histogram = new()
     histogram.add(np.zeros(5000, dtype=np.int64), value)
     for q in (0.01, 0.5, 0.95, 0.999):
         exact = int(np.quantile(value, q, method="inverted_cdf"))
         assert abs((histogram.quantile(q) or 0) - exact) <= exact / 256
 
 
-def test_lanes_are_apart() -> None:
+def test_lanes_are_apart(new: NewHistogram) -> None:
     """A lane's bins are its own, and together they are all."""
-    histogram = Histogram()
+    histogram = new()
     histogram.add(np.array([5, 5, 2_000_000]), np.array([1, 1000, 7]))
     assert histogram.lanes().tolist() == [5, 2_000_000]
     assert (histogram.count(5), histogram.count(6), histogram.count()) == (2, 0, 3)
@@ -73,22 +88,24 @@ def test_lanes_are_apart() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2**63 - 1)), max_size=50), st.randoms())
-def test_order_and_parts_do_not_matter(pairs: list[tuple[int, int]], random: object) -> None:
+def test_order_and_parts_do_not_matter(
+    new: NewHistogram, pairs: list[tuple[int, int]], random: Random
+) -> None:
     """Any order, any chunks, merged or not, pickled or not: the same rows."""
-    whole, first, second = Histogram(), Histogram(), Histogram()
+    whole, first, second = new(), new(), new()
     column = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     whole.add(column[:, 0], column[:, 1])
     shuffled = column.tolist()
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    random.shuffle(shuffled)
     for at, (lane, value) in enumerate(shuffled):
         (first if at % 2 else second).add(lane, [value])
     first.merge(pickle.loads(pickle.dumps(second)))  # noqa: S301 - our own
     assert _table(first) == _table(whole)
 
 
-def test_many_chunks_are_sorted_in() -> None:
+def test_many_chunks_are_sorted_in(new: NewHistogram) -> None:
     """Counts stay right when what is put aside is sorted in again and again."""
-    histogram = Histogram()
+    histogram = new()
     for _ in range(20):
         histogram.add(np.arange(20_000), np.arange(20_000))
     assert (histogram.rows()[1].count == 20).all()
@@ -96,10 +113,22 @@ def test_many_chunks_are_sorted_in() -> None:
 
 
 @pytest.mark.parametrize(("lane", "value"), [(-1, 1), (2**48, 1), (0, -1)])
-def test_what_is_out_of_range_is_refused(lane: int, value: int) -> None:
+def test_what_is_out_of_range_is_refused(new: NewHistogram, lane: int, value: int) -> None:
     """A negative value or a lane that does not exist is an error, not a count elsewhere."""
     with pytest.raises(ValueError, match="must be in"):
-        Histogram().add(np.array([0, lane]), np.array([0, value]))
+        new().add(np.array([0, lane]), np.array([0, value]))
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**48 - 1), st.integers(0, 2**63 - 1)), max_size=300))
+@pytest.mark.skipif(not native.available(), reason="the library is not built")
+def test_both_kinds_agree(pairs: list[tuple[int, int]]) -> None:
+    """The native histogram and numpy's have the same rows of any lanes and values."""
+    column = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    numpy, c = Histogram(NumpyCounts()), Histogram(NativeCounts())
+    for histogram in (numpy, c):
+        histogram.add(column[:, 0], column[:, 1])
+        histogram.add(column[:, 0], column[:, 1])
+    assert _table(numpy) == _table(c)
 
 
 def _table(histogram: Histogram) -> list[list[int]]:

@@ -10,6 +10,8 @@ from capture_analysis.tracking import HOLES, SEGMENTS, SEGMENTS_AT_FIRST, Kind, 
 from capture_analysis.tracking_fallback import PythonTracker
 from capture_analysis.tracking_native import NativeTracker
 from conversation import Conversation, columns, flow_table
+from hypothesis import given
+from hypothesis import strategies as st
 
 NewTracker = Callable[[], Tracker]
 
@@ -135,6 +137,24 @@ def test_a_segment_over_holes_and_new_bytes(new: NewTracker) -> None:
     assert tracked.new_bytes.tolist() == [10, 10, 10, 15, 55, 5, 5]
     late = Kind.LATE_DATA
     assert tracked.kind.tolist() == [Kind.NEW_DATA] * 3 + [late, Kind.NEW_DATA, late, late]
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 12)), max_size=40))
+def test_new_bytes_by_marking(segments: list[tuple[int, int]]) -> None:
+    """Bytes are new, and data late or sent again, just as marking each byte tells."""
+    talk = Conversation()
+    marked: set[int] = set()
+    expected = []
+    for at, (first, length) in enumerate(segments):
+        talk.send(0, 2000 * at, first, length)
+        payload = set(range(first, first + length))
+        fresh = payload - marked
+        above = not marked or max(payload) > max(marked)
+        kind = Kind.NEW_DATA if above else Kind.LATE_DATA if fresh else Kind.RETRANSMISSION
+        expected.append((len(fresh), kind))
+        marked |= payload
+    tracked = talk.tracked(PythonTracker())
+    assert list(zip(tracked.new_bytes.tolist(), tracked.kind.tolist(), strict=True)) == expected
 
 
 def test_only_so_many_holes_are_remembered(new: NewTracker) -> None:

@@ -44,7 +44,7 @@ class BusyPeriods(Measure):
     )
 
     def __init__(self) -> None:
-        self._finder = RunFinder()
+        self._finder = RunFinder(least_rows=LEAST_SEGMENTS)
         self._starts = Previous(_NEVER)
         self._segments, self._cycles = Histogram(), Histogram()
         self._longest = LaneArray(np.maximum, 0)
@@ -63,7 +63,6 @@ class BusyPeriods(Measure):
         self._take(self._finder.finish())
 
     def _take(self, runs: Runs) -> None:
-        runs = runs.where(runs.rows >= LEAST_SEGMENTS)
         self._segments.add(runs.lane, runs.rows)
         self._longest.add_rows(runs.lane, runs.rows)
         starts = np.flatnonzero(np.append(True, runs.lane[1:] != runs.lane[:-1]))[: len(runs.lane)]

@@ -46,7 +46,7 @@ class CertainCompression(Measure):
     )
 
     def __init__(self) -> None:
-        self._finder = RunFinder()
+        self._finder = RunFinder(least_rows=BUNCH_ACKS)
         self._events = LaneArray(np.add, 0, 3)
 
     def add(self, block: Block) -> None:
@@ -62,8 +62,7 @@ class CertainCompression(Measure):
         del facts
         self._take(self._finder.finish())
 
-    def _take(self, runs: Runs) -> None:
-        events = runs.where(runs.rows >= BUNCH_ACKS)
+    def _take(self, events: Runs) -> None:
         values = np.stack((np.ones_like(events.rows), events.rows, events.total), axis=1)
         self._events.add_rows(events.lane, values)
 

@@ -46,20 +46,15 @@ class HeldAcks(Measure):
 
     def __init__(self) -> None:
         # The time of a run is in ticks here; its sums are of bytes, ns at the tap, ACKs stamped.
-        self._finder = RunFinder(3)
+        self._finder = RunFinder(3, BUNCH_ACKS)
         self._bunches = LaneArray(np.add, 0, 3)
 
     def add(self, block: Block) -> None:
         """Take the next packets."""
         acks = block.acks
         joined = block.acks_back_to_back
-        sums = np.stack(
-            (
-                np.where(joined, acks["acked_bytes"], 0),
-                np.where(joined, acks["gap_ns"], 0),
-                (acks["marks"] & Mark.TIMESTAMPS) != 0,
-            )
-        )
+        stamped = (acks["marks"] & Mark.TIMESTAMPS) != 0
+        sums = (acks["acked_bytes"] * joined, acks["gap_ns"] * joined, stamped)
         runs = self._finder.add(acks.direction, joined, acks["ts_value"], sums)
         self._take(runs, block.facts)
 
@@ -68,7 +63,7 @@ class HeldAcks(Measure):
         self._take(self._finder.finish(), facts)
 
     def _take(self, runs: Runs, facts: Facts) -> None:
-        runs = runs.where((runs.rows >= BUNCH_ACKS) & (runs.total[2] == runs.rows))
+        runs = runs.where(runs.total[2] == runs.rows)
         tick_ns = facts.tick_ns[runs.lane]
         sent_ns = (runs.last_ns - runs.first_ns).astype(np.int32) * tick_ns
         data_ns = runs.total[0] * facts.acked_ns_per_byte[runs.lane]

@@ -51,7 +51,7 @@ class PaxsonEvents(Measure):
     )
 
     def __init__(self) -> None:
-        self._finder = RunFinder(3)
+        self._finder = RunFinder(3, BUNCH_ACKS)
         self._stamps = Previous(_NO_STAMP)
         # Events, their ACKs, the bytes these acknowledge, events of duplicates only.
         self._events = LaneArray(np.add, 0, 4)
@@ -68,27 +68,26 @@ class PaxsonEvents(Measure):
         joined = (gap_ns >= 0) & (sent_ns > tick_ns) & (gap_ns < COMPRESSED_BELOW * sent_ns)
         joined |= undefined & block.acks_back_to_back
         duplicate = acks["kind"] == Kind.DUPLICATE_ACK
-        sums = np.stack((np.where(joined, sent_ns, 0), acks["acked_bytes"], duplicate))
+        sums = (sent_ns * joined, acks["acked_bytes"], duplicate)
         self._take(self._finder.add(acks.direction, joined, acks["time_ns"], sums), facts)
 
     def _sent_gap_ns(self, block: Block) -> IntArray:
         """Time from one ACK to the next by their time stamps; -1 if either has none."""
         acks = block.acks
         stamped: BoolArray = (acks["marks"] & Mark.TIMESTAMPS) != 0
-        stamp = np.where(stamped, acks["ts_value"], _NO_STAMP)
+        stamp = acks["ts_value"] * stamped - ~stamped  # _NO_STAMP where there is none
         before = self._stamps.of(acks.directions, acks.starts, stamp)
         ticks = (stamp - before).astype(np.int32)  # modulo 2^32, as they wrap
         known = stamped & (before != _NO_STAMP) & (ticks >= 0)
         tick_ns = np.nan_to_num(block.facts.tick_ns).astype(np.int64)
         known &= acks.spread(tick_ns) > 0
-        return np.where(known, ticks * acks.spread(tick_ns), -1)
+        return ticks * acks.spread(tick_ns) * known - ~known
 
     def finish(self, facts: Facts) -> None:
         """Take the runs that the capture's end ended."""
         self._take(self._finder.finish(), facts)
 
     def _take(self, runs: Runs, facts: Facts) -> None:
-        runs = runs.where(runs.rows >= BUNCH_ACKS)
         sent_ns = runs.total[0] - facts.tick_ns[runs.lane]
         arrived_ns = runs.last_ns - runs.first_ns + CAPTURE_RESOLUTION_NS
         events = runs.where((sent_ns > 0) & (arrived_ns < COMPRESSED_BELOW * sent_ns))

@@ -1,0 +1,124 @@
+"""`flows FILE`: the connections of a capture as a table."""
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from capture_analysis.capture import Capture
+from capture_analysis.commands.measuring import add_options, flow_count, given
+from capture_analysis.document import data_direction, document, most_payload, vantage, warnings
+from capture_analysis.facts import RateSource
+from capture_analysis.measure import Value
+from capture_analysis.single import Measured, measure
+
+HELP = "list the connections of a capture: size, round trip time, bottleneck, ACK compression"
+LISTED = 40
+HEADINGS = ("connection", "packets", "payload", "time", "RTT", "data", "tap", "bottleneck", "ACKs")
+# Shares of compressed ACKs above which a connection's ACKs count as so.
+SOME, MANY = 0.01, 0.1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's own."""
+    add_options(parser)
+    parser.add_argument(
+        "--flows",
+        type=flow_count,
+        default=LISTED,
+        metavar="N",
+        help="list so many, those with most payload first (default: %(default)s)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the table; warnings go to stderr.
+
+    Raises: AnalysisError if there is no TCP packet.
+    """
+    measured = measure(Capture(arguments.path), given(arguments))
+    document(measured, 0)  # says what is wrong with a capture that has no TCP
+    listed = most_payload(measured)[: arguments.flows]
+    sys.stdout.write(table([HEADINGS, *(row(measured, number) for number in listed)]))
+    left = len(measured.capture.flows) - len(listed)
+    if left:
+        sys.stdout.write(f"... and {left} more with less payload (--flows)\n")
+    for text in warnings(measured):
+        sys.stderr.write(f"capture-analysis: {text}\n")
+    return 0
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows as text in columns; the first column is flush left, the others right."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    return "".join(_line(cells, widths) for cells in rows)
+
+
+def _line(cells: Iterable[str], widths: Iterable[int]) -> str:
+    first, *others = zip(cells, widths, strict=True)
+    return "  ".join((first[0].ljust(first[1]), *(c.rjust(w) for c, w in others))) + "\n"
+
+
+def row(measured: Measured, number: int) -> tuple[str, ...]:
+    """A connection's cells; round trip time, tap and bottleneck of the way that most data go."""
+    tally, facts = measured.tally, measured.facts
+    payload = [tally.new_payload.of(2 * number + half) for half in (0, 1)]
+    main = 2 * number + int(np.argmax(payload))
+    values: dict[str, Value] = {}
+    for each in measured.measures:
+        values |= each.of_direction(main, tally, facts)
+    return (
+        measured.capture.flows.name(number),
+        str(sum(tally.packets(2 * number + half) for half in (0, 1))),
+        amount(sum(payload), "B"),
+        f"{_lasted_ns(measured, number) / 1e9:.3f} s",
+        _text(values["rtt_median"], "{:.3f} ms"),
+        direction_word(*payload),
+        vantage(float(facts.tap_at[main])).removeprefix("near the data ").removeprefix("in the "),
+        bottleneck(float(facts.rate_bit[main]), RateSource(int(facts.rate_source[main]))),
+        compression_word(values["acks_compressed"]),
+    )
+
+
+def _lasted_ns(measured: Measured, number: int) -> int:
+    tally, directions = measured.tally, (2 * number, 2 * number + 1)
+    first = int(measured.capture.flows.rows["first_ns"][number])
+    last = [each.of(d) for each in (tally.last_ns, tally.last_ack_ns) for d in directions]
+    return max(max(last) - first, 0)
+
+
+def _text(value: Value, shape: str) -> str:
+    return "-" if isinstance(value, str) else shape.format(value)
+
+
+def amount(number: float, unit: str) -> str:
+    """Three digits and a prefix: "1.23 MB"."""
+    for prefix, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if number >= factor:
+            return f"{number / factor:.3g} {prefix}{unit}"
+    return f"{number:.3g} {unit}"
+
+
+def direction_word(forward: int, backward: int) -> str:
+    """Which way payload goes, as an arrow from source to destination."""
+    return {"forward": "->", "backward": "<-", "both": "<->", "none": "-"}[
+        data_direction(forward, backward)
+    ]
+
+
+def bottleneck(rate_bit: float, source: RateSource) -> str:
+    """The rate, with a mark of how sure it is: "=" given, "~" estimated, "?" assumed."""
+    if np.isnan(rate_bit):
+        return "-"
+    mark = {RateSource.GIVEN: "=", RateSource.OPPOSITE: "?"}.get(source, "~")
+    return mark + amount(rate_bit, "bit/s")
+
+
+def compression_word(share: Value) -> str:
+    """In a word, how many of the ACKs of new data are compressed."""
+    if isinstance(share, str):
+        return "unknown"
+    if share >= MANY:
+        return "compressed"
+    return "partly" if share >= SOME else "spaced"

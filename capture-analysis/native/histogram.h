@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The library: counts of integers in log-linear bins, apart for each lane; see histogram.py.
+ */
+#ifndef CAPTURE_ANALYSIS_HISTOGRAM_H
+#define CAPTURE_ANALYSIS_HISTOGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "parser.h"
+
+struct ca_histogram;
+
+CA_API struct ca_histogram *ca_histogram_new(uint64_t seed);
+CA_API void ca_histogram_free(struct ca_histogram *histogram);
+CA_API bool ca_histogram_add(struct ca_histogram *histogram, const int64_t *lanes,
+			     const int64_t *values, size_t count);
+CA_API bool ca_histogram_add_counts(struct ca_histogram *histogram, const int64_t *keys,
+				    const uint64_t *counts, size_t count);
+CA_API size_t ca_histogram_rows(const struct ca_histogram *histogram, int64_t *keys,
+				uint64_t *counts);
+
+#endif

@@ -1,0 +1,191 @@
+"""Captures built byte by byte: every format, link type and layer, also as no tool writes them."""
+
+import struct
+from collections.abc import Iterable
+
+PAYLOAD = b"ten bytes."
+TIMESTAMPS = b"\1\1\x08\x0a" + struct.pack(">II", 10, 20)
+SYN_OPTIONS = b"\2\4\5\xb4\1\3\3\7"  # MSS 1460, window scale 7
+SACK = b"\1\1\5\x0a" + struct.pack(">II", 5, 9)
+MPTCP = b"\x1e\4\0\0"
+
+SYN, ACK = 0x02, 0x10
+
+
+def tcp(options: bytes = b"", flags: int = ACK, **fields: int) -> bytes:
+    """A header without payload; fields: source, destination, seq, ack, words of the header."""
+    options += bytes(-len(options) % 4)
+    words = fields.get("words", (20 + len(options)) // 4)
+    return (
+        struct.pack(
+            ">HHIIHHHH",
+            fields.get("source", 1000),
+            fields.get("destination", 2000),
+            fields.get("seq", 1),
+            fields.get("ack", 2),
+            words << 12 | flags,
+            500,
+            0,
+            0,
+        )
+        + options
+    )
+
+
+SEGMENT = tcp(TIMESTAMPS) + PAYLOAD
+
+
+def ipv4(content: bytes = SEGMENT, protocol: int = 6, **fields: int) -> bytes:
+    """A packet; fields: source, destination (last byte), fragment, total, first, options."""
+    header = 20 + fields.get("options", 0)
+    return (
+        struct.pack(
+            ">BBHHHBBHII",
+            fields.get("first", 0x40 | header // 4),
+            0,
+            fields.get("total", header + len(content)),
+            7,
+            fields.get("fragment", 0),
+            64,
+            protocol,
+            0,
+            0x0A000000 | fields.get("source", 1),
+            0x0A000000 | fields.get("destination", 2),
+        )
+        + bytes(header - 20)
+        + content
+    )
+
+
+def ipv6(content: bytes = SEGMENT, following: int = 6, **fields: int) -> bytes:
+    """A packet; fields: payload (its length), version."""
+    length = fields.get("payload", len(content))
+    first = struct.pack(">IHBB", fields.get("version", 6) << 28, length, following, 64)
+    return first + bytes(15) + b"\1" + bytes(15) + b"\2" + content
+
+
+def ethernet(content: bytes, kind: int = 0x0800) -> bytes:
+    """A frame."""
+    return bytes(12) + struct.pack(">H", kind) + content
+
+
+def vlan(content: bytes, kind: int = 0x0800) -> bytes:
+    """What follows the EtherType of a VLAN tag."""
+    return struct.pack(">HH", 1, kind) + content
+
+
+def mpls(content: bytes, labels: int = 1) -> bytes:
+    """A stack of labels."""
+    return b"\0\0\0\1" * (labels - 1) + b"\0\0\1\1" + content
+
+
+def pppoe(content: bytes, protocol: int = 0x0021) -> bytes:
+    """What follows the EtherType of a PPPoE session."""
+    return struct.pack(">BBHHH", 0x11, 0, 1, len(content) + 2, protocol) + content
+
+
+def pcap(
+    frames: Iterable[bytes], *, order: str = "<", magic: int = 0xA1B23C4D, link_type: int = 1
+) -> bytes:
+    """A classic file: frame k captured k units after second 1000, one byte of it not kept."""
+    content = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 65535, link_type)
+    more = bytes(8) if magic == 0xA1B2CD34 else b""
+    for k, frame in enumerate(frames):
+        content += struct.pack(order + "IIII", 1000, k, len(frame), len(frame) + 1) + more + frame
+    return content
+
+
+def block(kind: int, body: bytes, order: str = "<") -> bytes:
+    """A pcapng block."""
+    body += bytes(-len(body) % 4)
+    length = struct.pack(order + "I", len(body) + 12)
+    return struct.pack(order + "I", kind) + length + body + length
+
+
+def section(order: str = "<") -> bytes:
+    """A section header block."""
+    return block(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1), order)
+
+
+def interface(link_type: int = 1, options: bytes = b"", order: str = "<") -> bytes:
+    """An interface description block."""
+    return block(1, struct.pack(order + "HHI", link_type, 0, 0) + options, order)
+
+
+def clock(resolution: int, offset_s: int = 0, order: str = "<") -> bytes:
+    """The options if_tsresol and if_tsoffset, and the end of options."""
+    return struct.pack(order + "HHB3xHHqHH", 9, 1, resolution, 14, 8, offset_s, 0, 0)
+
+
+def enhanced(frame: bytes, ticks: int = 0, number: int = 0, order: str = "<") -> bytes:
+    """An enhanced packet block."""
+    high, low = ticks >> 32, ticks & 0xFFFFFFFF
+    return block(
+        6, struct.pack(order + "IIIII", number, high, low, len(frame), len(frame)) + frame, order
+    )
+
+
+def obsolete(frame: bytes, ticks: int = 0, number: int = 0, order: str = "<") -> bytes:
+    """A packet block."""
+    high, low = ticks >> 32, ticks & 0xFFFFFFFF
+    header = struct.pack(order + "HHIIII", number, 0, high, low, len(frame), len(frame))
+    return block(2, header + frame, order)
+
+
+def simple(frame: bytes, order: str = "<") -> bytes:
+    """A simple packet block."""
+    return block(3, struct.pack(order + "I", len(frame)) + frame, order)
+
+
+def conversation() -> list[bytes]:
+    """Frames of Ethernet: a handshake, data, every option, every layer, and what is skipped."""
+    answer = {"source": 2000, "destination": 1000}
+    return [
+        ethernet(ipv4(tcp(SYN_OPTIONS, SYN))),
+        ethernet(ipv4(tcp(SYN_OPTIONS, SYN | ACK, **answer), source=2, destination=1)),
+        ethernet(ipv4()),
+        ethernet(ipv4(tcp(SACK + MPTCP))),
+        ethernet(ipv4(tcp(b"\2\xff"))),
+        ethernet(ipv4(tcp(SYN_OPTIONS, SYN, seq=99))),
+        ethernet(ipv4(total=0)),
+        ethernet(ipv4(fragment=0x2000)),
+        ethernet(ipv4(fragment=5)),
+        ethernet(ipv4(protocol=17)),
+        ethernet(b"", 0x0806),
+        ethernet(ipv6(), 0x86DD),
+        ethernet(ipv6(b"\6\0" + bytes(6) + SEGMENT, 0), 0x86DD),
+        ethernet(ipv6(b"\6\0\0\1" + bytes(4) + SEGMENT, 44), 0x86DD),
+        ethernet(ipv6(b"\6\1" + bytes(10) + SEGMENT, 51), 0x86DD),
+        ethernet(vlan(vlan(ipv6(), 0x86DD), 0x8100), 0x88A8),
+        ethernet(mpls(ipv4(), labels=2), 0x8847),
+        ethernet(pppoe(ipv4()), 0x8864),
+        ethernet(ipv4())[:40],
+    ]
+
+
+def captures() -> list[bytes]:
+    """Whole files of every format and link type."""
+    frames = conversation()
+    plain, six = ipv4(), ipv6()
+    files = []
+    for order in ("<", ">"):
+        files += [
+            pcap(frames, order=order, magic=magic) for magic in (0xA1B2C3D4, 0xA1B23C4D, 0xA1B2CD34)
+        ]
+        start = section(order) + interface(1, clock(9, -1, order), order)
+        files.append(
+            start
+            + block(4, b"names", order)
+            + b"".join(enhanced(frame, order=order) for frame in frames)
+            + obsolete(frames[0], 7, 0, order)
+            + simple(frames[0], order)
+            + enhanced(frames[0], number=9, order=order)
+        )
+    files.append(files[3] + files[7])
+    files += [pcap([plain, six], link_type=kind) for kind in (12, 14, 101)]
+    files += [pcap([plain], link_type=228), pcap([six], link_type=229), pcap([b"x"], link_type=147)]
+    families = [b"\2\0\0\0" + plain, b"\0\0\0\x1e" + six, b"\0\0\0\2" + plain]
+    files += [pcap(families, link_type=kind) for kind in (0, 108)]
+    files.append(pcap([bytes(14) + b"\x08\0" + plain], link_type=113))
+    files.append(pcap([b"\x86\xdd" + bytes(18) + six], link_type=276))
+    return files

@@ -1,0 +1,82 @@
+"""The C parser under compilers' warnings, sanitisers, valgrind and a fuzzer."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hand_built import captures
+
+NATIVE = Path(__file__).parents[1] / "native"
+FUZZ_RUNS = 10_000
+
+
+def need(*programs: str) -> None:
+    """Skip the test where a program is missing, and say which."""
+    missing = [program for program in programs if shutil.which(program) is None]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)} (vm/install-packages test)")
+
+
+def succeed(*command: str | Path) -> str:
+    """Run a program, which must succeed; its output."""
+    done = subprocess.run(
+        command, cwd=NATIVE, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def make(folder: Path, target: str) -> None:
+    """Build a target of native/Makefile into a folder."""
+    need("make", "gcc")
+    succeed("make", "--silent", f"BUILD={folder}", target)
+
+
+def write(folder: Path) -> list[Path]:
+    """The hand-built captures as files."""
+    paths = [folder / f"{k:02}.pcap" for k in range(len(captures()))]
+    for path, content in zip(paths, captures(), strict=True):
+        path.write_bytes(content)
+    return paths
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_no_warning(tmp_path: Path, compiler: str) -> None:
+    """With many warnings on, neither compiler has one."""
+    need(compiler)
+    make(tmp_path, f"strict-{compiler}")
+
+
+def test_sanitised(tmp_path: Path) -> None:
+    """Neither a capture nor any part of it from the front reads or writes out of bounds."""
+    make(tmp_path, f"{tmp_path}/parse-sanitised")
+    paths = write(tmp_path)
+    output = succeed(tmp_path / "parse-sanitised", "-t", *paths)
+    assert len(output.splitlines()) == len(paths)
+
+
+def test_valgrind(tmp_path: Path) -> None:
+    """Nothing is read before it is written, and nothing leaks, whole or cut off."""
+    need("valgrind")
+    make(tmp_path, f"{tmp_path}/parse-plain")
+    paths = write(tmp_path)
+    check = ["valgrind", "--quiet", "--error-exitcode=1", "--leak-check=full"]
+    succeed(*check, tmp_path / "parse-plain", *paths)
+    succeed(*check, tmp_path / "parse-plain", "-t", paths[1], paths[3])
+
+
+def test_fuzz(tmp_path: Path) -> None:
+    """The kept corpus and some thousand mutations of it parse alike at once and in pieces."""
+    need("clang")
+    make(tmp_path, f"{tmp_path}/fuzz-parser")
+    found = tmp_path / "found"
+    found.mkdir()
+    succeed(
+        tmp_path / "fuzz-parser",
+        f"-runs={FUZZ_RUNS}",
+        "-seed=1",
+        f"-artifact_prefix={tmp_path}/finding-",
+        found,
+        NATIVE / "fuzz" / "corpus",
+    )
