@@ -68,10 +68,10 @@ def _in_view(line: Line, figure: Figure) -> Line:
 
 def _heights(lines: list[Line]) -> tuple[float, float]:
     """What y spans: that of spans, if there are any, as on the page."""
-    lines = [line for line in lines if len(line.x)]
-    lines = [line for line in lines if line.style == "spans"] or lines
-    low = min((line.y.min() for line in lines), default=0.0)
-    high = max((line.highest().max() for line in lines), default=1.0)
+    spans = [line for line in lines if line.style == "spans" and len(line.x)] or lines
+    ends = np.concatenate([np.zeros(0), *(v for line in spans for v in (line.y, line.highest()))])
+    ends = ends[np.isfinite(ends)]
+    low, high = (float(ends.min()), float(ends.max())) if len(ends) else (0.0, 1.0)
     margin = 0.03 * (high - low) or 1.0
     return low - margin, high + margin
 
