@@ -51,24 +51,36 @@ def figures(selected: Selected) -> list[Figure]:
     return [each for each in (figure(selected, name) for name in NAMES) if each.lines]
 
 
-def _with_rest(drawn: Figure, selected: Selected) -> Figure:
-    kept, origin_ns = selected.direction.packets, selected.direction.origin_ns
-    drawn_ns = int(kept.time_ns.min()), int(kept.time_ns.max())
-    start, stop = ((time_ns - origin_ns) / 1e9 for time_ns in drawn_ns)
-    caption = (
-        f"{drawn.caption} Drawn to the packet from {start:.6g} to {stop:.6g} s, where most ACKs "
-        f"are compressed: {len(kept):,} of {selected.total:,} packets."
+def note(selected: Selected) -> str:
+    """What the pictures leave out; empty if nothing."""
+    if not selected.cut:
+        return ""
+    origin_ns = selected.direction.origin_ns
+    start, stop = ((time_ns - origin_ns) / 1e9 for time_ns in _drawn_ns(selected))
+    return (
+        f"Drawn to the packet are {len(selected.direction.packets):,} of the connection's "
+        f"{selected.total:,} packets, from {start:.6g} to {stop:.6g} s, where most ACKs are "
+        f"compressed. The rest: the lowest to the highest in each of {OVERVIEW_BINS:,} intervals."
     )
+
+
+def _with_rest(drawn: Figure, selected: Selected) -> Figure:
     if drawn.id not in _REST:
-        return replace(drawn, caption=caption)
-    caption += f" Of the rest the lowest to the highest in each of {OVERVIEW_BINS:,} intervals."
+        return drawn
     quantity, unit = _REST[drawn.id]
-    rest = selected.overview.rest(quantity, origin_ns, unit, drawn_ns)
-    return replace(drawn, caption=caption, lines=[rest, *drawn.lines])
+    origin_ns = selected.direction.origin_ns
+    rest = selected.overview.rest(quantity, origin_ns, unit, _drawn_ns(selected))
+    return replace(drawn, lines=[rest, *drawn.lines])
+
+
+def _drawn_ns(selected: Selected) -> tuple[int, int]:
+    """From when to when packets are drawn."""
+    time_ns = selected.direction.packets.time_ns
+    return int(time_ns.min()), int(time_ns.max())
 
 
 def compressed_moment(direction: Direction) -> tuple[float, float] | None:
-    """A few round trips around the largest bunch of ACKs, s; None if there is no bunch."""
+    """A few round trips around one of the largest bunches of ACKs, s; None if there is none."""
     if direction.ack_service_ns is None:
         return None
     acks = np.flatnonzero(direction.pure_acks())
@@ -80,7 +92,8 @@ def compressed_moment(direction: Direction) -> tuple[float, float] | None:
     rtt_ns = direction.tracked.rtt_ns
     if not len(starts) or sizes.max() < 2 or not (rtt_ns >= 0).any():
         return None
-    middle = times[starts[np.argmax(sizes)]]
+    largest = starts[sizes == sizes.max()]
+    middle = times[largest[len(largest) // 2]]
     halves = [rtt_ns[(rtt_ns >= 0) & (direction.packets.half == half)] for half in (0, 1)]
     around = _VIEW_ROUND_TRIPS * sum(float(np.median(each)) for each in halves if len(each)) / 2e9
     return (float(max(middle - around, times[0])), float(middle + around)) if around else None

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from capture_analysis import page_template
-from capture_analysis.capture_figures import figures
+from capture_analysis.capture_figures import figures, note
 from capture_analysis.errors import AnalysisError
 from capture_analysis.figure import Figure
-from capture_analysis.headline import headline, percent, value
+from capture_analysis.headline import headline, percent, value, verdict
 from capture_analysis.measure import Quantity, all_measures
 from capture_analysis.selection import Selected
 
@@ -27,14 +27,18 @@ class Section:
     Attributes:
         name: both ends.
         flow: number of the connection.
+        verdict: the shortest answer.
         answers: questions and answers.
+        note: what the pictures leave out.
         figures: its pictures.
         metrics: of the document.
     """
 
     name: str
     flow: int
+    verdict: str
     answers: list[tuple[str, str]]
+    note: str
     figures: list[Figure]
     metrics: Mapping[str, Any]
 
@@ -56,8 +60,18 @@ def sections(document: Mapping[str, Any], selected: Sequence[Selected]) -> list[
         flow, way = flows[each.number // 2], _WAYS[each.number % 2]
         suffix = f"-{position + 1}" if position else ""
         drawn = [replace(f, id=f"{f.id}{suffix}") for f in figures(each)]
-        answers = headline(flow[way], flow["facts"][way])
-        made.append(Section(each.direction.name, flow["id"], answers, drawn, flow[way]))
+        metrics, facts = flow[way], flow["facts"][way]
+        made.append(
+            Section(
+                each.direction.name,
+                flow["id"],
+                verdict(metrics, facts),
+                headline(metrics, facts),
+                note(each),
+                drawn,
+                metrics,
+            )
+        )
     return made
 
 
@@ -78,6 +92,7 @@ def write_page(
         [figure for section in shown for figure in section.figures],
         document=document,
         sections=shown,
+        verdict=_verdict(shown),
         connections=_connections(document),
         measures=_measures(document, shown),
         command=command,
@@ -86,6 +101,13 @@ def write_page(
         | {"Python": platform.python_version()},
         written=datetime.now(tz=UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
+
+
+def _verdict(shown: Sequence[Section]) -> str:
+    """The verdict on the direction with the largest share of compressed ACKs."""
+    if not shown:
+        return "No connection carries data"
+    return max(shown, key=lambda each: value(each.metrics, "acks_compressed") or 0).verdict
 
 
 def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -77,7 +77,7 @@ def plot(
     Raises: AnalysisError if it cannot be drawn.
     """
     from capture_analysis import page_template, plots  # noqa: PLC0415 - drawing libraries load slowly
-    from capture_analysis.capture_figures import NAMES, figure  # noqa: PLC0415
+    from capture_analysis.capture_figures import NAMES, figure, note  # noqa: PLC0415
 
     if what not in NAMES:
         raise AnalysisError(f"no picture is called {what!r}\n\nhint: there are {', '.join(NAMES)}")
@@ -88,7 +88,8 @@ def plot(
     if not drawn.lines:
         raise AnalysisError(f"{path}: {what} of {selected.direction.name}: nothing to draw")
     if output.suffix == ".html":
-        page_template.write(output, "figure.html.j2", [drawn], name=selected.direction.name)
+        described = {"name": selected.direction.name, "note": note(selected)}
+        page_template.write(output, "figure.html.j2", [drawn], **described)
     else:
         plots.save(drawn, output)
 

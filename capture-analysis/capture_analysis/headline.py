@@ -36,6 +36,18 @@ def headline(metrics: Metrics, facts: Mapping[str, Any]) -> list[tuple[str, str]
     ]
 
 
+def verdict(metrics: Metrics, facts: Mapping[str, Any]) -> str:
+    """The shortest answer."""
+    share = value(metrics, "acks_compressed")
+    if share is None:
+        return "Whether ACKs are compressed cannot be told"
+    if share >= _NOTABLE:
+        return f"ACKs are compressed: {percent(share)} of them"
+    if facts.get("vantage", {}).get("value") == _RECEIVER:
+        return "No ACK compression to be seen from near the receiver"
+    return "ACKs are not compressed"
+
+
 def value(metrics: Metrics, name: str) -> float | None:
     """A metric's number, None if it is undefined or not there."""
     found = metrics.get(name, {}).get("value")
@@ -59,7 +71,7 @@ def _compression(metrics: Metrics, vantage: str) -> Iterator[str]:
         )
     if share < _NOTABLE:
         yield f"{'They leave it' if vantage == _RECEIVER else 'No: they come'} at their data's pace"
-        yield f"(all but {percent(share)})."
+        yield f"(all but {percent(share)})." if share else "(all of them)."
         return
     yield "They are already bunched:" if vantage == _RECEIVER else "Yes:"
     yield f"{percent(share)} of them come closer together than their data can have arrived,"

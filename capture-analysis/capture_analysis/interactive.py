@@ -41,8 +41,12 @@ def embedded(figures: Sequence[Figure]) -> dict[str, str]:
 
 
 def _plot(figure: Figure, columns: PackedColumns) -> dict[str, Any]:
+    traces = [_trace(line, columns) for line in figure.lines]
+    bars = [trace for trace in traces if trace["style"] == "bars"]
+    for trace in bars:
+        trace["look"]["width"] = 0.8 / len(bars)  # by itself a lone bar fills the plot
     return {
-        "traces": [_trace(line, columns) for line in figure.lines],
+        "traces": traces,
         "layout": _layout(figure),
         "view": figure.view,
     }

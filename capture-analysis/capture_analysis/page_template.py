@@ -36,9 +36,9 @@ def write(path: Path, template: str, figures: Sequence[Figure], **context: Any) 
 
 
 def number(value: float | None) -> str:
-    """Four significant digits; whole numbers whole; a dash for none."""
+    """Four significant digits; whole and large numbers to the unit; a dash for none."""
     if value is None:
         return "\N{EN DASH}"
-    if float(value).is_integer() and abs(value) < 1e15:
+    if (float(value).is_integer() or abs(value) >= 1000) and abs(value) < 1e15:
         return f"{value:,.0f}"
     return f"{value:.4g}"

@@ -33,7 +33,7 @@ def time_sequence(direction: Direction) -> Figure:
         "Time-sequence graph",
         caption,
         "time, s",
-        "sequence number, bytes from the first",
+        "sequence number, bytes",
         [*_sent(direction), *_returned(direction)],
     )
 
