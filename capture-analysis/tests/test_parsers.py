@@ -97,7 +97,7 @@ def test_classic(order: str, magic: int, unit_ns: int, name: str) -> None:
         (1, ethernet(vlan(mpls(ipv6(), 3), 0x8848), 0x8100)),
         (1, ethernet(mpls(ipv4(), 8), 0x8847)),
         (1, ethernet(vlan(pppoe(ipv6(), 0x57), 0x8864), 0x8100)),
-        (0xF0000001, ethernet(ipv4())),
+        (0xF4000001, ethernet(ipv4())),
     ],
 )
 def test_links(link_type: int, frame: bytes) -> None:
