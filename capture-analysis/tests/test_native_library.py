@@ -8,7 +8,7 @@ import pytest
 from hand_built import captures
 
 NATIVE = Path(__file__).parents[1] / "native"
-FUZZ_RUNS = 10_000
+FUZZ_RUNS = 5_000
 
 
 def need(*programs: str) -> None:
