@@ -10,12 +10,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from capture_analysis.ack_compression import BUNCH_SERVICE_TIMES
 from capture_analysis.columns import BoolArray, IntArray, Packets
 from capture_analysis.facts import Facts, Number
 from capture_analysis.tracking import Kind, Tracked
 
-# A gap of at most this many ACK transmission times counts as back to back.
-BACK_TO_BACK_ACKS = 2
 _SMALL = 1 << 16
 _TRACKED = frozenset(Tracked.__dataclass_fields__)
 
@@ -125,9 +124,9 @@ class Block:
 
     @cached_property
     def acks_back_to_back(self) -> BoolArray:
-        """Shape (acks,): came within BACK_TO_BACK_ACKS transmission times of the one before."""
+        """Shape (acks,): came within BUNCH_SERVICE_TIMES transmission times of the one before."""
         acks = self.acks
-        longest = acks.spread(BACK_TO_BACK_ACKS * self.facts.ack_ns_per_byte)
+        longest = acks.spread(BUNCH_SERVICE_TIMES * self.facts.ack_ns_per_byte)
         gap = acks["gap_ns"]
         close: BoolArray = (gap >= 0) & (gap <= longest * acks["frame_bytes"])
         return close

@@ -16,7 +16,7 @@ from capture_analysis.columns import IntArray
 FloatArray = NDArray[np.float64]
 Number = TypeVar("Number", bound=np.generic)
 
-HEAD_PACKETS = 1 << 18
+HEAD_PACKETS = 1 << 17
 # An estimate needs at least this many gaps, or ticks.
 ENOUGH = 20
 # Gaps this close to the mode, as a share of it, agree with it.

@@ -60,6 +60,8 @@ class PaxsonEvents(Measure):
     def add(self, block: Block) -> None:
         """Take the next packets."""
         acks, facts = block.acks, block.facts
+        if np.isnan(facts.tick_ns[acks.directions]).all():
+            return
         sent_ns = self._sent_gap_ns(block)
         tick_ns = acks.spread(facts.tick_ns)
         gap_ns = acks["gap_ns"]

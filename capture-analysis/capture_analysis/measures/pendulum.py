@@ -4,8 +4,8 @@
 
 Unit 1. -1: one link transmits while the other is idle (Heusse, Merritt, Brown, Duda 2011: data and
 ACKs fill only one of the two buffers at a time); 0: they have nothing to do with each other. A
-link is busy for 8 L / C with each packet of its way, of all connections; what comes faster than
-that waits. Bins are 2^k ns, 131 us or more (`pendulum_bin`): with bins beyond half a round trip
+link is busy for 8 L / C with each data segment and each pure ACK of its way, of all connections;
+what comes faster than that waits. Bins are 2^k ns, 131 us or more (`pendulum_bin`): with bins beyond half a round trip
 time it says little. Times of a second or more in which both are idle are left out.
 
 Vantage: any; both ways as the tap sees them. Where the tap is not at a bottleneck the ways are
@@ -23,7 +23,6 @@ from capture_analysis.busy_series import BusySeries
 from capture_analysis.facts import Facts
 from capture_analysis.measure import Measure, Quantity, Values
 from capture_analysis.tally import Tally
-from capture_analysis.tracking import Kind
 
 LEAST_BINS = 20
 
@@ -45,12 +44,14 @@ class Pendulum(Measure):
 
     def add(self, block: Block) -> None:
         """Take the next packets."""
-        packets, facts = block.packets, block.facts
-        lane = packets.flow.astype(np.int64) << 1 | packets.half
-        ns_per_byte = np.nan_to_num(facts.data_ns_per_byte).take(lane)
-        ns_per_byte *= block.tracked.kind != Kind.COPY
-        service_ns = np.rint(packets.frame_bytes * ns_per_byte).astype(np.int64)
-        self._series.add(facts.side.take(lane), packets.time_ns, service_ns)
+        facts = block.facts
+        for view, side, ns_per_byte in (
+            (block.data, facts.side, facts.data_ns_per_byte),
+            (block.acks, 1 - facts.side, facts.ack_ns_per_byte),
+        ):
+            service_ns = view["frame_bytes"] * view.spread(np.nan_to_num(ns_per_byte))
+            # To whole ns: their sums then do not depend on the order of adding.
+            self._series.add(view.spread(side), view["time_ns"], service_ns.astype(np.int64))
 
     def merge(self, other: Self) -> None:
         """Take what another found of other connections."""
