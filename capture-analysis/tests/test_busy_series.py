@@ -50,4 +50,4 @@ def test_pauses_are_left_out() -> None:
 
 def made_of_pause(pause_ns: int) -> int:
     """How many bins count of two packets that far apart."""
-    return series([0, pause_ns]).shares().busy.shape[1]
+    return int(series([0, pause_ns]).shares().busy.shape[1])
