@@ -23,8 +23,14 @@ class Source(Protocol):
     """What measuring needs of a Capture, which see."""
 
     path: Path
-    warnings: list[str]
-    format: str
+
+    @property
+    def format(self) -> str:
+        """Such as "pcap, little-endian, ns"."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is wrong with the file."""
 
     @property
     def flows(self) -> FlowTable:

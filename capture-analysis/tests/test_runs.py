@@ -42,10 +42,9 @@ def in_blocks(
     for length in [*blocks, len(packets)]:
         block = packets[first : first + length]
         order = sorted(range(len(block)), key=lambda row: block[row][0])
-        lane, joined, value = (
-            np.array([block[row][column] for row in order], dtype=kind)
-            for column, kind in enumerate((np.int64, np.bool_, np.int64))
-        )
+        lane = np.array([block[row][0] for row in order], dtype=np.int64)
+        joined = np.array([block[row][1] for row in order], dtype=np.bool_)
+        value = np.array([block[row][2] for row in order], dtype=np.int64)
         time_ns = first + np.array(order, dtype=np.int64)
         sums = (value, value * 2) if values else value
         found.append(finder.add(lane, joined, time_ns, sums))
