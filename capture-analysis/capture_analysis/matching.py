@@ -125,12 +125,12 @@ class Side:
         rows["order"] = np.arange(self._read, self._read + count)
         rows["kind"] = self.kinds(packets, flows) if self.kinds else 0
         self._read += count
-        if self.kinds:
-            copies = rows["kind"] == Kind.COPY
-            self.copies += int(copies.sum())
-            rows = take(rows, np.flatnonzero(~copies))
         for name in ("flow", "seq", "ack", "payload_bytes", "frame_bytes", "flags", "half"):
             rows[name] = getattr(packets, name)
+        copies = rows["kind"] == Kind.COPY
+        if copies.any():
+            self.copies += int(copies.sum())
+            rows = take(rows, np.flatnonzero(~copies))
         return rows
 
     def give_up(self, found: IntArray, before_ns: int) -> Rows:

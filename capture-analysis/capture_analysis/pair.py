@@ -13,16 +13,13 @@ from capture_analysis.columns import FlowTable, IntArray, Packets
 from capture_analysis.crossings import Crossings, Uncommon, crossings
 from capture_analysis.errors import AnalysisError
 from capture_analysis.first_contact import Contact, first_contact
-from capture_analysis.matching import PacketSource, Side
+from capture_analysis.matching import FOREVER, PacketSource, Side
 from capture_analysis.packet_key import PacketKeys
 from capture_analysis.pair_measure import PairMeasure, Step, all_pair_measures
 from capture_analysis.path_facts import PathFacts, WaySurvey
 from capture_analysis.queue_levels import QueueLevel
 from capture_analysis.survey import Survey, survey
 from capture_analysis.tracking import tracker
-
-# The transmission times of the bottleneck are found from so many packets that crossed.
-HEAD_PACKETS = 1 << 18
 
 
 class Sink(Protocol):
@@ -142,16 +139,15 @@ class PairOfCaptures:
             for way in (0, 1)
         ]
         ways = [WaySurvey(each) for each in shortest]
-        seen = 0
         sides = self._sides(contact, surveyed)
         for both in crossings(*sides, surveyed, (Uncommon(), Uncommon())):
             for way, each in zip(ways, both, strict=True):
                 way.add(each)
-                seen += len(each.sent)
-            if seen >= HEAD_PACKETS:
+            if min(way.full_ns for way in ways) < FOREVER:
                 break
+        until_ns = min(way.full_ns for way in ways)
         return PathFacts(
-            (ways[0].facts(), ways[1].facts()),
+            (ways[0].facts(until_ns), ways[1].facts(until_ns)),
             contact.resolution_ns,
             2 * surveyed.horizon_ns,
         )

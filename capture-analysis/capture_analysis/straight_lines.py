@@ -100,15 +100,8 @@ class Corridor:
         found = np.concatenate(slopes)
         return float(np.median(found)) if len(found) else 0.0
 
-    def before(self, interval: int) -> "Corridor":
-        """What lies before an interval."""
-        return self._part(slice(0, interval))
-
-    def after(self, interval: int) -> "Corridor":
-        """What lies after an interval."""
-        return self._part(slice(interval + 1, None))
-
-    def _part(self, rows: slice) -> "Corridor":
+    def part(self, rows: slice) -> "Corridor":
+        """Some of the intervals."""
         return Corridor(self.bounds.where(rows), self.at_ns, self.base_ns)
 
     def jumps(self, count: int) -> list[tuple[int, float]]:
@@ -130,7 +123,7 @@ class Corridor:
             return []
         moves = [each - np.median(each[known]) for each in moves]
         usual = [_USUALLY * np.median(np.abs(each[known])) for each in moves]
-        alike = known & (moves[0] * moves[1] > 0)
+        alike = known & (np.sign(moves[0]) == np.sign(moves[1]))
         for each, bound in zip(moves, usual, strict=True):
             alike[known] &= np.abs(each[known]) > bound
         size = np.where(alike, np.minimum(*np.abs(moves)), 0.0)
