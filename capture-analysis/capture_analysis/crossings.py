@@ -198,10 +198,10 @@ def _by_way(
         if first_way == A_TO_B:
             known &= survey.first_half[np.where(known, rows["flow"], 0)] != UNKNOWN
         counts.strangers += int((~known).sum())
-        rows = take(rows, np.flatnonzero(known))
-        way = survey.first_half[rows["flow"]] ^ rows["half"]
+        common = take(rows, np.flatnonzero(known))
+        way = survey.first_half[common["flow"]] ^ common["half"]
         for each in (A_TO_B, B_TO_A):
-            alone = take(rows, np.flatnonzero(way == each))
+            alone = take(common, np.flatnonzero(way == each))
             inside = _inside(alone, each, first_way, survey)
             counts.outside += len(alone) - len(inside)
             ways[each].append(inside)

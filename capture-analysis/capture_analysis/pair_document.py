@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from capture_analysis.columns import FlowTable
 from capture_analysis.measure import Quantity, Values
 from capture_analysis.pair import PairMeasured, PairOfCaptures, Sink
 from capture_analysis.path_facts import WayFacts
@@ -134,7 +133,7 @@ def _way_facts(way: WayFacts) -> dict[str, Any]:
 
 
 def _flow(measured: PairMeasured, number: int, undefined: Counter[str]) -> dict[str, Any]:
-    flows: FlowTable = measured.sources[0].flows
+    flows = measured.sources[0].flows
     found: dict[str, Any] = {
         "id": number,
         "source": "{}:{}".format(*flows.source(number)),

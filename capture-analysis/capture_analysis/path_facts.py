@@ -109,14 +109,18 @@ class WaySurvey:
         self._acks.cut(until_ns)
         data_bytes, data_ns, many = self._data.transmission()
         ack_bytes, ack_ns, more = self._acks.transmission()
-        known = [each for each in ((data_ns, data_bytes), (ack_ns, ack_bytes)) if each[0]]
+        known = [
+            time_ns / size
+            for time_ns, size in ((data_ns, data_bytes), (ack_ns, ack_bytes))
+            if time_ns is not None
+        ]
         rest = []
         for sizes, size, time_ns in (
             (self._data, data_bytes, data_ns),
             (self._acks, ack_bytes, ack_ns),
         ):
             if known and size:
-                guess = known[0][0] * size / known[0][1]
+                guess = known[0] * size
                 rest.append(sizes.shortest_ns(size) - (guess if time_ns is None else time_ns))
         propagation_ns = max(round(min(rest)), 0) if rest else self.shortest_ns
         return WayFacts(

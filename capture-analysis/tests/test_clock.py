@@ -33,7 +33,7 @@ class Delays:
 
     def error_ns(self, fitted: Clock) -> IntArray:
         """How far the clock is off, for every packet."""
-        return np.abs(fitted.on_first(self.b_ns) - self.at_b_ns)
+        return np.asarray(np.abs(fitted.on_first(self.b_ns) - self.at_b_ns))
 
 
 def delays(

@@ -134,13 +134,13 @@ def test_the_pendulum_is_counted(plain: dict[str, Any]) -> None:
         left = np.searchsorted(np.sort(second[rows] - PROPAGATION_NS), grid, side="right")
         levels.append(entered - left > 0)
     metrics = plain["metrics"]
-    index = np.corrcoef(*levels)[0, 1]
+    index = np.corrcoef(np.array(levels, dtype=np.float64))[0, 1]
     assert metrics["pendulum_index"]["value"] == pytest.approx(index, abs=0.05)
     neither = (~levels[0] & ~levels[1]).mean()
     assert metrics["neither_busy_share"]["value"] == pytest.approx(neither, abs=0.05)
 
 
-CLOCKS = {
+CLOCKS: dict[str, dict[str, Any]] = {
     "ahead": {"offset_ns": 3 * HOUR_NS + 17},
     "behind": {"offset_ns": -2 * HOUR_NS, "drift": 40e-6},
     "slow": {"offset_ns": 250_000_000, "drift": -90e-6},

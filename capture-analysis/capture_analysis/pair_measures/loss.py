@@ -18,7 +18,7 @@ import numpy as np
 
 from capture_analysis.columns import IntArray
 from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epochs
-from capture_analysis.crossings import ABSENT, is_ack, is_data
+from capture_analysis.crossings import ABSENT, CROSSING, is_ack, is_data
 from capture_analysis.holes import Holes
 from capture_analysis.lanes import LaneArray
 from capture_analysis.matching import Rows, take
@@ -105,7 +105,7 @@ class Loss(PairMeasure):
 
     def of_pair(self) -> Values:
         """See the class."""
-        drops = np.concatenate(self._drops) if self._drops else np.zeros(0)
+        drops: Rows = np.concatenate([np.zeros(0, dtype=CROSSING), *self._drops])
         if not len(drops):
             names = (q.name for q in self.per_pair)
             return {**dict.fromkeys(names, _NO_EPOCH), "congestion_epochs": 0}

@@ -2,8 +2,8 @@
 
     index = correlation over time of (forward queue busy) and (reverse queue busy)
 
-Pearson's coefficient of the two indicators, weighted by time: -1 if exactly one is busy at any time,
-a pure pendulum (Heusse, Merritt, Brown, Duda 2011). A queue is busy while it holds a packet. The
+Pearson's coefficient of the two indicators, weighted by time: -1 if exactly one is busy at any
+time, a pure pendulum (Heusse, Merritt, Brown, Duda 2011). A queue is busy while it holds a packet. The
 share of time in which neither is busy is capacity that both directions leave unused. Also the
 correlation of the lengths: negative out of phase, positive in phase (Zhang, Shenker, Clark 1991).
 Unit 1, on one clock, over the time in which both queues are
@@ -99,11 +99,12 @@ def _correlation(sums: FloatArray) -> float | str:
 def _joined(parts: list[Levels]) -> Levels | None:
     if not parts:
         return None
-    columns = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("time_ns", "packets", "bytes")
+    return Levels(
+        np.concatenate([part.time_ns for part in parts]),
+        np.concatenate([part.packets for part in parts]),
+        np.concatenate([part.bytes for part in parts]),
+        parts[-1].until_ns,
     )
-    return Levels(*columns, parts[-1].until_ns)
 
 
 def _from(levels: Levels, start_ns: int) -> Levels:

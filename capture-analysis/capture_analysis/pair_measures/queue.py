@@ -91,7 +91,7 @@ class _Queue:
         self.duration_ns = self.busy_ns = 0
         self.oscillation = Oscillation(bin_ns)
         self._active = ActiveTime()
-        self._time_at = np.zeros(1)
+        self._time_at: FloatArray = np.zeros(1)
         self._before_ns = ABSENT
 
     def add(self, levels: Levels) -> None:
@@ -102,7 +102,7 @@ class _Queue:
         self.packet_ns += int((levels.packets * duration[1:]).sum())
         self.byte_ns += int((levels.bytes * duration[1:]).sum())
         self.duration_ns += int(duration.sum())
-        time_at = np.bincount(packets, duration, minlength=len(self._time_at))
+        time_at: FloatArray = np.bincount(packets, duration, len(self._time_at)).astype(np.float64)
         time_at[: len(self._time_at)] += self._time_at
         self._time_at = time_at
         self.oscillation.add(levels.time_ns, levels.packets, levels.until_ns)
