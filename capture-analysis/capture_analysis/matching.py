@@ -41,7 +41,9 @@ FOREVER = np.iinfo(np.int64).max
 class PacketSource(Protocol):
     """What is needed of a `Capture`."""
 
-    flows: FlowTable
+    @property
+    def flows(self) -> FlowTable:
+        """The connections seen so far."""
 
     def chunks(self) -> Iterator[Packets]:
         """The packets, in parts; the columns are overwritten by the next."""

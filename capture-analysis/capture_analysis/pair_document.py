@@ -80,7 +80,7 @@ def _is_common(measured: PairMeasured, flow: int) -> bool:
 def _named(
     quantities: Iterable[Quantity], values: Values, undefined: Counter[str]
 ) -> dict[str, Any]:
-    named = {}
+    named: dict[str, Any] = {}
     for quantity in quantities:
         value = values[quantity.name]
         if isinstance(value, str):
@@ -141,10 +141,14 @@ def _flow(measured: PairMeasured, number: int, undefined: Counter[str]) -> dict[
         "name": flows.name(number),
     }
     for half, name in enumerate(("forward", "backward")):
+        direction = 2 * number + half
+        if direction >= len(measured.data) or not measured.data[direction]:
+            found[name] = None
+            continue
         passes_a_first = measured.survey.first_half[number] == half
         found[name] = {"data_go": WAYS[0 if passes_a_first else 1]}
         for each in measured.measures:
-            values = each.of_direction(2 * number + half)
+            values = each.of_direction(direction)
             found[name] |= _named(each.per_direction, values, undefined)
     return found
 
@@ -159,7 +163,7 @@ def _warnings(measured: PairMeasured) -> list[str]:
     for name, side in zip(measured.names, measured.sides, strict=True):
         if side.copies:
             found.append(f"{name}: {side.copies} packets captured more than once, counted once")
-    share = measured.counts["both"] / max(int(measured.packets.sum()), 1)
+    share = measured.both / max(int(measured.packets.sum()), 1)
     if share < _FEW:
         found.append(
             f"only {100 * share:.0f} % of the packets of common connections are in both captures:"

@@ -145,8 +145,8 @@ def widest_gap(above: FloatArray, below: FloatArray) -> tuple[float, float, floa
     Returns: the gap, ns; the lowest and the highest slope that leave it (to a ns).
     """
     edges = [np.diff(hull[:, 1]) / np.diff(hull[:, 0]) for hull in (above, below)]
-    ends = [-MOST_DRIFT, MOST_DRIFT]
-    corners = np.unique(np.clip(np.concatenate((*edges, ends)), *ends))
+    slopes = np.concatenate((*edges, [-MOST_DRIFT, MOST_DRIFT]))
+    corners = np.unique(np.clip(slopes, -MOST_DRIFT, MOST_DRIFT))
     gaps = np.array([support(above, s) - support(below, s, lower=False) for s in corners])
     best = np.flatnonzero(gaps >= gaps.max() - 1)
     return float(gaps.max()), float(corners[best[0]]), float(corners[best[-1]])

@@ -134,7 +134,7 @@ def test_the_pendulum_is_counted(plain: dict[str, Any]) -> None:
         left = np.searchsorted(np.sort(second[rows] - PROPAGATION_NS), grid, side="right")
         levels.append(entered - left > 0)
     metrics = plain["metrics"]
-    index = np.corrcoef(np.array(levels, dtype=np.float64))[0, 1]
+    index = np.asarray(np.corrcoef(np.array(levels, dtype=np.float64)))[0, 1]
     assert metrics["pendulum_index"]["value"] == pytest.approx(index, abs=0.05)
     neither = (~levels[0] & ~levels[1]).mean()
     assert metrics["neither_busy_share"]["value"] == pytest.approx(neither, abs=0.05)

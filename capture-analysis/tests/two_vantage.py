@@ -108,7 +108,7 @@ class TwoWayPath:
         number = np.tile(np.arange(ACKS), CYCLES)
         burst = np.repeat(np.arange(CYCLES), BURST), np.tile(np.arange(BURST), CYCLES)
         self.flows = flow_table(2, version)
-        parts = []
+        parts: list[tuple[int, Any, dict[str, Any]]] = []
         # A handshake alone on the path: the shortest delay both ways.
         for flow in (0, 1):
             for half in (0, 1):

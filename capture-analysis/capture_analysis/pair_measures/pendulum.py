@@ -3,8 +3,8 @@
     index = correlation over time of (forward queue busy) and (reverse queue busy)
 
 Pearson's coefficient of the two indicators, weighted by time: -1 if exactly one is busy at any
-time, a pure pendulum (Heusse, Merritt, Brown, Duda 2011). A queue is busy while it holds a packet. The
-share of time in which neither is busy is capacity that both directions leave unused. Also the
+time, a pure pendulum (Heusse, Merritt, Brown, Duda 2011). A queue is busy while it holds a packet.
+The share of time in which neither is busy is capacity that both directions leave unused. Also the
 correlation of the lengths: negative out of phase, positive in phase (Zhang, Shenker, Clark 1991).
 Unit 1, on one clock, over the time in which both queues are
 known, pauses (both empty for a second or more) left out.

@@ -8,8 +8,9 @@ pauses (empty for a second or more) left out.
 
 Plateaus (Zhang, Shenker, Clark 1991: the square wave of two-way traffic): the median level over
 the time above a middle level, and over the time below; the middle is half of what the level does
-not exceed for 95 % of the time in which the queue holds anything. The period is the first peak of the level's
-autocorrelation (oscillation.py). Utilisation is the share of time in which the link transmits.
+not exceed for 95 % of the time in which the queue holds anything. The period is the first peak of
+the level's autocorrelation (oscillation.py). Utilisation is the share of time in which the link
+transmits.
 """
 
 from collections.abc import Sequence
