@@ -12,7 +12,7 @@ from capture_analysis.matching import PacketSource
 from capture_analysis.packet_key import Identity, PacketKeys
 
 # Packets in which a capture's beginning is looked for.
-HEAD_PACKETS = 1 << 17
+HEAD_PACKETS = 1 << 15
 # Packets of the other capture that are enough to know the offset by.
 _ENOUGH = 1 << 12
 # A weaker identity is taken if it recognises this many times the packets.

@@ -26,7 +26,7 @@ from capture_analysis.pair_measure import PairMeasure, Quantity, Step, Values
 
 DROPS_KEPT = 1 << 20
 _DATA, _ACK, _CONTROL = range(3)
-_COLUMNS = 3
+_KINDS = 3
 _NO_EPOCH = "no packet was lost"
 
 
@@ -57,7 +57,7 @@ class Loss(PairMeasure):
         self._holes = Holes(), Holes()
         # By direction and kind: offered, lost, missed at the second tap, missed at the first.
         self._offered, self._lost, self._missed, self._missed_first = (
-            LaneArray(np.add, 0, _COLUMNS) for _ in range(4)
+            LaneArray(np.add, 0, _KINDS) for _ in range(4)
         )
         self._drops: list[Rows] = []
         self._kept = 0
@@ -139,9 +139,7 @@ def _count(counts: LaneArray, rows: Rows) -> None:
     acks, data = is_ack(rows), is_data(rows)
     direction = rows["flow"].astype(np.int64) * 2 + (rows["half"] ^ acks)
     kind = np.where(data, _DATA, np.where(acks, _ACK, _CONTROL))
-    if not len(rows):
-        return
-    cells, number = np.unique(direction * _COLUMNS + kind, return_counts=True)
-    table = np.zeros((len(cells), _COLUMNS), dtype=np.int64)
-    table[np.arange(len(cells)), cells % _COLUMNS] = number
-    counts.add_rows(cells // _COLUMNS, table)
+    if len(rows):
+        table = np.bincount(direction * _KINDS + kind)
+        table = np.pad(table, (0, -len(table) % _KINDS)).reshape(-1, _KINDS)
+        counts.add(np.arange(len(table)), table)

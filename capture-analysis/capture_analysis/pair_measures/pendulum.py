@@ -60,7 +60,8 @@ class Pendulum(PairMeasure):
 
     def _add(self, first: Levels, second: Levels, start: int, stop: int) -> None:
         inside = np.concatenate(([start], first.time_ns, second.time_ns))
-        edges = np.unique(inside[(inside >= start) & (inside < stop)])
+        edges = np.sort(inside[(inside >= start) & (inside < stop)])
+        edges = edges[np.append(True, edges[1:] != edges[:-1])]
         x, y = (
             each.packets[np.searchsorted(each.time_ns, edges, side="right") - 1]
             for each in (first, second)
