@@ -9,7 +9,7 @@ import numpy as np
 
 from capture_analysis.columns import FLAG_ACK, BoolArray, IntArray
 from capture_analysis.crossings import ABSENT, CROSSING, Crossings, is_data
-from capture_analysis.matching import FOREVER, Rows, joined, take
+from capture_analysis.matching import FOREVER, Rows, joined, where
 
 # More undecided ones are not kept: the oldest count as lost.
 UNDECIDED_LIMIT = 1 << 16
@@ -28,9 +28,8 @@ class Holes:
             crossings: of the way that the data go.
             opposite: of the other, with ACKs for them.
         """
-        sent = crossings.sent
-        new = take(sent, np.flatnonzero((sent["second_ns"] == ABSENT) & is_data(sent)))
-        holes = joined((self._open, new))
+        new = crossings.lost_data
+        holes = joined((self._open, new)) if len(self._open) else new
         if not len(holes):
             return holes, holes
         order = _Order(holes)
@@ -39,8 +38,8 @@ class Holes:
         missed = acked_ns < seen_ns
         decided = missed | (seen_ns < FOREVER)
         decided[: max(int((~decided).sum()) - UNDECIDED_LIMIT, 0)] = True
-        self._open = take(holes, np.flatnonzero(~decided))
-        return take(holes, np.flatnonzero(decided & ~missed)), take(holes, np.flatnonzero(missed))
+        self._open = where(holes, ~decided)
+        return where(holes, decided & ~missed), where(holes, missed)
 
     def finish(self) -> Rows:
         """What is undecided at the end: it counts as lost."""

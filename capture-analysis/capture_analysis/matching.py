@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from capture_analysis.columns import FlowTable, IntArray, Packets
+from capture_analysis.columns import BoolArray, FlowTable, IntArray, Packets
 from capture_analysis.joining import join
 from capture_analysis.packet_key import PacketKeys
 from capture_analysis.tracking import Kind
@@ -53,6 +53,12 @@ def take(rows: Rows, which: IntArray) -> Rows:
     """Some rows, by number; several times as fast as indexing records."""
     words = rows.view(np.int64).reshape(-1, _WORDS)
     return words.take(which, axis=0).view(rows.dtype).reshape(-1)
+
+
+def where(rows: Rows, which: BoolArray) -> Rows:
+    """Some rows, by mask; the same rows if it is all of them."""
+    chosen = np.flatnonzero(which)
+    return rows if len(chosen) == len(rows) else take(rows, chosen)
 
 
 def joined(parts: Sequence[Rows]) -> Rows:
@@ -132,7 +138,7 @@ class Side:
         copies = rows["kind"] == Kind.COPY
         if copies.any():
             self.copies += int(copies.sum())
-            rows = take(rows, np.flatnonzero(~copies))
+            rows = where(rows, ~copies)
         return rows
 
     def give_up(self, found: IntArray, before_ns: int) -> Rows:
@@ -147,8 +153,8 @@ class Side:
         if excess > 0:
             late[np.flatnonzero(left & ~late)[:excess]] = True
             self.given_up += excess
-        alone = take(self.waiting, np.flatnonzero(late))
-        self.waiting = take(self.waiting, np.flatnonzero(left & ~late))
+        alone = where(self.waiting, late)
+        self.waiting = where(self.waiting, left & ~late)
         return alone
 
 

@@ -1,6 +1,7 @@
 """Straight lines between bounds: convex hulls, and the slope that leaves most room."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -50,13 +51,13 @@ class Corridor:
         """Shape (k,): whether an interval bounds the offset from below."""
         return np.asarray(self.bounds.below > -UNBOUNDED)
 
-    @property
+    @cached_property
     def above_points(self) -> FloatArray:
         """Lower hull of the bounds from above, shape (m, 2): time and offset, ns."""
         rows = self.has_above
         return _hull(self._points(self.bounds.above_at[rows], self.bounds.above[rows]))
 
-    @property
+    @cached_property
     def below_points(self) -> FloatArray:
         """Upper hull of the bounds from below, shape (m, 2)."""
         rows = self.has_below

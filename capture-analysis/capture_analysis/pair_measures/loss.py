@@ -21,7 +21,7 @@ from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epoc
 from capture_analysis.crossings import ABSENT, CROSSING, is_ack, is_data
 from capture_analysis.holes import Holes
 from capture_analysis.lanes import LaneArray
-from capture_analysis.matching import Rows, take
+from capture_analysis.matching import Rows, where
 from capture_analysis.pair_measure import PairMeasure, Quantity, Step, Values
 
 DROPS_KEPT = 1 << 20
@@ -67,9 +67,9 @@ class Loss(PairMeasure):
         for crossings, opposite in (step.ways, step.ways[::-1]):
             sent = crossings.sent
             here = sent["first_ns"] != ABSENT
-            _count(self._offered, take(sent, np.flatnonzero(here)))
-            _count(self._missed_first, take(sent, np.flatnonzero(~here)))
-            gone = take(sent, np.flatnonzero((sent["second_ns"] == ABSENT) & ~is_data(sent)))
+            _count(self._offered, where(sent, here))
+            _count(self._missed_first, where(sent, ~here))
+            gone = where(sent, (sent["second_ns"] == ABSENT) & ~is_data(sent))
             lost, missed = self._holes[crossings.way].add(crossings, opposite)
             _count(self._missed, missed)
             self._lose(gone)

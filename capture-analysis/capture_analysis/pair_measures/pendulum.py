@@ -86,7 +86,8 @@ class Pendulum(PairMeasure):
 
 
 def _sums(weight: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
-    return np.array([(weight * each).sum() for each in (1.0, x, y, x * x, y * y, x * y)])
+    wx, wy = weight * x, weight * y
+    return np.array([weight.sum(), wx.sum(), wy.sum(), wx @ x, wy @ y, wx @ y])
 
 
 def _correlation(sums: FloatArray) -> float | str:
