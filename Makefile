@@ -55,6 +55,9 @@ bench: setup ## speed, medians of five runs
 fuzz: test-packages ## any bytes are a capture: fuzz its parser in C for SECONDS=1800
 	@$(MAKE) --no-print-directory -C capture-analysis/native fuzz SECONDS=$(SECONDS)
 
+bench-captures: setup test-packages ## speed of capture-analysis beside its peers (MEMORY=10e9: memory)
+	@$(BIN)/python capture-analysis/bench/bench_captures.py $(if $(MEMORY),--memory $(MEMORY))
+
 ##@ Set up
 setup: env ## packages, Python environment, guest kernel, modules: once, and what changed since
 	@$(BIN)/twoway build
@@ -79,6 +82,7 @@ $(UV): | packages
 	@$(CACHE)/uv-$(UV_VERSION)/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
 wheel: env ## the package capture-analysis as a wheel, into dist/
+	@rm -rf capture-analysis/build/lib* capture-analysis/build/bdist* # of sources that are gone
 	@$(UV) build --quiet --wheel --python $(PYTHON) --out-dir dist capture-analysis
 	@ls dist/capture_analysis-*.whl
 

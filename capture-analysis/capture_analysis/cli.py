@@ -1,59 +1,36 @@
 """The `capture-analysis` command."""
 
 import argparse
-import json
+import os
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from importlib import import_module
+from importlib.metadata import version
 
-from capture_analysis import metrics
-from capture_analysis.analysis import Analysis
 from capture_analysis.errors import AnalysisError
-from capture_analysis.report import analyse_run
 
-EXIT_HELP = (
-    "Exit status: 0 if it worked and all that was to hold holds, 1 if an expectation or a "
-    "fidelity check does not, 2 if the command line or the folder cannot be used."
-)
+# Name and help; each is a module of capture_analysis.commands.
+COMMANDS = {
+    "report": "a page with pictures: of a capture, of two of one path, of a run of twoway",
+    "flows": "the connections of a capture, as a table",
+    "metrics": "every metric of a capture or of a folder of captures, as JSON",
+    "match": "two captures of one path: loss, delays and compression between them, as JSON",
+    "plot": "one picture, as PNG, SVG or HTML",
+    "export": "every packet, as Parquet or CSV",
+}
+DESCRIPTION = """\
+Are acknowledgements compressed, by how much, and what does it cost? Measured from packet
+captures: pcap or pcapng, plain or compressed (gz, zst, xz), or - for standard input."""
+EXIT_STATUS = """\
+exit status: 0 if it worked and all that was to hold holds, 1 if an expectation or a fidelity
+check of a run does not, 2 if the command line or the input cannot be used."""
+EXAMPLES = """\
+examples:
+  capture-analysis flows a.pcap.gz          who talks to whom, and what to look at
+  capture-analysis report a.pcap            what became of the ACKs, in words and pictures
+  capture-analysis report a.pcap b.pcapng   from two points of a path: much surer
+  tcpdump -w - | capture-analysis metrics -
 
-
-@dataclass(frozen=True)
-class Command:
-    """One subcommand: its function takes a run's folder and returns the exit status."""
-
-    name: str
-    function: Callable[[Path], int]
-    help: str
-
-
-def report(folder: Path) -> int:
-    """Write everything derived from a run beside it; what does not hold goes to stderr."""
-    document = analyse_run(folder)
-    for row in document["expect"]:
-        if not row["pass"]:
-            _complain(
-                f"{row['metric']}: measured {row['measured']}, "
-                f"expected {row['expected']} +- {row['tolerance']} ({row['source']})"
-            )
-    for row in document["fidelity"]:
-        if not row["pass"]:
-            _complain(f"{row['check']}: {row['value']}, bound {row['bound']}")
-    sys.stdout.write(f"{folder / 'report.html'}\n")
-    return 0 if document["pass"] else 1
-
-
-def print_metrics(folder: Path) -> int:
-    """Compute what metrics.json holds and print it; the folder is left as it is."""
-    document = metrics.compute(Analysis(folder))
-    sys.stdout.write(json.dumps(document, indent=1, allow_nan=False) + "\n")
-    return 0
-
-
-COMMANDS = (
-    Command("report", report, "write metrics.json, figures/ and report.html into a run's folder"),
-    Command("metrics", print_metrics, "print metrics, expectations and fidelity checks as JSON"),
-)
+`capture-analysis COMMAND --help` explains each."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -62,37 +39,47 @@ def main(argv: list[str] | None = None) -> int:
     Args:
         argv: the arguments after the command's name; the process's own by default.
 
-    Returns: the exit status, see EXIT_HELP.
+    Returns: the exit status, see EXIT_STATUS.
     """
-    arguments = _parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    # Only the command that is asked for is loaded, so that each starts in a tenth of a second.
+    name = words[0] if words and words[0] in COMMANDS else _first_word(words)
+    command = import_module(f"capture_analysis.commands.{name}")
+    parser = argparse.ArgumentParser(
+        prog=f"capture-analysis {name}",
+        description=command.__doc__,
+        epilog=EXIT_STATUS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_arguments(parser)
+    arguments = parser.parse_args(words[1:])
     try:
-        status: int = arguments.function(arguments.folder)
+        status: int = command.run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:  # who reads our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except (AnalysisError, OSError) as error:
-        _complain(str(error))
+        sys.stderr.write(f"capture-analysis: {error}\n")
         return 2
+    except KeyboardInterrupt:
+        return 130
     return status
 
 
-def _parser() -> argparse.ArgumentParser:
+def _first_word(words: list[str]) -> str:
+    """The command, of words that do not start with one: does not return unless there is one."""
+    commands = "".join(f"\n  {name:<9} {text}" for name, text in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="capture-analysis",
-        description="Ack compression, efficiency and queues, measured from a run's captures.",
-        epilog=EXIT_HELP,
+        description=f"{DESCRIPTION}\n\ncommands:{commands}",
+        epilog=f"{EXAMPLES}\n\n{EXIT_STATUS}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in COMMANDS:
-        sub = subparsers.add_parser(
-            command.name, help=command.help, description=command.help, epilog=EXIT_HELP
-        )
-        sub.set_defaults(function=command.function)
-        sub.add_argument(
-            "folder", type=Path, metavar="FOLDER", help="a finished run, with its manifest.json"
-        )
-    return parser
-
-
-def _complain(text: str) -> None:
-    sys.stderr.write(f"capture-analysis: {text}\n")
+    parser.add_argument("--version", action="version", version=version("capture-analysis"))
+    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="one of the above")
+    name: str = parser.parse_args(words[:1]).command
+    return name
 
 
 if __name__ == "__main__":

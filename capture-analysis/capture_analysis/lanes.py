@@ -69,8 +69,8 @@ class LaneArray:
         if lane < len(self._values):
             value = self._values[lane]
             return int(value) if value.ndim == 0 else value
-        return self._empty if self._values.ndim == 1 else np.full(
-            self._values.shape[1], self._empty
+        return (
+            self._empty if self._values.ndim == 1 else np.full(self._values.shape[1], self._empty)
         )
 
     def _grow(self, lanes: int) -> None:

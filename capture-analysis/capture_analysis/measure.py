@@ -82,7 +82,9 @@ def all_measures() -> tuple[type[Measure], ...]:
         each
         for module in modules
         for each in vars(module).values()
-        if isinstance(each, type) and issubclass(each, Measure) and each.__module__ == module.__name__
+        if isinstance(each, type)
+        and issubclass(each, Measure)
+        and each.__module__ == module.__name__
     )
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from capture_analysis.columns import COLUMN_TYPES, FLOW, FlowTable, Packets
 from capture_analysis.errors import AnalysisError
-from capture_analysis.parsing import Counts
+from capture_analysis.parsing import Counts, not_a_capture
 
 SWITCH = "CAPTURE_ANALYSIS_NATIVE"
 LIBRARY = Path(__file__).with_name("_native.so")
@@ -190,7 +190,7 @@ class NativeParser:
             following,
         )
         if status == _NO_CAPTURE:
-            raise AnalysisError(f"no capture file: it begins with {data[:4].tobytes().hex()}")
+            raise not_a_capture(data[:4].tobytes())
         return taken.value, following.value
 
 

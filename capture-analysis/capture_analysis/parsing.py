@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capture_analysis.columns import FlowTable, Packets
+from capture_analysis.errors import AnalysisError
 
 # A record or block longer than this is damage, not data: no link has such frames.
 LONGEST_RECORD_BYTES = 64 << 20
@@ -22,8 +23,22 @@ PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
 # More VLAN tags and MPLS labels together, or more IPv6 extension headers, are no real packet.
 MOST_TAGS = 8
 MOST_EXTENSION_HEADERS = 8
+# A capture with more connections is a port scan or hostile, and is read as far as this.
+MOST_FLOWS = 1 << 22
 # RFC 7323, 2.3: a greater shift count is taken as 14.
 MOST_WINDOW_SCALE = 14
+# Link types (LINKTYPE_ numbers) in which parsers find IP.
+LINK_TYPES = frozenset((0, 1, 12, 14, 101, 108, 113, 228, 229, 276))
+
+# What other files that people may take for captures start with.
+_OTHER_FILES = {
+    b"snoop\0": "a Solaris snoop capture",
+    b"GMBU": "a Microsoft Network Monitor capture",
+    b"PK\3\4": "a zip archive",
+    b"BZh": "bzip2",
+    b"\x04\x22\x4d\x18": "lz4",
+    b"PAR1": "Parquet",
+}
 
 
 @dataclass
@@ -37,7 +52,7 @@ class Counts:
         packets: those in the columns.
         not_ip: neither IPv4 nor IPv6.
         not_tcp: IP, but not TCP.
-        later_fragments: of TCP, without its header.
+        later_fragments: fragments but the first, which alone has TCP's header.
         too_short: the capture kept too little of the frame to tell.
         malformed: the frame contradicts itself.
         unknown_link_type: captured on a link that this package does not know.
@@ -100,3 +115,12 @@ class Parser(Protocol):
         Returns: how many bytes were taken, and the next free row.
         Raises: AnalysisError, without the file's name, if the file starts as no capture does.
         """
+
+
+def not_a_capture(head: bytes) -> AnalysisError:
+    """The error, without the file's name, of a parser whose file starts with these bytes."""
+    guess = next((what for start, what in _OTHER_FILES.items() if head.startswith(start)), "")
+    if not guess and head.isascii() and head.decode().isprintable():
+        guess = "text"
+    seems = f" ({guess}?)" if guess else ""
+    return AnalysisError(f"neither pcap nor pcapng: it starts with {head[:4].hex(' ')}{seems}")

@@ -122,9 +122,7 @@ def measure(capture: Capture, given: Given = NOTHING, part: Part = EVERYTHING) -
     return measured
 
 
-def _head(
-    chunks: Iterator[Packets], follow: Tracker, capture: Capture
-) -> tuple[Packets, Tracked]:
+def _head(chunks: Iterator[Packets], follow: Tracker, capture: Capture) -> tuple[Packets, Tracked]:
     """The first packets, copied: at least HEAD_PACKETS or all there are."""
     packets = [empty_columns(0)]
     tracked = [Tracked(*(np.empty(0, kind) for kind in TRACKED_TYPES.values()))]

@@ -96,9 +96,7 @@ class Tally:
 
     def acks(self, direction: int) -> int:
         """How many pure ACKs for its data, of any kind."""
-        return self.count(
-            direction, Kind.ACK, Kind.DUPLICATE_ACK, Kind.WINDOW_UPDATE, Kind.OLD_ACK
-        )
+        return self.count(direction, Kind.ACK, Kind.DUPLICATE_ACK, Kind.WINDOW_UPDATE, Kind.OLD_ACK)
 
     def active_ns(self, direction: int) -> int:
         """From its first data to its last, pauses left out; 0 with fewer than two."""

@@ -5,7 +5,7 @@
  * A hash table with a chain per bucket and never more connections than buckets. The hash is
  * multilinear over the 32-bit words of addresses and ports, with random 64-bit keys:
  *
- *	h = (k0 + k1 w1 + k2 w2 + ... mod 2^64) / 2^32
+ *	h = (k0 + k1 w1 + k2 w2 + ... mod 2^64) / 2^33
  *
  * For any two connections the chance of meeting in a bucket is one over the number of buckets,
  * whatever the capture says, as its writer does not know the keys (Carter and Wegman, 1979;
@@ -18,12 +18,16 @@
 
 #include "flows.h"
 
+#ifndef FLOWS_FIRST_CAPACITY
 #define FLOWS_FIRST_CAPACITY 1024
-#define HASH_BITS 32
+#endif
+#define HASH_BITS 31
+#define HASH_MASK ((UINT32_C(1) << HASH_BITS) - 1)
 
 struct link {
-	uint32_t hash;
 	uint32_t next;		/* row + 1; 0: the chain ends */
+	uint32_t hash : HASH_BITS;
+	uint32_t source_is_higher : 1;
 };
 
 /* SplitMix64 (Steele, Lea and Flood, 2014): keys from a seed. */
@@ -36,20 +40,27 @@ static uint64_t split_mix(uint64_t *state)
 	return z ^ z >> 31;
 }
 
-static uint32_t hash_of(const struct flows *flows, const struct segment *segment)
+/*
+ * Which end is higher changes from packet to packet, and no branch foresees it: it is an index,
+ * here and below.
+ */
+static uint32_t sender_is_higher(const struct segment *segment)
 {
-	const struct end *a = &segment->sender, *b = &segment->receiver;
-	/* Without branches: which end is lower changes from packet to packet. */
-	bool swap = (a->address > b->address) | ((a->address == b->address) & (a->port > b->port));
-	ca_u128 low = swap ? b->address : a->address, high = swap ? a->address : b->address;
-	uint32_t ports = swap ? (uint32_t)b->port << 16 | a->port : (uint32_t)a->port << 16 | b->port;
-	uint64_t sum = flows->keys[0] + flows->keys[1] * ports;
+	const struct end *a = &segment->ends[SENDER], *b = &segment->ends[RECEIVER];
 
-	for (unsigned int word = 0; word < 4; word++) {
-		sum += flows->keys[2 + word] * (uint32_t)(low >> 32 * word);
-		sum += flows->keys[6 + word] * (uint32_t)(high >> 32 * word);
-	}
-	return (uint32_t)(sum >> HASH_BITS);
+	return (a->address > b->address) | ((a->address == b->address) & (a->port > b->port));
+}
+
+static uint32_t hash_of(const struct flows *flows, const struct segment *segment, uint32_t higher)
+{
+	const struct end *low = &segment->ends[higher], *high = &segment->ends[!higher];
+	uint64_t sum = flows->keys[0] + flows->keys[1] * ((uint32_t)low->port << 16 | high->port);
+
+	/* The first three words of IPv4's addresses are the same for all. */
+	for (unsigned int word = segment->version == 4 ? 3 : 0; word < 4; word++)
+		sum += flows->keys[2 + word] * (uint32_t)(low->address >> 32 * word) +
+		       flows->keys[6 + word] * (uint32_t)(high->address >> 32 * word);
+	return (uint32_t)(sum >> (64 - HASH_BITS));
 }
 
 static uint32_t *bucket_of(const struct flows *flows, uint32_t hash)
@@ -107,17 +118,18 @@ void flows_end(struct flows *flows)
 	free(flows->heads);
 }
 
-static bool joins(const struct ca_flow *row, const struct end *source,
-		  const struct end *destination)
+/* Whether the segment is of this half of the connection. */
+static bool joins(const struct ca_flow *row, const struct segment *segment, uint32_t half)
 {
+	const struct end *sender = &segment->ends[SENDER], *receiver = &segment->ends[RECEIVER];
 	ca_u128 from, to;
 
-	memcpy(&from, row->source, sizeof(from));
-	memcpy(&to, row->destination, sizeof(to));
-	/* Without branches: which of two flows that alternate it is, no branch can foresee. */
-	return !((from ^ source->address) | (to ^ destination->address) |
-		 (ca_u128)(row->source_port ^ source->port) |
-		 (ca_u128)(row->destination_port ^ destination->port));
+	memcpy(&from, row->addresses[half], sizeof(from));
+	memcpy(&to, row->addresses[!half], sizeof(to));
+	return !((from ^ sender->address) | (to ^ receiver->address) |
+		 (uint32_t)(row->ports[half] ^ sender->port) |
+		 (uint32_t)(row->ports[!half] ^ receiver->port) |
+		 (uint32_t)(row->version ^ segment->version));
 }
 
 /* A row for the connection that this segment opens, which there must be room for. */
@@ -128,13 +140,12 @@ static struct ca_flow *flows_add(struct flows *flows, const struct segment *segm
 
 	*row = (struct ca_flow){
 		.first_ns = time_ns,
-		.source_port = segment->sender.port,
-		.destination_port = segment->receiver.port,
+		.ports = { segment->ends[SENDER].port, segment->ends[RECEIVER].port },
 		.window_scale = { NO_SCALE, NO_SCALE },
 		.version = segment->version,
 	};
-	memcpy(row->source, &segment->sender.address, sizeof(row->source));
-	memcpy(row->destination, &segment->receiver.address, sizeof(row->destination));
+	for (unsigned int end = SENDER; end <= RECEIVER; end++)
+		memcpy(row->addresses[end], &segment->ends[end].address, sizeof(ca_u128));
 	return row;
 }
 
@@ -161,25 +172,17 @@ static bool opens_another(const struct ca_flow *row, const struct segment *segme
 	       segment->seq != row->base[half];
 }
 
-/*
- * The link that points to the segment's connection, or to nothing where its chain ends; the half
- * is which of the ends sent it.
- */
+/* The link that points to the segment's connection, or to nothing where its chain ends. */
 static uint32_t *flows_find(struct flows *flows, const struct segment *segment, uint32_t hash,
-			    uint8_t *half)
+			    uint32_t higher, uint8_t *half)
 {
 	uint32_t *at = bucket_of(flows, hash);
 
 	for (; *at; at = &flows->links[*at - 1].next) {
-		const struct ca_flow *row = &flows->rows[*at - 1];
-		bool forward = joins(row, &segment->sender, &segment->receiver);
-		bool backward = joins(row, &segment->receiver, &segment->sender);
-
-		*half = !forward;
-		if ((forward | backward) && row->version == segment->version)
-			return at;
+		*half = (uint8_t)(higher ^ flows->links[*at - 1].source_is_higher);
+		if (joins(&flows->rows[*at - 1], segment, *half))
+			break;
 	}
-	*half = 0;
 	return at;
 }
 
@@ -190,8 +193,9 @@ bool flows_place(struct flows *flows, const struct segment *segment, int64_t tim
 	if (flows->count == flows->capacity && flows->count < FLOWS_MAX && !flows_grow(flows))
 		return false;
 
-	uint32_t hash = hash_of(flows, segment), next = 0;
-	uint32_t *at = flows_find(flows, segment, hash, &place->half);
+	uint32_t higher = sender_is_higher(segment), next = 0;
+	uint32_t hash = hash_of(flows, segment, higher);
+	uint32_t *at = flows_find(flows, segment, hash, higher, &place->half);
 
 	if (*at) {
 		struct ca_flow *row = &flows->rows[*at - 1];
@@ -207,7 +211,11 @@ bool flows_place(struct flows *flows, const struct segment *segment, int64_t tim
 	if (flows->count == FLOWS_MAX)
 		return false;
 	*place = (struct place){ .flow = flows->count, .half = 0 };
-	flows->links[flows->count] = (struct link){ .hash = hash, .next = next };
+	flows->links[flows->count] = (struct link){
+		.next = next,
+		.hash = hash & HASH_MASK,
+		.source_is_higher = higher & 1,
+	};
 	take_note(flows_add(flows, segment, time_ns), segment, 0);
 	*at = flows->count;
 	return true;

@@ -4,14 +4,15 @@
 
 #include "frame.h"
 
-/* A connection, laid out as FLOW in columns.py, which says what the fields mean. */
+/*
+ * A connection, laid out as FLOW in columns.py, which says what the fields mean. Of each pair the
+ * first is of source and what it sends, the second of destination.
+ */
 struct ca_flow {
-	uint8_t source[16];
-	uint8_t destination[16];
+	uint8_t addresses[2][16];
 	int64_t first_ns;
 	uint32_t base[2];
-	uint16_t source_port;
-	uint16_t destination_port;
+	uint16_t ports[2];
 	uint16_t mss[2];
 	uint8_t window_scale[2];
 	uint8_t base_seen[2];
@@ -26,7 +27,9 @@ static_assert(sizeof(struct ca_flow) == 64, "one cache line, and FLOW in columns
  * 2^22 connections are 300 MB with their index. A capture with more is a port scan or hostile;
  * what follows its first packet beyond them is not read.
  */
+#ifndef FLOWS_MAX	/* few where sanitisers watch (Makefile) */
 #define FLOWS_MAX (UINT32_C(1) << 22)
+#endif
 
 /* Words of a hash: two addresses of four, both ports; and what is added. */
 #define FLOWS_HASH_KEYS 10

@@ -45,9 +45,11 @@ struct end {
 	uint16_t port;
 };
 
+enum { SENDER, RECEIVER };
+
 /* What IP and TCP say of a packet. */
 struct segment {
-	struct end sender, receiver;
+	struct end ends[2];	/* SENDER, RECEIVER */
 	uint32_t payload_bytes;
 	uint32_t seq, ack;
 	uint32_t ts_value, ts_echo;

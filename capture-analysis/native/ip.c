@@ -67,8 +67,8 @@ static enum fate from_ipv4(struct view ip, int64_t room, struct segment *segment
 		segment->marks |= MARK_LENGTH_GUESSED;
 	tcp->bytes = (total ? total : room) - (int64_t)tcp->offset;
 	segment->ip_id = view_be16(ip, 4);
-	segment->sender.address = mapped(view_le32(ip, 12));
-	segment->receiver.address = mapped(view_le32(ip, 16));
+	segment->ends[SENDER].address = mapped(view_le32(ip, 12));
+	segment->ends[RECEIVER].address = mapped(view_le32(ip, 16));
 	return FATE_PACKET;
 }
 
@@ -130,8 +130,8 @@ static enum fate from_ipv6(struct view ip, int64_t room, struct segment *segment
 	payload = view_be16(ip, 4);
 	if (!payload)
 		segment->marks |= MARK_LENGTH_GUESSED;
-	segment->sender.address = ipv6_address(ip, 8);
-	segment->receiver.address = ipv6_address(ip, 24);
+	segment->ends[SENDER].address = ipv6_address(ip, 8);
+	segment->ends[RECEIVER].address = ipv6_address(ip, 24);
 	segment->ip_id = 0;
 	tcp->offset = IPV6_BYTES;
 	enum fate fate = pass_extensions(ip, view_u8(ip, 6), &tcp->offset, &segment->marks);

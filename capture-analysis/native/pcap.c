@@ -60,7 +60,8 @@ size_t pcap_parse(const struct pcap *pcap, struct view data, uint64_t offset, st
 	size_t taken = 0;
 	bool big = pcap->big_endian;
 
-	while (rows->next < rows->capacity && view_has(data, pcap->record_header_bytes)) {
+	while (rows->next < rows->capacity && view_has(data, RECORD_HEADER_BYTES) &&
+	       view_has(data, pcap->record_header_bytes)) {
 		uint32_t captured = view_u32(data, 8, big), original = view_u32(data, 12, big);
 		size_t record = (size_t)pcap->record_header_bytes + captured;
 

@@ -52,7 +52,9 @@ enum block {
 #define DEFAULT_RESOLUTION 6	/* microseconds */
 
 /* 32 MiB of descriptions. */
+#ifndef INTERFACES_MAX
 #define INTERFACES_MAX (UINT32_C(1) << 20)
+#endif
 #define INTERFACES_FIRST 8
 
 static uint64_t power_of_ten(unsigned int exponent)
@@ -184,8 +186,8 @@ static bool take_block(struct pcapng *pcapng, struct view block, uint32_t type, 
 		return take_packet(pcapng, block, view_u32(block, 8, big), rows);
 	case BLOCK_PACKET:
 		return take_packet(pcapng, block, view_u16(block, 8, big), rows);
-	case BLOCK_SIMPLE_PACKET:
-		rows_pass(rows, FATE_NO_TIMESTAMP);
+	case BLOCK_SIMPLE_PACKET:	/* of interface 0 */
+		rows_pass(rows, pcapng->count ? FATE_NO_TIMESTAMP : FATE_MALFORMED);
 		return true;
 	default:
 		rows->counts.other_blocks++;

@@ -102,8 +102,8 @@ enum fate tcp_read(struct view tcp, int64_t bytes, struct segment *segment)
 		return FATE_TOO_SHORT;
 	if (header < TCP_BYTES || bytes < (int64_t)header)
 		return FATE_MALFORMED;
-	segment->sender.port = view_be16(tcp, 0);
-	segment->receiver.port = view_be16(tcp, 2);
+	segment->ends[SENDER].port = view_be16(tcp, 0);
+	segment->ends[RECEIVER].port = view_be16(tcp, 2);
 	segment->seq = view_be32(tcp, 4);
 	segment->ack = view_be32(tcp, 8);
 	segment->flags = offset_and_flags & TCP_FLAGS;

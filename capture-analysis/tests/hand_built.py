@@ -159,6 +159,9 @@ def conversation() -> list[bytes]:
         ethernet(vlan(vlan(ipv6(), 0x86DD), 0x8100), 0x88A8),
         ethernet(mpls(ipv4(), labels=2), 0x8847),
         ethernet(pppoe(ipv4()), 0x8864),
+        ethernet(pppoe(ipv6(), 0x57), 0x8864),
+        *(ethernet(b"\0\0", kind) for kind in (0x8100, 0x8847, 0x8864)),
+        ethernet(b"\0\1\x81\0" * 9, 0x8100),
         ethernet(ipv4())[:40],
     ]
 
@@ -182,6 +185,8 @@ def captures() -> list[bytes]:
             + enhanced(frames[0], number=9, order=order)
         )
     files.append(files[3] + files[7])
+    files.append(pcap(ethernet(ipv4(tcp(source=k))) for k in range(20)))
+    files.append(section() + interface() * 20 + enhanced(frames[0], number=15))
     files += [pcap([plain, six], link_type=kind) for kind in (12, 14, 101)]
     files += [pcap([plain], link_type=228), pcap([six], link_type=229), pcap([b"x"], link_type=147)]
     families = [b"\2\0\0\0" + plain, b"\0\0\0\x1e" + six, b"\0\0\0\2" + plain]

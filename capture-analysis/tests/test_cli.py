@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from capture_analysis import metrics
 from capture_analysis.analysis import Analysis
-from capture_analysis.cli import main
+from capture_analysis.cli import COMMANDS, main
 from synthetic_run import edit_json, expectation, write_run
 
 
@@ -56,14 +56,23 @@ def test_metrics_of_a_run_that_fails(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert json.loads(capsys.readouterr().out)["pass"] is False
 
 
-@pytest.mark.parametrize("command", ["report", "metrics"])
-def test_not_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
-    """A folder that is no run is one line on stderr, and the status is 2."""
+@pytest.mark.parametrize(
+    ("command", "missing"),
+    [
+        ("report", "no manifest.json: not a finished run"),
+        (
+            "metrics",
+            "neither a run (no manifest.json) nor captures "
+            "(.pcap, .pcapng, .cap, compressed or not) in it",
+        ),
+    ],
+)
+def test_not_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, missing: str
+) -> None:
+    """A folder with nothing to analyse is one line on stderr, and the status is 2."""
     assert main([command, str(tmp_path)]) == 2
-    assert capsys.readouterr() == (
-        "",
-        f"capture-analysis: {tmp_path}: no manifest.json: not a finished run\n",
-    )
+    assert capsys.readouterr() == ("", f"capture-analysis: {tmp_path}: {missing}\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -89,7 +98,7 @@ def test_report_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFix
     ("arguments", "complaint"),
     [
         ([], "the following arguments are required: COMMAND"),
-        (["report"], "the following arguments are required: FOLDER"),
+        (["report"], "the following arguments are required: RUN"),
         (["draw", "x"], "invalid choice: 'draw'"),
         (["report", "x", "y"], "unrecognized arguments: y"),
     ],
@@ -104,13 +113,13 @@ def test_bad_usage(
     assert complaint in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["report", "--help"], ["metrics", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], *([name, "--help"] for name in COMMANDS)])
 def test_help(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     """Help goes to stdout and tells what each exit status means."""
     with pytest.raises(SystemExit) as stopped:
         main(arguments)
     assert stopped.value.code == 0
-    assert "Exit status: 0 if" in capsys.readouterr().out
+    assert "exit status: 0 if" in capsys.readouterr().out
 
 
 def test_as_a_process(tmp_path: Path) -> None:
@@ -122,4 +131,4 @@ def test_as_a_process(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert done.stderr.endswith("not a finished run\n")
+    assert done.stderr.endswith("compressed or not) in it\n")

@@ -21,7 +21,7 @@ def figures() -> list[Figure]:
     """Of 300 000 packets with jitter: a time-sequence graph, spacings and a distribution."""
     rng = np.random.default_rng(4)
     time_ns = np.cumsum(rng.integers(1_000, 200_000, PACKETS))
-    x, seq = time_ns / 1e9, 1448.0 * np.arange(PACKETS)
+    x, seq = time_ns / 1e9, np.arange(0.0, 1448 * PACKETS, 1448)
     gap_ms = np.diff(time_ns, prepend=0) / 1e6
     sequence = [
         Line("data", x, seq, "spans", 0, top=seq + 1448),

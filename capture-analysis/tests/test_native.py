@@ -309,7 +309,7 @@ def test_few_rows() -> None:
 @pytest.mark.parametrize("content", [b"GIF89a" + bytes(20), section()[:8] + bytes(20)])
 def test_no_capture(content: bytes) -> None:
     """What is no capture is refused, and named by its first bytes."""
-    with pytest.raises(AnalysisError, match=content[:4].hex()):
+    with pytest.raises(AnalysisError, match=content[:4].hex(" ")):
         parse(content)
 
 

@@ -1,4 +1,4 @@
-"""The C parser under compilers' warnings, sanitisers, valgrind and a fuzzer."""
+"""The library in C under compilers' warnings, sanitisers, valgrind and a fuzzer."""
 
 import shutil
 import subprocess
@@ -8,7 +8,7 @@ import pytest
 from hand_built import captures
 
 NATIVE = Path(__file__).parents[1] / "native"
-FUZZ_RUNS = 10_000
+FUZZ_RUNS = 5_000
 
 
 def need(*programs: str) -> None:
@@ -80,3 +80,12 @@ def test_fuzz(tmp_path: Path) -> None:
         found,
         NATIVE / "fuzz" / "corpus",
     )
+
+
+@pytest.mark.parametrize("target", ["fuzz-track", "fuzz-histogram"])
+def test_fuzz_without_a_corpus(tmp_path: Path, target: str) -> None:
+    """Some thousand inputs are tracked, or counted, alike in any pieces and any order."""
+    need("clang")
+    make(tmp_path, f"{tmp_path}/{target}")
+    artifacts = f"-artifact_prefix={tmp_path}/finding-"
+    succeed(tmp_path / target, f"-runs={FUZZ_RUNS}", "-seed=1", "-max_len=1200", artifacts)

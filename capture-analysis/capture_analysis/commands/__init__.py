@@ -1,6 +1,5 @@
 """The commands of `capture-analysis`, one file each.
 
-Each has a first docstring line, which is its help, `arguments(parser)` and `run(args)`, which
-returns the exit status and imports what it needs only then: the command starts in a tenth of a
-second.
+Each has a docstring, which its --help shows, `add_arguments(parser)`, and `run(arguments)`, which
+returns the exit status. cli.py lists them, and imports only the one that is asked for.
 """

@@ -9,21 +9,23 @@ import argparse
 import sys
 from pathlib import Path
 
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
-    parser.add_argument("capture", type=Path, metavar="CAPTURE")
-    parser.add_argument("target", type=Path, metavar="FILE.parquet|FILE.csv")
+from capture_analysis.capture import Capture
+from capture_analysis.export import export
 
 
-def run(args: argparse.Namespace) -> int:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's own."""
+    parser.add_argument("path", type=Path, metavar="CAPTURE", help="a capture; - is standard input")
+    parser.add_argument(
+        "target", type=Path, metavar="FILE", help="what to write; its name ends in .parquet or .csv"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
     """Export."""
-    from capture_analysis.capture import Capture
-    from capture_analysis.export import export
-
-    capture = Capture(args.capture)
-    rows = export(capture, args.target)
+    capture = Capture(arguments.path)
+    rows = export(capture, arguments.target)
     for warning in capture.warnings:
-        sys.stderr.write(f"capture-analysis: {args.capture}: {warning}\n")
-    sys.stdout.write(f"{args.target}: {rows} packets\n")
+        sys.stderr.write(f"capture-analysis: {arguments.path}: {warning}\n")
+    sys.stdout.write(f"{arguments.target}: {rows} packets\n")
     return 0

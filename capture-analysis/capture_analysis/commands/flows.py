@@ -1,4 +1,9 @@
-"""`flows FILE`: the connections of a capture as a table."""
+"""List the connections of a capture.
+
+Of each: packets, payload, how long it lasted, round trip time, which way the data go, where on
+the path the capture was taken, the rate of the bottleneck, and whether the ACKs are compressed.
+The rate is "=" given, "~" estimated, or "?" assumed to be that of the opposite way.
+"""
 
 import argparse
 import sys
@@ -13,7 +18,6 @@ from capture_analysis.facts import RateSource
 from capture_analysis.measure import Value
 from capture_analysis.single import Measured, measure
 
-HELP = "list the connections of a capture: size, round trip time, bottleneck, ACK compression"
 LISTED = 40
 HEADINGS = ("connection", "packets", "payload", "time", "RTT", "data", "tap", "bottleneck", "ACKs")
 # Shares of compressed ACKs above which a connection's ACKs count as so.

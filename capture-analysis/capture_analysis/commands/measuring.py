@@ -6,9 +6,11 @@ from pathlib import Path
 from capture_analysis.single import Given
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(
+    parser: argparse.ArgumentParser, what: str = "a capture; - is standard input"
+) -> None:
     """The capture, and what the user knows of it."""
-    parser.add_argument("path", type=Path, metavar="FILE", help='a capture; "-" is standard input')
+    parser.add_argument("path", type=Path, metavar="CAPTURE", help=what)
     parser.add_argument(
         "--rate-mbit",
         type=positive_rate,
@@ -49,4 +51,14 @@ def flow_count(text: str) -> int:
     """
     if not text.isdigit():
         raise argparse.ArgumentTypeError(f"must be a number of connections, got {text!r}")
+    return int(text)
+
+
+def at_least_one(text: str) -> int:
+    """A number of workers.
+
+    Raises: argparse.ArgumentTypeError if it is none.
+    """
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {text!r}")
     return int(text)

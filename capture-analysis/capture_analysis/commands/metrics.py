@@ -1,24 +1,42 @@
-"""`metrics FILE`: every metric of one capture as JSON."""
+"""Print every metric as JSON.
+
+Of one capture; of all captures below a folder, on all cores or on the workers of a Dask scheduler;
+or of a finished run of twoway. What two captures of one path say together: see `match`.
+"""
 
 import argparse
 import json
+import os
 import sys
+from collections.abc import Iterator
+from typing import Any
 
-from capture_analysis.commands.measuring import add_options, flow_count, given
-from capture_analysis.document import FLOWS_LISTED, analyse
-
-HELP = "print the metrics of a capture, or of a run's folder, as JSON"
+from capture_analysis import scale
+from capture_analysis.commands.measuring import add_options, at_least_one, flow_count, given
+from capture_analysis.document import FLOWS_LISTED, document
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's own."""
-    add_options(parser)
+    add_options(parser, "a capture (- is standard input), a folder of captures, or a run's folder")
     parser.add_argument(
         "--flows",
         type=flow_count,
         default=FLOWS_LISTED,
         metavar="N",
         help="list so many connections, those with most payload first (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--workers",
+        type=at_least_one,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="use so many processes at most, where that pays (default: one per core, %(default)s)",
+    )
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="for a folder: the workers of this Dask scheduler, which see it under the same path",
     )
 
 
@@ -27,6 +45,38 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: AnalysisError if there is nothing to measure.
     """
-    document = analyse(arguments.path, given(arguments), arguments.flows)
-    sys.stdout.write(json.dumps(document, indent=1, allow_nan=False) + "\n")
+    path = arguments.path
+    if (path / "manifest.json").is_file():
+        from capture_analysis import metrics
+        from capture_analysis.analysis import Analysis
+
+        found = metrics.compute(Analysis(path))
+    elif path.is_dir():
+        return _print_each(_of_folder(arguments))
+    else:
+        measured = scale.measure_file(path, given(arguments), arguments.workers)
+        found = document(measured, arguments.flows)
+    sys.stdout.write(json.dumps(found, indent=1, allow_nan=False) + "\n")
     return 0
+
+
+def _of_folder(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    captures = scale.captures_in(arguments.path)
+    with scale.dask(arguments.workers, arguments.scheduler) as executor:
+        yield from scale.analyse_all(
+            captures, executor, arguments.workers, given(arguments), arguments.flows
+        )
+
+
+def _print_each(documents: Iterator[dict[str, Any]]) -> int:
+    """One document that holds those of all captures, each as soon as it is done."""
+    status = 0
+    for number, each in enumerate(documents):
+        sys.stdout.write(",\n" if number else '{\n"schema": 1,\n"captures": [\n')
+        sys.stdout.write(json.dumps(each, allow_nan=False))
+        sys.stdout.flush()
+        if "error" in each:
+            sys.stderr.write(f"capture-analysis: {each['error']}\n")
+            status = 2
+    sys.stdout.write("\n]\n}\n")
+    return status

@@ -38,7 +38,9 @@ class AckBunches(Measure):
         Quantity("ack_bunch_mean", "acks", "mean size of all, ACKs on their own included"),
         Quantity("ack_bunch_p95", "acks", "size that 95 % of them do not exceed"),
         Quantity("ack_bunch_max", "acks", "size of the largest"),
-        Quantity("ack_bunch_bytes_mean", "bytes", "mean of what those of at least three acknowledge"),
+        Quantity(
+            "ack_bunch_bytes_mean", "bytes", "mean of what those of at least three acknowledge"
+        ),
         Quantity("ack_bunch_bytes_max", "bytes", "most that one acknowledges"),
         Quantity("acks_bunched", "1", "share of pure ACKs in bunches of at least three"),
     )

@@ -1,0 +1,206 @@
+"""`make bench-captures`: how fast capture-analysis is, beside its peers, on one processor.
+
+Every round measures every figure once, so that a machine that drifts does so for all; what counts
+is the median of the rounds and its ratio to a walk over the records in C and to tcptrace.
+
+    python bench_captures.py [--packets 2000000] [--rounds 5] [--memory 10e9] [--only WORD]
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import peers
+from opening import seconds_to_open
+from processes import ProgramFailedError, run
+
+HERE = Path(__file__).parent
+GENERATOR = HERE.parent / "tests" / "traffic_generator.py"
+OURS = [sys.executable, "-m", "capture_analysis.cli"]
+RECORD_BYTES = 102  # a packet of the generated capture, on average
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Two captures of one path, of the same number of packets.
+
+    Attributes:
+        near, far: the files.
+        packets: that each has.
+        folder: for what is written.
+    """
+
+    near: Path
+    far: Path
+    packets: int
+    folder: Path
+
+
+Figure = Callable[[Scene], float]
+
+
+def columns(scene: Scene) -> float:
+    """Packets per second from file to columns, without the start of the interpreter."""
+    packets, nanoseconds = map(
+        int, run([sys.executable, HERE / "read_columns.py", scene.near]).output.split()
+    )
+    return packets / nanoseconds * 1e9
+
+
+def metrics(scene: Scene) -> float:
+    """Packets per second from command to metrics, start-up included."""
+    done = run([*OURS, "metrics", scene.near])
+    json.loads(done.output)
+    return scene.packets / done.seconds
+
+
+def flows(scene: Scene) -> float:
+    """Packets per second from command to the table of connections, start-up included."""
+    return scene.packets / run([*OURS, "flows", scene.near]).seconds
+
+
+def match(scene: Scene) -> float:
+    """Packets per second, those of both files, from command to what two captures tell."""
+    done = run([*OURS, "match", scene.near, scene.far])
+    json.loads(done.output)
+    return 2 * scene.packets / done.seconds
+
+
+def export(scene: Scene) -> float:
+    """Packets per second from command to a Parquet file."""
+    return scene.packets / run([*OURS, "export", scene.near, scene.folder / "a.parquet"]).seconds
+
+
+SPEEDS: dict[str, Figure] = {
+    "file to columns": columns,
+    "flows, start-up included": flows,
+    "metrics, start-up included": metrics,
+    "match, start-up included": match,
+    "export to Parquet, start-up included": export,
+}
+
+
+def report(scene: Scene) -> None:
+    """Time to write the page, its size, and the time to open it."""
+    target = scene.folder / "report"
+    done = run([*OURS, "report", scene.near, "--output", target])
+    page = next(target.rglob("*.html"))
+    print(f"{'report, start-up included':<46} {done.seconds:8.2f} s")
+    print(f"{'its page':<46} {page.stat().st_size / 1e6:8.2f} MB")
+    opened = statistics.median(seconds_to_open(page) for _ in range(3))
+    print(f"{'to open it in Chromium':<46} {opened:8.2f} s", flush=True)
+
+
+# What each command is given besides the captures, for the peak of its memory.
+COMMANDS: dict[str, Callable[[Scene], list[str | Path]]] = {
+    "flows": lambda scene: [scene.near],
+    "metrics": lambda scene: [scene.near],
+    "match": lambda scene: [scene.near, scene.far],
+    "report": lambda scene: [scene.near, "--output", scene.folder / "report"],
+    "report of two": lambda scene: [scene.near, scene.far, "--output", scene.folder / "report2"],
+    "export": lambda scene: [scene.near, scene.folder / "big.parquet"],
+}
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--packets", type=int, default=2_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="", help="figures whose names contain this")
+    parser.add_argument(
+        "--memory", type=float, help="instead: peak memory on captures of so many bytes"
+    )
+    parser.add_argument("--folder", type=Path, help="for captures, with room; then deleted")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="capture-bench-", dir=asked.folder) as folder:
+        if asked.memory:
+            return _memory(Path(folder), asked.memory, asked.only)
+        return _speeds(Path(folder), asked.packets, asked.rounds, asked.only)
+
+
+def _speeds(folder: Path, packets: int, rounds: int, only: str) -> int:
+    """Figures and peers in turns."""
+    scene = _scene(folder, packets)
+    known = peers.build(folder, packets)
+    figures: dict[str, Figure] = {
+        each.name: lambda scene, each=each: each.packets_per_second(scene.near)  # type: ignore[misc]
+        for each in known
+    }
+    ours = {name: figure for name, figure in SPEEDS.items() if only in name}
+    figures |= ours
+    size = scene.near.stat().st_size / 1e6
+    print(f"{_machine()}\n{packets} packets, {size:.0f} MB, medians of {rounds}, one processor\n")
+    found: dict[str, list[float]] = {name: [] for name in figures}
+    for _ in range(rounds):
+        for name in list(found):
+            try:
+                found[name].append(figures[name](scene))
+            except ProgramFailedError as error:
+                print(f"LEFT OUT: {name}: {error}", flush=True)
+                del found[name]
+    _table({name: statistics.median(values) for name, values in found.items()})
+    if only in "report":
+        try:
+            report(scene)
+        except ProgramFailedError as error:
+            print(f"LEFT OUT: report: {error}", flush=True)
+            return 1
+    return 0 if ours.keys() <= found.keys() else 1
+
+
+def _table(medians: dict[str, float]) -> None:
+    walk, tcptrace = next(iter(medians.values())), medians.get("tcptrace")
+    print(f"{'':<46} {'M/s':>8} {'of walk':>8} {'tcptrace':>9}")
+    for name, speed in medians.items():
+        beside = f"{speed / tcptrace:8.2f}x" if tcptrace else ""
+        print(f"{name:<46} {speed / 1e6:8.3f} {speed / walk:8.3f} {beside}")
+    print(flush=True)
+
+
+def _memory(folder: Path, size_bytes: float, only: str) -> int:
+    """Peak memory of every command on captures of a size."""
+    needed, free = 3 * size_bytes, shutil.disk_usage(folder).free
+    if free < needed:
+        print(f"bench: {folder} has {free / 1e9:.0f} GB free, {needed / 1e9:.0f} GB are needed")
+        return 1
+    scene = _scene(folder, int(size_bytes / RECORD_BYTES))
+    print(f"{_machine()}\n{scene.near.stat().st_size / 1e9:.1f} GB each, {scene.packets} packets\n")
+    status = 0
+    for name, arguments in COMMANDS.items():
+        if only not in name:
+            continue
+        try:
+            done = run([*OURS, name.split()[0], *arguments(scene)], keep_output=False)
+            peak, seconds = done.peak_bytes / 2**20, done.seconds
+            print(f"{name:<24} {peak:8.0f} MiB {seconds:8.1f} s", flush=True)
+        except ProgramFailedError as error:
+            print(f"{name:<24} failed: {error}", flush=True)
+            status = 1
+    return status
+
+
+def _scene(folder: Path, packets: int) -> Scene:
+    near, far = folder / "near.pcap", folder / "far.pcap"
+    words = [sys.executable, GENERATOR, "--packets", str(packets), near, far]
+    subprocess.run(words, check=True)
+    return Scene(near, far, packets, folder)
+
+
+def _machine() -> str:
+    with Path("/proc/cpuinfo").open() as lines:
+        model = next((x.split(":")[1].strip() for x in lines if x.startswith("model name")), "?")
+    return f"{platform.node()}: {model}, {os.cpu_count()} processors, Linux {platform.release()}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,152 @@
+"""Capture files of every format, from frames, byte by byte as the specifications have them."""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+MAGIC = {"us": 0xA1B2C3D4, "ns": 0xA1B23C4D, "modified": 0xA1B2CD34}
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What a capture has of a frame.
+
+    Attributes:
+        time_ns: since the epoch.
+        octets: as captured, perhaps cut.
+        size: on the wire.
+    """
+
+    time_ns: int
+    octets: bytes
+    size: int
+
+    @staticmethod
+    def of(time_ns: int, octets: bytes, snap_bytes: int = 1 << 18) -> "Frame":
+        """A frame, of which so much is kept."""
+        return Frame(time_ns, octets[:snap_bytes], len(octets))
+
+
+def pcap(
+    frames: Sequence[Frame], link_type: int, *, kind: str = "us", order: str = "<", fcs: int = 0
+) -> bytes:
+    """A classic file; `fcs` goes into the upper bits of the link type."""
+    tick = 1 if kind == "ns" else 1000
+    parts = [struct.pack(order + "IHHiIII", MAGIC[kind], 2, 4, 0, 0, 1 << 18, link_type | fcs)]
+    for frame in frames:
+        seconds, rest = divmod(frame.time_ns, 1_000_000_000)
+        kept = len(frame.octets)
+        parts.append(struct.pack(order + "IIII", seconds, rest // tick, kept, frame.size))
+        if kind == "modified":
+            parts.append(struct.pack(order + "IHBB", 2, 0x0800, 0, 0))
+        parts.append(frame.octets)
+    return b"".join(parts)
+
+
+@dataclass(frozen=True)
+class Interface:
+    """A capturing interface of pcapng.
+
+    Attributes:
+        link_type: of its frames.
+        resolution: as in if_tsresol, or None to leave it out (microseconds).
+        offset_s: as in if_tsoffset; 0 leaves it out.
+        snap_bytes: as in the block; 0 is no limit.
+    """
+
+    link_type: int = 1
+    resolution: int | None = None
+    offset_s: int = 0
+    snap_bytes: int = 0
+
+    def ticks(self, time_ns: int) -> int:
+        """What the file says for a time."""
+        time_ns -= self.offset_s * 1_000_000_000
+        resolution = 6 if self.resolution is None else self.resolution
+        per_second = 2 ** (resolution & 127) if resolution & 128 else 10**resolution
+        return time_ns * per_second // 1_000_000_000
+
+
+class Pcapng:
+    """A file under construction, block by block."""
+
+    def __init__(self) -> None:
+        self.octets = b""
+        self.order = "<"
+        self.interfaces: list[Interface] = []
+
+    def block(self, kind: int, body: bytes) -> "Pcapng":
+        """Any block."""
+        body += bytes(-len(body) % 4)
+        length = 12 + len(body)
+        head = struct.pack(self.order + "II", kind, length)
+        self.octets += head + body + struct.pack(self.order + "I", length)
+        return self
+
+    def section(self, order: str = "<", *, length: int = -1) -> "Pcapng":
+        """A section in a byte order; interfaces are numbered afresh."""
+        self.order, self.interfaces = order, []
+        options = self.option(1, b"a comment") + self.option(4, b"twoway")
+        body = struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, length) + options + bytes(4)
+        return self.block(0x0A0D0D0A, body)
+
+    def interface(self, interface: Interface) -> "Pcapng":
+        """Another interface."""
+        self.interfaces.append(interface)
+        options = self.option(2, b"eth0")
+        if interface.resolution is not None:
+            options += self.option(9, bytes([interface.resolution]))
+        if interface.offset_s:
+            options += self.option(14, struct.pack(self.order + "q", interface.offset_s))
+        head = struct.pack(self.order + "HHI", interface.link_type, 0, interface.snap_bytes)
+        return self.block(1, head + options + bytes(4))
+
+    def packet(self, frame: Frame, interface: int = 0, *, comment: bytes = b"") -> "Pcapng":
+        """An Enhanced Packet Block."""
+        ticks = self.interfaces[interface].ticks(frame.time_ns)
+        head = struct.pack(
+            self.order + "5I",
+            interface,
+            ticks >> 32,
+            ticks & 0xFFFFFFFF,
+            len(frame.octets),
+            frame.size,
+        )
+        octets = frame.octets + bytes(-len(frame.octets) % 4)
+        options = self.option(1, comment) + bytes(4) if comment else b""
+        return self.block(6, head + octets + options)
+
+    def packets(self, frames: Sequence[Frame], interface: int = 0) -> "Pcapng":
+        """Several of them."""
+        for frame in frames:
+            self.packet(frame, interface)
+        return self
+
+    def obsolete_packet(self, frame: Frame, interface: int = 0) -> "Pcapng":
+        """A Packet Block, of the first drafts."""
+        ticks = self.interfaces[interface].ticks(frame.time_ns)
+        head = struct.pack(
+            self.order + "HHIIII",
+            interface,
+            0,
+            ticks >> 32,
+            ticks & 0xFFFFFFFF,
+            len(frame.octets),
+            frame.size,
+        )
+        return self.block(2, head + frame.octets)
+
+    def simple_packet(self, frame: Frame) -> "Pcapng":
+        """A Simple Packet Block, which has no time."""
+        return self.block(3, struct.pack(self.order + "I", frame.size) + frame.octets)
+
+    def option(self, code: int, value: bytes) -> bytes:
+        """An option's bytes."""
+        head = struct.pack(self.order + "HH", code, len(value))
+        return head + value + bytes(-len(value) % 4)
+
+
+def pcapng(frames: Sequence[Frame], interface: Interface, order: str = "<") -> bytes:
+    """A file of one section and one interface."""
+    file = Pcapng().section(order).interface(interface)
+    return file.packets(frames).octets

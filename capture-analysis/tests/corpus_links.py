@@ -1,0 +1,105 @@
+"""What captures have in front of IP: link types, tags, labels."""
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from scapy.contrib.mpls import MPLS
+from scapy.layers.l2 import CookedLinux, CookedLinuxV2, Dot1AD, Dot1Q, Ether
+from scapy.layers.ppp import PPP, PPPoE
+from scapy.packet import Packet
+
+_MACS = {"dst": "02:00:00:00:02:02", "src": "02:00:00:00:01:02"}
+ETHER_TYPE = {4: 0x0800, 6: 0x86DD}
+PPP_PROTOCOL = {4: 0x0021, 6: 0x0057}
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link type and the octets in front of IP.
+
+    Attributes:
+        link_type: as in the file.
+        header: the octets, from IP's version and the length of the packet.
+        versions: of IP that tshark knows it to carry.
+    """
+
+    link_type: int
+    header: Callable[[int, int], bytes]
+    versions: tuple[int, ...] = (4, 6)
+
+
+def _stack(*layers: Packet) -> Callable[[int, int], bytes]:
+    """Layers of scapy, of which the last that names a protocol names that of IP."""
+
+    def header(version: int, _: int) -> bytes:
+        whole = layers[0].copy()
+        for layer in layers[1:]:
+            whole /= layer.copy()
+        last = whole.lastlayer()
+        if "type" in last.fieldtype:
+            last.type = ETHER_TYPE[version]
+        elif "proto" in last.fieldtype:
+            last.proto = ETHER_TYPE[version]
+        return bytes(whole)
+
+    return header
+
+
+def _pppoe(*layers: Packet) -> Callable[[int, int], bytes]:
+    def header(version: int, length: int) -> bytes:
+        whole = Ether(**_MACS)
+        for layer in layers:
+            whole /= layer.copy()
+        whole.lastlayer().type = 0x8864
+        return bytes(whole / PPPoE(len=length + 2) / PPP(proto=PPP_PROTOCOL[version]))
+
+    return header
+
+
+def _family(order: str, six: int = 0) -> Callable[[int, int], bytes]:
+    def header(version: int, _: int) -> bytes:
+        return struct.pack(order + "I", 2 if version == 4 else six)
+
+    return header
+
+
+def _none(_: int, __: int) -> bytes:
+    return b""
+
+
+_LABEL, _BOTTOM = MPLS(label=100, s=0), MPLS(label=16, s=1)
+
+LINKS = {
+    "ethernet": Link(1, _stack(Ether(**_MACS))),
+    "vlan": Link(1, _stack(Ether(**_MACS), Dot1Q(vlan=5))),
+    "vlan-priority": Link(1, _stack(Ether(**_MACS), Dot1Q(prio=7, vlan=0))),
+    "qinq-88a8": Link(1, _stack(Ether(**_MACS), Dot1AD(vlan=5), Dot1Q(vlan=6))),
+    "qinq-9100": Link(1, _stack(Ether(**_MACS, type=0x9100), Dot1Q(vlan=5), Dot1Q(vlan=6))),
+    "qinq-8100": Link(1, _stack(Ether(**_MACS), Dot1Q(vlan=5), Dot1Q(vlan=6))),
+    "three-tags": Link(1, _stack(Ether(**_MACS), *(Dot1Q(vlan=v) for v in (1, 2, 3)))),
+    "mpls": Link(1, _stack(Ether(**_MACS, type=0x8847), _BOTTOM)),
+    "mpls-three-labels": Link(1, _stack(Ether(**_MACS, type=0x8847), _LABEL, _LABEL, _BOTTOM)),
+    "mpls-multicast": Link(1, _stack(Ether(**_MACS, type=0x8848), _BOTTOM)),
+    "vlan-mpls": Link(1, _stack(Ether(**_MACS), Dot1Q(vlan=5, type=0x8847), _LABEL, _BOTTOM)),
+    "pppoe": Link(1, _pppoe()),
+    "vlan-pppoe": Link(1, _pppoe(Dot1Q(vlan=5))),
+    "null-little": Link(0, _family("<"), (4,)),
+    "null-big": Link(0, _family(">"), (4,)),
+    "null-linux-6-little": Link(0, _family("<", 10), ()),
+    "null-linux-6-big": Link(0, _family(">", 10), ()),
+    "null-24": Link(0, _family("<", 24)),
+    "null-28": Link(0, _family("<", 28)),
+    "null-30": Link(0, _family("<", 30)),
+    "null-30-big": Link(0, _family(">", 30)),
+    "loop": Link(108, _family(">", 24)),
+    "raw": Link(101, _none),
+    "raw-12": Link(12, _none),
+    "raw-14": Link(14, _none),
+    "raw-ipv4": Link(228, _none, (4,)),
+    "raw-ipv6": Link(229, _none, (6,)),
+    "sll": Link(113, _stack(CookedLinux(pkttype=4, lladdrlen=6, src=bytes(6)))),
+    "sll-vlan": Link(113, _stack(CookedLinux(proto=0x8100), Dot1Q(vlan=5))),
+    "sll2": Link(276, _stack(CookedLinuxV2(ifindex=2, lladdrlen=6, src=bytes(6)))),
+    "sll2-vlan": Link(276, _stack(CookedLinuxV2(proto=0x8100), Dot1Q(vlan=5))),
+}

@@ -1,0 +1,131 @@
+"""Captures of the corpus as other programs write them: Wireshark's, tcpdump, tcprewrite."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from corpus import Specimen
+
+# Not nokiapcap, rh6_1pcap and suse6_3pcap: they have pcap's magic numbers and other record headers,
+# which Wireshark guesses.
+EDITCAP_FORMATS = ("pcap", "nsecpcap", "modpcap", "pcapng")
+FILTERS = {
+    "tcp": "tcp",
+    "data": "ip[2:2] > 60",
+    "port": "tcp port 40001",
+    "source": "src host 10.0.1.2",
+    "syn": "tcp[tcpflags] & (tcp-syn|tcp-fin) != 0",
+    "every-other": "ip[5] & 1 = 0",
+}
+
+
+def build(folder: Path, plain: dict[str, Specimen]) -> list[Specimen]:
+    """Write captures that programs make from those of `corpus.build`."""
+    return [
+        Specimen(name, path)
+        for part in (_editcap, _mergecap, _reordercap, _tcpdump, _tcprewrite)
+        for name, path in part(folder, {name: s.path for name, s in plain.items()})
+    ]
+
+
+def run(*arguments: str | Path) -> None:
+    """Run a program that must succeed, and name what it says if it does not."""
+    done = subprocess.run(
+        [str(argument) for argument in arguments], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{arguments}: {done.stderr}")
+
+
+def _editcap(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]]:
+    """Other formats, cuts, selections, shifts, what is there twice taken out."""
+    flows = plain["tcp/flows-7"]
+    for form in EDITCAP_FORMATS:
+        for source in ("format/ns-big-flows", "format/ng-little-flows"):
+            path = folder / f"editcap-{form}-{Path(source).name}.pcap"
+            run("editcap", "-F", form, plain[source], path)
+            yield f"editcap/{form}-{Path(source).name}", path
+    edits = {
+        "snap-60": ("-s 60",),
+        "snap-96-pcap": ("-s 96 -F pcap",),
+        "snap-and-length": ("-s 70 -L",),
+        "later": ("-t 86400.000000001",),
+        "earlier": ("-t -3600.5",),
+        "forward-only": ("-S 0.000001",),
+        "half": ("-r", "1-60"),
+        "without": ("-F nsecpcap", "5-20"),
+        "no-copies": ("-d",),
+        "as-raw": ("-C 14 -L -T rawip",),
+    }
+    for name, (options, *selected) in edits.items():
+        path = folder / f"editcap-{name}.pcap"
+        run("editcap", *options.split(), flows, path, *selected)
+        yield f"editcap/{name}", path
+    run("editcap", "-d", plain["tcp/each-four-times"], folder / "editcap-once.pcap")
+    yield "editcap/once", folder / "editcap-once.pcap"
+    run("editcap", "-c", "100", plain["tcp/flows-30"], folder / "editcap-split.pcap")
+    for n, path in enumerate(sorted(folder.glob("editcap-split_*.pcap"))):
+        yield f"editcap/split-{n}", path
+
+
+def _mergecap(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]]:
+    """Files of one and of several link types and resolutions as one."""
+    merges = {
+        "same-link": ("format/us-little", "format/ns-big"),
+        "links": ("link/raw-4", "link/sll-6", "format/ng-big-flows"),
+        "same-twice": ("tcp/holes", "tcp/holes"),
+        "many": tuple(name for name in plain if name.startswith("link/"))[:20],
+    }
+    for name, sources in merges.items():
+        for how in ((), ("-a",), ("-I", "none")):
+            path = folder / f"mergecap-{name}{''.join(how)}.pcapng"
+            run("mergecap", *how, "-w", path, *(plain[source] for source in sources))
+            yield f"mergecap/{name}{''.join(how)}", path
+    path = folder / "mergecap-classic.pcap"
+    run("mergecap", "-F", "nsecpcap", "-w", path, *(plain[s] for s in merges["same-link"]))
+    yield "mergecap/classic", path
+
+
+def _reordercap(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]]:
+    """What goes back in time, put in order."""
+    for source in ("tcp/times-backward", "tcp/flows-30", "mid"):
+        if source in plain:
+            path = folder / f"reordercap-{Path(source).name}.pcap"
+            run("reordercap", plain[source], path)
+            yield f"reordercap/{Path(source).name}", path
+
+
+def _tcpdump(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]]:
+    """What tcpdump writes of what it reads through a filter."""
+    for name, expression in FILTERS.items():
+        path = folder / f"tcpdump-{name}.pcap"
+        source = plain["format/ns-little-flows"]
+        run("tcpdump", "-Z", "root", "-r", source, "-w", path, "-n", expression)
+        yield f"tcpdump/{name}", path
+    for precision in ("micro", "nano"):
+        for source in ("format/ng-big-flows", "link/sll2-4", "snap/96"):
+            path = folder / f"tcpdump-{precision}-{Path(source).name}.pcap"
+            option = f"--time-stamp-precision={precision}"
+            run("tcpdump", "-Z", "root", option, "-r", plain[source], "-w", path)
+            yield f"tcpdump/{precision}-{Path(source).name}", path
+
+
+def _tcprewrite(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]]:
+    """Other addresses, ports, tags and sizes; not what would shift TCP against IP's length."""
+    rewrites = {
+        "ports": ("--portmap=40001:80,20001:443", "--fixcsum"),
+        "addresses": ("--pnat=10.0.1.0/24:192.168.7.0/24", "--fixcsum"),
+        "random-addresses": ("--seed=7", "--fixcsum"),
+        "vlan": ("--enet-vlan=add", "--enet-vlan-tag=45", "--enet-vlan-cfi=0", "--enet-vlan-pri=2"),
+        "macs": ("--enet-dmac=00:55:22:AF:C6:37", "--enet-smac=00:44:66:FC:29:AF"),
+        "cut": ("--mtu=600", "--mtu-trunc"),
+        "tos": ("--tos=50", "--fixcsum"),
+        "sequences": ("--tcp-sequence=12345",),
+    }
+    for name, options in rewrites.items():
+        path = folder / f"tcprewrite-{name}.pcap"
+        run("tcprewrite", *options, "-i", plain["format/us-little-flows"], "-o", path)
+        yield f"tcprewrite/{name}", path
+    path = folder / "tcprewrite-unvlan.pcap"
+    run("tcprewrite", "--enet-vlan=del", "-i", plain["link/vlan-4"], "-o", path)
+    yield "tcprewrite/vlan-removed", path

@@ -1,0 +1,87 @@
+"""A capture of the corpus as we read it, beside what tshark says of it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from capture_analysis.capture import Capture, Counts
+from capture_analysis.columns import FlowTable, Mark, Packets, concatenate
+from capture_analysis.tracking import Tracked, tracker
+from corpus import Specimen
+from tshark_oracle import Row, ask_all
+
+CHUNK_PACKETS = 37
+
+
+@dataclass(frozen=True)
+class Case:
+    """A capture as read, and what tshark says."""
+
+    specimen: Specimen
+    packets: Packets
+    tracked: Tracked
+    flows: FlowTable
+    counts: Counts
+    rows: list[Row]
+
+    @property
+    def name(self) -> str:
+        """The specimen's."""
+        return self.specimen.name
+
+    @cached_property
+    def tcp(self) -> list[Row]:
+        """The frames that tshark shows to have a TCP header and a time."""
+        return [row for row in self.rows if fate(row) == "packets"]
+
+    @cached_property
+    def streams(self) -> list[int]:
+        """Their streams, numbered as they appear in them."""
+        numbers: dict[str, int] = {}
+        return [numbers.setdefault(row["stream"], len(numbers)) for row in self.tcp]
+
+    def marked(self, n: int, mark: Mark) -> bool:
+        """Whether a packet has a mark."""
+        return bool(int(self.packets.marks[n]) & mark)
+
+    def where(self, n: int) -> str:
+        """A packet, for messages."""
+        return f"{self.name}: packet {n} (frame {self.tcp[n]['number']})"
+
+
+def cases(specimens: Iterable[Specimen]) -> list[Case]:
+    """All of them read, and tshark's answers."""
+    known = list(specimens)
+    answers = ask_all(each.asked or each.path for each in known)
+    return [_case(each, rows) for each, rows in zip(known, answers, strict=True)]
+
+
+def _case(specimen: Specimen, rows: list[Row]) -> Case:
+    capture, follower = Capture(specimen.path), tracker()
+    packets, tracked = [], []
+    for part in capture.chunks(CHUNK_PACKETS):
+        packets.append(part.widened())
+        columns = vars(follower.track(part, capture.flows))
+        tracked.append({name: column.astype(np.int64) for name, column in columns.items()})
+    joined: dict[str, Any] = {
+        name: np.concatenate([part[name] for part in tracked]) for name in tracked[0]
+    }
+    flows, counts = capture.flows, capture.counts
+    return Case(specimen, concatenate(packets), Tracked(**joined), flows, counts, rows)
+
+
+def fate(row: Row) -> str:
+    """What a frame is, by tshark's fields; what it cannot dissect is too short."""
+    layers = row["protocols"].split(":")
+    if not row["time"]:
+        return "no_timestamp"
+    if not {"ip", "ipv6"} & set(layers):
+        return "not_ip"
+    protocol = row["ip_protocol"] or row["ipv6_fragmented"] or row["ipv6_next"] or "6"
+    if protocol != "6" and "tcp" not in layers:
+        return "not_tcp"
+    if row.number("ip_fragment") or row.number("ipv6_fragment"):
+        return "later_fragments"
+    return "packets" if row.is_tcp() else "too_short"

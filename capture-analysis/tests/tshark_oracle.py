@@ -1,0 +1,127 @@
+"""What Wireshark's dissectors say of the frames of a capture, one row of fields per frame."""
+
+import os
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+FIELDS = {
+    "number": "frame.number",
+    "time": "frame.time_epoch",
+    "frame_bytes": "frame.len",
+    "kept_bytes": "frame.cap_len",
+    "interface": "frame.interface_id",
+    "ip_source": "ip.src",
+    "ip_destination": "ip.dst",
+    "ipv6_source": "ipv6.src",
+    "ipv6_destination": "ipv6.dst",
+    "ip_id": "ip.id",
+    "ip_protocol": "ip.proto",
+    "ip_fragment": "ip.frag_offset",
+    "ip_more": "ip.flags.mf",
+    "ipv6_next": "ipv6.nxt",
+    "ipv6_fragment": "ipv6.fraghdr.offset",
+    "ipv6_more": "ipv6.fraghdr.more",
+    "ipv6_fragmented": "ipv6.fraghdr.nxt",
+    "source_port": "tcp.srcport",
+    "destination_port": "tcp.dstport",
+    "stream": "tcp.stream",
+    "seq_raw": "tcp.seq_raw",
+    "ack_raw": "tcp.ack_raw",
+    "seq": "tcp.seq",
+    "ack": "tcp.ack",
+    "payload_bytes": "tcp.len",
+    "flags": "tcp.flags",
+    "window": "tcp.window_size_value",
+    "urgent": "tcp.urgent_pointer",
+    "ts_value": "tcp.options.timestamp.tsval",
+    "ts_echo": "tcp.options.timestamp.tsecr",
+    "sack_left": "tcp.options.sack_le",
+    "sack_right": "tcp.options.sack_re",
+    "mptcp": "tcp.options.mptcp.subtype",
+    "ack_rtt": "tcp.analysis.ack_rtt",
+    "protocols": "frame.protocols",
+}
+# As the file has it, whatever of it was captured; nothing put together, nothing guessed.
+PREFERENCES = {
+    "ip.defragment": "FALSE",
+    "ip.check_checksum": "FALSE",
+    "ip.tso_support": "TRUE",
+    "ipv6.defragment": "FALSE",
+    "tcp.check_checksum": "FALSE",
+    "tcp.desegment_tcp_streams": "FALSE",
+    "tcp.analyze_sequence_numbers": "TRUE",
+    "tcp.relative_sequence_numbers": "TRUE",
+    "tcp.track_bytes_in_flight": "FALSE",
+    "tcp.try_heuristic_first": "FALSE",
+}
+# What would show the fields of a packet inside a packet, or take the payload for a protocol.
+WITHOUT = ("icmp", "icmpv6", "ipip", "gre", "http", "tls")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A frame as tshark has it: fields by the names of FIELDS, as text; "" where there is none.
+
+    A field that occurs several times has its values separated by commas.
+    """
+
+    fields: Mapping[str, str]
+
+    def __getitem__(self, name: str) -> str:
+        return self.fields[name]
+
+    def number(self, name: str, default: int = 0) -> int:
+        """The first value of a field as a number, decimal or hexadecimal."""
+        first = self.fields[name].split(",")[0]
+        return int(first, 0) if first else default
+
+    def time_ns(self) -> int:
+        """The capture time."""
+        seconds, fraction = self.fields["time"].split(".")
+        magnitude = abs(int(seconds)) * 10**9 + int(fraction.ljust(9, "0"))
+        return -magnitude if seconds.startswith("-") else magnitude
+
+    def is_tcp(self) -> bool:
+        """Whether the capture has all 20 octets of a TCP header."""
+        return self.fields["urgent"] != ""
+
+
+def ask(path: Path) -> list[Row]:
+    """What tshark says of a capture; of one that ends early, of the frames before."""
+    settings = [part for name, value in PREFERENCES.items() for part in ("-o", f"{name}:{value}")]
+    disabled = [part for name in WITHOUT for part in ("--disable-protocol", name)]
+    wanted = [part for field in FIELDS.values() for part in ("-e", field)]
+    done = subprocess.run(
+        [
+            "tshark",
+            "-n",
+            "-r",
+            path,
+            *settings,
+            *disabled,
+            "-T",
+            "fields",
+            "-E",
+            "occurrence=a",
+            *wanted,
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"TZ": "UTC", "HOME": "/nonexistent"},
+    )
+    if done.returncode != 0 and "cut short" not in done.stderr:
+        raise RuntimeError(f"tshark {path}: {done.stderr}")
+    names = list(FIELDS)
+    return [
+        Row(dict(zip(names, line.split("\t"), strict=True))) for line in done.stdout.splitlines()
+    ]
+
+
+def ask_all(paths: Iterable[Path]) -> Iterator[list[Row]]:
+    """The same of many, as many at once as there are processors."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield from pool.map(ask, paths)

@@ -1,0 +1,138 @@
+"""Relative sequence numbers and round-trip times against tshark's analysis of a connection."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+
+from capture_analysis.columns import FLAG_ACK, FLAG_FIN, FLAG_SYN
+from capture_analysis.tracking import Kind
+from tshark_case import Case
+from tshark_oracle import Row
+
+# Captures of which tshark's analysis says nothing that could be compared, and why.
+NOT_ANALYSED = {
+    "random/*": "two conversations share their ends",
+    "mergecap/*": "two conversations share their ends, or each packet is there twice",
+    "block/simple": "tshark also analyses the packets without a time",
+    "editcap/snap-and-length": "tshark does not analyse what is longer by IP than its frame",
+    "*fragments*": "tshark does not analyse fragments",
+    "snap/*": "tshark does not analyse packets whose options are cut",
+    "editcap/snap-60": "tshark does not analyse packets whose options are cut",
+}
+AGAIN = {Kind.RETRANSMISSION, Kind.LATE_DATA, Kind.PROBE, Kind.COPY}
+
+
+def analysed(case: Case) -> bool:
+    """Whether tshark's analysis of a capture can be compared."""
+    return not any(fnmatch(case.name, pattern) for pattern in NOT_ANALYSED)
+
+
+def sequence_differences(case: Case) -> Iterator[str]:
+    """Packets whose relative sequence or acknowledgement number differs from tshark's.
+
+    Of a half whose SYN was not seen, tshark counts from another base: it has to be the same for
+    all packets of the half.
+    """
+    bases: dict[tuple[int, int], int] = {}
+    syn_seen = case.flows.rows["syn_seen"]
+    for n, row in enumerate(case.tcp[: len(case.packets)]):
+        flow, half = int(case.packets.flow[n]), int(case.packets.half[n])
+        numbers = [("seq", half, int(case.tracked.seq_bytes[n]))]
+        if int(case.packets.flags[n]) & FLAG_ACK and int(case.tracked.ack_bytes[n]) >= 0:
+            numbers.append(("ack", 1 - half, int(case.tracked.ack_bytes[n])))
+        for name, whose, ours in numbers:
+            theirs = row.number(name)
+            base = 0 if syn_seen[flow][whose] else (theirs - ours) % 2**32
+            if (theirs - ours) % 2**32 != bases.setdefault((flow, whose), base):
+                yield f"{case.where(n)}: {name} {ours}, tshark has {theirs}"
+                return
+
+
+@dataclass(frozen=True)
+class RttDeviation:
+    """Where one has a round-trip time and the other has none, or another.
+
+    Attributes:
+        reason: why.
+        holds: whether it is so of a packet, given our time and tshark's in ns, -1 for none.
+    """
+
+    reason: str
+    holds: Callable[[Case, int, int, int], bool]
+
+
+def _sent_again(case: Case, n: int) -> bool:
+    """Whether before a packet anything of the other half was sent again or came late."""
+    before = [m for m in range(n) if _other_half(case, m, n)]
+    syns = sum(bool(int(case.packets.flags[m]) & FLAG_SYN) for m in before)
+    return syns > 1 or any(int(case.tracked.kind[m]) in AGAIN for m in before)
+
+
+def _ends_nowhere(case: Case, n: int) -> bool:
+    """Whether no segment before a packet ends where it acknowledges."""
+    ends = set()
+    for m in range(n):
+        flags = int(case.packets.flags[m])
+        length = (
+            int(case.packets.payload_bytes[m]) + bool(flags & FLAG_SYN) + bool(flags & FLAG_FIN)
+        )
+        if length and _other_half(case, m, n):
+            ends.add((int(case.packets.seq[m]) + length) % 2**32)
+    return int(case.packets.ack[n]) not in ends
+
+
+def _nothing_new(case: Case, n: int) -> bool:
+    """Whether a packet before acknowledged as much."""
+    tracked, packets = case.tracked, case.packets
+    mine = (packets.flow[:n] == packets.flow[n]) & (packets.half[:n] == packets.half[n])
+    return bool((tracked.ack_bytes[:n][mine] >= tracked.ack_bytes[n]).any())
+
+
+def _other_half(case: Case, m: int, n: int) -> bool:
+    """Whether two packets go opposite ways on a connection."""
+    same = int(case.packets.flow[m]) == int(case.packets.flow[n])
+    return same and int(case.packets.half[m]) != int(case.packets.half[n])
+
+
+RTT_DEVIATIONS = [
+    RttDeviation(
+        "tshark shows no time of 0", lambda _, __, ours, theirs: (ours, theirs) == (0, -1)
+    ),
+    RttDeviation(
+        "tshark takes the time since the last of several transmissions; we none (Karn)",
+        lambda case, n, ours, _: ours == -1 and _sent_again(case, n),
+    ),
+    RttDeviation(
+        "tshark needs a segment that ends where the packet acknowledges",
+        lambda case, n, _, theirs: theirs == -1 and _ends_nowhere(case, n),
+    ),
+    RttDeviation(
+        "tshark shows the negative time of a capture whose clock goes back",
+        lambda _, __, ours, theirs: ours == -1 and theirs < -1,
+    ),
+    RttDeviation(
+        "tshark also times a segment that was acknowledged before the capture has it",
+        lambda case, n, ours, _: ours == -1 and _nothing_new(case, n),
+    ),
+]
+
+
+def rtt_differences(case: Case, seen: set[str]) -> Iterator[str]:
+    """Packets whose round-trip time differs; the reasons of deviations go into `seen`."""
+    for n, row in enumerate(case.tcp[: len(case.packets)]):
+        ours, theirs = int(case.tracked.rtt_ns[n]), _rtt_ns(row)
+        if ours == theirs:
+            continue
+        reasons = [each.reason for each in RTT_DEVIATIONS if each.holds(case, n, ours, theirs)]
+        seen |= set(reasons)
+        if not reasons:
+            yield f"{case.where(n)}: rtt_ns {ours}, tshark has {theirs}"
+
+
+def _rtt_ns(row: Row) -> int:
+    """The time that tshark shows, -1 for none."""
+    seconds, _, fraction = row["ack_rtt"].partition(".")
+    magnitude = abs(int(seconds or 0)) * 10**9 + int(fraction.ljust(9, "0"))
+    if not seconds:
+        return -1
+    return -magnitude if seconds.startswith("-") else magnitude
