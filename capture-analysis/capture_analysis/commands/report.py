@@ -13,6 +13,7 @@ from capture_analysis import capture_report
 from capture_analysis.commands.measuring import add_options, given
 from capture_analysis.errors import AnalysisError
 from capture_analysis.report import analyse_run
+from capture_analysis.single import NOTHING
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +41,13 @@ def run(arguments: argparse.Namespace) -> int:
             raise AnalysisError(f"{arguments.path}: a run's report goes into its folder, alone")
         return _of_run(arguments.path)
     command = shlex.join(["capture-analysis", *sys.argv[1:]])
-    page = capture_report.report(arguments.path, arguments.output, given(arguments), command)
+    if arguments.second:
+        if given(arguments) != NOTHING:
+            raise AnalysisError("two captures show the rate: leave --rate-mbit out")
+        paths = arguments.path, arguments.second
+        page = capture_report.report_pair(paths, arguments.output, command)
+    else:
+        page = capture_report.report(arguments.path, arguments.output, given(arguments), command)
     sys.stdout.write(f"{page}\n")
     return 0
 
