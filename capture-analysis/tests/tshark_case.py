@@ -73,14 +73,17 @@ def _case(specimen: Specimen, rows: list[Row]) -> Case:
 
 
 def fate(row: Row) -> str:
-    """What a frame is, by tshark's fields; what it cannot dissect is too short."""
+    """What a frame is, by tshark's fields; what it cannot dissect is too short.
+
+    tshark looks behind IPv4's authentication header; we do behind IPv6's only.
+    """
     layers = row["protocols"].split(":")
     if not row["time"]:
         return "no_timestamp"
     if not {"ip", "ipv6"} & set(layers):
         return "not_ip"
-    protocol = row["ip_protocol"] or row["ipv6_fragmented"] or row["ipv6_next"] or "6"
-    if protocol != "6" and "tcp" not in layers:
+    protocol = row["ipv6_fragmented"] or row["ipv6_next"] or "6"
+    if row["ip_protocol"] not in ("", "6") or (protocol != "6" and "tcp" not in layers):
         return "not_tcp"
     if row.number("ip_fragment") or row.number("ipv6_fragment"):
         return "later_fragments"
