@@ -82,6 +82,7 @@ $(UV): | packages
 	@$(CACHE)/uv-$(UV_VERSION)/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
 wheel: env ## the package capture-analysis as a wheel, into dist/
+	@rm -rf capture-analysis/build/lib* capture-analysis/build/bdist* # of sources that are gone
 	@$(UV) build --quiet --wheel --python $(PYTHON) --out-dir dist capture-analysis
 	@ls dist/capture_analysis-*.whl
 

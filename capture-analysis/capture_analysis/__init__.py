@@ -1,1 +1,84 @@
-"""Ack compression, efficiency and queues, measured from packet captures."""
+"""Ack compression, efficiency and queues, measured from packet captures.
+
+From a notebook or a program:
+
+    import capture_analysis
+
+    capture_analysis.read_columns("a.pcap")     # a numpy array for each column, packet by packet
+    capture_analysis.read_table("a.pcap")       # the same as an Arrow table
+    capture_analysis.analyse("a.pcap")          # every metric, as `capture-analysis metrics` prints
+    capture_analysis.match("a.pcap", "b.pcap")  # two captures of one path, as `match` prints
+
+`analyse` and `match` take captures larger than memory; the other two hold all packets at once.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+# What a function needs is imported in it: a command that does not call it must not wait for it.
+
+
+def read_columns(path: "str | PathLike[str]") -> "dict[str, NDArray[np.generic]]":
+    """The TCP packets of a capture, and what each means to its connection.
+
+    Returns: arrays of shape (n,) by name, in file order: those of `columns.Packets` and of
+        `tracking.Tracked`, whose docstrings give units.
+    Raises: AnalysisError if it is no capture.
+    """
+    import numpy as np
+
+    from capture_analysis.capture import Capture
+    from capture_analysis.columns import COLUMN_TYPES
+    from capture_analysis.tracking import TRACKED_TYPES, tracker
+
+    capture, follow = Capture(Path(path)), tracker()
+    parts: dict[str, list[Any]] = {
+        name: [np.zeros(0, kind)] for name, kind in (COLUMN_TYPES | TRACKED_TYPES).items()
+    }
+    for packets in capture.chunks():
+        for chunk in (packets, follow.track(packets, capture.flows)):
+            for name, column in vars(chunk).items():
+                parts[name].append(column.copy())
+    return {name: np.concatenate(each) for name, each in parts.items()}
+
+
+def read_table(path: "str | PathLike[str]") -> "pa.Table":
+    """The TCP packets of a capture as an Arrow table, with null for what a packet lacks.
+
+    Raises: AnalysisError if it is no capture.
+    """
+    from capture_analysis.capture import Capture
+    from capture_analysis.export import whole_table
+
+    return whole_table(Capture(Path(path)))
+
+
+def analyse(
+    path: "str | PathLike[str]",
+    *,
+    rate_mbit: float | None = None,
+    ack_rate_mbit: float | None = None,
+    flows: int = 100,
+) -> dict[str, Any]:
+    """Every metric of a capture.
+
+    Args:
+        path: a capture.
+        rate_mbit: rate of the bottleneck on the way that most data go; estimated if not given.
+        ack_rate_mbit: the same for the opposite way.
+        flows: how many connections to list, those with most payload first.
+
+    Returns: the document that `capture-analysis metrics` prints.
+    Raises: AnalysisError if it is no capture or has no TCP packet.
+    """
+    from capture_analysis.document import analyse as analyse_capture
+    from capture_analysis.single import Given
+
+    return analyse_capture(Path(path), Given(rate_mbit, ack_rate_mbit), flows)

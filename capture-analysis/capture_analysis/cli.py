@@ -20,17 +20,17 @@ COMMANDS = {
 DESCRIPTION = """\
 Are acknowledgements compressed, by how much, and what does it cost? Measured from packet
 captures: pcap or pcapng, plain or compressed (gz, zst, xz), or - for standard input."""
-EPILOG = """\
+EXIT_STATUS = """\
+exit status: 0 if it worked and all that was to hold holds, 1 if an expectation or a fidelity
+check of a run does not, 2 if the command line or the input cannot be used."""
+EXAMPLES = """\
 examples:
   capture-analysis flows a.pcap.gz          who talks to whom, and what to look at
   capture-analysis report a.pcap            what became of the ACKs, in words and pictures
   capture-analysis report a.pcap b.pcapng   from two points of a path: much surer
   tcpdump -w - | capture-analysis metrics -
 
-`capture-analysis COMMAND --help` explains each.
-
-exit status: 0 if it worked and all that was to hold holds, 1 if an expectation or a fidelity
-check of a run does not, 2 if the command line or the input cannot be used."""
+`capture-analysis COMMAND --help` explains each."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -39,7 +39,7 @@ def main(argv: list[str] | None = None) -> int:
     Args:
         argv: the arguments after the command's name; the process's own by default.
 
-    Returns: the exit status, see EPILOG.
+    Returns: the exit status, see EXIT_STATUS.
     """
     words = sys.argv[1:] if argv is None else argv
     # Only the command that is asked for is loaded, so that each starts in a tenth of a second.
@@ -48,6 +48,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog=f"capture-analysis {name}",
         description=command.__doc__,
+        epilog=EXIT_STATUS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_arguments(parser)
@@ -72,7 +73,7 @@ def _first_word(words: list[str]) -> str:
     parser = argparse.ArgumentParser(
         prog="capture-analysis",
         description=f"{DESCRIPTION}\n\ncommands:{commands}",
-        epilog=EPILOG,
+        epilog=f"{EXAMPLES}\n\n{EXIT_STATUS}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=version("capture-analysis"))

@@ -10,14 +10,12 @@ import numpy as np
 
 from capture_analysis.capture import Capture
 from capture_analysis.errors import AnalysisError
-from capture_analysis.facts import Facts, RateSource
+from capture_analysis.facts import NEAR, Facts, RateSource
 from capture_analysis.measure import Quantity, Values
 from capture_analysis.single import NOTHING, Given, Measured, measure
 
 SCHEMA = 1
 FLOWS_LISTED = 100
-# A tap this close to an end, in shares of the round trip time, is near it.
-NEAR = 0.1
 
 
 def analyse(path: Path, given: Given = NOTHING, flows: int = FLOWS_LISTED) -> dict[str, Any]:
@@ -171,6 +169,7 @@ def _direction_facts(known: Facts, direction: int, mss: int) -> dict[str, Any]:
             "confidence": float(known.rate_share[direction]),
             "samples": int(known.rate_gaps[direction]),
         },
+        "round_trip": {"value": _number(known.round_trip_ns[direction] / 1e6), "unit": "ms"},
         "timestamp_tick": {
             "value": _number(tick_ns / 1e3),
             "unit": "us",

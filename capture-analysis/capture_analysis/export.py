@@ -54,10 +54,17 @@ def table(packets: Packets, tracked: Tracked, flows: FlowTable) -> pa.Table:
 
 
 def tables(capture: Capture) -> Iterator[pa.Table]:
-    """A capture's packets, a chunk of it at a time."""
+    """A capture's packets, a chunk of it at a time; the next chunk overwrites the numbers."""
     follow = tracker()
     for packets in capture.chunks():
-        yield table(packets, follow.track(packets, capture.flows), capture.flows)
+        tracked = follow.track(packets, capture.flows)
+        yield _without_dictionaries(table(packets, tracked, capture.flows))
+
+
+def whole_table(capture: Capture) -> pa.Table:
+    """All packets of a capture at once."""
+    parts = [part.take(pa.array(np.arange(part.num_rows))) for part in tables(capture)]
+    return pa.concat_tables(parts or [_without_dictionaries(table(*_nothing(), capture.flows))])
 
 
 def export(capture: Capture, target: Path) -> int:
@@ -82,7 +89,7 @@ def export(capture: Capture, target: Path) -> int:
                 output.write(part)
                 rows += part.num_rows
             if not rows:
-                output.write(table(*_nothing(), capture.flows))
+                output.write(_without_dictionaries(table(*_nothing(), capture.flows)))
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
@@ -90,10 +97,7 @@ def export(capture: Capture, target: Path) -> int:
 
 
 class _Output:
-    """A file of tables, opened with the schema of the first; texts are plain, not dictionaries.
-
-    Dictionaries grow as connections appear, and a file must have one for all of a column.
-    """
+    """A file of tables, opened with the schema of the first."""
 
     def __init__(self, path: Path, writer: Callable[..., Any]) -> None:
         self._path = path
@@ -104,15 +108,9 @@ class _Output:
         return self
 
     def write(self, part: pa.Table) -> None:
-        schema = pa.schema(
-            [
-                (f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type)
-                for f in part.schema
-            ]
-        )
         if self._writer is None:
-            self._writer = self._open(str(self._path), schema)
-        self._writer.write_table(part.cast(schema))
+            self._writer = self._open(str(self._path), part.schema)
+        self._writer.write_table(part)
 
     def __exit__(
         self,
@@ -130,6 +128,15 @@ _WRITERS: dict[str, Callable[..., Any]] = {
     ),
     ".csv": pyarrow.csv.CSVWriter,
 }
+
+
+def _without_dictionaries(part: pa.Table) -> pa.Table:
+    """With plain texts: each chunk has its own dictionaries, and a column must have one."""
+    schema = [
+        (f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type)
+        for f in part.schema
+    ]
+    return part.cast(pa.schema(schema))
 
 
 def _ends(packets: Packets, flows: FlowTable) -> dict[str, Any]:

@@ -20,6 +20,9 @@ ENOUGH = 20
 # Gaps this close to the mode, as a share of it, agree with it.
 AGREES = 0.05
 
+# A tap this close to an end, in shares of the round trip time, is near it.
+NEAR = 0.1
+
 
 class RateSource(IntEnum):
     """What the rate of a link was estimated from."""
@@ -60,6 +63,7 @@ class Facts:
             shares of the round trip time; NaN if unknown.
         tap_agreement: 1 less the difference of what handshake and data say; 0.5 if only one did.
         tap_samples: round trips that it was estimated from.
+        round_trip_ns: shortest time around both sides of the tap; NaN if unknown.
         tick_ns: tick of the time stamps in the ACKs, NaN if unknown.
         ticks: how many ticks were seen to pass.
         side: which of two sides of the tap sends the data, 0 or 1.
@@ -77,6 +81,7 @@ class Facts:
     tap_at: FloatArray
     tap_agreement: FloatArray
     tap_samples: IntArray
+    round_trip_ns: FloatArray
     tick_ns: FloatArray
     ticks: IntArray
     side: IntArray
@@ -84,7 +89,7 @@ class Facts:
     @classmethod
     def unknown(cls, directions: int) -> "Facts":
         """Facts of directions of which nothing is known; of no connection if 0."""
-        nan = {"segments_per_ack", "rate_bit", "tap_at", "tick_ns"}
+        nan = {"segments_per_ack", "rate_bit", "tap_at", "round_trip_ns", "tick_ns"}
         columns = {
             f.name: np.full(directions, np.nan)
             if f.name in nan

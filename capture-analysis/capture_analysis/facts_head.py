@@ -6,7 +6,7 @@ import numpy as np
 
 from capture_analysis.blocks import Block, View
 from capture_analysis.columns import BoolArray, FlowTable, IntArray, Mark
-from capture_analysis.facts import ENOUGH, Facts, FloatArray, RateSource, opposite
+from capture_analysis.facts import AGREES, ENOUGH, Facts, FloatArray, RateSource, opposite
 from capture_analysis.facts_rates import Modes, modes
 from capture_analysis.facts_sides import Sides
 from capture_analysis.facts_tap import tap
@@ -46,7 +46,11 @@ class FactFinder:
         facts = _sizes(head, flows, replace(Facts.unknown(len(side)), side=side))
         found = tap(head, len(side))
         facts = replace(
-            facts, tap_at=found.at, tap_agreement=found.agreement, tap_samples=found.samples
+            facts,
+            tap_at=found.at,
+            tap_agreement=found.agreement,
+            tap_samples=found.samples,
+            round_trip_ns=found.round_trip_ns,
         )
         self.facts = self._with_given(_rates(head, _ticks(head, facts)))
 
@@ -173,9 +177,17 @@ def _rates(head: Block, facts: Facts) -> Facts:
 
 
 def _best(facts: Facts, sources: dict[RateSource, Modes], usable: BoolArray) -> Facts:
-    """Facts with the rate of another source wherever more gaps agree with it."""
+    """Facts with the rate of another source wherever more gaps agree with it.
+
+    Connections that take turns on a link each keep a slower pace, as regular as the link's: its
+    rate is taken if it is higher and half as many gaps agree.
+    """
     for source, found in sources.items():
-        better = usable & (found.share > np.maximum(facts.rate_share, _LEAST_SHARE))
+        better = found.share > facts.rate_share
+        if source in (RateSource.LINK_DATA, RateSource.LINK_ACKS):
+            faster = found.rate_bit > (1 + AGREES) * facts.rate_bit
+            better |= faster & (2 * found.share > facts.rate_share)
+        better &= usable & (found.share >= _LEAST_SHARE)
         facts = replace(
             facts,
             rate_bit=np.where(better, found.rate_bit, facts.rate_bit),

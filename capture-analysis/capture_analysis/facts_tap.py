@@ -33,6 +33,7 @@ class Tap:
     at: FloatArray
     agreement: FloatArray
     samples: IntArray
+    round_trip_ns: FloatArray
 
 
 def tap(block: Block, directions: int) -> Tap:
@@ -49,10 +50,13 @@ def tap(block: Block, directions: int) -> Tap:
     handshake = _handshake(block, directions)
     by_data, by_handshake = _share(sender, receiver), _share(opposite(handshake), handshake)
     # What answers late makes a round trip seem longer, nothing makes it seem shorter.
-    at = _share(np.minimum(sender, opposite(handshake)), np.minimum(receiver, handshake))
+    sender, receiver = np.minimum(sender, opposite(handshake)), np.minimum(receiver, handshake)
+    at = _share(sender, receiver)
+    known = (sender != NEVER) & (receiver != NEVER)
+    round_trip_ns = np.where(known, sender.astype(np.float64) + receiver, np.nan)
     agreement = 1 - np.abs(by_data - by_handshake)
     agreement = np.where(np.isnan(agreement), np.where(np.isnan(at), 0, 0.5), agreement)
-    return Tap(at, agreement, samples + (handshake != NEVER))
+    return Tap(at, agreement, samples + (handshake != NEVER), round_trip_ns)
 
 
 def _share(to_sender_ns: IntArray, to_receiver_ns: IntArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""A picture, as a plain description; `plots` and `page` draw it."""
+"""A picture, as a plain description; `plots` and `interactive` draw it."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -7,22 +7,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+Style = Literal["steps", "line", "points", "crosses", "bars", "dashed", "spans", "letters"]
 
 
 @dataclass(frozen=True)
 class Line:
-    """One trace. Style `steps` holds each level until the next point."""
+    """One trace, of n points.
+
+    Attributes:
+        name: what it is, for the legend.
+        x, y: shape (n,).
+        style: `steps` holds each level until the next point; `spans` are vertical lines from y to
+            `top`; `letters` writes `letter` at each point.
+        colour: number in the palette.
+        top: shape (n,), of `spans` alone.
+        letter: of `letters` alone.
+    """
 
     name: str
     x: FloatArray
     y: FloatArray
-    style: Literal["steps", "line", "points", "crosses", "bars", "dashed"] = "line"
+    style: Style = "line"
     colour: int = 0
+    top: FloatArray | None = None
+    letter: str = ""
+
+    def highest(self) -> FloatArray:
+        """Shape (n,): the upper end of each point."""
+        return self.y if self.top is None else self.top
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One picture: what it shows and how to read it."""
+    """One picture: what it shows and how to read it.
+
+    Attributes:
+        view: the part of x that it opens on, if not all.
+    """
 
     id: str
     title: str
@@ -31,3 +52,5 @@ class Figure:
     y_label: str
     lines: list[Line] = field(repr=False)
     log_y: bool = False
+    log_x: bool = False
+    view: tuple[float, float] | None = None

@@ -6,6 +6,7 @@ import numpy as np
 
 from capture_analysis import ack_compression
 from capture_analysis.analysis import Analysis, ConnectionView, QueueView
+from capture_analysis.bunch_figures import bunch_bars
 from capture_analysis.channel_figures import channel_figures
 from capture_analysis.figure import Figure, FloatArray, Line
 from capture_analysis.queues import Occupancy
@@ -184,16 +185,7 @@ def _bunches(analysis: Analysis) -> Figure:
             ("on arrival", view.acks.arrived_ns, 2 * colour + 1),
         ):
             sizes = ack_compression.bunch_sizes(times, view.ack_service_ns)
-            values, counts = np.unique(sizes, return_counts=True)
-            lines.append(
-                Line(
-                    f"{name}'s acks {where}",
-                    values.astype(np.float64),
-                    100.0 * values * counts / max(sizes.sum(), 1),
-                    "bars",
-                    shade,
-                )
-            )
+            lines.append(bunch_bars(f"{name}'s acks {where}", sizes, shade))
     return Figure(
         "bunches",
         "Ack bunch sizes",

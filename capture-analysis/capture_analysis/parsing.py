@@ -27,6 +27,18 @@ MOST_EXTENSION_HEADERS = 8
 MOST_FLOWS = 1 << 22
 # RFC 7323, 2.3: a greater shift count is taken as 14.
 MOST_WINDOW_SCALE = 14
+# Link types (LINKTYPE_ numbers) in which parsers find IP.
+LINK_TYPES = frozenset((0, 1, 12, 14, 101, 108, 113, 228, 229, 276))
+
+# What other files that people may take for captures start with.
+_OTHER_FILES = {
+    b"snoop\0": "a Solaris snoop capture",
+    b"GMBU": "a Microsoft Network Monitor capture",
+    b"PK\3\4": "a zip archive",
+    b"BZh": "bzip2",
+    b"\x04\x22\x4d\x18": "lz4",
+    b"PAR1": "Parquet",
+}
 
 
 @dataclass
@@ -106,5 +118,9 @@ class Parser(Protocol):
 
 
 def not_a_capture(head: bytes) -> AnalysisError:
-    """The error of a parser whose file starts with these bytes."""
-    return AnalysisError(f"neither pcap nor pcapng (it starts with {head[:4].hex(' ')})")
+    """The error, without the file's name, of a parser whose file starts with these bytes."""
+    guess = next((what for start, what in _OTHER_FILES.items() if head.startswith(start)), "")
+    if not guess and head.isascii() and head.decode().isprintable():
+        guess = "text"
+    seems = f" ({guess}?)" if guess else ""
+    return AnalysisError(f"neither pcap nor pcapng: it starts with {head[:4].hex(' ')}{seems}")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capture_analysis.errors import AnalysisError
+from capture_analysis.queue_levels import steps
 from capture_analysis.reader import BoolArray, IntArray, Packets
 from capture_analysis.run_folder import Queue
 
@@ -147,10 +148,8 @@ def occupancy(passed: Passage, which: BoolArray | None = None) -> Occupancy:
     """
     counted = ~passed.dropped if which is None else ~passed.dropped & which
     arrived, left = passed.packets.time_ns[counted], passed.left_ns[counted]
-    time_ns = np.concatenate((left, arrived))
-    change = np.concatenate((np.full(len(left), -1), np.ones(len(arrived), dtype=np.int64)))
-    order = np.argsort(time_ns, kind="stable")
-    return Occupancy(time_ns[order], np.cumsum(change[order]))
+    time_ns, change = steps(arrived, left, np.ones(2 * len(left), dtype=np.int64))
+    return Occupancy(time_ns, np.cumsum(change))
 
 
 def correlation(first: Occupancy, second: Occupancy, start_ns: int, stop_ns: int) -> float:

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from capture_analysis.queue_levels import transmission_starts
 from capture_analysis.queues import Passage
 from capture_analysis.reader import IntArray, Packets
 from capture_analysis.run_folder import Queue
@@ -129,6 +130,6 @@ def utilisation(passed: Passage, start_ns: int, stop_ns: int) -> float:
     """
     rows = passed.departures
     end = passed.left_ns[rows]
-    begin = np.maximum(passed.packets.time_ns[rows], np.concatenate(([0], end[:-1])))
+    begin = transmission_starts(passed.packets.time_ns[rows], end, 0)
     busy = np.minimum(end, stop_ns) - np.maximum(begin, start_ns)
     return float(np.maximum(busy, 0).sum() / (stop_ns - start_ns))

@@ -115,6 +115,10 @@ class Tracked:
         """The rows selected by a mask, by row numbers or by a slice."""
         return Tracked(*(getattr(self, f.name)[rows] for f in fields(self)))
 
+    def widened(self) -> "Tracked":
+        """The same with int64 columns, in which differences and products do not wrap."""
+        return Tracked(*(getattr(self, f.name).astype(np.int64) for f in fields(self)))
+
 
 @dataclass
 class Forgotten:

@@ -120,7 +120,7 @@ class _Half:
             return -1
         before = self.last_ns.get(packet.payload_bytes > 0)
         self.last_ns[packet.payload_bytes > 0] = packet.time_ns
-        return -1 if before is None else max(packet.time_ns - before, -1)
+        return -1 if before is None else _elapsed(before, packet.time_ns)
 
     def is_probe(self, packet: _Packet, start: int, other_window: int) -> bool:
         """See `Kind.PROBE`."""
@@ -208,7 +208,7 @@ class _Half:
         while self.segments and self.segments[0][0] <= ack:
             newest = self.segments.popleft()[1]
         ambiguous = self.unclear is not None and self.unclear[0] < ack
-        rtt_ns = -1 if newest is None or ambiguous else max(time_ns - newest, -1)
+        rtt_ns = -1 if newest is None or ambiguous else _elapsed(newest, time_ns)
         if self.unclear is not None and self.unclear[1] <= ack:
             self.unclear = None
         self.acked = ack
@@ -320,6 +320,11 @@ def _kind_of_ack(packet: _Packet, mine: _Half, other: _Half, start: int) -> Kind
     if packet.window != mine.window:
         return Kind.WINDOW_UPDATE
     return Kind.DUPLICATE_ACK if outstanding and packet.window else Kind.OLD_ACK
+
+
+def _elapsed(from_ns: int, to_ns: int) -> int:
+    """Time from one packet to the next, as 64 bits hold it; -1 if it ran backward."""
+    return min(max(to_ns - from_ns, -1), (1 << 63) - 1)
 
 
 def _signed(number: int) -> int:

@@ -103,21 +103,23 @@ static uint64_t likeness_of(const struct packet *packet)
 	       (packet->flags * UINT64_C(0x452821e638d01377));
 }
 
+static uint64_t apart(int64_t a_ns, int64_t b_ns)
+{
+	return a_ns > b_ns ? (uint64_t)a_ns - (uint64_t)b_ns : (uint64_t)b_ns - (uint64_t)a_ns;
+}
+
 /* Whether the packet was captured before; remembers it if not. */
 bool half_is_copy(struct half *half, const struct packet *packet)
 {
-	uint64_t likeness = likeness_of(packet), limit_ns, apart_ns;
+	uint64_t limit_ns = packet->ip_id ? COPY_NS : COPY_WITHOUT_ID_NS;
+	uint64_t likeness = likeness_of(packet);
+	unsigned int alike = 0;
 
-	limit_ns = packet->ip_id ? COPY_NS : COPY_WITHOUT_ID_NS;
-	for (unsigned int at = 0; at < half->remembered; at++) {
-		const struct recent *recent = &half->recent[at];
-
-		if (recent->likeness != likeness)
-			continue;
-		apart_ns = packet->time_ns > recent->time_ns ?
-				   (uint64_t)packet->time_ns - (uint64_t)recent->time_ns :
-				   (uint64_t)recent->time_ns - (uint64_t)packet->time_ns;
-		if (apart_ns < limit_ns)
+	for (unsigned int at = 0; at < RECENT; at++)
+		alike |= (unsigned int)(half->recent[at].likeness == likeness) << at;
+	alike &= (1u << half->remembered) - 1;
+	for (; alike; alike &= alike - 1) {
+		if (apart(half->recent[__builtin_ctz(alike)].time_ns, packet->time_ns) < limit_ns)
 			return true;
 	}
 	half->recent[half->oldest] = (struct recent){ likeness, packet->time_ns };

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from capture_analysis import metrics
 from capture_analysis.analysis import Analysis
-from capture_analysis.cli import main
+from capture_analysis.cli import COMMANDS, main
 from synthetic_run import edit_json, expectation, write_run
 
 
@@ -98,7 +98,7 @@ def test_report_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFix
     ("arguments", "complaint"),
     [
         ([], "the following arguments are required: COMMAND"),
-        (["report"], "the following arguments are required: FOLDER"),
+        (["report"], "the following arguments are required: RUN"),
         (["draw", "x"], "invalid choice: 'draw'"),
         (["report", "x", "y"], "unrecognized arguments: y"),
     ],
@@ -113,13 +113,13 @@ def test_bad_usage(
     assert complaint in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["report", "--help"], ["metrics", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], *([name, "--help"] for name in COMMANDS)])
 def test_help(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     """Help goes to stdout and tells what each exit status means."""
     with pytest.raises(SystemExit) as stopped:
         main(arguments)
     assert stopped.value.code == 0
-    assert "Exit status: 0 if" in capsys.readouterr().out
+    assert "exit status: 0 if" in capsys.readouterr().out
 
 
 def test_as_a_process(tmp_path: Path) -> None:
@@ -131,4 +131,4 @@ def test_as_a_process(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert done.stderr.endswith("not a finished run\n")
+    assert done.stderr.endswith("compressed or not) in it\n")

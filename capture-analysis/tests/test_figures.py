@@ -3,15 +3,17 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import get_args
 
 import numpy as np
+import packed_page
 import pytest
 from capture_analysis.analysis import Analysis
-from capture_analysis.figure import Figure, Line
+from capture_analysis.figure import Figure, Line, Style
 from capture_analysis.figures import all_figures
+from capture_analysis.interactive import _look
 from capture_analysis.map import topology_svg
-from capture_analysis.page import _number, _trace
+from capture_analysis.page_template import number
 from capture_analysis.plots import save_all
 from capture_analysis.report import analyse_run
 from pcap_files import EPOCH_NS
@@ -164,8 +166,11 @@ def test_files_of_figures(reported: Path) -> None:
 
 def test_equal_figures_are_equal_files(tmp_path: Path) -> None:
     """Drawing a figure twice gives the same SVG, so that a diff shows what changed."""
-    style = ("steps", "line", "points", "bars", "dashed")
-    lines = [Line(s, np.arange(3.0), np.arange(3.0), s, n) for n, s in enumerate(style)]  # type: ignore[arg-type]
+    x = np.arange(3.0)
+    lines = [
+        Line(style, x, x, style, n, top=x + 1 if style == "spans" else None, letter="R")
+        for n, style in enumerate(get_args(Style))
+    ]
     figure = Figure("x", "title", "caption", "time, s", "packets", lines)
     for name in ("a", "b"):
         save_all([figure], tmp_path / name)
@@ -197,13 +202,12 @@ def test_page_is_self_contained(reported: Path) -> None:
 def test_page_has_every_plot(reported: Path) -> None:
     """The page's data are its figures' traces, one element for each to be drawn in."""
     page = (reported / "report.html").read_text()
-    embedded = re.search(r"const plots = (.*);\n", page)
-    assert embedded
-    plots: dict[str, Any] = json.loads(embedded[1])
+    plots = packed_page.plots(page)
     assert list(plots) == IDS
     assert re.findall(r'<div class="plot" id="([\w-]+)">', page) == IDS
-    drop = next(t for t in plots["overview"]["data"] if t["name"] == "reverse drops")
-    assert (drop["x"], drop["y"], drop["mode"]) == ([0.0115], [5.0], "markers")
+    drop = next(t for t in plots["overview"]["traces"] if t["look"]["name"] == "reverse drops")
+    assert (drop["x"].tolist(), drop["y"].tolist()) == ([0.0115], [5.0])
+    assert drop["look"]["mode"] == "markers"
 
 
 @pytest.mark.parametrize(
@@ -212,13 +216,13 @@ def test_page_has_every_plot(reported: Path) -> None:
 )
 def test_numbers_on_the_page(value: float | None, text: str) -> None:
     """Numbers have four digits, whole ones are whole, and none is a dash."""
-    assert _number(value) == text
+    assert number(value) == text
 
 
 def test_trace_colours_do_not_leak() -> None:
     """Two traces of one style keep their own colours."""
     nothing = np.zeros(0)
-    first, second = (_trace(Line("x", nothing, nothing, "points", n)) for n in (0, 1))
+    first, second = (_look(Line("x", nothing, nothing, "points", n)) for n in (0, 1))
     assert first["marker"]["color"] != second["marker"]["color"]
 
 

@@ -82,14 +82,10 @@ def test_fuzz(tmp_path: Path) -> None:
     )
 
 
-def test_fuzz_tracker(tmp_path: Path) -> None:
-    """Some thousand sequences of packets are tracked alike at once, in pieces and each alone."""
+@pytest.mark.parametrize("target", ["fuzz-track", "fuzz-histogram"])
+def test_fuzz_without_a_corpus(tmp_path: Path, target: str) -> None:
+    """Some thousand inputs are tracked, or counted, alike in any pieces and any order."""
     need("clang")
-    make(tmp_path, f"{tmp_path}/fuzz-track")
-    succeed(
-        tmp_path / "fuzz-track",
-        f"-runs={FUZZ_RUNS}",
-        "-seed=1",
-        "-max_len=1200",
-        f"-artifact_prefix={tmp_path}/finding-",
-    )
+    make(tmp_path, f"{tmp_path}/{target}")
+    artifacts = f"-artifact_prefix={tmp_path}/finding-"
+    succeed(tmp_path / target, f"-runs={FUZZ_RUNS}", "-seed=1", "-max_len=1200", artifacts)

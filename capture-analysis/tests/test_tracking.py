@@ -523,6 +523,14 @@ def test_time_that_runs_backward(new: NewTracker) -> None:
     assert tracked.rtt_ns.tolist() == [-1, -1, -1]
 
 
+def test_times_far_apart(new: NewTracker) -> None:
+    """A gap that 64 bits cannot hold is the longest that they can."""
+    talk = Conversation().handshake()
+    talk.send(0, 0, 1, 100, ack=1, time_ns=-(2**62))
+    talk.send(0, 0, 101, 100, ack=1, time_ns=2**63 - 1)
+    assert talk.tracked(new()).gap_ns.tolist()[-1] == 2**63 - 1
+
+
 def test_a_packet_without_flags(new: NewTracker) -> None:
     """It acknowledges nothing, and is an ACK of no account."""
     talk = Conversation().handshake()

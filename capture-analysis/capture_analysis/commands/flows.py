@@ -2,6 +2,7 @@
 
 Of each: packets, payload, how long it lasted, round trip time, which way the data go, where on
 the path the capture was taken, the rate of the bottleneck, and whether the ACKs are compressed.
+The rate is "=" given, "~" estimated, or "?" assumed to be that of the opposite way.
 """
 
 import argparse

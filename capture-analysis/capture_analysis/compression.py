@@ -1,0 +1,192 @@
+"""Undo gzip, xz and zstd in constant memory.
+
+A file is recognised by how it starts, not by its name. Any number of gzip members, xz streams or
+zstd frames may follow each other.
+"""
+
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from capture_analysis.errors import AnalysisError
+
+READ_BYTES = 1 << 16
+MAGIC_BYTES = 6  # what tells a compressed file
+# A record holds at least eight bytes that nothing foretells (of its time, sequence number and
+# checksum) and of Ethernet at most 1530 in all: not even a capture of zeros becomes 200 times
+# smaller. What does, and is too long to be read in a second or two, is made to fill a machine.
+BOMB_RATIO = 200
+BOMB_BYTES = 1 << 30
+
+_PIECE_BYTES = 1 << 20
+# What a file may ask for: xz -9 needs 65 MiB, zstd without --ultra or --long 8.
+_MEMORY_BYTES = 1 << 27
+# 4 bytes of zstd make at most 128 KiB; so these make at most 32 MiB at once.
+_ZSTD_INPUT_BYTES = 1 << 10
+_ZSTD_START = b"\x28\xb5\x2f\xfd"
+_ZSTD_SKIPPED_START = b"\x2a\x4d\x18"  # behind 0x50 to 0x5f; pzstd begins its files with it
+
+
+class DamagedError(Exception):
+    """A compressed file cannot be followed further; the message says what it is."""
+
+
+class _Member(Protocol):
+    """One gzip member, xz stream or zstd frame."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether all of it came out."""
+
+    @property
+    def hungry(self) -> bool:
+        """Whether nothing more comes out without more going in."""
+
+    def feed(self, content: bytes) -> tuple[bytes, bytes]:
+        """What comes out, of bounded size, and what of the content is left."""
+
+
+class _Gzip:
+    def __init__(self) -> None:
+        self._inflate = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+        self._full = False
+
+    @property
+    def hungry(self) -> bool:
+        return not self._full
+
+    @property
+    def ended(self) -> bool:
+        return self._inflate.eof
+
+    def feed(self, content: bytes) -> tuple[bytes, bytes]:
+        piece = self._inflate.decompress(content, _PIECE_BYTES)
+        self._full = len(piece) == _PIECE_BYTES
+        return piece, self._inflate.unconsumed_tail or self._inflate.unused_data
+
+
+class _Xz:
+    def __init__(self) -> None:
+        self._stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY_BYTES)
+
+    @property
+    def ended(self) -> bool:
+        return self._stream.eof
+
+    @property
+    def hungry(self) -> bool:
+        return self._stream.needs_input
+
+    def feed(self, content: bytes) -> tuple[bytes, bytes]:
+        piece = self._stream.decompress(content, _PIECE_BYTES)
+        return piece, self._stream.unused_data
+
+
+class _Zstd:
+    def __init__(self) -> None:
+        import zstandard  # noqa: PLC0415 # few captures need it, and it takes a while
+
+        self._error = zstandard.ZstdError
+        decompressor = zstandard.ZstdDecompressor(max_window_size=_MEMORY_BYTES)
+        self._frame = decompressor.decompressobj()
+
+    @property
+    def ended(self) -> bool:
+        return bool(self._frame.eof)
+
+    @property
+    def hungry(self) -> bool:
+        return True
+
+    def feed(self, content: bytes) -> tuple[bytes, bytes]:
+        try:
+            piece = self._frame.decompress(content[:_ZSTD_INPUT_BYTES])
+        except self._error as error:
+            raise DamagedError(error) from error
+        return piece, self._frame.unused_data + content[_ZSTD_INPUT_BYTES:]
+
+
+_MEMBERS: dict[str, Callable[[], _Member]] = {"gzip": _Gzip, "xz": _Xz, "zstd": _Zstd}
+
+
+def compression(head: bytes) -> str | None:
+    """How a file that starts with these bytes is compressed: gzip, xz, zstd or not at all."""
+    if head.startswith(b"\x1f\x8b"):
+        return "gzip"
+    if head.startswith(b"\xfd7zXZ\0"):
+        return "xz"
+    skipped = head[:1] and head[0] >> 4 == 5 and head[1:4] == _ZSTD_SKIPPED_START
+    return "zstd" if head.startswith(_ZSTD_START) or skipped else None
+
+
+class _Input:
+    """A compressed file.
+
+    Attributes:
+        content: what was read and not used yet.
+        taken: how many bytes were read in all.
+    """
+
+    def __init__(self, head: bytes, read: Callable[[int], bytes]) -> None:
+        self.content = head
+        self.taken = len(head)
+        self._read = read
+
+    def more(self) -> bool:
+        """Read on if all is used; whether there is anything."""
+        if not self.content:
+            self.content = self._read(READ_BYTES)
+            self.taken += len(self.content)
+        return bool(self.content)
+
+    def skip_padding(self) -> None:
+        """Skip the zeros that may stand between members; read enough to tell what follows."""
+        while self.more():
+            self.content = self.content.lstrip(b"\0")
+            if self.content:
+                break
+        while len(self.content) < MAGIC_BYTES and (more := self._read(READ_BYTES)):
+            self.content += more
+            self.taken += len(more)
+
+
+def decompressed(kind: str, head: bytes, read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """The content of a compressed file, in pieces.
+
+    Args:
+        kind: gzip, xz or zstd.
+        head: what was read of the file already.
+        read: reads up to so many bytes more; none at the end.
+
+    Raises: DamagedError, after all that could be saved; AnalysisError, without the file's name, if
+        the file is made to fill memory or disk.
+    """
+    source = _Input(head, read)
+    given = 0
+    while source.more():
+        if compression(source.content) != kind:
+            at = source.taken - len(source.content)
+            raise DamagedError(f"{kind}: something else follows at byte {at}")
+        member = _MEMBERS[kind]()
+        while not member.ended:
+            if member.hungry and not source.more():
+                raise DamagedError(f"{kind}: ends too early; the file was cut off")
+            try:
+                piece, source.content = member.feed(source.content)
+            except (zlib.error, lzma.LZMAError, DamagedError) as error:
+                raise DamagedError(
+                    f"{kind}: damaged before byte {source.taken}: {error}"
+                ) from error
+            given += len(piece)
+            _refuse_bomb(kind, source.taken, given)
+            yield piece
+        source.skip_padding()
+
+
+def _refuse_bomb(kind: str, taken: int, given: int) -> None:
+    if given > BOMB_BYTES and given > BOMB_RATIO * taken:
+        raise AnalysisError(
+            f"{taken} bytes of {kind} make more than {given}, over {BOMB_RATIO} times as many, as"
+            " no capture does\n\nhint: if you trust the file, decompress it first"
+        )

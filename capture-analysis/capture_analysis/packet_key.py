@@ -1,0 +1,107 @@
+"""The number by which a packet is recognised wherever on its path it was captured."""
+
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capture_analysis.columns import FlowTable, IntArray, Packets
+
+Words = NDArray[np.uint64]
+
+# Multilinear hashing (Carter and Wegman 1979): a sum of words, each times its own odd number.
+# Two different packets collide with a chance of about 2^-64.
+_FACTORS = np.array(
+    [
+        0x9E3779B97F4A7C15,
+        0xC2B2AE3D27D4EB4F,
+        0xD6E8FEB86659FD93,
+        0xA0761D6478BD642F,
+        0xE7037ED1A0B428DB,
+        0x8EBC6AF09C88C6E3,
+        0x589965CC75374CC3,
+        0x1D8E4E27C47D124F,
+    ],
+    dtype=np.uint64,
+)
+_SHIFT = np.uint64(32)
+
+
+class Identity(Enum):
+    """What of a packet is the same at both taps, besides its TCP header, length and options."""
+
+    ADDRESSES_AND_ID = "addresses, ports and IP identification"
+    ADDRESSES = "addresses and ports"
+    ID = "IP identification"
+    NEITHER = "nothing else"
+
+    @property
+    def addresses(self) -> bool:
+        """Whether addresses and ports are; else they are translated on the way."""
+        return self in (Identity.ADDRESSES_AND_ID, Identity.ADDRESSES)
+
+    @property
+    def ip_id(self) -> bool:
+        """Whether IPv4's identification is; else it is written anew on the way."""
+        return self in (Identity.ADDRESSES_AND_ID, Identity.ID)
+
+
+class PacketKeys:
+    """Keys of one capture's packets, whose connections may still be appearing."""
+
+    def __init__(self, identity: Identity) -> None:
+        self.identity = identity
+        self._lanes = np.zeros(0, dtype=np.uint64)
+
+    def of(self, packets: Packets, flows: FlowTable) -> IntArray:
+        """Shape (n,): equal for the same packet in two captures, hardly ever for others.
+
+        From connection, sequence and acknowledgement numbers, length, flags, window, time stamps,
+        SACK edges and, as `identity` says, IP identification. Retransmissions differ where Linux
+        counts the identification per connection, or by their time stamps.
+        """
+        words = [
+            (packets.seq, packets.ack),
+            (packets.ts_value, packets.ts_echo),
+            (packets.sack_left, packets.sack_right),
+            (packets.payload_bytes, packets.window),
+        ]
+        last = packets.flags.astype(np.uint32)
+        if self.identity.ip_id:
+            last |= packets.ip_id.astype(np.uint32) << np.uint32(16)
+        mixed: Words = self._connection(packets, flows) + last * _FACTORS[0]
+        for factor, (high, low) in zip(_FACTORS[1:], words, strict=False):
+            word = high.astype(np.uint64)
+            word <<= _SHIFT
+            word |= low.astype(np.uint64)
+            word *= factor
+            mixed += word
+        mixed ^= mixed >> np.uint64(29)
+        mixed *= _FACTORS[-1]
+        key: IntArray = mixed.view(np.int64)
+        return key
+
+    def _connection(self, packets: Packets, flows: FlowTable) -> Words:
+        """Shape (n,): of who sends and who receives."""
+        if not self.identity.addresses:
+            return np.zeros(len(packets), dtype=np.uint64)
+        known = len(self._lanes) // 2
+        if len(flows) > known:
+            self._lanes = np.concatenate((self._lanes, _lanes(flows.rows[known:])))
+        lanes: Words = self._lanes[packets.flow.astype(np.int64) * 2 + packets.half]
+        return lanes
+
+
+def _lanes(rows: NDArray[np.void]) -> Words:
+    """Shape (2k,): of each connection, what half 0 and what half 1 sends."""
+    ends = []
+    for end in ("source", "destination"):
+        address = np.ascontiguousarray(rows[end]).view(np.uint64)
+        port = rows[f"{end}_port"].astype(np.uint64)
+        mixed = (address * _FACTORS[:2]).sum(axis=1, dtype=np.uint64) + port * _FACTORS[2]
+        ends.append(mixed ^ (mixed >> np.uint64(31)))
+    source, destination = ends
+    lanes: list[Words] = [
+        s * _FACTORS[3] + d * _FACTORS[4] for s, d in ((source, destination), ends[::-1])
+    ]
+    return np.stack(lanes, axis=1).ravel()

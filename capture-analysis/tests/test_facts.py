@@ -1,0 +1,141 @@
+"""What the head of a capture tells of its connections."""
+
+import numpy as np
+import pytest
+from capture_analysis.facts import Facts, RateSource
+from capture_analysis.single import Given, measure
+from measured_captures import (
+    ACK_FRAME,
+    FRAME,
+    MSS,
+    RATE_BIT,
+    ROUND_TRIP_NS,
+    SEGMENT_NS,
+    Exchange,
+    arriving,
+    capture_of,
+    compressed,
+)
+
+
+def facts_of(*exchanges: Exchange, given: Given = Given()) -> Facts:
+    """The facts of a capture of these connections."""
+    return measure(capture_of(*exchanges), given).facts
+
+
+def test_sizes() -> None:
+    """Sizes are those of the largest segment and the smallest ACK, b is segments per ACK."""
+    facts = facts_of(compressed())
+    assert facts.segment_bytes.tolist() == [MSS, 0]
+    assert facts.segment_frame_bytes.tolist() == [FRAME, 0]
+    assert facts.ack_frame_bytes.tolist() == [ACK_FRAME, ACK_FRAME]  # the handshake's, backward
+    assert facts.header_bytes[0] == 52
+    assert facts.segments_per_ack[0] == 1
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
+def test_tap(share: float) -> None:
+    """The tap's place is the share of the round trip that lies between it and the sender."""
+    exchange = compressed(to_receiver_ns=round((1 - share) * ROUND_TRIP_NS), sends=False)
+    exchange.data_ns = exchange.data_ns[:1]
+    exchange.first = exchange.first[:1]
+    exchange.ack_ns = exchange.data_ns + ROUND_TRIP_NS
+    exchange.acked, exchange.stamp = exchange.acked[:1], None
+    facts = facts_of(exchange)
+    assert facts.tap_at[0] == pytest.approx(share)
+    assert facts.tap_at[1] == pytest.approx(1 - share)
+    assert facts.round_trip_ns[0] == ROUND_TRIP_NS
+
+
+def test_tap_unknown() -> None:
+    """Without a handshake, time stamps or data both ways the tap may be anywhere."""
+    exchange = arriving()
+    facts = measure(capture_of(exchange, handshake=False)).facts
+    assert np.isnan(facts.tap_at[0])
+    assert facts.tap_agreement[0] == 0
+
+
+def test_rate_before_queue() -> None:
+    """Near the sender the rate is the pace of ACKs, compressed ones notwithstanding."""
+    facts = facts_of(compressed())
+    assert facts.rate_bit[0] == pytest.approx(RATE_BIT, rel=1e-3)
+    assert facts.rate_source[0] == RateSource.ACKS
+    assert facts.rate_source[1] == RateSource.OPPOSITE
+    assert facts.rate_bit[1] == facts.rate_bit[0]
+
+
+def test_rate_behind_queue() -> None:
+    """Near the receiver the rate is the pace of data; most gaps agree with it."""
+    facts = facts_of(arriving())
+    assert facts.rate_bit[0] == pytest.approx(RATE_BIT, rel=1e-9)
+    assert facts.rate_source[0] == RateSource.DATA
+    assert facts.rate_share[0] == pytest.approx(50 * 11 / 599)
+    assert facts.rate_gaps[0] == 599
+
+
+def test_rate_needs_gaps() -> None:
+    """A handful of gaps makes no rate."""
+    facts = facts_of(arriving(bursts=1, segments=10))
+    assert np.isnan(facts.rate_bit).all()
+    assert facts.rate_source.tolist() == [RateSource.UNKNOWN, RateSource.UNKNOWN]
+
+
+def test_rate_of_shared_link() -> None:
+    """Connections whose segments alternate on a link show its rate together, not alone."""
+    one, two = arriving(segments=20), arriving(segments=20, port=40001)
+    times = one.data_ns[0] + np.arange(2 * len(one.data_ns)) * SEGMENT_NS
+    for turn, each in enumerate((one, two)):
+        each.data_ns = times[turn::2]
+        each.ack_ns = each.data_ns + 1000
+    facts = facts_of(one, two)
+    assert facts.rate_bit[[0, 2]] == pytest.approx(RATE_BIT, rel=1e-9)
+    assert facts.rate_source[0] == RateSource.LINK_DATA
+
+
+def test_rate_given() -> None:
+    """A given rate is that of the way that most data go; the other way keeps its own."""
+    facts = facts_of(arriving(), given=Given(rate_mbit=50, ack_rate_mbit=2))
+    assert facts.rate_bit.tolist() == [50e6, 2e6]
+    assert facts.rate_source.tolist() == [RateSource.GIVEN, RateSource.GIVEN]
+
+
+@pytest.mark.parametrize("tick_ns", [1_000, 1_000_000, 4_000_000, 10_000_000])
+def test_tick(tick_ns: int) -> None:
+    """The tick of time stamps is found from how far they get in the time of the capture."""
+    facts = facts_of(compressed(tick_ns=tick_ns))
+    assert facts.tick_ns[0] == tick_ns
+    assert np.isnan(facts.tick_ns[1])
+
+
+def test_sides() -> None:
+    """Connections opened from either end of a path have their data on the sides they come from."""
+    facts = facts_of(arriving(), arriving(turned=True, port=40001))
+    assert facts.side.tolist() == [0, 1, 1, 0]
+
+
+def test_later_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection that begins after the head is taken to be like one between the same hosts."""
+    from capture_analysis import single
+
+    monkeypatch.setattr(single, "HEAD_PACKETS", 100)
+    later = arriving(port=40001)
+    other = arriving(port=40002, host=9)
+    for each in (later, other):
+        each.data_ns, each.ack_ns = each.data_ns + 10**10, each.ack_ns + 10**10
+    capture = capture_of(arriving(), later, other)
+    capture.chunk = 100
+    whole = capture.flows
+    capture.flows = type(whole)(whole.rows[:1])
+    chunks = capture.chunks
+
+    def growing(packets: int = 0):  # type: ignore[no-untyped-def] # noqa: ANN202
+        for chunk in chunks(packets):
+            known = max(len(capture.flows), int(chunk.flow.max()) + 1)
+            capture.flows = type(whole)(whole.rows[:known])
+            yield chunk
+
+    monkeypatch.setattr(capture, "chunks", growing)
+    facts = measure(capture).facts
+    assert facts.rate_bit[[0, 2]] == pytest.approx(RATE_BIT, rel=1e-9)
+    assert facts.segment_bytes[2] == MSS
+    assert np.isnan(facts.rate_bit[4])

@@ -1,0 +1,135 @@
+"""Finding the same packets in two captures."""
+
+import numpy as np
+import pytest
+from capture_analysis.columns import IntArray, Packets
+from capture_analysis.joining import join
+from capture_analysis.matching import Side, match
+from capture_analysis.packet_key import Identity, PacketKeys
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from two_vantage import ColumnCapture, at, columns, flow_table
+
+MS = 1_000_000
+FLOWS = flow_table(3)
+
+
+def pairs_of(
+    a: Packets, b: Packets, chunk: int = 1000, horizon_ns: int = 100 * MS
+) -> tuple[list[tuple[int, int]], list[int], list[int]]:
+    """Pairs of file positions, and the positions of what only one capture has."""
+    sides = [
+        Side(ColumnCapture(p, FLOWS, chunk), PacketKeys(Identity.ADDRESSES_AND_ID), lambda t: t)
+        for p in (a, b)
+    ]
+    pairs, a_alone, b_alone = [], [], []
+    for step in match(sides[0], sides[1], horizon_ns):
+        pairs += list(zip(step.a["order"].tolist(), step.b["order"].tolist(), strict=True))
+        a_alone += step.a_alone["order"].tolist()
+        b_alone += step.b_alone["order"].tolist()
+    return sorted(pairs), sorted(a_alone), sorted(b_alone)
+
+
+def traffic(count: int, seed: int = 1) -> Packets:
+    """Two-way packets of three connections, a millisecond apart, without repetitions."""
+    random = np.random.default_rng(seed)
+    return columns(
+        count,
+        time_ns=np.arange(count) * MS,
+        flow=random.integers(0, 3, count),
+        half=random.integers(0, 2, count),
+        seq=(np.arange(count) * 1460 + (1 << 32) - 5000) % (1 << 32),
+        payload_bytes=1460,
+    )
+
+
+def delayed(packets: Packets) -> IntArray:
+    """20 ms later for half 0, 30 ms earlier for half 1."""
+    return np.asarray(packets.time_ns + np.where(packets.half == 0, 20 * MS, -30 * MS))
+
+
+@pytest.mark.parametrize("chunk", [7, 100, 5000])
+def test_every_packet_meets_itself_or_is_alone(chunk: int) -> None:
+    """Losses on either side and chunks of any size: exactly the packets in both are pairs."""
+    sent = traffic(2000)
+    random = np.random.default_rng(2)
+    in_a, in_b = random.random((2, 2000)) > 0.1
+    arrived = delayed(sent)
+    order = np.argsort(arrived[in_b], kind="stable")
+    a_position = np.cumsum(in_a) - 1
+    expected = [
+        (int(a_position[row]), b) for b, row in enumerate(np.flatnonzero(in_b)[order]) if in_a[row]
+    ]
+    pairs, a_alone, b_alone = pairs_of(sent.where(in_a), at(sent.where(in_b), arrived[in_b]), chunk)
+    assert pairs == sorted(expected)
+    assert len(a_alone) == (in_a & ~in_b).sum()
+    assert len(b_alone) == (in_b & ~in_a).sum()
+
+
+def test_fourfold_packets_pair_in_order() -> None:
+    """Each of four copies in one capture meets the copy of the same rank in the other."""
+    once = traffic(50)
+    four = once.where(np.repeat(np.arange(50), 4))
+    four = at(four, four.time_ns + np.tile(np.arange(4), 50))
+    at_b = at(four, delayed(four))
+    pairs, a_alone, b_alone = pairs_of(four, at_b, 64)
+    assert not a_alone
+    assert not b_alone
+    assert all(at_b.time_ns[b] - four.time_ns[a] in {20 * MS, -30 * MS} for a, b in pairs)
+
+
+def test_the_horizon_bounds_a_pair() -> None:
+    """The same header again after more than the horizon is another packet."""
+    one = columns(1, time_ns=[0], seq=[1])
+    assert pairs_of(one, at(one, [100 * MS])) == ([(0, 0)], [], [])
+    assert pairs_of(one, at(one, [100 * MS + 1])) == ([], [0], [0])
+
+
+def test_what_is_alone_does_not_shift_the_rest() -> None:
+    """Of equal headers a second apart, one lost costs only its own pair."""
+    same = columns(5, time_ns=np.arange(5) * 1000 * MS, seq=7)
+    kept = same.where(np.array([0, 2, 3, 4]))
+    pairs, a_alone, b_alone = pairs_of(same, at(kept, kept.time_ns + 10 * MS), 2)
+    assert (pairs, a_alone, b_alone) == ([(0, 0), (2, 1), (3, 2), (4, 3)], [1], [])
+
+
+EVENTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60)), max_size=25)
+
+
+@settings(max_examples=300, deadline=None)
+@given(EVENTS, EVENTS)
+def test_join_is_first_in_first_out(a: list[tuple[int, int]], b: list[tuple[int, int]]) -> None:
+    """The vectorised join agrees with two queues per key, served one by one."""
+    a_key, a_ns = (np.array(c, dtype=np.int64) for c in _by_time(a))
+    b_key, b_ns = (np.array(c, dtype=np.int64) for c in _by_time(b))
+    rows = join((a_key, a_ns), (b_key, b_ns), 15)
+    found = set(zip(*(r.tolist() for r in rows), strict=True))
+    expected = set()
+    for key in range(4):
+        mine, theirs = (np.flatnonzero(k == key).tolist() for k in (a_key, b_key))
+        while mine and theirs:
+            delay = b_ns[theirs[0]] - a_ns[mine[0]]
+            if abs(delay) <= 15:
+                expected.add((mine.pop(0), theirs.pop(0)))
+            else:
+                (mine if delay > 15 else theirs).pop(0)
+    assert found == expected
+
+
+def _by_time(events: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    ordered = sorted(events, key=lambda event: event[1])
+    return [key for key, _ in ordered], [time for _, time in ordered]
+
+
+def test_ipv6_without_identification_matches() -> None:
+    """Three equal duplicate ACKs without IP identification pair in order."""
+    acks = columns(3, time_ns=[0, 1000, 2000], ack=5, half=1)
+    assert pairs_of(acks, at(acks, acks.time_ns + 5 * MS))[0] == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_an_unordered_capture_matches() -> None:
+    """Packets out of time order in a file meet their partners all the same."""
+    sent = traffic(500)
+    order = np.random.default_rng(3).permutation(500)
+    pairs, a_alone, b_alone = pairs_of(sent.where(order), at(sent, delayed(sent)), 50, 1000 * MS)
+    assert (len(pairs), a_alone, b_alone) == (500, [], [])

@@ -1,0 +1,326 @@
+"""The metrics of one capture, on captures whose answers are known by construction."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from capture_analysis.single import Given, Measured, measure
+from measured_captures import (
+    ACK_FRAME,
+    ACK_NS,
+    FRAME,
+    MSS,
+    ROUND_TRIP_NS,
+    SEGMENT_NS,
+    Exchange,
+    arriving,
+    capture_of,
+    compressed,
+    values,
+)
+
+CYCLES, WINDOW, BUNCH = 50, 20, 8
+KNOWN = Given(rate_mbit=100, ack_rate_mbit=100)
+
+
+def measured(*exchanges: Exchange, given: Given = KNOWN, handshake: bool = True) -> Measured:
+    """A capture of some connections, whose bottlenecks are known."""
+    return measure(capture_of(*exchanges, handshake=handshake), given)
+
+
+def of(exchange: Exchange, **settings: Any) -> Any:
+    """All quantities of the data of a connection."""
+    return values(measured(exchange, **settings), 0)
+
+
+def test_bunches() -> None:
+    """ACKs that leave a queue back to back are a bunch, the others are on their own."""
+    found = of(compressed())
+    assert found.ack_bunches == CYCLES
+    assert found.ack_bunch_max == found.ack_bunch_p95 == BUNCH
+    # The handshake's ACK is the data's sender's and none of these.
+    assert found.ack_bunch_mean == WINDOW / (WINDOW - BUNCH + 1)
+    assert found.acks_bunched == BUNCH / WINDOW
+    assert found.ack_bunch_bytes_mean == found.ack_bunch_bytes_max == BUNCH * MSS
+
+
+def test_bunch_gap() -> None:
+    """Gaps of two transmission times are back to back, longer ones are not."""
+    exchange = compressed(bunch=3)
+    for gap_ns, bunches in ((2 * ACK_NS, CYCLES), (2 * ACK_NS + 1, 0)):
+        at = exchange.ack_ns.reshape(CYCLES, WINDOW)
+        at[:, -2:] = at[:, -3, None] + gap_ns * np.arange(1, 3)
+        assert of(exchange).ack_bunches == bunches
+
+
+def test_compression_factor() -> None:
+    """The factor is the data's transmission time over the gap, bounded by the sizes of packets."""
+    found = of(compressed())
+    assert found.compression_factor == pytest.approx(SEGMENT_NS / ACK_NS, rel=1 / 256)
+    assert found.compression_factor_bound == pytest.approx((MSS + 52) / 52)
+    assert found.acks_compressed == pytest.approx(CYCLES * (BUNCH - 1) / (CYCLES * WINDOW - 1))
+    assert found.acks_tied == found.acks_too_close == 0
+
+
+def test_factor_of_spaced_acks() -> None:
+    """Without compression there is no factor, and it says so."""
+    found = of(compressed(bunch=1))
+    assert found.acks_compressed == 0
+    assert found.compression_factor == "no ACK is compressed"
+
+
+def test_factor_above_bound() -> None:
+    """ACKs closer than their link can send them are counted as what the capture made."""
+    exchange = compressed()
+    at = exchange.ack_ns.reshape(CYCLES, WINDOW)
+    at[:, -BUNCH:] = at[:, -BUNCH, None] + 100 * np.arange(BUNCH)
+    found = of(exchange)
+    assert found.acks_too_close == CYCLES * (BUNCH - 1)
+    assert found.compression_factor > found.compression_factor_bound
+
+
+def test_ties() -> None:
+    """ACKs at one time have no factor; they are counted, and as compressed."""
+    exchange = compressed()
+    at = exchange.ack_ns.reshape(CYCLES, WINDOW)
+    at[:, -BUNCH:] = at[:, -BUNCH, None]
+    found = of(exchange)
+    assert found.acks_tied == CYCLES * (BUNCH - 1)
+    assert found.acks_compressed == pytest.approx(CYCLES * (BUNCH - 1) / (CYCLES * WINDOW - 1))
+
+
+def test_certain_with_rate_given() -> None:
+    """Where the rate is given, ACKs faster than it are certainly compressed or held."""
+    found = of(compressed())
+    assert found.certain_events == CYCLES
+    assert found.certain_acks == CYCLES * BUNCH
+    assert found.certain_bytes == CYCLES * BUNCH * MSS
+    assert found.likely_events == "the rate was given"
+
+
+def test_likely_with_rate_estimated() -> None:
+    """Where the rate is an estimate, the same events are likely, not certain."""
+    found = of(compressed(), given=Given())
+    assert found.likely_events == CYCLES
+    assert found.certain_events == "the rate is an estimate"
+
+
+def test_paxson_events() -> None:
+    """Time stamps of a fine tick show the bunches as compression events, and every ACK in them."""
+    found = of(compressed())
+    assert found.xi_events == CYCLES
+    assert found.xi_acks == CYCLES * BUNCH
+    assert found.xi_bytes == CYCLES * BUNCH * MSS
+    assert found.xi_duplicates == 0
+    assert found.xi_undefined == 0
+
+
+def test_paxson_events_of_coarse_ticks() -> None:
+    """With a tick longer than the spacing, bunches sent over more than two ticks are events."""
+    few, many = (
+        of(compressed(tick_ns=1_000_000)),
+        of(compressed(tick_ns=1_000_000, window=40, bunch=36)),
+    )
+    assert few.xi_events == 0  # 7 * 121 us are less than two ticks
+    assert many.xi_events == CYCLES
+    assert many.xi_acks == CYCLES * 36
+
+
+def test_no_time_stamps() -> None:
+    """Without time stamps there are no send times: null, with the reason."""
+    exchange = compressed()
+    exchange.stamp = None
+    found = of(exchange)
+    assert found.xi_events == found.bunches_held
+    assert str(found.xi_events).startswith("no time stamps")
+
+
+def test_held_acks() -> None:
+    """ACKs made faster than their data arrive were held by the receiver, and are no events."""
+    held, queued = of(compressed(held=True)), of(compressed())
+    assert (held.bunches_held, held.bunches_compressed, held.bunches_undecided) == (CYCLES, 0, 0)
+    assert held.xi_events == 0
+    assert (queued.bunches_held, queued.bunches_compressed) == (0, CYCLES)
+
+
+def test_held_undecided() -> None:
+    """A tick that is longer than the bunch's data take does not tell."""
+    found = of(compressed(tick_ns=1_000_000))
+    assert found.bunches_undecided == CYCLES
+
+
+def test_time_stamps_wrap() -> None:
+    """Time stamps that wrap around amid a bunch change nothing."""
+    exchange = compressed()
+    assert exchange.stamp is not None
+    amid = exchange.stamp[10 * WINDOW - 3]
+    exchange.stamp = exchange.stamp - amid + (1 << 32)
+    found = of(exchange)
+    assert found.xi_events == found.bunches_compressed == CYCLES
+
+
+def test_sequence_wrap() -> None:
+    """Sequence numbers that wrap around change nothing."""
+    plain, wrapped = of(compressed()), of(compressed(isn=(1 << 32) - 5 * MSS))
+    assert vars(plain) == vars(wrapped)
+
+
+def test_induced_bursts() -> None:
+    """A bunch of ACKs releases as many segments with it, if the tap is near the sender."""
+    found = of(compressed())
+    assert found.induced_burst_max == found.induced_burst_mean == BUNCH * MSS
+    assert of(compressed(sends=False)).induced_burst_max == 0
+    far = compressed(to_receiver_ns=ROUND_TRIP_NS // 2, sends=False)
+    far.data_ns, far.first = far.data_ns + 3_000_000, far.first
+    assert of(far).induced_burst_max == "the tap is not near the data's sender"
+
+
+def test_busy_periods() -> None:
+    """Bursts at the bottleneck's rate are busy periods, and come once a cycle."""
+    found = of(arriving())
+    assert found.busy_periods == 50
+    assert found.busy_period_segments == found.busy_period_max == 12
+    assert found.busy_period_cycle == pytest.approx(0.005, rel=1 / 256)
+    assert found.busy_period_regularity == 1
+
+
+def test_irregular_busy_periods() -> None:
+    """Cycles further than 5 % from the median are irregular."""
+    exchange = arriving()
+    late = np.repeat(np.arange(50) % 5 == 4, 12) * 1_000_000
+    exchange.data_ns, exchange.ack_ns = exchange.data_ns + late, exchange.ack_ns + late
+    assert of(exchange).busy_period_regularity == pytest.approx(30 / 49)
+
+
+def test_goodput_and_utilisation() -> None:
+    """Goodput leaves out headers and the first segment, utilisation has all frames."""
+    found = of(arriving())
+    seconds = (49 * 5_000_000 + 11 * SEGMENT_NS) / 1e9
+    assert found.goodput == pytest.approx(599 * MSS * 8 / seconds / 1e6)
+    assert found.throughput == pytest.approx(600 * FRAME * 8 / seconds / 1e6)
+    sent_bytes = 600 * FRAME + ACK_FRAME  # the handshake's ACK
+    assert found.utilisation == pytest.approx(sent_bytes * 8 / seconds / 100e6)
+    assert found.efficiency == pytest.approx(found.goodput / (100 * MSS / FRAME))
+    assert found.payload == 600 * MSS
+
+
+def test_pause() -> None:
+    """While nothing is outstanding for a second the application pauses, and time stands still."""
+    exchange = arriving()
+    before = of(exchange)
+    later = np.repeat(np.arange(50) >= 25, 12) * 7_000_000_000
+    exchange.data_ns, exchange.ack_ns = exchange.data_ns + later, exchange.ack_ns + later
+    found = of(exchange)
+    assert found.pauses == pytest.approx(7.005 - 11 * SEGMENT_NS / 1e9)
+    assert found.data_time == pytest.approx(before.data_time - 0.005 + 11 * SEGMENT_NS / 1e9)
+
+
+def test_rtt() -> None:
+    """The round trip time is that from the tap, for every segment that an ACK is newest for."""
+    found = of(arriving())
+    assert found.rtt_min == 0.001
+    assert found.rtt_median == found.rtt_p95 == pytest.approx(0.001, rel=1 / 128)
+    assert found.rtt_samples == 601  # the SYN's, too
+
+
+def test_in_flight() -> None:
+    """What is in flight is what was sent and not acknowledged, after each segment."""
+    found = of(compressed())
+    assert found.in_flight_max == WINDOW * MSS
+    # The first window fills up; afterwards each segment is released by an ACK at its time.
+    assert found.in_flight_mean < WINDOW * MSS
+
+
+def test_retransmissions_and_late_data() -> None:
+    """What was seen before is a retransmission, what fills a hole is late."""
+    exchange = arriving()
+    again, late = exchange.first.copy(), exchange.first.copy()
+    again[100] = again[99]
+    late[[200, 201]] = late[[201, 200]]
+    exchange.first = again
+    exchange.acked = again + MSS
+    found = of(exchange)
+    assert (found.retransmissions, found.late_segments) == (1, 0)
+    exchange.first = late
+    exchange.acked = exchange.first + MSS
+    found = of(exchange)
+    assert (found.retransmissions, found.late_segments) == (0, 1)
+    assert found.late == 1 / 600
+
+
+def test_ack_kinds() -> None:
+    """ACKs are counted by kind, and all of them for each segment."""
+    exchange = arriving()
+    exchange.acked = exchange.acked.copy()
+    exchange.acked[13] = exchange.acked[12]
+    exchange.ack_ns = exchange.ack_ns.copy()
+    found = of(exchange)
+    assert found.acks == 600
+    assert found.acks_duplicate == 1
+    assert found.ack_to_data == 1
+
+
+def test_copies_count_once() -> None:
+    """Packets that were captured twice change no metric but the count of packets."""
+    plain = capture_of(compressed())
+    doubled = plain.whole.where(np.repeat(np.arange(len(plain.whole)), 2))
+    once = values(measure(plain, KNOWN), 0)
+    plain.whole = doubled
+    assert vars(values(measure(plain, KNOWN), 0)) == vars(once)
+
+
+def test_fairness() -> None:
+    """Jain's index of two equal shares is 1; of one with twice the other's 0.9."""
+    one, two = arriving(), arriving(port=40001)
+    assert _of_capture(one, two)["jain_index"] == pytest.approx(1)
+    for name in ("data_ns", "first", "ack_ns", "acked"):
+        setattr(two, name, np.delete(getattr(two, name), slice(1, -1, 2)))
+    two.first = 1 + MSS * np.arange(len(two.first))
+    two.acked = two.first + MSS
+    rates = [599 * MSS, (len(two.first) - 1) * MSS]
+    assert _of_capture(one, two)["jain_index"] == pytest.approx(
+        sum(rates) ** 2 / (2 * sum(r * r for r in rates)), rel=1e-3
+    )
+
+
+@pytest.mark.parametrize(("offset_ns", "index"), [(0, 1), (2_500_000, -1)])
+def test_pendulum(offset_ns: int, index: float) -> None:
+    """Links that transmit at the same time go together, those that alternate against."""
+    one = arriving(cycle_ns=5_000_000, segments=20)
+    two = arriving(cycle_ns=5_000_000, segments=20, port=40001, turned=True)
+    two.data_ns, two.ack_ns = two.data_ns + offset_ns, two.ack_ns + offset_ns
+    found = _of_capture(one, two, handshake=False)
+    assert found["pendulum_index"] == pytest.approx(index, abs=0.1)
+    assert found["links_both_busy"] == pytest.approx(0.5 if index > 0 else 0, abs=0.03)
+    assert found["links_neither_busy"] == pytest.approx(0.5 if index > 0 else 0.02, abs=0.03)
+
+
+@pytest.mark.parametrize(("shift", "index"), [(0, 1), (25, 0)])
+def test_loss_synchronisation(shift: int, index: float) -> None:
+    """Connections that lose at the same time are synchronised, those that take turns are not."""
+    one, two = arriving(cycle_ns=500_000_000), arriving(port=40001, cycle_ns=500_000_000)
+    for each, first in ((one, 0), (two, shift)):
+        lost = 12 * (first + np.arange(5) * 3) + 6
+        each.first[lost] = each.first[lost - 1]
+        each.acked = each.first + MSS
+    found = _of_capture(one, two)
+    assert found["loss_epochs"] == (5 if index else 10)
+    assert found["loss_synchronisation"] == index
+
+
+def _of_capture(*exchanges: Exchange, handshake: bool = True) -> dict[str, Any]:
+    result = measured(*exchanges, handshake=handshake)
+    found: dict[str, Any] = {}
+    for each in result.measures:
+        found |= each.of_capture(result.tally, result.facts)
+    return found
+
+
+def test_no_acks() -> None:
+    """Data alone give goodput; what needs ACKs is null and says so."""
+    exchange = arriving()
+    exchange.ack_ns, exchange.acked = exchange.ack_ns[:0], exchange.acked[:0]
+    found = values(measure(capture_of(exchange, handshake=False)), 0)
+    assert found.goodput > 0
+    assert found.ack_bunch_max == "no pure ACKs"
+    assert isinstance(found.rtt_min, str)

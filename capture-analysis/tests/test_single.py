@@ -1,0 +1,177 @@
+"""Measuring in pieces, in parts, and what the document says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from capture_analysis import single
+from capture_analysis.document import document
+from capture_analysis.errors import AnalysisError
+from capture_analysis.measure import all_measures, quantities
+from capture_analysis.single import Given, Measured, Part, measure
+from measured_captures import ColumnCapture, arriving, capture_of, compressed
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+def mixed() -> ColumnCapture:
+    """Connections of many kinds at once: compressed, held, duplicated, retransmitted, both ways."""
+    exchanges = [
+        compressed(),
+        compressed(port=40001, held=True, tick_ns=1_000_000),
+        compressed(port=40002, turned=True, window=30, bunch=20),
+        arriving(port=40003),
+        arriving(port=40004, turned=True, segments=20),
+        compressed(port=40005, isn=(1 << 32) - 4000, bunch=3),
+        arriving(port=40006, host=7),
+    ]
+    again = exchanges[3].first
+    again[50::70] = again[49::70]
+    exchanges[6].acked[100:104] = exchanges[6].acked[100]
+    return capture_of(*exchanges)
+
+
+def everything(measured: Measured) -> str:
+    """All numbers as text."""
+    return json.dumps(document(measured))
+
+
+def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The result is the same whatever the sizes of chunks, to the last digit."""
+    monkeypatch.setattr(single, "HEAD_PACKETS", 2000)
+    capture = mixed()
+    assert len(capture.whole) > 8000
+    capture.chunk = 2000
+    monkeypatch.setattr(single, "CHUNK_PACKETS", 1 << 16)
+    expected = everything(measure(capture))
+    for blocks, chunk in ((1, 2000), (7, 1000), (100, 500)):
+        monkeypatch.setattr(single, "CHUNK_PACKETS", blocks)
+        capture.chunk = chunk
+        assert everything(measure(capture)) == expected
+
+
+def test_parts_do_not_matter() -> None:
+    """Connections measured apart and merged give the result of the whole, to the last digit."""
+    expected = everything(measure(mixed()))
+    for parts in (2, 3, 8):
+        found = measure(mixed(), part=Part(0, parts))
+        for index in range(1, parts):
+            found.merge(measure(mixed(), part=Part(index, parts)))
+        assert everything(found) == expected
+
+
+def test_document() -> None:
+    """The document has every quantity with its unit, and valid JSON."""
+    found = json.loads(json.dumps(document(measure(mixed())), allow_nan=False))
+    names = {q.name: q.unit for each in all_measures() for q in each.per_direction}
+    first = found["flows"][0]["forward"]
+    assert {name: value["unit"] for name, value in first.items()} == names
+    assert set(found["metrics"]) == {q.name for each in all_measures() for q in each.per_capture}
+    assert found["capture"]["packets"] == len(mixed().whole)
+    assert found["flows"][0]["backward"] is None
+    assert found["warnings"] == []
+
+
+def test_names_are_unique() -> None:
+    """No two metrics yield a quantity of the same name."""
+    names = [q.name for q in quantities()]
+    assert len(names) == len(set(names))
+
+
+def test_metrics_explain_themselves() -> None:
+    """Each module of a metric says in its docstring what its vantage is."""
+    for each in all_measures():
+        module = __import__(each.__module__, fromlist=["__doc__"])
+        assert "Vantage:" in (module.__doc__ or ""), each.__module__
+
+
+def test_undefined_is_counted() -> None:
+    """Every null has its reason beside it, and the reasons are counted."""
+    found = document(measure(capture_of(compressed())))
+    nulls = [v for v in found["flows"][0]["forward"].values() if v["value"] is None]
+    assert all(v["why"] for v in nulls)
+    total = sum(found["undefined"].values())
+    assert total == len(nulls) + sum(v["value"] is None for v in found["metrics"].values())
+
+
+def test_most_payload_first() -> None:
+    """Connections are listed by payload; those that are not listed are counted."""
+    found = document(measure(mixed()), flows=2)
+    payloads = [flow["forward"]["payload"]["value"] for flow in found["flows"]]
+    assert payloads == sorted(payloads, reverse=True)
+    assert found["flows"][0]["id"] == 2
+    assert found["flows_not_listed"] == 5
+
+
+def test_one_direction_only() -> None:
+    """A capture of one direction is measured as far as it goes, with a warning."""
+    exchange = arriving()
+    exchange.ack_ns, exchange.acked = exchange.ack_ns[:0], exchange.acked[:0]
+    capture = capture_of(exchange, handshake=False)
+    capture.flows.rows["base_seen"][:, 1] = 0
+    found = document(measure(capture))
+    assert "one direction only" in found["warnings"][0]
+    assert found["flows"][0]["forward"]["goodput"]["value"] > 0
+    assert found["flows"][0]["forward"]["rtt_min"]["value"] is None
+
+
+def test_acks_only() -> None:
+    """The other direction alone, ACKs without data, has nothing to measure and does not fail."""
+    exchange = arriving()
+    capture = capture_of(exchange, handshake=False)
+    capture.whole = capture.whole.where(capture.whole.half == 1)
+    capture.flows.rows["base_seen"][:, 0] = 0
+    found = document(measure(capture))
+    assert found["flows"][0]["forward"] is None
+
+
+def test_mid_stream() -> None:
+    """A capture that begins amid a connection gives what a whole one does from there on."""
+    capture = mixed()
+    capture.whole = capture.whole.where(slice(3000, None))
+    assert document(measure(capture))["flows"][0]["forward"]["goodput"]["value"] > 0
+
+
+def test_no_tcp() -> None:
+    """Without a TCP packet there is nothing to say but that."""
+    capture = capture_of(arriving())
+    capture.whole = capture.whole.where(slice(0, 0))
+    capture.flows = type(capture.flows)(capture.flows.rows[:0])
+    with pytest.raises(AnalysisError, match="no TCP packet in 0 frames"):
+        document(measure(capture))
+
+
+def test_any_packets() -> None:
+    """Packets of random content are measured without an error or a warning of numpy's."""
+    random = np.random.default_rng(4)
+    for _ in range(20):
+        capture = mixed()
+        rows = np.sort(random.integers(0, len(capture.whole), 300))
+        whole = capture.whole.where(rows)
+        for name in ("time_ns", "ts_value", "seq", "ack", "payload_bytes", "flags", "marks"):
+            column = getattr(whole, name)
+            noise = random.integers(0, 1 << 8 * min(column.itemsize, 5), len(column))
+            changed = random.random(len(column)) < 0.3
+            column[changed] = noise[changed].astype(column.dtype)
+        capture.whole = whole
+        with np.errstate(all="raise"):
+            json.dumps(document(measure(capture)), allow_nan=False)
+
+
+@pytest.mark.skipif(
+    not list(RESULTS.glob("kalampoukas-5.2/*/pcap/h1-eth0.pcap")), reason="no run in results/"
+)
+def test_kalampoukas() -> None:
+    """In the paper's symmetric case ACKs come compressed by the ratio of data's to ACKs' size."""
+    from capture_analysis.capture import Capture
+
+    newest = max(RESULTS.glob("kalampoukas-5.2/*/pcap/h1-eth0.pcap"))
+    found: dict[str, Any] = document(measure(Capture(newest), Given()))["flows"][0]
+    forward = found["forward"]
+    assert found["facts"]["forward"]["vantage"]["value"] == "near the data sender"
+    assert forward["ack_bunch_max"]["value"] == 13
+    assert forward["compression_factor"]["value"] == pytest.approx(9180 / 40, rel=1 / 128)
+    assert forward["efficiency"]["value"] == pytest.approx(0.651, abs=0.002)
+    assert forward["busy_period_cycle"]["value"] == pytest.approx(0.0241155, rel=1 / 128)

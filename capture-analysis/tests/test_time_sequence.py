@@ -1,0 +1,124 @@
+"""The time-sequence graph of a connection written by hand."""
+
+import numpy as np
+import pytest
+from capture_analysis.columns import FLAG_FIN, FLAG_SYN
+from capture_analysis.direction import Direction
+from capture_analysis.figure import Figure, Line
+from capture_analysis.time_sequence import time_sequence
+from capture_analysis.tracking import tracker
+from conversation import Conversation, columns, flow_table
+
+
+def direction_of(talk: Conversation, half: int = 0, window_shift: int | None = 3) -> Direction:
+    """The direction of `half`'s data."""
+    packets = columns(talk.packets)
+    tracked = tracker().track(packets, flow_table(1))
+    return Direction("a > b", half, 0, packets.widened(), tracked.widened(), window_shift)
+
+
+def lossy() -> Conversation:
+    """Three segments, of which the first is lost after the tap and sent again."""
+    talk = Conversation().handshake()
+    for n in range(3):
+        talk.send(0, 100 + n, 1 + 1000 * n, 1000, ack=1)
+    talk.sack(200, 1, 1001, 2001)
+    talk.sack(201, 1, 1001, 3001)
+    talk.send(0, 300, 1, 1000, ack=1)
+    talk.send(1, 400, 1, ack=3001)
+    return talk
+
+
+@pytest.fixture(scope="module")
+def graph() -> Figure:
+    """Of the lossy connection."""
+    return time_sequence(direction_of(lossy()))
+
+
+def line(figure: Figure, name: str) -> Line:
+    """The trace of that name."""
+    return next(each for each in figure.lines if each.name == name)
+
+
+def points(trace: Line) -> list[tuple[int, ...]]:
+    """A trace's points: microseconds, bytes and, of spans, their upper end."""
+    ys = (trace.y,) if trace.top is None else (trace.y, trace.top)
+    return [tuple(map(int, p)) for p in zip(np.rint(trace.x * 1e6), *ys, strict=True)]
+
+
+def test_segments(graph: Figure) -> None:
+    """New segments are bars from their first byte to the one after their last."""
+    assert points(line(graph, "data")) == [(100, 1, 1001), (101, 1001, 2001), (102, 2001, 3001)]
+
+
+def test_retransmission(graph: Figure) -> None:
+    """What is sent again is a bar of its own with an R on top."""
+    assert points(line(graph, "sent again")) == [(300, 1, 1001)]
+    assert points(line(graph, "R")) == [(300, 1001)]
+    assert line(graph, "R").letter == "R"
+
+
+def test_acknowledged(graph: Figure) -> None:
+    """The steps of what is acknowledged begin with the answer to the SYN."""
+    assert points(line(graph, "acknowledged")) == [(10, 1), (400, 3001)]
+    assert points(line(graph, "duplicate ACKs")) == [(200, 1), (201, 1)]
+
+
+def test_window(graph: Figure) -> None:
+    """The window is scaled, but for a SYN's."""
+    assert points(line(graph, "window")) == [(10, 101), (200, 801), (400, 3801)]
+
+
+def test_sack(graph: Figure) -> None:
+    """A SACK block is a bar from edge to edge."""
+    assert points(line(graph, "SACK")) == [(200, 1001, 2001), (201, 1001, 3001)]
+
+
+def test_unknown_scale() -> None:
+    """Without the handshake no window is drawn, and the caption says why."""
+    figure = time_sequence(direction_of(lossy(), window_shift=None))
+    assert "window" not in [each.name for each in figure.lines]
+    assert "not seen" in figure.caption
+
+
+def test_control(graph: Figure) -> None:
+    """The handshake's SYN is an S at its sequence number, below the first byte."""
+    assert points(line(graph, "SYN")) == [(0, 0)]
+    talk = lossy()
+    talk.send(0, 500, 3001, ack=1, flags=FLAG_FIN)
+    assert points(line(time_sequence(direction_of(talk)), "FIN")) == [(500, 3001)]
+
+
+def test_wrapped_numbers() -> None:
+    """Sequence numbers that wrap go on rising, SACK edges too."""
+    talk = Conversation(isn=((1 << 32) - 1500, 5000)).handshake()
+    for n in range(3):
+        talk.send(0, 100 + n, 1 + 1000 * n, 1000, ack=1)
+    talk.send(1, 200, 1, ack=1001, marks=2, sack_left=501, sack_right=1501)
+    figure = time_sequence(direction_of(talk))
+    assert points(line(figure, "data"))[-1] == (102, 2001, 3001)
+    assert points(line(figure, "SACK")) == [(200, 2001, 3001)]
+
+
+def test_late_data() -> None:
+    """What fills a hole is not called sent again."""
+    talk = Conversation().handshake()
+    talk.send(0, 100, 1001, 1000, ack=1)
+    talk.send(0, 101, 1, 1000, ack=1)
+    figure = time_sequence(direction_of(talk))
+    assert points(line(figure, "late data")) == [(101, 1, 1001)]
+    assert "sent again" not in [each.name for each in figure.lines]
+
+
+def test_other_direction() -> None:
+    """A direction without data has what acknowledges its SYN, and no bars."""
+    figure = time_sequence(direction_of(lossy(), half=1))
+    assert [each.style for each in figure.lines] == ["letters", "steps", "steps"]
+
+
+def test_nothing() -> None:
+    """Nothing yields an empty graph, not an error."""
+    talk = Conversation()
+    talk.send(0, 0, 0, flags=FLAG_SYN)
+    figure = time_sequence(direction_of(talk, half=1))
+    assert figure.lines == []
