@@ -30,9 +30,10 @@ class Kind(IntEnum):
     """Payload below the highest byte seen, of which a byte was not seen before: it fills a hole.
     Reordered, or sent again after a loss before this point of the path."""
     PROBE = 4
-    """Keep-alive or window probe: acknowledges nothing new, at most a byte of payload, at the
-    highest byte seen, and everything seen is acknowledged; or a single byte beyond what is
-    acknowledged while the other end's window is closed (then new_bytes may be 1)."""
+    """Keep-alive or window probe: at most a byte of payload, at the highest byte seen, and that is
+    acknowledged (without payload: unless it is an ACK); or a single byte beyond what is
+    acknowledged while the other end's window is closed (its new_bytes may be 1). A segment of one
+    byte sent again although its ACK was seen looks the same."""
     ACK = 5
     """No payload, acknowledges what nothing before did: payload, or a SYN or FIN (acked_bytes is
     then 0). The first of a half is one, too."""
