@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capture_analysis.columns import BoolArray, IntArray, Packets
-from capture_analysis.facts import Facts
+from capture_analysis.facts import Facts, Number
 from capture_analysis.tracking import Kind, Tracked
 
 # A gap of at most this many ACK transmission times counts as back to back.
@@ -56,7 +56,7 @@ class View:
         """Shape (n,): the direction of each packet."""
         return np.repeat(self.directions, self.counts)
 
-    def spread(self, per_direction: NDArray[np.generic]) -> NDArray[np.generic]:
+    def spread(self, per_direction: NDArray[Number]) -> NDArray[Number]:
         """Shape (n,): for each packet the value of its direction, which are given by number."""
         return np.repeat(per_direction[self.directions], self.counts)
 
@@ -85,16 +85,17 @@ class Block:
 
     @cached_property
     def _is_ack(self) -> BoolArray:
-        # Kinds are u1: what lies below ACK wraps to a large number.
-        return (self.tracked.kind - np.uint8(Kind.ACK)) <= np.uint8(Kind.OLD_ACK - Kind.ACK)
+        return _between(self.tracked.kind, Kind.ACK, Kind.OLD_ACK)
 
     @cached_property
     def direction(self) -> NDArray[np.unsignedinteger]:
         """Shape (n,): the direction that each packet is of."""
         flow = self.packets.flow
         small = not len(flow) or int(flow.max()) < _SMALL // 2
-        kind = np.uint16 if small else np.uint32
-        return (flow.astype(kind) << kind(1)) | (self.packets.half ^ self._is_ack)
+        narrow: NDArray[np.unsignedinteger] = flow.astype(np.uint16 if small else np.uint32)
+        narrow <<= 1
+        narrow |= self.packets.half ^ self._is_ack
+        return narrow
 
     @cached_property
     def _order(self) -> IntArray:
@@ -114,9 +115,7 @@ class Block:
     @cached_property
     def data(self) -> View:
         """What carries payload: new, sent again, late or a probe."""
-        is_data = (self.tracked.kind - np.uint8(Kind.NEW_DATA)) <= np.uint8(
-            Kind.PROBE - Kind.NEW_DATA
-        )
+        is_data = _between(self.tracked.kind, Kind.NEW_DATA, Kind.PROBE)
         return View(self, self._order.compress(is_data.take(self._order)))
 
     def acknowledging(self, rows: IntArray) -> IntArray:
@@ -130,4 +129,10 @@ class Block:
         acks = self.acks
         longest = acks.spread(BACK_TO_BACK_ACKS * self.facts.ack_ns_per_byte)
         gap = acks["gap_ns"]
-        return (gap >= 0) & (gap <= longest * acks["frame_bytes"])
+        close: BoolArray = (gap >= 0) & (gap <= longest * acks["frame_bytes"])
+        return close
+
+
+def _between(kind: IntArray, first: Kind, last: Kind) -> BoolArray:
+    """Whether kinds lie in a range; they are u1, so that what lies below wraps around."""
+    return np.asarray((kind - np.uint8(first)) <= np.uint8(last - first))

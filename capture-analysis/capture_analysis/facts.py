@@ -6,6 +6,7 @@ user gives is taken as it is.
 
 from dataclasses import dataclass, fields
 from enum import IntEnum
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from capture_analysis.columns import IntArray
 
 FloatArray = NDArray[np.float64]
+Number = TypeVar("Number", bound=np.generic)
 
 HEAD_PACKETS = 1 << 18
 # An estimate needs at least this many gaps, or ticks.
@@ -90,7 +92,7 @@ class Facts:
     def unknown(cls, directions: int) -> "Facts":
         """Facts of directions of which nothing is known; of no connection if 0."""
         nan = {"segments_per_ack", "rate_bit", "tap_at", "round_trip_ns", "tick_ns"}
-        columns = {
+        columns: dict[str, Any] = {
             f.name: np.full(directions, np.nan)
             if f.name in nan
             else np.zeros(directions, np.float64 if f.type is FloatArray else np.int64)
@@ -132,6 +134,6 @@ class Facts:
         return self.data_service_ns / np.maximum(self.segment_bytes, 1)
 
 
-def opposite(column: NDArray[np.generic]) -> NDArray[np.generic]:
+def opposite(column: NDArray[Number]) -> NDArray[Number]:
     """A column by direction, with both directions of each connection exchanged."""
     return column.reshape(-1, 2)[:, ::-1].ravel()

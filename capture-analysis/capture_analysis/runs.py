@@ -58,7 +58,7 @@ class RunFinder:
         lane: IntArray,
         joined: BoolArray,
         time_ns: IntArray,
-        value: IntArray | Sequence[IntArray],
+        value: IntArray | Sequence[IntArray | BoolArray],
     ) -> Runs:
         """Take packets; return the runs that they show to be over, by lane and in order.
 
@@ -100,13 +100,13 @@ class RunFinder:
         return both.where(np.argsort(both.lane, kind="stable"))
 
     def _sums(
-        self, value: IntArray | Sequence[IntArray], starts: IntArray, ends: IntArray
+        self, value: IntArray | Sequence[IntArray | BoolArray], starts: IntArray, ends: IntArray
     ) -> IntArray:
         """Of each value over each run; runs may be short, so by differences of a running sum."""
 
-        def total(column: IntArray) -> IntArray:
+        def total(column: IntArray | BoolArray) -> IntArray:
             running = np.cumsum(column, dtype=np.int64)
-            return running.take(ends) - running.take(starts) + column.take(starts)
+            return np.asarray(running.take(ends) - running.take(starts) + column.take(starts))
 
         if self._values:
             return np.stack([total(column) for column in value])
@@ -146,8 +146,8 @@ class RunFinder:
 
     def _no_runs(self, rows: int = 0) -> Runs:
         shape = (self._values, rows) if self._values else (rows,)
-        columns = (np.zeros(rows, dtype=np.int64) for _ in range(4))
-        return Runs(*columns, np.zeros(shape, dtype=np.int64))
+        lane, count, first_ns, last_ns = np.zeros((4, rows), dtype=np.int64)
+        return Runs(lane, count, first_ns, last_ns, np.zeros(shape, dtype=np.int64))
 
 
 def _joined(first: Runs, second: Runs) -> Runs:

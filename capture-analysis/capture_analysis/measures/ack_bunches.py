@@ -1,7 +1,10 @@
 """Bunches: pure ACKs that arrive back to back, as a queue that they waited in lets them go.
 
-A bunch is a maximal run of ACKs whose gaps are at most kappa * 8 L / C: kappa = 2 (BACK_TO_BACK_ACKS),
-L the ACK's captured size, C the rate of the bottleneck on the ACKs' way. An ACK on its own is a
+A bunch is a maximal run of ACKs whose gaps are at most
+
+    kappa * 8 L / C    kappa = 2 (BACK_TO_BACK_ACKS)
+
+L: the ACK's captured size; C: the rate of the bottleneck on the ACKs' way. An ACK on its own is a
 bunch of one. Sizes in ACKs and in bytes that they acknowledge.
 
 Vantage: near the data's sender, behind the queue of the ACKs; before it, bunches are those in

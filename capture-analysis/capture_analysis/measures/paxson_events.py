@@ -81,7 +81,7 @@ class PaxsonEvents(Measure):
         known = stamped & (before != _NO_STAMP) & (ticks >= 0)
         tick_ns = np.nan_to_num(block.facts.tick_ns).astype(np.int64)
         known &= acks.spread(tick_ns) > 0
-        return ticks * acks.spread(tick_ns) * known - ~known
+        return np.asarray(ticks * acks.spread(tick_ns) * known - ~known)
 
     def finish(self, facts: Facts) -> None:
         """Take the runs that the capture's end ended."""

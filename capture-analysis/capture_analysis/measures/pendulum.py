@@ -69,7 +69,7 @@ class Pendulum(Measure):
         return {
             "pendulum_index": "a link is always idle or always busy"
             if still
-            else float(np.corrcoef(busy)[0, 1]),
+            else float(np.corrcoef(busy[0], busy[1])[0, 1]),
             "links_both_busy": float(half.all(axis=0).mean()),
             "links_neither_busy": float((~half).all(axis=0).mean()),
             "pendulum_bin": shares.width_ns / 1e6,
