@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 import corpus
 import corpus_tools
+import numpy as np
 import pytest
 import tshark_case
 import tshark_tracking
-from capture_analysis.columns import Mark
+from capture_analysis.capture import Capture
+from capture_analysis.columns import Mark, concatenate, empty_columns
 from corpus import Specimen
 from tshark_case import Case, fate
 from tshark_oracle import Row
@@ -97,6 +99,19 @@ def test_ends_and_marks_are_as_tshark_says(cases: list[Case]) -> None:
     """Every packet is between the ends, and has the options, that tshark says."""
     found = [text for case in cases for text in _end_differences(case)]
     assert not found, "\n".join(found)
+
+
+def test_numpy_reader_agrees(cases: list[Case]) -> None:
+    """Of every capture of the corpus both readers have the same packets, connections, counts."""
+    for case in cases:
+        capture = Capture(case.specimen.path)
+        capture.reader = "numpy"
+        parts = [part.widened() for part in capture.chunks()]
+        packets = concatenate([empty_columns(0).widened(), *parts])
+        for name, column in vars(packets).items():
+            assert np.array_equal(column, vars(case.packets)[name]), f"{case.name}: {name}"
+        assert capture.counts == case.counts, case.name
+        assert np.array_equal(capture.flows.rows, case.flows.rows), case.name
 
 
 def test_sequence_numbers_are_as_tshark_says(cases: list[Case]) -> None:
