@@ -9,7 +9,6 @@ import tshark_tracking
 from conftest import run_small
 from corpus import Specimen
 
-
 pytestmark = pytest.mark.usefixtures("guest")
 
 
