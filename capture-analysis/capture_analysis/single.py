@@ -19,10 +19,12 @@ from capture_analysis.tally import Tally
 from capture_analysis.tracking import TRACKED_TYPES, Forgotten, Tracked, Tracker, tracker
 
 
-class Source(Protocol):
-    """What measuring needs of a Capture, which see."""
+class Described(Protocol):
+    """What a document says of a Capture, which see."""
 
-    path: Path
+    @property
+    def path(self) -> Path:
+        """The file."""
 
     @property
     def format(self) -> str:
@@ -39,6 +41,10 @@ class Source(Protocol):
     @property
     def counts(self) -> Counts:
         """What became of the frames so far."""
+
+
+class Source(Described, Protocol):
+    """What measuring needs of a Capture."""
 
     def chunks(self) -> Iterator[Packets]:
         """The packets."""
@@ -86,7 +92,7 @@ class Measured:
         forgotten: what the tracker let go.
     """
 
-    def __init__(self, capture: Source, facts: Facts) -> None:
+    def __init__(self, capture: Described, facts: Facts) -> None:
         self.capture, self.facts = capture, facts
         self.tally = Tally()
         self.measures: list[Measure] = [each() for each in all_measures()]
