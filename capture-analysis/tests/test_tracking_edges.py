@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from capture_analysis.columns import FLAG_FIN, FLAG_RST, FLAG_SYN
 from capture_analysis.tracking import Kind
-from conversation import Conversation, NewTracker
+from conversation import Conversation, NewTracker, each_tracker
+
+pytestmark = each_tracker
 
 
 def test_a_syn_sent_again(new_tracker: NewTracker) -> None:
