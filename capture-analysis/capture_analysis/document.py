@@ -12,7 +12,7 @@ from capture_analysis.capture import Capture
 from capture_analysis.errors import AnalysisError
 from capture_analysis.facts import NEAR, Facts, RateSource
 from capture_analysis.measure import Quantity, Values
-from capture_analysis.single import NOTHING, Given, Measured, Source, measure
+from capture_analysis.single import NOTHING, Given, Measured, Described, measure
 
 SCHEMA = 1
 FLOWS_LISTED = 100
@@ -195,7 +195,7 @@ def warnings(measured: Measured) -> list[str]:
     return found
 
 
-def _no_tcp(capture: Source) -> str:
+def _no_tcp(capture: Described) -> str:
     counts = {k: v for k, v in asdict(capture.counts).items() if v and k != "frames"}
     why = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
     frames = capture.counts.frames
