@@ -14,7 +14,7 @@
 #define MAGIC_MODIFIED 0xa1b2cd34
 
 #define LINK_TYPE_OFFSET 20
-#define LINK_TYPE_BITS 0x0fffffff	/* above: how long the frame check sequences are */
+#define LINK_TYPE_BITS 0x03ffffff	/* above: how long the frame check sequences are */
 
 #define RECORD_HEADER_BYTES 16
 #define MODIFIED_HEADER_BYTES 24

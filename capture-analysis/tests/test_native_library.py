@@ -61,6 +61,12 @@ def test_sanitised(tmp_path: Path) -> None:
     assert "more than 16 interfaces in a section" in output
 
 
+def test_no_memory(tmp_path: Path) -> None:
+    """Whichever allocation fails first, the tracker does with less or says so; so do counts."""
+    make(tmp_path, f"{tmp_path}/no-memory")
+    succeed(tmp_path / "no-memory")
+
+
 def test_valgrind(tmp_path: Path) -> None:
     """Nothing is read before it is written, and nothing leaks, whole or cut off."""
     need("valgrind")
