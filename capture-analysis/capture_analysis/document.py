@@ -12,7 +12,7 @@ from capture_analysis.capture import Capture
 from capture_analysis.errors import AnalysisError
 from capture_analysis.facts import NEAR, Facts, RateSource
 from capture_analysis.measure import Quantity, Values
-from capture_analysis.single import NOTHING, Given, Measured, measure
+from capture_analysis.single import NOTHING, Given, Measured, Source, measure
 
 SCHEMA = 1
 FLOWS_LISTED = 100
@@ -94,7 +94,7 @@ def flow(measured: Measured, number: int, undefined: Counter[str]) -> dict[str, 
 def _metrics(
     quantities: Iterable[Quantity], values: Values, undefined: Counter[str]
 ) -> dict[str, Any]:
-    named = {}
+    named: dict[str, Any] = {}
     for quantity in quantities:
         value = values[quantity.name]
         if isinstance(value, str):
@@ -195,7 +195,7 @@ def warnings(measured: Measured) -> list[str]:
     return found
 
 
-def _no_tcp(capture: Capture) -> str:
+def _no_tcp(capture: Source) -> str:
     counts = {k: v for k, v in asdict(capture.counts).items() if v and k != "frames"}
     why = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
     frames = capture.counts.frames

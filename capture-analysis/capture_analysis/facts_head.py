@@ -151,7 +151,7 @@ def _rates(head: Block, facts: Facts) -> Facts:
     data, acks = head.data, head.acks
     # Behind the queue data keep its spacing, before it only what acknowledges them does.
     behind, before = ~(facts.tap_at < 0.5), ~(facts.tap_at > 0.5)
-    bits = 8.0 * data["frame_bytes"]
+    bits = 8.0 * data["frame_bytes"].astype(np.float64)
     found = _best(
         facts,
         {

@@ -147,8 +147,9 @@ class NativeParser:
         """The connections so far, a copy."""
         count = ctypes.c_size_t()
         at = self._library.ca_parser_flows(self._parser, ctypes.byref(count))
-        rows = ctypes.string_at(at, count.value * FLOW.itemsize)
-        return FlowTable(np.frombuffer(bytearray(rows), dtype=FLOW))
+        rows = np.empty(count.value, dtype=FLOW)
+        ctypes.memmove(rows.ctypes.data, at, rows.nbytes)
+        return FlowTable(rows)
 
     @property
     def format(self) -> str:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from capture_analysis.facts import Facts, RateSource
-from capture_analysis.single import Given, measure
+from capture_analysis.single import NOTHING, Given, measure
 from measured_captures import (
     ACK_FRAME,
     FRAME,
@@ -18,7 +18,7 @@ from measured_captures import (
 )
 
 
-def facts_of(*exchanges: Exchange, given: Given = Given()) -> Facts:
+def facts_of(*exchanges: Exchange, given: Given = NOTHING) -> Facts:
     """The facts of a capture of these connections."""
     return measure(capture_of(*exchanges), given).facts
 

@@ -89,7 +89,10 @@ class Connections:
             half = int(higher ^ source_is_higher)
             connection = self._rows[flow]
             opens = flags & (FLAG_SYN | FLAG_ACK) == FLAG_SYN and connection["base_seen"][half]
-            if not (opens and connection["base"][half] != seq):
+            base = int(connection["base"][half])
+            # A SYN that data overtook is no other: what was seen begins with the byte behind it.
+            late = not connection["syn_seen"][half] and base == (seq + 1) % 2**32
+            if not opens or base == seq or late:
                 _note(connection, segments, row, half)
                 return known
         if self._count == MOST_FLOWS:
