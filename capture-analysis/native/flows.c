@@ -165,11 +165,16 @@ static void take_note(struct ca_flow *row, const struct segment *segment, uint8_
 		row->window_scale[half] = segment->window_scale;
 }
 
-/* Whether it opens another connection on the addresses and ports of this one. */
+/*
+ * Whether it opens another connection on the addresses and ports of this one. Not if data overtook
+ * it: what was seen of the half then begins with the byte behind it.
+ */
 static bool opens_another(const struct ca_flow *row, const struct segment *segment, uint8_t half)
 {
+	uint32_t ahead = segment->seq - row->base[half];
+
 	return (segment->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && row->base_seen[half] &&
-	       segment->seq != row->base[half];
+	       ahead && (row->syn_seen[half] || ahead != UINT32_MAX);
 }
 
 /*
