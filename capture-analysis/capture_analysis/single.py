@@ -23,6 +23,7 @@ class Source(Protocol):
     """What measuring needs of a Capture, which see."""
 
     path: Path
+    reader: str
 
     @property
     def format(self) -> str:
