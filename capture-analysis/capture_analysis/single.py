@@ -126,12 +126,9 @@ def measure(capture: Source, given: Given = NOTHING, part: Part = EVERYTHING) ->
     follow = tracker()
     chunks = capture.chunks()
     packets, tracked = _head(chunks, follow, capture)
-    finder = FactFinder(
-        Block(packets, tracked, Facts.unknown(2 * len(capture.flows))),
-        capture.flows,
-        given.rate_mbit,
-        given.ack_rate_mbit,
-    )
+    flows = capture.flows
+    head = Block(packets, tracked, Facts.unknown(2 * len(flows)))
+    finder = FactFinder(head, flows, given.rate_mbit, given.ack_rate_mbit)
     measured = Measured(capture, finder.facts)
     if part.parts > 1:
         follow = tracker()  # of these connections only, from the start
@@ -139,13 +136,12 @@ def measure(capture: Source, given: Given = NOTHING, part: Part = EVERYTHING) ->
         rows = slice(first, first + CHUNK_PACKETS)
         mine, said = part.of(packets.where(rows)), tracked.where(rows)
         if part.parts > 1:
-            said = follow.track(mine, capture.flows)
+            said = follow.track(mine, flows)
         measured.add(Block(mine, said, finder.facts))
-    del packets, tracked
+    del head, packets, tracked
     for chunk in chunks:
-        mine = part.of(chunk)
-        facts = finder.cover(capture.flows)
-        measured.add(Block(mine, follow.track(mine, capture.flows), facts))
+        mine, flows = part.of(chunk), capture.flows
+        measured.add(Block(mine, follow.track(mine, flows), finder.cover(flows)))
     measured.finish()
     measured.forgotten = follow.forgotten
     return measured
