@@ -75,6 +75,7 @@ class _WasRead:
     """A Capture that was read, without what read it: it can go to another process."""
 
     path: Path
+    reader: str
     format: str
     warnings: list[str]
     flows: FlowTable
