@@ -13,6 +13,7 @@ from capture_analysis.columns import BoolArray, FlowTable, Packets, concatenate,
 from capture_analysis.facts import HEAD_PACKETS, Facts
 from capture_analysis.facts_head import FactFinder
 from capture_analysis.measure import Measure, all_measures
+from capture_analysis.memory import keep_freed
 from capture_analysis.parsing import Counts
 from capture_analysis.tally import Tally
 from capture_analysis.tracking import TRACKED_TYPES, Forgotten, Tracked, Tracker, tracker
@@ -22,8 +23,14 @@ class Source(Protocol):
     """What measuring needs of a Capture, which see."""
 
     path: Path
-    warnings: list[str]
-    format: str
+
+    @property
+    def format(self) -> str:
+        """Such as "pcap, little-endian, ns"."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is wrong with the file."""
 
     @property
     def flows(self) -> FlowTable:
@@ -114,6 +121,7 @@ def measure(capture: Source, given: Given = NOTHING, part: Part = EVERYTHING) ->
         given: what the user says of it.
         part: which connections; facts are found from all of them.
     """
+    keep_freed()
     follow = tracker()
     chunks = capture.chunks()
     packets, tracked = _head(chunks, follow, capture)

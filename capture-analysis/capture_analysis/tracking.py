@@ -2,6 +2,11 @@
 
 The contract of the trackers: `tracking_native` (C, in native/track.c) and `tracking_fallback`
 (Python, which says the same more plainly) give identical columns.
+
+Wireshark (4.0) differs on purpose or by heuristics: it has no RTT where that is 0, but one of
+segments that were sent twice; what answers a needless retransmission is a duplicate ACK there and
+an OLD_ACK here; what fills a hole is told into out-of-order and retransmission there, by the time
+that passed, and is LATE_DATA here; a retransmission that goes on into new bytes is NEW_DATA here.
 """
 
 from dataclasses import dataclass, fields

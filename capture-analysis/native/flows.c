@@ -40,20 +40,18 @@ static uint64_t split_mix(uint64_t *state)
 	return z ^ z >> 31;
 }
 
-/*
- * Which end is higher changes from packet to packet, and no branch foresees it: it is an index,
- * here and below.
- */
-static uint32_t sender_is_higher(const struct segment *segment)
+/* Without a branch, which could not foresee it: it changes from packet to packet. */
+static uint8_t sender_is_higher(const struct segment *segment)
 {
 	const struct end *a = &segment->ends[SENDER], *b = &segment->ends[RECEIVER];
 
 	return (a->address > b->address) | ((a->address == b->address) & (a->port > b->port));
 }
 
-static uint32_t hash_of(const struct flows *flows, const struct segment *segment, uint32_t higher)
+static uint32_t hash_of(const struct flows *flows, const struct segment *segment)
 {
-	const struct end *low = &segment->ends[higher], *high = &segment->ends[!higher];
+	const struct end *low = &segment->ends[segment->sender_is_higher];
+	const struct end *high = &segment->ends[!segment->sender_is_higher];
 	uint64_t sum = flows->keys[0] + flows->keys[1] * ((uint32_t)low->port << 16 | high->port);
 
 	/* The first three words of IPv4's addresses are the same for all. */
@@ -177,14 +175,36 @@ static bool opens_another(const struct ca_flow *row, const struct segment *segme
 	       ahead && (row->syn_seen[half] || ahead != UINT32_MAX);
 }
 
-/* The link that points to the segment's connection, or to nothing where its chain ends. */
-static uint32_t *flows_find(struct flows *flows, const struct segment *segment, uint32_t hash,
-			    uint32_t higher, uint8_t *half)
+/*
+ * Of a capture with many connections the table is in memory, not in a cache: to wait for bucket,
+ * link and row takes longer than all else together. So segments come in batches, each of which
+ * passes through these two functions and flows_place(), and the waits overlap.
+ */
+void flows_expect(const struct flows *flows, struct segment *segment)
 {
-	uint32_t *at = bucket_of(flows, hash);
+	segment->sender_is_higher = sender_is_higher(segment);
+	segment->hash = hash_of(flows, segment);
+	__builtin_prefetch(bucket_of(flows, segment->hash));
+}
+
+/* The second of them. */
+void flows_expect_row(const struct flows *flows, const struct segment *segment)
+{
+	uint32_t first = *bucket_of(flows, segment->hash);
+
+	if (!first)
+		return;
+	__builtin_prefetch(&flows->links[first - 1]);
+	__builtin_prefetch(&flows->rows[first - 1]);
+}
+
+/* The link that points to the segment's connection, or to nothing where its chain ends. */
+static uint32_t *flows_find(struct flows *flows, const struct segment *segment, uint8_t *half)
+{
+	uint32_t *at = bucket_of(flows, segment->hash);
 
 	for (; *at; at = &flows->links[*at - 1].next) {
-		*half = (uint8_t)(higher ^ flows->links[*at - 1].source_is_higher);
+		*half = segment->sender_is_higher ^ flows->links[*at - 1].source_is_higher;
 		if (joins(&flows->rows[*at - 1], segment, *half))
 			break;
 	}
@@ -198,9 +218,7 @@ bool flows_place(struct flows *flows, const struct segment *segment, int64_t tim
 	if (flows->count == flows->capacity && flows->count < FLOWS_MAX && !flows_grow(flows))
 		return false;
 
-	uint32_t higher = sender_is_higher(segment), next = 0;
-	uint32_t hash = hash_of(flows, segment, higher);
-	uint32_t *at = flows_find(flows, segment, hash, higher, &place->half);
+	uint32_t *at = flows_find(flows, segment, &place->half), next = 0;
 
 	if (*at) {
 		struct ca_flow *row = &flows->rows[*at - 1];
@@ -218,8 +236,8 @@ bool flows_place(struct flows *flows, const struct segment *segment, int64_t tim
 	*place = (struct place){ .flow = flows->count, .half = 0 };
 	flows->links[flows->count] = (struct link){
 		.next = next,
-		.hash = hash & HASH_MASK,
-		.source_is_higher = higher & 1,
+		.hash = segment->hash & HASH_MASK,
+		.source_is_higher = segment->sender_is_higher & 1u,
 	};
 	take_note(flows_add(flows, segment, time_ns), segment, 0);
 	*at = flows->count;

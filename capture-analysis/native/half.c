@@ -23,7 +23,7 @@
 
 #include "half.h"
 
-#define SEGMENTS_FIRST_CAPACITY 8
+#define SEGMENTS_FIRST_CAPACITY 2		/* most connections are short */
 #define COPY_NS UINT64_C(1000000000)		/* see Kind.COPY in tracking.py */
 #define COPY_WITHOUT_ID_NS UINT64_C(1000000)
 

@@ -1,6 +1,6 @@
 """A connection written down packet by packet, for tests of what is told from it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 
 import numpy as np
@@ -14,6 +14,8 @@ from capture_analysis.columns import (
     Packets,
 )
 from capture_analysis.tracking import Tracked, Tracker
+
+NewTracker = Callable[[], Tracker]
 
 
 class Conversation:

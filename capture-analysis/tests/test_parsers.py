@@ -1,4 +1,4 @@
-"""What the C parser makes of hand-built captures."""
+"""What the parsers make of hand-built captures, each of which both must read alike."""
 
 import os
 import subprocess
@@ -9,10 +9,11 @@ from typing import Any
 import hand_built as built
 import numpy as np
 import pytest
+from both_parsers import PARSERS, parse
 from capture_analysis import native
 from capture_analysis.columns import NO_SCALE, Mark, Packets, empty_columns
 from capture_analysis.errors import AnalysisError
-from capture_analysis.parsing import Counts
+from capture_analysis.parsing import Counts, Parser
 from hand_built import (
     ACK,
     SYN,
@@ -30,17 +31,9 @@ from hand_built import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytestmark = pytest.mark.skipif(not native.available(), reason="the C parser is not built")
+needs_native = pytest.mark.skipif(not native.available(), reason="the C parser is not built")
 
 SECOND_NS = 1_000_000_000
-
-
-def parse(content: bytes, rows: int = 64) -> tuple[Packets, native.NativeParser]:
-    """The packets of a file's content, and the parser afterwards."""
-    parser = native.NativeParser()
-    columns = empty_columns(rows)
-    _, end = parser.parse(np.frombuffer(content, np.uint8), columns, 0)
-    return columns.where(slice(0, end)), parser
 
 
 def fate(frame: bytes, link_type: int = 1) -> str:
@@ -104,7 +97,7 @@ def test_classic(order: str, magic: int, unit_ns: int, name: str) -> None:
         (1, ethernet(vlan(mpls(ipv6(), 3), 0x8848), 0x8100)),
         (1, ethernet(mpls(ipv4(), 8), 0x8847)),
         (1, ethernet(vlan(pppoe(ipv6(), 0x57), 0x8864), 0x8100)),
-        (0xF0000001, ethernet(ipv4())),
+        (0xF4000001, ethernet(ipv4())),
     ],
 )
 def test_links(link_type: int, frame: bytes) -> None:
@@ -291,11 +284,12 @@ def test_broken(content: bytes, sentence: str) -> None:
     assert parser.parse(np.zeros(100, np.uint8), empty_columns(1), 0) == (0, 0)
 
 
-def test_few_rows() -> None:
+@pytest.mark.parametrize("kind", PARSERS)
+def test_few_rows(kind: type[Parser]) -> None:
     """Full columns stop the parser before the next record, and it goes on with the next ones."""
     content = np.frombuffer(built.pcap(built.conversation()), np.uint8)
     whole, expected = parse(content.tobytes())
-    parser, columns, at = native.NativeParser(), empty_columns(3), 0
+    parser, columns, at = kind(), empty_columns(3), 0
     times: list[int] = []
     end = 1
     while end:
@@ -320,6 +314,7 @@ def test_short_start(short: bytes) -> None:
     assert (len(packets), parser.counts, parser.format) == (0, Counts(), "")
 
 
+@needs_native
 @pytest.mark.parametrize(
     "spoil",
     [
