@@ -54,10 +54,12 @@ static uint32_t hash_of(const struct flows *flows, const struct segment *segment
 	const struct end *high = &segment->ends[!segment->sender_is_higher];
 	uint64_t sum = flows->keys[0] + flows->keys[1] * ((uint32_t)low->port << 16 | high->port);
 
-	/* The first three words of IPv4's addresses are the same for all. */
-	for (unsigned int word = segment->version == 4 ? 3 : 0; word < 4; word++)
+	/* Of IPv4's addresses only the last word differs. */
+	for (unsigned int word = 0; word < 3 && segment->version == 6; word++)
 		sum += flows->keys[2 + word] * (uint32_t)(low->address >> 32 * word) +
-		       flows->keys[6 + word] * (uint32_t)(high->address >> 32 * word);
+		       flows->keys[5 + word] * (uint32_t)(high->address >> 32 * word);
+	sum += flows->keys[8] * (uint32_t)(low->address >> 96) +
+	       flows->keys[9] * (uint32_t)(high->address >> 96);
 	return (uint32_t)(sum >> (64 - HASH_BITS));
 }
 
