@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from capture_analysis.columns import FlowTable, IntArray, Packets
+from capture_analysis.columns import BoolArray, FlowTable, IntArray, Packets
 from capture_analysis.joining import join
 from capture_analysis.packet_key import PacketKeys
 from capture_analysis.tracking import Kind
@@ -41,7 +41,9 @@ FOREVER = np.iinfo(np.int64).max
 class PacketSource(Protocol):
     """What is needed of a `Capture`."""
 
-    flows: FlowTable
+    @property
+    def flows(self) -> FlowTable:
+        """The connections seen so far."""
 
     def chunks(self) -> Iterator[Packets]:
         """The packets, in parts; the columns are overwritten by the next."""
@@ -51,6 +53,12 @@ def take(rows: Rows, which: IntArray) -> Rows:
     """Some rows, by number; several times as fast as indexing records."""
     words = rows.view(np.int64).reshape(-1, _WORDS)
     return words.take(which, axis=0).view(rows.dtype).reshape(-1)
+
+
+def where(rows: Rows, which: BoolArray) -> Rows:
+    """Some rows, by mask; the same rows if it is all of them."""
+    chosen = np.flatnonzero(which)
+    return rows if len(chosen) == len(rows) else take(rows, chosen)
 
 
 def joined(parts: Sequence[Rows]) -> Rows:
@@ -125,12 +133,12 @@ class Side:
         rows["order"] = np.arange(self._read, self._read + count)
         rows["kind"] = self.kinds(packets, flows) if self.kinds else 0
         self._read += count
-        if self.kinds:
-            copies = rows["kind"] == Kind.COPY
-            self.copies += int(copies.sum())
-            rows = take(rows, np.flatnonzero(~copies))
         for name in ("flow", "seq", "ack", "payload_bytes", "frame_bytes", "flags", "half"):
             rows[name] = getattr(packets, name)
+        copies = rows["kind"] == Kind.COPY
+        if copies.any():
+            self.copies += int(copies.sum())
+            rows = where(rows, ~copies)
         return rows
 
     def give_up(self, found: IntArray, before_ns: int) -> Rows:
@@ -145,8 +153,8 @@ class Side:
         if excess > 0:
             late[np.flatnonzero(left & ~late)[:excess]] = True
             self.given_up += excess
-        alone = take(self.waiting, np.flatnonzero(late))
-        self.waiting = take(self.waiting, np.flatnonzero(left & ~late))
+        alone = where(self.waiting, late)
+        self.waiting = where(self.waiting, left & ~late)
         return alone
 
 

@@ -2,9 +2,9 @@
 
     index = correlation over time of (forward queue busy) and (reverse queue busy)
 
-Pearson's coefficient of the two indicators, weighted by time: -1 if exactly one is busy at any time,
-a pure pendulum (Heusse, Merritt, Brown, Duda 2011). A queue is busy while it holds a packet. The
-share of time in which neither is busy is capacity that both directions leave unused. Also the
+Pearson's coefficient of the two indicators, weighted by time: -1 if exactly one is busy at any
+time, a pure pendulum (Heusse, Merritt, Brown, Duda 2011). A queue is busy while it holds a packet.
+The share of time in which neither is busy is capacity that both directions leave unused. Also the
 correlation of the lengths: negative out of phase, positive in phase (Zhang, Shenker, Clark 1991).
 Unit 1, on one clock, over the time in which both queues are
 known, pauses (both empty for a second or more) left out.
@@ -60,7 +60,8 @@ class Pendulum(PairMeasure):
 
     def _add(self, first: Levels, second: Levels, start: int, stop: int) -> None:
         inside = np.concatenate(([start], first.time_ns, second.time_ns))
-        edges = np.unique(inside[(inside >= start) & (inside < stop)])
+        edges = np.sort(inside[(inside >= start) & (inside < stop)])
+        edges = edges[np.append(True, edges[1:] != edges[:-1])]
         x, y = (
             each.packets[np.searchsorted(each.time_ns, edges, side="right") - 1]
             for each in (first, second)
@@ -85,7 +86,8 @@ class Pendulum(PairMeasure):
 
 
 def _sums(weight: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
-    return np.array([(weight * each).sum() for each in (1.0, x, y, x * x, y * y, x * y)])
+    wx, wy = weight * x, weight * y
+    return np.array([weight.sum(), wx.sum(), wy.sum(), wx @ x, wy @ y, wx @ y])
 
 
 def _correlation(sums: FloatArray) -> float | str:
@@ -99,11 +101,12 @@ def _correlation(sums: FloatArray) -> float | str:
 def _joined(parts: list[Levels]) -> Levels | None:
     if not parts:
         return None
-    columns = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("time_ns", "packets", "bytes")
+    return Levels(
+        np.concatenate([part.time_ns for part in parts]),
+        np.concatenate([part.packets for part in parts]),
+        np.concatenate([part.bytes for part in parts]),
+        parts[-1].until_ns,
     )
-    return Levels(*columns, parts[-1].until_ns)
 
 
 def _from(levels: Levels, start_ns: int) -> Levels:
