@@ -98,9 +98,9 @@ def test_report_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFix
     ("arguments", "complaint"),
     [
         ([], "the following arguments are required: COMMAND"),
-        (["report"], "the following arguments are required: RUN"),
+        (["report"], "the following arguments are required: CAPTURE"),
         (["draw", "x"], "invalid choice: 'draw'"),
-        (["report", "x", "y"], "unrecognized arguments: y"),
+        (["report", "x", "y", "z"], "unrecognized arguments: z"),
     ],
 )
 def test_bad_usage(
