@@ -156,7 +156,9 @@ def test_a_packet_of_no_connection_is_refused() -> None:
     """The C rows refuse a connection that is not in the table, and read nothing beyond it."""
     packets = columns(2, flow=[0, 3])
     with pytest.raises(IndexError, match="not in the table"):
-        matching_native.rows(packets, packets.time_ns, None, PacketKeys(Identity.ADDRESSES), FLOWS, 0)
+        matching_native.rows(
+            packets, packets.time_ns, None, PacketKeys(Identity.ADDRESSES), FLOWS, 0
+        )
 
 
 def test_ipv6_without_identification_matches() -> None:
