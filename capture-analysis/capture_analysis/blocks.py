@@ -10,12 +10,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from capture_analysis.ack_compression import BUNCH_SERVICE_TIMES
 from capture_analysis.columns import BoolArray, IntArray, Packets
 from capture_analysis.facts import Facts, Number
+from capture_analysis.runs import ends_of, starts_of
 from capture_analysis.tracking import Kind, Tracked
 
-# A gap of at most this many ACK transmission times counts as back to back.
-BACK_TO_BACK_ACKS = 2
 _SMALL = 1 << 16
 _TRACKED = frozenset(Tracked.__dataclass_fields__)
 
@@ -26,7 +26,7 @@ class View:
     Attributes:
         rows: shape (n,), their rows in the block.
         directions: shape (k,), those that have any, ascending.
-        starts: shape (k,), the first row of each in this view.
+        starts, ends: shape (k,), the first and the last row of each in this view.
         counts: shape (k,), how many each has.
     """
 
@@ -35,10 +35,10 @@ class View:
         self.rows = rows
         self._columns: dict[str, IntArray] = {}
         direction = block.direction.take(rows)
-        first = np.flatnonzero(np.append(True, direction[1:] != direction[:-1]))
-        self.starts = first[: len(rows)]
-        self.directions = direction[self.starts].astype(np.int64)
-        self.counts = np.diff(self.starts, append=len(rows))
+        self.starts = starts_of(direction).nonzero()[0]
+        self.directions = direction.take(self.starts).astype(np.int64)
+        self.ends = ends_of(self.starts, len(rows))
+        self.counts = self.ends - self.starts + 1
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -125,9 +125,9 @@ class Block:
 
     @cached_property
     def acks_back_to_back(self) -> BoolArray:
-        """Shape (acks,): came within BACK_TO_BACK_ACKS transmission times of the one before."""
+        """Shape (acks,): came within BUNCH_SERVICE_TIMES transmission times of the one before."""
         acks = self.acks
-        longest = acks.spread(BACK_TO_BACK_ACKS * self.facts.ack_ns_per_byte)
+        longest = acks.spread(BUNCH_SERVICE_TIMES * self.facts.ack_ns_per_byte)
         gap = acks["gap_ns"]
         close: BoolArray = (gap >= 0) & (gap <= longest * acks["frame_bytes"])
         return close

@@ -46,9 +46,10 @@ class BusySeries:
         first, shift, busy_ns = other._first, other._shift, other._busy_ns  # noqa: SLF001
         if not len(other):
             return
-        if shift > self._shift:
+        if len(self) and shift > self._shift:
             up = shift - self._shift
-            self._resize(shift, self._first >> up, ((self._first + len(self)) >> up) + 1)
+            self._resize(shift, self._first >> up, ((self._first + len(self) - 1) >> up) + 1)
+        self._shift = max(shift, self._shift)
         start_ns = (first + np.arange(len(other))) << shift
         for link in (0, 1):
             self.add(np.full(len(other), link), start_ns, busy_ns[link])

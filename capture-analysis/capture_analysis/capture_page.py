@@ -1,23 +1,20 @@
 """report.html of a capture: sentences, connections, pictures, metrics, health, provenance."""
 
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from capture_analysis import page_template
 from capture_analysis.capture_figures import figures, note
-from capture_analysis.errors import AnalysisError
 from capture_analysis.figure import Figure
 from capture_analysis.headline import headline, percent, value, verdict
-from capture_analysis.measure import Quantity, all_measures
+from capture_analysis.measure import all_measures
+from capture_analysis.metrics_table import Table, table
+from capture_analysis.provenance import described_file
 from capture_analysis.selection import Selected
 
 _WAYS = ("forward", "backward")
-_PACKAGES = ("capture-analysis", "numpy", "plotly")
 
 
 @dataclass(frozen=True)
@@ -41,15 +38,6 @@ class Section:
     note: str
     figures: list[Figure]
     metrics: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class _Row:
-    """A metric of the directions on the page, and why some have none."""
-
-    quantity: Quantity
-    values: list[float | None]
-    reasons: list[str]
 
 
 def sections(document: Mapping[str, Any], selected: Sequence[Selected]) -> list[Section]:
@@ -94,12 +82,9 @@ def write_page(
         sections=shown,
         verdict=_verdict(shown),
         connections=_connections(document),
-        measures=_measures(document, shown),
+        tables=_tables(document, shown),
+        files=[described_file(Path(document["capture"]["path"]))],
         command=command,
-        file=_file(Path(document["capture"]["path"])),
-        versions={name: metadata.version(name) for name in _PACKAGES}
-        | {"Python": platform.python_version()},
-        written=datetime.now(tz=UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
 
 
@@ -130,34 +115,15 @@ def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _measures(
-    document: Mapping[str, Any], shown: Sequence[Section]
-) -> list[tuple[str, str, list[_Row]]]:
-    """Of each measure its title, its vantage point and its rows; then the capture as a whole."""
-    of_directions = [section.metrics for section in shown]
-    groups = [
-        (each.title, each.vantage, [_row(q, of_directions) for q in each.per_direction])
-        for each in all_measures()
-        if each.per_direction and shown
-    ]
-    whole = [_row(q, [document["metrics"]]) for each in all_measures() for q in each.per_capture]
-    return [*groups, ("The capture as a whole", "any", whole)]
-
-
-def _row(quantity: Quantity, measured: Sequence[Mapping[str, Any]]) -> _Row:
-    found = [metrics.get(quantity.name, {}) for metrics in measured]
-    reasons = dict.fromkeys(each["why"] for each in found if each.get("why"))
-    return _Row(quantity, [each.get("value") for each in found], list(reasons))
-
-
-def _file(path: Path) -> dict[str, str]:
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise AnalysisError(f"{path}: {error.strerror}") from error
-    changed = datetime.fromtimestamp(status.st_mtime, tz=UTC)
-    return {
-        "path": str(path),
-        "size": f"{status.st_size:,} bytes",
-        "changed": changed.strftime("%Y-%m-%d %H:%M:%S UTC"),
-    }
+def _tables(document: Mapping[str, Any], shown: Sequence[Section]) -> list[Table]:
+    directions = table(
+        [f"connection {each.flow}" for each in shown],
+        [(each.title, each.vantage, each.per_direction) for each in all_measures()],
+        [each.metrics for each in shown],
+    )
+    whole = table(
+        ["the capture"],
+        [(each.title, each.vantage, each.per_capture) for each in all_measures()],
+        [document["metrics"]],
+    )
+    return [directions, whole] if shown else [whole]

@@ -3,12 +3,16 @@
 import json
 import shutil
 import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from capture_analysis.capture import Capture
 from capture_analysis.document import document, most_payload
 from capture_analysis.errors import AnalysisError
-from capture_analysis.selection import BUDGET_PACKETS, Selected, select
+from capture_analysis.figure import Figure
+from capture_analysis.selection import Selected, select
 from capture_analysis.single import NOTHING, Given, Measured, measure
 
 # Directions that the page has pictures of.
@@ -30,28 +34,66 @@ def report(
     Returns: the page.
     Raises: AnalysisError if there is nothing to report on, or the folder is something else.
     """
-    from capture_analysis import capture_page, plots  # noqa: PLC0415 - drawing libraries load slowly
+    from capture_analysis import capture_page  # noqa: PLC0415 - drawing libraries load slowly
 
     folder = output or Path(f"{_stem(path)}-report")
-    _refuse(path, folder)
+    _refuse([path], folder)
     measured = measure(Capture(path), given)
     content = document(measured)
     listed = {flow["id"] for flow in content["flows"]}
     numbers = [n for n in main_directions(measured) if n // 2 in listed][:DIRECTIONS]
-    shown = capture_page.sections(content, select(measured, numbers))
+    shown = capture_page.sections(content, select(Capture(path), measured, numbers))
+    figures = [figure for section in shown for figure in section.figures]
+    with _written_whole(folder) as aside:
+        _write_common(aside, content, figures)
+        capture_page.write_page(aside / "report.html", content, shown, command)
+    return folder / "report.html"
+
+
+def report_pair(paths: tuple[Path, Path], output: Path | None = None, command: str = "") -> Path:
+    """Write the report of two captures of one path, whole or not at all; as `report`.
+
+    Raises: AnalysisError, too, if they have no packet in common.
+    """
+    from capture_analysis import pair_page, pair_pictures  # noqa: PLC0415 - as above
+    from capture_analysis.pair_document import analyse_pair  # noqa: PLC0415
+
+    folder = output or Path(f"{_stem(paths[0])}-report")
+    _refuse(paths, folder)
+    sink = pair_pictures.PictureSink()
+    content = analyse_pair(*paths, sink=sink)
+    ways = content["ways"].values()
+    propagation_ns = [way["facts"]["propagation_ns"] for way in ways]
+    crossings = sink.crossings(content["captures"][0]["first_ns"], propagation_ns)
+    periods = [way.get("queue_period", {}).get("value") for way in ways]
+    figures = pair_pictures.pair_figures(crossings, next(filter(None, periods), None))
+    note = pair_pictures.note(crossings, sink.total)
+    with _written_whole(folder) as aside:
+        _write_common(aside, content, figures)
+        pair_page.write_pair_page(aside / "report.html", content, figures, note, command)
+    return folder / "report.html"
+
+
+def _write_common(folder: Path, content: dict[str, Any], figures: list[Figure]) -> None:
+    from capture_analysis import plots  # noqa: PLC0415 - as above
+
+    text = json.dumps(content, indent=1, allow_nan=False)
+    (folder / "metrics.json").write_text(text + "\n", encoding="utf-8")
+    plots.save_all(figures, folder / "figures")
+
+
+@contextmanager
+def _written_whole(folder: Path) -> Iterator[Path]:
+    """A folder beside another, which takes its place if all goes well."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         aside.chmod(0o755)
-        text = json.dumps(content, indent=1, allow_nan=False)
-        (aside / "metrics.json").write_text(text + "\n", encoding="utf-8")
-        plots.save_all([f for section in shown for f in section.figures], aside / "figures")
-        capture_page.write_page(aside / "report.html", content, shown, command)
+        yield aside
         _put(aside, folder)
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)
         raise
-    return folder / "report.html"
 
 
 def main_directions(measured: Measured) -> list[int]:
@@ -104,7 +146,7 @@ def _selected(measured: Measured, flow: int | None) -> Selected:
             f"{path}: connection {flow} carries no data, or there is none of that number\n\n"
             f"hint: the one with most payload is {numbers[0] // 2}"
         )
-    return select(measured, mine[:1], BUDGET_PACKETS)[0]
+    return select(Capture(path), measured, mine[:1])[0]
 
 
 def _stem(path: Path) -> str:
@@ -112,8 +154,8 @@ def _stem(path: Path) -> str:
     return path.name.split(".")[0] or path.name.strip(".")
 
 
-def _refuse(path: Path, folder: Path) -> None:
-    if str(path) == "-":
+def _refuse(paths: Sequence[Path], folder: Path) -> None:
+    if "-" in map(str, paths):
         raise AnalysisError("a report reads its capture twice: give a file, not standard input")
     earlier = (folder / "report.html").is_file() or not folder.exists()
     if not earlier and not (folder.is_dir() and not any(folder.iterdir())):

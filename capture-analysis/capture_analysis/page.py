@@ -1,6 +1,5 @@
 """report.html of a run: one self-contained page with zoomable figures."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,5 +22,4 @@ def write_page(
         manifest=manifest,
         experiment=manifest["experiment"],
         topology=topology_svg(manifest),
-        written=datetime.now(tz=UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from capture_analysis import provenance
 from capture_analysis.figure import Figure
 from capture_analysis.interactive import embedded
 
@@ -17,7 +18,7 @@ def write(path: Path, template: str, figures: Sequence[Figure], **context: Any) 
         path: the file.
         template: name in `templates`; it extends base.html.j2.
         figures: drawn where the template places them.
-        context: what else the template names.
+        context: what else the template names, beside `versions` and `written`.
     """
     environment = Environment(
         loader=PackageLoader("capture_analysis", "templates"),
@@ -28,7 +29,11 @@ def write(path: Path, template: str, figures: Sequence[Figure], **context: Any) 
     )
     environment.filters["figure"] = number
     text = environment.get_template(template).render(
-        figures=figures, **embedded(figures), **context
+        figures=figures,
+        versions=provenance.versions(),
+        written=provenance.now(),
+        **embedded(figures),
+        **context,
     )
     partial = path.with_name(f".{path.name}")
     partial.write_text(text, encoding="utf-8")

@@ -18,6 +18,7 @@ class Crossing:
         origin_ns: time that figures call 0.
         entered_ns: when each passed the tap nearer its sender, ascending.
         left_ns: when it passed the other, on the same clock.
+        propagation_ns: what a packet without a queue and without transmission time would take.
         pure_ack: whether it is a pure ACK.
         lane: of which half of a connection it is.
     """
@@ -26,6 +27,7 @@ class Crossing:
     origin_ns: int
     entered_ns: IntArray
     left_ns: IntArray
+    propagation_ns: int
     pure_ack: BoolArray
     lane: IntArray
 
@@ -49,11 +51,18 @@ def one_way_delay(crossings: list[Crossing]) -> Figure:
     )
 
 
-def between_taps(crossings: list[Crossing]) -> Figure:
-    """How many packets are between the taps: queue, and what is on the wire."""
+def queues(crossings: list[Crossing], view: tuple[float, float] | None = None) -> Figure:
+    """How many packets are in the queue of each way.
+
+    Args:
+        crossings: of both ways.
+        view: what the picture opens on, s.
+    """
     lines = []
     for colour, each in enumerate(crossings):
-        time_ns = np.concatenate((each.left_ns, each.entered_ns))
+        # Nothing leaves before it comes, whatever a clock says.
+        left_ns = np.maximum(each.left_ns - each.propagation_ns, each.entered_ns)
+        time_ns = np.concatenate((left_ns, each.entered_ns))
         change = np.repeat([-1, 1], len(each.entered_ns))
         order = np.argsort(time_ns, kind="stable")  # who leaves makes room first
         level = np.cumsum(change[order])
@@ -62,13 +71,14 @@ def between_taps(crossings: list[Crossing]) -> Figure:
         lines.append(Line(each.name, x, level[last].astype(np.float64), "steps", colour))
     return Figure(
         "queue",
-        "Packets between the taps",
-        "Those that have passed one tap and not yet the other: the queue between them and what is "
-        "on the wire. Each step up is a burst, often released by a bunch of ACKs; packets that "
-        "were lost are not counted.",
+        "Queues between the taps",
+        "Packets that have passed one tap and, but for the propagation delay, not yet the other, "
+        "the one in service included. Each steep rise is a burst, often released by a bunch of "
+        "ACKs; packets that were lost are not counted.",
         "time, s",
         "packets",
         [line for line in lines if len(line.x)],
+        view=view,
     )
 
 

@@ -62,8 +62,10 @@ def test_metrics_of_a_run_that_fails(tmp_path: Path, capsys: pytest.CaptureFixtu
         ("report", "no manifest.json: not a finished run"),
         (
             "metrics",
-            "neither a run (no manifest.json) nor captures "
-            "(.pcap, .pcapng, .cap, compressed or not) in it",
+            (
+                "neither a run (no manifest.json) nor captures "
+                "(.pcap, .pcapng, .cap, compressed or not) in it"
+            ),
         ),
     ],
 )
@@ -98,9 +100,9 @@ def test_report_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFix
     ("arguments", "complaint"),
     [
         ([], "the following arguments are required: COMMAND"),
-        (["report"], "the following arguments are required: RUN"),
+        (["report"], "the following arguments are required: CAPTURE"),
         (["draw", "x"], "invalid choice: 'draw'"),
-        (["report", "x", "y"], "unrecognized arguments: y"),
+        (["report", "x", "y", "z"], "unrecognized arguments: z"),
     ],
 )
 def test_bad_usage(

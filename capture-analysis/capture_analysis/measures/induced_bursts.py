@@ -78,8 +78,7 @@ class InducedBursts(Measure):
         # Before a direction's first ACK in the block it is the last of an earlier block.
         within = (latest >= np.repeat(every.starts, every.counts)) & is_ack.take(latest)
         earlier = np.repeat(self._latest.at(every.directions), every.counts)
-        last = acks.starts + acks.counts - 1
-        self._latest.replace(acks.directions, acks["time_ns"][last])
+        self._latest.replace(acks.directions, acks["time_ns"][acks.ends])
         return np.where(within, every["time_ns"].take(latest), earlier)
 
     def finish(self, facts: Facts) -> None:

@@ -3,6 +3,7 @@
 // visible range can show, and again whenever that changes.
 (() => {
   const SMALL = 2000; // a trace with no more points in sight is drawn whole
+  const MARKERS = 1200; // each is an element of the page, unlike a line's points
   const CELL = 3; // px: of the points in a square of this size one is drawn
   const MARGIN = 0.03; // around all points, as a share of their range
 
@@ -92,7 +93,7 @@
     let kept = [];
     for (let n = from; n < to; n++) if (y[n] >= up.low && y[n] <= up.high) kept.push(n);
     const mixed = (n) => Math.imul(n, 0x9e3779b1) >>> 0; // the first of each would form a pattern
-    for (let cell = CELL; kept.length > SMALL; cell *= 1.4) {
+    for (let cell = CELL; kept.length > MARKERS; cell *= 1.4) {
       const rows = Math.ceil((up.pixels + 1) / cell);
       const grid = new Int32Array(Math.ceil((across.pixels + 1) / cell) * rows).fill(-1);
       for (const n of kept) {
