@@ -12,7 +12,7 @@ from capture_analysis.capture import Capture
 from capture_analysis.document import document, most_payload
 from capture_analysis.errors import AnalysisError
 from capture_analysis.figure import Figure
-from capture_analysis.selection import BUDGET_PACKETS, Selected, select
+from capture_analysis.selection import Selected, select
 from capture_analysis.single import NOTHING, Given, Measured, measure
 
 # Directions that the page has pictures of.
@@ -42,7 +42,7 @@ def report(
     content = document(measured)
     listed = {flow["id"] for flow in content["flows"]}
     numbers = [n for n in main_directions(measured) if n // 2 in listed][:DIRECTIONS]
-    shown = capture_page.sections(content, select(measured, numbers))
+    shown = capture_page.sections(content, select(Capture(path), measured, numbers))
     figures = [figure for section in shown for figure in section.figures]
     with _written_whole(folder) as aside:
         _write_common(aside, content, figures)
@@ -146,7 +146,7 @@ def _selected(measured: Measured, flow: int | None) -> Selected:
             f"{path}: connection {flow} carries no data, or there is none of that number\n\n"
             f"hint: the one with most payload is {numbers[0] // 2}"
         )
-    return select(measured, mine[:1], BUDGET_PACKETS)[0]
+    return select(Capture(path), measured, mine[:1])[0]
 
 
 def _stem(path: Path) -> str:

@@ -12,7 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from capture_analysis.columns import BoolArray, IntArray
-from capture_analysis.matching import FOREVER, Matched, Rows, Side, joined, match, take, where
+from capture_analysis.match_rows import Rows, joined, take, where
+from capture_analysis.matching import FOREVER, Matched, Side, match
 from capture_analysis.survey import UNKNOWN, Survey
 from capture_analysis.tracking import Kind
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from capture_analysis.columns import FLAG_ACK, BoolArray, IntArray
 from capture_analysis.crossings import ABSENT, CROSSING, Crossings, is_data
-from capture_analysis.matching import FOREVER, Rows, joined, where
+from capture_analysis.match_rows import Rows, joined, where
+from capture_analysis.matching import FOREVER
 
 # More undecided ones are not kept: the oldest count as lost.
 UNDECIDED_LIMIT = 1 << 16

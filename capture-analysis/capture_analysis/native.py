@@ -90,6 +90,23 @@ _PROTOTYPES = {
         ctypes.c_size_t,
         [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p],
     ),
+    "ca_match_rows": (
+        ctypes.c_size_t,
+        [ctypes.c_void_p] * 4 + [ctypes.c_size_t, ctypes.c_void_p],
+    ),
+    "ca_match_join": (
+        ctypes.c_size_t,
+        [
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_int64,
+            ctypes.c_uint64,
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+        ],
+    ),
 }
 
 

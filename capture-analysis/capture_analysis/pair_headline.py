@@ -64,7 +64,7 @@ def _receiver(metrics: Metrics) -> Iterator[str]:
         yield "It cannot be told."
     elif held:
         yield f"{number(held)} ACKs were sent in bunches that the receiver had held"
-        yield f"({number(value(metrics, 'held_events'))} times); they are not counted above."
+        yield f"({number(value(metrics, 'held_events'))} times)."
     else:
         shrunk = (compressed_share(metrics) or 0) >= _NOTABLE
         yield f"{'The path' if shrunk else 'Neither'}: the receiver sent no ACKs in a bunch."

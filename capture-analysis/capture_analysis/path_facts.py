@@ -11,7 +11,7 @@ from capture_analysis.matching import FOREVER
 # Of so many packets that waited, the median of the gaps in front is taken.
 ENOUGH = 20
 # From so many packets of either way, from the start.
-HEAD_PACKETS = 1 << 17
+HEAD_PACKETS = 1 << 15
 
 
 @dataclass(frozen=True)

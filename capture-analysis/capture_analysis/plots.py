@@ -93,9 +93,11 @@ def _draw(axes: "mpl.axes.Axes", line: Line) -> None:
         "label": line.name,
         "rasterized": len(line.x) > SMALL,
     }
+    # The first is still seen where the next trace lies on top of it.
+    width = 0.8 if line.colour else 1.6
     match line.style:
         case "steps":
-            axes.step(line.x, line.y, where="post", linewidth=0.8, **look)
+            axes.step(line.x, line.y, where="post", linewidth=width, **look)
         case "points":
             axes.plot(line.x, line.y, ".", markersize=2.5, **look)
         case "crosses":
@@ -110,4 +112,4 @@ def _draw(axes: "mpl.axes.Axes", line: Line) -> None:
         case "dashed":
             axes.plot(line.x, line.y, "--", linewidth=0.9, **look)
         case _:
-            axes.plot(line.x, line.y, linewidth=0.8, **look)
+            axes.plot(line.x, line.y, linewidth=width, **look)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capture_analysis.columns import BoolArray, IntArray
 
@@ -150,7 +151,7 @@ class RunFinder:
         return Runs(lane, count, first_ns, last_ns, np.zeros(shape, dtype=np.int64))
 
 
-def starts_of(lane: IntArray) -> BoolArray:
+def starts_of(lane: NDArray[np.integer]) -> BoolArray:
     """Shape (n,): whether each of some rows in lane order is its lane's first."""
     first = np.empty(len(lane), dtype=np.bool_)
     first[:1] = True

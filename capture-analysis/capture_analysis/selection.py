@@ -99,12 +99,13 @@ class _Keeper:
 
 
 def select(
-    measured: Measured, numbers: Sequence[int], budget: int = BUDGET_PACKETS
+    capture: Capture, measured: Measured, numbers: Sequence[int], budget: int = BUDGET_PACKETS
 ) -> list[Selected]:
     """Read a capture again for some directions that carry data.
 
     Args:
-        measured: what was measured of it, read from a file.
+        capture: opened anew.
+        measured: what was measured of it.
         numbers: the directions, 2 * flow + half.
         budget: how many packets to keep, of all their connections.
     """
@@ -115,7 +116,7 @@ def select(
     paces = facts.acked_ns_per_byte.reshape(-1, 2)
     keepers = {flow: _Keeper(max(budget // len(chosen), 1), paces[flow]) for flow in chosen}
     overviews = {number: Overview(number % 2, *_span_ns(tally, number)) for number in numbers}
-    capture, follow, origin_ns = Capture(measured.capture.path), tracker(), None
+    follow, origin_ns = tracker(), None
     for chunk in capture.chunks():
         if origin_ns is None and len(chunk):
             origin_ns = int(chunk.time_ns[0])

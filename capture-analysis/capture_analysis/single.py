@@ -19,10 +19,16 @@ from capture_analysis.tally import Tally
 from capture_analysis.tracking import TRACKED_TYPES, Forgotten, Tracked, Tracker, tracker
 
 
-class Source(Protocol):
-    """What measuring needs of a Capture, which see."""
+class Described(Protocol):
+    """What a document says of a Capture, which see."""
 
-    path: Path
+    @property
+    def path(self) -> Path:
+        """The file."""
+
+    @property
+    def reader(self) -> str:
+        """Which parser read it."""
 
     @property
     def format(self) -> str:
@@ -39,6 +45,10 @@ class Source(Protocol):
     @property
     def counts(self) -> Counts:
         """What became of the frames so far."""
+
+
+class Source(Described, Protocol):
+    """What measuring needs of a Capture."""
 
     def chunks(self) -> Iterator[Packets]:
         """The packets."""
@@ -86,7 +96,7 @@ class Measured:
         forgotten: what the tracker let go.
     """
 
-    def __init__(self, capture: Source, facts: Facts) -> None:
+    def __init__(self, capture: Described, facts: Facts) -> None:
         self.capture, self.facts = capture, facts
         self.tally = Tally()
         self.measures: list[Measure] = [each() for each in all_measures()]
@@ -124,33 +134,37 @@ def measure(capture: Source, given: Given = NOTHING, part: Part = EVERYTHING) ->
     keep_freed()
     follow = tracker()
     chunks = capture.chunks()
-    packets, tracked = _head(chunks, follow, capture)
-    finder = FactFinder(
-        Block(packets, tracked, Facts.unknown(2 * len(capture.flows))),
-        capture.flows,
-        given.rate_mbit,
-        given.ack_rate_mbit,
-    )
-    measured = Measured(capture, finder.facts)
+    packets, tracked = _first(chunks, follow, capture)
+    finder, flows = _facts_of(packets, tracked, capture.flows, given), capture.flows
+    facts = finder.cover(flows)
+    measured = Measured(capture, facts)
     if part.parts > 1:
         follow = tracker()  # of these connections only, from the start
     for first in range(0, len(packets), CHUNK_PACKETS):
         rows = slice(first, first + CHUNK_PACKETS)
         mine, said = part.of(packets.where(rows)), tracked.where(rows)
         if part.parts > 1:
-            said = follow.track(mine, capture.flows)
-        measured.add(Block(mine, said, finder.facts))
+            said = follow.track(mine, flows)
+        measured.add(Block(mine, said, facts))
     del packets, tracked
     for chunk in chunks:
-        mine = part.of(chunk)
-        facts = finder.cover(capture.flows)
-        measured.add(Block(mine, follow.track(mine, capture.flows), facts))
+        mine, flows = part.of(chunk), capture.flows
+        measured.add(Block(mine, follow.track(mine, flows), finder.cover(flows)))
     measured.finish()
     measured.forgotten = follow.forgotten
     return measured
 
 
-def _head(chunks: Iterator[Packets], follow: Tracker, capture: Source) -> tuple[Packets, Tracked]:
+def _facts_of(packets: Packets, tracked: Tracked, flows: FlowTable, given: Given) -> FactFinder:
+    """The facts that exactly the first HEAD_PACKETS packets tell, wherever chunks end."""
+    rows = slice(HEAD_PACKETS)
+    packets, tracked = packets.where(rows), tracked.where(rows)
+    known = FlowTable(flows.rows[: int(packets.flow.max()) + 1 if len(packets) else 0])
+    head = Block(packets, tracked, Facts.unknown(2 * len(known)))
+    return FactFinder(head, known, given.rate_mbit, given.ack_rate_mbit)
+
+
+def _first(chunks: Iterator[Packets], follow: Tracker, capture: Source) -> tuple[Packets, Tracked]:
     """The first packets, copied: at least HEAD_PACKETS or all there are."""
     packets = [empty_columns(0)]
     tracked = [Tracked(*(np.empty(0, kind) for kind in TRACKED_TYPES.values()))]

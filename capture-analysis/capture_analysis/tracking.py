@@ -97,7 +97,9 @@ class Tracked:
             which the time was forgotten.
         new_bytes: payload not seen before in this half.
         acked_bytes: payload of the other half acknowledged by nothing before, whether the capture
-            has it or not; of the first acknowledgement, from the other half's base.
+            has it or not; of the first acknowledgement, from the other half's base. What was
+            acknowledged and never seen is taken back when a SYN acknowledges less: it was an
+            answer of the connection before (RFC 5961's challenge ACK).
         in_flight_bytes: payload between the highest byte acknowledged and the highest seen, after
             this packet; of this packet's half if it has payload, else of the other. Until there
             is an acknowledgement, from the base. 0 if more is acknowledged than was seen (the

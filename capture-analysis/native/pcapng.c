@@ -182,8 +182,8 @@ static bool take_packet(const struct pcapng *pcapng, struct view block, uint32_t
 	case BLOCK_PACKET:
 		take_frame(pcapng, block, view_u16(block, 8, big), start, rows);
 		return true;
-	case BLOCK_SIMPLE_PACKET:
-		rows_add_unread(rows, FATE_NO_TIMESTAMP, start);
+	case BLOCK_SIMPLE_PACKET:	/* of interface 0 */
+		rows_add_unread(rows, pcapng->count ? FATE_NO_TIMESTAMP : FATE_MALFORMED, start);
 		return true;
 	default:
 		return false;

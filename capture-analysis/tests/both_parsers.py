@@ -47,3 +47,23 @@ def parse(content: bytes, rows: int = 64) -> tuple[Packets, Parser]:
     columns = empty_columns(rows)
     _, end = parser.parse(np.frombuffer(content, np.uint8), columns, 0)
     return columns.where(slice(0, end)), parser
+
+
+def in_pieces(parser: Parser, content: bytes, piece_bytes: int, rows: int) -> list[list[int]]:
+    """What a parser finds if it is given so many more bytes at a time, and so many rows.
+
+    Returns: of every packet the values of all columns.
+    """
+    data = np.frombuffer(content, np.uint8)
+    columns = empty_columns(rows)
+    found: list[list[int]] = []
+    at, end = 0, min(piece_bytes, len(data))
+    while True:
+        taken, filled = parser.parse(data[at:end], columns, 0)
+        at += taken
+        kept = [getattr(columns, field.name)[:filled].tolist() for field in fields(Packets)]
+        found += map(list, zip(*kept, strict=True))
+        if filled < rows and end == len(data):
+            return found
+        if filled < rows:
+            end = min(end + piece_bytes, len(data))

@@ -188,7 +188,7 @@ def test_folder(tmp_path: Path) -> None:
 
 
 def test_standard_input(tmp_path: Path) -> None:
-    """The path "-" reads what another program writes, however small the pieces in which it comes."""
+    """The path "-" reads what another program writes, however small the pieces."""
     path = tmp_path / "x.pcap"
     path.write_bytes(WHOLE)
     reads = (

@@ -73,6 +73,15 @@ def test_rate_behind_queue() -> None:
     assert facts.rate_gaps[0] == 599
 
 
+def test_rate_of_data_alone() -> None:
+    """Where the tap is unknown, data that compressed ACKs released do not pass for the link's."""
+    released = compressed()
+    released.ack_ns, released.acked, released.stamp = released.ack_ns[:0], released.acked[:0], None
+    facts = measure(capture_of(released, handshake=False)).facts
+    assert facts.rate_source[0] == RateSource.DATA
+    assert facts.rate_bit[0] == pytest.approx(RATE_BIT, rel=1e-3)
+
+
 def test_rate_needs_gaps() -> None:
     """A handful of gaps makes no rate."""
     facts = facts_of(arriving(bursts=1, segments=10))

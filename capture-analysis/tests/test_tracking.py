@@ -7,9 +7,11 @@ from capture_analysis.columns import FLAG_ACK
 from capture_analysis.tracking import HOLES, SEGMENTS, SEGMENTS_AT_FIRST, Kind, tracker
 from capture_analysis.tracking_fallback import PythonTracker
 from capture_analysis.tracking_native import NativeTracker
-from conversation import Conversation, NewTracker, columns, flow_table
+from conversation import Conversation, NewTracker, columns, each_tracker, flow_table
 from hypothesis import given
 from hypothesis import strategies as st
+
+pytestmark = each_tracker
 
 
 def test_a_handshake(new_tracker: NewTracker) -> None:

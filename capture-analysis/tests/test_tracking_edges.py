@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from capture_analysis.columns import FLAG_FIN, FLAG_RST, FLAG_SYN
 from capture_analysis.tracking import Kind
-from conversation import Conversation, NewTracker
+from conversation import Conversation, NewTracker, each_tracker
+
+pytestmark = each_tracker
 
 
 def test_a_syn_sent_again(new_tracker: NewTracker) -> None:
@@ -30,6 +32,40 @@ def test_simultaneous_open(new_tracker: NewTracker) -> None:
     assert tracked.kind.tolist() == [Kind.CONTROL] * 4 + [Kind.NEW_DATA]
     assert tracked.acked_bytes.sum() == 0
     assert tracked.in_flight_bytes.tolist() == [0, 0, 0, 0, 100]
+
+
+def test_data_that_overtook_the_syn(new_tracker: NewTracker) -> None:
+    """The SYN's number is then -1, and still no payload."""
+    talk = Conversation()
+    talk.send(0, 0, 1, 100, ack=1)
+    talk.send(0, 5, 0, flags=FLAG_SYN)
+    talk.send(1, 10, 0, ack=101, flags=FLAG_SYN)
+    talk.send(0, 20, 101, 50, ack=1)
+    tracked = talk.tracked(new_tracker())
+    assert tracked.kind.tolist() == [Kind.NEW_DATA, Kind.CONTROL, Kind.CONTROL, Kind.NEW_DATA]
+    assert tracked.seq_bytes.tolist() == [0, -1, 0, 100]
+    assert tracked.acked_bytes.tolist() == [0, 0, 100, 0]
+    assert tracked.in_flight_bytes.tolist() == [100, 0, 0, 50]
+
+
+@pytest.mark.parametrize("offset", [1 << 29, -1 << 29])
+def test_a_challenge_ack_to_the_syn(new_tracker: NewTracker, offset: int) -> None:
+    """Numbers of the connection before, in answer to a SYN, are forgotten at the real answer."""
+    talk = Conversation()
+    talk.send(0, 0, 0, flags=FLAG_SYN)
+    talk.send(1, 10, -offset, ack=offset)
+    talk.send(0, 20, offset, flags=FLAG_RST)
+    talk.send(0, 1000, 0, flags=FLAG_SYN)
+    talk.send(1, 1010, 0, ack=1, flags=FLAG_SYN)
+    talk.send(0, 1020, 1, 100, ack=1)
+    talk.send(1, 1030, 1, 200, ack=101)
+    talk.send(0, 1040, 101, ack=201)
+    tracked = talk.tracked(new_tracker()).where(slice(4, None))
+    kinds = [Kind.CONTROL, Kind.NEW_DATA, Kind.NEW_DATA, Kind.ACK]
+    assert tracked.kind.tolist() == kinds
+    assert tracked.acked_bytes.tolist() == [0, 0, 100, 200]
+    assert tracked.in_flight_bytes.tolist() == [0, 100, 200, 0]
+    assert tracked.rtt_ns.tolist()[2:] == [10_000, 10_000]
 
 
 def test_data_in_the_syn(new_tracker: NewTracker) -> None:

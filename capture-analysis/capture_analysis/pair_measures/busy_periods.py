@@ -13,7 +13,7 @@ import numpy as np
 
 from capture_analysis.crossings import Crossings, is_data
 from capture_analysis.histogram import Histogram
-from capture_analysis.matching import where
+from capture_analysis.match_rows import where
 from capture_analysis.pair_measure import PairMeasure, Quantity, Step, Values
 from capture_analysis.runs import RunFinder, Runs
 from capture_analysis.tracking import Kind

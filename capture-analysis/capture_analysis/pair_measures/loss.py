@@ -21,7 +21,7 @@ from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epoc
 from capture_analysis.crossings import ABSENT, CROSSING, is_ack, is_data
 from capture_analysis.holes import Holes
 from capture_analysis.lanes import LaneArray
-from capture_analysis.matching import Rows, where
+from capture_analysis.match_rows import Rows, where
 from capture_analysis.pair_measure import PairMeasure, Quantity, Step, Values
 
 DROPS_KEPT = 1 << 20

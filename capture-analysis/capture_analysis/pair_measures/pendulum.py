@@ -87,7 +87,8 @@ class Pendulum(PairMeasure):
 
 def _sums(weight: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
     wx, wy = weight * x, weight * y
-    return np.array([weight.sum(), wx.sum(), wy.sum(), wx @ x, wy @ y, wx @ y])
+    parts = (weight, wx, wy, wx * x, wy * y, wx * y)
+    return np.array([part.sum() for part in parts])
 
 
 def _correlation(sums: FloatArray) -> float | str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from capture_analysis.crossings import ABSENT, Crossings, View
 from capture_analysis.lanes import LaneArray
-from capture_analysis.matching import where
+from capture_analysis.match_rows import where
 from capture_analysis.pair_measure import PairMeasure, Quantity, Step, Values
 
 

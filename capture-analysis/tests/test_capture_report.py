@@ -1,0 +1,175 @@
+"""Reports of captures: files in a folder, a page in a browser, single pictures."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import packed_page
+import pytest
+from capture_analysis.capture_figures import NAMES
+from capture_analysis.cli import main
+from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
+from selenium.webdriver.common.by import By
+from traffic_generator import Traffic, write
+
+PACKETS = 20_000
+_OF_PAIR = ["queue", "one-way-delay", "spacing-change"]
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """What two hosts see of two-way traffic of four connections, some of it lost."""
+    folder = tmp_path_factory.mktemp("captures")
+    near, far = folder / "near.pcap", folder / "far.pcap"
+    write(Traffic(4, 0.01, seed=1), PACKETS, {"near": near, "far": far})
+    return near, far
+
+
+@pytest.fixture(scope="module")
+def single(captures: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of one capture."""
+    folder = tmp_path_factory.mktemp("single") / "report"
+    assert main(["report", str(captures[0]), "--output", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pair(captures: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of both."""
+    folder = tmp_path_factory.mktemp("pair") / "report"
+    assert main(["report", *map(str, captures), "--output", str(folder)]) == 0
+    return folder
+
+
+def figures(folder: Path) -> list[str]:
+    """The pictures of a report's page."""
+    return list(packed_page.plots((folder / "report.html").read_text()))
+
+
+def test_files(single: Path) -> None:
+    """A report is the page, metrics.json and each picture as PNG and SVG, and nothing else."""
+    assert sorted(path.name for path in single.parent.iterdir()) == ["report"]
+    names = sorted(path.name for path in single.iterdir())
+    assert names == ["figures", "metrics.json", "report.html"]
+    saved = sorted(path.name for path in (single / "figures").iterdir())
+    assert saved == sorted(f"{name}.{kind}" for name in figures(single) for kind in ("png", "svg"))
+
+
+def test_pictures(single: Path) -> None:
+    """The two directions with most payload have all pictures."""
+    assert figures(single) == [f"{name}{suffix}" for suffix in ("", "-2") for name in NAMES]
+
+
+def test_page_says_what_the_document_does(single: Path) -> None:
+    """The page has the document's metrics: each name once, values with units, warnings."""
+    document = json.loads((single / "metrics.json").read_text())
+    page = (single / "report.html").read_text()
+    flow = document["flows"][0]
+    names = [*(flow["forward"] or flow["backward"]), *document["metrics"]]
+    for name in names:
+        assert page.count(f"<td><code>{name}</code></td>") == 1
+    for word in ("Are ACKs compressed?", "How sure is this?", "capture-analysis"):
+        assert word in page
+
+
+def test_pair(pair: Path) -> None:
+    """Two captures have pictures of what lies between them, and their own document."""
+    assert figures(pair) == _OF_PAIR
+    document = json.loads((pair / "metrics.json").read_text())
+    assert document["matched"]["packets"] > PACKETS / 2
+    assert "Was it the path or the receiver?" in (pair / "report.html").read_text()
+
+
+@pytest.mark.parametrize(("name", "plots"), [("single", 2 * len(NAMES)), ("pair", len(_OF_PAIR))])
+@pytest.mark.parametrize("width", [1200, 500])
+def test_in_a_browser(
+    browser: Any, request: pytest.FixtureRequest, name: str, plots: int, width: int
+) -> None:
+    """All plots are drawn, nothing is logged, and the page is no wider than the screen."""
+    opened(browser, request.getfixturevalue(name) / "report.html", width)
+    assert len(browser.find_elements(By.CSS_SELECTOR, ".js-plotly-plot")) == plots
+    assert console(browser) == []
+    script = "return [document.documentElement.scrollWidth, window.innerWidth]"
+    wide, seen = browser.execute_script(script)
+    assert wide <= seen
+
+
+def test_earlier_report_is_replaced(
+    captures: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A report takes the place of an earlier one, of which nothing stays."""
+    monkeypatch.setattr("capture_analysis.plots.save_all", lambda *_: None)
+    arguments = ["report", str(captures[0]), "--output", str(tmp_path / "report")]
+    assert main(arguments) == 0
+    (tmp_path / "report" / "old.png").touch()
+    assert main(arguments) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["report"]
+    names = sorted(path.name for path in (tmp_path / "report").iterdir())
+    assert names == ["metrics.json", "report.html"]
+
+
+def test_other_folders_are_left(
+    captures: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder that is no report is not touched."""
+    (tmp_path / "thesis.tex").touch()
+    assert main(["report", str(captures[0]), "--output", str(tmp_path)]) == 2
+    assert "is not an earlier report" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_nothing_is_left_of_a_failure(
+    captures: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a picture cannot be drawn there is no folder, and no part of one."""
+
+    def fails(*_: Any) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("capture_analysis.plots.save_all", fails)
+    assert main(["report", str(captures[0]), "--output", str(tmp_path / "report")]) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_named_for_the_capture(
+    captures: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without --output the folder is named for the capture, in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("capture_analysis.plots.save_all", lambda *_: None)
+    assert main(["report", str(captures[0])]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["near-report"]
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "html"])
+def test_plot(captures: tuple[Path, Path], tmp_path: Path, ending: str) -> None:
+    """A picture is drawn as its file's ending says."""
+    output = tmp_path / f"picture.{ending}"
+    arguments = ["--what", "ack-spacing", "--flow", "1", "--output", str(output)]
+    assert main(["plot", str(captures[0]), *arguments]) == 0
+    begins = {"png": b"\x89PNG", "svg": b"<?xml", "html": b"<!doc"}
+    assert output.read_bytes().startswith(begins[ending])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--flow", "99", "--output", "x.png"], "connection 99 carries no data"),
+        (["--output", "x.pdf"], "a picture is a .png, .svg or .html"),
+    ],
+)
+def test_plot_that_cannot_be(
+    captures: tuple[Path, Path],
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    complaint: str,
+) -> None:
+    """What cannot be drawn is said, and the status is 2."""
+    assert main(["plot", str(captures[0]), *arguments]) == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_standard_input_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """A report cannot read its capture twice from a pipe, and says so."""
+    assert main(["report", "-"]) == 2
+    assert "give a file" in capsys.readouterr().err

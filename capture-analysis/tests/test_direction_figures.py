@@ -1,0 +1,151 @@
+"""The pictures of one direction, of captures whose answers are known by construction."""
+
+from dataclasses import replace
+
+import measured_captures as made
+import numpy as np
+import pytest
+from capture_analysis.capture_figures import NAMES, compressed_moment, figure, figures, note
+from capture_analysis.figure import Figure, Line
+from capture_analysis.selection import Selected, select
+from capture_analysis.single import measure
+
+CYCLES, WINDOW, BUNCH = 50, 20, 8
+
+
+def selected_of(exchange: made.Exchange, budget: int = 300_000, chunk: int = 1 << 16) -> Selected:
+    """The direction of an exchange's data."""
+    capture = made.capture_of(exchange)
+    capture.chunk = chunk
+    (found,) = select(capture, measure(capture), [0], budget)  # type: ignore[arg-type]
+    return found
+
+
+@pytest.fixture(scope="module")
+def compressed() -> Selected:
+    """A sender's capture in which 8 of 20 ACKs come back to back, in each of 50 cycles."""
+    return selected_of(made.compressed(cycles=CYCLES, window=WINDOW, bunch=BUNCH))
+
+
+def line(drawn: Figure, name: str) -> Line:
+    """The trace of that name."""
+    return next(each for each in drawn.lines if each.name == name)
+
+
+def test_all_pictures(compressed: Selected) -> None:
+    """Every picture can be drawn, under the name by which the command knows it."""
+    assert [each.id for each in figures(compressed)] == list(NAMES)
+    assert note(compressed) == ""
+
+
+def test_ack_spacing(compressed: Selected) -> None:
+    """The last seven gaps of each cycle are an ACK's time long and drawn as bunched."""
+    drawn = figure(compressed, "ack-spacing")
+    bunched = line(drawn, "bunched ACKs")
+    assert len(bunched.y) == CYCLES * (BUNCH - 1)
+    assert np.unique(bunched.y).tolist() == [made.ACK_NS / 1e6]
+    assert len(line(drawn, "ACKs").y) == CYCLES * WINDOW - 1 - len(bunched.y)
+    pace = line(drawn, "a segment's transmission")
+    assert pace.y == pytest.approx(made.SEGMENT_NS / 1e6, rel=0.02)
+    assert drawn.log_y
+
+
+def test_compression_factors(compressed: Selected) -> None:
+    """The curve rises at 1 and at the bound, a segment's time over an ACK's, and ends at 100 %."""
+    drawn = figure(compressed, "compression-cdf")
+    acks, bound = line(drawn, "ACKs"), line(drawn, "bound")
+    share = CYCLES * (BUNCH - 1) / (CYCLES * WINDOW - 1)
+    highest = made.SEGMENT_NS / made.ACK_NS
+    assert acks.y[-1] == 100
+    assert (acks.x > 0.9 * highest).mean() == pytest.approx(share, abs=0.002)
+    assert acks.x[-1] == pytest.approx(highest, rel=0.02)
+    # A link that adds no header to an IP packet could do more.
+    assert bound.x[0] == pytest.approx((made.FRAME - 14) / (made.ACK_FRAME - 14), rel=1e-6)
+
+
+def test_bunches(compressed: Selected) -> None:
+    """Eight of each cycle's ACKs travel in a bunch of eight, the others alone."""
+    (bars,) = figure(compressed, "bunches").lines
+    assert bars.x.tolist() == [1, BUNCH]
+    assert bars.y.tolist() == pytest.approx([60.0, 40.0], abs=0.01)
+
+
+def test_in_flight(compressed: Selected) -> None:
+    """What is in flight never exceeds the window of segments."""
+    drawn = figure(compressed, "in-flight")
+    assert line(drawn, "in flight").y.max() == WINDOW * made.MSS
+
+
+def test_far_window_is_not_drawn(compressed: Selected) -> None:
+    """A receiver's window far above what is in flight is told, not drawn."""
+    far = replace(compressed, direction=replace(compressed.direction, window_shift=7))
+    packets = replace(compressed.direction.packets, window=compressed.direction.packets.window // 2)
+    direction = replace(compressed.direction, packets=packets, window_shift=0)
+    near = replace(compressed, direction=direction)
+    drawn = figure(far, "in-flight")
+    assert [each.name for each in drawn.lines] == ["in flight"]
+    assert f"{60000 << 7:,} bytes" in drawn.caption
+    assert [each.name for each in figure(near, "in-flight").lines][1:] == ["receiver's window"]
+
+
+def test_rates(compressed: Selected) -> None:
+    """All new payload is in the goodput, and all frames in the throughput."""
+    drawn = figure(compressed, "rates")
+    payload, frames = (line(drawn, name).y[:-1] for name in ("goodput", "throughput"))
+    width = np.diff(line(drawn, "goodput").x)
+    segments = (CYCLES + 1) * WINDOW
+    assert (payload * width).sum() * 1e6 == pytest.approx(8 * made.MSS * segments, rel=1e-4)
+    assert (frames * width).sum() * 1e6 == pytest.approx(8 * made.FRAME * segments, rel=1e-4)
+
+
+def test_opens_on_a_bunch(compressed: Selected) -> None:
+    """Detailed views open on a part with a bunch, shorter than the capture."""
+    view = compressed_moment(compressed.direction)
+    assert view is not None
+    bunched = line(figure(compressed, "ack-spacing"), "bunched ACKs").x
+    assert ((bunched > view[0]) & (bunched < view[1])).any()
+    assert view[1] - view[0] < bunched[-1] / 2
+    assert figure(compressed, "time-sequence").view == view
+
+
+def test_unknown_rates(compressed: Selected) -> None:
+    """Without rates there is neither a bound nor a bunch, and the rest is drawn."""
+    direction = replace(compressed.direction, data_service_ns=None, ack_service_ns=None, bound=None)
+    drawn = [each.id for each in figures(replace(compressed, direction=direction))]
+    assert drawn == ["time-sequence", "ack-spacing", "in-flight", "rtt", "rates"]
+
+
+def test_budget() -> None:
+    """Of a long connection the most compressed part is kept, and the page says what it leaves."""
+    calm, busy = made.compressed(bunch=0), made.compressed(bunch=BUNCH)
+    later_ns = int(calm.ack_ns[-1] - busy.data_ns[0]) + 10_000_000
+    both = made.Exchange(
+        np.concatenate((calm.data_ns, busy.data_ns + later_ns)),
+        1 + made.MSS * np.arange(len(calm.data_ns) + len(busy.data_ns)),
+        np.concatenate((calm.ack_ns, busy.ack_ns + later_ns)),
+        1 + made.MSS * np.arange(1, len(calm.ack_ns) + len(busy.ack_ns) + 1),
+    )
+    budget = 500
+    found = selected_of(both, budget)
+    assert len(found.direction.packets) == budget < found.total
+    assert found.first >= len(calm.ack_ns) + len(calm.data_ns)
+    assert f"{budget} of the connection's {found.total:,} packets" in note(found)
+    rest = line(figure(found, "time-sequence"), "the rest")
+    assert np.nanmin(rest.y) == 1
+    assert np.nanmax(rest.y) == both.first[-1] + made.MSS
+    start, stop = found.direction.seconds(np.array([0, -1]))
+    assert np.isnan(rest.y[(rest.x > start) & (rest.x < stop)]).all()
+    assert [each.id for each in figures(found)] == list(NAMES)
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 1000])
+def test_chunks_do_not_matter(chunk: int) -> None:
+    """What is kept does not depend on where chunks end."""
+    exchange = made.compressed(cycles=10)
+    whole, parts = selected_of(exchange, 100), selected_of(exchange, 100, chunk)
+    assert parts.first == whole.first
+    for name in ("packets", "tracked"):
+        mine, theirs = getattr(parts.direction, name), getattr(whole.direction, name)
+        for column in vars(mine):
+            assert getattr(mine, column).tolist() == getattr(theirs, column).tolist()
+    assert parts.overview.new_bytes.tolist() == whole.overview.new_bytes.tolist()

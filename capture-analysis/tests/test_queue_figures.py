@@ -1,0 +1,59 @@
+"""The pictures of two captures, of packets whose fate is written down."""
+
+import numpy as np
+from capture_analysis.figure import Figure, Line
+from capture_analysis.queue_figures import Crossing, one_way_delay, queues, spacing_change
+
+MS = 1_000_000
+
+
+def crossing(entered_ms: list[float], left_ms: list[float], propagation_ms: int = 0) -> Crossing:
+    """Pure ACKs of one connection, from 1 s after the origin."""
+    entered, left = (
+        1000 * MS + np.rint(np.array(times) * MS).astype(np.int64)
+        for times in (entered_ms, left_ms)
+    )
+    acks, lane = np.ones(len(entered), dtype=np.bool_), np.zeros(len(entered), dtype=np.int64)
+    return Crossing("A to B", 0, entered, left, propagation_ms * MS, acks, lane)
+
+
+def points(figure: Figure, name: str = "A to B") -> list[tuple[float, float]]:
+    """A trace's points, time in ms from the first second on."""
+    (trace,) = (each for each in figure.lines if each.name == name)
+    return list(zip(_ms(trace), trace.y.tolist(), strict=True))
+
+
+def _ms(trace: Line) -> list[float]:
+    return np.round(trace.x * 1e3 - 1000, 6).tolist()  # type: ignore[no-any-return]
+
+
+def test_delay() -> None:
+    """Delay is drawn over the time of entry, beyond the shortest."""
+    figure = one_way_delay([crossing([0, 1, 2], [5, 7, 7])])
+    assert points(figure) == [(0, 0), (1, 1), (2, 0)]
+
+
+def test_queue() -> None:
+    """Packets are in the queue from their entry until the propagation delay before they are out."""
+    figure = queues([crossing([0, 0, 3], [5, 6, 8], propagation_ms=4)], view=(1.0, 1.1))
+    assert points(figure) == [(0, 2), (1, 1), (2, 0), (3, 1), (4, 0)]
+    assert figure.view == (1.0, 1.1)
+
+
+def test_queue_never_negative() -> None:
+    """A packet that a clock has leave before it comes does not count."""
+    assert points(queues([crossing([0, 2], [1, 4], propagation_ms=2)])) == [(0, 0), (2, 0)]
+
+
+def test_spacing() -> None:
+    """A point is two successive ACKs of a connection; ties have no place on a logarithmic axis."""
+    figure = spacing_change([crossing([0, 10, 20, 30], [100, 101, 111, 111])])
+    (trace,) = (each for each in figure.lines if each.name == "ACKs A to B")
+    assert trace.x.tolist() == [10, 10]
+    assert trace.y.tolist() == [1, 10]
+    assert [each.name for each in figure.lines][1:] == ["kept", "compressed below"]
+
+
+def test_nothing() -> None:
+    """Without packets nothing is drawn."""
+    assert [f([]).lines for f in (one_way_delay, queues, spacing_change)] == [[], [], []]

@@ -1,0 +1,46 @@
+"""Thinned traces look the same: what a picture's dots can show is kept."""
+
+import numpy as np
+import pytest
+from capture_analysis.figure import Line
+from capture_analysis.thinning import SMALL, thinned
+
+COLUMNS, ROWS = 100, 50
+X = np.arange(100_000.0)
+Y = np.random.default_rng(1).normal(size=len(X))
+
+
+def test_few_points_are_kept() -> None:
+    """A trace that is small is left as it is."""
+    line = Line("some", X[:SMALL], Y[:SMALL])
+    assert thinned(line, COLUMNS, ROWS) is line
+
+
+def test_lines() -> None:
+    """Of a line each column keeps its lowest and highest point, and the trace its ends."""
+    found = thinned(Line("line", X, Y, "steps"), COLUMNS, ROWS)
+    assert len(found.x) <= 4 * COLUMNS
+    assert (found.x[0], found.x[-1]) == (X[0], X[-1])
+    column = (X / X[-1] * (COLUMNS - 1)).astype(int)
+    kept = (found.x / X[-1] * (COLUMNS - 1)).astype(int)
+    for n in range(COLUMNS):
+        mine = Y[column == n]
+        assert (found.y[kept == n].min(), found.y[kept == n].max()) == (mine.min(), mine.max())
+
+
+def test_spans() -> None:
+    """Spans of one column become one from the lowest start to the highest end."""
+    found = thinned(Line("spans", X, Y, "spans", top=Y + 1), COLUMNS, ROWS)
+    assert len(found.x) == COLUMNS
+    assert (found.y.min(), found.highest().max()) == (Y.min(), (Y + 1).max())
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_points(log: bool) -> None:
+    """Of points one remains in each dot that has any, with its exact values."""
+    y = np.exp(Y)
+    found = thinned(Line("points", X, y, "points"), COLUMNS, ROWS, log_y=log)
+    assert len(found.x) <= COLUMNS * ROWS
+    assert np.isin(found.x, X).all()
+    assert found.y.tolist() == y[found.x.astype(int)].tolist()
+    assert found.y.max() == y.max() or log
