@@ -12,7 +12,7 @@ from capture_analysis.capture import Capture
 from capture_analysis.errors import AnalysisError
 from capture_analysis.facts import NEAR, Facts, RateSource
 from capture_analysis.measure import Quantity, Values
-from capture_analysis.single import NOTHING, Given, Measured, Described, measure
+from capture_analysis.single import NOTHING, Described, Given, Measured, measure
 
 SCHEMA = 1
 FLOWS_LISTED = 100
@@ -201,6 +201,7 @@ def warnings(measured: Measured) -> list[str]:
 
 def _no_tcp(capture: Described) -> str:
     counts = {k: v for k, v in asdict(capture.counts).items() if v and k != "frames"}
-    why = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
+    fates = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
+    why = "; ".join(filter(None, (fates, *capture.warnings)))
     frames = capture.counts.frames
     return f"{capture.path}: no TCP packet in {frames} frames" + (f": {why}" if why else "")
