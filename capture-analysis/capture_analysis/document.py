@@ -202,6 +202,7 @@ def warnings(measured: Measured) -> list[str]:
 
 def _no_tcp(capture: Described) -> str:
     counts = {k: v for k, v in asdict(capture.counts).items() if v and k != "frames"}
-    why = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
+    fates = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
+    why = "; ".join(filter(None, (fates, *capture.warnings)))
     frames = capture.counts.frames
     return f"{capture.path}: no TCP packet in {frames} frames" + (f": {why}" if why else "")

@@ -133,7 +133,7 @@ def _contents() -> Iterator[tuple[str, bytes]]:
         talk = several(70, 3, versions=(4, 6)) + corpus_tcp.variants()["options"]
         kept = frames(talk, ethernet, snap)
         yield f"snap/{snap}", turn[n % len(turn)][1](kept, 1)
-    yield from _random(40)
+    yield from _random(20)
 
 
 def _links() -> Iterator[tuple[str, bytes]]:
