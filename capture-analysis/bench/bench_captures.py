@@ -191,7 +191,7 @@ def _memory(folder: Path, size_bytes: float, only: str) -> int:
 
 def _scene(folder: Path, packets: int) -> Scene:
     near, far = folder / "near.pcap", folder / "far.pcap"
-    words = [sys.executable, GENERATOR, "--packets", str(packets), near, far]
+    words = [sys.executable, str(GENERATOR), "--packets", str(packets), str(near), str(far)]
     subprocess.run(words, check=True)
     return Scene(near, far, packets, folder)
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from capture_analysis.columns import FLAG_FIN, FLAG_RST, FLAG_SYN, BoolArray, IntArray, Packets
 from capture_analysis.errors import AnalysisError
-from capture_analysis.reader import FLAG_FIN, FLAG_RST, FLAG_SYN, BoolArray, IntArray, Packets
 
 FloatArray = NDArray[np.float64]
 

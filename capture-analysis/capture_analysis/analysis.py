@@ -9,10 +9,10 @@ import numpy as np
 from capture_analysis import ack_compression, dtm, throughput
 from capture_analysis.ack_compression import AckTimes
 from capture_analysis.busy_periods import BusyPeriods, busy_periods
+from capture_analysis.columns import IntArray, Packets
 from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epochs
 from capture_analysis.errors import AnalysisError
 from capture_analysis.queues import Occupancy, Passage, occupancy, passage, service_error_ns
-from capture_analysis.reader import IntArray, Packets
 from capture_analysis.run_folder import Connection, Queue, Run
 
 ETHERNET_BYTES = 14

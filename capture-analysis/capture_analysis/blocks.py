@@ -10,12 +10,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from capture_analysis.ack_compression import BUNCH_SERVICE_TIMES
 from capture_analysis.columns import BoolArray, IntArray, Packets
-from capture_analysis.facts import Facts
+from capture_analysis.facts import Facts, Number
+from capture_analysis.runs import ends_of, starts_of
 from capture_analysis.tracking import Kind, Tracked
 
-# A gap of at most this many ACK transmission times counts as back to back.
-BACK_TO_BACK_ACKS = 2
 _SMALL = 1 << 16
 _TRACKED = frozenset(Tracked.__dataclass_fields__)
 
@@ -26,7 +26,7 @@ class View:
     Attributes:
         rows: shape (n,), their rows in the block.
         directions: shape (k,), those that have any, ascending.
-        starts: shape (k,), the first row of each in this view.
+        starts, ends: shape (k,), the first and the last row of each in this view.
         counts: shape (k,), how many each has.
     """
 
@@ -35,10 +35,10 @@ class View:
         self.rows = rows
         self._columns: dict[str, IntArray] = {}
         direction = block.direction.take(rows)
-        first = np.flatnonzero(np.append(True, direction[1:] != direction[:-1]))
-        self.starts = first[: len(rows)]
-        self.directions = direction[self.starts].astype(np.int64)
-        self.counts = np.diff(self.starts, append=len(rows))
+        self.starts = starts_of(direction).nonzero()[0]
+        self.directions = direction.take(self.starts).astype(np.int64)
+        self.ends = ends_of(self.starts, len(rows))
+        self.counts = self.ends - self.starts + 1
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -56,7 +56,7 @@ class View:
         """Shape (n,): the direction of each packet."""
         return np.repeat(self.directions, self.counts)
 
-    def spread(self, per_direction: NDArray[np.generic]) -> NDArray[np.generic]:
+    def spread(self, per_direction: NDArray[Number]) -> NDArray[Number]:
         """Shape (n,): for each packet the value of its direction, which are given by number."""
         return np.repeat(per_direction[self.directions], self.counts)
 
@@ -85,16 +85,17 @@ class Block:
 
     @cached_property
     def _is_ack(self) -> BoolArray:
-        # Kinds are u1: what lies below ACK wraps to a large number.
-        return (self.tracked.kind - np.uint8(Kind.ACK)) <= np.uint8(Kind.OLD_ACK - Kind.ACK)
+        return _between(self.tracked.kind, Kind.ACK, Kind.OLD_ACK)
 
     @cached_property
     def direction(self) -> NDArray[np.unsignedinteger]:
         """Shape (n,): the direction that each packet is of."""
         flow = self.packets.flow
         small = not len(flow) or int(flow.max()) < _SMALL // 2
-        kind = np.uint16 if small else np.uint32
-        return (flow.astype(kind) << kind(1)) | (self.packets.half ^ self._is_ack)
+        narrow: NDArray[np.unsignedinteger] = flow.astype(np.uint16 if small else np.uint32)
+        narrow <<= 1
+        narrow |= self.packets.half ^ self._is_ack
+        return narrow
 
     @cached_property
     def _order(self) -> IntArray:
@@ -114,9 +115,7 @@ class Block:
     @cached_property
     def data(self) -> View:
         """What carries payload: new, sent again, late or a probe."""
-        is_data = (self.tracked.kind - np.uint8(Kind.NEW_DATA)) <= np.uint8(
-            Kind.PROBE - Kind.NEW_DATA
-        )
+        is_data = _between(self.tracked.kind, Kind.NEW_DATA, Kind.PROBE)
         return View(self, self._order.compress(is_data.take(self._order)))
 
     def acknowledging(self, rows: IntArray) -> IntArray:
@@ -126,8 +125,14 @@ class Block:
 
     @cached_property
     def acks_back_to_back(self) -> BoolArray:
-        """Shape (acks,): came within BACK_TO_BACK_ACKS transmission times of the one before."""
+        """Shape (acks,): came within BUNCH_SERVICE_TIMES transmission times of the one before."""
         acks = self.acks
-        longest = acks.spread(BACK_TO_BACK_ACKS * self.facts.ack_ns_per_byte)
+        longest = acks.spread(BUNCH_SERVICE_TIMES * self.facts.ack_ns_per_byte)
         gap = acks["gap_ns"]
-        return (gap >= 0) & (gap <= longest * acks["frame_bytes"])
+        close: BoolArray = (gap >= 0) & (gap <= longest * acks["frame_bytes"])
+        return close
+
+
+def _between(kind: IntArray, first: Kind, last: Kind) -> BoolArray:
+    """Whether kinds lie in a range; they are u1, so that what lies below wraps around."""
+    return np.asarray((kind - np.uint8(first)) <= np.uint8(last - first))

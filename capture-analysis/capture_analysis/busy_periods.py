@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from capture_analysis.columns import IntArray
 from capture_analysis.queues import Passage
-from capture_analysis.reader import IntArray
 
 
 @dataclass(frozen=True)

@@ -43,15 +43,16 @@ class BusySeries:
 
     def merge(self, other: "BusySeries") -> None:
         """Take what another series has."""
-        bins = other._busy_ns.shape[1]
-        if bins:
-            start_ns = (other._first + np.arange(bins)) << other._shift
-            while self._shift < other._shift:
-                self._resize(
-                    self._shift + 1, self._first >> 1, ((self._first + len(self)) >> 1) + 1
-                )
-            for link in (0, 1):
-                self.add(np.full(bins, link), start_ns, other._busy_ns[link])
+        first, shift, busy_ns = other._first, other._shift, other._busy_ns  # noqa: SLF001
+        if not len(other):
+            return
+        if len(self) and shift > self._shift:
+            up = shift - self._shift
+            self._resize(shift, self._first >> up, ((self._first + len(self) - 1) >> up) + 1)
+        self._shift = max(shift, self._shift)
+        start_ns = (first + np.arange(len(other))) << shift
+        for link in (0, 1):
+            self.add(np.full(len(other), link), start_ns, busy_ns[link])
 
     def __len__(self) -> int:
         return self._busy_ns.shape[1]

@@ -17,6 +17,7 @@ from capture_analysis.parsing import (
     PCAPNG_MAGIC,
     Counts,
     Parser,
+    not_a_capture,
 )
 
 CHUNK_PACKETS = 1 << 16
@@ -91,6 +92,8 @@ class Capture:
                         rows = 0
                     elif parser.broken or not buffer.fill():
                         break
+                if not parser.format:
+                    raise not_a_capture(buffer.content.tobytes())
                 self.damage = self._damage_at(buffer)
         except AnalysisError as error:
             raise AnalysisError(f"{self.path}: {error}") from error

@@ -27,6 +27,9 @@ RESOLUTION_NS = 1000
 ALWAYS_NS = -(1 << 62)
 _STEPS_AT_MOST = 16
 _CANDIDATES = 8
+# Intervals left out on each side of a step; more of them must make the gap so many times wider.
+_MARGINS = (0, 1, 2, 4, 8, 16, 32)
+_BETTER = 1.01
 
 
 @dataclass(frozen=True)
@@ -187,12 +190,17 @@ def _split(corridor: Corridor, steps: int) -> list[Corridor]:
     only; a step of a clock moves both alike, for good.
     """
     whole = corridor.gap()
-    best = None
+    best, least = [corridor], 0.0
     for at, size in corridor.jumps(_CANDIDATES) if steps else []:
-        parts = corridor.before(at), corridor.after(at)
-        gain = min(part.gap() for part in parts) - whole
-        if gain > max(size / 4, 2 * RESOLUTION_NS) and (best is None or gain > best[0]):
-            best = gain, parts
-    if best is None:
-        return [corridor]
-    return [piece for part in best[1] for piece in _split(part, steps // 2)]
+        # What was under way when the clock was set belongs to neither side.
+        for margin in _MARGINS:
+            parts = [
+                corridor.part(slice(0, max(at - margin, 0))),
+                corridor.part(slice(at + 1 + margin, None)),
+            ]
+            gain = min(part.gap() for part in parts) - whole
+            if gain > max(size / 4, 2 * RESOLUTION_NS, _BETTER * least):
+                best, least = parts, gain
+    if len(best) == 1:
+        return best
+    return [piece for part in best for piece in _split(part, steps // 2)]

@@ -4,7 +4,7 @@ The seam of the package: readers write these columns, and everything else knows 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import IntFlag
 from ipaddress import IPv6Address, ip_address
 from typing import Any
@@ -129,6 +129,10 @@ class Packets:
     def widened(self) -> "Packets":
         """The same with int64 columns, in which differences and products do not wrap."""
         return Packets(*(getattr(self, f.name).astype(np.int64) for f in fields(self)))
+
+    def renumbered(self, flow: IntArray, turned: IntArray) -> "Packets":
+        """The same with the connections of a common table, as `unify` maps them."""
+        return replace(self, flow=flow[self.flow], half=self.half ^ turned[self.flow])
 
     def key(self) -> IntArray:
         """Shape (n,): a number that identifies a packet wherever on its path it was captured.

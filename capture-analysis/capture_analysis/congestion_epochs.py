@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capture_analysis.reader import IntArray
+from capture_analysis.columns import IntArray
 
 SEVERAL = -1
 

@@ -12,7 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from capture_analysis.columns import BoolArray, IntArray
-from capture_analysis.matching import FOREVER, Matched, Rows, Side, joined, match, take
+from capture_analysis.match_rows import Rows, joined, take, where
+from capture_analysis.matching import FOREVER, Matched, Side, match
 from capture_analysis.survey import UNKNOWN, Survey
 from capture_analysis.tracking import Kind
 
@@ -91,33 +92,44 @@ class Crossings:
     def both(self) -> Rows:
         """Of `sent`, what both taps have."""
         first_ns, second_ns = self.sent["first_ns"], self.sent["second_ns"]
-        return take(self.sent, np.flatnonzero((first_ns != ABSENT) & (second_ns != ABSENT)))
+        return where(self.sent, (first_ns != ABSENT) & (second_ns != ABSENT))
 
     @cached_property
     def acks(self) -> View:
         """Of `both`, pure ACKs, by the direction whose data they acknowledge."""
-        rows = take(self.both, np.flatnonzero(is_ack(self.both)))
+        rows = where(self.both, is_ack(self.both))
         return View(rows, rows["flow"].astype(np.int64) * 2 + (1 - rows["half"]))
 
     @cached_property
     def data(self) -> View:
         """Of `both`, what carries payload, by direction."""
-        return data_view(self.both)
+        return _data_view(self.both)
+
+    @cached_property
+    def arrived_data(self) -> View:
+        """Of `arrived`, what carries payload, by direction."""
+        return _data_view(self.arrived)
+
+    @cached_property
+    def lost_data(self) -> Rows:
+        """Of `sent`, data that the second tap does not have."""
+        return where(self.sent, (self.sent["second_ns"] == ABSENT) & is_data(self.sent))
 
 
 def is_ack(rows: Rows) -> BoolArray:
     """Shape (n,): pure ACKs of any kind."""
-    return np.asarray((rows["kind"] >= Kind.ACK) & (rows["kind"] <= Kind.OLD_ACK))
+    # Kinds are u1: what lies below wraps to a large number.
+    return np.asarray(rows["kind"] - np.uint8(Kind.ACK) <= np.uint8(Kind.OLD_ACK - Kind.ACK))
 
 
 def is_data(rows: Rows) -> BoolArray:
     """Shape (n,): carries payload."""
-    return np.asarray((rows["kind"] >= Kind.NEW_DATA) & (rows["kind"] <= Kind.PROBE))
+    first, last = Kind.NEW_DATA, Kind.PROBE
+    return np.asarray(rows["kind"] - np.uint8(first) <= np.uint8(last - first))
 
 
-def data_view(rows: Rows) -> View:
-    """Those of some packets that carry payload, by direction."""
-    data = take(rows, np.flatnonzero(is_data(rows)))
+def _data_view(rows: Rows) -> View:
+    data = where(rows, is_data(rows))
     return View(data, data["flow"].astype(np.int64) * 2 + data["half"])
 
 
@@ -146,7 +158,7 @@ class _Way:
         rows = joined([self._sent, *parts])
         time_ns = np.where(rows["first_ns"] == ABSENT, rows["second_ns"], rows["first_ns"])
         sent, self._sent = _ordered(rows, time_ns, until_ns)
-        here = take(sent, np.flatnonzero(sent["second_ns"] != ABSENT))
+        here = where(sent, sent["second_ns"] != ABSENT)
         arriving = joined((self._arriving, here))
         arrived, self._arriving = _ordered(arriving, arriving["second_ns"].copy(), until_ns)
         return Crossings(self.way, sent, arrived, until_ns)
@@ -198,10 +210,10 @@ def _by_way(
         if first_way == A_TO_B:
             known &= survey.first_half[np.where(known, rows["flow"], 0)] != UNKNOWN
         counts.strangers += int((~known).sum())
-        rows = take(rows, np.flatnonzero(known))
-        way = survey.first_half[rows["flow"]] ^ rows["half"]
+        common = where(rows, known)
+        way = survey.first_half[common["flow"]] ^ common["half"]
         for each in (A_TO_B, B_TO_A):
-            alone = take(rows, np.flatnonzero(way == each))
+            alone = where(common, way == each)
             inside = _inside(alone, each, first_way, survey)
             counts.outside += len(alone) - len(inside)
             ways[each].append(inside)
@@ -221,6 +233,7 @@ def _renumbered(rows: Rows, survey: Survey) -> Rows:
 
 def _inside(rows: Rows, way: int, first_way: int, survey: Survey) -> Rows:
     """Packets that one tap has alone, while the other capture ran; their absence is set down."""
+    rows = rows.copy()
     time_ns = rows["first_ns"].copy()
     first, last = survey.common_ns[way]
     other = survey.b_span_ns if first_way == A_TO_B else survey.a_span_ns
@@ -231,4 +244,4 @@ def _inside(rows: Rows, way: int, first_way: int, survey: Survey) -> Rows:
     else:
         inside = (time_ns >= first + survey.horizon_ns) & (time_ns <= other[1])
         rows["second_ns"], rows["first_ns"] = time_ns, ABSENT
-    return take(rows, np.flatnonzero(inside))
+    return where(rows, inside)

@@ -12,7 +12,7 @@ from capture_analysis.capture import Capture
 from capture_analysis.errors import AnalysisError
 from capture_analysis.facts import NEAR, Facts, RateSource
 from capture_analysis.measure import Quantity, Values
-from capture_analysis.single import NOTHING, Given, Measured, measure
+from capture_analysis.single import NOTHING, Described, Given, Measured, measure
 
 SCHEMA = 1
 FLOWS_LISTED = 100
@@ -94,7 +94,7 @@ def flow(measured: Measured, number: int, undefined: Counter[str]) -> dict[str, 
 def _metrics(
     quantities: Iterable[Quantity], values: Values, undefined: Counter[str]
 ) -> dict[str, Any]:
-    named = {}
+    named: dict[str, Any] = {}
     for quantity in quantities:
         value = values[quantity.name]
         if isinstance(value, str):
@@ -106,10 +106,14 @@ def _metrics(
 
 
 def _capture(measured: Measured) -> dict[str, Any]:
-    capture = measured.capture
+    capture, tally = measured.capture, measured.tally
+    last_ns = max(each.values().max(initial=-1) for each in (tally.last_ns, tally.last_ack_ns))
     return {
         "path": str(capture.path),
         "format": capture.format,
+        "reader": capture.reader,
+        "first_ns": int(capture.flows.rows["first_ns"].min()),
+        "last_ns": int(last_ns),
         "packets": capture.counts.packets,
         "connections": len(capture.flows),
         "counts": asdict(capture.counts),
@@ -195,8 +199,9 @@ def warnings(measured: Measured) -> list[str]:
     return found
 
 
-def _no_tcp(capture: Capture) -> str:
+def _no_tcp(capture: Described) -> str:
     counts = {k: v for k, v in asdict(capture.counts).items() if v and k != "frames"}
-    why = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
+    fates = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
+    why = "; ".join(filter(None, (fates, *capture.warnings)))
     frames = capture.counts.frames
     return f"{capture.path}: no TCP packet in {frames} frames" + (f": {why}" if why else "")

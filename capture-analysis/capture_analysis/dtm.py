@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from capture_analysis.columns import IntArray
 from capture_analysis.errors import AnalysisError
 from capture_analysis.queues import Passage
-from capture_analysis.reader import IntArray
 from capture_analysis.run_folder import Queue, Run
 
 SLOT_BIT = 512_000

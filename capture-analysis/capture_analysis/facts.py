@@ -6,6 +6,8 @@ user gives is taken as it is.
 
 from dataclasses import dataclass, fields
 from enum import IntEnum
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +15,9 @@ from numpy.typing import NDArray
 from capture_analysis.columns import IntArray
 
 FloatArray = NDArray[np.float64]
+Number = TypeVar("Number", bound=np.generic)
 
-HEAD_PACKETS = 1 << 18
+HEAD_PACKETS = 1 << 17
 # An estimate needs at least this many gaps, or ticks.
 ENOUGH = 20
 # Gaps this close to the mode, as a share of it, agree with it.
@@ -90,7 +93,7 @@ class Facts:
     def unknown(cls, directions: int) -> "Facts":
         """Facts of directions of which nothing is known; of no connection if 0."""
         nan = {"segments_per_ack", "rate_bit", "tap_at", "round_trip_ns", "tick_ns"}
-        columns = {
+        columns: dict[str, Any] = {
             f.name: np.full(directions, np.nan)
             if f.name in nan
             else np.zeros(directions, np.float64 if f.type is FloatArray else np.int64)
@@ -101,37 +104,42 @@ class Facts:
     def __len__(self) -> int:
         return len(self.side)
 
-    @property
+    @cached_property
     def ack_rate_bit(self) -> FloatArray:
         """Rate of the bottleneck that each direction's ACKs pass."""
         return opposite(self.rate_bit)
 
-    @property
+    @cached_property
     def data_ns_per_byte(self) -> FloatArray:
         """Time that a captured byte takes on the data's bottleneck; NaN if unknown."""
         return 8e9 / self.rate_bit
 
-    @property
+    @cached_property
     def ack_ns_per_byte(self) -> FloatArray:
         """Time that a captured byte takes on the ACKs' bottleneck; NaN if unknown."""
         return 8e9 / self.ack_rate_bit
 
-    @property
+    @cached_property
     def data_service_ns(self) -> FloatArray:
         """Transmission time of a full segment; NaN if unknown."""
         return self.data_ns_per_byte * self.segment_frame_bytes
 
-    @property
+    @cached_property
     def ack_service_ns(self) -> FloatArray:
         """Transmission time of an ACK; NaN if unknown."""
         return self.ack_ns_per_byte * self.ack_frame_bytes
 
-    @property
+    @cached_property
     def acked_ns_per_byte(self) -> FloatArray:
         """Time that a byte of payload, sent in full segments, takes on the data's bottleneck."""
         return self.data_service_ns / np.maximum(self.segment_bytes, 1)
 
+    @cached_property
+    def tick_whole_ns(self) -> IntArray:
+        """The tick of each direction's ACKs, 0 if unknown."""
+        return np.nan_to_num(self.tick_ns).astype(np.int64)
 
-def opposite(column: NDArray[np.generic]) -> NDArray[np.generic]:
+
+def opposite(column: NDArray[Number]) -> NDArray[Number]:
     """A column by direction, with both directions of each connection exchanged."""
     return column.reshape(-1, 2)[:, ::-1].ravel()

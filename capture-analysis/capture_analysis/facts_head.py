@@ -17,8 +17,9 @@ TIMESTAMPS_BYTES = 12
 # Ticks that stacks use: RFC 7323 allows 1 ms to 1 s, Linux has 1 us as well.
 TICKS_NS = np.array([1e3, 1e5, 1e6, 2e6, 4e6, 5e6, 1e7, 2e7, 1e8, 2.5e8, 5e8, 1e9])
 _TICK_TOLERANCE = 0.05
-# ACKs' gaps are the data's transmission times except where they are compressed: see `modes`.
-_ACK_PEAK = 0.5
+# Gaps of ACKs, and of the data that they release, are the data's transmission times except where
+# ACKs are compressed: see `modes`.
+_PEAK = 0.5
 # With a lesser share of the gaps a mode is no better than a guess.
 _LEAST_SHARE = 0.05
 
@@ -151,11 +152,11 @@ def _rates(head: Block, facts: Facts) -> Facts:
     data, acks = head.data, head.acks
     # Behind the queue data keep its spacing, before it only what acknowledges them does.
     behind, before = ~(facts.tap_at < 0.5), ~(facts.tap_at > 0.5)
-    bits = 8.0 * data["frame_bytes"]
+    bits = 8.0 * data["frame_bytes"].astype(np.float64)
     found = _best(
         facts,
         {
-            RateSource.DATA: _own(data, bits, data["gap_ns"], facts, 1),
+            RateSource.DATA: _own(data, bits, facts, np.where(facts.tap_at > 0.5, 1, _PEAK)),
             RateSource.LINK_DATA: _of_link(data, bits, head, facts, 1),
         },
         behind,
@@ -168,8 +169,8 @@ def _rates(head: Block, facts: Facts) -> Facts:
     by_acks = _best(
         found,
         {
-            RateSource.ACKS: _own(acks, bits, acks["gap_ns"], facts, _ACK_PEAK),
-            RateSource.LINK_ACKS: _of_link(acks, bits, head, facts, _ACK_PEAK),
+            RateSource.ACKS: _own(acks, bits, facts, _PEAK),
+            RateSource.LINK_ACKS: _of_link(acks, bits, head, facts, _PEAK),
         },
         before,
     )
@@ -198,9 +199,9 @@ def _best(facts: Facts, sources: dict[RateSource, Modes], usable: BoolArray) -> 
     return facts
 
 
-def _own(view: View, bits: FloatArray, gap_ns: IntArray, facts: Facts, peak: float) -> Modes:
+def _own(view: View, bits: FloatArray, facts: Facts, peak: FloatArray | float) -> Modes:
     """Modes of the gaps of each direction's own packets."""
-    return modes(view.direction, bits, gap_ns, len(facts), peak)
+    return modes(view.direction, bits, view["gap_ns"], len(facts), peak)
 
 
 def _of_link(view: View, bits: FloatArray, head: Block, facts: Facts, peak: float) -> Modes:

@@ -32,7 +32,9 @@ class Modes:
     gaps: IntArray
 
 
-def modes(group: IntArray, bits: FloatArray, gap_ns: IntArray, groups: int, peak: float) -> Modes:
+def modes(
+    group: IntArray, bits: FloatArray, gap_ns: IntArray, groups: int, peak: FloatArray | float
+) -> Modes:
     """The mode of bits / gap for each group.
 
     Rates below a group's mean are no bottleneck's and left aside; so are gaps of 0 and pauses.
@@ -43,9 +45,10 @@ def modes(group: IntArray, bits: FloatArray, gap_ns: IntArray, groups: int, peak
         gap_ns: shape (n,).
         groups: how many there are.
         peak: take the lowest rate which at least this share as many gaps agree with as with the
-            commonest: 1 for data, whose gaps are never shorter than their transmission, less for
-            ACKs, whose gaps are where they are compressed.
+            commonest: 1 behind the bottleneck, where no gap is shorter than a transmission, less
+            where gaps may be, of ACKs or of data before it. One for all groups or one for each.
     """
+    peak = np.broadcast_to(np.asarray(peak, dtype=np.float64), groups)
     usable = (gap_ns > 0) & (gap_ns <= LONGEST_GAP_NS) & (bits > 0)
     group, bits, gap_ns = (each.compress(usable) for each in (group, bits, gap_ns))
     time_ns = np.bincount(group, weights=gap_ns, minlength=groups)
@@ -72,13 +75,13 @@ def modes(group: IntArray, bits: FloatArray, gap_ns: IntArray, groups: int, peak
     return result
 
 
-def _top(bins: IntArray, counts: IntArray, peak: float) -> IntArray:
+def _top(bins: IntArray, counts: IntArray, peak: FloatArray) -> IntArray:
     """Row of the commonest bin of each group's lowest peak, see `modes`.
 
     Args:
         bins: shape (k,), group * _SPAN + ln(rate) * _BINS, ascending.
         counts: shape (k,), gaps in each.
-        peak: as for `modes`.
+        peak: as for `modes`, one for each group.
     """
     group = bins // _SPAN
     starts = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
@@ -93,7 +96,7 @@ def _top(bins: IntArray, counts: IntArray, peak: float) -> IntArray:
         return found
 
     highest = np.repeat(np.maximum.reduceat(agreeing, starts), sizes)
-    lowest = first(agreeing >= peak * highest)
+    lowest = first(agreeing >= peak[group] * highest)
     inside = (rows >= np.repeat(lowest, sizes)) & (bins <= np.repeat(reach[lowest], sizes))
     inside_counts = counts * inside
     return first(inside_counts == np.repeat(np.maximum.reduceat(inside_counts, starts), sizes))

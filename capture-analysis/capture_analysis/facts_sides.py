@@ -61,5 +61,8 @@ class Sides:
 
 def host_pairs(flows: FlowTable) -> list[tuple[Host, Host]]:
     """The addresses of each connection's source and destination."""
-    ends = ([row.tobytes() for row in flows.rows[end]] for end in ("source", "destination"))
+    ends = []
+    for end in ("source", "destination"):
+        packed = flows.rows[end].tobytes()
+        ends.append([packed[at : at + 16] for at in range(0, len(packed), 16)])
     return list(zip(*ends, strict=True))

@@ -127,7 +127,8 @@ def _first_after(block: Block, flow: IntArray, half: IntArray) -> IntArray:
     size = max(int(lane.max(initial=-1)), int(flow.max(initial=-1)) * 2 + 1) + 1
     first = np.full(size, NEVER)
     first[lane] = packets.time_ns[rows]  # of equal lanes the last counts: the earliest packet
-    return first[2 * flow + half]
+    found: IntArray = first[2 * flow + half]
+    return found
 
 
 def _shortest(direction: IntArray, time_ns: IntArray, directions: int) -> Loops:

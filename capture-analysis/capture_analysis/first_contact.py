@@ -12,7 +12,7 @@ from capture_analysis.matching import PacketSource
 from capture_analysis.packet_key import Identity, PacketKeys
 
 # Packets in which a capture's beginning is looked for.
-HEAD_PACKETS = 1 << 17
+HEAD_PACKETS = 1 << 15
 # Packets of the other capture that are enough to know the offset by.
 _ENOUGH = 1 << 12
 # A weaker identity is taken if it recognises this many times the packets.
@@ -40,9 +40,6 @@ class _Part:
 
     keys: IntArray
     time_ns: IntArray
-
-    def where(self, rows: IntArray) -> "_Part":
-        return _Part(self.keys[:, rows], self.time_ns[rows])
 
 
 class _Reading:
@@ -113,65 +110,72 @@ def first_contact(names: tuple[str, str], open_a: Opener, open_b: Opener) -> Con
     a, b = _Reading(names[0], open_a()), _Reading(names[1], open_b())
     heads = a.head(), b.head()
     found = _common(*heads)
-    if not len(found[0].time_ns):
+    if not found.any:
         b = _Reading(names[1], open_b())
         found = _search(heads[0], b)
-    if not len(found[0].time_ns):
+    if not found.any:
         a = _Reading(names[0], open_a())
-        found = _search(heads[1], a)[::-1]
-    if not len(found[0].time_ns):
+        found = _search(heads[1], a).turned()
+    if not found.any:
         raise AnalysisError(_why_not(a, b))
-    identity = _identity(*found)
-    same = np.flatnonzero(_equal(*found, identity))
-    offset_ns = np.median(found[1].time_ns[same] - found[0].time_ns[same])
-    return Contact(int(offset_ns), identity, (_resolution_ns(heads[0]), _resolution_ns(heads[1])))
+    identity = found.identity()
+    offset_ns = int(np.median(found.differences_ns[identity]))
+    return Contact(offset_ns, identity, (_resolution_ns(heads[0]), _resolution_ns(heads[1])))
 
 
 def _resolution_ns(part: _Part) -> int:
     return 1 if (part.time_ns % 1000).any() else 1000
 
 
-def _search(head: _Part, reading: _Reading) -> tuple[_Part, _Part]:
+@dataclass
+class _Found:
+    """Common packets.
+
+    Attributes:
+        differences_ns: by each identity, the second's time less the first's.
+    """
+
+    differences_ns: dict[Identity, IntArray]
+
+    @property
+    def any(self) -> bool:
+        """Whether there are any."""
+        return any(len(each) for each in self.differences_ns.values())
+
+    def identity(self) -> Identity:
+        """The strongest that recognises nearly as many packets as any."""
+        counts = {identity: len(each) for identity, each in self.differences_ns.items()}
+        most = max(counts.values())
+        return next(each for each in Identity if counts[each] * _BETTER >= most)
+
+    def turned(self) -> "_Found":
+        """With the captures the other way round."""
+        return _Found({identity: -each for identity, each in self.differences_ns.items()})
+
+
+def _search(head: _Part, reading: _Reading) -> _Found:
     """Common packets of one capture's beginning and all of another."""
-    found = []
-    count = 0
+    found = _Found({identity: np.zeros(0, dtype=np.int64) for identity in Identity})
     for part in reading.parts():
-        found.append(_common(head, part))
-        count += len(found[-1][0].time_ns)
-        if count >= _ENOUGH:
+        more = _common(head, part).differences_ns
+        for identity, each in more.items():
+            found.differences_ns[identity] = np.append(found.differences_ns[identity], each)
+        if len(found.differences_ns[found.identity()]) >= _ENOUGH:
             break
-    mine, theirs = (
-        _Part(
-            np.concatenate([each[side].keys for each in found], axis=1),
-            np.concatenate([each[side].time_ns for each in found]),
+    return found
+
+
+def _common(a: _Part, b: _Part) -> _Found:
+    """Packets that are in both, by each identity; of equal ones the first."""
+    found = {}
+    for number, identity in enumerate(Identity):
+        firsts = [np.unique(part.keys[number], return_index=True) for part in (a, b)]
+        _, a_rows, b_rows = np.intersect1d(
+            firsts[0][0], firsts[1][0], assume_unique=True, return_indices=True
         )
-        for side in (0, 1)
-    )
-    return mine, theirs
-
-
-def _common(a: _Part, b: _Part) -> tuple[_Part, _Part]:
-    """The packets that occur once in each, by the weakest identity."""
-    once = []
-    for part in (a, b):
-        _, first, counts = np.unique(part.keys[-1], return_index=True, return_counts=True)
-        once.append(part.where(first[counts == 1]))
-    _, a_rows, b_rows = np.intersect1d(
-        once[0].keys[-1], once[1].keys[-1], assume_unique=True, return_indices=True
-    )
-    return once[0].where(a_rows), once[1].where(b_rows)
-
-
-def _equal(a: _Part, b: _Part, identity: Identity) -> IntArray:
-    number = list(Identity).index(identity)
-    return np.asarray(a.keys[number] == b.keys[number])
-
-
-def _identity(a: _Part, b: _Part) -> Identity:
-    """The strongest that recognises nearly as many packets as any."""
-    recognised = {identity: int(_equal(a, b, identity).sum()) for identity in Identity}
-    most = max(recognised.values())
-    return next(each for each, count in recognised.items() if count * _BETTER >= most)
+        a_ns, b_ns = a.time_ns[firsts[0][1][a_rows]], b.time_ns[firsts[1][1][b_rows]]
+        found[identity] = b_ns - a_ns
+    return _Found(found)
 
 
 def _why_not(a: _Reading, b: _Reading) -> str:

@@ -9,7 +9,8 @@ import numpy as np
 
 from capture_analysis.columns import FLAG_ACK, BoolArray, IntArray
 from capture_analysis.crossings import ABSENT, CROSSING, Crossings, is_data
-from capture_analysis.matching import FOREVER, Rows, joined, take
+from capture_analysis.match_rows import Rows, joined, where
+from capture_analysis.matching import FOREVER
 
 # More undecided ones are not kept: the oldest count as lost.
 UNDECIDED_LIMIT = 1 << 16
@@ -28,18 +29,18 @@ class Holes:
             crossings: of the way that the data go.
             opposite: of the other, with ACKs for them.
         """
-        sent = crossings.sent
-        new = take(sent, np.flatnonzero((sent["second_ns"] == ABSENT) & is_data(sent)))
-        holes = joined((self._open, new))
+        new = crossings.lost_data
+        holes = joined((self._open, new)) if len(self._open) else new
         if not len(holes):
             return holes, holes
-        seen_ns = _first_seen(holes, _concerned(crossings.arrived, holes, turned=False))
-        acked_ns = _first_acked(holes, _concerned(opposite.sent, holes, turned=True))
+        order = _Order(holes)
+        seen_ns = _first_seen(order, crossings.arrived)
+        acked_ns = _first_acked(order, opposite.sent)
         missed = acked_ns < seen_ns
         decided = missed | (seen_ns < FOREVER)
         decided[: max(int((~decided).sum()) - UNDECIDED_LIMIT, 0)] = True
-        self._open = take(holes, np.flatnonzero(~decided))
-        return take(holes, np.flatnonzero(decided & ~missed)), take(holes, np.flatnonzero(missed))
+        self._open = where(holes, ~decided)
+        return where(holes, decided & ~missed), where(holes, missed)
 
     def finish(self) -> Rows:
         """What is undecided at the end: it counts as lost."""
@@ -51,59 +52,69 @@ def _direction(rows: Rows, *, turned: bool) -> IntArray:
     return np.asarray(rows["flow"].astype(np.int64) * 2 + (rows["half"] ^ turned))
 
 
-def _concerned(rows: Rows, holes: Rows, *, turned: bool) -> Rows:
-    """Those rows that are of the holes' halves of connections, or of the opposite ones."""
-    wanted = np.unique(_direction(holes, turned=False))
-    direction = _direction(rows, turned=turned)
-    if turned:
-        keep = (rows["flags"] & FLAG_ACK != 0) & np.isin(direction, wanted)
-    else:
-        keep = is_data(rows) & np.isin(direction, wanted)
-    return take(rows, np.flatnonzero(keep))
+class _Order:
+    """Puts bytes of several directions on one scale: by direction, then by sequence number.
+
+    Numbers are relative to the direction's first hole, of which others are less than 2^31 off.
+    """
+
+    def __init__(self, holes: Rows) -> None:
+        self.holes = holes
+        direction = _direction(holes, turned=False)
+        first = np.full(int(direction.max()) + 1, -1)
+        first[direction[::-1]] = np.arange(len(holes))[::-1]
+        self._first_hole = first
+        self.start = self.place(direction, holes["seq"])
+        self.end = self.start + holes["payload_bytes"]
+
+    def concerned(self, rows: Rows, which: BoolArray, *, turned: bool) -> tuple[IntArray, IntArray]:
+        """Those of some rows that are of the holes' directions: numbers and directions."""
+        direction = _direction(rows, turned=turned)
+        known = np.minimum(direction, len(self._first_hole) - 1)
+        which &= (self._first_hole[known] >= 0) & (known == direction)
+        found = np.flatnonzero(which)
+        return found, direction[found]
+
+    def place(self, direction: IntArray, number: IntArray) -> IntArray:
+        """Where sequence numbers lie on the scale."""
+        base = self.holes["seq"][self._first_hole[direction]].astype(np.int64)
+        after = (number.astype(np.int64) - base + (1 << 31)) % (1 << 32)
+        return np.asarray((direction << 33) + after)
 
 
-def _after(number: IntArray, base: IntArray) -> IntArray:
-    """How far sequence numbers lie after others, without wrap-around."""
-    return np.asarray((number.astype(np.int64) - base + (1 << 31)) % (1 << 32) - (1 << 31))
-
-
-def _first_seen(holes: Rows, data: Rows) -> IntArray:
+def _first_seen(order: _Order, arrived: Rows) -> IntArray:
     """When the second tap first has a packet with each hole's first byte; FOREVER if never."""
+    holes = order.holes
     result = np.full(len(holes), FOREVER)
-    for mine, theirs in _by_direction(holes, data, turned=False):
-        first = holes["seq"][mine].astype(np.int64)
-        seq, size = data["seq"][theirs].astype(np.int64), data["payload_bytes"][theirs]
-        # Few packets repeat old bytes; the others lie beyond every hole.
-        low = _after(seq, first[:1])
-        old = np.flatnonzero(low <= _after(first, first[:1]).max())
-        for at in old:
-            into = _after(first, seq[at])
-            covers = (into >= 0) & (into < size[at])
-            covers &= holes["first_ns"][mine] < data["second_ns"][theirs[at]]
-            rows = mine[covers]
-            result[rows] = np.minimum(result[rows], data["second_ns"][theirs[at]])
+    rows, direction = order.concerned(arrived, is_data(arrived), turned=False)
+    low = order.place(direction, arrived["seq"][rows])
+    by_start = np.argsort(order.start, kind="stable")
+    starts = order.start[by_start]
+    first = np.searchsorted(starts, low)
+    count = np.searchsorted(starts, low + arrived["payload_bytes"][rows]) - first
+    covering = np.flatnonzero(count)
+    count = count[covering]
+    # One line for each hole that a packet covers.
+    line = np.repeat(np.arange(len(covering)), count)
+    within = np.arange(len(line)) - np.repeat(np.cumsum(count) - count, count)
+    hole = by_start[first[covering][line] + within]
+    time_ns = arrived["second_ns"][rows[covering]][line]
+    later = time_ns > holes["first_ns"][hole]
+    np.minimum.at(result, hole[later], time_ns[later])
     return result
 
 
-def _first_acked(holes: Rows, acks: Rows) -> IntArray:
+def _first_acked(order: _Order, passing: Rows) -> IntArray:
     """When an ACK for each hole first passes the tap nearer the receiver; FOREVER if none does."""
-    result = np.full(len(holes), FOREVER)
-    for mine, theirs in _by_direction(holes, acks, turned=True):
-        end = holes["seq"][mine].astype(np.int64) + holes["payload_bytes"][mine]
-        time_ns = np.where(
-            acks["first_ns"][theirs] == ABSENT, acks["second_ns"][theirs], acks["first_ns"][theirs]
-        )
-        reached = np.maximum.accumulate(_after(acks["ack"][theirs], end[:1]))
-        at = np.searchsorted(reached, _after(end, end[:1]))
-        found: BoolArray = at < len(reached)
-        result[mine[found]] = time_ns[at[found]]
+    rows, direction = order.concerned(passing, passing["flags"] & FLAG_ACK != 0, turned=True)
+    by_direction = np.argsort(direction, kind="stable")
+    rows, direction = rows[by_direction], direction[by_direction]
+    first_ns, second_ns = passing["first_ns"][rows], passing["second_ns"][rows]
+    time_ns = np.where(first_ns == ABSENT, second_ns, first_ns)
+    reached = np.maximum.accumulate(order.place(direction, passing["ack"][rows]))
+    at = np.searchsorted(reached, order.end)
+    result = np.full(len(order.end), FOREVER)
+    found = np.flatnonzero(at < len(reached))
+    found = found[direction[at[found]] == order.start[found] >> 33]
+    result[found] = time_ns[at[found]]
     return result
-
-
-def _by_direction(holes: Rows, rows: Rows, *, turned: bool) -> list[tuple[IntArray, IntArray]]:
-    """For each direction that has both, the numbers of its holes and of its rows."""
-    mine, theirs = _direction(holes, turned=False), _direction(rows, turned=turned)
-    return [
-        (np.flatnonzero(mine == each), np.flatnonzero(theirs == each))
-        for each in np.intersect1d(mine, theirs)
-    ]

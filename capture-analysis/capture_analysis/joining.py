@@ -3,12 +3,13 @@
 import numpy as np
 
 from capture_analysis.columns import BoolArray, IntArray
+from capture_analysis.match_rows import Rows
 
 # Key and time of some packets, in time order; columns of one length.
 Keyed = tuple[IntArray, IntArray]
 
 
-def join(a: Keyed, b: Keyed, horizon_ns: int) -> tuple[IntArray, IntArray]:
+def join(a_rows: Rows, b_rows: Rows, horizon_ns: int) -> tuple[IntArray, IntArray]:
     """Pair equal keys of two captures, first in first out.
 
     Of those with one key, the earliest of each side are a pair unless too far apart; of two too
@@ -16,12 +17,17 @@ def join(a: Keyed, b: Keyed, horizon_ns: int) -> tuple[IntArray, IntArray]:
     parts, if what found no partner is tried again with the next part.
 
     Args:
-        a: one capture's packets.
-        b: the other's, on the same clock.
+        a_rows: one capture's packets, of type ROW, in time order.
+        b_rows: the other's, on the same clock.
         horizon_ns: two farther apart than this are no pair.
 
     Returns: rows of a, ascending, and the rows of b that are the same packets.
     """
+    a, b = ((rows["key"].copy(), rows["time_ns"].copy()) for rows in (a_rows, b_rows))
+    return _join(a, b, horizon_ns)
+
+
+def _join(a: Keyed, b: Keyed, horizon_ns: int) -> tuple[IntArray, IntArray]:
     n = len(a[0])
     order = np.argsort(np.concatenate((a[0], b[0])))
     ordered = np.concatenate((a[0], b[0]))[order]

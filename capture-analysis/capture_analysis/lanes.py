@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from capture_analysis.columns import IntArray
+from capture_analysis.runs import ends_of
 
 
 class LaneArray:
@@ -27,11 +28,11 @@ class LaneArray:
         """Combine what is there with one more value for each of several lanes.
 
         Args:
-            lanes: shape (k,), each lane at most once.
+            lanes: shape (k,), ascending, each lane once.
             values: shape (k,), or (k, width).
         """
         if len(lanes):
-            self._grow(int(lanes.max()) + 1)
+            self._grow(int(lanes[-1]) + 1)
             self._values[lanes] = self._ufunc(self._values[lanes], values)
 
     def add_rows(self, lane: IntArray, values: IntArray) -> None:
@@ -41,9 +42,9 @@ class LaneArray:
             self._ufunc.at(self._values, lane, values)
 
     def replace(self, lanes: IntArray, values: IntArray) -> IntArray:
-        """Put new values in place; return those that were there."""
+        """Put new values in place, lanes ascending; return those that were there."""
         if len(lanes):
-            self._grow(int(lanes.max()) + 1)
+            self._grow(int(lanes[-1]) + 1)
         before = self._values[lanes]
         self._values[lanes] = values
         return before
@@ -101,8 +102,7 @@ class Previous:
         before = np.empty_like(values)
         if len(values):
             before[1:] = values[:-1]
-            ends = np.append(starts[1:], len(values)) - 1
-            before[starts] = self._last.replace(lanes, values[ends])
+            before[starts] = self._last.replace(lanes, values[ends_of(starts, len(values))])
         return before
 
 

@@ -1,37 +1,17 @@
 """Find the same packets in two captures of one path, a window of both at a time."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from capture_analysis import matching_native, native
 from capture_analysis.columns import FlowTable, IntArray, Packets
 from capture_analysis.joining import join
+from capture_analysis.match_rows import ROW, Rows, joined, take, where
 from capture_analysis.packet_key import PacketKeys
 from capture_analysis.tracking import Kind
-
-# What is kept of a packet until its partner is found. `time_ns` is on the first capture's clock,
-# `order` counts the capture's packets.
-ROW = np.dtype(
-    [
-        ("time_ns", "<i8"),
-        ("order", "<i8"),
-        ("key", "<i8"),
-        ("flow", "<u4"),
-        ("seq", "<u4"),
-        ("ack", "<u4"),
-        ("payload_bytes", "<u4"),
-        ("frame_bytes", "<u4"),
-        ("flags", "<u2"),
-        ("half", "u1"),
-        ("kind", "u1"),
-    ]
-)
-Rows = NDArray[np.void]
-
-_WORDS = ROW.itemsize // 8
 
 # More packets than this without a partner are not kept: those waiting longest give up.
 WAITING_LIMIT = 1 << 20
@@ -41,22 +21,12 @@ FOREVER = np.iinfo(np.int64).max
 class PacketSource(Protocol):
     """What is needed of a `Capture`."""
 
-    flows: FlowTable
+    @property
+    def flows(self) -> FlowTable:
+        """The connections seen so far."""
 
     def chunks(self) -> Iterator[Packets]:
         """The packets, in parts; the columns are overwritten by the next."""
-
-
-def take(rows: Rows, which: IntArray) -> Rows:
-    """Some rows, by number; several times as fast as indexing records."""
-    words = rows.view(np.int64).reshape(-1, _WORDS)
-    return words.take(which, axis=0).view(rows.dtype).reshape(-1)
-
-
-def joined(parts: Sequence[Rows]) -> Rows:
-    """Rows of several parts, one part after the other; several times as fast as of records."""
-    words = np.concatenate([part.view(np.int64).reshape(-1, _WORDS) for part in parts])
-    return words.view(parts[0].dtype).reshape(-1)
 
 
 @dataclass(frozen=True)
@@ -118,19 +88,16 @@ class Side:
         self.waiting = joined((self.waiting, rows)) if len(self.waiting) else rows
 
     def _rows(self, packets: Packets) -> Rows:
-        flows, count = self.source.flows, len(packets)
-        rows = np.empty(count, dtype=ROW)
-        rows["time_ns"] = self.clock(packets.time_ns)
-        rows["key"] = self.keys.of(packets, flows)
-        rows["order"] = np.arange(self._read, self._read + count)
-        rows["kind"] = self.kinds(packets, flows) if self.kinds else 0
-        self._read += count
-        if self.kinds:
-            copies = rows["kind"] == Kind.COPY
+        flows = self.source.flows
+        kind = self.kinds(packets, flows) if self.kinds else None
+        make = matching_native.rows if native.available() else numpy_rows
+        time_ns = self.clock(packets.time_ns)
+        rows = make(packets, time_ns, kind, self.keys, flows=flows, first_order=self._read)
+        self._read += len(packets)
+        copies = rows["kind"] == Kind.COPY
+        if copies.any():
             self.copies += int(copies.sum())
-            rows = take(rows, np.flatnonzero(~copies))
-        for name in ("flow", "seq", "ack", "payload_bytes", "frame_bytes", "flags", "half"):
-            rows[name] = getattr(packets, name)
+            rows = where(rows, ~copies)
         return rows
 
     def give_up(self, found: IntArray, before_ns: int) -> Rows:
@@ -145,9 +112,37 @@ class Side:
         if excess > 0:
             late[np.flatnonzero(left & ~late)[:excess]] = True
             self.given_up += excess
-        alone = take(self.waiting, np.flatnonzero(late))
-        self.waiting = take(self.waiting, np.flatnonzero(left & ~late))
+        alone = where(self.waiting, late)
+        self.waiting = where(self.waiting, left & ~late)
         return alone
+
+
+def numpy_rows(
+    packets: Packets,
+    time_ns: IntArray,
+    kind: IntArray | None,
+    keys: PacketKeys,
+    *,
+    flows: FlowTable,
+    first_order: int,
+) -> Rows:
+    """Packets as rows, by numpy.
+
+    Args:
+        packets: columns of shape (n,).
+        time_ns: shape (n,), on the first capture's clock.
+        kind: shape (n,), or None.
+        keys: recognises them.
+        flows: their connections.
+        first_order: number of the first in its capture.
+    """
+    rows = np.empty(len(packets), dtype=ROW)
+    rows["time_ns"], rows["key"] = time_ns, keys.of(packets, flows)
+    rows["order"] = np.arange(first_order, first_order + len(packets))
+    rows["kind"] = 0 if kind is None else kind
+    for name in ("flow", "seq", "ack", "payload_bytes", "frame_bytes", "flags", "half"):
+        rows[name] = getattr(packets, name)
+    return rows
 
 
 def match(a: Side, b: Side, horizon_ns: int) -> Iterator[Matched]:
@@ -168,11 +163,8 @@ def match(a: Side, b: Side, horizon_ns: int) -> Iterator[Matched]:
 
 
 def _step(a: Side, b: Side, horizon_ns: int) -> Matched:
-    a_rows, b_rows = join(
-        (a.waiting["key"], a.waiting["time_ns"]),
-        (b.waiting["key"], b.waiting["time_ns"]),
-        horizon_ns,
-    )
+    pair = matching_native.join if native.available() else join
+    a_rows, b_rows = pair(a.waiting, b.waiting, horizon_ns)
     found_a, found_b = take(a.waiting, a_rows), take(b.waiting, b_rows)
     a_alone = a.give_up(a_rows, b.until_ns - horizon_ns)
     b_alone = b.give_up(b_rows, a.until_ns - horizon_ns)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from capture_analysis.columns import COLUMN_TYPES, FLOW, FlowTable, Packets
 from capture_analysis.errors import AnalysisError
-from capture_analysis.parsing import Counts, not_a_capture
+from capture_analysis.parsing import PCAP_HEADER_BYTES, Counts, not_a_capture
 
 SWITCH = "CAPTURE_ANALYSIS_NATIVE"
 LIBRARY = Path(__file__).with_name("_native.so")
@@ -90,6 +90,23 @@ _PROTOTYPES = {
         ctypes.c_size_t,
         [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p],
     ),
+    "ca_match_rows": (
+        ctypes.c_size_t,
+        [ctypes.c_void_p] * 4 + [ctypes.c_size_t, ctypes.c_void_p],
+    ),
+    "ca_match_join": (
+        ctypes.c_size_t,
+        [
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_int64,
+            ctypes.c_uint64,
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+        ],
+    ),
 }
 
 
@@ -147,8 +164,9 @@ class NativeParser:
         """The connections so far, a copy."""
         count = ctypes.c_size_t()
         at = self._library.ca_parser_flows(self._parser, ctypes.byref(count))
-        rows = ctypes.string_at(at, count.value * FLOW.itemsize)
-        return FlowTable(np.frombuffer(bytearray(rows), dtype=FLOW))
+        rows = np.empty(count.value, dtype=FLOW)
+        ctypes.memmove(rows.ctypes.data, at, rows.nbytes)
+        return FlowTable(rows)
 
     @property
     def format(self) -> str:
@@ -190,7 +208,7 @@ class NativeParser:
             following,
         )
         if status == _NO_CAPTURE:
-            raise not_a_capture(data[:4].tobytes())
+            raise not_a_capture(data[:PCAP_HEADER_BYTES].tobytes())
         return taken.value, following.value
 
 

@@ -54,7 +54,7 @@ class Oscillation:
         self._filled_ns = 0
 
     def period_ns(self) -> float | None:
-        """Lag of the first peak of the autocorrelation after it was negative; None if there is none."""
+        """Lag of the autocorrelation's first peak after it was negative; None without one."""
         if not self._segments:
             bins = self._filled_ns // self._bin_ns
             if bins < _LEAST_BINS:

@@ -10,8 +10,8 @@ from capture_analysis.columns import FlowTable, IntArray, Packets
 Words = NDArray[np.uint64]
 
 # Multilinear hashing (Carter and Wegman 1979): a sum of words, each times its own odd number.
-# Two different packets collide with a chance of about 2^-64.
-_FACTORS = np.array(
+# Two different packets collide with a chance of about 2^-64. The last mixes the sum.
+FACTORS = np.array(
     [
         0x9E3779B97F4A7C15,
         0xC2B2AE3D27D4EB4F,
@@ -20,7 +20,6 @@ _FACTORS = np.array(
         0xE7037ED1A0B428DB,
         0x8EBC6AF09C88C6E3,
         0x589965CC75374CC3,
-        0x1D8E4E27C47D124F,
     ],
     dtype=np.uint64,
 )
@@ -69,27 +68,29 @@ class PacketKeys:
         last = packets.flags.astype(np.uint32)
         if self.identity.ip_id:
             last |= packets.ip_id.astype(np.uint32) << np.uint32(16)
-        mixed: Words = self._connection(packets, flows) + last * _FACTORS[0]
-        for factor, (high, low) in zip(_FACTORS[1:], words, strict=False):
+        lanes = self.lanes(flows)
+        mixed: Words = last * FACTORS[0]
+        if lanes is not None:
+            mixed += lanes[packets.flow.astype(np.int64) * 2 + packets.half]
+        for factor, (high, low) in zip(FACTORS[1:], words, strict=False):
             word = high.astype(np.uint64)
             word <<= _SHIFT
             word |= low.astype(np.uint64)
             word *= factor
             mixed += word
         mixed ^= mixed >> np.uint64(29)
-        mixed *= _FACTORS[-1]
+        mixed *= FACTORS[-1]
         key: IntArray = mixed.view(np.int64)
         return key
 
-    def _connection(self, packets: Packets, flows: FlowTable) -> Words:
-        """Shape (n,): of who sends and who receives."""
+    def lanes(self, flows: FlowTable) -> Words | None:
+        """Shape (2k,): a part of the key for each half of a connection; None if it is no part."""
         if not self.identity.addresses:
-            return np.zeros(len(packets), dtype=np.uint64)
+            return None
         known = len(self._lanes) // 2
         if len(flows) > known:
             self._lanes = np.concatenate((self._lanes, _lanes(flows.rows[known:])))
-        lanes: Words = self._lanes[packets.flow.astype(np.int64) * 2 + packets.half]
-        return lanes
+        return self._lanes
 
 
 def _lanes(rows: NDArray[np.void]) -> Words:
@@ -98,10 +99,10 @@ def _lanes(rows: NDArray[np.void]) -> Words:
     for end in ("source", "destination"):
         address = np.ascontiguousarray(rows[end]).view(np.uint64)
         port = rows[f"{end}_port"].astype(np.uint64)
-        mixed = (address * _FACTORS[:2]).sum(axis=1, dtype=np.uint64) + port * _FACTORS[2]
+        mixed = (address * FACTORS[:2]).sum(axis=1, dtype=np.uint64) + port * FACTORS[2]
         ends.append(mixed ^ (mixed >> np.uint64(31)))
     source, destination = ends
     lanes: list[Words] = [
-        s * _FACTORS[3] + d * _FACTORS[4] for s, d in ((source, destination), ends[::-1])
+        s * FACTORS[3] + d * FACTORS[4] for s, d in ((source, destination), ends[::-1])
     ]
     return np.stack(lanes, axis=1).ravel()

@@ -1,6 +1,5 @@
 """Two captures of one path, measured: matched, their clocks made one, every metric computed."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,19 +9,16 @@ import numpy as np
 
 from capture_analysis.capture import Capture
 from capture_analysis.columns import FlowTable, IntArray, Packets
-from capture_analysis.crossings import Crossings, Uncommon, crossings
+from capture_analysis.crossings import Uncommon, crossings, is_data
 from capture_analysis.errors import AnalysisError
 from capture_analysis.first_contact import Contact, first_contact
-from capture_analysis.matching import PacketSource, Side
+from capture_analysis.matching import FOREVER, PacketSource, Side
 from capture_analysis.packet_key import PacketKeys
 from capture_analysis.pair_measure import PairMeasure, Step, all_pair_measures
 from capture_analysis.path_facts import PathFacts, WaySurvey
 from capture_analysis.queue_levels import QueueLevel
 from capture_analysis.survey import Survey, survey
 from capture_analysis.tracking import tracker
-
-# The transmission times of the bottleneck are found from so many packets that crossed.
-HEAD_PACKETS = 1 << 18
 
 
 class Sink(Protocol):
@@ -42,7 +38,9 @@ class PairMeasured:
         contact, survey, facts: what connects them, how their clocks run, what lies between.
         sides: how many packets gave up waiting, or were copies.
         measures: what was measured.
-        counts: packets of each way.
+        both: packets that passed both taps.
+        packets: of each connection, shape (flows of the first capture,).
+        data: packets with payload of each direction, shape (directions,).
         uncommon: packets that one capture has alone, outside the common time or connections.
     """
 
@@ -53,8 +51,9 @@ class PairMeasured:
     facts: PathFacts
     sides: tuple[Side, Side]
     measures: list[PairMeasure]
-    counts: Counter[str] = field(default_factory=Counter)
+    both: int = 0
     packets: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    data: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     uncommon: tuple[Uncommon, Uncommon] = field(default_factory=lambda: (Uncommon(), Uncommon()))
 
 
@@ -142,16 +141,15 @@ class PairOfCaptures:
             for way in (0, 1)
         ]
         ways = [WaySurvey(each) for each in shortest]
-        seen = 0
         sides = self._sides(contact, surveyed)
         for both in crossings(*sides, surveyed, (Uncommon(), Uncommon())):
             for way, each in zip(ways, both, strict=True):
                 way.add(each)
-                seen += len(each.sent)
-            if seen >= HEAD_PACKETS:
+            if min(way.full_ns for way in ways) < FOREVER:
                 break
+        until_ns = min(way.full_ns for way in ways)
         return PathFacts(
-            (ways[0].facts(), ways[1].facts()),
+            (ways[0].facts(until_ns), ways[1].facts(until_ns)),
             contact.resolution_ns,
             2 * surveyed.horizon_ns,
         )
@@ -186,9 +184,16 @@ def _steps(
 
 
 def _count(measured: PairMeasured, step: Step) -> None:
-    for crossing in step.ways:
-        rows: Crossings = crossing
-        measured.counts["both"] += len(rows.both)
-        number = np.bincount(rows.sent["flow"], minlength=len(measured.packets))
-        number[: len(measured.packets)] += measured.packets
-        measured.packets = number
+    for way in step.ways:
+        rows = way.sent
+        measured.both += len(way.both)
+        direction = rows["flow"].astype(np.int64) * 2 + rows["half"]
+        measured.packets = _counted(measured.packets, rows["flow"])
+        measured.data = _counted(measured.data, direction[is_data(rows)])
+
+
+def _counted(counts: IntArray, numbers: IntArray) -> IntArray:
+    """Counts of numbers, with more of them."""
+    more = np.bincount(numbers, minlength=len(counts))
+    more[: len(counts)] += counts
+    return more

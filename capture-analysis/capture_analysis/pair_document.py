@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from capture_analysis.columns import FlowTable
 from capture_analysis.measure import Quantity, Values
 from capture_analysis.pair import PairMeasured, PairOfCaptures, Sink
 from capture_analysis.path_facts import WayFacts
@@ -81,7 +80,7 @@ def _is_common(measured: PairMeasured, flow: int) -> bool:
 def _named(
     quantities: Iterable[Quantity], values: Values, undefined: Counter[str]
 ) -> dict[str, Any]:
-    named = {}
+    named: dict[str, Any] = {}
     for quantity in quantities:
         value = values[quantity.name]
         if isinstance(value, str):
@@ -134,7 +133,7 @@ def _way_facts(way: WayFacts) -> dict[str, Any]:
 
 
 def _flow(measured: PairMeasured, number: int, undefined: Counter[str]) -> dict[str, Any]:
-    flows: FlowTable = measured.sources[0].flows
+    flows = measured.sources[0].flows
     found: dict[str, Any] = {
         "id": number,
         "source": "{}:{}".format(*flows.source(number)),
@@ -142,10 +141,14 @@ def _flow(measured: PairMeasured, number: int, undefined: Counter[str]) -> dict[
         "name": flows.name(number),
     }
     for half, name in enumerate(("forward", "backward")):
+        direction = 2 * number + half
+        if direction >= len(measured.data) or not measured.data[direction]:
+            found[name] = None
+            continue
         passes_a_first = measured.survey.first_half[number] == half
         found[name] = {"data_go": WAYS[0 if passes_a_first else 1]}
         for each in measured.measures:
-            values = each.of_direction(2 * number + half)
+            values = each.of_direction(direction)
             found[name] |= _named(each.per_direction, values, undefined)
     return found
 
@@ -160,7 +163,7 @@ def _warnings(measured: PairMeasured) -> list[str]:
     for name, side in zip(measured.names, measured.sides, strict=True):
         if side.copies:
             found.append(f"{name}: {side.copies} packets captured more than once, counted once")
-    share = measured.counts["both"] / max(int(measured.packets.sum()), 1)
+    share = measured.both / max(int(measured.packets.sum()), 1)
     if share < _FEW:
         found.append(
             f"only {100 * share:.0f} % of the packets of common connections are in both captures:"

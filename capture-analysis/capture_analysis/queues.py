@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from capture_analysis.columns import BoolArray, IntArray, Packets
 from capture_analysis.errors import AnalysisError
 from capture_analysis.queue_levels import steps
-from capture_analysis.reader import BoolArray, IntArray, Packets
 from capture_analysis.run_folder import Queue
 
 STILL_QUEUED = np.iinfo(np.int64).max

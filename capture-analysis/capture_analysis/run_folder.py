@@ -4,14 +4,14 @@ import csv
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from capture_analysis.capture import read_capture
+from capture_analysis.columns import BoolArray, FlowTable, Packets, merge, unify
 from capture_analysis.errors import AnalysisError
-from capture_analysis.reader import BoolArray, Packets, merge, read_capture
 
 # The version of manifest.json that this package reads.
 SCHEMA = 1
@@ -106,7 +106,6 @@ class Run:
         self.start_ns: int = clock["start_ns"]
         self.steady_ns: int = clock["steady_ns"]
         self.stop_ns: int = clock["stop_ns"]
-        self._captures: dict[str, Packets] = {}
 
     def seconds(self, time_ns: Any) -> Any:
         """Times on the run's clock, a number or an array, as s after the traffic's start."""
@@ -122,15 +121,23 @@ class Run:
         return packets.where((packets.time_ns >= self.steady_ns) & (packets.time_ns < self.stop_ns))
 
     @cached_property
-    def addresses(self) -> dict[str, int]:
-        """Interface name to its IPv4 address as a number."""
-        return {i["name"]: int(IPv4Address(i["address"])) for i in self.manifest["interfaces"]}
+    def _read(self) -> tuple[FlowTable, dict[str, Packets]]:
+        """The run's connections; and per interface its packets, with connections numbered alike."""
+        interfaces = list(self.manifest["captures"])
+        captures = [read_capture(self.folder / f"pcap/{name}.pcap") for name in interfaces]
+        common, mappings = unify(table for _, table in captures)
+        renumbered = {
+            name: packets.renumbered(*mapping)
+            for name, (packets, _), mapping in zip(interfaces, captures, mappings, strict=True)
+        }
+        return common, renumbered
 
     def capture(self, interface: str) -> Packets:
-        """Everything captured on an interface, read once."""
-        if interface not in self._captures:
-            self._captures[interface] = read_capture(self.folder / f"pcap/{interface}.pcap")
-        return self._captures[interface]
+        """Everything captured on an interface."""
+        _, captures = self._read
+        if interface not in captures:
+            raise AnalysisError(f"{self.folder}/manifest.json: captures: no {interface}")
+        return captures[interface]
 
     @cached_property
     def last_seen_ns(self) -> int:
@@ -158,19 +165,12 @@ class Run:
 
     def belongs(self, packets: Packets, connection: Connection, *, forward: bool) -> BoolArray:
         """Which of some packets are a connection's, data's direction or the acks'; shape (n,)."""
-        ends = (
-            int(IPv4Address(connection.source)),
-            connection.source_port,
-            int(IPv4Address(connection.destination)),
-            connection.port,
-        )
-        source, source_port, destination, port = ends if forward else ends[2:] + ends[:2]
-        return np.asarray(
-            (packets.source_port == source_port)
-            & (packets.destination_port == port)
-            & (packets.source == source)
-            & (packets.destination == destination)
-        )
+        source = (connection.source, connection.source_port)
+        sink = (connection.destination, connection.port)
+        flows, _ = self._read
+        found = flows.find(source, sink) if forward else flows.find(sink, source)
+        lanes = [2 * flow + half for flow, half in found]
+        return np.isin(2 * packets.flow + packets.half, lanes)
 
     def document(self, name: str) -> Any:
         """A JSON file of the folder.

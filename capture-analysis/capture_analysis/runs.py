@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capture_analysis.columns import BoolArray, IntArray
 
@@ -58,7 +59,7 @@ class RunFinder:
         lane: IntArray,
         joined: BoolArray,
         time_ns: IntArray,
-        value: IntArray | Sequence[IntArray],
+        value: IntArray | Sequence[IntArray | BoolArray],
     ) -> Runs:
         """Take packets; return the runs that they show to be over, by lane and in order.
 
@@ -71,11 +72,11 @@ class RunFinder:
         """
         if not len(lane):
             return self._no_runs()
-        first_of_lane = np.append(True, lane[1:] != lane[:-1])
-        starts = np.flatnonzero(first_of_lane | ~joined)
-        ends = np.append(starts[1:], len(lane)) - 1
-        heads = np.flatnonzero(first_of_lane.take(starts))
-        tails = np.append(heads[1:], len(starts)) - 1
+        first_of_lane = starts_of(lane)
+        starts = (first_of_lane | ~joined).nonzero()[0]
+        ends = ends_of(starts, len(lane))
+        heads = first_of_lane.take(starts).nonzero()[0]
+        tails = ends_of(heads, len(starts))
         # Sums are taken of those runs only that are returned or may go on or be gone on with.
         wanted = ends - starts >= self._least_rows - 1
         wanted[heads] = wanted[tails] = True
@@ -93,24 +94,24 @@ class RunFinder:
         self._put(found.lane[tails], found.where(tails))
         done = found.rows >= self._least_rows
         done[tails] = False
-        found = found.where(np.flatnonzero(done))
+        found = found.where(done.nonzero()[0])
         if not len(over.lane):
             return found
         both = _joined(over, found)
         return both.where(np.argsort(both.lane, kind="stable"))
 
     def _sums(
-        self, value: IntArray | Sequence[IntArray], starts: IntArray, ends: IntArray
+        self, value: IntArray | Sequence[IntArray | BoolArray], starts: IntArray, ends: IntArray
     ) -> IntArray:
         """Of each value over each run; runs may be short, so by differences of a running sum."""
 
-        def total(column: IntArray) -> IntArray:
+        def total(column: IntArray | BoolArray) -> IntArray:
             running = np.cumsum(column, dtype=np.int64)
-            return running.take(ends) - running.take(starts) + column.take(starts)
+            return np.asarray(running.take(ends) - running.take(starts) + column.take(starts))
 
         if self._values:
             return np.stack([total(column) for column in value])
-        return total(np.asarray(value))
+        return total(value)  # type: ignore[arg-type] # one column where no number of them was given
 
     def finish(self) -> Runs:
         """The runs that were not over when the packets ended."""
@@ -146,8 +147,24 @@ class RunFinder:
 
     def _no_runs(self, rows: int = 0) -> Runs:
         shape = (self._values, rows) if self._values else (rows,)
-        columns = (np.zeros(rows, dtype=np.int64) for _ in range(4))
-        return Runs(*columns, np.zeros(shape, dtype=np.int64))
+        lane, count, first_ns, last_ns = np.zeros((4, rows), dtype=np.int64)
+        return Runs(lane, count, first_ns, last_ns, np.zeros(shape, dtype=np.int64))
+
+
+def starts_of(lane: NDArray[np.integer]) -> BoolArray:
+    """Shape (n,): whether each of some rows in lane order is its lane's first."""
+    first = np.empty(len(lane), dtype=np.bool_)
+    first[:1] = True
+    np.not_equal(lane[1:], lane[:-1], out=first[1:])
+    return first
+
+
+def ends_of(starts: IntArray, rows: int) -> IntArray:
+    """The last of the rows that begin at each of `starts`, of so many rows."""
+    ends = np.empty_like(starts)
+    np.subtract(starts[1:], 1, out=ends[:-1])
+    ends[-1:] = rows - 1
+    return ends
 
 
 def _joined(first: Runs, second: Runs) -> Runs:

@@ -8,13 +8,15 @@ is sent to it but a path, and nothing comes back but sums and histograms, which 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from capture_analysis.capture import Capture
+from capture_analysis.columns import FlowTable
 from capture_analysis.document import FLOWS_LISTED, SCHEMA, document
 from capture_analysis.errors import AnalysisError
+from capture_analysis.parsing import Counts
 from capture_analysis.single import NOTHING, Given, Measured, Part, measure
 
 SUFFIXES = (".pcap", ".pcapng", ".cap")
@@ -68,9 +70,24 @@ def dask(workers: int, scheduler: str | None) -> Iterator[Executor]:
         yield client.get_executor(pure=False, retries=RETRIES)
 
 
+@dataclass(frozen=True)
+class _WasRead:
+    """A Capture that was read, without what read it: it can go to another process."""
+
+    path: Path
+    reader: str
+    format: str
+    warnings: list[str]
+    flows: FlowTable
+    counts: Counts
+
+
 def measure_part(path: Path, given: Given, part: Part) -> Measured:
     """Measure a part of a capture; what a worker does."""
-    return measure(Capture(path), given, part)
+    capture = Capture(path)
+    measured = measure(capture, given, part)
+    measured.capture = _WasRead(**{f.name: getattr(capture, f.name) for f in fields(_WasRead)})
+    return measured
 
 
 def parts_of(path: Path, workers: int) -> int:

@@ -2,17 +2,56 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
 from capture_analysis.blocks import Block
-from capture_analysis.capture import CHUNK_PACKETS, Capture
-from capture_analysis.columns import BoolArray, Packets, concatenate, empty_columns
+from capture_analysis.capture import CHUNK_PACKETS
+from capture_analysis.columns import BoolArray, FlowTable, Packets, concatenate, empty_columns
 from capture_analysis.facts import HEAD_PACKETS, Facts
 from capture_analysis.facts_head import FactFinder
 from capture_analysis.measure import Measure, all_measures
+from capture_analysis.memory import keep_freed
+from capture_analysis.parsing import Counts
 from capture_analysis.tally import Tally
 from capture_analysis.tracking import TRACKED_TYPES, Forgotten, Tracked, Tracker, tracker
+
+
+class Described(Protocol):
+    """What a document says of a Capture, which see."""
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+
+    @property
+    def reader(self) -> str:
+        """Which parser read it."""
+
+    @property
+    def format(self) -> str:
+        """Such as "pcap, little-endian, ns"."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is wrong with the file."""
+
+    @property
+    def flows(self) -> FlowTable:
+        """The connections so far."""
+
+    @property
+    def counts(self) -> Counts:
+        """What became of the frames so far."""
+
+
+class Source(Described, Protocol):
+    """What measuring needs of a Capture."""
+
+    def chunks(self) -> Iterator[Packets]:
+        """The packets."""
 
 
 @dataclass(frozen=True)
@@ -37,17 +76,11 @@ class Part:
 
     def of(self, packets: Packets) -> Packets:
         """The packets of these connections."""
-        return packets if self.parts == 1 else packets.where(self._mine(packets))
-
-    def both(self, packets: Packets, tracked: Tracked) -> tuple[Packets, Tracked]:
-        """The packets of these connections, with what the tracker says of them."""
-        if self.parts == 1:
-            return packets, tracked
-        mine = self._mine(packets)
-        return packets.where(mine), tracked.where(mine)
+        return packets if self.parts == 1 else packets.where(np.flatnonzero(self._mine(packets)))
 
     def _mine(self, packets: Packets) -> BoolArray:
-        return packets.flow % self.parts == self.index
+        mine: BoolArray = packets.flow % self.parts == self.index
+        return mine
 
 
 NOTHING, EVERYTHING = Given(), Part()
@@ -63,7 +96,7 @@ class Measured:
         forgotten: what the tracker let go.
     """
 
-    def __init__(self, capture: Capture, facts: Facts) -> None:
+    def __init__(self, capture: Described, facts: Facts) -> None:
         self.capture, self.facts = capture, facts
         self.tally = Tally()
         self.measures: list[Measure] = [each() for each in all_measures()]
@@ -90,7 +123,7 @@ class Measured:
         self.forgotten.segments += other.forgotten.segments
 
 
-def measure(capture: Capture, given: Given = NOTHING, part: Part = EVERYTHING) -> Measured:
+def measure(capture: Source, given: Given = NOTHING, part: Part = EVERYTHING) -> Measured:
     """Measure a capture, or a part of its connections.
 
     Args:
@@ -98,31 +131,40 @@ def measure(capture: Capture, given: Given = NOTHING, part: Part = EVERYTHING) -
         given: what the user says of it.
         part: which connections; facts are found from all of them.
     """
+    keep_freed()
     follow = tracker()
     chunks = capture.chunks()
-    packets, tracked = _head(chunks, follow, capture)
-    finder = FactFinder(
-        Block(packets, tracked, Facts.unknown(2 * len(capture.flows))),
-        capture.flows,
-        given.rate_mbit,
-        given.ack_rate_mbit,
-    )
-    measured = Measured(capture, finder.facts)
+    packets, tracked = _first(chunks, follow, capture)
+    finder, flows = _facts_of(packets, tracked, capture.flows, given), capture.flows
+    facts = finder.cover(flows)
+    measured = Measured(capture, facts)
+    if part.parts > 1:
+        follow = tracker()  # of these connections only, from the start
     for first in range(0, len(packets), CHUNK_PACKETS):
         rows = slice(first, first + CHUNK_PACKETS)
-        mine = part.both(packets.where(rows), tracked.where(rows))
-        measured.add(Block(*mine, finder.facts))
+        mine, said = part.of(packets.where(rows)), tracked.where(rows)
+        if part.parts > 1:
+            said = follow.track(mine, flows)
+        measured.add(Block(mine, said, facts))
     del packets, tracked
     for chunk in chunks:
-        mine = part.of(chunk)
-        facts = finder.cover(capture.flows)
-        measured.add(Block(mine, follow.track(mine, capture.flows), facts))
+        mine, flows = part.of(chunk), capture.flows
+        measured.add(Block(mine, follow.track(mine, flows), finder.cover(flows)))
     measured.finish()
     measured.forgotten = follow.forgotten
     return measured
 
 
-def _head(chunks: Iterator[Packets], follow: Tracker, capture: Capture) -> tuple[Packets, Tracked]:
+def _facts_of(packets: Packets, tracked: Tracked, flows: FlowTable, given: Given) -> FactFinder:
+    """The facts that exactly the first HEAD_PACKETS packets tell, wherever chunks end."""
+    rows = slice(HEAD_PACKETS)
+    packets, tracked = packets.where(rows), tracked.where(rows)
+    known = FlowTable(flows.rows[: int(packets.flow.max()) + 1 if len(packets) else 0])
+    head = Block(packets, tracked, Facts.unknown(2 * len(known)))
+    return FactFinder(head, known, given.rate_mbit, given.ack_rate_mbit)
+
+
+def _first(chunks: Iterator[Packets], follow: Tracker, capture: Source) -> tuple[Packets, Tracked]:
     """The first packets, copied: at least HEAD_PACKETS or all there are."""
     packets = [empty_columns(0)]
     tracked = [Tracked(*(np.empty(0, kind) for kind in TRACKED_TYPES.values()))]

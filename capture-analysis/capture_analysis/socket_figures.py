@@ -3,8 +3,8 @@
 import numpy as np
 
 from capture_analysis.analysis import Analysis
+from capture_analysis.columns import IntArray
 from capture_analysis.figure import Figure, FloatArray, Line
-from capture_analysis.reader import IntArray
 from capture_analysis.run_folder import Connection
 
 

@@ -1,6 +1,7 @@
 """Straight lines between bounds: convex hulls, and the slope that leaves most room."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -50,13 +51,13 @@ class Corridor:
         """Shape (k,): whether an interval bounds the offset from below."""
         return np.asarray(self.bounds.below > -UNBOUNDED)
 
-    @property
+    @cached_property
     def above_points(self) -> FloatArray:
         """Lower hull of the bounds from above, shape (m, 2): time and offset, ns."""
         rows = self.has_above
         return _hull(self._points(self.bounds.above_at[rows], self.bounds.above[rows]))
 
-    @property
+    @cached_property
     def below_points(self) -> FloatArray:
         """Upper hull of the bounds from below, shape (m, 2)."""
         rows = self.has_below
@@ -100,15 +101,8 @@ class Corridor:
         found = np.concatenate(slopes)
         return float(np.median(found)) if len(found) else 0.0
 
-    def before(self, interval: int) -> "Corridor":
-        """What lies before an interval."""
-        return self._part(slice(0, interval))
-
-    def after(self, interval: int) -> "Corridor":
-        """What lies after an interval."""
-        return self._part(slice(interval + 1, None))
-
-    def _part(self, rows: slice) -> "Corridor":
+    def part(self, rows: slice) -> "Corridor":
+        """Some of the intervals."""
         return Corridor(self.bounds.where(rows), self.at_ns, self.base_ns)
 
     def jumps(self, count: int) -> list[tuple[int, float]]:
@@ -130,7 +124,7 @@ class Corridor:
             return []
         moves = [each - np.median(each[known]) for each in moves]
         usual = [_USUALLY * np.median(np.abs(each[known])) for each in moves]
-        alike = known & (moves[0] * moves[1] > 0)
+        alike = known & (np.sign(moves[0]) == np.sign(moves[1]))
         for each, bound in zip(moves, usual, strict=True):
             alike[known] &= np.abs(each[known]) > bound
         size = np.where(alike, np.minimum(*np.abs(moves)), 0.0)
@@ -152,8 +146,8 @@ def widest_gap(above: FloatArray, below: FloatArray) -> tuple[float, float, floa
     Returns: the gap, ns; the lowest and the highest slope that leave it (to a ns).
     """
     edges = [np.diff(hull[:, 1]) / np.diff(hull[:, 0]) for hull in (above, below)]
-    ends = [-MOST_DRIFT, MOST_DRIFT]
-    corners = np.unique(np.clip(np.concatenate((*edges, ends)), *ends))
+    slopes = np.concatenate((*edges, [-MOST_DRIFT, MOST_DRIFT]))
+    corners = np.unique(np.clip(slopes, -MOST_DRIFT, MOST_DRIFT))
     gaps = np.array([support(above, s) - support(below, s, lower=False) for s in corners])
     best = np.flatnonzero(gaps >= gaps.max() - 1)
     return float(gaps.max()), float(corners[best[0]]), float(corners[best[-1]])

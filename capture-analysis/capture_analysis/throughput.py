@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from capture_analysis.columns import IntArray, Packets
 from capture_analysis.queue_levels import transmission_starts
 from capture_analysis.queues import Passage
-from capture_analysis.reader import IntArray, Packets
 from capture_analysis.run_folder import Queue
 
 FloatArray = NDArray[np.float64]

@@ -2,6 +2,11 @@
 
 The contract of the trackers: `tracking_native` (C, in native/track.c) and `tracking_fallback`
 (Python, which says the same more plainly) give identical columns.
+
+Wireshark (4.0) differs on purpose or by heuristics: it has no RTT where that is 0, but one of
+segments that were sent twice; what answers a needless retransmission is a duplicate ACK there and
+an OLD_ACK here; what fills a hole is told into out-of-order and retransmission there, by the time
+that passed, and is LATE_DATA here; a retransmission that goes on into new bytes is NEW_DATA here.
 """
 
 from dataclasses import dataclass, fields
@@ -30,9 +35,10 @@ class Kind(IntEnum):
     """Payload below the highest byte seen, of which a byte was not seen before: it fills a hole.
     Reordered, or sent again after a loss before this point of the path."""
     PROBE = 4
-    """Keep-alive or window probe: acknowledges nothing new, at most a byte of payload, at the
-    highest byte seen, and everything seen is acknowledged; or a single byte beyond what is
-    acknowledged while the other end's window is closed (then new_bytes may be 1)."""
+    """Keep-alive or window probe: at most a byte of payload, at the highest byte seen, and that is
+    acknowledged (without payload: unless it is an ACK); or a single byte beyond what is
+    acknowledged while the other end's window is closed (its new_bytes may be 1). A segment of one
+    byte sent again although its ACK was seen looks the same."""
     ACK = 5
     """No payload, acknowledges what nothing before did: payload, or a SYN or FIN (acked_bytes is
     then 0). The first of a half is one, too."""
@@ -91,7 +97,9 @@ class Tracked:
             which the time was forgotten.
         new_bytes: payload not seen before in this half.
         acked_bytes: payload of the other half acknowledged by nothing before, whether the capture
-            has it or not; of the first acknowledgement, from the other half's base.
+            has it or not; of the first acknowledgement, from the other half's base. What was
+            acknowledged and never seen is taken back when a SYN acknowledges less: it was an
+            answer of the connection before (RFC 5961's challenge ACK).
         in_flight_bytes: payload between the highest byte acknowledged and the highest seen, after
             this packet; of this packet's half if it has payload, else of the other. Until there
             is an acknowledgement, from the base. 0 if more is acknowledged than was seen (the

@@ -83,7 +83,7 @@ class _Half:
     seen: bool = False
     low: int = 0  # lowest sequence number seen, from the base
     high: int = 0  # one past the highest
-    has_syn: bool = False
+    first: int | None = None  # behind the SYN, if it was seen
     fin_at: int | None = None
     acked: int | None = None
     window: int = 0  # with the highest acknowledgement that this half sent
@@ -137,6 +137,8 @@ class _Half:
         end = data_end + bool(packet.flags & FLAG_FIN)
         if end == start:
             return 0
+        if packet.flags & FLAG_SYN:
+            self._open(start)
         high = self.high
         new = self._fill(data, min(data_end, high)) + max(data_end - max(data, high), 0)
         self._mark_unclear(start, min(end, high))
@@ -145,11 +147,15 @@ class _Half:
         if end > high:
             self.high = end
             self._await_ack(high, end, packet.time_ns)
-        if packet.flags & FLAG_SYN:
-            self.has_syn = True
         if packet.flags & FLAG_FIN:
             self.fin_at = data_end
         return new
+
+    def _open(self, start: int) -> None:
+        """Begin at the SYN, unless payload overtook it: what came before was no part of this."""
+        self.first = start + 1
+        if self.low == self.high:
+            self.low = self.high = start
 
     def _fill(self, first: int, end: int) -> int:
         """Take [first, end), below the highest, as seen; return the bytes that were not."""
@@ -203,7 +209,7 @@ class _Half:
         """Take everything below `ack`, above all before, as acknowledged; return bytes, RTT."""
         before = self.acked
         if before is None:
-            before = int(self.has_syn) if self.seen else ack
+            before = self._origin() if self.seen else ack
         newest = None
         while self.segments and self.segments[0][0] <= ack:
             newest = self.segments.popleft()[1]
@@ -214,15 +220,23 @@ class _Half:
         self.acked = ack
         return max(self._payload_edge(ack) - self._payload_edge(before), 0), rtt_ns
 
+    def _origin(self) -> int:
+        """Where payload begins, as far as is known."""
+        return 0 if self.first is None else self.first
+
     def _payload_edge(self, number: int) -> int:
         """The number without the SYN before and the FIN behind the payload."""
-        if self.has_syn:
-            number = max(number, 1)
+        if self.first is not None:
+            number = max(number, self.first)
         return number if self.fin_at is None else min(number, self.fin_at)
+
+    def acked_unseen(self) -> bool:
+        """Whether more is acknowledged than was seen."""
+        return self.acked is not None and self.acked > self.high
 
     def in_flight(self) -> int:
         """See `Tracked.in_flight_bytes`."""
-        acked = int(self.has_syn) if self.acked is None else self.acked
+        acked = self._origin() if self.acked is None else self.acked
         return max(self._payload_edge(self.high) - self._payload_edge(acked), 0)
 
 
@@ -282,6 +296,8 @@ def _take_ack(packet: _Packet, mine: _Half, other: _Half) -> tuple[int, int]:
     """Account for the acknowledgement; return payload newly acknowledged, RTT."""
     if not other.seen and other.acked is None:
         other.base = packet.ack
+    if packet.flags & FLAG_SYN and other.seen and other.acked_unseen():
+        other.acked = None
     ack = other.unwrap(packet.ack)
     if other.acked is None or ack >= other.acked:
         mine.window = packet.window

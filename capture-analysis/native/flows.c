@@ -40,26 +40,26 @@ static uint64_t split_mix(uint64_t *state)
 	return z ^ z >> 31;
 }
 
-/*
- * Which end is higher changes from packet to packet, and no branch foresees it: it is an index,
- * here and below.
- */
-static uint32_t sender_is_higher(const struct segment *segment)
+/* Without a branch, which could not foresee it: it changes from packet to packet. */
+static uint8_t sender_is_higher(const struct segment *segment)
 {
 	const struct end *a = &segment->ends[SENDER], *b = &segment->ends[RECEIVER];
 
 	return (a->address > b->address) | ((a->address == b->address) & (a->port > b->port));
 }
 
-static uint32_t hash_of(const struct flows *flows, const struct segment *segment, uint32_t higher)
+static uint32_t hash_of(const struct flows *flows, const struct segment *segment)
 {
-	const struct end *low = &segment->ends[higher], *high = &segment->ends[!higher];
+	const struct end *low = &segment->ends[segment->sender_is_higher];
+	const struct end *high = &segment->ends[!segment->sender_is_higher];
 	uint64_t sum = flows->keys[0] + flows->keys[1] * ((uint32_t)low->port << 16 | high->port);
 
-	/* The first three words of IPv4's addresses are the same for all. */
-	for (unsigned int word = segment->version == 4 ? 3 : 0; word < 4; word++)
+	/* Of IPv4's addresses only the last word differs. */
+	for (unsigned int word = 0; word < 3 && segment->version == 6; word++)
 		sum += flows->keys[2 + word] * (uint32_t)(low->address >> 32 * word) +
-		       flows->keys[6 + word] * (uint32_t)(high->address >> 32 * word);
+		       flows->keys[5 + word] * (uint32_t)(high->address >> 32 * word);
+	sum += flows->keys[8] * (uint32_t)(low->address >> 96) +
+	       flows->keys[9] * (uint32_t)(high->address >> 96);
 	return (uint32_t)(sum >> (64 - HASH_BITS));
 }
 
@@ -165,21 +165,48 @@ static void take_note(struct ca_flow *row, const struct segment *segment, uint8_
 		row->window_scale[half] = segment->window_scale;
 }
 
-/* Whether it opens another connection on the addresses and ports of this one. */
+/*
+ * Whether it opens another connection on the addresses and ports of this one. Not if data overtook
+ * it: what was seen of the half then begins with the byte behind it.
+ */
 static bool opens_another(const struct ca_flow *row, const struct segment *segment, uint8_t half)
 {
+	uint32_t ahead = segment->seq - row->base[half];
+
 	return (segment->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && row->base_seen[half] &&
-	       segment->seq != row->base[half];
+	       ahead && (row->syn_seen[half] || ahead != UINT32_MAX);
+}
+
+/*
+ * Of a capture with many connections the table is in memory, not in a cache: to wait for bucket,
+ * link and row takes longer than all else together. So segments come in batches, each of which
+ * passes through these two functions and flows_place(), and the waits overlap.
+ */
+void flows_expect(const struct flows *flows, struct segment *segment)
+{
+	segment->sender_is_higher = sender_is_higher(segment);
+	segment->hash = hash_of(flows, segment);
+	__builtin_prefetch(bucket_of(flows, segment->hash));
+}
+
+/* The second of them. */
+void flows_expect_row(const struct flows *flows, const struct segment *segment)
+{
+	uint32_t first = *bucket_of(flows, segment->hash);
+
+	if (!first)
+		return;
+	__builtin_prefetch(&flows->links[first - 1]);
+	__builtin_prefetch(&flows->rows[first - 1]);
 }
 
 /* The link that points to the segment's connection, or to nothing where its chain ends. */
-static uint32_t *flows_find(struct flows *flows, const struct segment *segment, uint32_t hash,
-			    uint32_t higher, uint8_t *half)
+static uint32_t *flows_find(struct flows *flows, const struct segment *segment, uint8_t *half)
 {
-	uint32_t *at = bucket_of(flows, hash);
+	uint32_t *at = bucket_of(flows, segment->hash);
 
 	for (; *at; at = &flows->links[*at - 1].next) {
-		*half = (uint8_t)(higher ^ flows->links[*at - 1].source_is_higher);
+		*half = segment->sender_is_higher ^ flows->links[*at - 1].source_is_higher;
 		if (joins(&flows->rows[*at - 1], segment, *half))
 			break;
 	}
@@ -193,9 +220,7 @@ bool flows_place(struct flows *flows, const struct segment *segment, int64_t tim
 	if (flows->count == flows->capacity && flows->count < FLOWS_MAX && !flows_grow(flows))
 		return false;
 
-	uint32_t higher = sender_is_higher(segment), next = 0;
-	uint32_t hash = hash_of(flows, segment, higher);
-	uint32_t *at = flows_find(flows, segment, hash, higher, &place->half);
+	uint32_t *at = flows_find(flows, segment, &place->half), next = 0;
 
 	if (*at) {
 		struct ca_flow *row = &flows->rows[*at - 1];
@@ -213,8 +238,8 @@ bool flows_place(struct flows *flows, const struct segment *segment, int64_t tim
 	*place = (struct place){ .flow = flows->count, .half = 0 };
 	flows->links[flows->count] = (struct link){
 		.next = next,
-		.hash = hash & HASH_MASK,
-		.source_is_higher = higher & 1,
+		.hash = segment->hash & HASH_MASK,
+		.source_is_higher = segment->sender_is_higher & 1u,
 	};
 	take_note(flows_add(flows, segment, time_ns), segment, 0);
 	*at = flows->count;

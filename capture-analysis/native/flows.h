@@ -52,6 +52,8 @@ struct place {
 
 bool flows_start(struct flows *flows, uint64_t seed);
 void flows_end(struct flows *flows);
+void flows_expect(const struct flows *flows, struct segment *segment);
+void flows_expect_row(const struct flows *flows, const struct segment *segment);
 bool flows_place(struct flows *flows, const struct segment *segment, int64_t time_ns,
 		 struct place *place);
 

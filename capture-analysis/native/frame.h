@@ -23,9 +23,9 @@ enum fate {
 
 struct frame {
 	struct view captured;
+	int64_t time_ns;	/* since the epoch */
 	uint32_t bytes;		/* on the wire, at least what was captured */
 	uint32_t link_type;
-	int64_t time_ns;	/* since the epoch */
 	uint16_t interface;	/* number within a pcapng section, 0 in a classic file */
 };
 
@@ -61,6 +61,8 @@ struct segment {
 	uint8_t window_scale;	/* NO_SCALE: not announced */
 	uint8_t version;	/* of IP */
 	uint8_t marks;
+	uint8_t sender_is_higher;	/* of the ends, for hash (flows.c) */
+	uint32_t hash;
 };
 
 /* As in columns.py. */

@@ -23,7 +23,7 @@
 
 #include "half.h"
 
-#define SEGMENTS_FIRST_CAPACITY 8
+#define SEGMENTS_FIRST_CAPACITY 2		/* most connections are short */
 #define COPY_NS UINT64_C(1000000000)		/* see Kind.COPY in tracking.py */
 #define COPY_WITHOUT_ID_NS UINT64_C(1000000)
 
@@ -51,6 +51,7 @@ void half_start(struct half *half)
 {
 	memset(half, 0, sizeof(*half));
 	half->acked = NO_NUMBER;
+	half->first = NO_NUMBER;
 	half->fin_at = INT64_MAX;
 	half->unclear = (struct span){ INT64_MAX, NO_NUMBER };
 	half->last_ns[0] = NO_TIME;
@@ -210,6 +211,16 @@ static bool half_await(struct half *half, int64_t end, int64_t time_ns)
 	return true;
 }
 
+/* Begins at the SYN, unless payload overtook it: what came before was no part of this. */
+static void half_open(struct half *half, int64_t start)
+{
+	half->first = start + 1;
+	if (half->low == half->high) {
+		half->low = start;
+		half->high = start;
+	}
+}
+
 /* Takes the packet's payload, SYN and FIN as sent; how many of its bytes were not seen before. */
 uint32_t half_send(struct half *half, const struct packet *packet, int64_t start,
 		   struct ca_forgotten *forgotten)
@@ -217,10 +228,13 @@ uint32_t half_send(struct half *half, const struct packet *packet, int64_t start
 	int64_t first = start + !!(packet->flags & FLAG_SYN);
 	int64_t payload_end = first + packet->payload_bytes;
 	int64_t end = payload_end + !!(packet->flags & FLAG_FIN);
-	int64_t high = half->high, new;
+	int64_t high, new;
 
 	if (start == end)
 		return 0;
+	if (packet->flags & FLAG_SYN)
+		half_open(half, start);
+	high = half->high;
 	new = half_fill(half, first, min(payload_end, high), &forgotten->holes) +
 	      max(payload_end - max(first, high), 0);
 	if (start < high)
@@ -235,8 +249,6 @@ uint32_t half_send(struct half *half, const struct packet *packet, int64_t start
 			forgotten->segments += half->acked != NO_NUMBER;
 		}
 	}
-	if (packet->flags & FLAG_SYN)
-		half->has_syn = true;
 	if (packet->flags & FLAG_FIN)
 		half->fin_at = payload_end;
 	return (uint32_t)new;
@@ -245,9 +257,15 @@ uint32_t half_send(struct half *half, const struct packet *packet, int64_t start
 /* The number without the SYN before and the FIN behind the payload. */
 static int64_t payload_edge(const struct half *half, int64_t number)
 {
-	if (half->has_syn)
-		number = max(number, 1);
-	return min(number, half->fin_at);
+	return min(max(number, half->first), half->fin_at);
+}
+
+/* What is acknowledged if nothing was, as far as is known. */
+static int64_t half_acked(const struct half *half)
+{
+	if (half->acked != NO_NUMBER)
+		return half->acked;
+	return half->first == NO_NUMBER ? 0 : half->first;
 }
 
 /* When the newest segment below ack was sent, which are not awaited any more; or NO_TIME. */
@@ -266,10 +284,10 @@ static int64_t segments_take(struct segments *segments, int64_t ack)
 /* Takes everything below ack, above all before, as acknowledged; how much payload that adds. */
 int64_t half_acknowledge(struct half *half, int64_t ack, int64_t time_ns, int64_t *rtt_ns)
 {
-	int64_t before = half->acked, sent_ns = segments_take(&half->segments, ack);
+	int64_t before = half_acked(half), sent_ns = segments_take(&half->segments, ack);
 
-	if (before == NO_NUMBER)
-		before = half->seen ? half->has_syn : ack;
+	if (half->acked == NO_NUMBER && !half->seen)
+		before = ack;
 	if (sent_ns != NO_TIME && ack <= half->unclear.first)
 		*rtt_ns = elapsed(sent_ns, time_ns);
 	if (half->unclear.end <= ack)
@@ -280,7 +298,5 @@ int64_t half_acknowledge(struct half *half, int64_t ack, int64_t time_ns, int64_
 
 int64_t half_in_flight(const struct half *half)
 {
-	int64_t acked = half->acked == NO_NUMBER ? half->has_syn : half->acked;
-
-	return max(payload_edge(half, half->high) - payload_edge(half, acked), 0);
+	return max(payload_edge(half, half->high) - payload_edge(half, half_acked(half)), 0);
 }

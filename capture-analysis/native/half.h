@@ -57,6 +57,7 @@ struct half {
 	int64_t low;		/* lowest number seen */
 	int64_t high;		/* one past the highest */
 	int64_t acked;		/* highest acknowledged; NO_NUMBER: nothing yet */
+	int64_t first;		/* behind the SYN; NO_NUMBER: not seen */
 	int64_t fin_at;		/* where payload ends; INT64_MAX: not seen */
 	struct span unclear;	/* of what no RTT can be told; its end is NO_NUMBER: nothing */
 	int64_t last_ns[2];	/* of the last packet without and with payload, or NO_TIME */
@@ -68,7 +69,6 @@ struct half {
 	uint8_t remembered;	/* packets in recent[] */
 	uint8_t oldest;		/* of those */
 	bool seen;
-	bool has_syn;
 };
 
 void half_start(struct half *half);

@@ -59,7 +59,6 @@ static bool open_container(struct ca_parser *parser, struct view *data)
 		return !view_has(*data, PCAP_FILE_HEADER_BYTES);
 	if (view_has(*data, PCAP_FILE_HEADER_BYTES)) {
 		parser->container = CONTAINER_PCAP;
-		parser->offset = PCAP_FILE_HEADER_BYTES;
 		*data = view_after(*data, PCAP_FILE_HEADER_BYTES);
 	}
 	return true;
@@ -75,22 +74,25 @@ enum ca_status ca_parser_parse(struct ca_parser *parser, const uint8_t *bytes, s
 {
 	struct view data = { bytes, length };
 	struct rows *rows = &parser->rows;
-	uint64_t began = parser->offset;
+	size_t header;
 
 	*taken = 0;
 	if (*rows->trouble)
 		return CA_BROKEN;
 	if (parser->container == CONTAINER_UNKNOWN && !open_container(parser, &data))
 		return CA_NO_CAPTURE;
+	header = length - data.length;
 	rows->columns = columns;
 	rows->capacity = capacity;
 	rows->next = *row;
+	rows->done = 0;
 	if (parser->container == CONTAINER_PCAP)
-		parser->offset += pcap_parse(&parser->pcap, data, parser->offset, rows);
+		pcap_parse(&parser->pcap, data, parser->offset + header, rows);
 	else if (parser->container == CONTAINER_PCAPNG)
-		parser->offset += pcapng_parse(&parser->pcapng, data, parser->offset, rows);
-	*taken = (size_t)(parser->offset - began);
+		pcapng_parse(&parser->pcapng, data, parser->offset + header, rows);
+	*taken = header + rows->done;
 	*row = rows->next;
+	parser->offset += *taken;
 	return *rows->trouble ? CA_BROKEN : CA_GOING_ON;
 }
 

@@ -14,7 +14,7 @@
 #define MAGIC_MODIFIED 0xa1b2cd34
 
 #define LINK_TYPE_OFFSET 20
-#define LINK_TYPE_BITS 0x0fffffff	/* above: how long the frame check sequences are */
+#define LINK_TYPE_BITS 0x03ffffff	/* above: how long the frame check sequences are */
 
 #define RECORD_HEADER_BYTES 16
 #define MODIFIED_HEADER_BYTES 24
@@ -54,20 +54,20 @@ const char *pcap_format(const struct pcap *pcap)
 	return names[pcap->big_endian][pcap->ns_per_unit == 1];
 }
 
-/* Takes whole records while there are rows for them; returns how many bytes those are. */
-size_t pcap_parse(const struct pcap *pcap, struct view data, uint64_t offset, struct rows *rows)
+/* Takes whole records while there are rows for them; offset is that of data in the file. */
+void pcap_parse(const struct pcap *pcap, struct view data, uint64_t offset, struct rows *rows)
 {
-	size_t taken = 0;
 	bool big = pcap->big_endian;
+	size_t at = 0;
 
-	while (rows->next < rows->capacity && view_has(data, RECORD_HEADER_BYTES) &&
+	while (rows_room(rows, at) && view_has(data, RECORD_HEADER_BYTES) &&
 	       view_has(data, pcap->record_header_bytes)) {
 		uint32_t captured = view_u32(data, 8, big), original = view_u32(data, 12, big);
 		size_t record = (size_t)pcap->record_header_bytes + captured;
 
 		if (captured > CAPTURED_BYTES_MAX) {
 			rows_say(rows, "record %" PRIu64 " at byte %" PRIu64 " claims %" PRIu32
-				 " bytes", rows->counts.frames + 1, offset + taken, captured);
+				 " bytes", rows_frame_number(rows), offset + at, captured);
 			break;
 		}
 		if (!view_has(data, record))
@@ -75,16 +75,15 @@ size_t pcap_parse(const struct pcap *pcap, struct view data, uint64_t offset, st
 
 		struct frame frame = {
 			.captured = view_after(view_first(data, record), pcap->record_header_bytes),
-			.bytes = original > captured ? original : captured,
-			.link_type = pcap->link_type,
 			.time_ns = view_u32(data, 0, big) * NS_PER_SECOND +
 				   (int64_t)view_u32(data, 4, big) * pcap->ns_per_unit,
+			.bytes = original > captured ? original : captured,
+			.link_type = pcap->link_type,
 		};
 
-		if (!rows_take(rows, &frame))
-			break;
+		rows_add(rows, &frame, at);
 		data = view_after(data, record);
-		taken += record;
+		at += record;
 	}
-	return taken;
+	rows_settle(rows, at);
 }

@@ -16,6 +16,6 @@ struct pcap {
 
 bool pcap_open(struct pcap *pcap, struct view header);
 const char *pcap_format(const struct pcap *pcap);
-size_t pcap_parse(const struct pcap *pcap, struct view data, uint64_t offset, struct rows *rows);
+void pcap_parse(const struct pcap *pcap, struct view data, uint64_t offset, struct rows *rows);
 
 #endif

@@ -142,8 +142,9 @@ static bool add_interface(struct pcapng *pcapng, struct view block)
 	return true;
 }
 
-static bool take_packet(struct pcapng *pcapng, struct view block, uint32_t number,
-			struct rows *rows)
+/* The frame in a packet block that starts at byte start of this call. */
+static void take_frame(const struct pcapng *pcapng, struct view block, uint32_t number, size_t start,
+		       struct rows *rows)
 {
 	bool big = pcapng->big_endian;
 	uint64_t ticks = (uint64_t)view_u32(block, 12, big) << 32 | view_u32(block, 16, big);
@@ -153,26 +154,45 @@ static bool take_packet(struct pcapng *pcapng, struct view block, uint32_t numbe
 	struct frame frame;
 
 	if (number >= pcapng->count || !view_has(kept, captured)) {
-		rows_pass(rows, FATE_MALFORMED);
-		return true;
+		rows_add_unread(rows, FATE_MALFORMED, start);
+		return;
 	}
 	interface = &pcapng->interfaces[number];
 	if (!time_of(interface, ticks, &frame.time_ns)) {
-		rows_pass(rows, FATE_NO_TIMESTAMP);
-		return true;
+		rows_add_unread(rows, FATE_NO_TIMESTAMP, start);
+		return;
 	}
 	frame.captured = view_first(kept, captured);
 	frame.bytes = original > captured ? original : captured;
 	frame.link_type = interface->link_type;
 	frame.interface = (uint16_t)(number < UINT16_MAX ? number : UINT16_MAX);
-	return rows_take(rows, &frame);
+	rows_add(rows, &frame, start);
 }
 
-/* A whole block but for the length at its end; false with trouble. */
-static bool take_block(struct pcapng *pcapng, struct view block, uint32_t type, struct rows *rows)
+/* False if the block holds no packet. */
+static bool take_packet(const struct pcapng *pcapng, struct view block, uint32_t type, size_t start,
+			struct rows *rows)
 {
 	bool big = pcapng->big_endian;
 
+	switch (type) {
+	case BLOCK_ENHANCED_PACKET:
+		take_frame(pcapng, block, view_u32(block, 8, big), start, rows);
+		return true;
+	case BLOCK_PACKET:
+		take_frame(pcapng, block, view_u16(block, 8, big), start, rows);
+		return true;
+	case BLOCK_SIMPLE_PACKET:	/* of interface 0 */
+		rows_add_unread(rows, pcapng->count ? FATE_NO_TIMESTAMP : FATE_MALFORMED, start);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* A whole block that holds no packet, but for the length at its end; false with trouble. */
+static bool take_block(struct pcapng *pcapng, struct view block, uint32_t type, struct rows *rows)
+{
 	switch (type) {
 	case BLOCK_SECTION:
 		pcapng->count = 0;
@@ -182,13 +202,6 @@ static bool take_block(struct pcapng *pcapng, struct view block, uint32_t type, 
 			return true;
 		rows_say(rows, "more than %" PRIu32 " interfaces in a section", pcapng->count);
 		return false;
-	case BLOCK_ENHANCED_PACKET:
-		return take_packet(pcapng, block, view_u32(block, 8, big), rows);
-	case BLOCK_PACKET:
-		return take_packet(pcapng, block, view_u16(block, 8, big), rows);
-	case BLOCK_SIMPLE_PACKET:	/* of interface 0 */
-		rows_pass(rows, pcapng->count ? FATE_NO_TIMESTAMP : FATE_MALFORMED);
-		return true;
 	default:
 		rows->counts.other_blocks++;
 		return true;
@@ -234,38 +247,53 @@ void pcapng_close(struct pcapng *pcapng)
 	free(pcapng->interfaces);
 }
 
-/* Takes whole blocks while there are rows for them; returns how many bytes those are. */
-size_t pcapng_parse(struct pcapng *pcapng, struct view data, uint64_t offset, struct rows *rows)
+/* The length of the block at the front of data; 0 if it is not whole there, or with trouble. */
+static uint32_t block_length(struct pcapng *pcapng, struct view data, uint32_t type, uint64_t offset,
+			     struct rows *rows)
 {
-	size_t taken = 0;
+	uint32_t length, copy;
 
-	while (rows->next < rows->capacity && view_has(data, BLOCK_BYTES)) {
-		uint32_t type = view_u32(data, 0, pcapng->big_endian), length, copy;
-
-		if (type == BLOCK_SECTION && !read_byte_order(data, &pcapng->big_endian)) {
-			rows_say(rows, "section at byte %" PRIu64 " has no byte order: %08" PRIx32,
-				 offset + taken, view_be32(data, 8));
-			break;
-		}
-		length = view_u32(data, 4, pcapng->big_endian);
-		if (length < least_bytes(type) || length % PADDING || length > BLOCK_BYTES_MAX) {
-			rows_say(rows, "block at byte %" PRIu64 " claims %" PRIu32 " bytes",
-				 offset + taken, length);
-			break;
-		}
-		if (!view_has(data, length))
-			break;
-		copy = view_u32(data, length - LENGTH_BYTES, pcapng->big_endian);
-		if (copy != length) {
-			rows_say(rows, "block at byte %" PRIu64 " claims %" PRIu32
-				 " bytes before and %" PRIu32 " behind", offset + taken, length,
-				 copy);
-			break;
-		}
-		if (!take_block(pcapng, view_first(data, length - LENGTH_BYTES), type, rows))
-			break;
-		data = view_after(data, length);
-		taken += length;
+	if (type == BLOCK_SECTION && !read_byte_order(data, &pcapng->big_endian)) {
+		rows_say(rows, "section at byte %" PRIu64 " has no byte order: %08" PRIx32, offset,
+			 view_be32(data, 8));
+		return 0;
 	}
-	return taken;
+	length = view_u32(data, 4, pcapng->big_endian);
+	if (length < least_bytes(type) || length % PADDING || length > BLOCK_BYTES_MAX) {
+		rows_say(rows, "block at byte %" PRIu64 " claims %" PRIu32 " bytes", offset, length);
+		return 0;
+	}
+	if (!view_has(data, length))
+		return 0;
+	copy = view_u32(data, length - LENGTH_BYTES, pcapng->big_endian);
+	if (copy != length) {
+		rows_say(rows, "block at byte %" PRIu64 " claims %" PRIu32 " bytes before and %"
+			 PRIu32 " behind", offset, length, copy);
+		return 0;
+	}
+	return length;
+}
+
+/* Takes whole blocks while there are rows for them; offset is that of data in the file. */
+void pcapng_parse(struct pcapng *pcapng, struct view data, uint64_t offset, struct rows *rows)
+{
+	size_t at = 0;
+
+	while (rows_room(rows, at) && view_has(data, BLOCK_BYTES)) {
+		uint32_t type = view_u32(data, 0, pcapng->big_endian);
+		uint32_t length = block_length(pcapng, data, type, offset + at, rows);
+		struct view block = view_first(data, length - LENGTH_BYTES);
+
+		if (!length)
+			break;
+		if (!take_packet(pcapng, block, type, at, rows)) {
+			/* What it changes or counts comes behind the frames that wait. */
+			rows_settle(rows, at);
+			if (rows->overflow || !take_block(pcapng, block, type, rows))
+				break;
+		}
+		data = view_after(data, length);
+		at += length;
+	}
+	rows_settle(rows, at);
 }

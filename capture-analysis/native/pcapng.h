@@ -30,6 +30,6 @@ struct pcapng {
 
 bool pcapng_open(struct pcapng *pcapng, struct view start);
 void pcapng_close(struct pcapng *pcapng);
-size_t pcapng_parse(struct pcapng *pcapng, struct view data, uint64_t offset, struct rows *rows);
+void pcapng_parse(struct pcapng *pcapng, struct view data, uint64_t offset, struct rows *rows);
 
 #endif

@@ -23,14 +23,14 @@ static enum fate read_segment(const struct frame *frame, struct segment *segment
 	return tcp_read(view_after(ip, tcp.offset), tcp.bytes, segment);
 }
 
-static void write_row(struct rows *rows, const struct frame *frame, const struct segment *segment,
-		      const struct place *place)
+static void write_row(struct rows *rows, const struct waiting *frame, const struct place *place)
 {
+	const struct segment *segment = &frame->segment;
 	const struct ca_columns *to = rows->columns;
 	size_t row = rows->next++;
 
 	to->time_ns[row] = frame->time_ns;
-	to->frame_bytes[row] = frame->bytes;
+	to->frame_bytes[row] = frame->frame_bytes;
 	to->payload_bytes[row] = segment->payload_bytes;
 	to->flow[row] = place->flow;
 	to->seq[row] = segment->seq;
@@ -47,33 +47,78 @@ static void write_row(struct rows *rows, const struct frame *frame, const struct
 	to->marks[row] = segment->marks;
 }
 
-/* Counts a frame that is no packet. */
-void rows_pass(struct rows *rows, enum fate fate)
+/* Writes or counts a frame; false with trouble. */
+static bool take(struct rows *rows, const struct waiting *frame)
 {
-	rows->counts.frames++;
-	rows->counts.fates[fate]++;
-}
-
-/* Writes or counts a frame, for which there must be a row; false with trouble. */
-bool rows_take(struct rows *rows, const struct frame *frame)
-{
-	struct segment segment;
+	struct ca_counts *counts = &rows->counts;
 	struct place place;
-	enum fate fate = read_segment(frame, &segment);
 
-	if (fate == FATE_PACKET) {
-		if (!flows_place(&rows->flows, &segment, frame->time_ns, &place)) {
+	if (frame->fate == FATE_PACKET) {
+		if (!flows_place(&rows->flows, &frame->segment, frame->time_ns, &place)) {
 			rows_say(rows, "frame %" PRIu64 " begins connection %" PRIu32
-				 ", for which there is no room", rows->counts.frames + 1,
+				 ", for which there is no room", counts->frames + 1,
 				 rows->flows.count + 1);
 			return false;
 		}
-		write_row(rows, frame, &segment, &place);
-		rows->counts.backward += frame->time_ns < rows->last_ns;
-		rows->counts.options_cut += !!(segment.marks & MARK_OPTIONS_CUT);
-		rows->counts.length_guessed += !!(segment.marks & MARK_LENGTH_GUESSED);
+		write_row(rows, frame, &place);
+		counts->backward += frame->time_ns < rows->last_ns;
+		counts->options_cut += !!(frame->segment.marks & MARK_OPTIONS_CUT);
+		counts->length_guessed += !!(frame->segment.marks & MARK_LENGTH_GUESSED);
 		rows->last_ns = frame->time_ns;
 	}
-	rows_pass(rows, fate);
+	counts->frames++;
+	counts->fates[frame->fate]++;
 	return true;
+}
+
+/* Makes rows of the frames that wait, of records that end at end; with overflow not of all. */
+void rows_settle(struct rows *rows, size_t end)
+{
+	const struct waiting *waiting = rows->waiting;
+	unsigned int count = rows->waiting_count;
+
+	if (rows->overflow)
+		return;
+	for (unsigned int k = 0; k < count; k++)
+		if (waiting[k].fate == FATE_PACKET)
+			flows_expect_row(&rows->flows, &waiting[k].segment);
+	for (unsigned int k = 0; k < count && !rows->overflow; k++) {
+		rows->overflow = !take(rows, &waiting[k]);
+		if (rows->overflow)
+			end = waiting[k].start;
+	}
+	rows->waiting_count = 0;
+	rows->done = end;
+}
+
+/* Whether a frame can be added, behind records that end at end. */
+bool rows_room(struct rows *rows, size_t end)
+{
+	if (rows->waiting_count == ROWS_BATCH ||
+	    rows->next + rows->waiting_count == rows->capacity)
+		rows_settle(rows, end);
+	return !rows->overflow && rows->next < rows->capacity;
+}
+
+/* A frame, for which there must be room, and whose record starts at byte start of this call. */
+void rows_add(struct rows *rows, const struct frame *frame, size_t start)
+{
+	struct waiting *waiting = &rows->waiting[rows->waiting_count++];
+
+	waiting->fate = read_segment(frame, &waiting->segment);
+	waiting->frame_bytes = frame->bytes;
+	waiting->time_ns = frame->time_ns;
+	waiting->start = start;
+	waiting->interface = frame->interface;
+	if (waiting->fate == FATE_PACKET)
+		flows_expect(&rows->flows, &waiting->segment);
+}
+
+/* Likewise a frame that, as its record says already, is no packet. */
+void rows_add_unread(struct rows *rows, enum fate fate, size_t start)
+{
+	struct waiting *waiting = &rows->waiting[rows->waiting_count++];
+
+	waiting->fate = fate;
+	waiting->start = start;
 }

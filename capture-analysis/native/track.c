@@ -164,6 +164,10 @@ static enum kind kind_of(const struct packet *packet, const struct half *mine,
 static int64_t take_ack(const struct packet *packet, struct half *mine, struct half *other,
 			int64_t ack, int64_t *rtt_ns)
 {
+	if (packet->flags & FLAG_SYN && other->seen && other->acked > other->high) {
+		other->acked = NO_NUMBER;
+		ack = half_unwrap(other, packet->ack);
+	}
 	if (ack >= other->acked)
 		mine->window = packet->window;
 	if (ack <= other->acked)

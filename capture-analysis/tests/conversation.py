@@ -1,9 +1,11 @@
 """A connection written down packet by packet, for tests of what is told from it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 
 import numpy as np
+import pytest
+from capture_analysis import native
 from capture_analysis.columns import (
     COLUMN_TYPES,
     FLAG_ACK,
@@ -14,6 +16,24 @@ from capture_analysis.columns import (
     Packets,
 )
 from capture_analysis.tracking import Tracked, Tracker
+from capture_analysis.tracking_fallback import PythonTracker
+from capture_analysis.tracking_native import NativeTracker
+
+NewTracker = Callable[[], Tracker]
+# For tests of either tracker, whose argument new_tracker makes one.
+each_tracker = pytest.mark.parametrize(
+    "new_tracker",
+    [
+        PythonTracker,
+        pytest.param(
+            NativeTracker,
+            marks=pytest.mark.skipif(
+                not native.available(),
+                reason="the library is not built (pip install, with a C compiler)",
+            ),
+        ),
+    ],
+)
 
 
 class Conversation:

@@ -63,7 +63,7 @@ class Interface:
         """What the file says for a time."""
         time_ns -= self.offset_s * 1_000_000_000
         resolution = 6 if self.resolution is None else self.resolution
-        per_second = 2 ** (resolution & 127) if resolution & 128 else 10**resolution
+        per_second: int = 2 ** (resolution & 127) if resolution & 128 else 10**resolution
         return time_ns * per_second // 1_000_000_000
 
 

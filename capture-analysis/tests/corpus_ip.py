@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from conversations import Datagram, Wrap, whole
+from corpus_conversations import Datagram, Wrap, whole
 from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption, IPOption_NOP, IPOption_RR
 from scapy.layers.inet6 import (
     ICMPv6EchoRequest,
@@ -135,6 +135,8 @@ def zero_length(datagram: Datagram) -> Datagram:
 
 def _not_tcp(talk: list[Datagram]) -> list[Datagram]:
     """TCP among what is not."""
+    ends: dict[str, Any]
+    ends_6: dict[str, Any]
     ends, ends_6 = (
         {"src": "10.0.1.2", "dst": "10.0.2.2"},
         {"src": "2001:db8::1", "dst": "2001:db8::2"},

@@ -3,13 +3,14 @@
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from scapy.contrib.mpls import MPLS
 from scapy.layers.l2 import CookedLinux, CookedLinuxV2, Dot1AD, Dot1Q, Ether
 from scapy.layers.ppp import PPP, PPPoE
 from scapy.packet import Packet
 
-_MACS = {"dst": "02:00:00:00:02:02", "src": "02:00:00:00:01:02"}
+_MACS: dict[str, Any] = {"dst": "02:00:00:00:02:02", "src": "02:00:00:00:01:02"}
 ETHER_TYPE = {4: 0x0800, 6: 0x86DD}
 PPP_PROTOCOL = {4: 0x0021, 6: 0x0057}
 

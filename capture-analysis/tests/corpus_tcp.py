@@ -3,7 +3,7 @@
 import random
 from functools import cache
 
-from conversations import Conversation, Datagram, several, whole
+from corpus_conversations import Conversation, Datagram, several, whole
 from scapy.layers.inet import IP, TCP
 
 WRAP = 2**32

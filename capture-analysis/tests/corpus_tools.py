@@ -97,16 +97,15 @@ def _reordercap(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Pat
 
 def _tcpdump(folder: Path, plain: dict[str, Path]) -> Iterator[tuple[str, Path]]:
     """What tcpdump writes of what it reads through a filter."""
+    read = ("tcpdump", "-Z", "root", "-r")
     for name, expression in FILTERS.items():
         path = folder / f"tcpdump-{name}.pcap"
-        source = plain["format/ns-little-flows"]
-        run("tcpdump", "-Z", "root", "-r", source, "-w", path, "-n", expression)
+        run(*read, plain["format/ns-little-flows"], "-w", path, "-n", expression)
         yield f"tcpdump/{name}", path
     for precision in ("micro", "nano"):
         for source in ("format/ng-big-flows", "link/sll2-4", "snap/96"):
             path = folder / f"tcpdump-{precision}-{Path(source).name}.pcap"
-            option = f"--time-stamp-precision={precision}"
-            run("tcpdump", "-Z", "root", option, "-r", plain[source], "-w", path)
+            run(*read, plain[source], f"--time-stamp-precision={precision}", "-w", path)
             yield f"tcpdump/{precision}-{Path(source).name}", path
 
 

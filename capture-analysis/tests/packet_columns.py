@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import fields
 
 import numpy as np
+from capture_analysis.columns import Packets
 from capture_analysis.queues import Passage
-from capture_analysis.reader import Packets
 from capture_analysis.run_folder import Queue
 
 

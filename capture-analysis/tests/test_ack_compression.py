@@ -12,8 +12,8 @@ from capture_analysis.ack_compression import (
     factor_bound,
     match_acks,
 )
+from capture_analysis.columns import FLAG_ACK, FLAG_FIN, FLAG_RST, FLAG_SYN
 from capture_analysis.errors import AnalysisError
-from capture_analysis.reader import FLAG_ACK, FLAG_FIN, FLAG_RST, FLAG_SYN
 from hypothesis import given
 from hypothesis import strategies as st
 from packet_columns import packets

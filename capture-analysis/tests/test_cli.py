@@ -62,8 +62,10 @@ def test_metrics_of_a_run_that_fails(tmp_path: Path, capsys: pytest.CaptureFixtu
         ("report", "no manifest.json: not a finished run"),
         (
             "metrics",
-            "neither a run (no manifest.json) nor captures "
-            "(.pcap, .pcapng, .cap, compressed or not) in it",
+            (
+                "neither a run (no manifest.json) nor captures "
+                "(.pcap, .pcapng, .cap, compressed or not) in it"
+            ),
         ),
     ],
 )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from capture_analysis.facts import Facts, RateSource
-from capture_analysis.single import Given, measure
+from capture_analysis.single import NOTHING, Given, measure
 from measured_captures import (
     ACK_FRAME,
     FRAME,
@@ -18,7 +18,7 @@ from measured_captures import (
 )
 
 
-def facts_of(*exchanges: Exchange, given: Given = Given()) -> Facts:
+def facts_of(*exchanges: Exchange, given: Given = NOTHING) -> Facts:
     """The facts of a capture of these connections."""
     return measure(capture_of(*exchanges), given).facts
 
@@ -71,6 +71,15 @@ def test_rate_behind_queue() -> None:
     assert facts.rate_source[0] == RateSource.DATA
     assert facts.rate_share[0] == pytest.approx(50 * 11 / 599)
     assert facts.rate_gaps[0] == 599
+
+
+def test_rate_of_data_alone() -> None:
+    """Where the tap is unknown, data that compressed ACKs released do not pass for the link's."""
+    released = compressed()
+    released.ack_ns, released.acked, released.stamp = released.ack_ns[:0], released.acked[:0], None
+    facts = measure(capture_of(released, handshake=False)).facts
+    assert facts.rate_source[0] == RateSource.DATA
+    assert facts.rate_bit[0] == pytest.approx(RATE_BIT, rel=1e-3)
 
 
 def test_rate_needs_gaps() -> None:

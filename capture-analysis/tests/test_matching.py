@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
-from capture_analysis.columns import IntArray, Packets
+from capture_analysis import matching_native, native
+from capture_analysis.columns import COLUMN_TYPES, IntArray, Packets
 from capture_analysis.joining import join
-from capture_analysis.matching import Side, match
+from capture_analysis.match_rows import ROW, Rows
+from capture_analysis.matching import Side, match, numpy_rows
 from capture_analysis.packet_key import Identity, PacketKeys
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from two_vantage import ColumnCapture, at, columns, flow_table
 
 MS = 1_000_000
 FLOWS = flow_table(3)
+JOINS = (join, matching_native.join) if native.available() else (join,)
 
 
 def pairs_of(
@@ -99,26 +102,68 @@ EVENTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60)), max_size=25)
 @settings(max_examples=300, deadline=None)
 @given(EVENTS, EVENTS)
 def test_join_is_first_in_first_out(a: list[tuple[int, int]], b: list[tuple[int, int]]) -> None:
-    """The vectorised join agrees with two queues per key, served one by one."""
-    a_key, a_ns = (np.array(c, dtype=np.int64) for c in _by_time(a))
-    b_key, b_ns = (np.array(c, dtype=np.int64) for c in _by_time(b))
-    rows = join((a_key, a_ns), (b_key, b_ns), 15)
-    found = set(zip(*(r.tolist() for r in rows), strict=True))
+    """Both joins, by numpy and in C, agree with two queues per key served one by one."""
+    a_rows, b_rows = _rows(a), _rows(b)
     expected = set()
     for key in range(4):
-        mine, theirs = (np.flatnonzero(k == key).tolist() for k in (a_key, b_key))
+        mine, theirs = (np.flatnonzero(rows["key"] == key).tolist() for rows in (a_rows, b_rows))
         while mine and theirs:
-            delay = b_ns[theirs[0]] - a_ns[mine[0]]
+            delay = b_rows["time_ns"][theirs[0]] - a_rows["time_ns"][mine[0]]
             if abs(delay) <= 15:
                 expected.add((mine.pop(0), theirs.pop(0)))
             else:
                 (mine if delay > 15 else theirs).pop(0)
-    assert found == expected
+    for pair in JOINS:
+        found = [column.tolist() for column in pair(a_rows, b_rows, 15)]
+        assert found[0] == sorted(found[0])
+        assert set(zip(*found, strict=True)) == expected
 
 
-def _by_time(events: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
+def _rows(events: list[tuple[int, int]]) -> Rows:
+    rows = np.zeros(len(events), dtype=ROW)
     ordered = sorted(events, key=lambda event: event[1])
-    return [key for key, _ in ordered], [time for _, time in ordered]
+    rows["key"] = [key for key, _ in ordered]
+    rows["time_ns"] = [time for _, time in ordered]
+    return rows
+
+
+@pytest.mark.skipif(not native.available(), reason="no native library")
+@pytest.mark.parametrize("identity", list(Identity))
+def test_rows_are_alike(identity: Identity) -> None:
+    """Rows made in C are those made by numpy, byte for byte, keys included."""
+    random = np.random.default_rng(5)
+    packets = columns(
+        1000,
+        **{
+            name: random.integers(0, np.iinfo(kind).max, 1000, dtype=kind, endpoint=True)
+            for name, kind in COLUMN_TYPES.items()
+            if name not in ("flow", "half")
+        },
+        flow=random.integers(0, 3, 1000),
+        half=random.integers(0, 2, 1000),
+    )
+    kind = random.integers(0, 10, 1000)
+    for given_kind in (kind, None):
+        made = [
+            make(
+                packets,
+                packets.time_ns,
+                given_kind,
+                PacketKeys(identity),
+                flows=FLOWS,
+                first_order=77,
+            )
+            for make in (numpy_rows, matching_native.rows)
+        ]
+        assert made[0].tobytes() == made[1].tobytes()
+
+
+@pytest.mark.skipif(not native.available(), reason="no native library")
+def test_a_packet_of_no_connection_is_refused() -> None:
+    """The C rows refuse a connection that is not in the table, and read nothing beyond it."""
+    packets, keys = columns(2, flow=[0, 3]), PacketKeys(Identity.ADDRESSES)
+    with pytest.raises(IndexError, match="not in the table"):
+        matching_native.rows(packets, packets.time_ns, None, keys, flows=FLOWS, first_order=0)
 
 
 def test_ipv6_without_identification_matches() -> None:

@@ -292,6 +292,7 @@ def test_pendulum(offset_ns: int, index: float) -> None:
     found = _of_capture(one, two, handshake=False)
     assert found["pendulum_index"] == pytest.approx(index, abs=0.1)
     assert found["links_both_busy"] == pytest.approx(0.5 if index > 0 else 0, abs=0.03)
+    assert found["link_utilisation"] == pytest.approx(0.5, abs=0.03)
     assert found["links_neither_busy"] == pytest.approx(0.5 if index > 0 else 0.02, abs=0.03)
 
 

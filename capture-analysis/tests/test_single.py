@@ -46,7 +46,7 @@ def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     capture.chunk = 2000
     monkeypatch.setattr(single, "CHUNK_PACKETS", 1 << 16)
     expected = everything(measure(capture))
-    for blocks, chunk in ((1, 2000), (7, 1000), (100, 500)):
+    for blocks, chunk in ((1, 2000), (7, 901), (100, 333), (1 << 16, 1 << 16)):
         monkeypatch.setattr(single, "CHUNK_PACKETS", blocks)
         capture.chunk = chunk
         assert everything(measure(capture)) == expected

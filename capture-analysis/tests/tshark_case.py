@@ -6,9 +6,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from capture_analysis.capture import Capture, Counts
-from capture_analysis.columns import FlowTable, Mark, Packets, concatenate
-from capture_analysis.tracking import Tracked, tracker
+from capture_analysis.capture import Capture
+from capture_analysis.columns import FlowTable, Mark, Packets, concatenate, empty_columns
+from capture_analysis.parsing import Counts
+from capture_analysis.tracking import TRACKED_TYPES, Tracked, tracker
 from corpus import Specimen
 from tshark_oracle import Row, ask_all
 
@@ -60,27 +61,34 @@ def cases(specimens: Iterable[Specimen]) -> list[Case]:
 
 def _case(specimen: Specimen, rows: list[Row]) -> Case:
     capture, follower = Capture(specimen.path), tracker()
-    packets, tracked = [], []
+    packets, tracked = [empty_columns(0).widened()], [_no_rows()]
     for part in capture.chunks(CHUNK_PACKETS):
         packets.append(part.widened())
         columns = vars(follower.track(part, capture.flows))
         tracked.append({name: column.astype(np.int64) for name, column in columns.items()})
     joined: dict[str, Any] = {
-        name: np.concatenate([part[name] for part in tracked]) for name in tracked[0]
+        name: np.concatenate([part[name] for part in tracked]) for name in TRACKED_TYPES
     }
     flows, counts = capture.flows, capture.counts
     return Case(specimen, concatenate(packets), Tracked(**joined), flows, counts, rows)
 
 
+def _no_rows() -> dict[str, Any]:
+    return {name: np.empty(0, dtype=np.int64) for name in TRACKED_TYPES}
+
+
 def fate(row: Row) -> str:
-    """What a frame is, by tshark's fields; what it cannot dissect is too short."""
+    """What a frame is, by tshark's fields; what it cannot dissect is too short.
+
+    tshark looks behind IPv4's authentication header; we do behind IPv6's only.
+    """
     layers = row["protocols"].split(":")
     if not row["time"]:
         return "no_timestamp"
     if not {"ip", "ipv6"} & set(layers):
         return "not_ip"
-    protocol = row["ip_protocol"] or row["ipv6_fragmented"] or row["ipv6_next"] or "6"
-    if protocol != "6" and "tcp" not in layers:
+    protocol = row["ipv6_fragmented"] or row["ipv6_next"] or "6"
+    if row["ip_protocol"] not in ("", "6") or (protocol != "6" and "tcp" not in layers):
         return "not_tcp"
     if row.number("ip_fragment") or row.number("ipv6_fragment"):
         return "later_fragments"

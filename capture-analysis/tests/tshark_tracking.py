@@ -64,8 +64,9 @@ class RttDeviation:
 def _sent_again(case: Case, n: int) -> bool:
     """Whether before a packet anything of the other half was sent again or came late."""
     before = [m for m in range(n) if _other_half(case, m, n)]
-    syns = sum(bool(int(case.packets.flags[m]) & FLAG_SYN) for m in before)
-    return syns > 1 or any(int(case.tracked.kind[m]) in AGAIN for m in before)
+    syns = [m for m in before if int(case.packets.flags[m]) & FLAG_SYN]
+    late_syn = any(m > before[0] for m in syns)
+    return late_syn or any(int(case.tracked.kind[m]) in AGAIN for m in before)
 
 
 def _ends_nowhere(case: Case, n: int) -> bool:
@@ -83,9 +84,10 @@ def _ends_nowhere(case: Case, n: int) -> bool:
 
 def _nothing_new(case: Case, n: int) -> bool:
     """Whether a packet before acknowledged as much."""
-    tracked, packets = case.tracked, case.packets
+    packets = case.packets
     mine = (packets.flow[:n] == packets.flow[n]) & (packets.half[:n] == packets.half[n])
-    return bool((tracked.ack_bytes[:n][mine] >= tracked.ack_bytes[n]).any())
+    before = packets.ack[:n][mine & (packets.flags[:n] & FLAG_ACK > 0)]
+    return bool(((before - packets.ack[n]) % 2**32 < 2**31).any())
 
 
 def _other_half(case: Case, m: int, n: int) -> bool:

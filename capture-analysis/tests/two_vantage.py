@@ -8,9 +8,11 @@ import numpy as np
 from capture_analysis.columns import (
     FLAG_ACK,
     FLOW,
+    BoolArray,
     FlowTable,
     IntArray,
     Packets,
+    concatenate,
     empty_columns,
 )
 
@@ -68,3 +70,117 @@ def at(packets: Packets, time_ns: IntArray | Sequence[int]) -> Packets:
     times = np.asarray(time_ns, dtype=np.int64)
     order = np.argsort(times, kind="stable")
     return replace(packets.where(order), time_ns=times[order])
+
+
+def fifo(arrived_ns: IntArray, service_ns: IntArray) -> IntArray:
+    """When each packet leaves a queue that it enters in this order, each served as long as said."""
+    before = np.concatenate(([0], np.cumsum(service_ns)[:-1]))
+    start = np.maximum.accumulate(arrived_ns - before)
+    return np.asarray(start + before + service_ns)
+
+
+DATA_BYTES, ACK_BYTES, MSS = 1066, 66, 1000
+NS_PER_BYTE = 1000
+PROPAGATION_NS = 10_000_000
+DATA_NS, ACK_NS = DATA_BYTES * NS_PER_BYTE, ACK_BYTES * NS_PER_BYTE
+CYCLES, BURST, ACKS = 40, 20, 12
+CYCLE_NS = 60_000_000
+START_NS = 1_700_000_000_000_000_000
+
+
+class TwoWayPath:
+    """Two connections through a queue each way, with ACKs compressed in every cycle.
+
+        A ==== 1066 us per segment, 66 us per ACK, then 10 ms ==== B
+
+    In each cycle of 60 ms, connection 0 sends 12 segments from A's side, 11 ms later connection 1
+    sends 20 at once from B's side. The ACKs for the 12, sent one segment's time apart, get behind
+    those 20 and leave B's queue back to back: 40 compression events of 12 ACKs, 66/1066. Nothing
+    else is compressed.
+
+    Attributes:
+        packets: all, by the tap that each passes first, numbers wrapping around 2^32.
+        a_ns, b_ns: when each passes the taps, one clock.
+    """
+
+    def __init__(self, *, version: int = 4) -> None:
+        cycle = np.repeat(np.arange(CYCLES), ACKS)
+        number = np.tile(np.arange(ACKS), CYCLES)
+        burst = np.repeat(np.arange(CYCLES), BURST), np.tile(np.arange(BURST), CYCLES)
+        self.flows = flow_table(2, version)
+        parts: list[tuple[int, Any, dict[str, Any]]] = []
+        # A handshake alone on the path: the shortest delay both ways.
+        for flow in (0, 1):
+            for half in (0, 1):
+                at_ns = START_NS - 400_000_000 + flow * 100_000_000 + half * 40_000_000
+                parts.append(
+                    (half ^ flow, [at_ns], {"flow": flow, "half": half, "flags": 2 + 16 * half})
+                )
+        data0 = START_NS + cycle * CYCLE_NS
+        parts.append((0, data0, self._data(0, cycle * ACKS + number)))
+        arrived0 = fifo(data0, np.full(len(data0), DATA_NS)) + PROPAGATION_NS
+        parts.append((1, arrived0, self._acks(0, cycle * ACKS + number)))
+        data1 = START_NS + burst[0] * CYCLE_NS + 11_000_000
+        parts.append((1, data1, self._data(1, burst[0] * BURST + burst[1])))
+        # Its ACKs: when A has the data, in the order in which the queue lets them through.
+        passed = self._crossed([each for each in parts if each[0] == 1])
+        mine = passed[1].flow == 1
+        mine &= passed[1].payload_bytes > 0
+        parts.append((0, passed[2][mine], self._acks(1, burst[0] * BURST + burst[1])))
+        ways = [self._crossed([each for each in parts if each[0] == way]) for way in (0, 1)]
+        self.packets = concatenate([way[1] for way in ways])
+        self.way = np.repeat([0, 1], [len(way[1]) for way in ways])
+        first, second = (np.concatenate([way[at] for way in ways]) for at in (0, 2))
+        self.a_ns = np.where(self.way == 0, first, second)
+        self.b_ns = np.where(self.way == 0, second, first)
+        if version == 4:
+            for half in (0, 1):
+                for flow in (0, 1):
+                    mine = (self.packets.half == half) & (self.packets.flow == flow)
+                    self.packets.ip_id[mine] = np.arange(mine.sum()) + 1
+
+    def _data(self, flow: int, number: IntArray) -> dict[str, Any]:
+        seq = (number * MSS + (1 << 32) - (5 + 1000 * flow) * MSS) % (1 << 32)
+        return {"flow": flow, "half": 0, "seq": seq, "payload_bytes": MSS, "ack": 1}
+
+    def _acks(self, flow: int, number: IntArray) -> dict[str, Any]:
+        ack = ((number + 1) * MSS + (1 << 32) - (5 + 1000 * flow) * MSS) % (1 << 32)
+        return {"flow": flow, "half": 1, "seq": 1, "ack": ack}
+
+    def _crossed(self, parts: list[Any]) -> tuple[IntArray, Packets, IntArray]:
+        """Packets of one way in order, when they enter its queue and when they pass the far tap."""
+        packets = concatenate([columns(len(times), **values) for _, times, values in parts])
+        first = np.concatenate([np.asarray(times, dtype=np.int64) for _, times, _ in parts])
+        order = np.argsort(first, kind="stable")
+        packets, first = packets.where(order), first[order]
+        service = packets.frame_bytes.astype(np.int64) * NS_PER_BYTE
+        return first, packets, fifo(first, service) + PROPAGATION_NS
+
+    def capture(
+        self,
+        tap: str,
+        keep: BoolArray | None = None,
+        *,
+        copies: int = 1,
+        offset_ns: int = 0,
+        drift: float = 0.0,
+        chunk: int = 1 << 16,
+    ) -> ColumnCapture:
+        """What a tap sees.
+
+        Args:
+            tap: "a" or "b".
+            keep: shape (n,), which packets it has; all by default.
+            copies: how many times each, at once.
+            offset_ns: of its clock at START_NS.
+            drift: of its clock, ns per ns.
+            chunk: packets per chunk.
+        """
+        time_ns = {"a": self.a_ns, "b": self.b_ns}[tap]
+        rows = np.flatnonzero(keep) if keep is not None else np.arange(len(time_ns))
+        rows = np.repeat(rows, copies)
+        times = time_ns[rows]
+        shift = offset_ns + np.rint(drift * (times - START_NS)).astype(np.int64)
+        seen = at(self.packets.where(rows), times + shift)
+        flows = FlowTable(self.flows.rows.copy())
+        return ColumnCapture(seen, flows, chunk)

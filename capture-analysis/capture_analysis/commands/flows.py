@@ -88,7 +88,7 @@ def row(measured: Measured, number: int) -> tuple[str, ...]:
 def _lasted_ns(measured: Measured, number: int) -> int:
     tally, directions = measured.tally, (2 * number, 2 * number + 1)
     first = int(measured.capture.flows.rows["first_ns"][number])
-    last = [each.of(d) for each in (tally.last_ns, tally.last_ack_ns) for d in directions]
+    last = [int(each.of(d)) for each in (tally.last_ns, tally.last_ack_ns) for d in directions]
     return max(max(last) - first, 0)
 
 

@@ -1,4 +1,9 @@
-"""`match A B`: the same packets in two captures of one path."""
+"""Match two captures of one path, taken at two points of it, each with its own clock.
+
+The same packets are found in both; offset and drift of the clocks are estimated and removed. What
+lies between the two points is measured: one-way delays, loss by kind, the queue of each way and
+its period, ACK compression from both ends, reordering. Printed as JSON, on the clock of A.
+"""
 
 import argparse
 import json
@@ -9,8 +14,6 @@ from pathlib import Path
 from capture_analysis.commands.measuring import flow_count
 from capture_analysis.pair_document import FLOWS_LISTED, analyse_pair
 from capture_analysis.pair_export import PairsFile
-
-HELP = "match two captures of one path: clocks, delay, loss, ACK compression, the queue between"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--pairs",
         type=Path,
         metavar="FILE",
-        help="write every packet with both its times to FILE.parquet or FILE.csv",
+        help="write every packet with both its times to FILE, whose name ends in .parquet or .csv",
     )
     parser.add_argument(
         "--flows",

@@ -50,10 +50,9 @@ class NumpyParser:
 
     def parse(self, data: NDArray[np.uint8], columns: Packets, row: int) -> tuple[int, int]:
         """See Parser."""
-        taken = 0
+        taken = self._open(data)
         if self._records is None:
-            taken = self._open(data)
-        assert self._records is not None
+            return 0, row
         capacity = len(columns)
         while row < capacity and not self.broken:
             frames, length = self._records.walk(data[taken:], capacity - row)
@@ -65,10 +64,15 @@ class NumpyParser:
         return taken, row
 
     def _open(self, data: NDArray[np.uint8]) -> int:
-        """Find out what the file is; how many bytes of it that takes."""
+        """Find out what the file is, unless it is known; how many bytes of it that takes.
+
+        Raises: AnalysisError if it starts as no capture does.
+        """
+        if self._records is not None:
+            return 0
         header = data[:PCAP_HEADER_BYTES].tobytes()
         self._records = PcapngRecords.open(header)
-        if self._records is not None:
+        if self._records is not None or len(header) < PCAP_HEADER_BYTES:
             return 0
         self._records = PcapRecords.open(header)
         if self._records is None:

@@ -89,7 +89,10 @@ class Connections:
             half = int(higher ^ source_is_higher)
             connection = self._rows[flow]
             opens = flags & (FLAG_SYN | FLAG_ACK) == FLAG_SYN and connection["base_seen"][half]
-            if not (opens and connection["base"][half] != seq):
+            base = int(connection["base"][half])
+            # A SYN that data overtook is no other: what was seen begins with the byte behind it.
+            late = not connection["syn_seen"][half] and base == (seq + 1) % 2**32
+            if not opens or base == seq or late:
                 _note(connection, segments, row, half)
                 return known
         if self._count == MOST_FLOWS:
@@ -125,14 +128,19 @@ def _both_ends(segments: Segments) -> tuple[UintArray, NDArray[np.bool_]]:
 
 def _distinct(words: UintArray) -> tuple[IntArray, IntArray]:
     """For each distinct row of (n, k) its first; and for each row the number of its like."""
+    _, first, number = np.unique(_mixed(words), return_index=True, return_inverse=True)
+    if not (words == words[first][number]).all():  # different ones were mixed into the same
+        _, first, number = np.unique(words, axis=0, return_index=True, return_inverse=True)
+    return first, number.ravel()
+
+
+def _mixed(words: UintArray) -> UintArray:
+    """Shape (n,): a number for each row of (n, k), which others hardly ever have."""
     mixed = np.zeros(len(words), dtype=np.uint64)
     for word in words.T:
         mixed = (mixed ^ word) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(29)
-    _, first, number = np.unique(mixed, return_index=True, return_inverse=True)
-    if not (words == words[first][number]).all():  # different ones were mixed into the same
-        _, first, number = np.unique(words, axis=0, return_index=True, return_inverse=True)
-    return first, number.ravel()
+    return mixed
 
 
 def _telling(segments: Segments, pair: IntArray, is_higher: NDArray[np.bool_]) -> IntArray:

@@ -8,8 +8,8 @@ from capture_analysis.fallback.frames import Bytes, Frames, headers_at
 from capture_analysis.parsing import LONGEST_RECORD_BYTES, PCAP_HEADER_BYTES
 
 _MICROSECONDS, _NANOSECONDS, _MODIFIED = 0xA1B2C3D4, 0xA1B23C4D, 0xA1B2CD34
-# The upper bits tell the length of a frame check sequence.
-_LINK_TYPE_MASK = 0x0FFFFFFF
+# The bits above tell the length of a frame check sequence, and whether it is known.
+_LINK_TYPE_MASK = 0x03FFFFFF
 _LONGEST_FRAME_BYTES = LONGEST_RECORD_BYTES - 24
 
 

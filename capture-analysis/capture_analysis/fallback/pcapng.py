@@ -164,7 +164,7 @@ class PcapngRecords:
         frames.start = at + _FRAME_AT
         kind = headers_at(data, at, self._simple_header)["kind"]
         simple = kind == _SIMPLE_PACKET
-        frames.fate[simple] = Fate.NO_TIMESTAMP
+        frames.fate[simple] = np.where(known[simple] > 0, Fate.NO_TIMESTAMP, Fate.MALFORMED)
         full = np.flatnonzero(~simple)
         header = headers_at(data, at[full], self._header)
         interface = header["interface"].astype(np.int64)

@@ -1,7 +1,10 @@
 """Bunches: pure ACKs that arrive back to back, as a queue that they waited in lets them go.
 
-A bunch is a maximal run of ACKs whose gaps are at most kappa * 8 L / C: kappa = 2 (BACK_TO_BACK_ACKS),
-L the ACK's captured size, C the rate of the bottleneck on the ACKs' way. An ACK on its own is a
+A bunch is a maximal run of ACKs whose gaps are at most
+
+    kappa * 8 L / C    kappa = 2 (BUNCH_SERVICE_TIMES)
+
+L: the ACK's captured size; C: the rate of the bottleneck on the ACKs' way. An ACK on its own is a
 bunch of one. Sizes in ACKs and in bytes that they acknowledge.
 
 Vantage: near the data's sender, behind the queue of the ACKs; before it, bunches are those in
@@ -41,14 +44,16 @@ class AckBunches(Measure):
         Quantity(
             "ack_bunch_bytes_mean", "bytes", "mean of what those of at least three acknowledge"
         ),
-        Quantity("ack_bunch_bytes_max", "bytes", "most that one acknowledges"),
+        Quantity("ack_bunch_bytes_max", "bytes", "most that one of them acknowledges"),
         Quantity("acks_bunched", "1", "share of pure ACKs in bunches of at least three"),
     )
 
     def __init__(self) -> None:
-        self._finder = RunFinder()
-        self._sizes = Histogram()
-        self._largest, self._most_bytes = LaneArray(np.maximum, 0), LaneArray(np.maximum, 0)
+        # Most ACKs are on their own: how many follows from the number of all.
+        self._finder = RunFinder(least_rows=2)
+        self.sizes = Histogram()
+        self._joined = LaneArray(np.add, 0)
+        self._largest, self._most_bytes = LaneArray(np.maximum, 1), LaneArray(np.maximum, 0)
         # Of bunches of at least BUNCH_ACKS: how many, their ACKs, the bytes these acknowledge.
         self._bunched = LaneArray(np.add, 0, 3)
 
@@ -64,16 +69,17 @@ class AckBunches(Measure):
         self._take(self._finder.finish())
 
     def _take(self, bunches: Runs) -> None:
-        self._sizes.add(bunches.lane, bunches.rows)
+        self.sizes.add(bunches.lane, bunches.rows)
+        self._joined.add_rows(bunches.lane, bunches.rows)
         self._largest.add_rows(bunches.lane, bunches.rows)
-        self._most_bytes.add_rows(bunches.lane, bunches.total)
-        large = bunches.where(bunches.rows >= BUNCH_ACKS)
+        large = bunches.where(np.flatnonzero(bunches.rows >= BUNCH_ACKS))
+        self._most_bytes.add_rows(large.lane, large.total)
         values = np.stack((np.ones_like(large.rows), large.rows, large.total), axis=1)
         self._bunched.add_rows(large.lane, values)
 
     def merge(self, other: Self) -> None:
         """Take what another found of other connections."""
-        for name in ("_sizes", "_largest", "_most_bytes", "_bunched"):
+        for name in ("sizes", "_joined", "_largest", "_most_bytes", "_bunched"):
             getattr(self, name).merge(getattr(other, name))
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
@@ -83,13 +89,17 @@ class AckBunches(Measure):
             why = NO_RATE if acks else NO_ACKS
             return {q.name: why for q in self.per_direction}
         count, bunched, acked = (int(v) for v in self._bunched.of(direction))
-        bins = self._sizes.bins(direction)
+        bins = self.sizes.bins(direction)
+        alone = acks - int(self._joined.of(direction))
+        bunches = alone + int(bins.count.sum())
+        beyond = (0.95 * bunches - alone) / max(int(bins.count.sum()), 1)
+        none = "no bunch of at least three ACKs"
         return {
             "ack_bunches": count,
-            "ack_bunch_mean": acks / int(bins.count.sum()),
-            "ack_bunch_p95": bins.quantile(0.95) or 0,
+            "ack_bunch_mean": acks / bunches,
+            "ack_bunch_p95": bins.quantile(beyond) or 1 if beyond > 0 else 1,
             "ack_bunch_max": self._largest.of(direction),
-            "ack_bunch_bytes_mean": acked / count if count else "no bunch of at least three ACKs",
-            "ack_bunch_bytes_max": self._most_bytes.of(direction),
+            "ack_bunch_bytes_mean": acked / count if count else none,
+            "ack_bunch_bytes_max": self._most_bytes.of(direction) if count else none,
             "acks_bunched": bunched / acks,
         }

@@ -23,7 +23,7 @@ from capture_analysis.histogram import Histogram
 from capture_analysis.lanes import LaneArray, Previous
 from capture_analysis.measure import Measure, Quantity, Values
 from capture_analysis.measures.utilisation import NO_RATE
-from capture_analysis.runs import RunFinder, Runs
+from capture_analysis.runs import RunFinder, Runs, starts_of
 from capture_analysis.tally import Tally
 
 LEAST_SEGMENTS = 3
@@ -65,7 +65,7 @@ class BusyPeriods(Measure):
     def _take(self, runs: Runs) -> None:
         self._segments.add(runs.lane, runs.rows)
         self._longest.add_rows(runs.lane, runs.rows)
-        starts = np.flatnonzero(np.append(True, runs.lane[1:] != runs.lane[:-1]))[: len(runs.lane)]
+        starts = starts_of(runs.lane).nonzero()[0]
         before = self._starts.of(runs.lane[starts], starts, runs.first_ns)
         later = (before != _NEVER) & (runs.first_ns >= before)
         self._cycles.add(runs.lane[later], (runs.first_ns - before)[later])

@@ -52,6 +52,8 @@ class HeldAcks(Measure):
     def add(self, block: Block) -> None:
         """Take the next packets."""
         acks = block.acks
+        if np.isnan(block.facts.tick_ns[acks.directions]).all():
+            return
         joined = block.acks_back_to_back
         stamped = (acks["marks"] & Mark.TIMESTAMPS) != 0
         sums = (acks["acked_bytes"] * joined, acks["gap_ns"] * joined, stamped)

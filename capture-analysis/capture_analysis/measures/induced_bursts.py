@@ -62,9 +62,13 @@ class InducedBursts(Measure):
         joined = np.ones(len(every), dtype=np.bool_)
         joined[np.flatnonzero(is_ack)] = block.acks_back_to_back
         rows = np.flatnonzero(is_ack | induced)
-        columns = (every.direction, joined, every["time_ns"])
-        sums = (every["payload_bytes"] * induced, is_ack)
-        self._take(self._finder.add(*(c.take(rows) for c in columns), [s.take(rows) for s in sums]))
+        runs = self._finder.add(
+            every.direction.take(rows),
+            joined.take(rows),
+            every["time_ns"].take(rows),
+            (every["payload_bytes"].take(rows) * induced.take(rows), is_ack.take(rows)),
+        )
+        self._take(runs)
 
     def _latest_ack_ns(self, block: Block, is_ack: BoolArray) -> IntArray:
         """Of each packet the time of the latest ACK of its direction, or _NEVER."""
@@ -74,8 +78,7 @@ class InducedBursts(Measure):
         # Before a direction's first ACK in the block it is the last of an earlier block.
         within = (latest >= np.repeat(every.starts, every.counts)) & is_ack.take(latest)
         earlier = np.repeat(self._latest.at(every.directions), every.counts)
-        last = acks.starts + acks.counts - 1
-        self._latest.replace(acks.directions, acks["time_ns"][last])
+        self._latest.replace(acks.directions, acks["time_ns"][acks.ends])
         return np.where(within, every["time_ns"].take(latest), earlier)
 
     def finish(self, facts: Facts) -> None:
@@ -107,8 +110,10 @@ class InducedBursts(Measure):
                 q.name: NO_RATE if np.isnan(facts.ack_rate_bit[direction]) else why
                 for q in self.per_direction
             }
+        most = self._most.of(direction)
         return {
             "induced_burst_mean": total / bursts,
-            "induced_burst_p95": self._bytes.quantile(0.95, direction) or 0,
-            "induced_burst_max": self._most.of(direction),
+            # A bin's middle may lie above its highest value.
+            "induced_burst_p95": min(self._bytes.quantile(0.95, direction) or 0, most),
+            "induced_burst_max": most,
         }

@@ -51,10 +51,12 @@ class LossSynchronisation(Measure):
         rows = np.flatnonzero((kind == Kind.RETRANSMISSION) | (kind == Kind.LATE_DATA))
         direction = block.direction[rows].astype(np.int64)
         epoch = block.packets.time_ns[rows] >> self._shift
-        pairs = np.unique(np.stack((direction, epoch), axis=1), axis=0)
-        new = pairs[:, 1] > self._last.at(pairs[:, 0])
-        self._losing.update(pairs[new, 1].tolist())
-        self._last.add_rows(pairs[:, 0], pairs[:, 1])
+        order = np.lexsort((epoch, direction))
+        direction, epoch = direction[order], epoch[order]
+        differs = (np.diff(direction, prepend=-1) != 0) | (np.diff(epoch, prepend=-1) != 0)
+        new = differs & (epoch > self._last.at(direction))
+        self._losing.update(epoch[new].tolist())
+        self._last.add_rows(direction, epoch)
 
     def merge(self, other: Self) -> None:
         """Take what another found of other connections."""

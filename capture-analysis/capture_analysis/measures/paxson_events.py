@@ -60,6 +60,8 @@ class PaxsonEvents(Measure):
     def add(self, block: Block) -> None:
         """Take the next packets."""
         acks, facts = block.acks, block.facts
+        if np.isnan(facts.tick_ns[acks.directions]).all():
+            return
         sent_ns = self._sent_gap_ns(block)
         tick_ns = acks.spread(facts.tick_ns)
         gap_ns = acks["gap_ns"]
@@ -79,9 +81,9 @@ class PaxsonEvents(Measure):
         before = self._stamps.of(acks.directions, acks.starts, stamp)
         ticks = (stamp - before).astype(np.int32)  # modulo 2^32, as they wrap
         known = stamped & (before != _NO_STAMP) & (ticks >= 0)
-        tick_ns = np.nan_to_num(block.facts.tick_ns).astype(np.int64)
-        known &= acks.spread(tick_ns) > 0
-        return ticks * acks.spread(tick_ns) * known - ~known
+        tick_ns = acks.spread(block.facts.tick_whole_ns)
+        known &= tick_ns > 0
+        return np.asarray(ticks * tick_ns * known - ~known)
 
     def finish(self, facts: Facts) -> None:
         """Take the runs that the capture's end ended."""

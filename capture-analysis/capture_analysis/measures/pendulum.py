@@ -3,10 +3,11 @@
     index = correlation over time of how much of each bin either link transmits
 
 Unit 1. -1: one link transmits while the other is idle (Heusse, Merritt, Brown, Duda 2011: data and
-ACKs fill only one of the two buffers at a time); 0: they have nothing to do with each other. A
-link is busy for 8 L / C with each packet of its way, of all connections; what comes faster than
-that waits. Bins are 2^k ns, 131 us or more (`pendulum_bin`): with bins beyond half a round trip
-time it says little. Times of a second or more in which both are idle are left out.
+ACKs fill only one of the two buffers at a time); 0: they have nothing to do with each other. A link
+is busy for 8 L / C with each data segment and each pure ACK of its way, of all connections; what
+comes faster than that waits. Bins are 2^k ns, 131 us or more (`pendulum_bin`): with bins beyond
+half a round trip time the index says little. Times of a second or more in which both are idle are
+left out, here and in the links' utilisation.
 
 Vantage: any; both ways as the tap sees them. Where the tap is not at a bottleneck the ways are
 shifted against each other by what lies between, which may hide a pendulum: between two taps (a
@@ -23,7 +24,6 @@ from capture_analysis.busy_series import BusySeries
 from capture_analysis.facts import Facts
 from capture_analysis.measure import Measure, Quantity, Values
 from capture_analysis.tally import Tally
-from capture_analysis.tracking import Kind
 
 LEAST_BINS = 20
 
@@ -37,6 +37,10 @@ class Pendulum(Measure):
         Quantity("pendulum_index", "1", "correlation of the two links' transmitting"),
         Quantity("links_both_busy", "1", "share of time in which both transmit half the time"),
         Quantity("links_neither_busy", "1", "share of time in which neither does"),
+        Quantity(
+            "link_utilisation", "1", "share of time for which the link of most data transmits"
+        ),
+        Quantity("link_utilisation_opposite", "1", "the same of the opposite way"),
         Quantity("pendulum_bin", "ms", "over how long each is averaged"),
     )
 
@@ -45,12 +49,14 @@ class Pendulum(Measure):
 
     def add(self, block: Block) -> None:
         """Take the next packets."""
-        packets, facts = block.packets, block.facts
-        lane = packets.flow.astype(np.int64) << 1 | packets.half
-        ns_per_byte = np.nan_to_num(facts.data_ns_per_byte).take(lane)
-        ns_per_byte *= block.tracked.kind != Kind.COPY
-        service_ns = np.rint(packets.frame_bytes * ns_per_byte).astype(np.int64)
-        self._series.add(facts.side.take(lane), packets.time_ns, service_ns)
+        facts = block.facts
+        for view, side, ns_per_byte in (
+            (block.data, facts.side, facts.data_ns_per_byte),
+            (block.acks, 1 - facts.side, facts.ack_ns_per_byte),
+        ):
+            service_ns = view["frame_bytes"] * view.spread(np.nan_to_num(ns_per_byte))
+            # To whole ns: their sums then do not depend on the order of adding.
+            self._series.add(view.spread(side), view["time_ns"], service_ns.astype(np.int64))
 
     def merge(self, other: Self) -> None:
         """Take what another found of other connections."""
@@ -58,19 +64,23 @@ class Pendulum(Measure):
 
     def of_capture(self, tally: Tally, facts: Facts) -> Values:
         """See the class."""
-        del tally, facts
         shares = self._series.shares()
         busy = shares.busy
         half = busy >= 0.5
         if busy.shape[1] < LEAST_BINS or not busy.any():
             why = "too short, or no rate for the links"
             return {q.name: why for q in self.per_capture}
+        directions = tally.directions()
+        payload = np.bincount(facts.side[directions], tally.payload.at(directions), minlength=2)
+        main = int(payload.argmax())
         still = (busy == busy[:, :1]).all(axis=1).any()
         return {
             "pendulum_index": "a link is always idle or always busy"
             if still
-            else float(np.corrcoef(busy)[0, 1]),
+            else float(np.corrcoef(busy[0], busy[1])[0, 1]),
             "links_both_busy": float(half.all(axis=0).mean()),
             "links_neither_busy": float((~half).all(axis=0).mean()),
+            "link_utilisation": float(busy[main].mean()),
+            "link_utilisation_opposite": float(busy[1 - main].mean()),
             "pendulum_bin": shares.width_ns / 1e6,
         }

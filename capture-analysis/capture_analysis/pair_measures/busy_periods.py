@@ -11,11 +11,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from capture_analysis.crossings import Crossings, is_ack, is_data
+from capture_analysis.crossings import Crossings, is_data
 from capture_analysis.histogram import Histogram
-from capture_analysis.matching import take
+from capture_analysis.match_rows import where
 from capture_analysis.pair_measure import PairMeasure, Quantity, Step, Values
 from capture_analysis.runs import RunFinder, Runs
+from capture_analysis.tracking import Kind
 
 _TOO_FEW = "fewer than three busy periods"
 
@@ -48,7 +49,7 @@ class BusyPeriods(PairMeasure):
 
     def _take(self, crossings: Crossings, finder: RunFinder) -> None:
         way, rows = crossings.way, crossings.arrived
-        rows = take(rows, np.flatnonzero(is_data(rows) | is_ack(rows)))
+        rows = where(rows, rows["kind"] != Kind.CONTROL)
         if not len(rows):
             return
         data = is_data(rows)
@@ -73,7 +74,7 @@ class BusyPeriods(PairMeasure):
         median, cycle = self._sizes.quantile(0.5, way), self._cycles.quantile(0.5, way)
         return {
             "busy_periods": self._count[way],
-            "busy_period_median": _TOO_FEW if median is None else median,
+            "busy_period_median": _TOO_FEW if median is None else min(median, self._largest[way]),
             "busy_period_max": self._largest[way],
             "busy_period_cycle": _TOO_FEW if cycle is None else cycle,
         }

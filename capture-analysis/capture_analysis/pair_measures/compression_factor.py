@@ -49,7 +49,8 @@ class CompressionFactor(PairMeasure):
         """Nothing is known yet."""
         self._previous = PreviousAcks()
         self._factors = Histogram()
-        self._most = LaneArray(np.maximum, 0)
+        # Of any factor, and of those of one segment.
+        self._most = LaneArray(np.maximum, 0, 2)
         self._counts = LaneArray(np.add, 0, 3)
         self._way_of = LaneArray(np.maximum, -1)
 
@@ -81,9 +82,7 @@ class CompressionFactor(PairMeasure):
         self._factors.add(lanes, factor)
         above = np.zeros(len(acks), dtype=np.bool_)
         above[np.flatnonzero(compressed)] = single > bound * _PARTS * (1 + _TOLERANCE)
-        most = np.zeros(len(acks), dtype=np.int64)
-        most[np.flatnonzero(compressed)] = single
-        self._most.add(acks.directions, np.maximum.reduceat(most, acks.starts))
+        self._most.add_rows(lanes, np.stack((factor, single), axis=1))
         counts = np.stack([acks.sum(each) for each in (compressed, tied, above)], axis=1)
         self._counts.add(acks.directions, counts)
         self._way_of.add(acks.directions, np.full(len(acks.directions), crossings.way))
@@ -96,9 +95,10 @@ class CompressionFactor(PairMeasure):
             return {q.name: NO_BOTTLENECK for q in self.per_direction}
         count, tied, above = (int(n) for n in self._counts.of(direction))
         median = self._factors.quantile(0.5, direction)
+        most, single = (int(n) for n in self._most.of(direction))
         return {
-            "compression_factor_median": _NONE if median is None else median / _PARTS,
-            "compression_factor_max": self._most.of(direction) / _PARTS if count else _NONE,
+            "compression_factor_median": _NONE if median is None else min(median, most) / _PARTS,
+            "compression_factor_max": single / _PARTS if count else _NONE,
             "compression_factor_bound": bound,
             "factors": count,
             "factors_tied": tied,

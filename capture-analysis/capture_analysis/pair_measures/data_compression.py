@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
-from capture_analysis.crossings import Crossings, data_view
+from capture_analysis.crossings import Crossings
 from capture_analysis.lanes import LaneArray, Previous
 from capture_analysis.pair_measure import PairMeasure, Quantity, Step, Values
 from capture_analysis.pair_measures.ack_spacing import LEAST_ACKS
@@ -44,7 +44,7 @@ class DataCompression(PairMeasure):
                 self._take(crossings, finder)
 
     def _take(self, crossings: Crossings, finder: RunFinder) -> None:
-        data = data_view(crossings.arrived)
+        data = crossings.arrived_data
         if not len(data):
             return
         arrived = data["second_ns"]

@@ -18,15 +18,15 @@ import numpy as np
 
 from capture_analysis.columns import IntArray
 from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epochs
-from capture_analysis.crossings import ABSENT, is_ack, is_data
+from capture_analysis.crossings import ABSENT, CROSSING, is_ack, is_data
 from capture_analysis.holes import Holes
 from capture_analysis.lanes import LaneArray
-from capture_analysis.matching import Rows, take
+from capture_analysis.match_rows import Rows, where
 from capture_analysis.pair_measure import PairMeasure, Quantity, Step, Values
 
 DROPS_KEPT = 1 << 20
 _DATA, _ACK, _CONTROL = range(3)
-_COLUMNS = 3
+_KINDS = 3
 _NO_EPOCH = "no packet was lost"
 
 
@@ -57,7 +57,7 @@ class Loss(PairMeasure):
         self._holes = Holes(), Holes()
         # By direction and kind: offered, lost, missed at the second tap, missed at the first.
         self._offered, self._lost, self._missed, self._missed_first = (
-            LaneArray(np.add, 0, _COLUMNS) for _ in range(4)
+            LaneArray(np.add, 0, _KINDS) for _ in range(4)
         )
         self._drops: list[Rows] = []
         self._kept = 0
@@ -67,9 +67,9 @@ class Loss(PairMeasure):
         for crossings, opposite in (step.ways, step.ways[::-1]):
             sent = crossings.sent
             here = sent["first_ns"] != ABSENT
-            _count(self._offered, take(sent, np.flatnonzero(here)))
-            _count(self._missed_first, take(sent, np.flatnonzero(~here)))
-            gone = take(sent, np.flatnonzero((sent["second_ns"] == ABSENT) & ~is_data(sent)))
+            _count(self._offered, where(sent, here))
+            _count(self._missed_first, where(sent, ~here))
+            gone = where(sent, (sent["second_ns"] == ABSENT) & ~is_data(sent))
             lost, missed = self._holes[crossings.way].add(crossings, opposite)
             _count(self._missed, missed)
             self._lose(gone)
@@ -105,7 +105,7 @@ class Loss(PairMeasure):
 
     def of_pair(self) -> Values:
         """See the class."""
-        drops = np.concatenate(self._drops) if self._drops else np.zeros(0)
+        drops: Rows = np.concatenate([np.zeros(0, dtype=CROSSING), *self._drops])
         if not len(drops):
             names = (q.name for q in self.per_pair)
             return {**dict.fromkeys(names, _NO_EPOCH), "congestion_epochs": 0}
@@ -139,9 +139,7 @@ def _count(counts: LaneArray, rows: Rows) -> None:
     acks, data = is_ack(rows), is_data(rows)
     direction = rows["flow"].astype(np.int64) * 2 + (rows["half"] ^ acks)
     kind = np.where(data, _DATA, np.where(acks, _ACK, _CONTROL))
-    if not len(rows):
-        return
-    cells, number = np.unique(direction * _COLUMNS + kind, return_counts=True)
-    table = np.zeros((len(cells), _COLUMNS), dtype=np.int64)
-    table[np.arange(len(cells)), cells % _COLUMNS] = number
-    counts.add_rows(cells // _COLUMNS, table)
+    if len(rows):
+        table = np.bincount(direction * _KINDS + kind)
+        table = np.pad(table, (0, -len(table) % _KINDS)).reshape(-1, _KINDS)
+        counts.add(np.arange(len(table)), table)

@@ -74,12 +74,14 @@ class OneWayDelay(PairMeasure):
                 found |= dict.fromkeys((q.name for q in _quantities(kind)), NO_PACKETS)
                 continue
             bins = self._delays.bins(lane)
-            median, p95 = bins.quantile(0.5) or 0, bins.quantile(0.95) or 0
+            most = self._most.of(lane)
+            # Quantiles are the middles of bins, which may reach beyond what there was.
+            median, p95 = (min(max(bins.quantile(q) or 0, least), most) for q in (0.5, 0.95))
             found |= {
                 f"{kind}_delay_min": least,
                 f"{kind}_delay_median": median,
                 f"{kind}_delay_p95": p95,
-                f"{kind}_delay_max": self._most.of(lane),
+                f"{kind}_delay_max": most,
                 f"{kind}_queueing_median": max(median - max(least, 0), 0),
                 f"{kind}_queueing_p95": max(p95 - max(least, 0), 0),
             }

@@ -8,8 +8,9 @@ pauses (empty for a second or more) left out.
 
 Plateaus (Zhang, Shenker, Clark 1991: the square wave of two-way traffic): the median level over
 the time above a middle level, and over the time below; the middle is half of what the level does
-not exceed for 95 % of the time in which the queue holds anything. The period is the first peak of the level's
-autocorrelation (oscillation.py). Utilisation is the share of time in which the link transmits.
+not exceed for 95 % of the time in which the queue holds anything. The period is the first peak of
+the level's autocorrelation (oscillation.py). Utilisation is the share of time in which the link
+transmits.
 """
 
 from collections.abc import Sequence
@@ -91,7 +92,7 @@ class _Queue:
         self.duration_ns = self.busy_ns = 0
         self.oscillation = Oscillation(bin_ns)
         self._active = ActiveTime()
-        self._time_at = np.zeros(1)
+        self._time_at: FloatArray = np.zeros(1)
         self._before_ns = ABSENT
 
     def add(self, levels: Levels) -> None:
@@ -102,7 +103,7 @@ class _Queue:
         self.packet_ns += int((levels.packets * duration[1:]).sum())
         self.byte_ns += int((levels.bytes * duration[1:]).sum())
         self.duration_ns += int(duration.sum())
-        time_at = np.bincount(packets, duration, minlength=len(self._time_at))
+        time_at: FloatArray = np.bincount(packets, duration, len(self._time_at)).astype(np.float64)
         time_at[: len(self._time_at)] += self._time_at
         self._time_at = time_at
         self.oscillation.add(levels.time_ns, levels.packets, levels.until_ns)

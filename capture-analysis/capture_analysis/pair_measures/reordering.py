@@ -12,7 +12,7 @@ import numpy as np
 
 from capture_analysis.crossings import ABSENT, Crossings, View
 from capture_analysis.lanes import LaneArray
-from capture_analysis.matching import take
+from capture_analysis.match_rows import where
 from capture_analysis.pair_measure import PairMeasure, Quantity, Step, Values
 
 
@@ -38,7 +38,7 @@ class Reordering(PairMeasure):
             self._take(crossings)
 
     def _take(self, crossings: Crossings) -> None:
-        rows = take(crossings.arrived, np.flatnonzero(crossings.arrived["first_ns"] != ABSENT))
+        rows = where(crossings.arrived, crossings.arrived["first_ns"] != ABSENT)
         if not len(rows):
             return
         view = View(rows, rows["flow"].astype(np.int64) * 2 + rows["half"])

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Pairs equal keys of two captures, first in first out.
+ *
+ * The rows of b wait in a queue per key; the rows of a come in order, each to the queue of its key:
+ *
+ *	the head is more than the horizon earlier    it has no partner, the next comes forward
+ *	the head is more than the horizon later      the row of a has no partner
+ *	otherwise                                    they are a pair
+ *
+ * Queues are found by a hash table with linear probing at most at half load, by multiply-shift with
+ * a random odd factor (Dietzfelbinger et al., 1997): who writes a capture cannot make keys meet.
+ */
+#include <stdlib.h>
+
+#include "match.h"
+
+#define AHEAD 8		/* rows between fetching a slot and looking at it: a cache miss or two */
+#define NONE UINT32_MAX
+
+/* The rows of b with one key, linked in order; head is NONE in an empty slot or queue. */
+struct queue {
+	int64_t key;
+	uint32_t head;
+	uint32_t tail;		/* NONE in an empty slot */
+};
+
+struct queues {
+	struct queue *slots;
+	uint32_t *next;
+	uint64_t factor;
+	size_t mask;
+	unsigned int shift;
+};
+
+static uint64_t word(uint32_t high, uint32_t low)
+{
+	return (uint64_t)high << 32 | low;
+}
+
+size_t ca_match_rows(const struct ca_match_keys *keys, const struct ca_columns *columns,
+		     const int64_t *time_ns, const uint8_t *kind, size_t count,
+		     struct ca_match_row *rows)
+{
+	const uint64_t *factors = keys->factors;
+
+	for (size_t at = 0; at < count; at++) {
+		const size_t lane = 2 * (size_t)columns->flow[at] + columns->half[at];
+		uint32_t last = columns->flags[at];
+		uint64_t mixed = 0;
+
+		if (keys->lanes) {
+			if (lane >= keys->lane_count)
+				return at;
+			mixed = keys->lanes[lane];
+		}
+		if (keys->with_ip_id)
+			last |= (uint32_t)columns->ip_id[at] << 16;
+		mixed += last * factors[0];
+		mixed += word(columns->seq[at], columns->ack[at]) * factors[1];
+		mixed += word(columns->ts_value[at], columns->ts_echo[at]) * factors[2];
+		mixed += word(columns->sack_left[at], columns->sack_right[at]) * factors[3];
+		mixed += word(columns->payload_bytes[at], columns->window[at]) * factors[4];
+		mixed ^= mixed >> 29;
+		rows[at] = (struct ca_match_row){
+			.time_ns = time_ns[at],
+			.order = (int64_t)(keys->first_order + at),
+			.key = (int64_t)(mixed * factors[5]),
+			.flow = columns->flow[at],
+			.seq = columns->seq[at],
+			.ack = columns->ack[at],
+			.payload_bytes = columns->payload_bytes[at],
+			.frame_bytes = columns->frame_bytes[at],
+			.flags = columns->flags[at],
+			.half = columns->half[at],
+			.kind = kind ? kind[at] : 0,
+		};
+	}
+	return count;
+}
+
+static size_t slot_of(const struct queues *queues, int64_t key)
+{
+	return (size_t)((uint64_t)key * queues->factor >> queues->shift);
+}
+
+/* The queue of a key, or the empty slot where it goes. */
+static struct queue *find(const struct queues *queues, int64_t key)
+{
+	size_t at = slot_of(queues, key);
+
+	while (queues->slots[at].tail != NONE && queues->slots[at].key != key)
+		at = (at + 1) & queues->mask;
+	return &queues->slots[at];
+}
+
+static bool queues_new(struct queues *queues, size_t rows, uint64_t seed)
+{
+	size_t slots = 2;
+
+	queues->shift = 63;
+	for (; slots < 2 * rows; slots *= 2)
+		queues->shift--;
+	queues->mask = slots - 1;
+	queues->factor = seed | 1;
+	queues->slots = malloc(slots * sizeof(*queues->slots));
+	queues->next = malloc((rows + 1) * sizeof(*queues->next));
+	if (!queues->slots || !queues->next)
+		return false;
+	for (size_t at = 0; at < slots; at++)
+		queues->slots[at] = (struct queue){ .head = NONE, .tail = NONE };
+	return true;
+}
+
+static void append(struct queues *queues, int64_t key, uint32_t row)
+{
+	struct queue *queue = find(queues, key);
+
+	queues->next[row] = NONE;
+	if (queue->tail == NONE) {
+		queue->key = key;
+		queue->head = row;
+	} else {
+		queues->next[queue->tail] = row;
+	}
+	queue->tail = row;
+}
+
+/* Modulo 2^64, as numpy's. */
+static int64_t difference(int64_t later, int64_t earlier)
+{
+	return (int64_t)((uint64_t)later - (uint64_t)earlier);
+}
+
+/* The partner of a row of a, NONE without one. */
+static uint32_t take_partner(struct queues *queues, const struct ca_match_row *a,
+			     const struct ca_match_row *b, int64_t horizon_ns)
+{
+	struct queue *queue = find(queues, a->key);
+
+	while (queue->head != NONE) {
+		const uint32_t head = queue->head;
+		const int64_t delay_ns = difference(b[head].time_ns, a->time_ns);
+
+		if (delay_ns > horizon_ns)
+			return NONE;
+		queue->head = queues->next[head];
+		if (delay_ns >= -horizon_ns)
+			return head;
+	}
+	return NONE;
+}
+
+size_t ca_match_join(const struct ca_match_row *a, size_t a_count, const struct ca_match_row *b,
+		     size_t b_count, int64_t horizon_ns, uint64_t seed, int64_t *a_rows,
+		     int64_t *b_rows)
+{
+	struct queues queues = { 0 };
+	size_t pairs = CA_MATCH_FAILED;
+
+	if (b_count >= NONE || !queues_new(&queues, b_count, seed))
+		goto out;
+	for (size_t at = 0; at < b_count; at++) {
+		if (at + AHEAD < b_count)
+			__builtin_prefetch(&queues.slots[slot_of(&queues, b[at + AHEAD].key)], 1);
+		append(&queues, b[at].key, (uint32_t)at);
+	}
+	pairs = 0;
+	for (size_t at = 0; at < a_count; at++) {
+		uint32_t partner;
+
+		if (at + AHEAD < a_count)
+			__builtin_prefetch(&queues.slots[slot_of(&queues, a[at + AHEAD].key)], 1);
+		partner = take_partner(&queues, &a[at], b, horizon_ns);
+		if (partner == NONE)
+			continue;
+		a_rows[pairs] = (int64_t)at;
+		b_rows[pairs++] = partner;
+	}
+out:
+	free(queues.slots);
+	free(queues.next);
+	return pairs;
+}

@@ -1,0 +1,69 @@
+"""Both parsers at once: the one in numpy and, if it is built, the one in C."""
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from capture_analysis import native
+from capture_analysis.columns import Packets, empty_columns
+from capture_analysis.errors import AnalysisError
+from capture_analysis.fallback import NumpyParser
+from capture_analysis.parsing import Parser
+
+PARSERS: list[type[Parser]] = [
+    NumpyParser,
+    *([native.NativeParser] if native.available() else []),
+]
+
+
+def outcome(parser: Parser, content: bytes, rows: int = 64) -> dict[str, Any]:
+    """All that a parser says of a file that fills so many rows at a time, as comparable values."""
+    data = np.frombuffer(content, np.uint8)
+    columns = empty_columns(rows)
+    found: list[tuple[int, ...]] = []
+    taken, at = -1, 0
+    try:
+        while taken:
+            taken, end = parser.parse(data[at:], columns, 0)
+            at += taken
+            filled = (getattr(columns, field.name)[:end].tolist() for field in fields(Packets))
+            found += zip(*filled, strict=True)
+    except AnalysisError as error:
+        return {"error": str(error)}
+    said = {name: getattr(parser, name) for name in ("format", "link_types", "broken", "counts")}
+    return {"rows": found, "taken": at, "flows": parser.flows.rows.tobytes(), **said}
+
+
+def assert_alike(content: bytes, rows: int = 64) -> None:
+    """Both parsers say the same of a file; of no account if there is only one."""
+    first, *others = (outcome(parser(), content, rows) for parser in PARSERS)
+    assert all(other == first for other in others)
+
+
+def parse(content: bytes, rows: int = 64) -> tuple[Packets, Parser]:
+    """The packets of a file's content, and the parser afterwards; the other says the same."""
+    assert_alike(content, rows)
+    parser = NumpyParser()
+    columns = empty_columns(rows)
+    _, end = parser.parse(np.frombuffer(content, np.uint8), columns, 0)
+    return columns.where(slice(0, end)), parser
+
+
+def in_pieces(parser: Parser, content: bytes, piece_bytes: int, rows: int) -> list[list[int]]:
+    """What a parser finds if it is given so many more bytes at a time, and so many rows.
+
+    Returns: of every packet the values of all columns.
+    """
+    data = np.frombuffer(content, np.uint8)
+    columns = empty_columns(rows)
+    found: list[list[int]] = []
+    at, end = 0, min(piece_bytes, len(data))
+    while True:
+        taken, filled = parser.parse(data[at:end], columns, 0)
+        at += taken
+        kept = [getattr(columns, field.name)[:filled].tolist() for field in fields(Packets)]
+        found += map(list, zip(*kept, strict=True))
+        if filled < rows and end == len(data):
+            return found
+        if filled < rows:
+            end = min(end + piece_bytes, len(data))

@@ -1,0 +1,53 @@
+"""How long two links transmit, in bins of time."""
+
+import numpy as np
+import pytest
+from capture_analysis.busy_series import BINS, BusySeries
+from hypothesis import given
+from hypothesis import strategies as st
+
+BIN_NS = 1 << 17
+TIMES = st.lists(st.integers(0, 3 * BINS * BIN_NS), min_size=2, max_size=30)
+
+
+def series(times: list[int], link: int = 0, service_ns: int = 1000) -> BusySeries:
+    """One packet at each time."""
+    made = BusySeries()
+    time_ns = np.array(times, dtype=np.int64)
+    made.add(np.full(len(times), link), time_ns, np.full(len(times), service_ns))
+    return made
+
+
+@given(TIMES, st.integers(0, 30), st.booleans())
+def test_parts_merge(times: list[int], cut: int, turned: bool) -> None:
+    """Two parts, in whatever order they come, make the series of the whole."""
+    whole, parts = series(times), [series(times[:cut]), series(times[cut:])]
+    one, two = parts[::-1] if turned else parts
+    one.merge(two)
+    expected, found = whole.shares(), one.shares()
+    assert found.width_ns == expected.width_ns
+    assert np.array_equal(found.busy, expected.busy)
+
+
+def test_bins_are_bounded() -> None:
+    """A day takes no more memory than a second."""
+    assert len(series([0, 86_400_000_000_000])) <= BINS
+
+
+def test_what_is_too_much_waits() -> None:
+    """A burst that comes at once keeps the link busy for as long as it takes to transmit."""
+    made = series([0, 0, 0], service_ns=BIN_NS)
+    made.add(np.zeros(1, np.int64), np.array([9 * BIN_NS]), np.array([BIN_NS // 2]))
+    assert made.shares().busy[0].tolist() == [1, 1, 1, 0, 0, 0, 0, 0, 0, 0.5]
+
+
+def test_pauses_are_left_out() -> None:
+    """A second without anything to transmit is no time that the links have in common."""
+    second = 1_000_000_000
+    assert made_of_pause(second // 2) > 3000
+    assert made_of_pause(2 * second) == pytest.approx(2, abs=2)
+
+
+def made_of_pause(pause_ns: int) -> int:
+    """How many bins count of two packets that far apart."""
+    return int(series([0, pause_ns]).shares().busy.shape[1])

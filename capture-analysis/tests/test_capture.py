@@ -1,0 +1,277 @@
+"""What is read of a capture file, whole or broken."""
+
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import hand_built as built
+import numpy as np
+import pytest
+from capture_analysis.capture import Capture, read_capture
+from capture_analysis.columns import Packets
+from capture_analysis.errors import AnalysisError
+from hypothesis import given
+from hypothesis import strategies as st
+from pcap_files import EPOCH_NS, pcap, tcp_frame
+from scapy.layers.inet import IP, TCP, UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import ARP, Dot1Q, Ether
+from scapy.packet import Packet, Raw
+
+
+def read(folder: Path, content: bytes) -> Packets:
+    """What is read of a file with this content."""
+    path = folder / "x.pcap"
+    path.write_bytes(content)
+    packets, _ = read_capture(path)
+    return packets
+
+
+def payloads(folder: Path, *frames: Packet, **settings: int) -> list[int]:
+    """Payload sizes of those frames that are read."""
+    content = pcap([(EPOCH_NS, frame) for frame in frames], **settings)  # type: ignore[arg-type]
+    return [int(size) for size in read(folder, content).payload_bytes]
+
+
+@given(
+    sent=st.lists(
+        st.tuples(
+            st.integers(0, (1 << 32) * 10**9 - 1),
+            st.integers(0, 300),
+            st.integers(0, (1 << 32) - 1),
+            st.integers(0, 65535),
+        ),
+        max_size=5,
+    ),
+    snap_bytes=st.integers(54, 400),
+)
+def test_any_tcp(
+    tmp_path_factory: pytest.TempPathFactory,
+    sent: list[tuple[int, int, int, int]],
+    snap_bytes: int,
+) -> None:
+    """What is written is read, for any time, size, sequence number and snapshot length."""
+    frames = [(t, tcp_frame(size, seq=seq, ip_id=number)) for t, size, seq, number in sent]
+    content = pcap(frames, snap_bytes=snap_bytes)
+    got = read(tmp_path_factory.mktemp("any"), content)
+    columns = (got.time_ns, got.payload_bytes, got.seq, got.ip_id)
+    assert list(zip(*(column.tolist() for column in columns), strict=True)) == sent
+    assert got.frame_bytes.tolist() == [54 + size for _, size, _, _ in sent]
+
+
+def test_other_protocols_are_left_out(tmp_path: Path) -> None:
+    """Of ARP, UDP and TCP frames, however wrapped, only the last are packets."""
+    frames = [
+        Ether() / ARP(),
+        tcp_frame(3),
+        Ether() / IP() / UDP() / Raw(bytes(50)),
+        Ether() / IPv6() / TCP() / Raw(bytes(51)),
+        Ether() / Dot1Q(vlan=5) / IP() / TCP() / Raw(bytes(4)),
+        Ether() / Dot1Q(vlan=5) / IP() / UDP() / Raw(bytes(4)),
+    ]
+    assert payloads(tmp_path, *frames) == [3, 51, 4]
+
+
+def test_later_fragments_are_left_out(tmp_path: Path) -> None:
+    """A fragment without a TCP header is not taken for a packet."""
+    fragment = Ether() / IP(proto=6, frag=185) / Raw(bytes(100))
+    assert payloads(tmp_path, fragment, tcp_frame(3)) == [3]
+
+
+def test_ip_options(tmp_path: Path) -> None:
+    """A packet with IP options, whose fields are elsewhere, is not misread."""
+    routed = Ether() / IP(options=b"\x94\x04\x00\x00") / TCP() / Raw(bytes(30))
+    assert payloads(tmp_path, routed, tcp_frame(3)) == [30, 3]
+
+
+def test_version_is_checked(tmp_path: Path) -> None:
+    """A frame that claims IPv4 and holds another version is not misread."""
+    content = bytearray(bytes(tcp_frame(10)))
+    content[14] = 0x65
+    assert len(read(tmp_path, pcap([(EPOCH_NS, bytes(content))]))) == 0
+
+
+def test_ethernet_padding_is_no_payload(tmp_path: Path) -> None:
+    """A pure ACK padded to Ethernet's minimum carries nothing."""
+    assert payloads(tmp_path, tcp_frame() / Raw(bytes(6))) == [6]
+    padded = bytes(tcp_frame()) + bytes(6)
+    got = read(tmp_path, pcap([(EPOCH_NS, padded)]))
+    assert (got.frame_bytes.tolist(), got.payload_bytes.tolist()) == ([60], [0])
+
+
+def test_tcp_options_are_no_payload(tmp_path: Path) -> None:
+    """TCP options, which vary in length, are not counted as payload."""
+    stamped = tcp_frame(10, options=[("NOP", None), ("NOP", None), ("Timestamp", (1, 2))])
+    assert payloads(tmp_path, stamped, tcp_frame(10)) == [10, 10]
+
+
+def test_snapshot_keeps_headers(tmp_path: Path) -> None:
+    """A frame cut to its headers still tells its size on the wire and its payload."""
+    got = read(tmp_path, pcap([(EPOCH_NS, tcp_frame(1000))], snap_bytes=54))
+    assert (got.frame_bytes.tolist(), got.payload_bytes.tolist()) == ([1054], [1000])
+
+
+def test_snapshot_too_short(tmp_path: Path) -> None:
+    """Frames of which too little was kept are an error for a run, not missing packets."""
+    content = pcap([(EPOCH_NS, tcp_frame(1000))] * 2, snap_bytes=53)
+    with pytest.raises(AnalysisError, match=r"of 2 frames too little was kept .* at least 54$"):
+        read(tmp_path, content)
+
+
+def test_offloaded_packet(tmp_path: Path) -> None:
+    """A packet too large for IP's length field has its payload taken from the frame."""
+    content = bytearray(bytes(tcp_frame(2000)))
+    content[16:18] = b"\0\0"
+    assert read(tmp_path, pcap([(EPOCH_NS, bytes(content))])).payload_bytes.tolist() == [2000]
+
+
+def test_empty_capture(tmp_path: Path) -> None:
+    """A capture of nothing is no packets, not an error."""
+    assert len(read(tmp_path, pcap([]))) == 0
+
+
+WHOLE = pcap([(EPOCH_NS, tcp_frame(3)), (EPOCH_NS, tcp_frame(4))])
+SECOND = 24 + 16 + 57  # where the second record starts
+
+
+@pytest.mark.parametrize(
+    ("length", "record"), [(SECOND + 1, 2), (SECOND + 15, 2), (SECOND + 16, 2), (SECOND - 1, 1)]
+)
+def test_cut_off(tmp_path: Path, length: int, record: int) -> None:
+    """A file that ends inside a record, header or frame, is an error that names the record."""
+    with pytest.raises(AnalysisError, match=rf"x\.pcap: ends inside record {record} at byte"):
+        read(tmp_path, WHOLE[:length])
+
+
+def test_cut_between_records(tmp_path: Path) -> None:
+    """A file that ends where a record does is whole: the format has no count."""
+    assert len(read(tmp_path, WHOLE[:SECOND])) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"", "is empty"),
+        (WHOLE[:23], "23 bytes is too short for a capture"),
+        (b"\x0a\x0d\x0d\x0a" + bytes(7), "11 bytes is too short for a capture"),
+        (b"\x0a\x0d\x0d\x0a" + bytes(8), "neither pcap nor pcapng: it starts with 0a 0d 0d 0a"),
+        (b"\x0a\x0d\x0d\x0a" + bytes(40), "neither pcap nor pcapng: it starts with 0a 0d 0d 0a"),
+        (b"No. Time Source Destination", r"it starts with 4e 6f 2e 20 \(text\?\)"),
+        (b"PK\3\4" + bytes(40), r"50 4b 03 04 \(a zip archive\?\)"),
+        (b"\x1f\x8b" + bytes(40), "gzip: damaged before byte 42: "),
+    ],
+)
+def test_not_a_capture(tmp_path: Path, content: bytes, complaint: str) -> None:
+    """A file of another format is an error that says what it is instead."""
+    with pytest.raises(AnalysisError, match=rf"x\.pcap: .*{complaint}"):
+        read(tmp_path, content)
+
+
+def test_frame_check_sequence_bits(tmp_path: Path) -> None:
+    """The link type's upper bits, which tell a trailer's length, do not make it another type."""
+    content = bytearray(pcap([(EPOCH_NS, tcp_frame(3))]))
+    content[20:24] = struct.pack("<I", 0x24000001)
+    assert read(tmp_path, bytes(content)).payload_bytes.tolist() == [3]
+
+
+def test_no_file(tmp_path: Path) -> None:
+    """A file that does not exist is an error with its name."""
+    with pytest.raises(AnalysisError, match=r"absent\.pcap: cannot be read: No such file"):
+        read_capture(tmp_path / "absent.pcap")
+
+
+def test_folder(tmp_path: Path) -> None:
+    """A folder is an error that says so, not an empty capture."""
+    with pytest.raises(AnalysisError, match=rf"{tmp_path}: cannot be read: Is a directory"):
+        read_capture(tmp_path)
+
+
+def test_standard_input(tmp_path: Path) -> None:
+    """The path "-" reads what another program writes, however small the pieces."""
+    path = tmp_path / "x.pcap"
+    path.write_bytes(WHOLE)
+    reads = (
+        "from pathlib import Path; from capture_analysis.capture import read_capture;"
+        "packets, _ = read_capture(Path('-')); print(packets.payload_bytes.tolist())"
+    )
+    writer = ["dd", f"if={path}", "bs=5", "status=none"]
+    with subprocess.Popen(writer, stdout=subprocess.PIPE) as pipe:
+        done = subprocess.run(
+            [sys.executable, "-c", reads],
+            stdin=pipe.stdout,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    assert done.stdout == "[3, 4]\n"
+
+
+@pytest.mark.parametrize("packets", [1, 2, 7])
+def test_chunks(tmp_path: Path, packets: int) -> None:
+    """How many packets are asked for at a time changes nothing but the chunks."""
+    path = tmp_path / "x.pcap"
+    path.write_bytes(pcap((EPOCH_NS + k, tcp_frame(k, seq=k)) for k in range(7)))
+    capture = Capture(path)
+    chunks = [chunk.widened() for chunk in capture.chunks(packets)]
+    assert [len(chunk) for chunk in chunks] == [packets] * (7 // packets) + [7 % packets] * bool(
+        7 % packets
+    )
+    assert np.concatenate([chunk.seq for chunk in chunks]).tolist() == list(range(7))
+    assert (capture.counts.packets, len(capture.flows), capture.warnings) == (7, 1, [])
+
+
+def test_columns_are_used_again(tmp_path: Path) -> None:
+    """Chunks share their columns, so that memory does not grow with the capture."""
+    path = tmp_path / "x.pcap"
+    path.write_bytes(WHOLE)
+    first, second = Capture(path).chunks(1)
+    assert np.shares_memory(first.seq, second.seq)
+
+
+def test_read_again(tmp_path: Path) -> None:
+    """Chunks may be asked for again, and start anew."""
+    path = tmp_path / "x.pcap"
+    path.write_bytes(WHOLE)
+    capture = Capture(path)
+    assert [sum(map(len, capture.chunks())) for _ in range(2)] == [2, 2]
+    assert capture.counts.packets == 2
+
+
+@pytest.mark.parametrize("block_bytes", [64, 100, 1000])
+def test_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int) -> None:
+    """How much is read at a time changes nothing, not even if it is less than a record."""
+    monkeypatch.setattr("capture_analysis.capture._BUFFER_BYTES", block_bytes)
+    frames = [(EPOCH_NS + k, tcp_frame(100 * k)) for k in range(9)]
+    assert read(tmp_path, pcap(frames)).payload_bytes.tolist() == list(range(0, 900, 100))
+
+
+@pytest.mark.parametrize(
+    ("content", "warning"),
+    [
+        (pcap([]), "there is no frame in it, nothing but a header"),
+        (pcap([(1, b"x")] * 2, link_type=147), "2 frames of unknown link type: 147"),
+        (pcap([(1, b"x")], link_type=105), "1 frame of unknown link type: 105 (IEEE 802.11)"),
+        (pcap([(1, b"x")]), "of 1 frame too little was kept to tell what they are"),
+        (built.pcap([built.ethernet(built.ipv4(first=0x44))]), "1 frame contradicting themselves"),
+        (built.section() + built.interface() + built.simple(b""), "1 frame without a time"),
+        (
+            pcap([(2, tcp_frame()), (1, tcp_frame())]),
+            "1 packet captured before the packet",
+        ),
+        (
+            built.pcap([built.ethernet(built.ipv4(built.tcp(b"\2\xff")))]),
+            "1 packet with TCP options that end too early",
+        ),
+        (built.pcap([built.ethernet(built.ipv4(total=0))]), "1 packet of IP length 0"),
+    ],
+)
+def test_warnings(tmp_path: Path, content: bytes, warning: str) -> None:
+    """What is missing from the packets, or odd about them, is said in a sentence."""
+    path = tmp_path / "x.pcap"
+    path.write_bytes(content)
+    capture = Capture(path)
+    for _ in capture.chunks():
+        pass
+    (said,) = capture.warnings
+    assert said.startswith(warning)

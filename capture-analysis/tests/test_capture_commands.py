@@ -1,0 +1,106 @@
+"""The commands `metrics` and `flows` on captures."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from capture_analysis.cli import main
+from capture_analysis.commands.flows import amount, compression_word, table
+from capture_analysis.commands.measuring import flow_count, positive_rate
+from pcap_files import EPOCH_NS, pcap, tcp_frame
+
+MS = 1_000_000
+
+
+@pytest.fixture
+def capture(tmp_path: Path) -> Path:
+    """A handshake, two segments and their ACKs, seen at the sender."""
+    back: dict[str, Any] = {
+        "source": "10.0.2.2",
+        "destination": "10.0.1.2",
+        "sport": 5001,
+        "dport": 40001,
+    }
+    frames = [
+        (0, tcp_frame(flags="S", seq=100)),
+        (10, tcp_frame(flags="SA", seq=500, ack=101, **back)),
+        (10, tcp_frame(flags="A", seq=101, ack=501, ip_id=2)),
+        (11, tcp_frame(1000, seq=101, ack=501, ip_id=3)),
+        (12, tcp_frame(1000, seq=1101, ack=501, ip_id=4)),
+        (21, tcp_frame(seq=501, ack=1101, ip_id=2, **back)),
+        (22, tcp_frame(seq=501, ack=2101, ip_id=3, **back)),
+    ]
+    path = tmp_path / "small.pcap"
+    path.write_bytes(pcap((EPOCH_NS + at * MS, frame) for at, frame in frames))
+    return path
+
+
+def test_metrics(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The document of a capture: what it is, its connections, their metrics."""
+    assert main(["metrics", str(capture)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    flow = found["flows"][0]
+    assert flow["name"] == "10.0.1.2:40001 > 10.0.2.2:5001"
+    assert flow["facts"]["data"] == "forward"
+    assert flow["facts"]["forward"]["vantage"]["value"] == "near the data sender"
+    assert flow["forward"]["rtt_min"] == {"value": 10.0, "unit": "ms"}
+    assert flow["forward"]["goodput"] == {"value": 8.0, "unit": "Mbit/s"}
+
+
+def test_rates_given(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rates on the command line stand for those that would be estimated."""
+    assert main(["metrics", str(capture), "--rate-mbit", "16", "--ack-rate-mbit", "1.5"]) == 0
+    facts = json.loads(capsys.readouterr().out)["flows"][0]["facts"]
+    assert facts["forward"]["bottleneck"]["value"] == 16
+    assert facts["backward"]["bottleneck"]["value"] == 1.5
+    assert facts["forward"]["bottleneck"]["source"] == "given"
+
+
+def test_flows(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The table has a line for each connection."""
+    assert main(["flows", str(capture)]) == 0
+    heading, line = capsys.readouterr().out.splitlines()
+    assert heading.split()[0] == "connection"
+    cells = "10.0.1.2:40001 > 10.0.2.2:5001 7 2 kB 0.022 s 9.994 ms -> sender - unknown"
+    assert " ".join(line.split()) == cells
+
+
+@pytest.mark.parametrize("command", ["metrics", "flows"])
+def test_no_tcp(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A capture without a TCP packet is refused with a sentence."""
+    path = tmp_path / "empty.pcap"
+    path.write_bytes(pcap([]))
+    assert main([command, str(path)]) == 2
+    assert "no TCP packet in 0 frames" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "fast", "nan", "inf", ""])
+def test_rates_must_be_rates(text: str) -> None:
+    """What is no rate is refused, with what was given."""
+    from argparse import ArgumentTypeError
+
+    with pytest.raises(ArgumentTypeError, match="must be a rate in Mbit/s"):
+        positive_rate(text)
+    assert positive_rate("0.5") == 0.5
+
+
+def test_flow_count() -> None:
+    """A number of connections is a number."""
+    from argparse import ArgumentTypeError
+
+    assert flow_count("0") == 0
+    with pytest.raises(ArgumentTypeError, match="got '-1'"):
+        flow_count("-1")
+
+
+def test_table() -> None:
+    """The first column is flush left, the others right."""
+    assert table([("a", "bb"), ("ccc", "d")]) == "a    bb\nccc   d\n"
+
+
+def test_words() -> None:
+    """Amounts have three digits; shares of compressed ACKs are words."""
+    assert [amount(n, "B") for n in (12, 1234, 106_000_000)] == ["12 B", "1.23 kB", "106 MB"]
+    words = [compression_word(share) for share in ("no rate", 0.0, 0.05, 0.4)]
+    assert words == ["unknown", "spaced", "partly", "compressed"]

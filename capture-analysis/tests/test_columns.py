@@ -1,0 +1,124 @@
+"""Packets as columns, and connections numbered alike in several captures."""
+
+from pathlib import Path
+
+import hand_built as built
+import numpy as np
+import pytest
+from capture_analysis.capture import read_capture
+from capture_analysis.columns import FlowTable, Packets, merge, unify
+from hand_built import ACK, SYN, ethernet, ipv4, ipv6, tcp
+from packet_columns import packets
+
+THERE = {"source": 1, "destination": 2}
+BACK = {"source": 2, "destination": 1}
+
+
+def sent(options: bytes = b"", flags: int = ACK, seq: int = 1) -> bytes:
+    """A frame from 10.0.0.1:1000 to 10.0.0.2:2000."""
+    return ethernet(ipv4(tcp(options, flags, seq=seq), **THERE))
+
+
+def answered(flags: int = ACK, seq: int = 1) -> bytes:
+    """A frame from 10.0.0.2:2000 to 10.0.0.1:1000."""
+    return ethernet(ipv4(tcp(b"", flags, source=2000, destination=1000, seq=seq), **BACK))
+
+
+def read(folder: Path, *frames: bytes) -> tuple[Packets, FlowTable]:
+    """What is read of a capture of these frames."""
+    path = folder / "x.pcap"
+    path.write_bytes(built.pcap(frames))
+    return read_capture(path)
+
+
+def test_key_survives_the_path() -> None:
+    """The key of a packet does not depend on when, or on which link, it was captured."""
+    columns = {"seq": [5, 6], "ip_id": [1, 2], "payload_bytes": [9, 9]}
+    here = packets(time_ns=[1, 2], frame_bytes=[63, 63], interface=[0, 0], marks=[0, 0], **columns)
+    there = packets(time_ns=[7, 9], frame_bytes=[67, 67], interface=[1, 1], marks=[8, 8], **columns)
+    assert (here.key() == there.key()).all()
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        "flow",
+        "half",
+        "seq",
+        "ack",
+        "ip_id",
+        "payload_bytes",
+        "ts_value",
+        "ts_echo",
+        "sack_left",
+        "sack_right",
+        "window",
+        "flags",
+    ],
+)
+def test_key_tells_apart(column: str) -> None:
+    """Packets that differ in one identifying column, as a retransmission does, differ in key."""
+    first, second = packets(**{column: [40001, 40002]}).key().tolist()
+    assert first != second
+
+
+def test_merge_is_stable() -> None:
+    """Merged captures are in time order, and equal times keep the order of the captures."""
+    merged = merge([packets(time_ns=[1, 5], seq=[1, 2]), packets(time_ns=[0, 5, 6], seq=[3, 4, 5])])
+    assert merged.time_ns.tolist() == [0, 1, 5, 5, 6]
+    assert merged.seq.tolist() == [3, 1, 2, 4, 5]
+    # An unstable sort keeps the order of a few, but not of many.
+    many = [packets(time_ns=[7, 8] * 50, seq=range(n, n + 100)) for n in (0, 100)]
+    assert merge(many).seq.tolist() == [*range(0, 200, 2), *range(1, 200, 2)]
+
+
+def test_where_takes_rows_or_mask() -> None:
+    """Packets are selected by a mask, or by row numbers in any order."""
+    three = packets(seq=[10, 20, 30], ack=[1, 2, 3])
+    assert three.where(np.array([True, False, True])).ack.tolist() == [1, 3]
+    assert three.where(np.array([2, 0])).seq.tolist() == [30, 10]
+
+
+def test_ends(tmp_path: Path) -> None:
+    """A connection is named by its ends, the one that was seen to send first in front."""
+    _, flows = read(tmp_path, answered(), sent(), ethernet(ipv6(), 0x86DD))
+    assert [flows.name(flow) for flow in (0, 1)] == [
+        "10.0.0.2:2000 > 10.0.0.1:1000",
+        "[::1]:1000 > [::2]:2000",
+    ]
+    assert flows.source(1) == ("::1", 1000)
+
+
+def test_find(tmp_path: Path) -> None:
+    """All connections between two ends are found, with the half that the sender sends."""
+    _, flows = read(tmp_path, answered(), sent(flags=SYN, seq=5), sent(flags=SYN, seq=9))
+    one, two = ("10.0.0.1", 1000), ("10.0.0.2", 2000)
+    assert flows.find(one, two) == [(0, 1), (1, 0)]
+    assert flows.find(two, one) == [(0, 0), (1, 1)]
+    assert flows.find(one, ("10.0.0.2", 2001)) == []
+
+
+def test_unify_by_ends(tmp_path: Path) -> None:
+    """A connection that one capture saw begin at the other end is the same, turned."""
+    six = ethernet(ipv6(), 0x86DD)
+    here, first = read(tmp_path, sent(), answered(), six)
+    there, second = read(tmp_path, six, answered(), sent())
+    common, mappings = unify([first, second])
+    assert [common.name(flow) for flow in range(len(common))] == [first.name(0), first.name(1)]
+    seen = [
+        packets.renumbered(*mapping)
+        for packets, mapping in zip((here, there), mappings, strict=True)
+    ]
+    assert [(each.flow.tolist(), each.half.tolist()) for each in seen] == [
+        ([0, 0, 1], [0, 1, 0]),
+        ([1, 0, 0], [0, 1, 0]),
+    ]
+
+
+def test_unify_by_syn(tmp_path: Path) -> None:
+    """Of connections on the same ports, those with the same SYN are the same."""
+    _, first = read(tmp_path, sent(flags=SYN, seq=5), sent(flags=SYN, seq=9))
+    _, second = read(tmp_path, sent(flags=SYN, seq=9))
+    common, mappings = unify([first, second])
+    assert len(common) == 2
+    assert mappings[1][0].tolist() == [1]

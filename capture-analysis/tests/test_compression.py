@@ -1,0 +1,123 @@
+"""Compressed captures: recognised, read in constant memory, and damage said."""
+
+import gzip
+import lzma
+import random
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import hand_built as built
+import pytest
+import zstandard
+from capture_analysis import compression
+from capture_analysis.capture import Capture, read_capture
+from capture_analysis.columns import Packets, concatenate
+from capture_analysis.errors import AnalysisError
+
+COMPRESS = {"gzip": gzip.compress, "xz": lzma.compress, "zstd": zstandard.compress}
+each_kind = pytest.mark.parametrize(("kind", "compress"), COMPRESS.items())
+Compress = Callable[[bytes], bytes]
+
+# Of data that compression leaves as large as they are: cutting a part off loses that part.
+NOISE = random.Random(1)
+CAPTURE = built.pcap(
+    built.ethernet(built.ipv4(built.tcp(seq=k) + NOISE.randbytes(400))) for k in range(900)
+)
+
+
+def read(folder: Path, content: bytes) -> tuple[Packets, Capture]:
+    """The packets of a file of this content, as far as it goes, and the capture afterwards."""
+    path = folder / "capture"
+    path.write_bytes(content)
+    capture = Capture(path)
+    return concatenate([chunk.widened() for chunk in capture.chunks()]), capture
+
+
+@each_kind
+def test_recognised(tmp_path: Path, kind: str, compress: Compress) -> None:
+    """A compressed capture is read as the capture, whatever the file's name."""
+    packets, capture = read(tmp_path, compress(CAPTURE))
+    assert packets.seq.tolist() == list(range(900))
+    assert capture.format == f"pcap, little-endian, ns, {kind}"
+    assert capture.warnings == []
+
+
+@each_kind
+def test_members(tmp_path: Path, kind: str, compress: Compress) -> None:
+    """Members that follow each other, of any size and with padding between, are one capture."""
+    cuts = [0, 1, 30, 31, *range(5000, len(CAPTURE), 5000), len(CAPTURE)]
+    padding = bytes(8) if kind != "zstd" else b"\x50\x2a\x4d\x18\4\0\0\0skip"
+    members = [compress(CAPTURE[a:b]) for a, b in pairwise(cuts)]
+    packets, capture = read(tmp_path, padding.join(members))
+    assert packets.seq.tolist() == list(range(900))
+    assert capture.damage is None
+
+
+def test_pzstd(tmp_path: Path) -> None:
+    """A zstd file may start with a frame to be skipped, as pzstd writes it."""
+    skipped = b"\x5e\x2a\x4d\x18\4\0\0\0skip"
+    packets, _ = read(tmp_path, skipped + zstandard.compress(CAPTURE))
+    assert len(packets) == 900
+
+
+@each_kind
+def test_cut_off(tmp_path: Path, kind: str, compress: Compress) -> None:
+    """Of a compressed file that was cut off all is read that can be, and a warning says so."""
+    whole = compress(CAPTURE)
+    packets, capture = read(tmp_path, whole[: len(whole) * 2 // 3])
+    assert packets.seq.tolist() == list(range(len(packets)))
+    assert 450 <= len(packets) <= 600
+    (said,) = capture.warnings
+    assert f"{kind}: ends too early; the file was cut off" in said
+    with pytest.raises(AnalysisError, match=r"capture: .*cut off"):
+        read_capture(tmp_path / "capture")
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("gzip", gzip.compress(CAPTURE)),
+        ("xz", lzma.compress(CAPTURE)),
+        ("zstd", zstandard.ZstdCompressor(write_checksum=True).compress(CAPTURE)),
+    ],
+)
+def test_damaged(tmp_path: Path, kind: str, content: bytes) -> None:
+    """A compressed file with a wrong byte is read as far as it goes, and the damage is said."""
+    middle = len(content) // 2
+    spoilt = content[:middle] + bytes((content[middle] ^ 0xFF,)) + content[middle + 1 :]
+    _, capture = read(tmp_path, spoilt)
+    assert f"{kind}: damaged before byte" in str(capture.damage)
+
+
+@each_kind
+def test_something_follows(tmp_path: Path, kind: str, compress: Compress) -> None:
+    """What follows a compressed capture and is not of its kind is said."""
+    whole = compress(CAPTURE)
+    packets, capture = read(tmp_path, whole + b"something else")
+    assert len(packets) == 900
+    assert capture.damage == f"{kind}: something else follows at byte {len(whole)}"
+
+
+@each_kind
+def test_bomb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, compress: Compress
+) -> None:
+    """A small file that would fill memory or disk is refused with what it is."""
+    monkeypatch.setattr(compression, "BOMB_BYTES", 1 << 24)
+    path = tmp_path / "bomb"
+    path.write_bytes(compress(built.pcap([]) + bytes(1 << 25)))
+    with pytest.raises(AnalysisError, match=rf"bomb: \d+ bytes of {kind} make more than \d+"):
+        read_capture(path)
+
+
+@each_kind
+def test_dense_capture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, compress: Compress
+) -> None:
+    """A capture of full frames with nothing but zeros, as it compresses best, is no bomb."""
+    monkeypatch.setattr(compression, "BOMB_BYTES", 0)
+    stamps = (b"\1\1\x08\x0a" + NOISE.randbytes(8) for _ in range(2000))
+    frames = (built.ethernet(built.ipv4(built.tcp(each) + bytes(1448))) for each in stamps)
+    packets, capture = read(tmp_path, compress(built.pcap(frames)))
+    assert (len(packets), capture.format) == (2000, f"pcap, little-endian, ns, {kind}")

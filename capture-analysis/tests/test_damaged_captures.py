@@ -1,0 +1,111 @@
+"""Captures that end early or are damaged: what comes before is read, and the damage is said."""
+
+from pathlib import Path
+
+import hand_built as built
+import numpy as np
+import pytest
+from both_parsers import PARSERS, assert_alike, in_pieces
+from capture_analysis.capture import Capture
+from capture_analysis.errors import AnalysisError
+from capture_analysis.parsing import Parser
+from hypothesis import given
+from hypothesis import strategies as st
+
+FRAMES = [built.ethernet(built.ipv4(built.tcp(seq=k) + bytes(k))) for k in range(4)]
+BLOCKS = [built.section(), built.interface(), *(built.enhanced(frame) for frame in FRAMES)]
+PCAP, PCAPNG = built.pcap(FRAMES), b"".join(BLOCKS)
+# Where each packet ends.
+PCAP_ENDS = (24 + np.cumsum([16 + len(frame) for frame in FRAMES])).tolist()
+PCAPNG_ENDS = np.cumsum([len(block) for block in BLOCKS])[2:].tolist()
+FILES = built.captures()
+
+each_reader = pytest.mark.parametrize("reader", ["numpy", "native"][: len(PARSERS)])
+
+
+@each_reader
+@pytest.mark.parametrize(
+    ("content", "ends", "before"),
+    [
+        (PCAP, PCAP_ENDS, [24]),
+        (PCAPNG, PCAPNG_ENDS, [0, len(BLOCKS[0]), len(BLOCKS[0] + BLOCKS[1])]),
+    ],
+)
+def test_cut_at_every_byte(
+    tmp_path: Path, reader: str, content: bytes, ends: list[int], before: list[int]
+) -> None:
+    """Wherever a file is cut off, the packets before are read and a warning tells which ends."""
+    path = tmp_path / "x"
+    for length in range(max(before[0], 12), len(content)):
+        path.write_bytes(content[:length])
+        capture = Capture(path)
+        capture.reader = reader
+        seen = [seq for chunk in capture.chunks() for seq in chunk.seq.tolist()]
+        whole = sum(end <= length for end in ends)
+        assert seen == list(range(whole))
+        begun = max(at for at in [*before, *ends] if at <= length)
+        inside = (
+            f"ends inside record {whole + 1} at byte {begun}: {length - begun} bytes left over;"
+            " the capture was cut off"
+        )
+        assert capture.damage == (inside if begun < length else None)
+
+
+@pytest.mark.parametrize("content", [PCAP, PCAPNG])
+def test_cut_inside_header(tmp_path: Path, content: bytes) -> None:
+    """A file that ends before it tells what it is, is an error and no capture without packets."""
+    path = tmp_path / "x"
+    for length in range(12):
+        path.write_bytes(content[:length])
+        with pytest.raises(AnalysisError, match=r"x: (is empty|.* is too short for a capture)"):
+            list(Capture(path).chunks())
+
+
+@each_reader
+def test_broken_chain(tmp_path: Path, reader: str) -> None:
+    """A record of impossible length ends the packets, and a warning says where."""
+    path = tmp_path / "x"
+    path.write_bytes(PCAP + b"\xff" * 200 + PCAP)
+    capture = Capture(path)
+    capture.reader = reader
+    assert sum(map(len, capture.chunks())) == 4
+    assert capture.warnings == [
+        f"record 5 at byte {len(PCAP)} claims 4294967295 bytes; what follows was not read"
+    ]
+
+
+@given(
+    content=st.sampled_from(FILES),
+    changes=st.lists(st.tuples(st.integers(0, 4000), st.integers(0, 255)), max_size=20),
+    length=st.integers(24, 4000),
+    rows=st.integers(1, 64),
+)
+def test_mutations_are_read_alike(
+    content: bytes, changes: list[tuple[int, int]], length: int, rows: int
+) -> None:
+    """Both parsers say the same of a capture whatever bytes are changed, and never crash."""
+    mutated = bytearray(content)
+    for at, value in changes:
+        mutated[at % len(mutated)] = value
+    assert_alike(bytes(mutated[:length]), rows)
+
+
+@given(content=st.binary(max_size=400), start=st.sampled_from([*FILES[:4], PCAPNG]))
+def test_noise_is_read_alike(content: bytes, start: bytes) -> None:
+    """Both parsers say the same of noise behind a file's start."""
+    assert_alike(start[:24] + content)
+    assert_alike(start + content)
+
+
+@pytest.mark.parametrize("kind", PARSERS)
+@given(
+    content=st.sampled_from(FILES),
+    piece_bytes=st.integers(24, 500),
+    rows=st.integers(1, 5),
+)
+def test_pieces(kind: type[Parser], content: bytes, piece_bytes: int, rows: int) -> None:
+    """Into what pieces a file is cut, and how many rows there are, changes nothing."""
+    whole, parts = kind(), kind()
+    assert in_pieces(parts, content, piece_bytes, rows) == in_pieces(whole, content, 1 << 16, 64)
+    assert parts.counts == whole.counts
+    assert parts.flows.rows.tobytes() == whole.flows.rows.tobytes()

@@ -1,0 +1,266 @@
+"""Two captures of one path: everything measured, on a path of which everything is known."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from capture_analysis.pair import PairOfCaptures
+from capture_analysis.pair_document import document
+from capture_analysis.queues import Passage, occupancy
+from two_vantage import (
+    ACK_NS,
+    ACKS,
+    BURST,
+    CYCLE_NS,
+    CYCLES,
+    DATA_NS,
+    MSS,
+    PROPAGATION_NS,
+    ColumnCapture,
+    TwoWayPath,
+)
+
+HOUR_NS = 3_600_000_000_000
+PATH = TwoWayPath()
+
+
+def measured(a: ColumnCapture, b: ColumnCapture, **options: Any) -> dict[str, Any]:
+    """The document of two captures."""
+    pair = PairOfCaptures(("a", "b"), lambda: a, lambda: b)
+    return document(pair.measure(**options))
+
+
+def value(document: dict[str, Any], name: str, flow: int = 0, way: str = "forward") -> Any:
+    """A metric of a direction."""
+    (found,) = (each for each in document["flows"] if each["id"] == flow)
+    return found[way][name]["value"]
+
+
+@pytest.fixture(scope="module")
+def plain() -> dict[str, Any]:
+    """Both captures complete, on one clock."""
+    return measured(PATH.capture("a"), PATH.capture("b"))
+
+
+def test_every_packet_is_matched(plain: dict[str, Any]) -> None:
+    """All packets of both captures are pairs, and none counts as lost or missed."""
+    assert plain["matched"]["packets"] == len(PATH.packets)
+    for flow in (0, 1):
+        for name in ("data_lost", "data_missed", "data_missed_first", "acks_lost"):
+            assert value(plain, name, flow) == 0
+    assert plain["warnings"] == []
+
+
+def test_compression_events_are_counted(plain: dict[str, Any]) -> None:
+    """Forty events of twelve ACKs, with Paxson's xi; the other connection's ACKs have none."""
+    assert value(plain, "compression_events") == CYCLES
+    assert value(plain, "compression_acks") == CYCLES * ACKS
+    assert value(plain, "compression_bytes") == CYCLES * ACKS * MSS - MSS
+    xi = ((ACKS - 1) * ACK_NS + 1) / ((ACKS - 1) * DATA_NS - 1)
+    assert value(plain, "compression_xi_median") == pytest.approx(xi, abs=1e-3)
+    assert value(plain, "compression_duplicate_share") == 0
+    assert value(plain, "compression_events", 1) == 0
+    assert value(plain, "ack_gaps_compressed") == CYCLES * (ACKS - 1)
+
+
+def test_the_factor_is_the_ratio_of_sizes(plain: dict[str, Any]) -> None:
+    """Fully compressed ACKs come closer by data over ACK size, which is the bound."""
+    assert value(plain, "compression_factor_max") == pytest.approx(DATA_NS / ACK_NS, rel=1e-4)
+    assert value(plain, "compression_factor_bound") == pytest.approx(DATA_NS / ACK_NS)
+    assert value(plain, "factors") == CYCLES * (ACKS - 1)
+    assert value(plain, "factors_above_bound") == 0
+
+
+def test_delays_are_exact(plain: dict[str, Any]) -> None:
+    """The shortest and the longest delay are those of an empty and of the full queue."""
+    assert value(plain, "data_delay_min") == DATA_NS + PROPAGATION_NS
+    assert value(plain, "data_delay_max") == ACKS * DATA_NS + PROPAGATION_NS
+    delay = np.where(PATH.way == 0, PATH.b_ns - PATH.a_ns, PATH.a_ns - PATH.b_ns)
+    acks = (PATH.packets.flow == 0) & (PATH.packets.half == 1) & (PATH.packets.flags == 16)
+    assert value(plain, "ack_delay_min") == delay[acks].min()
+    assert value(plain, "ack_delay_max") == delay[acks].max()
+    assert value(plain, "ack_delay_median") == pytest.approx(
+        np.quantile(delay[acks], 0.5, method="inverted_cdf"), rel=1 / 256
+    )
+
+
+@pytest.mark.parametrize("way", [0, 1])
+def test_the_queue_is_that_of_a_run(plain: dict[str, Any], way: int) -> None:
+    """Peak and mean of the streamed queue are those of the whole arrays (queues.occupancy)."""
+    rows = way == PATH.way
+    first, second = (PATH.a_ns, PATH.b_ns) if way == 0 else (PATH.b_ns, PATH.a_ns)
+    order = np.argsort(first[rows], kind="stable")
+    entering = PATH.packets.where(np.flatnonzero(rows)[order]).widened()
+    entering.time_ns[:] = first[rows][order]
+    passed: Any = Passage(entering, second[rows][order] - PROPAGATION_NS, entering.flow >= 0)  # type: ignore[arg-type]
+    whole = occupancy(passed)
+    found = plain["ways"][("a_to_b", "b_to_a")[way]]
+    start, stop = int(whole.time_ns[0]), int(whole.time_ns[-1])
+    assert found["queue_peak"]["value"] == whole.packets.max()
+    assert found["queue_mean"]["value"] == pytest.approx(whole.mean(start, stop), rel=1e-9)
+
+
+def test_the_bottleneck_is_found(plain: dict[str, Any]) -> None:
+    """Transmission and propagation times between the taps come out exactly."""
+    facts = plain["ways"]["b_to_a"]["facts"]
+    assert facts["data_transmission_ns"] == DATA_NS
+    assert facts["ack_transmission_ns"] == ACK_NS
+    assert facts["propagation_ns"] == PROPAGATION_NS
+    busy_ns = CYCLES * (BURST * DATA_NS + ACKS * ACK_NS) + 2 * ACK_NS
+    queue = PATH.way == 1
+    span = (PATH.a_ns[queue] - PROPAGATION_NS).max() - PATH.b_ns[queue].min()
+    found = plain["ways"]["b_to_a"]["utilisation"]["value"]
+    assert found == pytest.approx(busy_ns / span, rel=1e-9)
+
+
+def test_periods(plain: dict[str, Any]) -> None:
+    """Busy periods are the bursts, and both they and the queue's level repeat every cycle."""
+    found = plain["ways"]["b_to_a"]
+    assert found["busy_periods"]["value"] == CYCLES
+    assert found["busy_period_max"]["value"] == BURST
+    assert found["busy_period_cycle"]["value"] == pytest.approx(CYCLE_NS, rel=1 / 256)
+    assert found["queue_period"]["value"] == pytest.approx(CYCLE_NS, rel=0.02)
+    # The first ACK comes while the first segment is being transmitted.
+    assert found["queue_peak"]["value"] == BURST + 1
+
+
+def test_the_pendulum_is_counted(plain: dict[str, Any]) -> None:
+    """Shares of time and correlation of the queues' being busy, held against a fine grid."""
+    grid = np.linspace(PATH.a_ns[4:].min() + 1e6, PATH.a_ns.max() - 2e7, 400_001).astype(np.int64)
+    levels = []
+    for way, (first, second) in enumerate(((PATH.a_ns, PATH.b_ns), (PATH.b_ns, PATH.a_ns))):
+        rows = way == PATH.way
+        entered = np.searchsorted(np.sort(first[rows]), grid, side="right")
+        left = np.searchsorted(np.sort(second[rows] - PROPAGATION_NS), grid, side="right")
+        levels.append(entered - left > 0)
+    metrics = plain["metrics"]
+    index = np.asarray(np.corrcoef(np.array(levels, dtype=np.float64)))[0, 1]
+    assert metrics["pendulum_index"]["value"] == pytest.approx(index, abs=0.05)
+    neither = (~levels[0] & ~levels[1]).mean()
+    assert metrics["neither_busy_share"]["value"] == pytest.approx(neither, abs=0.05)
+
+
+CLOCKS: dict[str, dict[str, Any]] = {
+    "ahead": {"offset_ns": 3 * HOUR_NS + 17},
+    "behind": {"offset_ns": -2 * HOUR_NS, "drift": 40e-6},
+    "slow": {"offset_ns": 250_000_000, "drift": -90e-6},
+}
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_clocks_do_not_matter(plain: dict[str, Any], clock: str) -> None:
+    """With offset and drift on one capture every metric stays within the clock's resolution."""
+    found = measured(PATH.capture("a"), PATH.capture("b", **CLOCKS[clock]))
+    drift_ppm = CLOCKS[clock].get("drift", 0.0) * 1e6
+    assert found["clock"]["drift_ppm"] == pytest.approx(drift_ppm, abs=0.2)
+    assert found["clock"]["uncertainty_ns"] == pytest.approx(PROPAGATION_NS + ACK_NS, rel=1e-3)
+    for flow in (0, 1):
+        for name in ("compression_events", "compression_acks", "data_lost", "acks_lost"):
+            assert value(found, name, flow) == value(plain, name, flow)
+        for name in ("data_delay_min", "ack_delay_max"):
+            assert value(found, name, flow) == pytest.approx(value(plain, name, flow), abs=1000)
+    for way in ("a_to_b", "b_to_a"):
+        assert found["ways"][way]["queue_peak"] == plain["ways"][way]["queue_peak"]
+
+
+@pytest.mark.parametrize("chunk", [13, 100, 1001])
+def test_chunks_do_not_matter(plain: dict[str, Any], chunk: int) -> None:
+    """The whole document is the same however the captures are cut into chunks."""
+    found = measured(PATH.capture("a", chunk=chunk), PATH.capture("b", chunk=2 * chunk))
+    assert found == plain
+
+
+def test_swapped_captures_swap_the_ways(plain: dict[str, Any]) -> None:
+    """Which capture is given first does not matter: the order of the taps is inferred."""
+    found = measured(PATH.capture("b"), PATH.capture("a"))
+    assert found["flows"][0]["forward"]["data_go"] != plain["flows"][0]["forward"]["data_go"]
+    for name in ("compression_events", "compression_bytes", "data_delay_min"):
+        assert value(found, name) == value(plain, name)
+    for name in ("queue_peak", "queue_mean", "utilisation"):
+        assert found["ways"]["a_to_b"][name] == plain["ways"]["b_to_a"][name]
+
+
+def test_without_identification() -> None:
+    """IPv6 packets, which have none, match by numbers and order."""
+    path = TwoWayPath(version=6)
+    found = measured(path.capture("a"), path.capture("b"))
+    assert found["matched"]["packets"] == len(path.packets)
+    assert value(found, "compression_events") == CYCLES
+
+
+def test_rewritten_identification(plain: dict[str, Any]) -> None:
+    """Where the path writes IP identifications anew, packets match without, and it says so."""
+    b = PATH.capture("b")
+    b.packets.ip_id[:] = np.arange(len(b.packets)) % 60_000
+    found = measured(PATH.capture("a"), b)
+    assert found["matched"]["by"] == "addresses and ports"
+    assert any("identifications" in text for text in found["warnings"])
+    assert value(found, "compression_events") == value(plain, "compression_events")
+
+
+def test_translated_addresses(plain: dict[str, Any]) -> None:
+    """Behind a NAT packets match by their TCP headers, and it says so."""
+    b = PATH.capture("b")
+    b.flows.rows["source"][:, 15] += 77
+    b.flows.rows["source_port"] += 1000
+    found = measured(PATH.capture("a"), b)
+    assert found["matched"]["packets"] == len(PATH.packets)
+    assert any("translated" in text for text in found["warnings"])
+    assert value(found, "compression_events", 1) == value(plain, "compression_events", 1)
+
+
+def test_fourfold_captures(plain: dict[str, Any]) -> None:
+    """Each packet captured four times on one side counts once."""
+    found = measured(PATH.capture("a", copies=4), PATH.capture("b"))
+    assert found["captures"][0]["copies"] == 3 * len(PATH.packets)
+    for name in ("compression_events", "data_offered", "data_lost", "acks_lost"):
+        assert value(found, name) == value(plain, name)
+
+
+def _data_rows(flow: int, numbers: list[int]) -> np.ndarray[Any, Any]:
+    rows = np.flatnonzero((PATH.packets.flow == flow) & (PATH.packets.payload_bytes > 0))
+    return rows[numbers]
+
+
+def test_what_a_capture_missed_is_not_lost() -> None:
+    """Data that B's capture lacks but the receiver acknowledges were missed, not lost."""
+    keep = np.ones(len(PATH.packets), dtype=np.bool_)
+    keep[_data_rows(0, [5, 100, 101, 102, 300])] = False
+    found = measured(PATH.capture("a"), PATH.capture("b", keep))
+    assert value(found, "data_missed") == 5
+    assert value(found, "data_lost") == 0
+    found = measured(PATH.capture("a", keep), PATH.capture("b"))
+    assert value(found, "data_missed_first") == 5
+    assert value(found, "data_lost") == 0
+
+
+def test_lost_acks_are_counted() -> None:
+    """ACKs that B's side sent and A never saw are lost, and the events shrink by them."""
+    keep = np.ones(len(PATH.packets), dtype=np.bool_)
+    acks = np.flatnonzero((PATH.packets.flow == 0) & (PATH.packets.half == 1))
+    keep[acks[20:25]] = False
+    found = measured(PATH.capture("a", keep), PATH.capture("b"))
+    assert value(found, "acks_lost") == 5
+    assert found["metrics"]["congestion_epochs"]["value"] == 1
+    assert found["metrics"]["drops_per_epoch"]["value"] == 5
+
+
+def test_only_the_common_time_counts() -> None:
+    """Captures that overlap in the middle only lose nothing at either end."""
+    early, late = PATH.a_ns < PATH.a_ns.max() - 20 * CYCLE_NS, PATH.b_ns > PATH.a_ns.min() + 10**9
+    found = measured(PATH.capture("a", early), PATH.capture("b", late, offset_ns=HOUR_NS))
+    for flow in (0, 1):
+        for name in ("data_lost", "acks_lost", "data_missed", "data_missed_first"):
+            assert value(found, name, flow) == 0
+    outside = [each["outside_common_time"] for each in found["captures"]]
+    assert outside[0] > 0
+    assert outside[1] > 0
+
+
+def test_one_direction_only(plain: dict[str, Any]) -> None:
+    """Taps that see one direction each: with one clock given the queue is known all the same."""
+    keep = PATH.way == 0
+    found = measured(PATH.capture("a", keep), PATH.capture("b", keep), one_clock=True)
+    assert any("nearer their senders" in text for text in found["warnings"])
+    assert found["ways"]["a_to_b"]["queue_peak"] == plain["ways"]["a_to_b"]["queue_peak"]
+    assert found["metrics"]["pendulum_index"]["value"] is None

@@ -1,0 +1,340 @@
+"""What the parsers make of hand-built captures, each of which both must read alike."""
+
+import os
+import subprocess
+import sys
+from dataclasses import astuple, fields, replace
+from typing import Any
+
+import hand_built as built
+import numpy as np
+import pytest
+from both_parsers import PARSERS, parse
+from capture_analysis import native
+from capture_analysis.columns import NO_SCALE, Mark, Packets, empty_columns
+from capture_analysis.errors import AnalysisError
+from capture_analysis.parsing import Counts, Parser
+from hand_built import (
+    ACK,
+    SYN,
+    enhanced,
+    ethernet,
+    interface,
+    ipv4,
+    ipv6,
+    mpls,
+    pppoe,
+    section,
+    tcp,
+    vlan,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+needs_native = pytest.mark.skipif(not native.available(), reason="the C parser is not built")
+
+SECOND_NS = 1_000_000_000
+
+
+def fate(frame: bytes, link_type: int = 1) -> str:
+    """The one count, frames aside, that a frame raises."""
+    counts = parse(built.pcap([frame], link_type=link_type))[1].counts
+    raised = [field.name for field in fields(Counts) if getattr(counts, field.name)]
+    assert raised[0] == "frames"
+    return raised[1]
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize(
+    ("magic", "unit_ns", "name"),
+    [
+        (0xA1B2C3D4, 1000, "pcap, {}-endian, us"),
+        (0xA1B23C4D, 1, "pcap, {}-endian, ns"),
+        (0xA1B2CD34, 1000, "pcap modified, {}-endian, us"),
+    ],
+)
+def test_classic(order: str, magic: int, unit_ns: int, name: str) -> None:
+    """Every column of both byte orders and the three kinds of classic files is exact."""
+    frames = [ethernet(ipv4(tcp(built.SACK + built.TIMESTAMPS, 0x111, seq=2**32 - 1) + b"abc"))]
+    packets, parser = parse(built.pcap(frames * 2, order=order, magic=magic))
+    assert {field.name: getattr(packets, field.name)[1] for field in fields(Packets)} == {
+        "time_ns": 1000 * SECOND_NS + unit_ns,
+        "frame_bytes": 14 + 20 + 20 + 12 + 12 + 3 + 1,
+        "payload_bytes": 3,
+        "flow": 0,
+        "seq": 2**32 - 1,
+        "ack": 2,
+        "ts_value": 10,
+        "ts_echo": 20,
+        "sack_left": 5,
+        "sack_right": 9,
+        "window": 500,
+        "ip_id": 7,
+        "interface": 0,
+        "flags": 0x111,
+        "half": 0,
+        "marks": Mark.SACK | Mark.TIMESTAMPS,
+    }
+    assert parser.format == name.format("little" if order == "<" else "big")
+    assert parser.link_types == [1]
+    assert parser.broken is None
+
+
+@pytest.mark.parametrize(
+    ("link_type", "frame"),
+    [
+        (0, b"\2\0\0\0" + ipv4()),
+        (0, b"\0\0\0\2" + ipv4()),
+        *((0, bytes([0, 0, 0, family]) + ipv6()) for family in (10, 24, 28, 30)),
+        (108, b"\0\0\0\2" + ipv4()),
+        *((kind, content) for kind in (12, 14, 101) for content in (ipv4(), ipv6())),
+        (228, ipv4()),
+        (229, ipv6()),
+        (113, bytes(14) + b"\x86\xdd" + ipv6()),
+        (276, b"\x08\0" + bytes(18) + ipv4()),
+        (1, ethernet(ipv6(), 0x86DD)),
+        (1, ethernet(vlan(vlan(vlan(ipv4()), 0x88A8), 0x9100), 0x8100)),
+        (1, ethernet(vlan(mpls(ipv6(), 3), 0x8848), 0x8100)),
+        (1, ethernet(mpls(ipv4(), 8), 0x8847)),
+        (1, ethernet(vlan(pppoe(ipv6(), 0x57), 0x8864), 0x8100)),
+        (0xF4000001, ethernet(ipv4())),
+    ],
+)
+def test_links(link_type: int, frame: bytes) -> None:
+    """Behind every link header, and any tags, the same packet is found."""
+    packets, _ = parse(built.pcap([frame], link_type=link_type))
+    assert len(packets) == 1
+    assert packets.payload_bytes[0] == len(built.PAYLOAD)
+    assert packets.ts_echo[0] == 20
+
+
+@pytest.mark.parametrize(
+    ("expected", "frame", "link_type"),
+    [
+        ("not_ip", ethernet(b"", 0x0806), 1),
+        ("not_ip", ethernet(b"", 0x0050), 1),
+        ("not_ip", b"\0\0\0\7", 108),
+        ("not_ip", b"\x10" + bytes(40), 101),
+        ("not_ip", ethernet(pppoe(b"", 0xC021), 0x8864), 1),
+        ("not_tcp", ethernet(ipv4(protocol=17)), 1),
+        ("not_tcp", ethernet(ipv4(protocol=17, fragment=5)), 1),
+        ("not_tcp", ethernet(ipv6(following=50), 0x86DD), 1),
+        ("later_fragments", ethernet(ipv4(fragment=5)), 1),
+        ("later_fragments", ethernet(ipv6(b"\6\0\0\x08" + bytes(4), 44), 0x86DD), 1),
+        ("too_short", ethernet(ipv4())[:13], 1),
+        ("too_short", ethernet(ipv4())[:33], 1),
+        ("too_short", ethernet(ipv4())[:53], 1),
+        ("too_short", ethernet(ipv6(), 0x86DD)[:53], 1),
+        ("too_short", ethernet(ipv6(b"\6\0", 0), 0x86DD), 1),
+        ("too_short", ethernet(b"\0\1", 0x8100), 1),
+        ("too_short", b"", 101),
+        ("malformed", ethernet(ipv4(first=0x65)), 1),
+        ("malformed", ethernet(ipv4(first=0x44)), 1),
+        ("malformed", ethernet(ipv4(total=51)), 1),
+        ("malformed", ethernet(ipv4(tcp(words=4))), 1),
+        ("malformed", ethernet(ipv6(version=4), 0x86DD), 1),
+        ("malformed", ethernet(ipv6(payload=31), 0x86DD), 1),
+        ("malformed", ethernet(mpls(ipv4(), 9), 0x8847), 1),
+        ("malformed", ethernet((b"\0\1\x81\0" * 9) + ipv4(), 0x8100), 1),
+        ("malformed", ethernet(ipv6(b"\0\0" + bytes(6), 0) + bytes(100), 0x86DD), 1),
+        ("unknown_link_type", ethernet(ipv4()), 147),
+    ],
+)
+def test_fates(expected: str, frame: bytes, link_type: int) -> None:
+    """Every frame that is no packet is counted, under the reason that the first layer gives."""
+    assert fate(frame, link_type) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "kept", "marks", "values"),
+    [
+        (built.TIMESTAMPS, 32, Mark.TIMESTAMPS, (10, 20, 0, 0)),
+        (built.TIMESTAMPS, 31, Mark.OPTIONS_CUT, (0, 0, 0, 0)),
+        (built.TIMESTAMPS + built.SACK, 32, Mark.TIMESTAMPS | Mark.OPTIONS_CUT, (10, 20, 0, 0)),
+        (built.SACK + built.MPTCP, 60, Mark.SACK | Mark.MPTCP, (0, 0, 5, 9)),
+        (b"\1\1\5\x12" + bytes(7) + b"\1" + bytes(8), 60, Mark.SACK, (0, 0, 0, 1)),
+        (b"\0\1\x08\x0a" + bytes(8), 60, 0, (0, 0, 0, 0)),
+        (b"\x08\x08" + bytes(6), 60, 0, (0, 0, 0, 0)),
+        (b"\5\x0c" + bytes(10), 60, 0, (0, 0, 0, 0)),
+        (b"\x08\1\0\0", 60, Mark.OPTIONS_CUT, (0, 0, 0, 0)),
+        (b"\x08\x09\0\0", 60, Mark.OPTIONS_CUT, (0, 0, 0, 0)),
+        (b"\1\1\1\x08", 60, Mark.OPTIONS_CUT, (0, 0, 0, 0)),
+    ],
+)
+def test_options(options: bytes, kept: int, marks: int, values: tuple[int, ...]) -> None:
+    """Options count as far as they are whole, were captured and lie within the header."""
+    packets, _ = parse(built.pcap([ethernet(ipv4(tcp(options)))[: 34 + kept]]))
+    row = (packets.ts_value, packets.ts_echo, packets.sack_left, packets.sack_right)
+    assert packets.marks[0] == marks
+    assert tuple(int(column[0]) for column in row) == values
+
+
+@pytest.mark.parametrize(
+    ("frame", "payload", "marks"),
+    [
+        (ethernet(ipv4(tcp() + b"12345", total=0)), 6, Mark.LENGTH_GUESSED),
+        (ethernet(ipv6(tcp() + b"12345", payload=0), 0x86DD), 6, Mark.LENGTH_GUESSED),
+        (ethernet(ipv4(tcp() + b"12", fragment=0x2000)), 2, Mark.FIRST_FRAGMENT),
+        (ethernet(ipv6(b"\6\0\0\1" + bytes(4) + tcp(), 44), 0x86DD), 0, Mark.FIRST_FRAGMENT),
+        (ethernet(ipv6(b"\6\1" + bytes(10) + tcp() + b"1", 51), 0x86DD), 1, 0),
+        (ethernet(ipv4(tcp(), options=40)), 0, 0),
+        (ethernet(ipv4(tcp()) + bytes(6)), 0, 0),
+    ],
+)
+def test_payload(frame: bytes, payload: int, marks: int) -> None:
+    """Payload follows from IP's length, whatever headers there are and whatever pads the frame."""
+    packets, _ = parse(built.pcap([frame]))
+    assert (int(packets.payload_bytes[0]), int(packets.marks[0])) == (payload, marks)
+
+
+def test_connections() -> None:
+    """Halves, bases, what SYNs announce, and ports used again, as FLOW defines them."""
+    there = {"source": 1, "destination": 2}
+    back = {"source": 2, "destination": 1}
+    answer = {"source": 2000, "destination": 1000}
+    options = b"\2\4\5\xb4\3\3\x0f\0"
+    packets, parser = parse(
+        built.pcap(
+            ethernet(frame)
+            for frame in (
+                ipv4(tcp(options, SYN, seq=7), **there),
+                ipv4(tcp(b"", SYN | ACK, seq=9, **answer), **back),
+                ipv4(tcp(options, SYN, seq=7), **there),
+                ipv4(tcp(b"", SYN, seq=8), **there),
+                ipv4(tcp(b"", ACK, seq=1, **answer), **back),
+                ipv4(tcp(options, SYN | ACK, seq=5, **answer), **back),
+            )
+        )
+    )
+    assert packets.flow.tolist() == [0, 0, 0, 1, 1, 1]
+    assert packets.half.tolist() == [0, 1, 0, 0, 1, 1]
+    rows = parser.flows.rows
+    assert parser.flows.name(1) == "10.0.0.1:1000 > 10.0.0.2:2000"
+    assert rows["first_ns"].tolist() == [1000 * SECOND_NS, 1000 * SECOND_NS + 3]
+    assert rows["base"].tolist() == [[7, 9], [8, 1]]
+    assert rows["mss"].tolist() == [[1460, 0], [0, 1460]]
+    assert rows["window_scale"].tolist() == [[14, NO_SCALE], [NO_SCALE, 14]]
+    assert rows["base_seen"].tolist() == [[1, 1], [1, 1]]
+    assert rows["syn_seen"].tolist() == [[1, 1], [1, 0]]
+    assert rows["version"].tolist() == [4, 4]
+
+
+def test_many_connections() -> None:
+    """Connections are numbered as they appear, however many there are."""
+    count = 5000
+    frames = [ethernet(ipv4(tcp(source=k % 1000), destination=k // 1000)) for k in range(count)]
+    packets, parser = parse(built.pcap(frames + frames[::-1]), 2 * count)
+    assert packets.flow.tolist() == [*range(count), *reversed(range(count))]
+    assert len(parser.flows) == count
+
+
+@given(
+    resolution=st.integers(0, 255),
+    offset_s=st.one_of(st.integers(-(10**10), 10**10), st.integers(-(2**63), 2**63 - 1)),
+    ticks=st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 2**20)),
+)
+def test_clock(resolution: int, offset_s: int, ticks: int) -> None:
+    """Times of every resolution and offset are cut to ns, or counted if they do not fit."""
+    start = section() + interface(1, built.clock(resolution, offset_s))
+    packets, parser = parse(start + enhanced(ethernet(ipv4()), ticks))
+    per_second = 2 ** (resolution & 0x7F) if resolution & 0x80 else 10**resolution
+    expected_ns = ticks * SECOND_NS // per_second + offset_s * SECOND_NS
+    if -(2**63) <= expected_ns < 2**63:
+        assert packets.time_ns.tolist() == [expected_ns]
+    else:
+        assert parser.counts == Counts(frames=1, no_timestamp=1)
+
+
+def test_sections() -> None:
+    """A section may change the byte order, and starts with no interface."""
+    frame = ethernet(ipv4())
+    content = section("<") + interface(147) + interface() + enhanced(frame, 5, 1) + enhanced(frame)
+    content += section(">") + enhanced(frame, order=">") + interface(order=">")
+    content += enhanced(frame, 4, order=">") + built.obsolete(frame, 6, order=">")
+    content += built.simple(frame, ">") + built.block(4, b"names", ">")
+    packets, parser = parse(content)
+    assert packets.time_ns.tolist() == [5000, 4000, 6000]
+    assert packets.interface.tolist() == [1, 0, 0]
+    expected = Counts(frames=6, packets=3, unknown_link_type=1, malformed=1, no_timestamp=1)
+    assert parser.counts == replace(expected, backward=1, other_blocks=1)
+    assert (parser.format, parser.link_types) == ("pcapng, little-endian", [1, 147])
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (built.pcap([]) + b"\xff" * 16, "record 1 at byte 24 claims 4294967295 bytes"),
+        (section() + b"\6\0\0\0\x1c\0\0\0" + bytes(20), "block at byte 28 claims 28 bytes"),
+        (section() + b"\7\0\0\0\x0d\0\0\0" + bytes(20), "block at byte 28 claims 13 bytes"),
+        (section() + b"\7\0\0\0\0\0\0\x10" + bytes(20), "block at byte 28 claims 268435456 bytes"),
+        (
+            section() + b"\7\0\0\0\x10\0\0\0" + bytes(8),
+            "block at byte 28 claims 16 bytes before and 0 behind",
+        ),
+        (
+            section() + section()[:8] + bytes(20),
+            "section at byte 28 has no byte order: 00000000",
+        ),
+    ],
+)
+def test_broken(content: bytes, sentence: str) -> None:
+    """Where records cannot be followed, nothing more is taken and a sentence says where."""
+    _, parser = parse(content)
+    assert parser.broken == sentence
+    assert parser.parse(np.zeros(100, np.uint8), empty_columns(1), 0) == (0, 0)
+
+
+@pytest.mark.parametrize("kind", PARSERS)
+def test_few_rows(kind: type[Parser]) -> None:
+    """Full columns stop the parser before the next record, and it goes on with the next ones."""
+    content = np.frombuffer(built.pcap(built.conversation()), np.uint8)
+    whole, expected = parse(content.tobytes())
+    parser, columns, at = kind(), empty_columns(3), 0
+    times: list[int] = []
+    end = 1
+    while end:
+        taken, end = parser.parse(content[at : at + 400], columns, 0)
+        times += columns.time_ns[:end].tolist()
+        at += taken
+    assert times == whole.time_ns.tolist()
+    assert astuple(parser.counts) == astuple(expected.counts)
+
+
+@pytest.mark.parametrize("content", [b"GIF89a" + bytes(20), section()[:8] + bytes(20)])
+def test_no_capture(content: bytes) -> None:
+    """What is no capture is refused, and named by its first bytes."""
+    with pytest.raises(AnalysisError, match=content[:4].hex(" ")):
+        parse(content)
+
+
+@pytest.mark.parametrize("short", [built.pcap([])[:23], section()[:11], b""])
+def test_short_start(short: bytes) -> None:
+    """As long as a file's header is not whole, nothing is taken and nothing refused."""
+    packets, parser = parse(short)
+    assert (len(packets), parser.counts, parser.format) == (0, Counts(), "")
+
+
+@needs_native
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        {"seq": np.zeros(4, np.int64)},
+        {"seq": np.zeros(3, np.uint32)},
+        {"seq": np.zeros(8, np.uint32)[::2]},
+        {"seq": np.frombuffer(bytes(16), np.uint32)},
+    ],
+)
+def test_wrong_columns(spoil: dict[str, Any]) -> None:
+    """Columns that the library would write beyond, or misread, are refused."""
+    with pytest.raises(ValueError, match="seq: must be"):
+        native.NativeParser().parse(np.zeros(0, np.uint8), replace(empty_columns(4), **spoil), 0)
+
+
+def test_switch() -> None:
+    """CAPTURE_ANALYSIS_NATIVE=0 switches the library off."""
+    code = "from capture_analysis import native; print(native.available())"
+    environment = {**os.environ, native.SWITCH: "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"

@@ -1,0 +1,157 @@
+"""The columns, ends, marks and counts of a capture against tshark's fields.
+
+Where tshark differs for a reason, DEVIATIONS says in which field, of which packets and why.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from capture_analysis.columns import Mark
+from tshark_case import Case, fate
+from tshark_oracle import Row
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """Where tshark is not followed.
+
+    Attributes:
+        fields: of Packets.
+        reason: why.
+        holds: whether it is the case for a packet, given our value and tshark's.
+    """
+
+    fields: tuple[str, ...]
+    reason: str
+    holds: Callable[[Case, int, int, int], bool]
+
+
+DEVIATIONS = [
+    Deviation(
+        ("payload_bytes",),
+        "tshark 4.0 states no length for a fragment",
+        lambda case, n, _, theirs: theirs == 0 and case.marked(n, Mark.FIRST_FRAGMENT),
+    ),
+    Deviation(
+        ("payload_bytes",),
+        "tshark lets a frame's length, which editcap -L makes that of what it keeps, limit IP's",
+        lambda case, _, ours, theirs: theirs < ours and case.name == "editcap/snap-and-length",
+    ),
+    Deviation(
+        ("flags",),
+        "tshark's field has the three reserved bits besides the nine flags",
+        lambda _, __, ours, theirs: ours == theirs & 0x1FF,
+    ),
+    Deviation(
+        ("ts_value", "ts_echo", "sack_left", "sack_right"),
+        "tshark reads the first half of an option of which the capture lacks the other",
+        lambda case, n, ours, _: ours == 0 and case.marked(n, Mark.OPTIONS_CUT),
+    ),
+]
+
+
+def count_differences(case: Case) -> Iterator[str]:
+    """The fates of frames, as totals; unknown link types are not in the corpus."""
+    fates = [fate(row) for row in case.rows]
+    ours = vars(case.counts)
+    theirs = {name: fates.count(name) for name in _FATES} | {"frames": len(fates)}
+    theirs["too_short"] += theirs.pop("malformed")
+    for name, count in theirs.items():
+        mine = ours[name] + (ours["malformed"] if name == "too_short" else 0)
+        if mine != count:
+            yield f"{case.name}: {name}: {mine}, tshark has {count}"
+
+
+_FATES = (
+    "packets",
+    "not_ip",
+    "not_tcp",
+    "later_fragments",
+    "no_timestamp",
+    "too_short",
+    "malformed",
+)
+
+
+def field_differences(case: Case, seen: set[str]) -> Iterator[str]:
+    """The first packet that differs in each field; the reasons of deviations go into `seen`."""
+    if len(case.tcp) != len(case.packets):
+        yield f"{case.name}: {len(case.packets)} packets, tshark has {len(case.tcp)}"
+        return
+    columns = {name: [read(row) for row in case.tcp] for name, read in _FIELDS.items()}
+    for field, theirs in (columns | {"flow": case.streams}).items():
+        ours = getattr(case.packets, field).tolist()
+        different = [n for n, value in enumerate(ours) if value != theirs[n]]
+        for n in list(different):
+            for each in DEVIATIONS:
+                if field in each.fields and each.holds(case, n, ours[n], theirs[n]):
+                    seen.add(each.reason)
+                    different.remove(n)
+                    break
+        if different:
+            n = different[0]
+            yield (
+                f"{case.name}: {field}: {len(different)} differ, first packet {n} "
+                f"(frame {case.tcp[n]['number']}): {ours[n]}, tshark has {theirs[n]}"
+            )
+
+
+def _field(name: str) -> Callable[[Row], int]:
+    return lambda row: row.number(name)
+
+
+def _edge(name: str) -> Callable[[Row], int]:
+    """An edge of the first SACK block; tshark gives it relative to the acknowledged half."""
+
+    def read(row: Row) -> int:
+        base = row.number("ack_raw") - row.number("ack")
+        return (row.number(name) + base) % 2**32 if row[name] else 0
+
+    return read
+
+
+_FIELDS: dict[str, Callable[[Row], int]] = {
+    "time_ns": Row.time_ns,
+    "seq": _field("seq_raw"),
+    "ack": _field("ack_raw"),
+    "sack_left": _edge("sack_left"),
+    "sack_right": _edge("sack_right"),
+    **{
+        name: _field(name)
+        for name in (
+            "frame_bytes",
+            "payload_bytes",
+            "flags",
+            "window",
+            "ip_id",
+            "interface",
+            "ts_value",
+            "ts_echo",
+        )
+    },
+}
+
+
+def end_differences(case: Case) -> Iterator[str]:
+    """The first packet of which addresses, ports or marks differ."""
+    for n, row in enumerate(case.tcp[: len(case.packets)]):
+        flow, half = int(case.packets.flow[n]), int(case.packets.half[n])
+        ends = case.flows.source(flow), case.flows.destination(flow)
+        address = "ip" if row["ip_source"] else "ipv6"
+        theirs = tuple(
+            (row[f"{address}_{end}"].split(",")[0], row.number(f"{end}_port"))
+            for end in ("source", "destination")
+        )
+        implied = {
+            Mark.TIMESTAMPS: row["ts_echo"] != "",
+            Mark.SACK: row["sack_right"] != "",
+            Mark.MPTCP: row["mptcp"] != "",
+            Mark.FIRST_FRAGMENT: row.number("ip_more") or row.number("ipv6_more"),
+        }
+        if case.marked(n, Mark.OPTIONS_CUT):  # tshark reads what there is of the last one
+            implied = {mark: case.marked(n, mark) and value for mark, value in implied.items()}
+        wrong = [m.name for m, value in implied.items() if case.marked(n, m) != bool(value)]
+        if wrong or theirs != (ends[::-1] if half else ends):
+            where = f"{case.name}: packet {n} (frame {row['number']})"
+            yield f"{where}: {wrong}, {ends}, half {half}, tshark has {theirs}"
+            return
