@@ -12,7 +12,7 @@ from capture_analysis.capture import Capture
 from capture_analysis.errors import AnalysisError
 from capture_analysis.facts import NEAR, Facts, RateSource
 from capture_analysis.measure import Quantity, Values
-from capture_analysis.single import NOTHING, Given, Measured, Described, measure
+from capture_analysis.single import NOTHING, Described, Given, Measured, measure
 
 SCHEMA = 1
 FLOWS_LISTED = 100

@@ -91,7 +91,8 @@ class Side:
         flows = self.source.flows
         kind = self.kinds(packets, flows) if self.kinds else None
         make = matching_native.rows if native.available() else numpy_rows
-        rows = make(packets, self.clock(packets.time_ns), kind, self.keys, flows, self._read)
+        time_ns = self.clock(packets.time_ns)
+        rows = make(packets, time_ns, kind, self.keys, flows=flows, first_order=self._read)
         self._read += len(packets)
         copies = rows["kind"] == Kind.COPY
         if copies.any():
@@ -121,6 +122,7 @@ def numpy_rows(
     time_ns: IntArray,
     kind: IntArray | None,
     keys: PacketKeys,
+    *,
     flows: FlowTable,
     first_order: int,
 ) -> Rows:

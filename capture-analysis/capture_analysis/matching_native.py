@@ -38,6 +38,7 @@ def rows(
     time_ns: IntArray,
     kind: IntArray | None,
     keys: PacketKeys,
+    *,
     flows: FlowTable,
     first_order: int,
 ) -> Rows:

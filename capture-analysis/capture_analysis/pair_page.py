@@ -68,7 +68,7 @@ def _carrying(document: Mapping[str, Any]) -> Iterable[tuple[dict[str, Any], str
     """Connections and "forward" or "backward", where there are data."""
     for flow in document["flows"]:
         for way in _WAYS:
-            if value(flow[way], "data_offered"):
+            if flow[way] and value(flow[way], "data_offered"):
                 yield flow, way
 
 

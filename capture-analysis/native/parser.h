@@ -3,10 +3,12 @@
  * The library: bytes of a capture in, columns of its TCP packets out.
  *
  *	struct ca_parser *parser = ca_parser_new(seed);
- *	while (bytes) {
- *		status = ca_parser_parse(parser, bytes, length, &columns, capacity, &taken, &rows);
- *		... use the rows, keep the bytes that were not taken, append more ...
- *	}
+ *	do {
+ *		... append what the file has next to the bytes that were not taken ...
+ *		row = 0;
+ *		status = ca_parser_parse(parser, bytes, length, &columns, capacity, &taken, &row);
+ *		... use the rows before row ...
+ *	} while (status == CA_GOING_ON);
  *	ca_parser_free(parser);
  *
  * Whole records only are taken, so where the bytes are cut makes no difference. Nothing here

@@ -142,10 +142,17 @@ def test_rows_are_alike(identity: Identity) -> None:
         flow=random.integers(0, 3, 1000),
         half=random.integers(0, 2, 1000),
     )
-    kind = random.integers(0, 10, 1000).astype(np.uint8)
+    kind = random.integers(0, 10, 1000)
     for given_kind in (kind, None):
         made = [
-            make(packets, packets.time_ns, given_kind, PacketKeys(identity), FLOWS, 77)
+            make(
+                packets,
+                packets.time_ns,
+                given_kind,
+                PacketKeys(identity),
+                flows=FLOWS,
+                first_order=77,
+            )
             for make in (numpy_rows, matching_native.rows)
         ]
         assert made[0].tobytes() == made[1].tobytes()
@@ -154,9 +161,9 @@ def test_rows_are_alike(identity: Identity) -> None:
 @pytest.mark.skipif(not native.available(), reason="no native library")
 def test_a_packet_of_no_connection_is_refused() -> None:
     """The C rows refuse a connection that is not in the table, and read nothing beyond it."""
-    packets = columns(2, flow=[0, 3])
+    packets, keys = columns(2, flow=[0, 3]), PacketKeys(Identity.ADDRESSES)
     with pytest.raises(IndexError, match="not in the table"):
-        matching_native.rows(packets, packets.time_ns, None, PacketKeys(Identity.ADDRESSES), FLOWS, 0)
+        matching_native.rows(packets, packets.time_ns, None, keys, flows=FLOWS, first_order=0)
 
 
 def test_ipv6_without_identification_matches() -> None:

@@ -11,9 +11,8 @@ from conversation import Conversation, NewTracker, columns, each_tracker, flow_t
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytestmark = each_tracker
 
-
+@each_tracker
 def test_a_handshake(new_tracker: NewTracker) -> None:
     """SYN and SYN+ACK are control packets that carry no payload, and give the first RTTs."""
     tracked = Conversation().handshake().tracked(new_tracker())
@@ -26,6 +25,7 @@ def test_a_handshake(new_tracker: NewTracker) -> None:
         assert column.tolist() == [0, 0, 0]
 
 
+@each_tracker
 def test_data_and_its_acks(new_tracker: NewTracker) -> None:
     """An ACK of two segments has the newer one's RTT; gaps are between like packets."""
     talk = Conversation().handshake()
@@ -46,6 +46,7 @@ def test_data_and_its_acks(new_tracker: NewTracker) -> None:
     assert tracked.in_flight_bytes.tolist() == [1000, 1500, 0, 10, 0]
 
 
+@each_tracker
 def test_data_both_ways(new_tracker: NewTracker) -> None:
     """A segment that acknowledges is data, with an RTT of its own."""
     talk = Conversation().handshake()
@@ -59,6 +60,7 @@ def test_data_both_ways(new_tracker: NewTracker) -> None:
     assert tracked.in_flight_bytes.tolist() == [1000, 700, 300]
 
 
+@each_tracker
 def test_an_ack_amid_a_segment_gives_no_rtt(new_tracker: NewTracker) -> None:
     """Only a segment acknowledged in full does, and only the first time."""
     talk = Conversation().handshake()
@@ -73,6 +75,7 @@ def test_an_ack_amid_a_segment_gives_no_rtt(new_tracker: NewTracker) -> None:
     assert tracked.in_flight_bytes.tolist() == [1500, 0, 3000, 1500]
 
 
+@each_tracker
 def test_a_loss_beyond_the_capture(new_tracker: NewTracker) -> None:
     """What is seen twice is a retransmission; the ACKs before it are duplicates; Karn's rule."""
     talk = Conversation().handshake()
@@ -92,6 +95,7 @@ def test_a_loss_beyond_the_capture(new_tracker: NewTracker) -> None:
     assert tracked.rtt_ns.tolist() == [-1, -1, -1, -1, -1, -1, 100_000]
 
 
+@each_tracker
 def test_a_loss_before_the_capture(new_tracker: NewTracker) -> None:
     """What fills a hole is late data, counted as new bytes once; its ACK gives no RTT."""
     talk = Conversation().handshake()
@@ -112,6 +116,7 @@ def test_a_loss_before_the_capture(new_tracker: NewTracker) -> None:
     assert tracked.in_flight_bytes.tolist() == [1000, 3000, 2000, 2000, 2000, 0, 0]
 
 
+@each_tracker
 def test_a_segment_over_holes_and_new_bytes(new_tracker: NewTracker) -> None:
     """New bytes are those of holes, above and below what was seen, whatever else it repeats."""
     talk = Conversation()
@@ -146,6 +151,7 @@ def test_new_bytes_by_marking(segments: list[tuple[int, int]]) -> None:
     assert list(zip(tracked.new_bytes.tolist(), tracked.kind.tolist(), strict=True)) == expected
 
 
+@each_tracker
 def test_only_so_many_holes_are_remembered(new_tracker: NewTracker) -> None:
     """The lowest of too many holes is forgotten, which is counted: it fills up unnoticed."""
     talk = Conversation()
@@ -159,6 +165,7 @@ def test_only_so_many_holes_are_remembered(new_tracker: NewTracker) -> None:
     assert follower.forgotten.holes == 1
 
 
+@each_tracker
 def test_only_so_many_segments_are_remembered(new_tracker: NewTracker) -> None:
     """Of too many segments outstanding the newest have no RTT, which is counted."""
     talk = Conversation().handshake()
@@ -173,6 +180,7 @@ def test_only_so_many_segments_are_remembered(new_tracker: NewTracker) -> None:
     assert follower.forgotten.segments == 3
 
 
+@each_tracker
 def test_one_direction_takes_little_memory(new_tracker: NewTracker) -> None:
     """Segments that nothing acknowledges are not kept, nor counted as forgotten."""
     talk = Conversation()
@@ -186,6 +194,7 @@ def test_one_direction_takes_little_memory(new_tracker: NewTracker) -> None:
     assert follower.forgotten.segments == 0
 
 
+@each_tracker
 def test_keep_alives(new_tracker: NewTracker) -> None:
     """A keep-alive, with or without its byte, is a probe, and what answers it an old ACK."""
     talk = Conversation().handshake()
@@ -201,6 +210,7 @@ def test_keep_alives(new_tracker: NewTracker) -> None:
     assert tracked.new_bytes.tolist() == [0] * 4
 
 
+@each_tracker
 def test_a_closed_window_is_probed(new_tracker: NewTracker) -> None:
     """A byte beyond a closed window is a probe, new or again; answers and opening told apart."""
     talk = Conversation().handshake()
@@ -221,6 +231,7 @@ def test_a_closed_window_is_probed(new_tracker: NewTracker) -> None:
     assert tracked.rtt_ns.tolist() == [-1] * 6
 
 
+@each_tracker
 def test_window_updates_and_duplicates(new_tracker: NewTracker) -> None:
     """The same number with another window is an update, with a SACK block a duplicate."""
     talk = Conversation().handshake()
@@ -239,6 +250,7 @@ def test_window_updates_and_duplicates(new_tracker: NewTracker) -> None:
     assert tracked.acked_bytes.tolist() == [1000] + [0] * 5
 
 
+@each_tracker
 def test_a_duplicate_sack_with_nothing_outstanding(new_tracker: NewTracker) -> None:
     """A D-SACK for a needless retransmission is an old ACK once everything is acknowledged."""
     talk = Conversation().handshake()
@@ -250,6 +262,7 @@ def test_a_duplicate_sack_with_nothing_outstanding(new_tracker: NewTracker) -> N
     assert tracked.kind.tolist() == [Kind.RETRANSMISSION, Kind.OLD_ACK]
 
 
+@each_tracker
 def test_a_needless_retransmission_spoils_no_rtt(new_tracker: NewTracker) -> None:
     """Karn's rule concerns what is not acknowledged yet; what is sent after it is measured."""
     talk = Conversation().handshake()
@@ -261,6 +274,7 @@ def test_a_needless_retransmission_spoils_no_rtt(new_tracker: NewTracker) -> Non
     assert talk.tracked(new_tracker()).rtt_ns.tolist()[-1] == 110_000
 
 
+@each_tracker
 def test_acks_below_what_was_sent_again_keep_their_rtt(new_tracker: NewTracker) -> None:
     """A tail sent again spoils only the RTT of ACKs that reach it."""
     talk = Conversation().handshake()
@@ -272,6 +286,7 @@ def test_acks_below_what_was_sent_again_keep_their_rtt(new_tracker: NewTracker) 
     assert talk.tracked(new_tracker()).rtt_ns.tolist()[-2:] == [100_000, -1]
 
 
+@each_tracker
 def test_time_that_runs_backward(new_tracker: NewTracker) -> None:
     """Neither a gap nor an RTT is negative: there is none."""
     talk = Conversation().handshake()
@@ -283,6 +298,7 @@ def test_time_that_runs_backward(new_tracker: NewTracker) -> None:
     assert tracked.rtt_ns.tolist() == [-1, -1, -1]
 
 
+@each_tracker
 def test_times_far_apart(new_tracker: NewTracker) -> None:
     """A gap that 64 bits cannot hold is the longest that they can."""
     talk = Conversation().handshake()
@@ -291,6 +307,7 @@ def test_times_far_apart(new_tracker: NewTracker) -> None:
     assert talk.tracked(new_tracker()).gap_ns.tolist()[-1] == 2**63 - 1
 
 
+@each_tracker
 def test_a_packet_without_flags(new_tracker: NewTracker) -> None:
     """It acknowledges nothing, and is an ACK of no account."""
     talk = Conversation().handshake()
@@ -300,6 +317,7 @@ def test_a_packet_without_flags(new_tracker: NewTracker) -> None:
     assert tracked.ack_bytes.tolist()[-1] == -1
 
 
+@each_tracker
 def test_connections_share_nothing(new_tracker: NewTracker) -> None:
     """The rows of a connection are the same whichever others the tracker sees."""
     talk = Conversation().handshake()
@@ -311,6 +329,7 @@ def test_connections_share_nothing(new_tracker: NewTracker) -> None:
         assert getattr(tracked, name).tolist() == np.repeat(column, 2).tolist()
 
 
+@each_tracker
 def test_a_flow_that_is_not_in_the_table_is_refused(new_tracker: NewTracker) -> None:
     """A packet of a connection that does not exist is an error."""
     with pytest.raises(ValueError, match="not in the table"):
@@ -326,6 +345,7 @@ def test_the_switch_chooses_the_tracker(monkeypatch: pytest.MonkeyPatch) -> None
     native.load.cache_clear()
 
 
+@each_tracker
 def test_nothing(new_tracker: NewTracker) -> None:
     """No packets, no rows."""
     assert len(new_tracker().track(columns([]), flow_table(0))) == 0

@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.pair_measure import PairMeasure, Quantity, Step, Values
 from capture_analysis.queue_levels import ActiveTime, Levels
 
@@ -56,21 +57,31 @@ class Pendulum(PairMeasure):
         if stop > start:
             self._add(first, second, start, stop)
         for kept, levels in zip(self._parts, (first, second), strict=True):
-            kept[:] = [_from(levels, stop)] if levels.until_ns > stop else []
+            kept[:] = [_between(levels, stop, levels.until_ns)] if levels.until_ns > stop else []
 
     def _add(self, first: Levels, second: Levels, start: int, stop: int) -> None:
-        inside = np.concatenate(([start], first.time_ns, second.time_ns))
-        edges = np.sort(inside[(inside >= start) & (inside < stop)])
-        edges = edges[np.append(True, edges[1:] != edges[:-1])]
+        first, second = _between(first, start, stop), _between(second, start, stop)
+        self._add_busy(first, second, stop)
+        dx, dy = first.duration_ns, second.duration_ns
+        x, y = first.packets, second.packets
+        # What y amounts to until each of x's times.
+        until = np.append(0, np.cumsum(y * dy))
+        edges = np.append(first.time_ns, stop)
+        at = np.searchsorted(second.time_ns, edges, side="right") - 1
+        amount = until[at] + y[at] * (edges - second.time_ns[at])
+        found = ((x * dx).sum(), (y * dy).sum(), (x * x * dx).sum(), (y * y * dy).sum())
+        self._length += np.array([0, *found, (x * np.diff(amount)).sum()], dtype=np.float64)
+
+    def _add_busy(self, first: Levels, second: Levels, stop: int) -> None:
+        changes = [_busy_changes(each) for each in (first, second)]
+        edges = np.sort(np.concatenate([time_ns for time_ns, _ in changes]))
         x, y = (
-            each.packets[np.searchsorted(each.time_ns, edges, side="right") - 1]
-            for each in (first, second)
+            busy[np.searchsorted(time_ns, edges, side="right") - 1] for time_ns, busy in changes
         )
-        empty = (x == 0) & (y == 0)
-        weight = self._active.durations(np.diff(edges, append=stop), empty).astype(np.float64)
-        x, y = np.append(0, x), np.append(0, y)
-        self._length += _sums(weight, x.astype(np.float64), y.astype(np.float64))
-        self._busy += _sums(weight, (x > 0).astype(np.float64), (y > 0).astype(np.float64))
+        weight = self._active.durations(np.diff(edges, append=stop), ~(x | y)).astype(np.float64)
+        found = [weight[1:][each].sum() for each in (x, y, x, y, x & y)]
+        self._busy += np.array([weight.sum(), *found])
+        self._length[0] = self._busy[0]
 
     def of_pair(self) -> Values:
         """See the class."""
@@ -85,10 +96,20 @@ class Pendulum(PairMeasure):
         }
 
 
-def _sums(weight: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
-    wx, wy = weight * x, weight * y
-    parts = (weight, wx, wy, wx * x, wy * y, wx * y)
-    return np.array([part.sum() for part in parts])
+def _between(levels: Levels, start: int, stop: int) -> Levels:
+    """The part of a step function between two times that it spans."""
+    first = int(np.searchsorted(levels.time_ns, start, side="right")) - 1
+    last = int(np.searchsorted(levels.time_ns, stop))
+    time_ns = levels.time_ns[first:last].copy()
+    time_ns[0] = start
+    return Levels(time_ns, levels.packets[first:last], levels.bytes[first:last], stop)
+
+
+def _busy_changes(levels: Levels) -> tuple[IntArray, BoolArray]:
+    """When a queue begins or ceases to hold anything, its start included."""
+    busy = levels.packets > 0
+    at = np.flatnonzero(np.append(True, busy[1:] != busy[:-1]))
+    return levels.time_ns[at], busy[at]
 
 
 def _correlation(sums: FloatArray) -> float | str:
@@ -108,11 +129,3 @@ def _joined(parts: list[Levels]) -> Levels | None:
         np.concatenate([part.bytes for part in parts]),
         parts[-1].until_ns,
     )
-
-
-def _from(levels: Levels, start_ns: int) -> Levels:
-    """The rest of a step function, from a time on."""
-    at = int(np.searchsorted(levels.time_ns, start_ns, side="right")) - 1
-    time_ns = levels.time_ns[at:].copy()
-    time_ns[0] = start_ns
-    return Levels(time_ns, levels.packets[at:], levels.bytes[at:], levels.until_ns)
