@@ -1,4 +1,4 @@
-"""`make docs`: the manual as pages: the texts here, and a page for each metric.
+"""`make manual`: the manual as pages: the texts here, and a page for each metric.
 
     python build.py FOLDER CAPTURE CAPTURE2
 
@@ -97,10 +97,14 @@ def _rows(
     quantities: Iterable[Quantity], values: Mapping[str, Any]
 ) -> Iterable[tuple[str, str, str, str]]:
     for quantity in quantities:
-        value = values[quantity.name]["value"]
-        shown = f"{value:.6g}" if isinstance(value, float) else f"{value:,}" if value else str(value)
         unit = "" if quantity.unit == "1" else quantity.unit
-        yield quantity.name, quantity.meaning, "\N{EN DASH}" if value is None else shown, unit
+        yield quantity.name, quantity.meaning, _shown(values[quantity.name]["value"]), unit
+
+
+def _shown(value: float | None) -> str:
+    if value is None:
+        return "\N{EN DASH}"
+    return f"{value:.6g}" if isinstance(value, float) else f"{value:,}"
 
 
 def _values(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ class Reordering(PairMeasure):
     """See the module."""
 
     title = "Reordering between the taps"
+    picture = "one-way-delay"
     per_direction: ClassVar[Sequence[Quantity]] = (
         Quantity("reordered", "1", "packets of the sending half that were overtaken"),
         Quantity("reordered_share", "1", "their share of what passed both taps"),
