@@ -149,7 +149,7 @@ def _described(direction: Direction, flows: FlowTable, facts: Facts, number: int
         segment_bytes=int(facts.segment_bytes[number]),
         data_service_ns=_known(facts.data_service_ns[number]),
         ack_service_ns=_known(facts.ack_service_ns[number]),
-        bound=_known(bound(number, facts)),
+        bound=_known(bound(number, facts)) if facts.header_bytes[number] else None,
     )
 
 
