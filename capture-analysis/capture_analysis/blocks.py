@@ -52,11 +52,6 @@ class View:
         return self._columns[column]
 
     @cached_property
-    def is_data(self) -> BoolArray:
-        """Shape (n,): carries payload, be it new, sent again, late or a probe."""
-        return _between(self.tracked.kind, Kind.NEW_DATA, Kind.PROBE)
-
-    @cached_property
     def direction(self) -> IntArray:
         """Shape (n,): the direction of each packet."""
         return np.repeat(self.directions, self.counts)
