@@ -108,7 +108,7 @@ def _shown(value: float | None) -> str:
 
 
 def _values(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Every quantity of a document: of its first connection's data, its first way, and the whole."""
+    """Every quantity of a document: of its first connection, its first way, and the whole."""
     flow = document["flows"][0]
     ways = document.get("ways", {})
     return {
