@@ -8,7 +8,7 @@ from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.columns import FlowTable
 from capture_analysis.crossings import View, is_ack
 from capture_analysis.figure import Figure
-from capture_analysis.matching import Rows
+from capture_analysis.match_rows import Rows
 from capture_analysis.pair_measure import Step
 from capture_analysis.queue_figures import Crossing, one_way_delay, queues, spacing_change
 
