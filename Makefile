@@ -21,6 +21,12 @@ report: setup ## analyse the latest run again and rewrite its report
 list: setup ## the experiments there are
 	@$(BIN)/twoway list
 
+manual: setup ## the manual of capture-analysis, with pictures of a run, into results/manual
+	@$(BIN)/twoway run kalampoukas-5.2 --results results/manual-run > /dev/null
+	@$(BIN)/python capture-analysis/docs/build.py results/manual \
+		results/manual-run/latest/pcap/h1-eth0.pcap results/manual-run/latest/pcap/h2-eth0.pcap
+	@echo results/manual/index.html
+
 shell: setup ## the experiment's network in the guest, with Mininet's prompt
 	@$(BIN)/twoway shell $(EXP)
 
@@ -96,5 +102,5 @@ help: ## this list
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment report list shell calibrate doctor test test-sanitized lint bench fuzz setup \
-	env packages test-packages wheel clean help
+.PHONY: experiment report list manual shell calibrate doctor test test-sanitized lint bench fuzz \
+	setup env packages test-packages wheel clean help

@@ -140,6 +140,8 @@ def _speeds(folder: Path, packets: int, rounds: int, only: str) -> int:
     figures |= ours
     size = scene.near.stat().st_size / 1e6
     print(f"{_machine()}\n{packets} packets, {size:.0f} MB, medians of {rounds}, one processor\n")
+    if (load := os.getloadavg()[0]) > 1.5:
+        print(f"NOTE: others use this machine (load {load:.1f}): only ratios mean something\n")
     found: dict[str, list[float]] = {name: [] for name in figures}
     for _ in range(rounds):
         for name in list(found):

@@ -82,3 +82,26 @@ def analyse(
     from capture_analysis.single import Given
 
     return analyse_capture(Path(path), Given(rate_mbit, ack_rate_mbit), flows)
+
+
+def match(
+    a: "str | PathLike[str]",
+    b: "str | PathLike[str]",
+    *,
+    same_clock: bool = False,
+    flows: int = 100,
+) -> dict[str, Any]:
+    """What two captures of one path say together; times are on the first one's clock.
+
+    Args:
+        a: a capture.
+        b: a capture at another point of the path.
+        same_clock: one clock stamped both: no offset and no drift are estimated.
+        flows: how many connections to list, those with most packets first.
+
+    Returns: the document that `capture-analysis match` prints.
+    Raises: AnalysisError if one is no capture, or they have no packet in common.
+    """
+    from capture_analysis.pair_document import analyse_pair
+
+    return analyse_pair(Path(a), Path(b), one_clock=same_clock, flows=flows)

@@ -84,8 +84,14 @@ class Block:
         self.packets, self.tracked, self.facts = packets, tracked, facts
 
     @cached_property
-    def _is_ack(self) -> BoolArray:
+    def is_ack(self) -> BoolArray:
+        """Shape (n,): a pure ACK, whatever it acknowledges."""
         return _between(self.tracked.kind, Kind.ACK, Kind.OLD_ACK)
+
+    @cached_property
+    def is_data(self) -> BoolArray:
+        """Shape (n,): carries payload, be it new, sent again, late or a probe."""
+        return _between(self.tracked.kind, Kind.NEW_DATA, Kind.PROBE)
 
     @cached_property
     def direction(self) -> NDArray[np.unsignedinteger]:
@@ -94,7 +100,7 @@ class Block:
         small = not len(flow) or int(flow.max()) < _SMALL // 2
         narrow: NDArray[np.unsignedinteger] = flow.astype(np.uint16 if small else np.uint32)
         narrow <<= 1
-        narrow |= self.packets.half ^ self._is_ack
+        narrow |= self.packets.half ^ self.is_ack
         return narrow
 
     @cached_property
@@ -109,14 +115,13 @@ class Block:
 
     @cached_property
     def acks(self) -> View:
-        """The pure ACKs, whatever they acknowledge."""
-        return View(self, self._order.compress(self._is_ack.take(self._order)))
+        """The pure ACKs."""
+        return View(self, self._order.compress(self.is_ack.take(self._order)))
 
     @cached_property
     def data(self) -> View:
-        """What carries payload: new, sent again, late or a probe."""
-        is_data = _between(self.tracked.kind, Kind.NEW_DATA, Kind.PROBE)
-        return View(self, self._order.compress(is_data.take(self._order)))
+        """What carries payload."""
+        return View(self, self._order.compress(self.is_data.take(self._order)))
 
     def acknowledging(self, rows: IntArray) -> IntArray:
         """Shape (k,): the direction whose data each of some packets acknowledges."""

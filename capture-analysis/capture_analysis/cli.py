@@ -4,7 +4,6 @@ import argparse
 import os
 import sys
 from importlib import import_module
-from importlib.metadata import version
 
 from capture_analysis.errors import AnalysisError
 
@@ -69,6 +68,8 @@ def main(argv: list[str] | None = None) -> int:
 
 def _first_word(words: list[str]) -> str:
     """The command, of words that do not start with one: does not return unless there is one."""
+    from importlib.metadata import version  # noqa: PLC0415 - takes as long as all the rest
+
     commands = "".join(f"\n  {name:<9} {text}" for name, text in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="capture-analysis",

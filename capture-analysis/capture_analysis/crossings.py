@@ -19,6 +19,7 @@ from capture_analysis.tracking import Kind
 
 A_TO_B, B_TO_A = 0, 1
 ABSENT = -FOREVER
+_SMALL = 1 << 16
 
 # Laid out as matching.ROW: the packet as the first tap on its way has it.
 CROSSING = np.dtype(
@@ -41,17 +42,28 @@ CROSSING = np.dtype(
 class View:
     """Some packets of one way: by direction, within one in the order given.
 
+    Args:
+        rows: of type CROSSING.
+        which: shape (len(rows),), those of interest.
+        turned: whether a packet is of the opposite half's direction, as ACKs are.
+
     Attributes:
         rows: shape (n,), of type CROSSING.
+        direction: shape (n,), of each.
         directions: shape (k,), those that have any, ascending.
         starts: shape (k,), the first row of each.
     """
 
-    def __init__(self, rows: Rows, direction: IntArray) -> None:
-        small = np.uint16 if not len(direction) or direction.max() < 1 << 16 else np.uint32
-        order = np.argsort(direction.astype(small), kind="stable")
-        self.rows = take(rows, order)
-        self.direction = direction[order]
+    def __init__(self, rows: Rows, which: BoolArray, *, turned: bool = False) -> None:
+        chosen = np.flatnonzero(which)
+        flow = rows["flow"][chosen]
+        small = not len(flow) or int(flow.max()) < _SMALL // 2
+        # A radix sort when numbers have 16 bits.
+        half = rows["half"][chosen] ^ np.uint8(turned)
+        direction = (flow * 2 + half).astype(np.uint16 if small else np.uint32)
+        order = np.argsort(direction, kind="stable")
+        self.rows = take(rows, chosen[order])
+        self.direction = direction[order].astype(np.int64)
         first = np.flatnonzero(np.append(True, self.direction[1:] != self.direction[:-1]))
         self.starts = first[: len(order)]
         self.directions = self.direction[self.starts]
@@ -97,18 +109,17 @@ class Crossings:
     @cached_property
     def acks(self) -> View:
         """Of `both`, pure ACKs, by the direction whose data they acknowledge."""
-        rows = where(self.both, is_ack(self.both))
-        return View(rows, rows["flow"].astype(np.int64) * 2 + (1 - rows["half"]))
+        return View(self.both, is_ack(self.both), turned=True)
 
     @cached_property
     def data(self) -> View:
         """Of `both`, what carries payload, by direction."""
-        return _data_view(self.both)
+        return View(self.both, is_data(self.both))
 
     @cached_property
     def arrived_data(self) -> View:
         """Of `arrived`, what carries payload, by direction."""
-        return _data_view(self.arrived)
+        return View(self.arrived, is_data(self.arrived))
 
     @cached_property
     def lost_data(self) -> Rows:
@@ -126,11 +137,6 @@ def is_data(rows: Rows) -> BoolArray:
     """Shape (n,): carries payload."""
     first, last = Kind.NEW_DATA, Kind.PROBE
     return np.asarray(rows["kind"] - np.uint8(first) <= np.uint8(last - first))
-
-
-def _data_view(rows: Rows) -> View:
-    data = where(rows, is_data(rows))
-    return View(data, data["flow"].astype(np.int64) * 2 + data["half"])
 
 
 @dataclass

@@ -48,7 +48,7 @@ def document(measured: Measured, flows: int = FLOWS_LISTED) -> dict[str, Any]:
     metrics: dict[str, Any] = {}
     for each in measured.measures:
         found = each.of_capture(measured.tally, measured.facts)
-        metrics |= _metrics(each.per_capture, found, undefined)
+        metrics |= named_metrics(each.per_capture, found, undefined)
     return {
         "schema": SCHEMA,
         "capture": _capture(measured),
@@ -87,13 +87,14 @@ def flow(measured: Measured, number: int, undefined: Counter[str]) -> dict[str, 
         found[way] = {}
         for each in measured.measures:
             values = each.of_direction(direction, measured.tally, measured.facts)
-            found[way] |= _metrics(each.per_direction, values, undefined)
+            found[way] |= named_metrics(each.per_direction, values, undefined)
     return found
 
 
-def _metrics(
+def named_metrics(
     quantities: Iterable[Quantity], values: Values, undefined: Counter[str]
 ) -> dict[str, Any]:
+    """Quantities by name, for JSON; reasons for nulls are counted in `undefined`."""
     named: dict[str, Any] = {}
     for quantity in quantities:
         value = values[quantity.name]

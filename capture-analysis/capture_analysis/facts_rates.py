@@ -48,7 +48,6 @@ def modes(
             commonest: 1 behind the bottleneck, where no gap is shorter than a transmission, less
             where gaps may be, of ACKs or of data before it. One for all groups or one for each.
     """
-    peak = np.broadcast_to(np.asarray(peak, dtype=np.float64), groups)
     usable = (gap_ns > 0) & (gap_ns <= LONGEST_GAP_NS) & (bits > 0)
     group, bits, gap_ns = (each.compress(usable) for each in (group, bits, gap_ns))
     time_ns = np.bincount(group, weights=gap_ns, minlength=groups)
@@ -62,7 +61,7 @@ def modes(
     group, bits, gap_ns = group[fast], bits[fast], gap_ns[fast]
     key = (np.log(np.maximum(rate[fast], 1)) * _BINS).astype(np.int64) + group * _SPAN
     bins, counts = occurrences(key)
-    top = _top(bins, counts, peak)
+    top = _top(bins, counts, np.broadcast_to(peak, groups))
     # The rate is that of the gaps in the commonest bin and beside it, all together.
     chosen = np.full(groups, -9)
     chosen[bins[top] // _SPAN] = bins[top]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import zip_longest
 
 import numpy as np
 
@@ -110,13 +111,10 @@ def first_contact(names: tuple[str, str], open_a: Opener, open_b: Opener) -> Con
     a, b = _Reading(names[0], open_a()), _Reading(names[1], open_b())
     heads = a.head(), b.head()
     found = _common(*heads)
-    if not found.any:
-        b = _Reading(names[1], open_b())
-        found = _search(heads[0], b)
-    if not found.any:
-        a = _Reading(names[0], open_a())
-        found = _search(heads[1], a).turned()
-    if not found.any:
+    if not found.most:
+        a, b = _Reading(names[0], open_a()), _Reading(names[1], open_b())
+        found = _search(heads, a, b)
+    if not found.most:
         raise AnalysisError(_why_not(a, b))
     identity = found.identity()
     offset_ns = int(np.median(found.differences_ns[identity]))
@@ -137,32 +135,38 @@ class _Found:
 
     differences_ns: dict[Identity, IntArray]
 
+    @staticmethod
+    def nothing() -> "_Found":
+        """No packet."""
+        return _Found({identity: np.zeros(0, dtype=np.int64) for identity in Identity})
+
+    def add(self, more: "_Found") -> None:
+        """Take what another part of a capture has in common."""
+        for identity, each in more.differences_ns.items():
+            self.differences_ns[identity] = np.append(self.differences_ns[identity], each)
+
     @property
-    def any(self) -> bool:
-        """Whether there are any."""
-        return any(len(each) for each in self.differences_ns.values())
+    def most(self) -> int:
+        """How many there are, by the identity that recognises most."""
+        return max(len(each) for each in self.differences_ns.values())
 
     def identity(self) -> Identity:
         """The strongest that recognises nearly as many packets as any."""
         counts = {identity: len(each) for identity, each in self.differences_ns.items()}
-        most = max(counts.values())
-        return next(each for each in Identity if counts[each] * _BETTER >= most)
-
-    def turned(self) -> "_Found":
-        """With the captures the other way round."""
-        return _Found({identity: -each for identity, each in self.differences_ns.items()})
+        return next(each for each in Identity if counts[each] * _BETTER >= self.most)
 
 
-def _search(head: _Part, reading: _Reading) -> _Found:
-    """Common packets of one capture's beginning and all of another."""
-    found = _Found({identity: np.zeros(0, dtype=np.int64) for identity in Identity})
-    for part in reading.parts():
-        more = _common(head, part).differences_ns
-        for identity, each in more.items():
-            found.differences_ns[identity] = np.append(found.differences_ns[identity], each)
-        if len(found.differences_ns[found.identity()]) >= _ENOUGH:
+def _search(heads: tuple[_Part, _Part], a: _Reading, b: _Reading) -> _Found:
+    """Common packets of one capture's beginning and all of the other, whichever begins earlier."""
+    in_b, in_a = _Found.nothing(), _Found.nothing()
+    for a_part, b_part in zip_longest(a.parts(), b.parts()):
+        if b_part is not None:
+            in_b.add(_common(heads[0], b_part))
+        if a_part is not None:
+            in_a.add(_common(a_part, heads[1]))
+        if max(in_a.most, in_b.most) >= _ENOUGH:
             break
-    return found
+    return max(in_a, in_b, key=lambda found: found.most)
 
 
 def _common(a: _Part, b: _Part) -> _Found:

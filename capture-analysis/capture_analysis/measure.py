@@ -49,6 +49,8 @@ class Measure:
     """
 
     title: ClassVar[str]
+    # Which of a report's pictures shows it best.
+    picture: ClassVar[str] = "time-sequence"
     vantage: ClassVar[str] = "any"
     per_direction: ClassVar[Sequence[Quantity]] = ()
     per_capture: ClassVar[Sequence[Quantity]] = ()

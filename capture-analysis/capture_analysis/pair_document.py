@@ -1,13 +1,12 @@
 """What was measured of two captures as a document for JSON."""
 
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from capture_analysis.measure import Quantity, Values
+from capture_analysis.document import named_metrics
 from capture_analysis.pair import PairMeasured, PairOfCaptures, Sink
 from capture_analysis.path_facts import WayFacts
 from capture_analysis.survey import UNKNOWN
@@ -50,9 +49,9 @@ def document(measured: PairMeasured, flows: int = FLOWS_LISTED) -> dict[str, Any
     for number, way in enumerate(WAYS):
         ways[way] = {"facts": _way_facts(measured.facts.ways[number])}
         for each in measured.measures:
-            ways[way] |= _named(each.per_way, each.of_way(number), undefined)
+            ways[way] |= named_metrics(each.per_way, each.of_way(number), undefined)
     for each in measured.measures:
-        metrics |= _named(each.per_pair, each.of_pair(), undefined)
+        metrics |= named_metrics(each.per_pair, each.of_pair(), undefined)
     busiest = np.argsort(-measured.packets, kind="stable")
     common = [int(flow) for flow in busiest if _is_common(measured, int(flow))]
     return {
@@ -75,20 +74,6 @@ def document(measured: PairMeasured, flows: int = FLOWS_LISTED) -> dict[str, Any
 
 def _is_common(measured: PairMeasured, flow: int) -> bool:
     return bool(measured.survey.first_half[flow] != UNKNOWN)
-
-
-def _named(
-    quantities: Iterable[Quantity], values: Values, undefined: Counter[str]
-) -> dict[str, Any]:
-    named: dict[str, Any] = {}
-    for quantity in quantities:
-        value = values[quantity.name]
-        if isinstance(value, str):
-            undefined[value] += 1
-            named[quantity.name] = {"value": None, "unit": quantity.unit, "why": value}
-        else:
-            named[quantity.name] = {"value": value, "unit": quantity.unit}
-    return named
 
 
 def _capture(measured: PairMeasured, side: int) -> dict[str, Any]:
@@ -149,7 +134,7 @@ def _flow(measured: PairMeasured, number: int, undefined: Counter[str]) -> dict[
         found[name] = {"data_go": WAYS[0 if passes_a_first else 1]}
         for each in measured.measures:
             values = each.of_direction(direction)
-            found[name] |= _named(each.per_direction, values, undefined)
+            found[name] |= named_metrics(each.per_direction, values, undefined)
     return found
 
 

@@ -42,6 +42,8 @@ class PairMeasure:
     """
 
     title: ClassVar[str]
+    # Which of a report's pictures shows it best.
+    picture: ClassVar[str] = "spacing-change"
     per_direction: ClassVar[Sequence[Quantity]] = ()
     per_way: ClassVar[Sequence[Quantity]] = ()
     per_pair: ClassVar[Sequence[Quantity]] = ()

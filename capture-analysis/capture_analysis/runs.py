@@ -72,17 +72,7 @@ class RunFinder:
         """
         if not len(lane):
             return self._no_runs()
-        first_of_lane = starts_of(lane)
-        starts = (first_of_lane | ~joined).nonzero()[0]
-        ends = ends_of(starts, len(lane))
-        heads = first_of_lane.take(starts).nonzero()[0]
-        tails = ends_of(heads, len(starts))
-        # Sums are taken of those runs only that are returned or may go on or be gone on with.
-        wanted = ends - starts >= self._least_rows - 1
-        wanted[heads] = wanted[tails] = True
-        place = np.cumsum(wanted) - 1
-        heads, tails = place[heads], place[tails]
-        starts, ends = starts.compress(wanted), ends.compress(wanted)
+        starts, ends, heads, tails = self._bounds(lane, joined)
         found = Runs(
             lane.take(starts),
             ends - starts + 1,
@@ -99,6 +89,23 @@ class RunFinder:
             return found
         both = _joined(over, found)
         return both.where(np.argsort(both.lane, kind="stable"))
+
+    def _bounds(
+        self, lane: IntArray, joined: BoolArray
+    ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """First and last row of each run, and which runs are their lanes' first and last.
+
+        Runs are left out that are too short and cannot go on, before anything is summed.
+        """
+        first_of_lane = starts_of(lane)
+        starts = (first_of_lane | ~joined).nonzero()[0]
+        ends = ends_of(starts, len(lane))
+        heads = first_of_lane.take(starts).nonzero()[0]
+        tails = ends_of(heads, len(starts))
+        wanted = ends - starts >= self._least_rows - 1
+        wanted[heads] = wanted[tails] = True
+        place = np.cumsum(wanted) - 1
+        return starts.compress(wanted), ends.compress(wanted), place[heads], place[tails]
 
     def _sums(
         self, value: IntArray | Sequence[IntArray | BoolArray], starts: IntArray, ends: IntArray

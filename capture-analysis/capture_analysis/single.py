@@ -8,7 +8,6 @@ from typing import Protocol
 import numpy as np
 
 from capture_analysis.blocks import Block
-from capture_analysis.capture import CHUNK_PACKETS
 from capture_analysis.columns import BoolArray, FlowTable, Packets, concatenate, empty_columns
 from capture_analysis.facts import HEAD_PACKETS, Facts
 from capture_analysis.facts_head import FactFinder
@@ -17,6 +16,9 @@ from capture_analysis.memory import keep_freed
 from capture_analysis.parsing import Counts
 from capture_analysis.tally import Tally
 from capture_analysis.tracking import TRACKED_TYPES, Forgotten, Tracked, Tracker, tracker
+
+# Packets that are measured at once: more do not fit a core's cache, fewer cost as many calls.
+BLOCK_PACKETS = 1 << 17
 
 
 class Described(Protocol):
@@ -50,8 +52,8 @@ class Described(Protocol):
 class Source(Described, Protocol):
     """What measuring needs of a Capture."""
 
-    def chunks(self) -> Iterator[Packets]:
-        """The packets."""
+    def chunks(self, packets: int) -> Iterator[Packets]:
+        """The packets, at most so many at a time."""
 
 
 @dataclass(frozen=True)
@@ -133,15 +135,15 @@ def measure(capture: Source, given: Given = NOTHING, part: Part = EVERYTHING) ->
     """
     keep_freed()
     follow = tracker()
-    chunks = capture.chunks()
+    chunks = capture.chunks(BLOCK_PACKETS)
     packets, tracked = _first(chunks, follow, capture)
     finder, flows = _facts_of(packets, tracked, capture.flows, given), capture.flows
     facts = finder.cover(flows)
     measured = Measured(capture, facts)
     if part.parts > 1:
         follow = tracker()  # of these connections only, from the start
-    for first in range(0, len(packets), CHUNK_PACKETS):
-        rows = slice(first, first + CHUNK_PACKETS)
+    for first in range(0, len(packets), BLOCK_PACKETS):
+        rows = slice(first, first + BLOCK_PACKETS)
         mine, said = part.of(packets.where(rows)), tracked.where(rows)
         if part.parts > 1:
             said = follow.track(mine, flows)

@@ -11,7 +11,7 @@ import pytest
 from capture_analysis.capture import Capture, read_capture
 from capture_analysis.columns import Packets
 from capture_analysis.errors import AnalysisError
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pcap_files import EPOCH_NS, pcap, tcp_frame
 from scapy.layers.inet import IP, TCP, UDP
@@ -34,6 +34,7 @@ def payloads(folder: Path, *frames: Packet, **settings: int) -> list[int]:
     return [int(size) for size in read(folder, content).payload_bytes]
 
 
+@settings(deadline=None)
 @given(
     sent=st.lists(
         st.tuples(

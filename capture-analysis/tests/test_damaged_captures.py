@@ -9,7 +9,7 @@ from both_parsers import PARSERS, assert_alike, in_pieces
 from capture_analysis.capture import Capture
 from capture_analysis.errors import AnalysisError
 from capture_analysis.parsing import Parser
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 FRAMES = [built.ethernet(built.ipv4(built.tcp(seq=k) + bytes(k))) for k in range(4)]
@@ -74,6 +74,7 @@ def test_broken_chain(tmp_path: Path, reader: str) -> None:
     ]
 
 
+@settings(deadline=None)
 @given(
     content=st.sampled_from(FILES),
     changes=st.lists(st.tuples(st.integers(0, 4000), st.integers(0, 255)), max_size=20),
@@ -90,6 +91,7 @@ def test_mutations_are_read_alike(
     assert_alike(bytes(mutated[:length]), rows)
 
 
+@settings(deadline=None)
 @given(content=st.binary(max_size=400), start=st.sampled_from([*FILES[:4], PCAPNG]))
 def test_noise_is_read_alike(content: bytes, start: bytes) -> None:
     """Both parsers say the same of noise behind a file's start."""
@@ -98,6 +100,7 @@ def test_noise_is_read_alike(content: bytes, start: bytes) -> None:
 
 
 @pytest.mark.parametrize("kind", PARSERS)
+@settings(deadline=None)
 @given(
     content=st.sampled_from(FILES),
     piece_bytes=st.integers(24, 500),

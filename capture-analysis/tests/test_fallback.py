@@ -8,7 +8,7 @@ from capture_analysis import native
 from capture_analysis.fallback import NumpyParser, flows
 from capture_analysis.fallback.clock import time_ns
 from hand_built import ACK, SYN, ethernet, ipv4, tcp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 SECOND_NS = 1_000_000_000
@@ -35,6 +35,7 @@ PACKETS = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(packets=PACKETS)
 def test_connections_one_by_one(packets: list[tuple[int, int, int, int]]) -> None:
     """Looking at a few packets of a batch finds what looking at every packet does."""
@@ -43,6 +44,7 @@ def test_connections_one_by_one(packets: list[tuple[int, int, int, int]]) -> Non
 
 
 @pytest.mark.skipif(not native.available(), reason="the C parser is not built")
+@settings(deadline=None)
 @given(packets=PACKETS)
 def test_connections_alike(packets: list[tuple[int, int, int, int]]) -> None:
     """Ports used again and SYNs sent again mean the same connections to both parsers."""
@@ -68,6 +70,7 @@ def test_room_for_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said["counts"].frames == said["counts"].packets == 3
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(

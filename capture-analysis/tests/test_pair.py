@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from capture_analysis import first_contact
 from capture_analysis.pair import PairOfCaptures
 from capture_analysis.pair_document import document
 from capture_analysis.queues import Passage, occupancy
@@ -92,7 +93,7 @@ def test_the_queue_is_that_of_a_run(plain: dict[str, Any], way: int) -> None:
     order = np.argsort(first[rows], kind="stable")
     entering = PATH.packets.where(np.flatnonzero(rows)[order]).widened()
     entering.time_ns[:] = first[rows][order]
-    passed: Any = Passage(entering, second[rows][order] - PROPAGATION_NS, entering.flow >= 0)  # type: ignore[arg-type]
+    passed: Any = Passage(entering, second[rows][order] - PROPAGATION_NS, entering.flow >= 0)
     whole = occupancy(passed)
     found = plain["ways"][("a_to_b", "b_to_a")[way]]
     start, stop = int(whole.time_ns[0]), int(whole.time_ns[-1])
@@ -255,6 +256,21 @@ def test_only_the_common_time_counts() -> None:
     outside = [each["outside_common_time"] for each in found["captures"]]
     assert outside[0] > 0
     assert outside[1] > 0
+
+
+@pytest.mark.parametrize("early", ["a", "b"])
+def test_beginnings_that_do_not_overlap(early: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If one capture begins later than the other's first packets, it is found further on."""
+    monkeypatch.setattr(first_contact, "HEAD_PACKETS", 40)
+    late = PATH.a_ns > PATH.a_ns.min() + 10**9
+    keep = {"a": late, "b": late} | {early: np.ones_like(late)}
+    a = PATH.capture("a", keep["a"], chunk=20)
+    b = PATH.capture("b", keep["b"], chunk=20, offset_ns=HOUR_NS)
+    found = measured(a, b)
+    assert found["matched"]["packets"] == late.sum()
+    clock = found["clock"]
+    assert abs(clock["offset_ns"] - HOUR_NS) < clock["uncertainty_ns"]
+    assert value(found, "data_lost") == 0
 
 
 def test_one_direction_only(plain: dict[str, Any]) -> None:

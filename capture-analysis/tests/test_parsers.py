@@ -28,7 +28,7 @@ from hand_built import (
     tcp,
     vlan,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 needs_native = pytest.mark.skipif(not native.available(), reason="the C parser is not built")
@@ -228,6 +228,7 @@ def test_many_connections() -> None:
     assert len(parser.flows) == count
 
 
+@settings(deadline=None)
 @given(
     resolution=st.integers(0, 255),
     offset_s=st.one_of(st.integers(-(10**10), 10**10), st.integers(-(2**63), 2**63 - 1)),

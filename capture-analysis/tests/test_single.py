@@ -1,12 +1,13 @@
 """Measuring in pieces, in parts, and what the document says."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from capture_analysis import single
+from capture_analysis import measures, single
 from capture_analysis.document import document
 from capture_analysis.errors import AnalysisError
 from capture_analysis.measure import all_measures, quantities
@@ -44,10 +45,10 @@ def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     capture = mixed()
     assert len(capture.whole) > 8000
     capture.chunk = 2000
-    monkeypatch.setattr(single, "CHUNK_PACKETS", 1 << 16)
+    monkeypatch.setattr(single, "BLOCK_PACKETS", 1 << 16)
     expected = everything(measure(capture))
     for blocks, chunk in ((1, 2000), (7, 901), (100, 333), (1 << 16, 1 << 16)):
-        monkeypatch.setattr(single, "CHUNK_PACKETS", blocks)
+        monkeypatch.setattr(single, "BLOCK_PACKETS", blocks)
         capture.chunk = chunk
         assert everything(measure(capture)) == expected
 
@@ -175,3 +176,33 @@ def test_kalampoukas() -> None:
     assert forward["compression_factor"]["value"] == pytest.approx(9180 / 40, rel=1 / 128)
     assert forward["efficiency"]["value"] == pytest.approx(0.651, abs=0.002)
     assert forward["busy_period_cycle"]["value"] == pytest.approx(0.0241155, rel=1 / 128)
+
+
+NEWCOMER = '''"""Segments in all. Vantage: any."""
+
+from capture_analysis.measure import Measure, Quantity
+
+
+class Segments(Measure):
+    """See the module."""
+
+    title = "Segments"
+    per_capture = (Quantity("segments_total", "1", "segments of all directions"),)
+
+    def of_capture(self, tally, facts):
+        """See the class."""
+        return {"segments_total": sum(tally.segments(int(d)) for d in tally.directions())}
+'''
+
+
+def test_a_file_is_a_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A metric is added by putting a module beside the others, and nothing else."""
+    (tmp_path / "segments_total.py").write_text(NEWCOMER)
+    monkeypatch.setattr(measures, "__path__", [*measures.__path__, str(tmp_path)])
+    all_measures.cache_clear()
+    try:
+        found = document(measure(capture_of(arriving())))
+    finally:
+        all_measures.cache_clear()
+        sys.modules.pop("capture_analysis.measures.segments_total", None)
+    assert found["metrics"]["segments_total"] == {"value": 600, "unit": "1"}

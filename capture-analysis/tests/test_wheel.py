@@ -14,14 +14,14 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "twowa
 
 def build(folder: Path, **environment: str) -> Path:
     """A wheel of the package, built from a copy of the tree as it is; nothing is downloaded."""
-    found = [*CACHE.glob("uv-*/bin/uv"), *filter(None, [shutil.which("uv")])]
-    if not found:
+    uv = next(CACHE.glob("uv-*/bin/uv"), None) or shutil.which("uv")
+    if uv is None:
         pytest.skip("no uv here: make env fetches it")
     tree = folder / "tree"
     ignored = shutil.ignore_patterns("build", "*.egg-info", "_native.so", "__pycache__", "tests")
     shutil.copytree(PACKAGE, tree, ignore=ignored)
     done = subprocess.run(
-        [found[-1], "build", "--offline", "--wheel", "--out-dir", folder, tree],
+        [uv, "build", "--offline", "--wheel", "--out-dir", folder, tree],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,

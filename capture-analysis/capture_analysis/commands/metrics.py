@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from capture_analysis import scale
 from capture_analysis.commands.measuring import add_options, at_least_one, flow_count, given
 from capture_analysis.document import FLOWS_LISTED, document
 
@@ -54,6 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     elif path.is_dir():
         return _print_each(_of_folder(arguments))
     else:
+        from capture_analysis import scale
+
         measured = scale.measure_file(path, given(arguments), arguments.workers)
         found = document(measured, arguments.flows)
     sys.stdout.write(json.dumps(found, indent=1, allow_nan=False) + "\n")
@@ -61,6 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _of_folder(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    from capture_analysis import scale
+
     captures = scale.captures_in(arguments.path)
     with scale.dask(arguments.workers, arguments.scheduler) as executor:
         yield from scale.analyse_all(

@@ -35,6 +35,7 @@ class AckBunches(Measure):
     """See the module."""
 
     title = "ACK bunches"
+    picture = "bunches"
     vantage = "near the data's sender"
     per_direction: ClassVar[Sequence[Quantity]] = (
         Quantity("ack_bunches", "1", "bunches of at least three pure ACKs"),

@@ -23,6 +23,7 @@ class AckSpacing(Measure):
     """See the module."""
 
     title = "ACK spacing"
+    picture = "ack-spacing"
     per_direction: ClassVar[Sequence[Quantity]] = (
         Quantity("ack_gap_p5", "us", "gap between pure ACKs that 5 % do not exceed"),
         Quantity("ack_gap_median", "us", "median of the gaps"),

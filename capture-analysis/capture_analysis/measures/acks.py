@@ -23,6 +23,7 @@ class Acks(Measure):
     """See the module."""
 
     title = "ACKs by kind"
+    picture = "ack-spacing"
     per_direction: ClassVar[Sequence[Quantity]] = (
         Quantity("acks", "1", "pure ACKs"),
         Quantity("acks_duplicate", "1", "of them, duplicates"),

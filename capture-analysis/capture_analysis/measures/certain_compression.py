@@ -35,6 +35,7 @@ class CertainCompression(Measure):
     """See the module."""
 
     title = "ACKs faster than data can arrive"
+    picture = "ack-spacing"
     vantage = "behind the queue of the ACKs"
     per_direction: ClassVar[Sequence[Quantity]] = (
         Quantity("certain_events", "1", "runs of ACKs faster than the given rate allows"),

@@ -39,6 +39,7 @@ class CompressionFactor(Measure):
     """See the module."""
 
     title = "Compression factor"
+    picture = "compression-cdf"
     vantage = "near the data's sender"
     per_direction: ClassVar[Sequence[Quantity]] = (
         Quantity("compression_factor", "1", "median of the compressed ACKs' factors"),

@@ -24,6 +24,7 @@ class Fairness(Measure):
     """See the module."""
 
     title = "Fairness"
+    picture = "rates"
     per_capture: ClassVar[Sequence[Quantity]] = (
         Quantity("jain_index", "1", "Jain's index of goodput over directions with data"),
         Quantity("goodput_total", "Mbit/s", "sum of the goodputs of all directions"),

@@ -24,6 +24,7 @@ class Goodput(Measure):
     """See the module."""
 
     title = "Goodput"
+    picture = "rates"
     per_direction: ClassVar[Sequence[Quantity]] = (
         Quantity("goodput", "Mbit/s", "new payload over the time data took, pauses left out"),
         Quantity("payload", "bytes", "payload that was not seen before"),

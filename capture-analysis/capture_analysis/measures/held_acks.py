@@ -37,6 +37,7 @@ class HeldAcks(Measure):
     """See the module."""
 
     title = "ACKs held by the receiver"
+    picture = "ack-spacing"
     vantage = "near the data's sender; needs time stamps in the ACKs"
     per_direction: ClassVar[Sequence[Quantity]] = (
         Quantity("bunches_held", "1", "bunches sent faster than their data can have arrived"),

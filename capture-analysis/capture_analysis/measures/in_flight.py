@@ -22,6 +22,7 @@ class InFlight(Measure):
     """See the module."""
 
     title = "Data in flight"
+    picture = "in-flight"
     vantage = "near the data's sender"
     per_direction: ClassVar[Sequence[Quantity]] = (
         Quantity("in_flight_mean", "bytes", "mean of what is outstanding after each segment"),

@@ -24,7 +24,6 @@ from capture_analysis.measure import Measure, Quantity, Values
 from capture_analysis.measures.ack_bunches import BUNCH_ACKS, NO_RATE
 from capture_analysis.runs import RunFinder, Runs
 from capture_analysis.tally import Tally
-from capture_analysis.tracking import Kind
 
 _NEVER = np.iinfo(np.int64).min // 2
 
@@ -54,9 +53,7 @@ class InducedBursts(Measure):
         near_service_ns = np.where(block.facts.tap_at <= NEAR, block.facts.ack_service_ns, np.nan)
         if np.isnan(near_service_ns[every.directions]).all():
             return
-        kind = every["kind"]
-        is_ack = (kind >= Kind.ACK) & (kind <= Kind.OLD_ACK)
-        is_data = (kind >= Kind.NEW_DATA) & (kind <= Kind.LATE_DATA)
+        is_ack, is_data = block.is_ack.take(every.rows), block.is_data.take(every.rows)
         since_ns = every["time_ns"] - self._latest_ack_ns(block, is_ack)
         induced = is_data & (since_ns <= every.spread(near_service_ns))
         joined = np.ones(len(every), dtype=np.bool_)
@@ -77,9 +74,11 @@ class InducedBursts(Measure):
         latest = np.maximum.accumulate(rows * is_ack)
         # Before a direction's first ACK in the block it is the last of an earlier block.
         within = (latest >= np.repeat(every.starts, every.counts)) & is_ack.take(latest)
-        earlier = np.repeat(self._latest.at(every.directions), every.counts)
+        outside = (~within).nonzero()[0]
+        ack_ns = every["time_ns"].take(latest)
+        ack_ns[outside] = self._latest.at(every.direction[outside])
         self._latest.replace(acks.directions, acks["time_ns"][acks.ends])
-        return np.where(within, every["time_ns"].take(latest), earlier)
+        return ack_ns
 
     def finish(self, facts: Facts) -> None:
         """Take the bunches that the capture's end ended."""

@@ -41,6 +41,7 @@ class PaxsonEvents(Measure):
     """See the module."""
 
     title = "Compression events (Paxson)"
+    picture = "ack-spacing"
     vantage = "near the data's sender; needs time stamps in the ACKs"
     per_direction: ClassVar[Sequence[Quantity]] = (
         Quantity("xi_events", "1", "runs of at least three ACKs with xi below 0.75"),

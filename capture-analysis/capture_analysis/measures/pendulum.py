@@ -32,6 +32,7 @@ class Pendulum(Measure):
     """See the module."""
 
     title = "Data pendulum"
+    picture = "in-flight"
     vantage = "at the bottleneck"
     per_capture: ClassVar[Sequence[Quantity]] = (
         Quantity("pendulum_index", "1", "correlation of the two links' transmitting"),

@@ -29,6 +29,7 @@ class RoundTripTime(Measure):
     """See the module."""
 
     title = "Round trip time"
+    picture = "rtt"
     vantage = "near the data's sender"
     per_direction: ClassVar[Sequence[Quantity]] = (
         Quantity("rtt_min", "ms", "shortest time from data to their acknowledgement"),

@@ -21,6 +21,7 @@ class Throughput(Measure):
     """See the module."""
 
     title = "Throughput"
+    picture = "rates"
     per_direction: ClassVar[Sequence[Quantity]] = (
         Quantity("throughput", "Mbit/s", "bytes of data frames over the time data took"),
         Quantity("segments", "1", "packets with payload, probes and copies left out"),

@@ -27,6 +27,7 @@ class Utilisation(Measure):
     """See the module."""
 
     title = "Utilisation and efficiency"
+    picture = "rates"
     per_direction: ClassVar[Sequence[Quantity]] = (
         Quantity("utilisation", "1", "the connection's frames that way over what the link carries"),
         Quantity("efficiency", "1", "goodput over that of full segments back to back"),

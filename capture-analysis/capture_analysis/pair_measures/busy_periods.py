@@ -25,6 +25,7 @@ class BusyPeriods(PairMeasure):
     """See the module."""
 
     title = "Busy periods"
+    picture = "queue"
     per_way: ClassVar[Sequence[Quantity]] = (
         Quantity("busy_periods", "1", "clusters of data between ACKs"),
         Quantity("busy_period_median", "1", "median data packets in one"),

@@ -34,6 +34,7 @@ class Loss(PairMeasure):
     """See the module."""
 
     title = "Loss between the taps"
+    picture = "queue"
     per_direction: ClassVar[Sequence[Quantity]] = (
         Quantity("data_offered", "1", "data packets at the first tap"),
         Quantity("data_lost", "1", "of these, lost before the second"),

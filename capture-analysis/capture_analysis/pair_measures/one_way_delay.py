@@ -40,6 +40,7 @@ class OneWayDelay(PairMeasure):
     """See the module."""
 
     title = "One-way delay and queueing"
+    picture = "one-way-delay"
     per_direction: ClassVar[Sequence[Quantity]] = (*_quantities("data"), *_quantities("ack"))
 
     def start(self) -> None:

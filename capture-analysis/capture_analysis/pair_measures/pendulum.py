@@ -30,6 +30,7 @@ class Pendulum(PairMeasure):
     """See the module."""
 
     title = "Data pendulum"
+    picture = "queue"
     per_pair: ClassVar[Sequence[Quantity]] = (
         Quantity("pendulum_index", "1", "correlation of the queues' being busy"),
         Quantity("queue_correlation", "1", "correlation of the queues' lengths"),

@@ -43,6 +43,7 @@ class QueueOccupancy(PairMeasure):
     """See the module."""
 
     title = "Queue between the taps"
+    picture = "queue"
     per_way: ClassVar[Sequence[Quantity]] = (
         Quantity("queue_peak", "packets", "most packets in the queue"),
         Quantity("queue_mean", "packets", "mean over time"),

@@ -12,7 +12,6 @@ import numpy as np
 
 from capture_analysis.crossings import ABSENT, Crossings, View
 from capture_analysis.lanes import LaneArray
-from capture_analysis.match_rows import where
 from capture_analysis.pair_measure import PairMeasure, Quantity, Step, Values
 
 
@@ -20,6 +19,7 @@ class Reordering(PairMeasure):
     """See the module."""
 
     title = "Reordering between the taps"
+    picture = "one-way-delay"
     per_direction: ClassVar[Sequence[Quantity]] = (
         Quantity("reordered", "1", "packets of the sending half that were overtaken"),
         Quantity("reordered_share", "1", "their share of what passed both taps"),
@@ -38,10 +38,9 @@ class Reordering(PairMeasure):
             self._take(crossings)
 
     def _take(self, crossings: Crossings) -> None:
-        rows = where(crossings.arrived, crossings.arrived["first_ns"] != ABSENT)
-        if not len(rows):
+        view = View(crossings.arrived, crossings.arrived["first_ns"] != ABSENT)
+        if not len(view):
             return
-        view = View(rows, rows["flow"].astype(np.int64) * 2 + rows["half"])
         sent = view["first_ns"]
         # The latest sent so far, of each half: halves apart by more than any time.
         base = int(sent.min())
