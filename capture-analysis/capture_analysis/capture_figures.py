@@ -17,7 +17,7 @@ from capture_analysis.selection import Selected
 from capture_analysis.time_sequence import time_sequence
 
 # Round-trip times that detailed views span.
-_VIEW_ROUND_TRIPS = 3
+_VIEW_ROUND_TRIPS = 6
 
 # By name what draws it and the command's help.
 _OF_PACKETS = {
@@ -80,7 +80,7 @@ def _drawn_ns(selected: Selected) -> tuple[int, int]:
 
 
 def compressed_moment(direction: Direction) -> tuple[float, float] | None:
-    """A few round trips around one of the largest bunches of ACKs, s; None if there is none."""
+    """Some round trips around a bunch that acknowledges most, s; None if there is no bunch."""
     if direction.ack_service_ns is None:
         return None
     acks = np.flatnonzero(direction.pure_acks())
@@ -89,10 +89,12 @@ def compressed_moment(direction: Direction) -> tuple[float, float] | None:
     apart = (gap_ns < 0) | (gap_ns > BUNCH_SERVICE_TIMES * direction.ack_service_ns)
     starts = np.flatnonzero(apart)
     sizes = np.diff(starts, append=len(acks))
+    acked = np.add.reduceat(direction.tracked.acked_bytes[acks], starts) if len(starts) else starts
     rtt_ns = direction.tracked.rtt_ns
     if not len(starts) or sizes.max() < 2 or not (rtt_ns >= 0).any():
         return None
-    largest = starts[sizes == sizes.max()]
+    releases = np.where(sizes > 1, acked, 0)
+    largest = starts[releases == releases.max()]
     middle = times[largest[len(largest) // 2]]
     halves = [rtt_ns[(rtt_ns >= 0) & (direction.packets.half == half)] for half in (0, 1)]
     around = _VIEW_ROUND_TRIPS * sum(float(np.median(each)) for each in halves if len(each)) / 2e9

@@ -61,11 +61,12 @@ def save(figure: Figure, *paths: Path) -> None:
 
 
 def _in_view(line: Line, figure: Figure) -> Line:
-    """The points that the figure opens on, and the one before, from which a line comes."""
+    """The points that the figure opens on; of a line also those that it comes from and leads to."""
     if figure.view is None:
         return line
     first, last = np.searchsorted(line.x, figure.view)
-    part = slice(max(first - 1, 0), last + 1)
+    beyond = 1 if line.style in ("steps", "line", "dashed") else 0
+    part = slice(max(first - beyond, 0), last + beyond)
     top = None if line.top is None else line.top[part]
     return replace(line, x=line.x[part], y=line.y[part], top=top)
 
