@@ -5,6 +5,7 @@ import lzma
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from corpus_conversations import whole
@@ -120,7 +121,7 @@ def files() -> Iterator[Hostile]:
         block = struct.pack("<III", 6, length, length)
         yield Hostile(
             f"block of {length}",
-            lambda block=block: _blocks(block),
+            partial(_blocks, block),
             10,
             "what follows was not read",
         )
