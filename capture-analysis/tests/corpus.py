@@ -1,9 +1,9 @@
-"""More than 200 captures of every kind, built anew where they are wanted; the same every time.
+"""More than 200 captures of every kind, built anew where they are wanted, and alike each time.
 
 `build` writes them into a folder. Each is a conversation (corpus_conversations.py, and what
 corpus_ip.py and corpus_tcp.py make of it) behind a link's headers (corpus_links.py) in a file
-format (corpus_files.py); or made of such a file by a program (corpus_tools.py); or traffic of this
-machine (corpus_real.py).
+format (corpus_files.py); or made of such a file by a program (corpus_tools.py); or, and only
+that differs each time, traffic of this machine (corpus_real.py).
 """
 
 import gzip
