@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
-from capture_analysis.report import analyse_run
+from capture_analysis.testbed.report import analyse_run
 from conftest import SMALL, write_experiment
 
 from twoway import case

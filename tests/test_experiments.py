@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from capture_analysis.report import analyse_run
+from capture_analysis.testbed.report import analyse_run
 from conftest import ROOT, SMALL, metrics, run_small, twoway, write_experiment
 
 from twoway import case

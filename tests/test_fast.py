@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from capture_analysis import metrics
-from capture_analysis.analysis import Analysis
+from capture_analysis.testbed import metrics
+from capture_analysis.testbed.analysis import Analysis
 from conftest import ROOT, write_experiment
 from fast_parameters import ACCEPTED, REFUSED
 from in_guest import run_in_guest

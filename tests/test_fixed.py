@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from capture_analysis.analysis import Analysis
-from capture_analysis.throughput import unwrap
+from capture_analysis.testbed.analysis import Analysis
+from capture_analysis.testbed.throughput import unwrap
 from conftest import ROOT, SMALL, run_small, write_experiment
 from in_guest import run_in_guest
 from scripted_receiver import SCENARIOS

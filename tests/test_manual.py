@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from capture_analysis.measure import all_measures
-from capture_analysis.pair_measure import all_pair_measures
+from capture_analysis.one_capture.measure import all_measures
+from capture_analysis.two_captures.pair_measure import all_pair_measures
 from conftest import ROOT, run_small
 
 pytestmark = pytest.mark.usefixtures("guest")

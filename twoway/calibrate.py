@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from capture_analysis.analysis import ETHERNET_BYTES, Analysis
+from capture_analysis.testbed.analysis import ETHERNET_BYTES, Analysis
 
 from twoway.build import Guest
 from twoway.case import find_profile, make_case

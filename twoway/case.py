@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
-from capture_analysis.names import metric_names
+from capture_analysis.testbed.names import metric_names
 
 from twoway.congestion import CONTROLS
 from twoway.errors import SpecError

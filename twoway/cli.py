@@ -304,7 +304,7 @@ def _built_guest() -> "Guest":
 
 
 def _report(folder: Path, *, as_json: bool) -> int:
-    from capture_analysis.report import analyse_run
+    from capture_analysis.testbed.report import analyse_run
 
     if not (folder / "manifest.json").is_file():
         raise UsageError(f"{folder}: not a finished run", "`twoway run` makes one")

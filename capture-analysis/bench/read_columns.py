@@ -4,7 +4,7 @@ import sys
 import time
 from pathlib import Path
 
-from capture_analysis.capture import Capture
+from capture_analysis.reading.capture import Capture
 
 began_ns = time.monotonic_ns()
 packets = sum(len(chunk) for chunk in Capture(Path(sys.argv[1])).chunks())

@@ -34,8 +34,8 @@ def read_columns(path: "str | PathLike[str]") -> "dict[str, NDArray[np.generic]]
     """
     import numpy as np
 
-    from capture_analysis.capture import Capture
     from capture_analysis.columns import COLUMN_TYPES
+    from capture_analysis.reading.capture import Capture
     from capture_analysis.tracking import TRACKED_TYPES, tracker
 
     capture, follow = Capture(Path(path)), tracker()
@@ -54,8 +54,8 @@ def read_table(path: "str | PathLike[str]") -> "pa.Table":
 
     Raises: AnalysisError if it is no capture.
     """
-    from capture_analysis.capture import Capture
     from capture_analysis.export import whole_table
+    from capture_analysis.reading.capture import Capture
 
     return whole_table(Capture(Path(path)))
 
@@ -78,8 +78,8 @@ def analyse(
     Returns: the document that `capture-analysis metrics` prints.
     Raises: AnalysisError if it is no capture or has no TCP packet.
     """
-    from capture_analysis.document import analyse as analyse_capture
-    from capture_analysis.single import Given
+    from capture_analysis.one_capture.document import analyse as analyse_capture
+    from capture_analysis.one_capture.single import Given
 
     return analyse_capture(Path(path), Given(rate_mbit, ack_rate_mbit), flows)
 
@@ -102,6 +102,6 @@ def match(
     Returns: the document that `capture-analysis match` prints.
     Raises: AnalysisError if one is no capture, or they have no packet in common.
     """
-    from capture_analysis.pair_document import analyse_pair
+    from capture_analysis.two_captures.pair_document import analyse_pair
 
     return analyse_pair(Path(a), Path(b), one_clock=same_clock, flows=flows)

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from capture_analysis.capture import Capture
 from capture_analysis.columns import FlowTable, Mark, Packets
 from capture_analysis.errors import AnalysisError
+from capture_analysis.reading.capture import Capture
 from capture_analysis.tracking import Kind, Tracked, tracker
 
 # Columns of the capture that mean nothing by themselves: addresses and names stand for them.

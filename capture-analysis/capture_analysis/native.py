@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from capture_analysis.columns import COLUMN_TYPES, FLOW, FlowTable, Packets
 from capture_analysis.errors import AnalysisError
-from capture_analysis.parsing import PCAP_HEADER_BYTES, Counts, not_a_capture
+from capture_analysis.reading.parsing import PCAP_HEADER_BYTES, Counts, not_a_capture
 
 SWITCH = "CAPTURE_ANALYSIS_NATIVE"
 LIBRARY = Path(__file__).with_name("_native.so")

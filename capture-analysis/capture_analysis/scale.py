@@ -12,12 +12,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from capture_analysis.capture import Capture
 from capture_analysis.columns import FlowTable
-from capture_analysis.document import FLOWS_LISTED, SCHEMA, document
 from capture_analysis.errors import AnalysisError
-from capture_analysis.parsing import Counts
-from capture_analysis.single import NOTHING, Given, Measured, Part, measure
+from capture_analysis.one_capture.document import FLOWS_LISTED, SCHEMA, document
+from capture_analysis.one_capture.single import NOTHING, Given, Measured, Part, measure
+from capture_analysis.reading.capture import Capture
+from capture_analysis.reading.parsing import Counts
 
 SUFFIXES = (".pcap", ".pcapng", ".cap")
 COMPRESSED = ("", ".gz", ".zst", ".xz")

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from capture_analysis.capture_report import report, report_pair
-from capture_analysis.document import analyse
-from capture_analysis.measure import Measure, Quantity, all_measures
-from capture_analysis.pair_document import analyse_pair
-from capture_analysis.pair_measure import PairMeasure, all_pair_measures
+from capture_analysis.one_capture.document import analyse
+from capture_analysis.one_capture.measure import Measure, Quantity, all_measures
+from capture_analysis.pages.capture_report import report, report_pair
+from capture_analysis.two_captures.pair_document import analyse_pair
+from capture_analysis.two_captures.pair_measure import PairMeasure, all_pair_measures
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The tracker: follows connections packet by packet. What each column says, and which kind a
- * packet is, stands in tracking.py; tracking_fallback.py is the same algorithm in Python.
+ * packet is, stands in tracking/__init__.py; tracking/in_python.py is the same algorithm in Python.
  *
  *	copy?  ----------------> COPY       nothing changes
  *	RST?   ----------------> CONTROL    nothing changes

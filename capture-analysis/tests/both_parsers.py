@@ -7,8 +7,8 @@ import numpy as np
 from capture_analysis import native
 from capture_analysis.columns import Packets, empty_columns
 from capture_analysis.errors import AnalysisError
-from capture_analysis.fallback import NumpyParser
-from capture_analysis.parsing import Parser
+from capture_analysis.reading.fallback import NumpyParser
+from capture_analysis.reading.parsing import Parser
 
 PARSERS: list[type[Parser]] = [
     NumpyParser,

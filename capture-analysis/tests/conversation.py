@@ -16,8 +16,8 @@ from capture_analysis.columns import (
     Packets,
 )
 from capture_analysis.tracking import Tracked, Tracker
-from capture_analysis.tracking_fallback import PythonTracker
-from capture_analysis.tracking_native import NativeTracker
+from capture_analysis.tracking.in_c import NativeTracker
+from capture_analysis.tracking.in_python import PythonTracker
 
 NewTracker = Callable[[], Tracker]
 # For tests of either tracker, whose argument new_tracker makes one.

@@ -21,7 +21,7 @@ from capture_analysis.columns import (
     Mark,
     Packets,
 )
-from capture_analysis.parsing import Counts
+from capture_analysis.reading.parsing import Counts
 
 START_NS = 946_684_800_000_000_000
 MSS, FRAME, ACK_FRAME = 1448, 1514, 66

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import numpy as np
-from capture_analysis.figure import FloatArray
+from capture_analysis.pictures.figure import FloatArray
 
 
 def plots(page: str) -> dict[str, Any]:

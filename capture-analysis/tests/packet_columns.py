@@ -5,8 +5,8 @@ from dataclasses import fields
 
 import numpy as np
 from capture_analysis.columns import Packets
-from capture_analysis.queues import Passage
-from capture_analysis.run_folder import Queue
+from capture_analysis.testbed.queues import Passage
+from capture_analysis.testbed.run_folder import Queue
 
 
 def packets(**columns: Sequence[int]) -> Packets:

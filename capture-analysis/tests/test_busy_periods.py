@@ -4,8 +4,8 @@ from itertools import groupby
 
 import numpy as np
 import pytest
-from capture_analysis.busy_periods import BusyPeriods, busy_periods
-from capture_analysis.queues import Passage
+from capture_analysis.testbed.busy_periods import BusyPeriods, busy_periods
+from capture_analysis.testbed.queues import Passage
 from hypothesis import given
 from hypothesis import strategies as st
 from packet_columns import passage_of

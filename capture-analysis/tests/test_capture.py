@@ -8,9 +8,9 @@ from pathlib import Path
 import hand_built as built
 import numpy as np
 import pytest
-from capture_analysis.capture import Capture, read_capture
 from capture_analysis.columns import Packets
 from capture_analysis.errors import AnalysisError
+from capture_analysis.reading.capture import Capture, read_capture
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pcap_files import EPOCH_NS, pcap, tcp_frame
@@ -193,7 +193,7 @@ def test_standard_input(tmp_path: Path) -> None:
     path = tmp_path / "x.pcap"
     path.write_bytes(WHOLE)
     reads = (
-        "from pathlib import Path; from capture_analysis.capture import read_capture;"
+        "from pathlib import Path; from capture_analysis.reading.capture import read_capture;"
         "packets, _ = read_capture(Path('-')); print(packets.payload_bytes.tolist())"
     )
     writer = ["dd", f"if={path}", "bs=5", "status=none"]
@@ -242,7 +242,7 @@ def test_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("block_bytes", [64, 100, 1000])
 def test_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int) -> None:
     """How much is read at a time changes nothing, not even if it is less than a record."""
-    monkeypatch.setattr("capture_analysis.capture._BUFFER_BYTES", block_bytes)
+    monkeypatch.setattr("capture_analysis.reading.capture._BUFFER_BYTES", block_bytes)
     frames = [(EPOCH_NS + k, tcp_frame(100 * k)) for k in range(9)]
     assert read(tmp_path, pcap(frames)).payload_bytes.tolist() == list(range(0, 900, 100))
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import packed_page
 import pytest
-from capture_analysis.capture_figures import NAMES
 from capture_analysis.cli import main
+from capture_analysis.pictures.capture_figures import NAMES
 from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
 from selenium.webdriver.common.by import By
 from traffic_generator import Traffic, write
@@ -98,7 +98,7 @@ def test_earlier_report_is_replaced(
     captures: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A report takes the place of an earlier one, of which nothing stays."""
-    monkeypatch.setattr("capture_analysis.plots.save_all", lambda *_: None)
+    monkeypatch.setattr("capture_analysis.pictures.plots.save_all", lambda *_: None)
     arguments = ["report", str(captures[0]), "--output", str(tmp_path / "report")]
     assert main(arguments) == 0
     (tmp_path / "report" / "old.png").touch()
@@ -126,7 +126,7 @@ def test_nothing_is_left_of_a_failure(
     def fails(*_: Any) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("capture_analysis.plots.save_all", fails)
+    monkeypatch.setattr("capture_analysis.pictures.plots.save_all", fails)
     assert main(["report", str(captures[0]), "--output", str(tmp_path / "report")]) == 2
     assert list(tmp_path.iterdir()) == []
 
@@ -136,7 +136,7 @@ def test_named_for_the_capture(
 ) -> None:
     """Without --output the folder is named for the capture, in the working directory."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("capture_analysis.plots.save_all", lambda *_: None)
+    monkeypatch.setattr("capture_analysis.pictures.plots.save_all", lambda *_: None)
     assert main(["report", str(captures[0])]) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["near-report"]
 

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from capture_analysis import metrics
-from capture_analysis.analysis import Analysis
 from capture_analysis.cli import COMMANDS, main
+from capture_analysis.testbed import metrics
+from capture_analysis.testbed.analysis import Analysis
 from synthetic_run import edit_json, expectation, write_run
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import hand_built as built
 import numpy as np
 import pytest
-from capture_analysis.capture import read_capture
 from capture_analysis.columns import FlowTable, Packets, merge, unify
+from capture_analysis.reading.capture import read_capture
 from hand_built import ACK, SYN, ethernet, ipv4, ipv6, tcp
 from packet_columns import packets
 

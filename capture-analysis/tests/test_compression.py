@@ -10,10 +10,10 @@ from pathlib import Path
 import hand_built as built
 import pytest
 import zstandard
-from capture_analysis import compression
-from capture_analysis.capture import Capture, read_capture
 from capture_analysis.columns import Packets, concatenate
 from capture_analysis.errors import AnalysisError
+from capture_analysis.reading import compression
+from capture_analysis.reading.capture import Capture, read_capture
 
 COMPRESS = {"gzip": gzip.compress, "xz": lzma.compress, "zstd": zstandard.compress}
 each_kind = pytest.mark.parametrize(("kind", "compress"), COMPRESS.items())

@@ -6,9 +6,9 @@ import hand_built as built
 import numpy as np
 import pytest
 from both_parsers import PARSERS, assert_alike, in_pieces
-from capture_analysis.capture import Capture
 from capture_analysis.errors import AnalysisError
-from capture_analysis.parsing import Parser
+from capture_analysis.reading.capture import Capture
+from capture_analysis.reading.parsing import Parser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

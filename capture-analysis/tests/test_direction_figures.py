@@ -5,10 +5,16 @@ from dataclasses import replace
 import measured_captures as made
 import numpy as np
 import pytest
-from capture_analysis.capture_figures import NAMES, compressed_moment, figure, figures, note
-from capture_analysis.figure import Figure, Line
-from capture_analysis.selection import Selected, select
-from capture_analysis.single import measure
+from capture_analysis.one_capture.single import measure
+from capture_analysis.pictures.capture_figures import (
+    NAMES,
+    compressed_moment,
+    figure,
+    figures,
+    note,
+)
+from capture_analysis.pictures.figure import Figure, Line
+from capture_analysis.pictures.selection import Selected, select
 
 CYCLES, WINDOW, BUNCH = 50, 20, 8
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from capture_analysis.dtm import Slots, estimates, read_slots, service_error_ns
 from capture_analysis.errors import AnalysisError
-from capture_analysis.run_folder import Run
+from capture_analysis.testbed.dtm import Slots, estimates, read_slots, service_error_ns
+from capture_analysis.testbed.run_folder import Run
 from hypothesis import given
 from hypothesis import strategies as st
 from packet_columns import passage_of, queue_of

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-from capture_analysis.capture import Capture
 from capture_analysis.cli import main
 from capture_analysis.errors import AnalysisError
 from capture_analysis.export import export
+from capture_analysis.reading.capture import Capture
 from capture_analysis.tracking import Kind
 from traffic_generator import Traffic, write
 

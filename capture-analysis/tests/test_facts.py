@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from capture_analysis.facts import Facts, RateSource
-from capture_analysis.single import NOTHING, Given, measure
+from capture_analysis.one_capture.facts import Facts, RateSource
+from capture_analysis.one_capture.single import NOTHING, Given, measure
 from measured_captures import (
     ACK_FRAME,
     FRAME,
@@ -124,7 +124,7 @@ def test_sides() -> None:
 
 def test_later_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection that begins after the head is taken to be like one between the same hosts."""
-    from capture_analysis import single
+    from capture_analysis.one_capture import single
 
     monkeypatch.setattr(single, "HEAD_PACKETS", 100)
     later = arriving(port=40001)

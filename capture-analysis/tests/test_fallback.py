@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from both_parsers import outcome
 from capture_analysis import native
-from capture_analysis.fallback import NumpyParser, flows
-from capture_analysis.fallback.clock import time_ns
+from capture_analysis.reading.fallback import NumpyParser, flows
+from capture_analysis.reading.fallback.clock import time_ns
 from hand_built import ACK, SYN, ethernet, ipv4, tcp
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -63,7 +63,7 @@ def test_ends_that_mix_alike(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_room_for_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first packet of a connection too many ends the parse, and a sentence says so."""
     monkeypatch.setattr(flows, "MOST_FLOWS", 2)
-    monkeypatch.setattr("capture_analysis.fallback.MOST_FLOWS", 2)
+    monkeypatch.setattr("capture_analysis.reading.fallback.MOST_FLOWS", 2)
     said = outcome(NumpyParser(), conversation([(port, 0, ACK, 0) for port in (0, 1, 0, 2, 0)]))
     assert said["broken"] == "frame 4 begins connection 3, for which there is no room"
     assert [row[3] for row in said["rows"]] == [0, 1, 0]

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from capture_analysis.analysis import Analysis
 from capture_analysis.errors import AnalysisError
-from capture_analysis.fidelity import fidelity
+from capture_analysis.testbed.analysis import Analysis
+from capture_analysis.testbed.fidelity import fidelity
 from synthetic_run import FORWARD, PAYLOAD_BYTES, REVERSE, SEGMENTS, Table, edit_json, write_run
 
 SENT_BYTES = SEGMENTS["first"] * PAYLOAD_BYTES

@@ -8,14 +8,14 @@ from typing import get_args
 import numpy as np
 import packed_page
 import pytest
-from capture_analysis.analysis import Analysis
-from capture_analysis.figure import Figure, Line, Style
-from capture_analysis.figures import all_figures
-from capture_analysis.interactive import _look
-from capture_analysis.map import topology_svg
-from capture_analysis.page_template import number
-from capture_analysis.plots import save_all
-from capture_analysis.report import analyse_run
+from capture_analysis.pages.page_template import number
+from capture_analysis.pictures.figure import Figure, Line, Style
+from capture_analysis.pictures.interactive import _look
+from capture_analysis.pictures.plots import save_all
+from capture_analysis.testbed.analysis import Analysis
+from capture_analysis.testbed.figures import all_figures
+from capture_analysis.testbed.map import topology_svg
+from capture_analysis.testbed.report import analyse_run
 from pcap_files import EPOCH_NS
 from synthetic_run import CAPTURES, expectation, write_run
 

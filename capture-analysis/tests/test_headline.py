@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from capture_analysis.headline import headline, percent, verdict
-from capture_analysis.pair_headline import pair_headline, pair_verdict
+from capture_analysis.pages.headline import headline, percent, verdict
+from capture_analysis.pages.pair_headline import pair_headline, pair_verdict
 
 SENDER = {
     "vantage": {"value": "near the data sender", "confidence": 1.0},

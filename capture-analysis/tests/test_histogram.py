@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from capture_analysis import native
 from capture_analysis.histogram import Histogram
-from capture_analysis.histogram_fallback import NumpyCounts, bin_edges, bin_of
-from capture_analysis.histogram_native import NativeCounts
+from capture_analysis.histogram.in_c import NativeCounts
+from capture_analysis.histogram.in_numpy import NumpyCounts, bin_edges, bin_of
 from hypothesis import given
 from hypothesis import strategies as st
 

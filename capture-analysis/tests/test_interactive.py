@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from capture_analysis import page_template
-from capture_analysis.figure import Figure, Line
+from capture_analysis.pages import page_template
+from capture_analysis.pictures.figure import Figure, Line
 from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from capture_analysis import matching_native, native
+from capture_analysis import native
 from capture_analysis.columns import COLUMN_TYPES, IntArray, Packets
-from capture_analysis.joining import join
-from capture_analysis.match_rows import ROW, Rows
-from capture_analysis.matching import Side, match, numpy_rows
-from capture_analysis.packet_key import Identity, PacketKeys
+from capture_analysis.two_captures import matching_native
+from capture_analysis.two_captures.joining import join
+from capture_analysis.two_captures.match_rows import ROW, Rows
+from capture_analysis.two_captures.matching import Side, match, numpy_rows
+from capture_analysis.two_captures.packet_key import Identity, PacketKeys
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from two_vantage import ColumnCapture, at, columns, flow_table

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from capture_analysis.single import Given, Measured, measure
+from capture_analysis.one_capture.single import Given, Measured, measure
 from measured_captures import (
     ACK_FRAME,
     ACK_NS,

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from capture_analysis import metrics
-from capture_analysis.analysis import Analysis
 from capture_analysis.errors import AnalysisError
-from capture_analysis.names import metric_names
+from capture_analysis.testbed import metrics
+from capture_analysis.testbed.analysis import Analysis
+from capture_analysis.testbed.names import metric_names
 from synthetic_run import FORWARD, REVERSE, Crossing, edit_json, expectation, write_run
 
 # A window of 20000 us. Times in us; a segment takes 500, an ACK 50.

@@ -6,7 +6,7 @@ import gzip
 import numpy as np
 import packed_page
 import pytest
-from capture_analysis.packed_columns import PackedColumns
+from capture_analysis.pictures.packed_columns import PackedColumns
 
 
 def round_trip(*columns: list[float]) -> list[list[float]]:

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from capture_analysis import first_contact
-from capture_analysis.pair import PairOfCaptures
-from capture_analysis.pair_document import document
-from capture_analysis.queues import Passage, occupancy
+from capture_analysis.testbed.queues import Passage, occupancy
+from capture_analysis.two_captures import first_contact
+from capture_analysis.two_captures.pair import PairOfCaptures
+from capture_analysis.two_captures.pair_document import document
 from two_vantage import (
     ACK_NS,
     ACKS,

@@ -13,7 +13,7 @@ from both_parsers import PARSERS, parse
 from capture_analysis import native
 from capture_analysis.columns import NO_SCALE, Mark, Packets, empty_columns
 from capture_analysis.errors import AnalysisError
-from capture_analysis.parsing import Counts, Parser
+from capture_analysis.reading.parsing import Counts, Parser
 from hand_built import (
     ACK,
     SYN,

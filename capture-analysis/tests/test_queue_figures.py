@@ -1,8 +1,8 @@
 """The pictures of two captures, of packets whose fate is written down."""
 
 import numpy as np
-from capture_analysis.figure import Figure, Line
-from capture_analysis.queue_figures import Crossing, one_way_delay, queues, spacing_change
+from capture_analysis.pictures.figure import Figure, Line
+from capture_analysis.pictures.queue_figures import Crossing, one_way_delay, queues, spacing_change
 
 MS = 1_000_000
 

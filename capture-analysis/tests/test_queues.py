@@ -5,7 +5,7 @@ import statistics
 import numpy as np
 import pytest
 from capture_analysis.errors import AnalysisError
-from capture_analysis.queues import (
+from capture_analysis.testbed.queues import (
     STILL_QUEUED,
     Occupancy,
     correlation,

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from capture_analysis.analysis import Analysis
 from capture_analysis.errors import AnalysisError
-from capture_analysis.run_folder import Run
+from capture_analysis.testbed.analysis import Analysis
+from capture_analysis.testbed.run_folder import Run
 from synthetic_run import edit_json, write_run
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from capture_analysis.cli import main
-from capture_analysis.document import analyse, document
 from capture_analysis.errors import AnalysisError
+from capture_analysis.one_capture.document import analyse, document
+from capture_analysis.one_capture.single import NOTHING
 from capture_analysis.scale import captures_in, dask, submit
-from capture_analysis.single import NOTHING
 from traffic_generator import Traffic, write
 
 

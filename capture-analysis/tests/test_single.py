@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from capture_analysis import measures, single
-from capture_analysis.document import document
 from capture_analysis.errors import AnalysisError
-from capture_analysis.measure import all_measures, quantities
-from capture_analysis.single import Given, Measured, Part, measure
+from capture_analysis.one_capture import measures, single
+from capture_analysis.one_capture.document import document
+from capture_analysis.one_capture.measure import all_measures, quantities
+from capture_analysis.one_capture.single import Given, Measured, Part, measure
 from measured_captures import ColumnCapture, arriving, capture_of, compressed
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -166,7 +166,7 @@ def test_any_packets() -> None:
 )
 def test_kalampoukas() -> None:
     """In the paper's symmetric case ACKs come compressed by the ratio of data's to ACKs' size."""
-    from capture_analysis.capture import Capture
+    from capture_analysis.reading.capture import Capture
 
     newest = max(RESULTS.glob("kalampoukas-5.2/*/pcap/h1-eth0.pcap"))
     found: dict[str, Any] = document(measure(Capture(newest), Given()))["flows"][0]
@@ -180,7 +180,7 @@ def test_kalampoukas() -> None:
 
 NEWCOMER = '''"""Segments in all. Vantage: any."""
 
-from capture_analysis.measure import Measure, Quantity
+from capture_analysis.one_capture.measure import Measure, Quantity
 
 
 class Segments(Measure):
@@ -204,5 +204,5 @@ def test_a_file_is_a_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         found = document(measure(capture_of(arriving())))
     finally:
         all_measures.cache_clear()
-        sys.modules.pop("capture_analysis.measures.segments_total", None)
+        sys.modules.pop("capture_analysis.one_capture.measures.segments_total", None)
     assert found["metrics"]["segments_total"] == {"value": 600, "unit": "1"}

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from capture_analysis.figure import Line
-from capture_analysis.thinning import SMALL, thinned
+from capture_analysis.pictures.figure import Line
+from capture_analysis.pictures.thinning import SMALL, thinned
 
 COLUMNS, ROWS = 100, 50
 X = np.arange(100_000.0)

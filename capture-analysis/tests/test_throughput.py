@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from capture_analysis.queues import STILL_QUEUED
-from capture_analysis.throughput import (
+from capture_analysis.testbed.queues import STILL_QUEUED
+from capture_analysis.testbed.throughput import (
     efficiency,
     full_payload_share,
     in_order_bytes,

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from capture_analysis.columns import FLAG_FIN, FLAG_SYN
-from capture_analysis.direction import Direction
-from capture_analysis.figure import Figure, Line
-from capture_analysis.time_sequence import time_sequence
+from capture_analysis.pictures.direction import Direction
+from capture_analysis.pictures.figure import Figure, Line
+from capture_analysis.pictures.time_sequence import time_sequence
 from capture_analysis.tracking import tracker
 from conversation import Conversation, columns, flow_table
 

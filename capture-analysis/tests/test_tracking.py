@@ -5,8 +5,8 @@ import pytest
 from capture_analysis import native
 from capture_analysis.columns import FLAG_ACK
 from capture_analysis.tracking import HOLES, SEGMENTS, SEGMENTS_AT_FIRST, Kind, tracker
-from capture_analysis.tracking_fallback import PythonTracker
-from capture_analysis.tracking_native import NativeTracker
+from capture_analysis.tracking.in_c import NativeTracker
+from capture_analysis.tracking.in_python import PythonTracker
 from conversation import Conversation, NewTracker, columns, each_tracker, flow_table
 from hypothesis import given
 from hypothesis import strategies as st

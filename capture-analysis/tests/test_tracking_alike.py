@@ -7,8 +7,8 @@ import pytest
 from capture_analysis import native
 from capture_analysis.columns import COLUMN_TYPES, Packets, concatenate
 from capture_analysis.tracking import TRACKED_TYPES, Tracked, Tracker
-from capture_analysis.tracking_fallback import PythonTracker
-from capture_analysis.tracking_native import NativeTracker
+from capture_analysis.tracking.in_c import NativeTracker
+from capture_analysis.tracking.in_python import PythonTracker
 from conversation import columns, flow_table
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -13,8 +13,8 @@ import pytest
 import tshark_case
 import tshark_fields
 import tshark_tracking
-from capture_analysis.capture import Capture
 from capture_analysis.columns import concatenate, empty_columns
+from capture_analysis.reading.capture import Capture
 from corpus import Specimen
 from tshark_case import Case
 

@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from capture_analysis.capture import Capture
 from capture_analysis.columns import FlowTable, Mark, Packets, concatenate, empty_columns
-from capture_analysis.parsing import Counts
+from capture_analysis.reading.capture import Capture
+from capture_analysis.reading.parsing import Counts
 from capture_analysis.tracking import TRACKED_TYPES, Tracked, tracker
 from corpus import Specimen
 from tshark_oracle import Row, ask_all

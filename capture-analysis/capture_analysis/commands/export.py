@@ -9,8 +9,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from capture_analysis.capture import Capture
 from capture_analysis.export import export
+from capture_analysis.reading.capture import Capture
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,12 +11,18 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from capture_analysis.capture import Capture
 from capture_analysis.commands.measuring import add_options, flow_count, given
-from capture_analysis.document import data_direction, document, most_payload, vantage, warnings
-from capture_analysis.facts import RateSource
-from capture_analysis.measure import Value
-from capture_analysis.single import Measured, measure
+from capture_analysis.one_capture.document import (
+    data_direction,
+    document,
+    most_payload,
+    vantage,
+    warnings,
+)
+from capture_analysis.one_capture.facts import RateSource
+from capture_analysis.one_capture.measure import Value
+from capture_analysis.one_capture.single import Measured, measure
+from capture_analysis.reading.capture import Capture
 
 LISTED = 40
 HEADINGS = ("connection", "packets", "payload", "time", "RTT", "data", "tap", "bottleneck", "ACKs")

@@ -12,8 +12,8 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from capture_analysis.commands.measuring import flow_count
-from capture_analysis.pair_document import FLOWS_LISTED, analyse_pair
-from capture_analysis.pair_export import PairsFile
+from capture_analysis.two_captures.pair_document import FLOWS_LISTED, analyse_pair
+from capture_analysis.two_captures.pair_export import PairsFile
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

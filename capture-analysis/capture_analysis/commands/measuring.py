@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from capture_analysis.single import Given
+from capture_analysis.one_capture.single import Given
 
 
 def add_options(

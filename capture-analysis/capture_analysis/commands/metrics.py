@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from capture_analysis.commands.measuring import add_options, at_least_one, flow_count, given
-from capture_analysis.document import FLOWS_LISTED, document
+from capture_analysis.one_capture.document import FLOWS_LISTED, document
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,8 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
     """
     path = arguments.path
     if (path / "manifest.json").is_file():
-        from capture_analysis import metrics
-        from capture_analysis.analysis import Analysis
+        from capture_analysis.testbed import metrics
+        from capture_analysis.testbed.analysis import Analysis
 
         found = metrics.compute(Analysis(path))
     elif path.is_dir():

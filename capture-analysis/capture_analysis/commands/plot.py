@@ -4,9 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from capture_analysis.capture_figures import NAMES
-from capture_analysis.capture_report import plot
 from capture_analysis.commands.measuring import add_options, given
+from capture_analysis.pages.capture_report import plot
+from capture_analysis.pictures.capture_figures import NAMES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

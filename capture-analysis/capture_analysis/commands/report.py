@@ -9,11 +9,11 @@ import shlex
 import sys
 from pathlib import Path
 
-from capture_analysis import capture_report
 from capture_analysis.commands.measuring import add_options, given
 from capture_analysis.errors import AnalysisError
-from capture_analysis.report import analyse_run
-from capture_analysis.single import NOTHING
+from capture_analysis.one_capture.single import NOTHING
+from capture_analysis.pages import capture_report
+from capture_analysis.testbed.report import analyse_run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

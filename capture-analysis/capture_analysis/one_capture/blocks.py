@@ -1,0 +1,143 @@
+"""A block of packets with what the tracker says of them, in the orders that measures need.
+
+Directions: data that a half of a connection sends, and the pure ACKs that come back for them, are
+one direction, numbered as that half's lane (2 * flow + half). It is the unit of nearly every
+measure.
+"""
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capture_analysis.ack_compression import BUNCH_SERVICE_TIMES
+from capture_analysis.columns import BoolArray, IntArray, Packets
+from capture_analysis.one_capture.facts import Facts, Number
+from capture_analysis.runs import ends_of, starts_of
+from capture_analysis.tracking import Kind, Tracked
+
+_SMALL = 1 << 16
+_TRACKED = frozenset(Tracked.__dataclass_fields__)
+
+
+class View:
+    """Some packets of a block: by direction, within one in the order of capture.
+
+    Attributes:
+        rows: shape (n,), their rows in the block.
+        directions: shape (k,), those that have any, ascending.
+        starts, ends: shape (k,), the first and the last row of each in this view.
+        counts: shape (k,), how many each has.
+    """
+
+    def __init__(self, block: "Block", rows: IntArray) -> None:
+        self._block = block
+        self.rows = rows
+        self._columns: dict[str, IntArray] = {}
+        direction = block.direction.take(rows)
+        self.starts = starts_of(direction).nonzero()[0]
+        self.directions = direction.take(self.starts).astype(np.int64)
+        self.ends = ends_of(self.starts, len(rows))
+        self.counts = self.ends - self.starts + 1
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, column: str) -> IntArray:
+        """A column of Packets or Tracked, shape (n,), int64."""
+        if column not in self._columns:
+            source = self._block.tracked if column in _TRACKED else self._block.packets
+            taken = getattr(source, column).take(self.rows)
+            self._columns[column] = taken.astype(np.int64, copy=False)
+        return self._columns[column]
+
+    @cached_property
+    def direction(self) -> IntArray:
+        """Shape (n,): the direction of each packet."""
+        return np.repeat(self.directions, self.counts)
+
+    def spread(self, per_direction: NDArray[Number]) -> NDArray[Number]:
+        """Shape (n,): for each packet the value of its direction, which are given by number."""
+        return np.repeat(per_direction[self.directions], self.counts)
+
+    def reduce(self, ufunc: np.ufunc, values: IntArray | BoolArray) -> IntArray:
+        """Shape (k,): a column of n values, combined for each direction."""
+        if not len(self.rows):
+            return np.zeros(0, dtype=np.int64)
+        return np.asarray(ufunc.reduceat(values, self.starts, dtype=np.int64))
+
+    def sum(self, values: IntArray | BoolArray) -> IntArray:
+        """Shape (k,): the sum of n values for each direction."""
+        return self.reduce(np.add, values)
+
+
+class Block:
+    """Packets and what they mean; orders and shared columns are made when first asked for.
+
+    Args:
+        packets: the columns as the reader wrote them.
+        tracked: the tracker's columns for them.
+        facts: what is known of each direction, of all connections in the block.
+    """
+
+    def __init__(self, packets: Packets, tracked: Tracked, facts: Facts) -> None:
+        self.packets, self.tracked, self.facts = packets, tracked, facts
+
+    @cached_property
+    def is_ack(self) -> BoolArray:
+        """Shape (n,): a pure ACK, whatever it acknowledges."""
+        return _between(self.tracked.kind, Kind.ACK, Kind.OLD_ACK)
+
+    @cached_property
+    def is_data(self) -> BoolArray:
+        """Shape (n,): carries payload, be it new, sent again, late or a probe."""
+        return _between(self.tracked.kind, Kind.NEW_DATA, Kind.PROBE)
+
+    @cached_property
+    def direction(self) -> NDArray[np.unsignedinteger]:
+        """Shape (n,): the direction that each packet is of."""
+        flow = self.packets.flow
+        small = not len(flow) or int(flow.max()) < _SMALL // 2
+        narrow: NDArray[np.unsignedinteger] = flow.astype(np.uint16 if small else np.uint32)
+        narrow <<= 1
+        narrow |= self.packets.half ^ self.is_ack
+        return narrow
+
+    @cached_property
+    def _order(self) -> IntArray:
+        # A radix sort when numbers have 16 bits.
+        return np.argsort(self.direction, kind="stable")
+
+    @cached_property
+    def all(self) -> View:
+        """Every packet."""
+        return View(self, self._order)
+
+    @cached_property
+    def acks(self) -> View:
+        """The pure ACKs."""
+        return View(self, self._order.compress(self.is_ack.take(self._order)))
+
+    @cached_property
+    def data(self) -> View:
+        """What carries payload."""
+        return View(self, self._order.compress(self.is_data.take(self._order)))
+
+    def acknowledging(self, rows: IntArray) -> IntArray:
+        """Shape (k,): the direction whose data each of some packets acknowledges."""
+        flow = self.packets.flow[rows].astype(np.int64)
+        return (flow << 1 | self.packets.half[rows]) ^ 1
+
+    @cached_property
+    def acks_back_to_back(self) -> BoolArray:
+        """Shape (acks,): came within BUNCH_SERVICE_TIMES transmission times of the one before."""
+        acks = self.acks
+        longest = acks.spread(BUNCH_SERVICE_TIMES * self.facts.ack_ns_per_byte)
+        gap = acks["gap_ns"]
+        close: BoolArray = (gap >= 0) & (gap <= longest * acks["frame_bytes"])
+        return close
+
+
+def _between(kind: IntArray, first: Kind, last: Kind) -> BoolArray:
+    """Whether kinds lie in a range; they are u1, so that what lies below wraps around."""
+    return np.asarray((kind - np.uint8(first)) <= np.uint8(last - first))

@@ -1,0 +1,208 @@
+"""What was measured of one capture as a document for JSON."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from capture_analysis.errors import AnalysisError
+from capture_analysis.one_capture.facts import NEAR, Facts, RateSource
+from capture_analysis.one_capture.measure import Quantity, Values
+from capture_analysis.one_capture.single import NOTHING, Described, Given, Measured, measure
+from capture_analysis.reading.capture import Capture
+
+SCHEMA = 1
+FLOWS_LISTED = 100
+
+
+def analyse(path: Path, given: Given = NOTHING, flows: int = FLOWS_LISTED) -> dict[str, Any]:
+    """Measure a capture.
+
+    Args:
+        path: a capture; "-" is standard input.
+        given: what is known of it.
+        flows: how many connections to list, those with most payload first.
+
+    Raises: AnalysisError if it is no capture or has no TCP packet.
+    """
+    return document(measure(Capture(path), given), flows)
+
+
+def document(measured: Measured, flows: int = FLOWS_LISTED) -> dict[str, Any]:
+    """All that was measured, for JSON: undefined numbers are null, with the reason beside them.
+
+    Args:
+        measured: what `measure` found, of the whole capture.
+        flows: how many connections to list.
+
+    Raises: AnalysisError if there was no TCP packet.
+    """
+    capture = measured.capture
+    if not capture.counts.packets:
+        raise AnalysisError(_no_tcp(capture))
+    listed = most_payload(measured)[:flows]
+    undefined: Counter[str] = Counter()
+    metrics: dict[str, Any] = {}
+    for each in measured.measures:
+        found = each.of_capture(measured.tally, measured.facts)
+        metrics |= named_metrics(each.per_capture, found, undefined)
+    return {
+        "schema": SCHEMA,
+        "capture": _capture(measured),
+        "flows": [flow(measured, int(number), undefined) for number in listed],
+        "flows_not_listed": len(capture.flows) - len(listed),
+        "metrics": metrics,
+        "undefined": dict(sorted(undefined.items())),
+        "warnings": warnings(measured),
+    }
+
+
+def most_payload(measured: Measured) -> Sequence[int]:
+    """The connections by new payload both ways, most first; equal ones as they appear."""
+    payload = measured.tally.new_payload.values()
+    both = np.zeros(2 * len(measured.capture.flows), dtype=np.int64)
+    both[: len(payload)] = payload[: len(both)]
+    order: Sequence[int] = np.argsort(-both.reshape(-1, 2).sum(axis=1), kind="stable").tolist()
+    return order
+
+
+def flow(measured: Measured, number: int, undefined: Counter[str]) -> dict[str, Any]:
+    """What a document says of one connection; reasons for nulls are counted in `undefined`."""
+    flows = measured.capture.flows
+    found: dict[str, Any] = {
+        "id": number,
+        "source": "{}:{}".format(*flows.source(number)),
+        "destination": "{}:{}".format(*flows.destination(number)),
+        "name": flows.name(number),
+        "facts": facts(measured, number),
+    }
+    for half, way in enumerate(("forward", "backward")):
+        direction = 2 * number + half
+        if not measured.tally.payload.of(direction):
+            found[way] = None
+            continue
+        found[way] = {}
+        for each in measured.measures:
+            values = each.of_direction(direction, measured.tally, measured.facts)
+            found[way] |= named_metrics(each.per_direction, values, undefined)
+    return found
+
+
+def named_metrics(
+    quantities: Iterable[Quantity], values: Values, undefined: Counter[str]
+) -> dict[str, Any]:
+    """Quantities by name, for JSON; reasons for nulls are counted in `undefined`."""
+    named: dict[str, Any] = {}
+    for quantity in quantities:
+        value = values[quantity.name]
+        if isinstance(value, str):
+            undefined[value] += 1
+            named[quantity.name] = {"value": None, "unit": quantity.unit, "why": value}
+        else:
+            named[quantity.name] = {"value": value, "unit": quantity.unit}
+    return named
+
+
+def _capture(measured: Measured) -> dict[str, Any]:
+    capture, tally = measured.capture, measured.tally
+    last_ns = max(each.values().max(initial=-1) for each in (tally.last_ns, tally.last_ack_ns))
+    return {
+        "path": str(capture.path),
+        "format": capture.format,
+        "reader": capture.reader,
+        "first_ns": int(capture.flows.rows["first_ns"].min()),
+        "last_ns": int(last_ns),
+        "packets": capture.counts.packets,
+        "connections": len(capture.flows),
+        "counts": asdict(capture.counts),
+        "forgotten": asdict(measured.forgotten),
+    }
+
+
+def facts(measured: Measured, number: int) -> dict[str, Any]:
+    """What is known of a connection, and how sure it is."""
+    row, known = measured.capture.flows.rows[number], measured.facts
+    payload = [measured.tally.payload.of(2 * number + half) for half in (0, 1)]
+    return {
+        "data": data_direction(payload[0], payload[1]),
+        "handshake_seen": bool(row["syn_seen"].all()),
+        "forward": _direction_facts(known, 2 * number, int(row["mss"][0])),
+        "backward": _direction_facts(known, 2 * number + 1, int(row["mss"][1])),
+    }
+
+
+def data_direction(forward: int, backward: int) -> str:
+    """Which way a connection's payload goes; "both" if the lesser way has a tenth of it."""
+    if not forward + backward:
+        return "none"
+    if min(forward, backward) * 10 >= forward + backward:
+        return "both"
+    return "forward" if forward > backward else "backward"
+
+
+def vantage(at: float) -> str:
+    """In words where the tap is on the way of the data."""
+    if np.isnan(at):
+        return "unknown"
+    if at <= NEAR:
+        return "near the data sender"
+    return "near the data receiver" if at >= 1 - NEAR else "in the middle"
+
+
+def _direction_facts(known: Facts, direction: int, mss: int) -> dict[str, Any]:
+    tick_ns = float(known.tick_ns[direction])
+    return {
+        "segment": {
+            "value": int(known.segment_bytes[direction]) or None,
+            "unit": "bytes",
+            "announced_mss": mss or None,
+        },
+        "segments_per_ack": {"value": _number(known.segments_per_ack[direction]), "unit": "1"},
+        "vantage": {
+            "value": vantage(float(known.tap_at[direction])),
+            "fraction": _number(known.tap_at[direction]),
+            "confidence": float(known.tap_agreement[direction]),
+            "samples": int(known.tap_samples[direction]),
+        },
+        "bottleneck": {
+            "value": _number(known.rate_bit[direction] / 1e6),
+            "unit": "Mbit/s",
+            "source": str(RateSource(int(known.rate_source[direction]))),
+            "confidence": float(known.rate_share[direction]),
+            "samples": int(known.rate_gaps[direction]),
+        },
+        "round_trip": {"value": _number(known.round_trip_ns[direction] / 1e6), "unit": "ms"},
+        "timestamp_tick": {
+            "value": _number(tick_ns / 1e3),
+            "unit": "us",
+            "samples": int(known.ticks[direction]),
+        },
+    }
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def warnings(measured: Measured) -> list[str]:
+    """What a reader of the numbers must know."""
+    capture = measured.capture
+    found = list(capture.warnings)
+    half_seen = int((capture.flows.rows["base_seen"].sum(axis=1) < 2).sum())
+    if half_seen:
+        found.append(
+            f"{half_seen} of {len(capture.flows)} connections have packets of one direction only: "
+            "round trip times, acknowledgements and the tap's place are unknown for them"
+        )
+    return found
+
+
+def _no_tcp(capture: Described) -> str:
+    counts = {k: v for k, v in asdict(capture.counts).items() if v and k != "frames"}
+    fates = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
+    why = "; ".join(filter(None, (fates, *capture.warnings)))
+    frames = capture.counts.frames
+    return f"{capture.path}: no TCP packet in {frames} frames" + (f": {why}" if why else "")

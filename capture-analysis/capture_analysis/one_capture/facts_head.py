@@ -1,0 +1,230 @@
+"""Estimate the facts of a capture's connections from its first packets."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+
+from capture_analysis.columns import BoolArray, FlowTable, IntArray, Mark
+from capture_analysis.one_capture.blocks import Block, View
+from capture_analysis.one_capture.facts import (
+    AGREES,
+    ENOUGH,
+    Facts,
+    FloatArray,
+    RateSource,
+    opposite,
+)
+from capture_analysis.one_capture.facts_rates import Modes, modes
+from capture_analysis.one_capture.facts_sides import Sides
+from capture_analysis.one_capture.facts_tap import tap
+
+IP_HEADER_BYTES = {4: 20, 6: 40}
+TCP_HEADER_BYTES = 20
+TIMESTAMPS_BYTES = 12
+# Ticks that stacks use: RFC 7323 allows 1 ms to 1 s, Linux has 1 us as well.
+TICKS_NS = np.array([1e3, 1e5, 1e6, 2e6, 4e6, 5e6, 1e7, 2e7, 1e8, 2.5e8, 5e8, 1e9])
+_TICK_TOLERANCE = 0.05
+# Gaps of ACKs, and of the data that they release, are the data's transmission times except where
+# ACKs are compressed: see `modes`.
+_PEAK = 0.5
+# With a lesser share of the gaps a mode is no better than a guess.
+_LEAST_SHARE = 0.05
+
+
+class FactFinder:
+    """Facts of the connections in the head of a capture, and of those that come later.
+
+    Args:
+        head: the first packets.
+        flows: the connections so far.
+        rate_mbit: rate of the bottleneck on the way that most data go, Mbit/s; None to estimate.
+        ack_rate_mbit: the same for the opposite way.
+    """
+
+    def __init__(
+        self,
+        head: Block,
+        flows: FlowTable,
+        rate_mbit: float | None = None,
+        ack_rate_mbit: float | None = None,
+    ) -> None:
+        self._sides = Sides(flows)
+        side = self._sides.of(flows)
+        self._given = _given_by_side(head, side, rate_mbit, ack_rate_mbit)
+        facts = _sizes(head, flows, replace(Facts.unknown(len(side)), side=side))
+        found = tap(head, len(side))
+        facts = replace(
+            facts,
+            tap_at=found.at,
+            tap_agreement=found.agreement,
+            tap_samples=found.samples,
+            round_trip_ns=found.round_trip_ns,
+        )
+        self.facts = self._with_given(_rates(head, _ticks(head, facts)))
+
+    def cover(self, flows: FlowTable) -> Facts:
+        """The facts of all connections there are by now.
+
+        One that began after the head is taken to be like the first between the same hosts;
+        nothing but its side is known if there is none.
+        """
+        known = len(self.facts) // 2
+        if len(flows) > known:
+            late = FlowTable(flows.rows[known:])
+            alike = self._sides.alike(late)
+            unknown = Facts.unknown(len(alike))
+            columns = {}
+            for f in fields(Facts):
+                mine, none = getattr(self.facts, f.name), getattr(unknown, f.name)
+                copied = np.where(alike >= 0, mine[alike], none) if len(mine) else none
+                columns[f.name] = np.concatenate((mine, copied))
+            columns["side"][2 * known :] = self._sides.of(late)
+            self.facts = self._with_given(Facts(**columns))
+        return self.facts
+
+    def _with_given(self, facts: Facts) -> Facts:
+        given = self._given[facts.side]
+        rate_bit = np.where(np.isnan(given), facts.rate_bit, given)
+        source = np.where(np.isnan(given), facts.rate_source, RateSource.GIVEN)
+        return replace(facts, rate_bit=rate_bit, rate_source=source)
+
+
+def _given_by_side(
+    head: Block, side: IntArray, rate_mbit: float | None, ack_rate_mbit: float | None
+) -> FloatArray:
+    """The rates given, by the side that the data come from; NaN where none was."""
+    payload = np.zeros(2)
+    np.add.at(payload, side[head.data.directions], head.data.sum(head.data["payload_bytes"]))
+    given = np.full(2, np.nan)
+    main = int(payload.argmax())
+    for at, mbit in ((main, rate_mbit), (1 - main, ack_rate_mbit)):
+        if mbit is not None:
+            given[at] = mbit * 1e6
+    return given
+
+
+def _sizes(head: Block, flows: FlowTable, facts: Facts) -> Facts:
+    """Sizes of segments and ACKs, and how many segments an ACK acknowledges."""
+    data, acks = head.data, head.acks
+    segment, frame, smallest, header = (np.zeros(len(facts), dtype=np.int64) for _ in range(4))
+    segment[data.directions] = data.reduce(np.maximum, data["payload_bytes"])
+    frame[data.directions] = data.reduce(np.maximum, data["frame_bytes"])
+    smallest[acks.directions] = acks.reduce(np.minimum, acks["frame_bytes"])
+    stamped = acks.reduce(np.minimum, acks["marks"] & Mark.TIMESTAMPS)
+    ip = np.repeat([IP_HEADER_BYTES[int(v)] for v in flows.rows["version"]], 2)
+    header[acks.directions] = (
+        ip[acks.directions] + TCP_HEADER_BYTES + (stamped > 0) * TIMESTAMPS_BYTES
+    )
+    new = acks["acked_bytes"] > 0
+    acked, count = acks.sum(acks["acked_bytes"]), acks.sum(new)
+    per_ack = np.full(len(facts), np.nan)
+    known = (count > 0) & (segment[acks.directions] > 0)
+    at = acks.directions[known]
+    per_ack[at] = np.maximum(acked[known] / (count[known] * segment[at]), 1)
+    return replace(
+        facts,
+        segment_bytes=segment,
+        segment_frame_bytes=frame,
+        ack_frame_bytes=smallest,
+        header_bytes=header,
+        segments_per_ack=per_ack,
+    )
+
+
+def _ticks(head: Block, facts: Facts) -> Facts:
+    """The tick of each receiver's time stamps: from its first to its last stamped packet."""
+    packets = head.packets
+    rows = np.flatnonzero((packets.marks & Mark.TIMESTAMPS) != 0)
+    lane = packets.flow[rows].astype(np.int64) << 1 | packets.half[rows]
+    first, last = np.full((2, len(facts)), -1)
+    first[lane[::-1]], last[lane] = rows[::-1], rows
+    seen = np.flatnonzero(first >= 0)
+    first, last = first[seen], last[seen]
+    value = packets.ts_value
+    ticks = (value[last] - value[first]).view(np.int32).astype(np.int64)
+    time_ns = packets.time_ns[last] - packets.time_ns[first]
+    raw = np.where(ticks >= ENOUGH, time_ns / np.maximum(ticks, 1), np.nan)
+    ratio = raw[:, None] / TICKS_NS
+    nearest = np.abs(np.log(np.where(ratio > 0, ratio, 1e-9))).argmin(axis=1)
+    fits = np.abs(ratio[np.arange(len(seen)), nearest] - 1) <= _TICK_TOLERANCE
+    tick_ns, counts = np.full(len(facts), np.nan), np.zeros(len(facts), dtype=np.int64)
+    # What the receiver of a direction's data stamps is on the opposite half's packets.
+    tick_ns[seen ^ 1] = np.where(fits, TICKS_NS[nearest], np.nan)
+    counts[seen ^ 1] = np.maximum(ticks, 0)
+    return replace(facts, tick_ns=tick_ns, ticks=counts)
+
+
+def _rates(head: Block, facts: Facts) -> Facts:
+    """The rate that most gaps agree with, of those that the tap's place allows to look at."""
+    data, acks = head.data, head.acks
+    # Behind the queue data keep its spacing, before it only what acknowledges them does.
+    behind, before = ~(facts.tap_at < 0.5), ~(facts.tap_at > 0.5)
+    bits = 8.0 * data["frame_bytes"].astype(np.float64)
+    found = _best(
+        facts,
+        {
+            RateSource.DATA: _own(data, bits, facts, np.where(facts.tap_at > 0.5, 1, _PEAK)),
+            RateSource.LINK_DATA: _of_link(data, bits, head, facts, 1),
+        },
+        behind,
+    )
+    # ACKs back to back on their own bottleneck say nothing of the data's.
+    facts = _opposite_if_unknown(found)
+    spaced = ~Block(head.packets, head.tracked, facts).acks_back_to_back
+    frame_share = facts.segment_frame_bytes / np.maximum(facts.segment_bytes, 1)
+    bits = 8 * acks["acked_bytes"] * acks.spread(frame_share) * spaced
+    by_acks = _best(
+        found,
+        {
+            RateSource.ACKS: _own(acks, bits, facts, _PEAK),
+            RateSource.LINK_ACKS: _of_link(acks, bits, head, facts, _PEAK),
+        },
+        before,
+    )
+    return _opposite_if_unknown(by_acks)
+
+
+def _best(facts: Facts, sources: dict[RateSource, Modes], usable: BoolArray) -> Facts:
+    """Facts with the rate of another source wherever more gaps agree with it.
+
+    Connections that take turns on a link each keep a slower pace, as regular as the link's: its
+    rate is taken if it is higher and half as many gaps agree.
+    """
+    for source, found in sources.items():
+        better = found.share > facts.rate_share
+        if source in (RateSource.LINK_DATA, RateSource.LINK_ACKS):
+            faster = found.rate_bit > (1 + AGREES) * facts.rate_bit
+            better |= faster & (2 * found.share > facts.rate_share)
+        better &= usable & (found.share >= _LEAST_SHARE)
+        facts = replace(
+            facts,
+            rate_bit=np.where(better, found.rate_bit, facts.rate_bit),
+            rate_share=np.where(better, found.share, facts.rate_share),
+            rate_gaps=np.where(better, found.gaps, facts.rate_gaps),
+            rate_source=np.where(better, source, facts.rate_source),
+        )
+    return facts
+
+
+def _own(view: View, bits: FloatArray, facts: Facts, peak: FloatArray | float) -> Modes:
+    """Modes of the gaps of each direction's own packets."""
+    return modes(view.direction, bits, view["gap_ns"], len(facts), peak)
+
+
+def _of_link(view: View, bits: FloatArray, head: Block, facts: Facts, peak: float) -> Modes:
+    """Modes of the gaps between whatever goes one way, of all connections; by direction."""
+    order = np.argsort(view.rows)
+    side, time_ns = facts.side[view.direction[order]], head.packets.time_ns[view.rows[order]]
+    gap_ns = np.full(len(order), -1)
+    for each in (0, 1):
+        mine = np.flatnonzero(side == each)
+        gap_ns[mine[1:]] = np.diff(time_ns[mine])
+    link = modes(side, bits[order], gap_ns, 2, peak)
+    return Modes(link.rate_bit[facts.side], link.share[facts.side], link.gaps[facts.side])
+
+
+def _opposite_if_unknown(facts: Facts) -> Facts:
+    guess = np.isnan(facts.rate_bit) & ~np.isnan(facts.ack_rate_bit)
+    rate_bit = np.where(guess, opposite(facts.rate_bit), facts.rate_bit)
+    source = np.where(guess, RateSource.OPPOSITE, facts.rate_source)
+    return replace(facts, rate_bit=rate_bit, rate_source=source)

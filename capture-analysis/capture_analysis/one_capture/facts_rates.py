@@ -1,0 +1,101 @@
+"""The rate of a bottleneck, from the gaps that it leaves between packets."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from capture_analysis.columns import BoolArray, IntArray
+from capture_analysis.one_capture.facts import AGREES, ENOUGH, FloatArray
+from capture_analysis.one_capture.lanes import occurrences
+
+# Gaps longer than this are pauses, not transmissions.
+LONGEST_GAP_NS = 1_000_000_000
+# A rate below the mean is no bottleneck's; a little, for the mean is rounded up by its ends.
+_BELOW_MEAN = 0.95
+# Bins of ln(rate): so many to a factor of e, 0.2 % wide; so many for rates of up to e^64 bit/s.
+_BINS = 512
+_SPAN = 64 * _BINS
+
+
+@dataclass(frozen=True)
+class Modes:
+    """Columns by group: the rate that most gaps agree with.
+
+    Attributes:
+        rate_bit: bit/s, NaN where there are fewer than ENOUGH gaps.
+        share: of the gaps, that lie within AGREES of it.
+        gaps: how many gaps there are.
+    """
+
+    rate_bit: FloatArray
+    share: FloatArray
+    gaps: IntArray
+
+
+def modes(
+    group: IntArray, bits: FloatArray, gap_ns: IntArray, groups: int, peak: FloatArray | float
+) -> Modes:
+    """The mode of bits / gap for each group.
+
+    Rates below a group's mean are no bottleneck's and left aside; so are gaps of 0 and pauses.
+
+    Args:
+        group: shape (n,), 0..groups-1.
+        bits: shape (n,), what took the gap before it to transmit.
+        gap_ns: shape (n,).
+        groups: how many there are.
+        peak: take the lowest rate which at least this share as many gaps agree with as with the
+            commonest: 1 behind the bottleneck, where no gap is shorter than a transmission, less
+            where gaps may be, of ACKs or of data before it. One for all groups or one for each.
+    """
+    usable = (gap_ns > 0) & (gap_ns <= LONGEST_GAP_NS) & (bits > 0)
+    group, bits, gap_ns = (each.compress(usable) for each in (group, bits, gap_ns))
+    time_ns = np.bincount(group, weights=gap_ns, minlength=groups)
+    mean = np.bincount(group, weights=bits, minlength=groups) * 1e9 / np.maximum(time_ns, 1)
+    gaps = np.bincount(group, minlength=groups)
+    rate = bits * 1e9 / gap_ns
+    fast = np.flatnonzero((rate >= _BELOW_MEAN * mean[group]) & (gaps[group] >= ENOUGH))
+    result = Modes(np.full(groups, np.nan), np.zeros(groups), gaps)
+    if not len(fast):
+        return result
+    group, bits, gap_ns = group[fast], bits[fast], gap_ns[fast]
+    key = (np.log(np.maximum(rate[fast], 1)) * _BINS).astype(np.int64) + group * _SPAN
+    bins, counts = occurrences(key)
+    top = _top(bins, counts, np.broadcast_to(peak, groups))
+    # The rate is that of the gaps in the commonest bin and beside it, all together.
+    chosen = np.full(groups, -9)
+    chosen[bins[top] // _SPAN] = bins[top]
+    near = np.abs(key - chosen[group]) <= 1
+    found = np.bincount(group, weights=bits * near, minlength=groups)
+    took_ns = np.bincount(group, weights=gap_ns * near, minlength=groups)
+    np.divide(found * 1e9, took_ns, out=result.rate_bit, where=took_ns > 0)
+    agrees = np.abs(key - chosen[group]) <= AGREES * _BINS
+    result.share[:] = np.bincount(group, weights=agrees, minlength=groups) / np.maximum(gaps, 1)
+    return result
+
+
+def _top(bins: IntArray, counts: IntArray, peak: FloatArray) -> IntArray:
+    """Row of the commonest bin of each group's lowest peak, see `modes`.
+
+    Args:
+        bins: shape (k,), group * _SPAN + ln(rate) * _BINS, ascending.
+        counts: shape (k,), gaps in each.
+        peak: as for `modes`, one for each group.
+    """
+    group = bins // _SPAN
+    starts = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+    sizes = np.diff(starts, append=len(group))
+    rows = np.arange(len(group))
+    reach = bins + int(2 * AGREES * _BINS)
+    running = np.append(0, np.cumsum(counts))
+    agreeing = running[np.searchsorted(bins, reach, side="right")] - running[rows]
+
+    def first(which: BoolArray) -> IntArray:
+        found: IntArray = np.minimum.reduceat(np.where(which, rows, len(rows)), starts)
+        return found
+
+    highest = np.repeat(np.maximum.reduceat(agreeing, starts), sizes)
+    lowest = first(agreeing >= peak[group] * highest)
+    inside = (rows >= np.repeat(lowest, sizes)) & (bins <= np.repeat(reach[lowest], sizes))
+    inside_counts = counts * inside
+    return first(inside_counts == np.repeat(np.maximum.reduceat(inside_counts, starts), sizes))

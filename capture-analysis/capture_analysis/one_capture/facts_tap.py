@@ -1,0 +1,137 @@
+"""Where on the path the capture was taken: the round trips to either side of the tap."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from capture_analysis.columns import FLAG_ACK, FLAG_SYN, IntArray, Mark
+from capture_analysis.one_capture.blocks import Block
+from capture_analysis.one_capture.facts import FloatArray, opposite
+
+NEVER = np.iinfo(np.int64).max
+# Time stamps are matched with their echoes over this many packets.
+ECHO_PACKETS = 1 << 15
+
+
+@dataclass(frozen=True)
+class Loops:
+    """Columns by direction: the shortest time from the tap to the data's receiver and back.
+
+    Attributes:
+        time_ns: NEVER if none was seen.
+        samples: how many were seen.
+    """
+
+    time_ns: IntArray
+    samples: IntArray
+
+
+@dataclass(frozen=True)
+class Tap:
+    """Columns by direction, see Facts."""
+
+    at: FloatArray
+    agreement: FloatArray
+    samples: IntArray
+    round_trip_ns: FloatArray
+
+
+def tap(block: Block, directions: int) -> Tap:
+    """Where the tap is on the way of each direction's data.
+
+    The round trip from the tap to the data's receiver is that of data and their ACKs; the one to
+    their sender that of the opposite data and theirs, or of an ACK's time stamp and its echo in
+    data. The handshake's three packets give both at once.
+    """
+    acked, echoed = _acked(block, directions), _echoed(block, directions)
+    receiver = acked.time_ns
+    sender = np.minimum(opposite(receiver), echoed.time_ns)
+    samples = np.minimum(acked.samples, opposite(acked.samples) + echoed.samples)
+    handshake = _handshake(block, directions)
+    by_data, by_handshake = _share(sender, receiver), _share(opposite(handshake), handshake)
+    # What answers late makes a round trip seem longer, nothing makes it seem shorter.
+    sender, receiver = np.minimum(sender, opposite(handshake)), np.minimum(receiver, handshake)
+    at = _share(sender, receiver)
+    known = (sender != NEVER) & (receiver != NEVER)
+    round_trip_ns = np.where(known, sender.astype(np.float64) + receiver, np.nan)
+    agreement = 1 - np.abs(by_data - by_handshake)
+    agreement = np.where(np.isnan(agreement), np.where(np.isnan(at), 0, 0.5), agreement)
+    return Tap(at, agreement, samples + (handshake != NEVER), round_trip_ns)
+
+
+def _share(to_sender_ns: IntArray, to_receiver_ns: IntArray) -> FloatArray:
+    """How far the tap is from the data's sender, of the way to the receiver."""
+    known = (to_sender_ns != NEVER) & (to_receiver_ns != NEVER)
+    both = to_sender_ns.astype(np.float64) + to_receiver_ns
+    known &= both > 0
+    return np.where(known, to_sender_ns / np.where(known, both, 1), np.nan)
+
+
+def _acked(block: Block, directions: int) -> Loops:
+    """Data to their ACKs; packets that acknowledge are of the opposite half's data."""
+    rows = np.flatnonzero(block.tracked.rtt_ns >= 0)
+    packets = block.packets
+    lane = (packets.flow[rows].astype(np.int64) << 1 | packets.half[rows]) ^ 1
+    return _shortest(lane, block.tracked.rtt_ns[rows].astype(np.int64), directions)
+
+
+def _echoed(block: Block, directions: int) -> Loops:
+    """An ACK's time stamp to the first data that echo it."""
+    packets = block.packets.where(slice(ECHO_PACKETS))
+    stamped = (packets.marks & Mark.TIMESTAMPS) != 0
+    lane = packets.flow.astype(np.int64) << 1 | packets.half
+    echo = stamped & (packets.payload_bytes > 0) & (packets.ts_echo > 0)
+    value, at = np.unique(lane[stamped] << 32 | packets.ts_value[stamped], return_index=True)
+    sought, first = np.unique((lane[echo] ^ 1) << 32 | packets.ts_echo[echo], return_index=True)
+    place = np.searchsorted(value, sought)
+    found = place < len(value)
+    found[found] = value[place[found]] == sought[found]
+    sent_ns = packets.time_ns[stamped][at[place[found]]]
+    loop_ns = packets.time_ns[echo][first[found]] - sent_ns
+    later = loop_ns >= 0
+    return _shortest((sought[found][later] >> 32) ^ 1, loop_ns[later], directions)
+
+
+def _handshake(block: Block, directions: int) -> IntArray:
+    """By direction, the time from the tap to the receiver and back; NEVER if not seen.
+
+    SYN to SYN-ACK, and SYN-ACK to what answers it; not where either was sent again.
+    """
+    loops = np.full(directions, NEVER)
+    packets = block.packets
+    syn = np.flatnonzero((packets.flags & FLAG_SYN) != 0)
+    flow, time_ns = packets.flow[syn].astype(np.int64), packets.time_ns[syn]
+    answers = (packets.flags[syn] & FLAG_ACK) != 0
+    once = [
+        np.bincount(flow[which], minlength=directions // 2) == 1 for which in (~answers, answers)
+    ]
+    whole = np.flatnonzero(once[0] & once[1])
+    asked, answered = np.zeros((2, directions // 2), dtype=np.int64)
+    half = np.zeros(directions // 2, dtype=np.int64)
+    asked[flow[~answers]] = time_ns[~answers]
+    half[flow[~answers]] = packets.half[syn][~answers]
+    answered[flow[answers]] = time_ns[answers]
+    third_ns = _first_after(block, whole, half[whole])
+    loop_ns = np.stack((answered[whole] - asked[whole], third_ns - answered[whole]))
+    good = (loop_ns >= 0).all(axis=0) & (third_ns != NEVER)
+    for loop, of_half in zip(loop_ns, (half[whole], half[whole] ^ 1), strict=True):
+        loops[(2 * whole + of_half)[good]] = loop[good]
+    return loops
+
+
+def _first_after(block: Block, flow: IntArray, half: IntArray) -> IntArray:
+    """When a half of each of some connections first sent anything but a SYN."""
+    packets = block.packets
+    rows = np.flatnonzero((packets.flags & FLAG_SYN) == 0)[::-1]
+    lane = packets.flow[rows].astype(np.int64) << 1 | packets.half[rows]
+    size = max(int(lane.max(initial=-1)), int(flow.max(initial=-1)) * 2 + 1) + 1
+    first = np.full(size, NEVER)
+    first[lane] = packets.time_ns[rows]  # of equal lanes the last counts: the earliest packet
+    found: IntArray = first[2 * flow + half]
+    return found
+
+
+def _shortest(direction: IntArray, time_ns: IntArray, directions: int) -> Loops:
+    shortest = np.full(directions, NEVER)
+    np.minimum.at(shortest, direction, time_ns)
+    return Loops(shortest, np.bincount(direction, minlength=directions))

@@ -1,0 +1,106 @@
+"""Bunches: pure ACKs that arrive back to back, as a queue that they waited in lets them go.
+
+A bunch is a maximal run of ACKs whose gaps are at most
+
+    kappa * 8 L / C    kappa = 2 (BUNCH_SERVICE_TIMES)
+
+L: the ACK's captured size; C: the rate of the bottleneck on the ACKs' way. An ACK on its own is a
+bunch of one. Sizes in ACKs and in bytes that they acknowledge.
+
+Vantage: near the data's sender, behind the queue of the ACKs; before it, bunches are those in
+which the receiver sent them. Where C is assumed (rate source "opposite") or estimated low, ACKs
+count as bunched that only came fast.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+
+from capture_analysis.histogram import Histogram
+from capture_analysis.one_capture.blocks import Block
+from capture_analysis.one_capture.facts import Facts
+from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.one_capture.measure import Measure, Quantity, Values
+from capture_analysis.one_capture.tally import Tally
+from capture_analysis.runs import RunFinder, Runs
+
+# ACKs in bunches of at least so many count as bunched (Paxson asks for three).
+BUNCH_ACKS = 3
+NO_ACKS = "no pure ACKs"
+NO_RATE = "no rate for the ACKs' bottleneck"
+
+
+class AckBunches(Measure):
+    """See the module."""
+
+    title = "ACK bunches"
+    picture = "bunches"
+    vantage = "near the data's sender"
+    per_direction: ClassVar[Sequence[Quantity]] = (
+        Quantity("ack_bunches", "1", "bunches of at least three pure ACKs"),
+        Quantity("ack_bunch_mean", "acks", "mean size of all, ACKs on their own included"),
+        Quantity("ack_bunch_p95", "acks", "size that 95 % of them do not exceed"),
+        Quantity("ack_bunch_max", "acks", "size of the largest"),
+        Quantity(
+            "ack_bunch_bytes_mean", "bytes", "mean of what those of at least three acknowledge"
+        ),
+        Quantity("ack_bunch_bytes_max", "bytes", "most that one of them acknowledges"),
+        Quantity("acks_bunched", "1", "share of pure ACKs in bunches of at least three"),
+    )
+
+    def __init__(self) -> None:
+        # Most ACKs are on their own: how many follows from the number of all.
+        self._finder = RunFinder(least_rows=2)
+        self.sizes = Histogram()
+        self._joined = LaneArray(np.add, 0)
+        self._largest, self._most_bytes = LaneArray(np.maximum, 1), LaneArray(np.maximum, 0)
+        # Of bunches of at least BUNCH_ACKS: how many, their ACKs, the bytes these acknowledge.
+        self._bunched = LaneArray(np.add, 0, 3)
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        acks = block.acks
+        joined = block.acks_back_to_back
+        self._take(self._finder.add(acks.direction, joined, acks["time_ns"], acks["acked_bytes"]))
+
+    def finish(self, facts: Facts) -> None:
+        """Take the bunches that the capture's end ended."""
+        del facts
+        self._take(self._finder.finish())
+
+    def _take(self, bunches: Runs) -> None:
+        self.sizes.add(bunches.lane, bunches.rows)
+        self._joined.add_rows(bunches.lane, bunches.rows)
+        self._largest.add_rows(bunches.lane, bunches.rows)
+        large = bunches.where(np.flatnonzero(bunches.rows >= BUNCH_ACKS))
+        self._most_bytes.add_rows(large.lane, large.total)
+        values = np.stack((np.ones_like(large.rows), large.rows, large.total), axis=1)
+        self._bunched.add_rows(large.lane, values)
+
+    def merge(self, other: Self) -> None:
+        """Take what another found of other connections."""
+        for name in ("sizes", "_joined", "_largest", "_most_bytes", "_bunched"):
+            getattr(self, name).merge(getattr(other, name))
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """See the class."""
+        acks = tally.acks(direction)
+        if not acks or np.isnan(facts.ack_rate_bit[direction]):
+            why = NO_RATE if acks else NO_ACKS
+            return {q.name: why for q in self.per_direction}
+        count, bunched, acked = (int(v) for v in self._bunched.of(direction))
+        bins = self.sizes.bins(direction)
+        alone = acks - int(self._joined.of(direction))
+        bunches = alone + int(bins.count.sum())
+        beyond = (0.95 * bunches - alone) / max(int(bins.count.sum()), 1)
+        none = "no bunch of at least three ACKs"
+        return {
+            "ack_bunches": count,
+            "ack_bunch_mean": acks / bunches,
+            "ack_bunch_p95": bins.quantile(beyond) or 1 if beyond > 0 else 1,
+            "ack_bunch_max": self._largest.of(direction),
+            "ack_bunch_bytes_mean": acked / count if count else none,
+            "ack_bunch_bytes_max": self._most_bytes.of(direction) if count else none,
+            "acks_bunched": bunched / acks,
+        }

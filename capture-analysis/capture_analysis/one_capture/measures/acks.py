@@ -1,0 +1,45 @@
+"""Pure ACKs by what they say, and how many there are for each data segment.
+
+    ack_to_data = pure ACKs / data segments
+
+Unit 1. Duplicates as in RFC 5681, section 2, or with a SACK block; the rest acknowledge nothing
+new and are window updates, reordered, or answers to probes. ACKs on data segments are none of
+these. 1 with an ACK for each segment, about 0.5 with delayed ACKs, less where ACKs are thinned or
+segments merged by an offload before the tap.
+
+Vantage: any; what is lost on the way is missing behind the place.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from capture_analysis.one_capture.facts import Facts
+from capture_analysis.one_capture.measure import Measure, Quantity, Values
+from capture_analysis.one_capture.tally import Tally
+from capture_analysis.tracking import Kind
+
+
+class Acks(Measure):
+    """See the module."""
+
+    title = "ACKs by kind"
+    picture = "ack-spacing"
+    per_direction: ClassVar[Sequence[Quantity]] = (
+        Quantity("acks", "1", "pure ACKs"),
+        Quantity("acks_duplicate", "1", "of them, duplicates"),
+        Quantity("acks_window_update", "1", "of them, window updates"),
+        Quantity("acks_old", "1", "of them, reordered or answers to probes"),
+        Quantity("ack_to_data", "1", "pure ACKs for each data segment"),
+    )
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """See the class."""
+        del facts
+        acks, segments = tally.acks(direction), tally.segments(direction)
+        return {
+            "acks": acks,
+            "acks_duplicate": tally.count(direction, Kind.DUPLICATE_ACK),
+            "acks_window_update": tally.count(direction, Kind.WINDOW_UPDATE),
+            "acks_old": tally.count(direction, Kind.OLD_ACK),
+            "ack_to_data": acks / segments if segments else "no data",
+        }

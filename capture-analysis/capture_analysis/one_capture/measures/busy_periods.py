@@ -1,0 +1,95 @@
+"""Busy periods of data at the tap, and how regularly they come.
+
+A busy period is a maximal run of data segments each of which follows the one before within its
+transmission time on the bottleneck (and 5 %: AGREES): there is no gap in which the link was idle or
+sent something else (Kalampoukas, Varma, Ramakrishnan 1998, section 3). The cycle is the time from
+one's start to the next's; regularity the share of cycles within 5 % of their median.
+
+Units: segments, s, 1. Runs of fewer than three segments are left out.
+
+Vantage: behind the data's queue, near the receiver; near the sender it is the bursts in which the
+sender emits data. Where connections share the bottleneck their segments alternate, and busy
+periods of one are short.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+
+from capture_analysis.histogram import Histogram
+from capture_analysis.one_capture.blocks import Block
+from capture_analysis.one_capture.facts import AGREES, Facts
+from capture_analysis.one_capture.lanes import LaneArray, Previous
+from capture_analysis.one_capture.measure import Measure, Quantity, Values
+from capture_analysis.one_capture.measures.utilisation import NO_RATE
+from capture_analysis.one_capture.tally import Tally
+from capture_analysis.runs import RunFinder, Runs, starts_of
+
+LEAST_SEGMENTS = 3
+_NEVER = -1
+
+
+class BusyPeriods(Measure):
+    """See the module."""
+
+    title = "Busy periods of data"
+    vantage = "behind the data's queue"
+    per_direction: ClassVar[Sequence[Quantity]] = (
+        Quantity("busy_periods", "1", "runs of at least three segments back to back"),
+        Quantity("busy_period_segments", "segments", "median of their lengths"),
+        Quantity("busy_period_max", "segments", "the longest"),
+        Quantity("busy_period_cycle", "s", "median time from one's start to the next's"),
+        Quantity("busy_period_regularity", "1", "share of cycles within 5 % of the median"),
+    )
+
+    def __init__(self) -> None:
+        self._finder = RunFinder(least_rows=LEAST_SEGMENTS)
+        self._starts = Previous(_NEVER)
+        self._segments, self._cycles = Histogram(), Histogram()
+        self._longest = LaneArray(np.maximum, 0)
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        data = block.data
+        service_ns = data["frame_bytes"] * data.spread((1 + AGREES) * block.facts.data_ns_per_byte)
+        gap_ns = data["gap_ns"]
+        joined = (gap_ns >= 0) & (gap_ns <= service_ns)
+        self._take(self._finder.add(data.direction, joined, data["time_ns"], data["new_bytes"]))
+
+    def finish(self, facts: Facts) -> None:
+        """Take the runs that the capture's end ended."""
+        del facts
+        self._take(self._finder.finish())
+
+    def _take(self, runs: Runs) -> None:
+        self._segments.add(runs.lane, runs.rows)
+        self._longest.add_rows(runs.lane, runs.rows)
+        starts = starts_of(runs.lane).nonzero()[0]
+        before = self._starts.of(runs.lane[starts], starts, runs.first_ns)
+        later = (before != _NEVER) & (runs.first_ns >= before)
+        self._cycles.add(runs.lane[later], (runs.first_ns - before)[later])
+
+    def merge(self, other: Self) -> None:
+        """Take what another found of other connections."""
+        for name in ("_segments", "_cycles", "_longest"):
+            getattr(self, name).merge(getattr(other, name))
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """See the class."""
+        del tally
+        if np.isnan(facts.rate_bit[direction]):
+            return {q.name: NO_RATE for q in self.per_direction}
+        bins, cycles = self._segments.bins(direction), self._cycles.bins(direction)
+        middle = cycles.quantile(0.5)
+        near = np.abs(cycles.middle - (middle or 0)) <= AGREES * (middle or 0)
+        none = "no run of three segments back to back"
+        return {
+            "busy_periods": int(bins.count.sum()),
+            "busy_period_segments": bins.quantile(0.5) or none,
+            "busy_period_max": self._longest.of(direction) or none,
+            "busy_period_cycle": middle / 1e9 if middle else "fewer than two busy periods",
+            "busy_period_regularity": int(cycles.count[near].sum()) / int(cycles.count.sum())
+            if middle
+            else "fewer than two busy periods",
+        }

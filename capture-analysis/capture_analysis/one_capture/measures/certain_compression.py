@@ -1,0 +1,85 @@
+"""ACKs that must have been compressed or held: they acknowledge faster than data can arrive.
+
+    (a_j - a_i) / (r_j - r_i) > C_data / 0.75, over a run of at least three ACKs
+
+a: bytes acknowledged, as frames; r: capture times. A run is maximal, each of its gaps satisfies the
+inequality. The receiver cannot have got the data faster than their bottleneck lets them through:
+if the rate was given it is certain that the ACKs were bunched behind it, in a queue or by the
+receiver. From an estimated rate it is likely: the quantities are apart. After Mogul 1992, who
+compares a short term's rate with the long term's; threshold from Paxson 1997.
+
+Vantage: anywhere between the queue of the ACKs and the data's sender; it cannot tell which of
+queue and receiver it was (see held_acks). ACKs after a hole is filled acknowledge much at once and
+are counted: what they acknowledge had arrived before.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+
+from capture_analysis.ack_compression import COMPRESSED_BELOW
+from capture_analysis.one_capture.blocks import Block
+from capture_analysis.one_capture.facts import Facts, RateSource
+from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.one_capture.measure import Measure, Quantity, Values
+from capture_analysis.one_capture.measures.ack_bunches import BUNCH_ACKS
+from capture_analysis.one_capture.measures.utilisation import NO_RATE
+from capture_analysis.one_capture.tally import Tally
+from capture_analysis.runs import RunFinder, Runs
+
+_NAMES = ("events", "acks", "bytes")
+
+
+class CertainCompression(Measure):
+    """See the module."""
+
+    title = "ACKs faster than data can arrive"
+    picture = "ack-spacing"
+    vantage = "behind the queue of the ACKs"
+    per_direction: ClassVar[Sequence[Quantity]] = (
+        Quantity("certain_events", "1", "runs of ACKs faster than the given rate allows"),
+        Quantity("certain_acks", "1", "ACKs in them"),
+        Quantity("certain_bytes", "bytes", "what they acknowledge"),
+        Quantity("likely_events", "1", "runs of ACKs faster than the estimated rate allows"),
+        Quantity("likely_acks", "1", "ACKs in them"),
+        Quantity("likely_bytes", "bytes", "what they acknowledge"),
+    )
+
+    def __init__(self) -> None:
+        self._finder = RunFinder(least_rows=BUNCH_ACKS)
+        self._events = LaneArray(np.add, 0, 3)
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        acks, facts = block.acks, block.facts
+        gap_ns, acked = acks["gap_ns"], acks["acked_bytes"]
+        least_ns = acked * acks.spread(COMPRESSED_BELOW * facts.acked_ns_per_byte)
+        joined = (gap_ns >= 0) & (gap_ns < least_ns)
+        self._take(self._finder.add(acks.direction, joined, acks["time_ns"], acked))
+
+    def finish(self, facts: Facts) -> None:
+        """Take the runs that the capture's end ended."""
+        del facts
+        self._take(self._finder.finish())
+
+    def _take(self, events: Runs) -> None:
+        values = np.stack((np.ones_like(events.rows), events.rows, events.total), axis=1)
+        self._events.add_rows(events.lane, values)
+
+    def merge(self, other: Self) -> None:
+        """Take what another found of other connections."""
+        self._events.merge(other._events)
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """See the class."""
+        del tally
+        if np.isnan(facts.acked_ns_per_byte[direction]):
+            return {q.name: NO_RATE for q in self.per_direction}
+        given = facts.rate_source[direction] == RateSource.GIVEN
+        found = dict(zip(_NAMES, (int(n) for n in self._events.of(direction)), strict=True))
+        counted, other = ("certain", "likely") if given else ("likely", "certain")
+        why = "the rate was given" if given else "the rate is an estimate"
+        return {f"{counted}_{name}": found[name] for name in _NAMES} | {
+            f"{other}_{name}": why for name in _NAMES
+        }

@@ -1,0 +1,48 @@
+"""Jain's fairness index of the goodputs of all directions that carry data.
+
+    index = (sum x)^2 / (n * sum x^2)
+
+Unit 1; from 1/n (one has all) to 1 (all equal). Jain, Chiu, Hawe 1984. Directions of one segment
+have no goodput and are left out.
+
+Vantage: any. Of one capture it does not know which connections share a bottleneck, nor does it
+weigh that some lasted longer.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from capture_analysis.one_capture.facts import Facts, FloatArray
+from capture_analysis.one_capture.measure import Measure, Quantity, Values
+from capture_analysis.one_capture.measures.goodput import goodput_bit
+from capture_analysis.one_capture.tally import Tally
+
+
+class Fairness(Measure):
+    """See the module."""
+
+    title = "Fairness"
+    picture = "rates"
+    per_capture: ClassVar[Sequence[Quantity]] = (
+        Quantity("jain_index", "1", "Jain's index of goodput over directions with data"),
+        Quantity("goodput_total", "Mbit/s", "sum of the goodputs of all directions"),
+    )
+
+    def of_capture(self, tally: Tally, facts: Facts) -> Values:
+        """See the class."""
+        del facts
+        goodput = np.array([goodput_bit(int(d), tally) for d in tally.directions()])
+        goodput = goodput[goodput > 0]
+        return {
+            "jain_index": jain_index(goodput)
+            if len(goodput) > 1
+            else "fewer than two directions with data",
+            "goodput_total": float(goodput.sum() / 1e6),
+        }
+
+
+def jain_index(shares: FloatArray) -> float:
+    """Jain's index of shares, shape (n,), at least one above 0."""
+    return float(shares.sum() ** 2 / (len(shares) * (shares**2).sum()))

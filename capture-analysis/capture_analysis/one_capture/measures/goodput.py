@@ -1,0 +1,53 @@
+"""Goodput: payload that the receiver had not got before, over the time that it took.
+
+    goodput = 8 * (new payload after the first segment's) / (last - first data - pauses)
+
+Unit Mbit/s. The first segment's payload is left out for the time before it is, too. A pause is a
+gap of a second or more with nothing outstanding: the application had nothing to send. RFC 2647,
+3.17, defines goodput so but for the pauses.
+
+Vantage: any. What the capture lost is missing; data sent again before the tap and lost behind it
+count once, whether they arrived or not.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from capture_analysis.one_capture.facts import Facts
+from capture_analysis.one_capture.measure import Measure, Quantity, Values
+from capture_analysis.one_capture.tally import Tally
+
+TOO_FEW = "fewer than two data segments"
+
+
+class Goodput(Measure):
+    """See the module."""
+
+    title = "Goodput"
+    picture = "rates"
+    per_direction: ClassVar[Sequence[Quantity]] = (
+        Quantity("goodput", "Mbit/s", "new payload over the time data took, pauses left out"),
+        Quantity("payload", "bytes", "payload that was not seen before"),
+        Quantity("data_time", "s", "from the first data to the last, pauses left out"),
+        Quantity("pauses", "s", "gaps of a second or more with nothing outstanding"),
+    )
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """See the class."""
+        del facts
+        active_ns = tally.active_ns(direction)
+        return {
+            "goodput": goodput_bit(direction, tally) / 1e6 if active_ns else TOO_FEW,
+            "payload": tally.new_payload.of(direction),
+            "data_time": active_ns / 1e9,
+            "pauses": tally.pause_ns.of(direction) / 1e9,
+        }
+
+
+def goodput_bit(direction: int, tally: Tally) -> float:
+    """Goodput in bit/s; NaN where it is undefined."""
+    active_ns = tally.active_ns(direction)
+    if not active_ns:
+        return float("nan")
+    payload = tally.new_payload.of(direction) - tally.first_new.of(direction)
+    return 8e9 * int(payload) / active_ns

@@ -1,0 +1,56 @@
+"""Data in flight: from the highest byte acknowledged to the highest seen, as the tap sees both.
+
+Unit bytes. Sampled at each data segment, after it; mean over segments, and the maximum.
+
+Vantage: near the data's sender it is the sender's flight (RFC 5681's FlightSize, without what it
+knows from SACK); elsewhere, what is between the tap and the receiver and back.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+
+from capture_analysis.one_capture.blocks import Block
+from capture_analysis.one_capture.facts import Facts
+from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.one_capture.measure import Measure, Quantity, Values
+from capture_analysis.one_capture.tally import Tally
+
+
+class InFlight(Measure):
+    """See the module."""
+
+    title = "Data in flight"
+    picture = "in-flight"
+    vantage = "near the data's sender"
+    per_direction: ClassVar[Sequence[Quantity]] = (
+        Quantity("in_flight_mean", "bytes", "mean of what is outstanding after each segment"),
+        Quantity("in_flight_max", "bytes", "most that was outstanding"),
+    )
+
+    def __init__(self) -> None:
+        self._most = LaneArray(np.maximum, 0)
+        # Segments, and the sum of what was outstanding after each.
+        self._sums = LaneArray(np.add, 0, 2)
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        data = block.data
+        outstanding = data["in_flight_bytes"]
+        self._most.add(data.directions, data.reduce(np.maximum, outstanding))
+        self._sums.add(data.directions, np.stack((data.counts, data.sum(outstanding)), axis=1))
+
+    def merge(self, other: Self) -> None:
+        """Take what another found of other connections."""
+        self._most.merge(other._most)
+        self._sums.merge(other._sums)
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """See the class."""
+        del facts
+        segments, total = (int(n) for n in self._sums.of(direction))
+        if not segments or not tally.acks(direction):
+            why = "nothing acknowledges data in the capture" if segments else "no data"
+            return {q.name: why for q in self.per_direction}
+        return {"in_flight_mean": total / segments, "in_flight_max": self._most.of(direction)}

@@ -1,0 +1,118 @@
+"""Bursts that bunches of ACKs induce: data sent along with each bunch.
+
+A segment is induced if it comes at most one ACK's transmission time after a pure ACK of its
+direction. A burst is the payload so sent during one bunch of at least three ACKs (see ack_bunches).
+It meets the data's bottleneck at the rate of the sender's link, and so becomes a queue.
+
+Unit bytes.
+
+Vantage: near the data's sender (a tenth of the round trip time at most), else undefined: data do
+not answer the ACKs within so short a time.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+
+from capture_analysis.columns import BoolArray, IntArray
+from capture_analysis.histogram import Histogram
+from capture_analysis.one_capture.blocks import Block
+from capture_analysis.one_capture.facts import NEAR, Facts
+from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.one_capture.measure import Measure, Quantity, Values
+from capture_analysis.one_capture.measures.ack_bunches import BUNCH_ACKS, NO_RATE
+from capture_analysis.one_capture.tally import Tally
+from capture_analysis.runs import RunFinder, Runs
+
+_NEVER = np.iinfo(np.int64).min // 2
+
+
+class InducedBursts(Measure):
+    """See the module."""
+
+    title = "Induced bursts"
+    vantage = "near the data's sender"
+    per_direction: ClassVar[Sequence[Quantity]] = (
+        Quantity("induced_burst_mean", "bytes", "mean of the data sent along with a bunch"),
+        Quantity("induced_burst_p95", "bytes", "95th percentile of them"),
+        Quantity("induced_burst_max", "bytes", "most that was sent along with a bunch"),
+    )
+
+    def __init__(self) -> None:
+        self._finder = RunFinder(2, BUNCH_ACKS)
+        self._latest = LaneArray(np.maximum, _NEVER)
+        self._bytes = Histogram()
+        self._most = LaneArray(np.maximum, 0)
+        # Bursts, and the sum of their bytes.
+        self._sums = LaneArray(np.add, 0, 2)
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        every = block.all
+        near_service_ns = np.where(block.facts.tap_at <= NEAR, block.facts.ack_service_ns, np.nan)
+        if np.isnan(near_service_ns[every.directions]).all():
+            return
+        is_ack, is_data = block.is_ack.take(every.rows), block.is_data.take(every.rows)
+        since_ns = every["time_ns"] - self._latest_ack_ns(block, is_ack)
+        induced = is_data & (since_ns <= every.spread(near_service_ns))
+        joined = np.ones(len(every), dtype=np.bool_)
+        joined[np.flatnonzero(is_ack)] = block.acks_back_to_back
+        rows = np.flatnonzero(is_ack | induced)
+        runs = self._finder.add(
+            every.direction.take(rows),
+            joined.take(rows),
+            every["time_ns"].take(rows),
+            (every["payload_bytes"].take(rows) * induced.take(rows), is_ack.take(rows)),
+        )
+        self._take(runs)
+
+    def _latest_ack_ns(self, block: Block, is_ack: BoolArray) -> IntArray:
+        """Of each packet the time of the latest ACK of its direction, or _NEVER."""
+        every, acks = block.all, block.acks
+        rows = np.arange(len(every))
+        latest = np.maximum.accumulate(rows * is_ack)
+        # Before a direction's first ACK in the block it is the last of an earlier block.
+        within = (latest >= np.repeat(every.starts, every.counts)) & is_ack.take(latest)
+        outside = (~within).nonzero()[0]
+        ack_ns = every["time_ns"].take(latest)
+        ack_ns[outside] = self._latest.at(every.direction[outside])
+        self._latest.replace(acks.directions, acks["time_ns"][acks.ends])
+        return ack_ns
+
+    def finish(self, facts: Facts) -> None:
+        """Take the bunches that the capture's end ended."""
+        del facts
+        self._take(self._finder.finish())
+
+    def _take(self, runs: Runs) -> None:
+        bursts = runs.where(np.flatnonzero(runs.total[1] >= BUNCH_ACKS))
+        sent = bursts.total[0]
+        self._bytes.add(bursts.lane, sent)
+        self._most.add_rows(bursts.lane, sent)
+        self._sums.add_rows(bursts.lane, np.stack((np.ones_like(sent), sent), axis=1))
+
+    def merge(self, other: Self) -> None:
+        """Take what another found of other connections."""
+        for name in ("_bytes", "_most", "_sums"):
+            getattr(self, name).merge(getattr(other, name))
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """See the class."""
+        del tally
+        if not facts.tap_at[direction] <= NEAR:
+            return {q.name: "the tap is not near the data's sender" for q in self.per_direction}
+        bursts, total = (int(n) for n in self._sums.of(direction))
+        if not bursts:
+            why = "no bunch of at least three ACKs"
+            return {
+                q.name: NO_RATE if np.isnan(facts.ack_rate_bit[direction]) else why
+                for q in self.per_direction
+            }
+        most = self._most.of(direction)
+        return {
+            "induced_burst_mean": total / bursts,
+            # A bin's middle may lie above its highest value.
+            "induced_burst_p95": min(self._bytes.quantile(0.95, direction) or 0, most),
+            "induced_burst_max": most,
+        }

@@ -1,0 +1,36 @@
+"""Late data: payload below the highest byte seen that had not been seen: it fills a hole.
+
+    late = such segments / all segments
+
+Unit 1. Either it was reordered, or lost before the tap and sent again.
+
+Vantage: any. Near the data's sender it is reordering by the sending host; near the receiver it
+also shows what was lost on the way.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from capture_analysis.one_capture.facts import Facts
+from capture_analysis.one_capture.measure import Measure, Quantity, Values
+from capture_analysis.one_capture.tally import Tally
+from capture_analysis.tracking import Kind
+
+
+class LateData(Measure):
+    """See the module."""
+
+    title = "Late data"
+    per_direction: ClassVar[Sequence[Quantity]] = (
+        Quantity("late_segments", "1", "segments that fill a hole in what was seen"),
+        Quantity("late", "1", "their share of all segments"),
+    )
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """See the class."""
+        del facts
+        late, all_of_them = tally.count(direction, Kind.LATE_DATA), tally.segments(direction)
+        return {
+            "late_segments": late,
+            "late": late / all_of_them if all_of_them else "no data",
+        }

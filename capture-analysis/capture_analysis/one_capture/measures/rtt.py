@@ -1,0 +1,68 @@
+"""Round trip time: from data at the tap to what acknowledges them at the tap.
+
+    rtt = time of the packet that acknowledges first - time of the newest segment it acknowledges
+
+Unit ms. Not of data that were sent again (Karn, Partridge 1987). Of delayed ACKs the delay counts
+only where the newest segment waited for it. Median and 95th percentile from bins 1/128 wide, the
+minimum exact.
+
+Vantage: the whole round trip near the data's sender; elsewhere its part from the tap to the
+receiver and back.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+
+from capture_analysis.histogram import Histogram
+from capture_analysis.one_capture.blocks import Block
+from capture_analysis.one_capture.facts import Facts
+from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.one_capture.measure import Measure, Quantity, Values
+from capture_analysis.one_capture.tally import NEVER, Tally
+
+NONE = "no data acknowledged without being sent again"
+
+
+class RoundTripTime(Measure):
+    """See the module."""
+
+    title = "Round trip time"
+    picture = "rtt"
+    vantage = "near the data's sender"
+    per_direction: ClassVar[Sequence[Quantity]] = (
+        Quantity("rtt_min", "ms", "shortest time from data to their acknowledgement"),
+        Quantity("rtt_median", "ms", "median of it"),
+        Quantity("rtt_p95", "ms", "95th percentile of it"),
+        Quantity("rtt_samples", "1", "how many there are"),
+    )
+
+    def __init__(self) -> None:
+        self._times = Histogram()
+        self._least = LaneArray(np.minimum, NEVER)
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        rows = np.flatnonzero(block.tracked.rtt_ns >= 0)
+        direction, rtt_ns = block.acknowledging(rows), block.tracked.rtt_ns[rows]
+        self._times.add(direction, rtt_ns)
+        self._least.add_rows(direction, rtt_ns)
+
+    def merge(self, other: Self) -> None:
+        """Take what another found of other connections."""
+        self._times.merge(other._times)
+        self._least.merge(other._least)
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """See the class."""
+        del tally, facts
+        bins = self._times.bins(direction)
+        if not len(bins):
+            return {"rtt_min": NONE, "rtt_median": NONE, "rtt_p95": NONE, "rtt_samples": 0}
+        return {
+            "rtt_min": self._least.of(direction) / 1e6,
+            "rtt_median": (bins.quantile(0.5) or 0) / 1e6,
+            "rtt_p95": (bins.quantile(0.95) or 0) / 1e6,
+            "rtt_samples": int(bins.count.sum()),
+        }

@@ -1,0 +1,108 @@
+"""What is counted of every direction, whatever is to be measured: sums, extremes, kinds."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from capture_analysis.columns import IntArray
+from capture_analysis.one_capture.lanes import LaneArray, occurrences
+from capture_analysis.tracking import Kind
+
+if TYPE_CHECKING:
+    from capture_analysis.one_capture.blocks import Block
+
+# A gap between data of at least this length with nothing outstanding is a pause of the application.
+PAUSE_NS = 1_000_000_000
+NEVER = np.iinfo(np.int64).max
+KINDS = len(Kind)
+
+
+class Tally:
+    """Sums over the packets of each direction (see blocks.py).
+
+    Attributes:
+        kinds: packets by direction * KINDS + kind.
+        payload, new_payload: bytes, of data.
+        data_frame_bytes, ack_frame_bytes: as captured; of data and of pure ACKs.
+        acked: payload that pure ACKs acknowledged first.
+        first_ns, last_ns: time of the first and the last data; NEVER and -1 if none.
+        first_ack_ns, last_ack_ns: the same of pure ACKs.
+        first_new: new payload of the first data.
+        pause_ns: sum of the application's pauses, see PAUSE_NS.
+    """
+
+    def __init__(self) -> None:
+        self.kinds = LaneArray(np.add, 0)
+        self.payload = LaneArray(np.add, 0)
+        self.new_payload = LaneArray(np.add, 0)
+        self.data_frame_bytes = LaneArray(np.add, 0)
+        self.ack_frame_bytes = LaneArray(np.add, 0)
+        self.acked = LaneArray(np.add, 0)
+        self.first_new = LaneArray(np.add, 0)
+        self.pause_ns = LaneArray(np.add, 0)
+        self.first_ns = LaneArray(np.minimum, NEVER)
+        self.first_ack_ns = LaneArray(np.minimum, NEVER)
+        self.last_ns = LaneArray(np.maximum, -1)
+        self.last_ack_ns = LaneArray(np.maximum, -1)
+
+    def add(self, block: "Block") -> None:
+        """Take the next packets."""
+        self._count_kinds(block)
+        data, acks = block.data, block.acks
+        fresh = self.first_ns.at(data.directions) == NEVER
+        self.first_new.add(data.directions[fresh], data["new_bytes"][data.starts[fresh]])
+        for name, values in (
+            ("payload", data["payload_bytes"]),
+            ("new_payload", data["new_bytes"]),
+            ("data_frame_bytes", data["frame_bytes"]),
+        ):
+            getattr(self, name).add(data.directions, data.sum(values))
+        paused = data["gap_ns"] >= PAUSE_NS
+        rows = np.flatnonzero(paused & (data["in_flight_bytes"] <= data["payload_bytes"]))
+        self.pause_ns.add_rows(data.direction[rows], data["gap_ns"][rows])
+        self._add_times(block)
+        self.ack_frame_bytes.add(acks.directions, acks.sum(acks["frame_bytes"]))
+        self.acked.add(acks.directions, acks.sum(acks["acked_bytes"]))
+
+    def _count_kinds(self, block: "Block") -> None:
+        key = block.direction.astype(np.int64) * KINDS + block.tracked.kind
+        key, count = occurrences(key)
+        self.kinds.add(key, count)
+
+    def _add_times(self, block: "Block") -> None:
+        for view, first, last in (
+            (block.data, self.first_ns, self.last_ns),
+            (block.acks, self.first_ack_ns, self.last_ack_ns),
+        ):
+            first.add(view.directions, view.reduce(np.minimum, view["time_ns"]))
+            last.add(view.directions, view.reduce(np.maximum, view["time_ns"]))
+
+    def merge(self, other: "Tally") -> None:
+        """Take what another counted of other connections."""
+        for name, mine in vars(self).items():
+            mine.merge(getattr(other, name))
+
+    def count(self, direction: int, *kinds: Kind) -> int:
+        """How many packets of some kinds a direction has."""
+        return sum(int(self.kinds.of(direction * KINDS + kind)) for kind in kinds)
+
+    def packets(self, direction: int) -> int:
+        """How many packets a direction has: data and control one way, pure ACKs the other."""
+        return self.count(direction, *Kind)
+
+    def segments(self, direction: int) -> int:
+        """How many packets with payload, probes left out."""
+        return self.count(direction, Kind.NEW_DATA, Kind.RETRANSMISSION, Kind.LATE_DATA)
+
+    def acks(self, direction: int) -> int:
+        """How many pure ACKs for its data, of any kind."""
+        return self.count(direction, Kind.ACK, Kind.DUPLICATE_ACK, Kind.WINDOW_UPDATE, Kind.OLD_ACK)
+
+    def active_ns(self, direction: int) -> int:
+        """From its first data to its last, pauses left out; 0 with fewer than two."""
+        span = self.last_ns.of(direction) - self.first_ns.of(direction)
+        return max(int(span) - int(self.pause_ns.of(direction)), 0)
+
+    def directions(self) -> IntArray:
+        """The directions that carry data, ascending."""
+        return np.flatnonzero(self.payload.values() > 0)

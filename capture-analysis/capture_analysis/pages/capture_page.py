@@ -1,0 +1,129 @@
+"""report.html of a capture: sentences, connections, pictures, metrics, health, provenance."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from capture_analysis.one_capture.measure import all_measures
+from capture_analysis.pages import page_template
+from capture_analysis.pages.headline import headline, percent, value, verdict
+from capture_analysis.pages.metrics_table import Table, table
+from capture_analysis.pages.provenance import described_file
+from capture_analysis.pictures.capture_figures import figures, note
+from capture_analysis.pictures.figure import Figure
+from capture_analysis.pictures.selection import Selected
+
+_WAYS = ("forward", "backward")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A direction on the page.
+
+    Attributes:
+        name: both ends.
+        flow: number of the connection.
+        verdict: the shortest answer.
+        answers: questions and answers.
+        note: what the pictures leave out.
+        figures: its pictures.
+        metrics: of the document.
+    """
+
+    name: str
+    flow: int
+    verdict: str
+    answers: list[tuple[str, str]]
+    note: str
+    figures: list[Figure]
+    metrics: Mapping[str, Any]
+
+
+def sections(document: Mapping[str, Any], selected: Sequence[Selected]) -> list[Section]:
+    """What the page shows of the directions that were selected, in their order."""
+    flows = {flow["id"]: flow for flow in document["flows"]}
+    made = []
+    for position, each in enumerate(selected):
+        flow, way = flows[each.number // 2], _WAYS[each.number % 2]
+        suffix = f"-{position + 1}" if position else ""
+        drawn = [replace(f, id=f"{f.id}{suffix}") for f in figures(each)]
+        metrics, facts = flow[way], flow["facts"][way]
+        made.append(
+            Section(
+                each.direction.name,
+                flow["id"],
+                verdict(metrics, facts),
+                headline(metrics, facts),
+                note(each),
+                drawn,
+                metrics,
+            )
+        )
+    return made
+
+
+def write_page(
+    path: Path, document: Mapping[str, Any], shown: Sequence[Section], command: str
+) -> None:
+    """Write the page of one capture, whole or not at all.
+
+    Args:
+        path: the page.
+        document: see document.py.
+        shown: its directions.
+        command: what was typed.
+    """
+    page_template.write(
+        path,
+        "capture.html.j2",
+        [figure for section in shown for figure in section.figures],
+        document=document,
+        sections=shown,
+        verdict=_verdict(shown),
+        connections=_connections(document),
+        tables=_tables(document, shown),
+        files=[described_file(Path(document["capture"]["path"]))],
+        command=command,
+    )
+
+
+def _verdict(shown: Sequence[Section]) -> str:
+    """The verdict on the direction with the largest share of compressed ACKs."""
+    if not shown:
+        return "No connection carries data"
+    return max(shown, key=lambda each: value(each.metrics, "acks_compressed") or 0).verdict
+
+
+def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A row for each direction with data of each connection that the document lists."""
+    return [
+        {
+            "flow": flow["id"],
+            "ends": (flow["source"], flow["destination"])[:: 1 if way == "forward" else -1],
+            "payload": value(flow[way], "payload"),
+            "goodput": value(flow[way], "goodput"),
+            "rtt": value(flow[way], "rtt_median"),
+            "retransmitted": percent(value(flow[way], "retransmitted")),
+            "compressed": percent(value(flow[way], "acks_compressed")),
+            "factor": value(flow[way], "compression_factor"),
+            "vantage": flow["facts"][way].get("vantage", {}).get("value"),
+        }
+        for flow in document["flows"]
+        for way in _WAYS
+        if flow[way]
+    ]
+
+
+def _tables(document: Mapping[str, Any], shown: Sequence[Section]) -> list[Table]:
+    directions = table(
+        [f"connection {each.flow}" for each in shown],
+        [(each.title, each.vantage, each.per_direction) for each in all_measures()],
+        [each.metrics for each in shown],
+    )
+    whole = table(
+        ["the capture"],
+        [(each.title, each.vantage, each.per_capture) for each in all_measures()],
+        [document["metrics"]],
+    )
+    return [directions, whole] if shown else [whole]

@@ -1,0 +1,177 @@
+"""From a capture to a folder with metrics.json, figures/ and report.html; and single pictures."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from capture_analysis.errors import AnalysisError
+from capture_analysis.one_capture.document import document, most_payload
+from capture_analysis.one_capture.single import NOTHING, Given, Measured, measure
+from capture_analysis.pictures.figure import Figure
+from capture_analysis.pictures.selection import Selected, select
+from capture_analysis.reading.capture import Capture
+
+# Directions that the page has pictures of.
+DIRECTIONS = 2
+
+
+def report(
+    path: Path, output: Path | None = None, given: Given = NOTHING, command: str = ""
+) -> Path:
+    """Write a capture's report, whole or not at all.
+
+    Args:
+        path: the capture.
+        output: the folder, by default named for the capture, in the working directory. One that
+            an earlier report is in is replaced.
+        given: what is known of the capture.
+        command: what was typed, for the page.
+
+    Returns: the page.
+    Raises: AnalysisError if there is nothing to report on, or the folder is something else.
+    """
+    from capture_analysis.pages import capture_page  # noqa: PLC0415 - drawing libraries load slowly
+
+    folder = output or Path(f"{_stem(path)}-report")
+    _refuse([path], folder)
+    measured = measure(Capture(path), given)
+    content = document(measured)
+    listed = {flow["id"] for flow in content["flows"]}
+    numbers = [n for n in main_directions(measured) if n // 2 in listed][:DIRECTIONS]
+    shown = capture_page.sections(content, select(Capture(path), measured, numbers))
+    figures = [figure for section in shown for figure in section.figures]
+    with _written_whole(folder) as aside:
+        _write_common(aside, content, figures)
+        capture_page.write_page(aside / "report.html", content, shown, command)
+    return folder / "report.html"
+
+
+def report_pair(paths: tuple[Path, Path], output: Path | None = None, command: str = "") -> Path:
+    """Write the report of two captures of one path, whole or not at all; as `report`.
+
+    Raises: AnalysisError, too, if they have no packet in common.
+    """
+    from capture_analysis.pages import pair_page  # noqa: PLC0415 - as above
+    from capture_analysis.pictures import pair_pictures  # noqa: PLC0415 - as above
+    from capture_analysis.two_captures.pair_document import analyse_pair  # noqa: PLC0415
+
+    folder = output or Path(f"{_stem(paths[0])}-report")
+    _refuse(paths, folder)
+    sink = pair_pictures.PictureSink()
+    content = analyse_pair(*paths, sink=sink)
+    ways = content["ways"].values()
+    propagation_ns = [way["facts"]["propagation_ns"] for way in ways]
+    crossings = sink.crossings(content["captures"][0]["first_ns"], propagation_ns)
+    periods = [way.get("queue_period", {}).get("value") for way in ways]
+    figures = pair_pictures.pair_figures(crossings, next(filter(None, periods), None))
+    note = pair_pictures.note(crossings, sink.total)
+    with _written_whole(folder) as aside:
+        _write_common(aside, content, figures)
+        pair_page.write_pair_page(aside / "report.html", content, figures, note, command)
+    return folder / "report.html"
+
+
+def _write_common(folder: Path, content: dict[str, Any], figures: list[Figure]) -> None:
+    from capture_analysis.pictures import plots  # noqa: PLC0415 - as above
+
+    text = json.dumps(content, indent=1, allow_nan=False)
+    (folder / "metrics.json").write_text(text + "\n", encoding="utf-8")
+    plots.save_all(figures, folder / "figures")
+
+
+@contextmanager
+def _written_whole(folder: Path) -> Iterator[Path]:
+    """A folder beside another, which takes its place if all goes well."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        aside.chmod(0o755)
+        yield aside
+        _put(aside, folder)
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+
+
+def main_directions(measured: Measured) -> list[int]:
+    """The directions that carry data, 2 * flow + half, those with most new payload first."""
+    payload = measured.tally.new_payload
+    numbers = [2 * flow + half for flow in most_payload(measured) for half in (0, 1)]
+    carrying = [n for n in numbers if payload.of(n) > 0]
+    return sorted(carrying, key=lambda n: -payload.of(n))
+
+
+def plot(
+    path: Path, what: str, output: Path, flow: int | None = None, given: Given = NOTHING
+) -> None:
+    """Draw one picture.
+
+    Args:
+        path: the capture.
+        what: a name of capture_figures.NAMES.
+        output: the file; its ending, .png, .svg or .html, says how it is drawn.
+        flow: number of the connection; by default the one with most payload.
+        given: what is known of the capture.
+
+    Raises: AnalysisError if it cannot be drawn.
+    """
+    from capture_analysis.pages import page_template  # noqa: PLC0415 - drawing libraries load slowly
+    from capture_analysis.pictures import plots  # noqa: PLC0415 - drawing libraries load slowly
+    from capture_analysis.pictures.capture_figures import NAMES, figure, note  # noqa: PLC0415
+
+    if what not in NAMES:
+        raise AnalysisError(f"no picture is called {what!r}\n\nhint: there are {', '.join(NAMES)}")
+    if output.suffix not in {".png", ".svg", ".html"}:
+        raise AnalysisError(f"{output}: a picture is a .png, .svg or .html")
+    selected = _selected(measure(Capture(path), given), flow)
+    drawn = figure(selected, what)
+    if not drawn.lines:
+        raise AnalysisError(f"{path}: {what} of {selected.direction.name}: nothing to draw")
+    if output.suffix == ".html":
+        described = {"name": selected.direction.name, "note": note(selected)}
+        page_template.write(output, "figure.html.j2", [drawn], **described)
+    else:
+        plots.save(drawn, output)
+
+
+def _selected(measured: Measured, flow: int | None) -> Selected:
+    path, numbers = measured.capture.path, main_directions(measured)
+    if not numbers:
+        raise AnalysisError(f"{path}: no connection carries data")
+    mine = [n for n in numbers if flow is None or n // 2 == flow]
+    if not mine:
+        raise AnalysisError(
+            f"{path}: connection {flow} carries no data, or there is none of that number\n\n"
+            f"hint: the one with most payload is {numbers[0] // 2}"
+        )
+    return select(Capture(path), measured, mine[:1])[0]
+
+
+def _stem(path: Path) -> str:
+    """A capture's name without .pcap, .pcapng.gz and the like."""
+    return path.name.split(".")[0] or path.name.strip(".")
+
+
+def _refuse(paths: Sequence[Path], folder: Path) -> None:
+    if "-" in map(str, paths):
+        raise AnalysisError("a report reads its capture twice: give a file, not standard input")
+    earlier = (folder / "report.html").is_file() or not folder.exists()
+    if not earlier and not (folder.is_dir() and not any(folder.iterdir())):
+        raise AnalysisError(
+            f"{folder} is not an earlier report, and is left as it is\n\n"
+            "hint: give another folder with --output"
+        )
+
+
+def _put(aside: Path, folder: Path) -> None:
+    """Put a finished folder in the place of another, if there is one."""
+    if folder.exists():
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as old:
+            folder.rename(Path(old) / "old")
+            aside.rename(folder)
+    else:
+        aside.rename(folder)

@@ -1,0 +1,101 @@
+"""What two captures say, in sentences."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from capture_analysis.ack_compression import COMPRESSED_BELOW
+from capture_analysis.pages.headline import Metrics, percent, value
+from capture_analysis.pages.page_template import number
+
+# A smaller share of shrunk gaps is what jitter does anywhere.
+_NOTABLE = 0.01
+
+
+def compressed_share(metrics: Metrics) -> float | None:
+    """The share of gaps between ACKs that shrank below 0.75 of what they were when sent."""
+    gaps, compressed = value(metrics, "ack_gaps"), value(metrics, "ack_gaps_compressed")
+    return None if not gaps or compressed is None else compressed / gaps
+
+
+def pair_verdict(metrics: Metrics) -> str:
+    """The shortest answer, of one direction."""
+    share = compressed_share(metrics)
+    if share is None:
+        return "Too few ACKs passed both captures to tell whether they are compressed"
+    if share < _NOTABLE:
+        return "ACKs are not compressed between the two captures"
+    return f"ACKs are compressed between the two captures: {percent(share)} of their gaps"
+
+
+def pair_headline(metrics: Metrics, document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Questions and answers about one direction.
+
+    Args:
+        metrics: of a document's flow, "forward" or "backward".
+        document: see pair_document.py.
+    """
+    return [
+        ("Are ACKs compressed?", " ".join(_compression(metrics))),
+        ("Was it the path or the receiver?", " ".join(_receiver(metrics))),
+        ("What does it cost?", " ".join(_cost(metrics, document))),
+        ("How sure is this?", " ".join(_sureness(metrics, document))),
+    ]
+
+
+def _compression(metrics: Metrics) -> Iterator[str]:
+    share, factor = compressed_share(metrics), value(metrics, "compression_factor_median")
+    if share is None:
+        yield "Too few ACKs passed both captures to tell."
+        return
+    yield f"{percent(share)} of the gaps between ACKs shrank below {COMPRESSED_BELOW:g} of what"
+    yield "they were when sent."
+    events, acks = value(metrics, "compression_events"), value(metrics, "compression_acks")
+    if events:
+        yield f"By Paxson's definition that makes {number(events)} compression events with"
+        yield f"{number(acks)} ACKs."
+    if factor is not None:
+        yield f"ACKs that were sent back to back arrive typically {number(factor)} times closer;"
+        yield f"a queue can do at most {number(value(metrics, 'compression_factor_bound'))} times."
+
+
+def _receiver(metrics: Metrics) -> Iterator[str]:
+    held = value(metrics, "held_acks")
+    if held is None:
+        yield "It cannot be told."
+    elif held:
+        yield f"{number(held)} ACKs were sent in bunches that the receiver had held"
+        yield f"({number(value(metrics, 'held_events'))} times)."
+    else:
+        shrunk = (compressed_share(metrics) or 0) >= _NOTABLE
+        yield f"{'The path' if shrunk else 'Neither'}: the receiver sent no ACKs in a bunch."
+
+
+def _cost(metrics: Metrics, document: Mapping[str, Any]) -> Iterator[str]:
+    way = document["ways"].get(str(metrics.get("data_go", "")), {})
+    peak, busy = value(way, "queue_peak"), value(way, "utilisation")
+    lost, offered = value(metrics, "data_lost"), value(metrics, "data_offered")
+    if peak is not None:
+        yield f"The queue on the way of its data holds up to {number(peak)} packets"
+        yield f"(mean {number(value(way, 'queue_mean'))})."
+    if busy is not None:
+        yield f"The link that way is busy {percent(busy)} of the time."
+    neither = value(document["metrics"], "neither_busy_share")
+    if neither is not None:
+        yield f"For {percent(neither)} of the time neither way is."
+    if lost is not None:
+        yield f"{number(lost)} of {number(offered)} data packets were lost between the captures."
+
+
+def _sureness(metrics: Metrics, document: Mapping[str, Any]) -> Iterator[str]:
+    matched, clock = document["matched"], document["clock"]
+    yield f"{number(matched['packets'])} packets were recognised in both captures, by"
+    yield f"{matched['by']}. Clocks: {clock['how']}."
+    above = value(metrics, "factors_above_bound")
+    if above:
+        yield f"{number(above)} factors lie above the bound: time stamps of a capture are off."
+    if clock["uncertainty_ns"] is not None:
+        yield (
+            "One-way delays are as sure as the clocks' offset, "
+            f"{number(clock['uncertainty_ns'] / 1e6)} ms; spacing, compression and queueing delay "
+            "do not depend on it."
+        )

@@ -1,0 +1,127 @@
+"""report.html of two captures of one path."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from capture_analysis.pages import page_template
+from capture_analysis.pages.headline import Metrics, percent, value
+from capture_analysis.pages.metrics_table import Table, table
+from capture_analysis.pages.pair_headline import compressed_share, pair_headline, pair_verdict
+from capture_analysis.pages.provenance import described_file
+from capture_analysis.pictures.figure import Figure
+from capture_analysis.two_captures.pair_measure import all_pair_measures
+
+# Directions that the page describes in words.
+_DIRECTIONS = 2
+_WAYS = ("forward", "backward")
+
+
+@dataclass(frozen=True)
+class _Described:
+    """A direction in words."""
+
+    flow: int
+    name: str
+    metrics: Metrics
+    verdict: str
+    answers: list[tuple[str, str]]
+
+
+def write_pair_page(
+    path: Path,
+    document: Mapping[str, Any],
+    figures: Sequence[Figure],
+    note: str,
+    command: str,
+) -> None:
+    """Write the page of two captures, whole or not at all.
+
+    Args:
+        path: the page.
+        document: see pair_document.py.
+        figures: see pair_pictures.py.
+        note: what they leave out.
+        command: what was typed.
+    """
+    described = _described(document)
+    compressed = max(
+        described, key=lambda each: compressed_share(each.metrics) or 0.0, default=None
+    )
+    page_template.write(
+        path,
+        "pair.html.j2",
+        figures,
+        document=document,
+        verdict=compressed.verdict if compressed else "No connection's data passed both captures",
+        directions=described,
+        note=note,
+        connections=_connections(document),
+        tables=_tables(document, described),
+        files=[described_file(Path(each["path"])) for each in document["captures"]],
+        command=command,
+    )
+
+
+def _carrying(document: Mapping[str, Any]) -> Iterable[tuple[dict[str, Any], str]]:
+    """Connections and "forward" or "backward", where there are data."""
+    for flow in document["flows"]:
+        for way in _WAYS:
+            if flow[way] and value(flow[way], "data_offered"):
+                yield flow, way
+
+
+def _ends(flow: Mapping[str, Any], way: str) -> tuple[str, str]:
+    ends = flow["source"], flow["destination"]
+    return ends if way == "forward" else ends[::-1]
+
+
+def _described(document: Mapping[str, Any]) -> list[_Described]:
+    ordered = sorted(_carrying(document), key=lambda f: -(value(f[0][f[1]], "data_offered") or 0))
+    return [
+        _Described(
+            flow["id"],
+            " > ".join(_ends(flow, way)),
+            flow[way],
+            pair_verdict(flow[way]),
+            pair_headline(flow[way], document),
+        )
+        for flow, way in ordered[:_DIRECTIONS]
+    ]
+
+
+def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "flow": flow["id"],
+            "ends": _ends(flow, way),
+            "way": flow[way]["data_go"].replace("_", " ").replace("a", "A").replace("b", "B"),
+            "offered": value(flow[way], "data_offered"),
+            "lost": value(flow[way], "data_lost"),
+            "compressed": percent(compressed_share(flow[way])),
+            "factor": value(flow[way], "compression_factor_median"),
+            "held": value(flow[way], "held_acks"),
+        }
+        for flow, way in _carrying(document)
+    ]
+
+
+def _tables(document: Mapping[str, Any], described: Sequence[_Described]) -> list[Table]:
+    measures = all_pair_measures()
+    directions = table(
+        [f"connection {each.flow}" for each in described],
+        [(each.title, "any", each.per_direction) for each in measures],
+        [each.metrics for each in described],
+    )
+    ways = table(
+        ["A to B", "B to A"],
+        [(each.title, "any", each.per_way) for each in measures],
+        [document["ways"]["a_to_b"], document["ways"]["b_to_a"]],
+    )
+    both = table(
+        ["both ways"],
+        [(each.title, "any", each.per_pair) for each in measures],
+        [document["metrics"]],
+    )
+    return [directions, ways, both] if described else [ways, both]

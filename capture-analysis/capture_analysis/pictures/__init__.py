@@ -1,0 +1,1 @@
+"""Pictures as plain descriptions, and what draws them."""

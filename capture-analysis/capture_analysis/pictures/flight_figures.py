@@ -1,0 +1,63 @@
+"""What a connection has under way, and how long it takes: in flight and round-trip time."""
+
+import numpy as np
+
+from capture_analysis.columns import FLAG_SYN
+from capture_analysis.pictures.direction import Direction
+from capture_analysis.pictures.figure import Figure, Line
+from capture_analysis.tracking import Kind
+
+# A receiver's window that is never less than this many times what is in flight is not drawn: the
+# picture would be of nothing else.
+_FAR = 2
+
+
+def in_flight(direction: Direction) -> Figure:
+    """Payload sent and not acknowledged, after each packet."""
+    rows = np.flatnonzero(direction.data() | direction.pure_acks(Kind.ACK))
+    level = direction.tracked.in_flight_bytes[rows].astype(np.float64)
+    lines = [Line("in flight", direction.seconds(rows), level, "steps", 0)]
+    caption = (
+        "Payload that the tap has seen and seen no acknowledgement of. It falls at once where "
+        "compressed ACKs pass, and rises with the burst that they release."
+    )
+    window = _window(direction)
+    if window is not None and window.y.min() > _FAR * level.max(initial=0):
+        caption += f" The receiver's window, at least {window.y.min():,.0f} bytes, is far above."
+    elif window is not None:
+        lines.append(window)
+    return Figure(
+        "in-flight",
+        "Data in flight",
+        caption,
+        "time, s",
+        "bytes",
+        [line for line in lines if len(line.x)],
+    )
+
+
+def _window(direction: Direction) -> Line | None:
+    """What the receiver offers to take, if its scale is known."""
+    rows = np.flatnonzero(direction.acknowledging())
+    rows = rows[direction.packets.flags[rows] & FLAG_SYN == 0]
+    if direction.window_shift is None or not len(rows):
+        return None
+    window = direction.window_bytes(rows).astype(np.float64)
+    return Line("receiver's window", direction.seconds(rows), window, "steps", 4)
+
+
+def round_trips(direction: Direction) -> Figure:
+    """Time from a segment to the ACK of it, both at the tap."""
+    other = direction.packets.half != direction.half
+    rows = np.flatnonzero(other & (direction.tracked.rtt_ns >= 0))
+    rtt_ms = direction.tracked.rtt_ns[rows] / 1e6
+    return Figure(
+        "rtt",
+        "Round-trip time",
+        "From a segment passing the tap to its acknowledgement passing it: queueing on both ways "
+        "and the receiver's delay included, and only the part of the path beyond the tap. "
+        "Segments sent again are left out (Karn).",
+        "time, s",
+        "ms",
+        [Line("RTT", direction.seconds(rows), rtt_ms, "points", 0)] if len(rows) else [],
+    )

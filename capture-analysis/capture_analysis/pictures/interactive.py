@@ -1,0 +1,116 @@
+"""Figures in a page: zoomable down to the packet, whatever the number of points.
+
+The page holds every point, packed; its script (templates/interactive.js) draws what the visible
+part of a trace can show, a few thousand points, and draws anew at each zoom.
+"""
+
+import importlib.util
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from capture_analysis.errors import AnalysisError
+from capture_analysis.pictures.figure import Figure, Line
+from capture_analysis.pictures.packed_columns import DIVISORS, PackedColumns, compressed
+from capture_analysis.pictures.palette import COLOURS
+
+_PLOTLY_STYLE: dict[str, dict[str, Any]] = {
+    "steps": {"mode": "lines", "line": {"shape": "hv", "width": 1.2}},
+    "line": {"mode": "lines", "line": {"width": 1.2}},
+    "dashed": {"mode": "lines", "line": {"dash": "dash", "width": 1.2}},
+    "spans": {"mode": "lines", "line": {"width": 1.6}},
+    "points": {"mode": "markers", "marker": {"size": 4}},
+    "crosses": {"mode": "markers", "marker": {"symbol": "x-thin-open", "size": 7}},
+    "letters": {"mode": "text", "textfont": {"size": 11}, "textposition": "top center"},
+}
+
+
+def embedded(figures: Sequence[Figure]) -> dict[str, str]:
+    """What a page's template needs to draw figures: `plots`, `columns` and `plotly`, as text."""
+    columns = PackedColumns()
+    plots = {figure.id: _plot(figure, columns) for figure in figures}
+    described = json.dumps({"columns": columns.table, "plots": plots}, allow_nan=False)
+    return {
+        "plots": described.replace("<", "\\u003c"),
+        "columns": columns.text(),
+        "plotly": compressed(_plotly_source()),
+    }
+
+
+def _plot(figure: Figure, columns: PackedColumns) -> dict[str, Any]:
+    traces = [_trace(line, columns) for line in figure.lines]
+    bars = [trace for trace in traces if trace["style"] == "bars"]
+    for trace in bars:
+        trace["look"]["width"] = 0.8 / len(bars)  # by itself a lone bar fills the plot
+    return {
+        "traces": traces,
+        "layout": _layout(figure),
+        "view": figure.view,
+    }
+
+
+def _layout(figure: Figure) -> dict[str, Any]:
+    axes = {
+        "xaxis": (figure.x_label, figure.log_x),
+        "yaxis": (figure.y_label, figure.log_y),
+    }
+    return {
+        "margin": {"l": 52, "r": 8, "t": 30, "b": 40},
+        "legend": {"orientation": "h", "y": -0.28, "yanchor": "top"},
+        "hovermode": "closest",
+        "barmode": "group",
+        **{
+            name: {
+                "title": {"text": label},
+                "type": "log" if log else "linear",
+                "zeroline": False,
+                "automargin": True,
+                **({} if log else {"exponentformat": "none", "separatethousands": True}),
+            }
+            for name, (label, log) in axes.items()
+        },
+    }
+
+
+def _trace(line: Line, columns: PackedColumns) -> dict[str, Any]:
+    """What plotly needs of a trace, under "look", and which columns its points are."""
+    order = np.argsort(line.x, kind="stable")  # the script searches them
+    used = {"x": line.x, "y": line.y} | ({} if line.top is None else {"top": line.top})
+    numbers = {name: columns.add(values[order]) for name, values in used.items()}
+    x, y = (_shown(columns.table[numbers[axis]][2]) for axis in ("x", "y"))
+    hover = f"%{{x:{x}}}<br>%{{y:{y}}}"
+    return {
+        "style": line.style,
+        "letter": line.letter,
+        "look": {"name": line.name, "hovertemplate": hover, **_look(line)},
+        **numbers,
+    }
+
+
+def _look(line: Line) -> dict[str, Any]:
+    colour = COLOURS[line.colour % len(COLOURS)]
+    if line.style == "bars":
+        return {"type": "bar", "marker": {"color": colour}}
+    look = json.loads(json.dumps(_PLOTLY_STYLE[line.style]))
+    for part in ("line", "marker", "textfont"):
+        if part in look:
+            look[part]["color"] = colour
+    if line.style in ("steps", "line") and line.colour == 0:
+        look["line"]["width"] = 2.6  # still seen where the next trace lies on top of it
+    return {"type": "scatter", **look}
+
+
+def _shown(divisor: int) -> str:
+    """The format of d3 that shows every digit of a column."""
+    return f",.{3 * DIVISORS.index(divisor)}~f" if divisor else ".6~g"
+
+
+def _plotly_source() -> bytes:
+    """The library's script, found without importing it: that takes longer than the analysis."""
+    spec = importlib.util.find_spec("plotly")
+    if spec is None or spec.origin is None:
+        raise AnalysisError("plotly is not installed")
+    return (Path(spec.origin).parent / "package_data/plotly.min.js").read_bytes()

@@ -1,0 +1,79 @@
+"""All of a direction in a fixed number of intervals: what is lowest and highest, and sums."""
+
+import numpy as np
+
+from capture_analysis.columns import BoolArray, IntArray, Packets
+from capture_analysis.pictures.direction import ACK_KINDS, DATA_KINDS
+from capture_analysis.pictures.figure import FloatArray, Line
+from capture_analysis.tracking import Tracked
+
+# More than a page has columns of pixels.
+OVERVIEW_BINS = 1500
+# Intervals that rates are averaged in.
+RATE_BINS = 150
+_LARGEST = np.iinfo(np.int64).max
+
+
+class Overview:
+    """Intervals of equal length, which packets fall into.
+
+    Args:
+        half: the half that sends the data.
+        first_ns: time of its first packet.
+        last_ns: of its last.
+    """
+
+    def __init__(self, half: int, first_ns: int, last_ns: int) -> None:
+        self.half, self.first_ns = half, first_ns
+        self.bin_ns = max(-(-(last_ns - first_ns + 1) // OVERVIEW_BINS), 1)
+        self._lowest = {name: np.full(OVERVIEW_BINS, _LARGEST) for name in ("seq", "flight", "rtt")}
+        self._highest = {name: np.full(OVERVIEW_BINS, -1) for name in self._lowest}
+        self.new_bytes = np.zeros(OVERVIEW_BINS, dtype=np.int64)
+        self.frame_bytes = np.zeros(OVERVIEW_BINS, dtype=np.int64)
+
+    def add(self, packets: Packets, tracked: Tracked) -> None:
+        """Take the next packets of the connection, int64."""
+        bins = np.clip((packets.time_ns - self.first_ns) // self.bin_ns, 0, OVERVIEW_BINS - 1)
+        mine = packets.half == self.half
+        data = mine & np.isin(tracked.kind, DATA_KINDS)
+        acks = ~mine & np.isin(tracked.kind, ACK_KINDS)
+        end = tracked.seq_bytes + packets.payload_bytes
+        self._extend("seq", bins, data, tracked.seq_bytes, end)
+        flight = tracked.in_flight_bytes
+        self._extend("flight", bins, data | acks, flight, flight)
+        self._extend("rtt", bins, ~mine & (tracked.rtt_ns >= 0), tracked.rtt_ns, tracked.rtt_ns)
+        np.add.at(self.new_bytes, bins[data], tracked.new_bytes[data])
+        np.add.at(self.frame_bytes, bins[data], packets.frame_bytes[data])
+
+    def _extend(
+        self, name: str, bins: IntArray, rows: BoolArray, low: IntArray, high: IntArray
+    ) -> None:
+        np.minimum.at(self._lowest[name], bins[rows], low[rows])
+        np.maximum.at(self._highest[name], bins[rows], high[rows])
+
+    def seconds(self, origin_ns: int) -> FloatArray:
+        """Shape (OVERVIEW_BINS,): the middle of each interval, s since the origin."""
+        middle = self.first_ns + self.bin_ns * np.arange(OVERVIEW_BINS) + self.bin_ns // 2
+        return np.asarray((middle - origin_ns) / 1e9)
+
+    def rest(self, name: str, origin_ns: int, unit: int, drawn_ns: tuple[int, int]) -> Line:
+        """Lowest and highest in each interval that is not drawn to the packet.
+
+        Args:
+            name: "seq", "flight" or "rtt".
+            origin_ns: time that figures call 0.
+            unit: what the values are divided by.
+            drawn_ns: from when to when packets are drawn.
+        """
+        low, high = self._lowest[name], self._highest[name]
+        start_ns = self.first_ns + self.bin_ns * np.arange(OVERVIEW_BINS)
+        drawn = (start_ns + self.bin_ns > drawn_ns[0]) & (start_ns <= drawn_ns[1])
+        y = np.stack((low, high), axis=1) / unit
+        y[(low > high) | drawn] = np.nan
+        return Line("the rest", np.repeat(self.seconds(origin_ns), 2), y.ravel(), "line", 7)
+
+    def rate_mbit(self, total_bytes: IntArray) -> FloatArray:
+        """Shape (RATE_BINS,): rate, Mbit/s, in intervals of OVERVIEW_BINS / RATE_BINS bins."""
+        together = OVERVIEW_BINS // RATE_BINS
+        bits = 8 * total_bytes.reshape(RATE_BINS, together).sum(axis=1)
+        return np.asarray(np.round(bits / (self.bin_ns * together) * 1e3, 6))

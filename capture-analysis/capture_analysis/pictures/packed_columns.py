@@ -1,0 +1,74 @@
+"""Columns of numbers as few bytes, for a page to unpack (templates/interactive.js)."""
+
+import base64
+import gzip
+
+import numpy as np
+
+from capture_analysis.columns import IntArray
+from capture_analysis.pictures.figure import FloatArray
+
+# Nanoseconds as seconds, bytes as bytes or megabytes: whole numbers over one of these.
+DIVISORS = (1, 1_000, 1_000_000, 1_000_000_000)
+# Sums and differences of numbers below this are exact in a float64, twice over.
+_LARGEST = 1 << 51
+_VARINT_BYTES = 8
+
+
+class PackedColumns:
+    """Columns one after the other, each kept once; no digit of any is lost.
+
+    A column is whole numbers over one of DIVISORS, and then the differences from number to
+    number, of which 0, -1, 1, -2 ... count as 0, 1, 2, 3 ..., seven bits to a byte, least first,
+    the eighth set in all but a number's last byte. Any other column is little-endian float64, and
+    its divisor is given as 0.
+
+    Attributes:
+        table: of each column its start, its count of numbers and its divisor.
+    """
+
+    def __init__(self) -> None:
+        self.table: list[tuple[int, int, int]] = []
+        self._known: dict[tuple[bytes, int], int] = {}
+        self._size = 0
+
+    def add(self, values: FloatArray) -> int:
+        """Take a column, shape (n,); return its number."""
+        content, divisor = _packed(values)
+        if (content, divisor) not in self._known:
+            self._known[content, divisor] = len(self.table)
+            self.table.append((self._size, len(values), divisor))
+            self._size += len(content)
+        return self._known[content, divisor]
+
+    def text(self) -> str:
+        """All columns, gzip, base64."""
+        return compressed(b"".join(content for content, _ in self._known))
+
+
+def compressed(content: bytes) -> str:
+    """Bytes as gzip and base64, the same for the same."""
+    return base64.b64encode(gzip.compress(content, mtime=0)).decode()
+
+
+def _packed(values: FloatArray) -> tuple[bytes, int]:
+    for divisor in DIVISORS:
+        scaled = values * divisor
+        if not (np.abs(scaled) < _LARGEST).all():
+            break
+        whole = np.rint(scaled)
+        if (whole / divisor == values).all():
+            numbers = whole.astype(np.int64)
+            numbers[1:] -= numbers[:-1].copy()
+            return _varints(numbers), divisor
+    return values.astype("<f8").tobytes(), 0
+
+
+def _varints(numbers: IntArray) -> bytes:
+    unsigned = ((numbers << 1) ^ (numbers >> 63)).astype(np.uint64)
+    shifts = np.arange(_VARINT_BYTES, dtype=np.uint64) * np.uint64(7)
+    groups = unsigned[:, None] >> shifts
+    more = groups >= 128  # bits are left for further bytes
+    used = np.concatenate((np.ones((len(numbers), 1), dtype=np.bool_), more[:, :-1]), axis=1)
+    septets = (groups & np.uint64(127)) | (more * np.uint64(128))
+    return bytes(septets[used].astype(np.uint8))

@@ -1,0 +1,116 @@
+"""Figures as PNG and SVG files, for papers and slides."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure as Canvas
+
+from capture_analysis.pictures.figure import Figure, Line
+from capture_analysis.pictures.palette import COLOURS
+from capture_analysis.pictures.thinning import SMALL, thinned
+
+_INCHES = (7, 3.6)
+_DPI = 160
+# SVG text stays text, and equal figures are equal files.
+_STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "twoway",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+
+
+def save_all(figures: list[Figure], folder: Path) -> None:
+    """Write each figure as <id>.png and <id>.svg."""
+    folder.mkdir(exist_ok=True)
+    for figure in figures:
+        save(figure, folder / f"{figure.id}.png", folder / f"{figure.id}.svg")
+
+
+def save(figure: Figure, *paths: Path) -> None:
+    """Write a figure to files, each in the format that its ending names."""
+    with mpl.rc_context(_STYLE):
+        canvas = Canvas(figsize=_INCHES, layout="constrained")
+        axes = canvas.subplots()
+        lines = [_in_view(line, figure) for line in figure.lines]
+        for line in lines:
+            _draw(axes, _drawable(line, figure))
+        axes.set_title(figure.title)
+        axes.set_xlabel(figure.x_label)
+        axes.set_ylabel(figure.y_label)
+        if figure.log_x:
+            axes.set_xscale("log")
+        if figure.log_y:
+            axes.set_yscale("log")
+        if figure.view:
+            axes.set_xlim(*figure.view)
+            axes.set_ylim(*_heights(lines))
+        if figure.lines:
+            axes.legend(frameon=False, fontsize=7, ncols=2)
+        layout = canvas.get_layout_engine()
+        if layout is not None:
+            layout.execute(canvas)  # once: it takes a third of the time of each file
+            canvas.set_layout_engine("none")
+        for path in paths:
+            metadata = {"Date": None} if path.suffix == ".svg" else None
+            canvas.savefig(path, dpi=_DPI, metadata=metadata)
+
+
+def _in_view(line: Line, figure: Figure) -> Line:
+    """The points that the figure opens on; of a line also those that it comes from and leads to."""
+    if figure.view is None:
+        return line
+    first, last = np.searchsorted(line.x, figure.view)
+    beyond = 1 if line.style in ("steps", "line", "dashed") else 0
+    part = slice(max(first - beyond, 0), last + beyond)
+    top = None if line.top is None else line.top[part]
+    return replace(line, x=line.x[part], y=line.y[part], top=top)
+
+
+def _heights(lines: list[Line]) -> tuple[float, float]:
+    """What y spans: that of spans, if there are any, as on the page."""
+    spans = [line for line in lines if line.style == "spans" and len(line.x)] or lines
+    ends = np.concatenate([np.zeros(0), *(v for line in spans for v in (line.y, line.highest()))])
+    ends = ends[np.isfinite(ends)]
+    low, high = (float(ends.min()), float(ends.max())) if len(ends) else (0.0, 1.0)
+    margin = 0.03 * (high - low) or 1.0
+    return low - margin, high + margin
+
+
+def _drawable(line: Line, figure: Figure) -> Line:
+    """What paper can show: two points for each of its dots."""
+    columns, rows = (round(2 * inches * _DPI) for inches in _INCHES)
+    return thinned(line, columns, rows, log_x=figure.log_x, log_y=figure.log_y)
+
+
+def _draw(axes: "mpl.axes.Axes", line: Line) -> None:
+    # In an SVG, so many points are drawn as an image: a viewer takes seconds for them.
+    look: dict[str, Any] = {
+        "color": COLOURS[line.colour % len(COLOURS)],
+        "label": line.name,
+        "rasterized": len(line.x) > SMALL,
+    }
+    # The first is still seen where the next trace lies on top of it.
+    width = 0.8 if line.colour else 1.6
+    match line.style:
+        case "steps":
+            axes.step(line.x, line.y, where="post", linewidth=width, **look)
+        case "points":
+            axes.plot(line.x, line.y, ".", markersize=2.5, **look)
+        case "crosses":
+            axes.plot(line.x, line.y, "x", markersize=4, **look)
+        case "letters":
+            marker = f"${line.letter}$"
+            axes.plot(line.x, line.y, linestyle="", marker=marker, markersize=5, **look)
+        case "bars":
+            axes.bar(line.x, line.y, alpha=0.6, **look)
+        case "spans":
+            axes.vlines(line.x, line.y, line.highest(), linewidth=0.8, **look)
+        case "dashed":
+            axes.plot(line.x, line.y, "--", linewidth=0.9, **look)
+        case _:
+            axes.plot(line.x, line.y, linewidth=width, **look)

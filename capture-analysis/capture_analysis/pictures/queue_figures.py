@@ -1,0 +1,114 @@
+"""What two captures of a path show between them: delay, queue, spacing before and after."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from capture_analysis.ack_compression import COMPRESSED_BELOW
+from capture_analysis.columns import BoolArray, IntArray
+from capture_analysis.pictures.figure import Figure, Line
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Packets that passed both taps in one direction of the path; columns of shape (n,).
+
+    Attributes:
+        name: of the direction.
+        origin_ns: time that figures call 0.
+        entered_ns: when each passed the tap nearer its sender, ascending.
+        left_ns: when it passed the other, on the same clock.
+        propagation_ns: what a packet without a queue and without transmission time would take.
+        pure_ack: whether it is a pure ACK.
+        lane: of which half of a connection it is.
+    """
+
+    name: str
+    origin_ns: int
+    entered_ns: IntArray
+    left_ns: IntArray
+    propagation_ns: int
+    pure_ack: BoolArray
+    lane: IntArray
+
+
+def one_way_delay(crossings: list[Crossing]) -> Figure:
+    """Time from tap to tap of each packet, beyond the shortest of its direction."""
+    lines = []
+    for colour, each in enumerate(crossings):
+        delay_ns = each.left_ns - each.entered_ns
+        y = (delay_ns - delay_ns.min(initial=np.iinfo(np.int64).max)) / 1e6
+        lines.append(Line(each.name, (each.entered_ns - each.origin_ns) / 1e9, y, "points", colour))
+    return Figure(
+        "one-way-delay",
+        "Queueing delay between the taps",
+        "Time of each packet from one tap to the other, less the shortest of its direction: what "
+        "it waited. The offset of two clocks cannot be told from the propagation delay, so the "
+        "shortest is not known; the drift is taken out.",
+        "time, s",
+        "ms",
+        [line for line in lines if len(line.x)],
+    )
+
+
+def queues(crossings: list[Crossing], view: tuple[float, float] | None = None) -> Figure:
+    """How many packets are in the queue of each way.
+
+    Args:
+        crossings: of both ways.
+        view: what the picture opens on, s.
+    """
+    lines = []
+    for colour, each in enumerate(crossings):
+        # Nothing leaves before it comes, whatever a clock says.
+        left_ns = np.maximum(each.left_ns - each.propagation_ns, each.entered_ns)
+        time_ns = np.concatenate((left_ns, each.entered_ns))
+        change = np.repeat([-1, 1], len(each.entered_ns))
+        order = np.argsort(time_ns, kind="stable")  # who leaves makes room first
+        level = np.cumsum(change[order])
+        last = np.diff(time_ns[order], append=np.iinfo(np.int64).max) > 0
+        x = (time_ns[order][last] - each.origin_ns) / 1e9
+        lines.append(Line(each.name, x, level[last].astype(np.float64), "steps", colour))
+    return Figure(
+        "queue",
+        "Queues between the taps",
+        "Packets that have passed one tap and, but for the propagation delay, not yet the other, "
+        "the one in service included. Each steep rise is a burst, often released by a bunch of "
+        "ACKs; packets that were lost are not counted.",
+        "time, s",
+        "packets",
+        [line for line in lines if len(line.x)],
+        view=view,
+    )
+
+
+def spacing_change(crossings: list[Crossing]) -> Figure:
+    """Spacing of successive ACKs where they are sent against that where they arrive."""
+    lines, seen = [], []
+    for colour, each in enumerate(crossings):
+        order = np.argsort(each.lane, kind="stable")
+        order = order[each.pure_ack[order]]
+        same = np.diff(each.lane[order]) == 0
+        sent_ms, arrived_ms = (
+            np.diff(times[order])[same] / 1e6 for times in (each.entered_ns, each.left_ns)
+        )
+        drawn = (sent_ms > 0) & (arrived_ms > 0)
+        seen.append(sent_ms[drawn])
+        name = f"ACKs {each.name}"
+        lines.append(Line(name, sent_ms[drawn], arrived_ms[drawn], "points", colour))
+    every = np.concatenate([*seen, np.zeros(0)])
+    if len(every):
+        x = np.array([every.min(), every.max()])
+        lines.append(Line("kept", x, x, "dashed", 6))
+        lines.append(Line("compressed below", x, np.round(COMPRESSED_BELOW * x, 9), "dashed", 3))
+    return Figure(
+        "spacing-change",
+        "ACK spacing before and after",
+        "Each point is two successive ACKs: how far apart they passed the first tap, and the "
+        "second. On the diagonal the path kept their spacing; below it, it compressed them.",
+        "spacing where sent, ms",
+        "spacing on arrival, ms",
+        [line for line in lines if len(line.x)],
+        log_y=True,
+        log_x=True,
+    )

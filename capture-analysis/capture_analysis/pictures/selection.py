@@ -1,0 +1,171 @@
+"""A second reading of a capture, for pictures: a few directions in full, however long it is.
+
+Of a connection with more packets than the budget the most compressed part is kept, and what is
+lowest and highest in each of OVERVIEW_BINS intervals of all of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from capture_analysis.ack_compression import COMPRESSED_BELOW
+from capture_analysis.columns import NO_SCALE, FlowTable, Packets, concatenate
+from capture_analysis.one_capture.facts import Facts
+from capture_analysis.one_capture.measures.compression_factor import bound
+from capture_analysis.one_capture.single import Measured
+from capture_analysis.one_capture.tally import Tally
+from capture_analysis.pictures.direction import Direction
+from capture_analysis.pictures.overview import Overview
+from capture_analysis.reading.capture import Capture
+from capture_analysis.tracking import Tracked, tracker
+
+# Packets in a page, of all its connections.
+BUDGET_PACKETS = 300_000
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A direction as far as it is kept.
+
+    Attributes:
+        number: 2 * flow + half.
+        direction: the packets kept.
+        first: how many packets of the connection come before them.
+        total: how many packets the connection has.
+        overview: of all of them.
+    """
+
+    number: int
+    direction: Direction
+    first: int
+    total: int
+    overview: Overview
+
+    @property
+    def cut(self) -> bool:
+        """Whether packets are missing."""
+        return len(self.direction.packets) < self.total
+
+
+class _Keeper:
+    """Keeps of one connection the block of `budget` packets with most compressed ACKs.
+
+    Args:
+        budget: packets of a block.
+        paces_ns: of the data of each half, transmission time per byte of payload; NaN if unknown.
+    """
+
+    def __init__(self, budget: int, paces_ns: Sequence[float]) -> None:
+        self._budget, self._paces_ns = budget, paces_ns
+        self._parts: list[tuple[Packets, Tracked]] = []
+        self._score = self._count = 0
+        self._best: tuple[int, int, list[tuple[Packets, Tracked]]] = (-1, 0, [])
+        self.total = 0
+
+    def add(self, packets: Packets, tracked: Tracked) -> None:
+        """Take the next packets, int64."""
+        start = 0
+        while start < len(packets):
+            stop = min(start + self._budget - self._count, len(packets))
+            part = packets.where(slice(start, stop)), tracked.where(slice(start, stop))
+            self._parts.append(part)
+            self._score += self._compressed(*part)
+            self._count += stop - start
+            self.total += stop - start
+            if self._count == self._budget:
+                self._close()
+            start = stop
+
+    def _compressed(self, packets: Packets, tracked: Tracked) -> int:
+        pace_ns = np.array(self._paces_ns)[1 - packets.half]
+        least_ns = COMPRESSED_BELOW * tracked.acked_bytes * pace_ns
+        return int(((tracked.gap_ns >= 0) & (tracked.gap_ns < least_ns)).sum())
+
+    def _close(self) -> None:
+        if self._score > self._best[0]:
+            self._best = (self._score, self.total - self._count, self._parts)
+        self._parts, self._score, self._count = [], 0, 0
+
+    def kept(self) -> tuple[int, Packets, Tracked]:
+        """How many packets come before the best block, and the block; there are no more."""
+        if self._count:
+            self._close()
+        _, first, parts = self._best
+        tracked = Tracked(
+            *(np.concatenate([getattr(t, f.name) for _, t in parts]) for f in fields(Tracked))
+        )
+        return first, concatenate([packets for packets, _ in parts]), tracked
+
+
+def select(
+    capture: Capture, measured: Measured, numbers: Sequence[int], budget: int = BUDGET_PACKETS
+) -> list[Selected]:
+    """Read a capture again for some directions that carry data.
+
+    Args:
+        capture: opened anew.
+        measured: what was measured of it.
+        numbers: the directions, 2 * flow + half.
+        budget: how many packets to keep, of all their connections.
+    """
+    chosen = sorted({number // 2 for number in numbers})
+    if not chosen:
+        return []
+    facts, tally = measured.facts, measured.tally
+    paces = facts.acked_ns_per_byte.reshape(-1, 2)
+    keepers = {flow: _Keeper(max(budget // len(chosen), 1), paces[flow]) for flow in chosen}
+    overviews = {number: Overview(number % 2, *_span_ns(tally, number)) for number in numbers}
+    follow, origin_ns = tracker(), None
+    for chunk in capture.chunks():
+        if origin_ns is None and len(chunk):
+            origin_ns = int(chunk.time_ns[0])
+        mine = chunk.where(np.isin(chunk.flow, chosen))
+        tracked = follow.track(mine, capture.flows)
+        for flow in chosen:
+            rows = np.flatnonzero(mine.flow == flow)
+            part = mine.where(rows).widened(), tracked.where(rows).widened()
+            keepers[flow].add(*part)
+            for number in {2 * flow, 2 * flow + 1} & overviews.keys():
+                overviews[number].add(*part)
+    kept = {flow: keeper.kept() for flow, keeper in keepers.items()}
+    selected = []
+    for number in numbers:
+        first, packets, tracked = kept[number // 2]
+        kept_part = Direction("", number % 2, origin_ns or 0, packets, tracked)
+        direction = _described(kept_part, capture.flows, facts, number)
+        total = keepers[number // 2].total
+        selected.append(Selected(number, direction, first, total, overviews[number]))
+    return selected
+
+
+def _described(direction: Direction, flows: FlowTable, facts: Facts, number: int) -> Direction:
+    flow, half = divmod(number, 2)
+    ends = flows.name(flow).split(" > ")
+    return replace(
+        direction,
+        name=" > ".join(ends if half == 0 else ends[::-1]),
+        window_shift=_window_shift(flows, flow, half),
+        segment_bytes=int(facts.segment_bytes[number]),
+        data_service_ns=_known(facts.data_service_ns[number]),
+        ack_service_ns=_known(facts.ack_service_ns[number]),
+        bound=_known(bound(number, facts)) if facts.header_bytes[number] else None,
+    )
+
+
+def _window_shift(flows: FlowTable, flow: int, half: int) -> int | None:
+    """Windows that answer a half's data are scaled if both ends said so (RFC 7323, 2.2)."""
+    row = flows.rows[flow]
+    if not row["syn_seen"].all():
+        return None
+    return 0 if (row["window_scale"] == NO_SCALE).any() else int(row["window_scale"][1 - half])
+
+
+def _known(value: float) -> float | None:
+    return float(value) if np.isfinite(value) and value > 0 else None
+
+
+def _span_ns(tally: Tally, number: int) -> tuple[int, int]:
+    """When the direction's first and last packet came."""
+    first = min(int(tally.first_ns.of(number)), int(tally.first_ack_ns.of(number)))
+    return first, max(int(tally.last_ns.of(number)), int(tally.last_ack_ns.of(number)))

@@ -1,0 +1,55 @@
+"""Fewer points that look the same: what is drawn of a trace on a picture of limited size.
+
+The page does the same whenever it is zoomed (templates/interactive.js).
+"""
+
+import numpy as np
+
+from capture_analysis.columns import IntArray
+from capture_analysis.pictures.figure import FloatArray, Line
+
+# Traces of at most so many points are left as they are.
+SMALL = 4000
+
+
+def thinned(
+    line: Line, columns: int, rows: int, *, log_x: bool = False, log_y: bool = False
+) -> Line:
+    """The trace as a picture of `columns` by `rows` dots can show it.
+
+    Lines keep of each column of dots their first, lowest, highest and last point, spans their
+    union, and of points that fall into one dot the first remains. Bars are left alone.
+
+    Args:
+        line: x not descending, unless its style is points, crosses or letters.
+        columns: width of the picture in dots.
+        rows: its height.
+        log_x: whether x is drawn on a logarithmic axis.
+        log_y: the same of y.
+    """
+    if len(line.x) <= SMALL or line.style == "bars":
+        return line
+    column = _dot(line.x, columns, log=log_x)
+    if line.style in ("points", "crosses", "letters"):
+        dot = column * rows + _dot(line.y, rows, log=log_y)
+        return _taken(line, np.sort(np.unique(dot, return_index=True)[1]))
+    starts = np.flatnonzero(np.diff(column, prepend=-1))
+    if line.style == "spans" and line.top is not None:
+        low, high = np.minimum.reduceat(line.y, starts), np.maximum.reduceat(line.top, starts)
+        return Line(line.name, line.x[starts], low, "spans", line.colour, top=high)
+    ends = np.append(starts[1:], len(column)) - 1
+    order = np.lexsort((line.y, column))
+    return _taken(line, np.unique(np.concatenate((starts, ends, order[starts], order[ends]))))
+
+
+def _dot(values: FloatArray, dots: int, *, log: bool) -> IntArray:
+    """Shape (n,): the dot, 0 to dots - 1, that each value falls into."""
+    if log:
+        values = np.log(np.maximum(values, np.finfo(float).tiny))
+    low, high = values.min(), values.max()
+    share = (values - low) / max(high - low, np.finfo(float).tiny)
+    return np.asarray(share * (dots - 1)).astype(np.int64)
+
+
+def _taken(line: Line, rows: IntArray) -> Line:
+    return Line(line.name, line.x[rows], line.y[rows], line.style, line.colour, letter=line.letter)

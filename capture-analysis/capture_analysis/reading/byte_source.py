@@ -1,0 +1,112 @@
+"""The bytes of a capture: of a file, compressed or not, or of standard input."""
+
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capture_analysis.errors import AnalysisError
+from capture_analysis.reading.compression import (
+    MAGIC_BYTES,
+    READ_BYTES,
+    DamagedError,
+    compression,
+    decompressed,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+STANDARD_INPUT = Path("-")
+
+
+class ByteSource:
+    """The bytes, once from the first to the last, as a context manager.
+
+    Args:
+        path: the file; "-" is standard input.
+
+    Attributes:
+        compression: gzip, xz or zstd; None if it is none.
+        damage: a sentence once a compressed file turns out to be damaged, which ends it early.
+
+    Raises: AnalysisError, without the file's name, if it cannot be opened or read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.damage: str | None = None
+        standard_input = path == STANDARD_INPUT
+        try:
+            # Unbuffered: what is read goes where it is wanted.
+            self._file = open(  # noqa: SIM115 # closed by __exit__
+                0 if standard_input else path, "rb", buffering=0, closefd=not standard_input
+            )
+        except OSError as error:
+            raise _unreadable(error) from error
+        head = b""
+        while len(head) < MAGIC_BYTES and (more := self._read(READ_BYTES)):
+            head += more
+        self.compression = compression(head)
+        self._pieces: Iterator[bytes] = iter((head,))
+        if self.compression:
+            self._pieces = decompressed(self.compression, head, self._read)
+        self._piece = memoryview(b"")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
+    def fill(self, room: NDArray[np.uint8]) -> int:
+        """Write the next bytes; fewer than there is room for only at the end.
+
+        Returns: how many.
+        Raises: AnalysisError, without the file's name, if the file cannot be read, or is made to
+            fill memory or disk.
+        """
+        filled = 0
+        while filled < len(room):
+            if not self._piece:
+                self._piece = memoryview(self._next_piece())
+            taken = self._piece[: len(room) - filled]
+            if taken:
+                room[filled : filled + len(taken)] = taken
+                self._piece = self._piece[len(taken) :]
+                filled += len(taken)
+            elif self.compression or not (count := self._read_into(room[filled:])):
+                break
+            else:
+                filled += count
+        return filled
+
+    def _next_piece(self) -> bytes:
+        """The next that is not empty; empty behind the last, and where a file goes on as it is."""
+        try:
+            return next((piece for piece in self._pieces if piece), b"")
+        except DamagedError as error:
+            self.damage = str(error)
+            return b""
+
+    def _read(self, count: int) -> bytes:
+        try:
+            return self._file.read(count) or b""
+        except OSError as error:
+            raise _unreadable(error) from error
+
+    def _read_into(self, room: NDArray[np.uint8]) -> int:
+        try:
+            return self._file.readinto(room.data) or 0
+        except OSError as error:
+            raise _unreadable(error) from error
+
+
+def _unreadable(error: OSError) -> AnalysisError:
+    return AnalysisError(f"cannot be read: {error.strerror}")

@@ -1,0 +1,184 @@
+"""Open a capture file and read it in chunks of packets."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from capture_analysis import native
+from capture_analysis.columns import FLOW, FlowTable, Packets, concatenate, empty_columns
+from capture_analysis.errors import AnalysisError
+from capture_analysis.reading.byte_source import ByteSource
+from capture_analysis.reading.capture_warnings import warnings_of
+from capture_analysis.reading.parsing import (
+    LONGEST_RECORD_BYTES,
+    PCAP_HEADER_BYTES,
+    PCAPNG_HEADER_BYTES,
+    PCAPNG_MAGIC,
+    Counts,
+    Parser,
+    not_a_capture,
+)
+
+CHUNK_PACKETS = 1 << 16
+
+_BUFFER_BYTES = 1 << 20
+# Ethernet, IPv4 and TCP without options: the least that a run's captures must keep of a frame.
+_LEAST_KEPT_BYTES = 54
+
+
+class Capture:
+    """A capture being read; `flows` and `counts` grow as `chunks` advances.
+
+    Args:
+        path: the file, which gzip, xz or zstd may have compressed; "-" is standard input.
+
+    Attributes:
+        reader: "native" or "numpy", which read the same.
+        damage: a sentence if the file is cut off or damaged, so that packets may be missing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.reader = "native" if native.available() else "numpy"
+        self.damage: str | None = None
+        self._compression: str | None = None
+        self._parser: Parser | None = None
+
+    @property
+    def flows(self) -> FlowTable:
+        """The connections seen so far."""
+        return self._parser.flows if self._parser else FlowTable(np.zeros(0, dtype=FLOW))
+
+    @property
+    def counts(self) -> Counts:
+        """What became of the frames so far."""
+        return self._parser.counts if self._parser else Counts()
+
+    @property
+    def format(self) -> str:
+        """Such as "pcap, little-endian, ns" or "pcapng, big-endian, gzip"; "" before any chunk."""
+        described = self._parser.format if self._parser else ""
+        return f"{described}, {self._compression}" if self._compression else described
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences about what is wrong with the file, or odd."""
+        link_types = self._parser.link_types if self._parser else []
+        damage = [self.damage] if self.damage else []
+        return damage + warnings_of(self.counts, link_types)
+
+    def chunks(self, packets: int = CHUNK_PACKETS) -> Iterator[Packets]:
+        """The packets, at most so many at a time, from the file's start.
+
+        The columns are overwritten by the next chunk: copy what must last.
+
+        Raises: AnalysisError if the file cannot be read, is no capture, or is compressed so as to
+            fill memory or disk. One that is damaged or cut off is read as far as it goes.
+        """
+        self.damage = None
+        self._parser = parser = self._new_parser()
+        columns, rows = empty_columns(packets), 0
+        try:
+            with ByteSource(self.path) as source:
+                self._compression = source.compression
+                buffer = _Buffer(source)
+                self._check_start(buffer)
+                while True:
+                    taken, rows = parser.parse(buffer.content, columns, rows)
+                    buffer.take(taken)
+                    if rows == packets:
+                        yield columns
+                        rows = 0
+                    elif parser.broken or not buffer.fill():
+                        break
+                if not parser.format:
+                    raise not_a_capture(buffer.content.tobytes())
+                self.damage = self._damage_at(buffer)
+        except AnalysisError as error:
+            raise AnalysisError(f"{self.path}: {error}") from error
+        if rows:
+            yield columns.where(slice(0, rows))
+
+    def _new_parser(self) -> Parser:
+        if self.reader == "native":
+            return native.NativeParser()
+        from capture_analysis.reading.fallback import NumpyParser  # noqa: PLC0415 # where it is needed
+
+        return NumpyParser()
+
+    def _check_start(self, buffer: "_Buffer") -> None:
+        """Fill the buffer for the first time.
+
+        Raises: AnalysisError if the file is too short for a capture.
+        """
+        buffer.fill()
+        head = buffer.content[:PCAP_HEADER_BYTES].tobytes()
+        pcapng = head.startswith(PCAPNG_MAGIC)
+        if len(head) < (PCAPNG_HEADER_BYTES if pcapng else PCAP_HEADER_BYTES):
+            content = f"{len(head)} bytes is too short for a capture" if head else "is empty"
+            raise AnalysisError(buffer.source.damage or content)
+
+    def _damage_at(self, buffer: "_Buffer") -> str | None:
+        """What is wrong where reading ended."""
+        assert self._parser is not None
+        left = len(buffer.content)
+        if self._parser.broken:
+            return f"{self._parser.broken}; what follows was not read"
+        if not (left or buffer.source.damage):
+            return None
+        inside = f"ends inside record {self.counts.frames + 1} at byte {buffer.position}"
+        sentences = [f"{inside}: {left} bytes left over"] if left else []
+        return "; ".join([*sentences, buffer.source.damage or "the capture was cut off"])
+
+
+class _Buffer:
+    """What was read of a capture and not parsed yet.
+
+    Attributes:
+        source: what it is filled from.
+        content: shape (n,), a view of it until the next `fill`.
+        position: which byte of the capture it starts with.
+    """
+
+    def __init__(self, source: ByteSource) -> None:
+        self.source = source
+        self.position = 0
+        self._memory = np.empty(_BUFFER_BYTES, dtype=np.uint8)
+        self.content = self._memory[:0]
+
+    def take(self, count: int) -> None:
+        """Let go of the first bytes."""
+        self.content = self.content[count:]
+        self.position += count
+
+    def fill(self) -> bool:
+        """Read until the buffer is full, which grows if it is already; whether there was more."""
+        kept = len(self.content)
+        if kept == len(self._memory):
+            if kept >= LONGEST_RECORD_BYTES:
+                return False
+            self._memory = np.empty(2 * kept, dtype=np.uint8)
+        self._memory[:kept] = self.content
+        count = self.source.fill(self._memory[kept:])
+        self.content = self._memory[: kept + count]
+        return count > 0
+
+
+def read_capture(path: Path) -> tuple[Packets, FlowTable]:
+    """All packets of a capture at once, int64 columns, and its connections.
+
+    Raises: AnalysisError if `Capture.chunks` does; if the file was cut off or is damaged; or if it
+        kept too little of a frame to tell what it is.
+    """
+    capture = Capture(path)
+    parts = [chunk.widened() for chunk in capture.chunks()]
+    if capture.damage:
+        raise AnalysisError(f"{path}: {capture.damage}")
+    if capture.counts.too_short:
+        raise AnalysisError(
+            f"{path}: of {capture.counts.too_short} frames too little was kept to tell what they"
+            f" are; the snapshot length must be at least {_LEAST_KEPT_BYTES}"
+        )
+    parts = parts or [empty_columns(0).widened()]
+    return (parts[0] if len(parts) == 1 else concatenate(parts)), capture.flows

@@ -1,0 +1,1 @@
+"""Runs of twoway: the folder, its metrics and fidelity checks, its report."""

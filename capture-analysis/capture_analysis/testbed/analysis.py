@@ -1,0 +1,178 @@
+"""Everything measured on one run, computed once and shared by metrics, figures and report."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from capture_analysis import ack_compression
+from capture_analysis.ack_compression import AckTimes
+from capture_analysis.columns import IntArray, Packets
+from capture_analysis.errors import AnalysisError
+from capture_analysis.testbed import dtm, throughput
+from capture_analysis.testbed.busy_periods import BusyPeriods, busy_periods
+from capture_analysis.testbed.congestion_epochs import CongestionEpochs, congestion_epochs
+from capture_analysis.testbed.queues import Occupancy, Passage, occupancy, passage, service_error_ns
+from capture_analysis.testbed.run_folder import Connection, Queue, Run
+
+ETHERNET_BYTES = 14
+
+
+@dataclass(frozen=True)
+class QueueView:
+    """A bottleneck queue with what passed it; a DTM channel has slots, other queues None."""
+
+    queue: Queue
+    passed: Passage
+    all_packets: Occupancy
+    data_packets: Occupancy
+    slots: dtm.Slots | None
+    error_ns: IntArray
+
+    @property
+    def has_one_rate(self) -> bool:
+        """The link's rate never changes, so that a transmission time says something for all."""
+        return self.slots is None or len(self.slots.time_ns) == 1
+
+
+@dataclass(frozen=True)
+class ConnectionView:
+    """One connection: its data and its acks, at both ends, and its data in the bottleneck queue."""
+
+    connection: Connection
+    forward: QueueView
+    reverse: QueueView
+    sent: Packets = field(repr=False)
+    arrived: Packets = field(repr=False)
+    acks: AckTimes = field(repr=False)
+    queued: Occupancy = field(repr=False)
+    acks_sent: int = 0
+    acks_lost: int = 0
+
+    @cached_property
+    def segment_frame_bytes(self) -> int:
+        """Captured size of the largest data segment, 0 if none arrived."""
+        data = self.arrived.payload_bytes > 0
+        return int(self.arrived.frame_bytes[data].max(initial=0))
+
+    @cached_property
+    def ack_frame_bytes(self) -> int:
+        """Captured size of the smallest ack: those that carry SACK blocks are larger."""
+        return int(self.acks.frame_bytes.min()) if len(self.acks.frame_bytes) else 0
+
+    @property
+    def has_one_rate(self) -> bool:
+        """Neither bottleneck's rate changes: acks have a bound to their compression."""
+        return self.forward.has_one_rate and self.reverse.has_one_rate
+
+    @property
+    def data_service_ns(self) -> int:
+        """Transmission time of a full segment on its bottleneck, 0 if none arrived."""
+        size = self.segment_frame_bytes
+        return int(self.forward.queue.service_ns(size)) if size else 0
+
+    @property
+    def ack_service_ns(self) -> int:
+        """Transmission time of an ack on its bottleneck, the reverse one; 0 if there is none."""
+        size = self.ack_frame_bytes
+        return int(self.reverse.queue.service_ns(size)) if size else 0
+
+
+class Analysis:
+    """One run, measured.
+
+    Args:
+        folder: a run's folder.
+
+    Raises: AnalysisError if the folder or its captures cannot be used.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.run = Run(folder)
+
+    @cached_property
+    def queues(self) -> dict[str, QueueView]:
+        """Each direction's queue."""
+        return {q.direction: self._queue(q) for q in self.run.queues}
+
+    @cached_property
+    def connections(self) -> dict[str, ConnectionView]:
+        """Each connection by name."""
+        return {c.name: self._connection(c) for c in self.run.connections}
+
+    def busy(self, view: QueueView) -> BusyPeriods:
+        """A queue's busy periods in the steady window."""
+        return busy_periods(view.passed, self.run.steady_ns, self.run.stop_ns)
+
+    def _queue(self, queue: Queue) -> QueueView:
+        run = self.run
+        passed = passage(queue, run.entering(queue), run.capture(queue.interface), run.last_seen_ns)
+        slots = dtm.read_slots(run, queue) if queue.reallocations else None
+        return QueueView(
+            queue=queue,
+            passed=passed,
+            all_packets=occupancy(passed),
+            data_packets=occupancy(passed, passed.is_data),
+            slots=slots,
+            error_ns=dtm.service_error_ns(queue, slots, passed)
+            if slots
+            else service_error_ns(queue, passed),
+        )
+
+    def _connection(self, connection: Connection) -> ConnectionView:
+        run = self.run
+        for direction in (connection.direction, connection.ack_direction):
+            if direction not in self.queues:
+                raise AnalysisError(f'{connection.name}: no queue has direction "{direction}"')
+        acks_out = run.steady(run.between(connection.sink_interface, connection, forward=False))
+        acks_in = run.between(connection.source_interface, connection, forward=False)
+        times, lost = ack_compression.match_acks(acks_out, acks_in)
+        passed = self.queues[connection.direction].passed
+        mine = run.belongs(passed.packets, connection, forward=True)
+        return ConnectionView(
+            connection=connection,
+            forward=self.queues[connection.direction],
+            reverse=self.queues[connection.ack_direction],
+            sent=run.between(connection.source_interface, connection, forward=True),
+            arrived=run.between(connection.sink_interface, connection, forward=True),
+            acks=times,
+            queued=occupancy(passed, passed.is_data & mine),
+            acks_sent=len(times.sent_ns) + lost,
+            acks_lost=lost,
+        )
+
+    def goodput_bit(self, view: ConnectionView) -> float:
+        """A connection's new payload in the steady window, bit/s."""
+        run = self.run
+        payload = throughput.new_payload_bytes(view.arrived, run.steady_ns, run.stop_ns)
+        return payload * 8 * 1e9 / run.window_ns
+
+    def lost(self, view: ConnectionView) -> Packets:
+        """The data of a connection that its queue dropped, as `drops` counts."""
+        drops = self.drops(view.forward)
+        mine = self.run.belongs(drops, view.connection, forward=True)
+        return drops.where(mine).data()
+
+    @cached_property
+    def congestion_epochs(self) -> CongestionEpochs:
+        """The clusters of data drops that start in the steady window.
+
+        What separates them is the longest round trip: full queues of full frames both ways.
+        """
+        run = self.run
+        frame_bytes = run.manifest["experiment"]["stack"]["mtu_bytes"] + ETHERNET_BYTES
+        longest_ns = sum(
+            q.limit_packets * int(q.service_ns(frame_bytes)) + q.delay_ns for q in run.queues
+        )
+        lost_ns = [self.lost(view).time_ns for view in self.connections.values()]
+        victim = np.repeat(np.arange(len(lost_ns)), [len(each) for each in lost_ns])
+        time_ns = np.concatenate(lost_ns)
+        order = np.argsort(time_ns, kind="stable")
+        found = congestion_epochs(time_ns[order], victim[order], longest_ns)
+        return found.within(run.steady_ns, run.stop_ns)
+
+    def drops(self, view: QueueView) -> Packets:
+        """The packets a queue dropped, from the start of the capture to the end of traffic."""
+        packets = view.passed.packets.where(view.passed.dropped)
+        return packets.where(packets.time_ns < self.run.stop_ns)

@@ -1,0 +1,175 @@
+"""Does the run deserve to be believed? Checks of the testbed by its own captures.
+
+Each check is one row: what was checked, the value, the bound and whether it holds.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from capture_analysis import ack_compression
+from capture_analysis.testbed import dtm
+from capture_analysis.testbed.analysis import ETHERNET_BYTES, Analysis, ConnectionView, QueueView
+from capture_analysis.testbed.throughput import in_order_bytes
+
+# iperf3 opens each stream with a 37-byte cookie that it does not count.
+IPERF3_COOKIE_BYTES = 37
+
+
+def fidelity(analysis: Analysis) -> list[dict[str, Any]]:
+    """All checks of a run."""
+    checks = [_frames(analysis), _capture_drops(analysis)]
+    for direction, queue in analysis.queues.items():
+        checks += [
+            _service_times(direction, queue),
+            _kernel_queue(analysis, direction, queue),
+            _kernel_drops(analysis, direction, queue),
+        ]
+        if queue.slots and queue.slots.options["rate"]:
+            checks.append(_allocations(analysis, direction, queue, queue.slots))
+    for name, connection in analysis.connections.items():
+        checks += _generator_bytes(analysis, name, connection)
+        checks += _ack_checks(analysis, name, connection)
+        checks += _window_check(analysis, name, connection)
+    return checks
+
+
+def _check(what: str, value: float | None, bound: str, holds: bool) -> dict[str, Any]:
+    return {"check": what, "value": value, "bound": bound, "pass": bool(holds)}
+
+
+def _frames(analysis: Analysis) -> dict[str, Any]:
+    """Offloads are off only if no frame on any wire exceeds the MTU."""
+    most = analysis.run.manifest["experiment"]["stack"]["mtu_bytes"] + ETHERNET_BYTES
+    largest = max(
+        int(analysis.run.capture(i).frame_bytes.max(initial=0))
+        for i in analysis.run.manifest["captures"]
+    )
+    return _check("largest captured frame, bytes", largest, f"at most {most}", largest <= most)
+
+
+def _capture_drops(analysis: Analysis) -> dict[str, Any]:
+    dropped = sum(analysis.run.manifest["capture_drops"].values())
+    return _check("packets dropped by the capture", dropped, "0", dropped == 0)
+
+
+def _service_times(direction: str, view: QueueView) -> dict[str, Any]:
+    """Departures happen when arithmetic says; netem cuts each service time to whole ns."""
+    worst = int(np.abs(view.error_ns).max(initial=0))
+    return _check(f"{direction}: worst departure error, ns", worst, "at most 1", worst <= 1)
+
+
+def _kernel_queue(analysis: Analysis, direction: str, view: QueueView) -> dict[str, Any]:
+    """The queue from the captures against the kernel's own count.
+
+    The observer's sample falls between its two time stamps, so its count must be one that the
+    queue had within that time.
+    """
+    numbers = ("time_ns", "read_ns", "packets")
+    table = analysis.run.table("sockets/queues.csv", "interface", *numbers)
+    rows = [i for i, name in enumerate(table["interface"]) if name == view.queue.interface]
+    columns = {
+        name: np.array([int(table[name][i]) for i in rows], dtype=np.int64) for name in numbers
+    }
+    lowest, highest = view.all_packets.range(columns["time_ns"], columns["read_ns"])
+    off = np.maximum(columns["packets"] - highest, lowest - columns["packets"])
+    worst = int(off.max(initial=0))
+    what = f"{direction}: captures' queue against {len(rows)} kernel samples, packets"
+    return _check(what, worst, "0", bool(rows) and worst <= 0)
+
+
+def _kernel_drops(analysis: Analysis, direction: str, view: QueueView) -> dict[str, Any]:
+    node = view.queue.interface.rsplit("-", 1)[0]
+    counts = []
+    for when in ("before", "after"):
+        qdiscs = analysis.run.document(f"qdisc/{node}-{when}.json")
+        counts.append(next(q["drops"] for q in qdiscs if q["dev"] == view.queue.interface))
+    kernel = counts[1] - counts[0]
+    captured = int(view.passed.dropped.sum())
+    return _check(
+        f"{direction}: drops in the captures less the kernel's {kernel}",
+        captured - kernel,
+        "0",
+        captured == kernel,
+    )
+
+
+def _allocations(
+    analysis: Analysis, direction: str, view: QueueView, slots: dtm.Slots
+) -> dict[str, Any]:
+    """The kernel's reallocations against the paper's algorithm fed with the captures."""
+    stop_ns = analysis.run.stop_ns
+    expected = dtm.estimates(view.queue, slots, view.passed, stop_ns)
+    changed_ns = slots.changes(slots.start_ns, stop_ns)
+    got = list(zip(changed_ns, slots.at(changed_ns), strict=True))
+    wanted = list(zip(expected.change_ns, expected.slots, strict=True))
+    off = len(set(got) ^ set(wanted))
+    what = f"{direction}: {len(got)} reallocations against figure 1 fed with the captures"
+    return _check(what, off, "0 differ", off == 0)
+
+
+def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> list[dict[str, Any]]:
+    """What the generator says it received against the payload in the capture."""
+    if not len(view.arrived.data()):
+        return [_check(f"{name}: payload captured, bytes", 0, "above 0", False)]
+    captured = in_order_bytes(view.arrived)
+    if view.connection.generator == "iperf3":
+        report = analysis.run.document(f"traffic/{name}-source.json")
+        said = report["end"]["sum_received"]["bytes"]
+        # It stops counting when the test ends; what is on its way then is in the capture alone.
+        slack = IPERF3_COOKIE_BYTES + report["end"]["sum_sent"]["bytes"] - said
+        holds = 0 <= captured - said <= slack
+        bound = f"0..{slack}"
+    else:
+        report = analysis.run.document(f"traffic/{name}-sink.json")
+        said = report["bytes_received"]
+        holds, bound = captured == said, "0"
+    return [
+        _check(
+            f"{name}: payload in the capture less the sink's {said}, bytes",
+            captured - said,
+            bound,
+            holds,
+        )
+    ]
+
+
+def _ack_checks(analysis: Analysis, name: str, view: ConnectionView) -> list[dict[str, Any]]:
+    checks = []
+    if analysis.run.manifest["experiment"]["stack"]["acks"] == "every-segment":
+        off = view.acks_sent - len(analysis.run.steady(view.arrived.data()))
+        checks.append(_check(f"{name}: acks less data segments", off, "-1..1", abs(off) <= 1))
+    factors = ack_compression.compression_factors(view.acks, view.data_service_ns)
+    if len(factors) and view.ack_service_ns and view.has_one_rate:
+        bound = ack_compression.factor_bound(view.data_service_ns, view.ack_service_ns)
+        # What counts as back to back when sent, and 1 ns of rounding in the ACK's service time.
+        bound *= ack_compression.BACK_TO_BACK * (1 + 1 / view.ack_service_ns)
+        checks.append(
+            _check(
+                f"{name}: largest compression factor",
+                round(factors.max(), 2),
+                f"at most {bound:.2f}",
+                factors.max() <= bound,
+            )
+        )
+    return checks
+
+
+def _window_check(analysis: Analysis, name: str, view: ConnectionView) -> list[dict[str, Any]]:
+    """A fixed window is in flight in full at some time, and never more than that.
+
+    Only where nothing was lost: selective acknowledgements make the flight less than the span.
+    """
+    window = view.connection.window_packets
+    paced = view.connection.paced
+    lost = any(len(analysis.drops(queue)) for queue in analysis.queues.values())
+    if window is None or paced or lost:
+        return []
+    run = analysis.run
+    data = run.steady(view.sent.data())
+    acks = run.between(view.connection.source_interface, view.connection, forward=False)
+    before = np.searchsorted(acks.time_ns, data.time_ns, side="right") - 1
+    flight_bytes = (data.seq + data.payload_bytes - acks.ack[before]) % (1 << 32)
+    most = int(-(-flight_bytes.max(initial=0) // max(data.payload_bytes.max(initial=0), 1)))
+    what = f"{name}: most segments in flight, of a window of {window}"
+    return [_check(what, most, str(window), most == window)]

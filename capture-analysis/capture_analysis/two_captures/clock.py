@@ -1,0 +1,206 @@
+"""Two capture clocks made one: offset, drift and steps, from the delays in both directions.
+
+What travels from tap A to tap B shows b - a = offset + delay, the other way b - a = offset - delay,
+and no delay is negative: the offset lies below every difference of the first kind and above every
+one of the second. Offset and drift are the line that leaves the widest gap to both (Moon, Skelly
+and Towsley 1999, for both directions at once); the gap is the shortest round trip between the
+taps. Where in the gap the offset lies cannot be measured from packets: the middle is taken, as if
+the shortest delays were equal both ways, and half the gap is the uncertainty.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from capture_analysis.columns import IntArray
+from capture_analysis.two_captures.envelope import UNBOUNDED, Envelope
+from capture_analysis.two_captures.straight_lines import (
+    MOST_DRIFT,
+    Corridor,
+    middle_slope,
+    support,
+    widest_gap,
+)
+
+# Below this, differences between lines are taken for time stamping.
+RESOLUTION_NS = 1000
+ALWAYS_NS = -(1 << 62)
+_STEPS_AT_MOST = 16
+_CANDIDATES = 8
+# Intervals left out on each side of a step; more of them must make the gap so many times wider.
+_MARGINS = (0, 1, 2, 4, 8, 16, 32)
+_BETTER = 1.01
+
+
+@dataclass(frozen=True)
+class Line:
+    """The second clock less the first, from some time on.
+
+    Attributes:
+        from_ns: when it begins to hold, first clock.
+        at_ns: the time for which the offset is given.
+        offset_ns: the difference at that time.
+        drift: ns per ns.
+        drift_uncertainty: lines whose drift differs by less fit as well.
+        shortest_ns: shortest delay from A to B and from B to A; None if not seen.
+    """
+
+    from_ns: int
+    at_ns: int
+    offset_ns: float
+    drift: float
+    drift_uncertainty: float
+    shortest_ns: tuple[float | None, float | None]
+
+    def __call__(self, time_ns: IntArray) -> IntArray:
+        """The difference at given times of the first clock, shape (n,), ns."""
+        change = self.offset_ns + self.drift * (time_ns - self.at_ns)
+        return np.asarray(np.rint(change), dtype=np.int64)
+
+    def on_first(self, time_ns: IntArray) -> IntArray:
+        """Times of the second clock on the first, shape (n,), ns."""
+        since = (time_ns - self.at_ns - self.offset_ns) / (1 + self.drift)
+        change = self.offset_ns + self.drift * since
+        return np.asarray(time_ns - np.rint(change).astype(np.int64), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How the second capture's clock runs against the first's.
+
+    Attributes:
+        lines: in time order; a new one begins with each step.
+        how: in words, on what it rests.
+        uncertainty_ns: how far the offset may be off; None if nothing bounds it.
+    """
+
+    lines: tuple[Line, ...]
+    how: str
+    uncertainty_ns: float | None
+
+    def on_first(self, time_ns: IntArray) -> IntArray:
+        """Times of the second capture on the first's clock, shape (n,), ns."""
+        result = self.lines[0].on_first(time_ns)
+        for line in self.lines[1:]:
+            later = line.on_first(time_ns)
+            result = np.where(later >= line.from_ns, later, result)
+        return result
+
+    @property
+    def steps(self) -> list[tuple[int, int]]:
+        """When, on the first clock, the second was set, and by how much, ns."""
+        return [
+            (after.from_ns, int((after(at) - before(at))[0]))
+            for before, after in zip(self.lines, self.lines[1:], strict=False)
+            for at in [np.array([after.from_ns])]
+        ]
+
+
+def slowest_ns(clock: Clock, envelope: Envelope) -> int:
+    """The longest time that a packet can have taken from one tap to the other, by the clock."""
+    bounds, longest = envelope.bounds(), 0
+    # When in its interval the slowest packet passed is not known.
+    drift_ns = max(abs(line.drift) for line in clock.lines) * envelope.width_ns
+    for bound, at_ns, sign in (
+        (bounds.most, bounds.above_at, 1),
+        (bounds.least, bounds.below_at, -1),
+    ):
+        known = np.abs(bound) < UNBOUNDED
+        on_first = clock.on_first(at_ns[known] + bound[known])
+        longest = max(longest, int((sign * (on_first - at_ns[known])).max(initial=0)))
+    return longest + round(drift_ns)
+
+
+def fit(envelope: Envelope) -> Clock:
+    """The clock that the delays in both directions show."""
+    corridor = Corridor.of(envelope.bounds())
+    if not (corridor.has_above.any() and corridor.has_below.any()):
+        how = "one direction only: the shortest delay is part of the offset"
+        return Clock((_one_way(corridor),), how, None)
+    parts = _split(corridor, _STEPS_AT_MOST)
+    if len(parts) == 1 and _is_one_clock(corridor):
+        line = _line(corridor, ALWAYS_NS, 0.0, 0.0, 0.0)
+        how = "one clock: no packet contradicts it, and no drift fits better"
+        return Clock((line,), how, max(each or 0.0 for each in line.shortest_ns))
+    lines = tuple(_both_ways(p, p.start_ns if k else ALWAYS_NS) for k, p in enumerate(parts))
+    gaps = [sum(each or 0.0 for each in line.shortest_ns) for line in lines]
+    how = "estimated: the shortest delays of both directions are taken as equal"
+    return Clock(lines, how, max(gaps) / 2)
+
+
+def same_clock(envelope: Envelope) -> Clock:
+    """The clock of captures known to have one."""
+    line = _line(Corridor.of(envelope.bounds()), ALWAYS_NS, 0.0, 0.0, 0.0)
+    return Clock((line,), "given: one clock", 0.0)
+
+
+def _line(
+    corridor: Corridor, from_ns: int, offset_ns: float, slope: float, uncertainty: float
+) -> Line:
+    """A line with what it leaves as shortest delays."""
+    above, below = corridor.above_points, corridor.below_points
+    return Line(
+        from_ns,
+        corridor.at_ns,
+        offset_ns,
+        slope,
+        uncertainty,
+        (
+            support(above, slope) + corridor.base_ns - offset_ns if len(above) else None,
+            offset_ns - corridor.base_ns - support(below, slope, lower=False)
+            if len(below)
+            else None,
+        ),
+    )
+
+
+def _both_ways(corridor: Corridor, from_ns: int) -> Line:
+    above, below = corridor.above_points, corridor.below_points
+    _, low, high = widest_gap(above, below)
+    # Of slopes that leave the same gap, the one that most delays stay the same by.
+    slope = min(max(corridor.usual_slope(), low), high)
+    spread = abs(middle_slope(above) - middle_slope(below)) / 2
+    middle = (support(above, slope) + support(below, slope, lower=False)) / 2
+    uncertainty = max(high - slope, slope - low, min(spread, MOST_DRIFT))
+    return _line(corridor, from_ns, middle + corridor.base_ns, slope, uncertainty)
+
+
+def _one_way(corridor: Corridor) -> Line:
+    lower = bool(corridor.has_above.any())
+    points = corridor.above_points if lower else corridor.below_points
+    slope = middle_slope(points)
+    offset_ns = support(points, slope, lower=lower) + corridor.base_ns
+    return _line(corridor, ALWAYS_NS, offset_ns, slope, MOST_DRIFT)
+
+
+def _is_one_clock(corridor: Corridor) -> bool:
+    """Whether offset 0 without drift contradicts no packet, and no drift fits better."""
+    above, below = corridor.above_points, corridor.below_points
+    top, bottom = support(above, 0.0), support(below, 0.0, lower=False)
+    if top + corridor.base_ns < -RESOLUTION_NS or bottom + corridor.base_ns > RESOLUTION_NS:
+        return False
+    gap, _, _ = widest_gap(above, below)
+    return top - bottom >= gap - RESOLUTION_NS
+
+
+def _split(corridor: Corridor, steps: int) -> list[Corridor]:
+    """Cut where both bounds jump alike and no one line fits both sides.
+
+    A queue that fills moves one direction's bound, a data pendulum moves both, but for a while
+    only; a step of a clock moves both alike, for good.
+    """
+    whole = corridor.gap()
+    best, least = [corridor], 0.0
+    for at, size in corridor.jumps(_CANDIDATES) if steps else []:
+        # What was under way when the clock was set belongs to neither side.
+        for margin in _MARGINS:
+            parts = [
+                corridor.part(slice(0, max(at - margin, 0))),
+                corridor.part(slice(at + 1 + margin, None)),
+            ]
+            gain = min(part.gap() for part in parts) - whole
+            if gain > max(size / 4, 2 * RESOLUTION_NS, _BETTER * least):
+                best, least = parts, gain
+    if len(best) == 1:
+        return best
+    return [piece for part in best for piece in _split(part, steps // 2)]

@@ -1,0 +1,253 @@
+"""Packets on their way from one tap to the other, in the orders that measures need.
+
+The two ways between the taps are A_TO_B and B_TO_A. Directions are numbered as in blocks.py: data
+that half h of connection f sends, and the pure ACKs that come back for them, are direction
+2 * f + h; its data go one way and its ACKs the other.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from capture_analysis.columns import BoolArray, IntArray
+from capture_analysis.tracking import Kind
+from capture_analysis.two_captures.match_rows import Rows, joined, take, where
+from capture_analysis.two_captures.matching import FOREVER, Matched, Side, match
+from capture_analysis.two_captures.survey import UNKNOWN, Survey
+
+A_TO_B, B_TO_A = 0, 1
+ABSENT = -FOREVER
+_SMALL = 1 << 16
+
+# Laid out as matching.ROW: the packet as the first tap on its way has it.
+CROSSING = np.dtype(
+    [
+        ("first_ns", "<i8"),
+        ("order", "<i8"),
+        ("second_ns", "<i8"),
+        ("flow", "<u4"),
+        ("seq", "<u4"),
+        ("ack", "<u4"),
+        ("payload_bytes", "<u4"),
+        ("frame_bytes", "<u4"),
+        ("flags", "<u2"),
+        ("half", "u1"),
+        ("kind", "u1"),
+    ]
+)
+
+
+class View:
+    """Some packets of one way: by direction, within one in the order given.
+
+    Args:
+        rows: of type CROSSING.
+        which: shape (len(rows),), those of interest.
+        turned: whether a packet is of the opposite half's direction, as ACKs are.
+
+    Attributes:
+        rows: shape (n,), of type CROSSING.
+        direction: shape (n,), of each.
+        directions: shape (k,), those that have any, ascending.
+        starts: shape (k,), the first row of each.
+    """
+
+    def __init__(self, rows: Rows, which: BoolArray, *, turned: bool = False) -> None:
+        chosen = np.flatnonzero(which)
+        flow = rows["flow"][chosen]
+        small = not len(flow) or int(flow.max()) < _SMALL // 2
+        # A radix sort when numbers have 16 bits.
+        half = rows["half"][chosen] ^ np.uint8(turned)
+        direction = (flow * 2 + half).astype(np.uint16 if small else np.uint32)
+        order = np.argsort(direction, kind="stable")
+        self.rows = take(rows, chosen[order])
+        self.direction = direction[order].astype(np.int64)
+        first = np.flatnonzero(np.append(True, self.direction[1:] != self.direction[:-1]))
+        self.starts = first[: len(order)]
+        self.directions = self.direction[self.starts]
+        self._columns: dict[str, IntArray] = {}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, column: str) -> IntArray:
+        """A column of CROSSING, shape (n,), int64."""
+        if column not in self._columns:
+            self._columns[column] = self.rows[column].astype(np.int64)
+        return self._columns[column]
+
+    def sum(self, values: IntArray | BoolArray) -> IntArray:
+        """Shape (k,): the sum of n values for each direction."""
+        if not len(self):
+            return np.zeros(0, dtype=np.int64)
+        return np.asarray(np.add.reduceat(values, self.starts, dtype=np.int64))
+
+
+class Crossings:
+    """Packets of one way whose fate is known.
+
+    Attributes:
+        way: A_TO_B or B_TO_A.
+        sent: of type CROSSING, in the order of the first tap; second_ns is ABSENT of what the
+            second tap does not have, first_ns of what the first does not have (then by second_ns).
+        arrived: those that the second tap has, in its order; a packet may arrive in a later block
+            than it is sent.
+        until_ns: every packet that passes a tap before this time was in this block or one before.
+    """
+
+    def __init__(self, way: int, sent: Rows, arrived: Rows, until_ns: int) -> None:
+        self.way, self.sent, self.arrived, self.until_ns = way, sent, arrived, until_ns
+
+    @cached_property
+    def both(self) -> Rows:
+        """Of `sent`, what both taps have."""
+        first_ns, second_ns = self.sent["first_ns"], self.sent["second_ns"]
+        return where(self.sent, (first_ns != ABSENT) & (second_ns != ABSENT))
+
+    @cached_property
+    def acks(self) -> View:
+        """Of `both`, pure ACKs, by the direction whose data they acknowledge."""
+        return View(self.both, is_ack(self.both), turned=True)
+
+    @cached_property
+    def data(self) -> View:
+        """Of `both`, what carries payload, by direction."""
+        return View(self.both, is_data(self.both))
+
+    @cached_property
+    def arrived_data(self) -> View:
+        """Of `arrived`, what carries payload, by direction."""
+        return View(self.arrived, is_data(self.arrived))
+
+    @cached_property
+    def lost_data(self) -> Rows:
+        """Of `sent`, data that the second tap does not have."""
+        return where(self.sent, (self.sent["second_ns"] == ABSENT) & is_data(self.sent))
+
+
+def is_ack(rows: Rows) -> BoolArray:
+    """Shape (n,): pure ACKs of any kind."""
+    # Kinds are u1: what lies below wraps to a large number.
+    return np.asarray(rows["kind"] - np.uint8(Kind.ACK) <= np.uint8(Kind.OLD_ACK - Kind.ACK))
+
+
+def is_data(rows: Rows) -> BoolArray:
+    """Shape (n,): carries payload."""
+    first, last = Kind.NEW_DATA, Kind.PROBE
+    return np.asarray(rows["kind"] - np.uint8(first) <= np.uint8(last - first))
+
+
+@dataclass
+class Uncommon:
+    """Packets that are in one capture only, and not counted as lost.
+
+    Attributes:
+        outside: captured while the other capture did not run.
+        strangers: of connections of which the other capture has no packet.
+    """
+
+    outside: int = 0
+    strangers: int = 0
+
+
+class _Way:
+    """Resolved packets of one way until they can be handed on in order."""
+
+    def __init__(self, way: int) -> None:
+        self.way = way
+        self._sent = np.zeros(0, dtype=CROSSING)
+        self._arriving = np.zeros(0, dtype=CROSSING)
+
+    def add(self, parts: list[Rows], until_ns: int) -> Crossings:
+        rows = joined([self._sent, *parts])
+        time_ns = np.where(rows["first_ns"] == ABSENT, rows["second_ns"], rows["first_ns"])
+        sent, self._sent = _ordered(rows, time_ns, until_ns)
+        here = where(sent, sent["second_ns"] != ABSENT)
+        arriving = joined((self._arriving, here))
+        arrived, self._arriving = _ordered(arriving, arriving["second_ns"].copy(), until_ns)
+        return Crossings(self.way, sent, arrived, until_ns)
+
+
+def _ordered(rows: Rows, time_ns: IntArray, until_ns: int) -> tuple[Rows, Rows]:
+    """Rows before a time in time order, equal times in the order of the capture; and the rest."""
+    order = np.argsort(time_ns, kind="stable")
+    time_ns, capture_order = time_ns[order], rows["order"][order]
+    tied = (time_ns[1:] == time_ns[:-1]) & (capture_order[1:] < capture_order[:-1])
+    if tied.any():
+        order = np.lexsort((rows["order"], time_ns[np.argsort(order)]))
+    split = int(np.searchsorted(time_ns, until_ns))
+    return take(rows, order[:split]), take(rows, order[split:])
+
+
+def crossings(
+    a: Side, b: Side, survey: Survey, uncommon: tuple[Uncommon, Uncommon]
+) -> Iterator[tuple[Crossings, Crossings]]:
+    """Read both captures once more, by the clock and connections that are known now.
+
+    Args:
+        a: the first capture.
+        b: the second, its clock set right.
+        survey: what is known of them.
+        uncommon: counts what each capture has alone; grows.
+    """
+    ways = (_Way(A_TO_B), _Way(B_TO_A))
+    for found in match(a, b, survey.horizon_ns):
+        parts = _by_way(found, survey, uncommon)
+        yield (ways[0].add(parts[0], found.until_ns), ways[1].add(parts[1], found.until_ns))
+
+
+def _by_way(
+    found: Matched, survey: Survey, uncommon: tuple[Uncommon, Uncommon]
+) -> tuple[list[Rows], list[Rows]]:
+    """What a step has found, as crossings of each way."""
+    a, b = found.a.view(CROSSING), found.b.view(CROSSING)
+    b_first = survey.first_half[a["flow"]] != a["half"]
+    ahead, behind = np.flatnonzero(~b_first), np.flatnonzero(b_first)
+    forward, reverse = take(a, ahead), _renumbered(take(b, behind), survey)
+    forward["second_ns"] = b["first_ns"][ahead]
+    reverse["second_ns"] = a["first_ns"][behind]
+    a_alone = found.a_alone.view(CROSSING)
+    b_alone = _renumbered(found.b_alone.view(CROSSING), survey)
+    ways: tuple[list[Rows], list[Rows]] = ([forward], [reverse])
+    for rows, first_way, counts in ((a_alone, A_TO_B, uncommon[0]), (b_alone, B_TO_A, uncommon[1])):
+        known = rows["flow"] != np.uint32(_STRANGER)
+        if first_way == A_TO_B:
+            known &= survey.first_half[np.where(known, rows["flow"], 0)] != UNKNOWN
+        counts.strangers += int((~known).sum())
+        common = where(rows, known)
+        way = survey.first_half[common["flow"]] ^ common["half"]
+        for each in (A_TO_B, B_TO_A):
+            alone = where(common, way == each)
+            inside = _inside(alone, each, first_way, survey)
+            counts.outside += len(alone) - len(inside)
+            ways[each].append(inside)
+    return ways
+
+
+_STRANGER = (1 << 32) - 1
+
+
+def _renumbered(rows: Rows, survey: Survey) -> Rows:
+    """The second capture's packets with the first's numbers of connections and halves."""
+    rows = rows.copy()
+    rows["half"] ^= survey.turned[rows["flow"]].astype(np.uint8)
+    rows["flow"] = survey.flow_of_b[rows["flow"]]  # UNKNOWN becomes _STRANGER
+    return rows
+
+
+def _inside(rows: Rows, way: int, first_way: int, survey: Survey) -> Rows:
+    """Packets that one tap has alone, while the other capture ran; their absence is set down."""
+    rows = rows.copy()
+    time_ns = rows["first_ns"].copy()
+    first, last = survey.common_ns[way]
+    other = survey.b_span_ns if first_way == A_TO_B else survey.a_span_ns
+    if way == first_way:
+        # Between two that arrived, or early enough to have arrived before the capture's end.
+        inside = (time_ns >= first) & (time_ns <= max(last, other[1] - survey.horizon_ns))
+        rows["second_ns"] = ABSENT
+    else:
+        inside = (time_ns >= first + survey.horizon_ns) & (time_ns <= other[1])
+        rows["second_ns"], rows["first_ns"] = time_ns, ABSENT
+    return where(rows, inside)

@@ -1,0 +1,178 @@
+"""Find the same packets in two captures of one path, a window of both at a time."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from capture_analysis import native
+from capture_analysis.columns import FlowTable, IntArray, Packets
+from capture_analysis.tracking import Kind
+from capture_analysis.two_captures import matching_native
+from capture_analysis.two_captures.joining import join
+from capture_analysis.two_captures.match_rows import ROW, Rows, joined, take, where
+from capture_analysis.two_captures.packet_key import PacketKeys
+
+# More packets than this without a partner are not kept: those waiting longest give up.
+WAITING_LIMIT = 1 << 20
+FOREVER = np.iinfo(np.int64).max
+
+
+class PacketSource(Protocol):
+    """What is needed of a `Capture`."""
+
+    @property
+    def flows(self) -> FlowTable:
+        """The connections seen so far."""
+
+    def chunks(self) -> Iterator[Packets]:
+        """The packets, in parts; the columns are overwritten by the next."""
+
+
+@dataclass(frozen=True)
+class Matched:
+    """What a step of `match` has found out.
+
+    Attributes:
+        a, b: rows of equal length: the same packets in both captures.
+        a_alone, b_alone: packets that the other capture does not have.
+        until_ns: the fate of every packet captured before this time is known.
+    """
+
+    a: Rows
+    b: Rows
+    a_alone: Rows
+    b_alone: Rows
+    until_ns: int
+
+
+class Side:
+    """One of the captures, being read.
+
+    Args:
+        source: the capture.
+        keys: recognises its packets.
+        clock: turns its times, shape (n,), into those of the first capture.
+        kinds: `Tracked.kind` of the packets of a chunk; copies are then left out.
+    """
+
+    def __init__(
+        self,
+        source: PacketSource,
+        keys: PacketKeys,
+        clock: Callable[[IntArray], IntArray],
+        kinds: Callable[[Packets, FlowTable], IntArray] | None = None,
+    ) -> None:
+        self.source, self.keys, self.clock = source, keys, clock
+        self.kinds = kinds
+        self.waiting = np.zeros(0, dtype=ROW)
+        self.until_ns = self.last_ns = -FOREVER
+        self.first_ns = FOREVER
+        self.given_up = self.copies = 0
+        self._chunks = source.chunks()
+        self._read = 0
+
+    def advance(self) -> None:
+        """Read the next chunk; at the end, `until_ns` is FOREVER."""
+        packets = next(self._chunks, None)
+        if packets is None:
+            self.until_ns = FOREVER
+            return
+        rows = self._rows(packets)
+        time_ns = rows["time_ns"]
+        if len(time_ns):
+            self.first_ns = min(self.first_ns, int(time_ns[0]))
+            self.last_ns = self.until_ns = max(self.last_ns, int(time_ns.max()))
+            if (time_ns[1:] < time_ns[:-1]).any():
+                rows = take(rows, np.argsort(time_ns, kind="stable"))
+        self.waiting = joined((self.waiting, rows)) if len(self.waiting) else rows
+
+    def _rows(self, packets: Packets) -> Rows:
+        flows = self.source.flows
+        kind = self.kinds(packets, flows) if self.kinds else None
+        make = matching_native.rows if native.available() else numpy_rows
+        time_ns = self.clock(packets.time_ns)
+        rows = make(packets, time_ns, kind, self.keys, flows=flows, first_order=self._read)
+        self._read += len(packets)
+        copies = rows["kind"] == Kind.COPY
+        if copies.any():
+            self.copies += int(copies.sum())
+            rows = where(rows, ~copies)
+        return rows
+
+    def give_up(self, found: IntArray, before_ns: int) -> Rows:
+        """Take rows out of `waiting`: those found, and those captured before a time.
+
+        Returns: the latter, which found no partner.
+        """
+        left = np.ones(len(self.waiting), dtype=np.bool_)
+        left[found] = False
+        late = left & (self.waiting["time_ns"] < before_ns)
+        excess = int(left.sum()) - int(late.sum()) - WAITING_LIMIT
+        if excess > 0:
+            late[np.flatnonzero(left & ~late)[:excess]] = True
+            self.given_up += excess
+        alone = where(self.waiting, late)
+        self.waiting = where(self.waiting, left & ~late)
+        return alone
+
+
+def numpy_rows(
+    packets: Packets,
+    time_ns: IntArray,
+    kind: IntArray | None,
+    keys: PacketKeys,
+    *,
+    flows: FlowTable,
+    first_order: int,
+) -> Rows:
+    """Packets as rows, by numpy.
+
+    Args:
+        packets: columns of shape (n,).
+        time_ns: shape (n,), on the first capture's clock.
+        kind: shape (n,), or None.
+        keys: recognises them.
+        flows: their connections.
+        first_order: number of the first in its capture.
+    """
+    rows = np.empty(len(packets), dtype=ROW)
+    rows["time_ns"], rows["key"] = time_ns, keys.of(packets, flows)
+    rows["order"] = np.arange(first_order, first_order + len(packets))
+    rows["kind"] = 0 if kind is None else kind
+    for name in ("flow", "seq", "ack", "payload_bytes", "frame_bytes", "flags", "half"):
+        rows[name] = getattr(packets, name)
+    return rows
+
+
+def match(a: Side, b: Side, horizon_ns: int) -> Iterator[Matched]:
+    """Pair the packets of two captures.
+
+    Args:
+        a: one capture.
+        b: the other, on the first's clock to less than the horizon.
+        horizon_ns: a packet takes at most so long from one tap to the other.
+    """
+    while a.until_ns < FOREVER or b.until_ns < FOREVER:
+        behind, ahead = (a, b) if a.until_ns <= b.until_ns else (b, a)
+        target = ahead.until_ns
+        behind.advance()
+        while behind.until_ns < target and len(behind.waiting) < WAITING_LIMIT:
+            behind.advance()
+        yield _step(a, b, horizon_ns)
+
+
+def _step(a: Side, b: Side, horizon_ns: int) -> Matched:
+    pair = matching_native.join if native.available() else join
+    a_rows, b_rows = pair(a.waiting, b.waiting, horizon_ns)
+    found_a, found_b = take(a.waiting, a_rows), take(b.waiting, b_rows)
+    a_alone = a.give_up(a_rows, b.until_ns - horizon_ns)
+    b_alone = b.give_up(b_rows, a.until_ns - horizon_ns)
+    until_ns = max(min(a.until_ns, b.until_ns), horizon_ns - FOREVER) - horizon_ns
+    if a.until_ns == b.until_ns == FOREVER:
+        until_ns = FOREVER
+        a_alone, b_alone = (
+            joined((alone, side.waiting)) for alone, side in ((a_alone, a), (b_alone, b))
+        )
+    return Matched(found_a, found_b, a_alone, b_alone, until_ns)

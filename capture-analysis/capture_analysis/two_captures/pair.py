@@ -1,0 +1,199 @@
+"""Two captures of one path, measured: matched, their clocks made one, every metric computed."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from capture_analysis.columns import FlowTable, IntArray, Packets
+from capture_analysis.errors import AnalysisError
+from capture_analysis.reading.capture import Capture
+from capture_analysis.tracking import tracker
+from capture_analysis.two_captures.crossings import Uncommon, crossings, is_data
+from capture_analysis.two_captures.first_contact import Contact, first_contact
+from capture_analysis.two_captures.matching import FOREVER, PacketSource, Side
+from capture_analysis.two_captures.packet_key import PacketKeys
+from capture_analysis.two_captures.pair_measure import PairMeasure, Step, all_pair_measures
+from capture_analysis.two_captures.path_facts import PathFacts, WaySurvey
+from capture_analysis.two_captures.queue_levels import QueueLevel
+from capture_analysis.two_captures.survey import Survey, survey
+
+
+class Sink(Protocol):
+    """Takes every packet, to write it somewhere."""
+
+    def add(self, step: Step, flows: FlowTable) -> None:
+        """Take the next packets."""
+
+
+@dataclass
+class PairMeasured:
+    """What was measured of two captures.
+
+    Attributes:
+        names: of the captures.
+        sources: both, read to the end.
+        contact, survey, facts: what connects them, how their clocks run, what lies between.
+        sides: how many packets gave up waiting, or were copies.
+        measures: what was measured.
+        both: packets that passed both taps.
+        packets: of each connection, shape (flows of the first capture,).
+        data: packets with payload of each direction, shape (directions,).
+        uncommon: packets that one capture has alone, outside the common time or connections.
+    """
+
+    names: tuple[str, str]
+    sources: tuple[PacketSource, PacketSource]
+    contact: Contact
+    survey: Survey
+    facts: PathFacts
+    sides: tuple[Side, Side]
+    measures: list[PairMeasure]
+    both: int = 0
+    packets: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    data: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    uncommon: tuple[Uncommon, Uncommon] = field(default_factory=lambda: (Uncommon(), Uncommon()))
+
+
+class PairOfCaptures:
+    """Two captures that can be read again and again.
+
+    Args:
+        names: of the captures, for error texts.
+        open_a: opens the first from its start.
+        open_b: opens the second.
+    """
+
+    def __init__(
+        self,
+        names: tuple[str, str],
+        open_a: Callable[[], PacketSource],
+        open_b: Callable[[], PacketSource],
+    ) -> None:
+        self.names, self.open_a, self.open_b = names, open_a, open_b
+
+    @staticmethod
+    def of_files(a: Path, b: Path) -> "PairOfCaptures":
+        """Two files. Raises: AnalysisError if one is no file that can be read again."""
+        for path in (a, b):
+            if not path.is_file():
+                reason = "is a stream" if str(path) == "-" or path.exists() else "does not exist"
+                raise AnalysisError(
+                    f"{path}: {reason}\n\nhint: two captures are compared in several readings;"
+                    " give files"
+                )
+        return PairOfCaptures((str(a), str(b)), lambda: Capture(a), lambda: Capture(b))
+
+    def measure(self, *, one_clock: bool = False, sink: Sink | None = None) -> PairMeasured:
+        """Read both three times: their beginnings, for the clocks, and for the metrics.
+
+        Args:
+            one_clock: both captures are known to have the same clock.
+            sink: takes every packet.
+
+        Raises: AnalysisError if they have no packet in common.
+        """
+        contact = first_contact(self.names, self.open_a, self.open_b)
+        surveyed = survey(self.open_a, self.open_b, contact, one_clock=one_clock)
+        facts = self._facts(contact, surveyed)
+        sides = self._sides(contact, surveyed)
+        measured = PairMeasured(
+            self.names,
+            (sides[0].source, sides[1].source),
+            contact,
+            surveyed,
+            facts,
+            sides,
+            [each(facts) for each in all_pair_measures()],
+        )
+        for step in _steps(sides, surveyed, facts, measured.uncommon):
+            _count(measured, step)
+            for each in measured.measures:
+                each.add(step)
+            if sink is not None:
+                sink.add(step, sides[0].source.flows)
+        for each in measured.measures:
+            each.finish()
+        return measured
+
+    def _sides(self, contact: Contact, surveyed: Survey) -> tuple[Side, Side]:
+        a, b = (
+            Side(opened(), PacketKeys(contact.identity), clock, _kinds())
+            for opened, clock in ((self.open_a, _unchanged), (self.open_b, surveyed.clock.on_first))
+        )
+        return a, b
+
+    def _facts(self, contact: Contact, surveyed: Survey) -> PathFacts:
+        """From the first packets that cross."""
+        shortest = [
+            round(
+                min(
+                    (
+                        each
+                        for each in (line.shortest_ns[way] for line in surveyed.clock.lines)
+                        if each is not None
+                    ),
+                    default=0,
+                )
+            )
+            for way in (0, 1)
+        ]
+        ways = [WaySurvey(each) for each in shortest]
+        sides = self._sides(contact, surveyed)
+        for both in crossings(*sides, surveyed, (Uncommon(), Uncommon())):
+            for way, each in zip(ways, both, strict=True):
+                way.add(each)
+            if min(way.full_ns for way in ways) < FOREVER:
+                break
+        until_ns = min(way.full_ns for way in ways)
+        return PathFacts(
+            (ways[0].facts(until_ns), ways[1].facts(until_ns)),
+            contact.resolution_ns,
+            2 * surveyed.horizon_ns,
+        )
+
+
+def _unchanged(time_ns: IntArray) -> IntArray:
+    return np.asarray(time_ns, dtype=np.int64)
+
+
+def _kinds() -> Callable[[Packets, FlowTable], IntArray]:
+    follow = tracker()
+    return lambda packets, flows: follow.track(packets, flows).kind
+
+
+def _steps(
+    sides: tuple[Side, Side],
+    surveyed: Survey,
+    facts: PathFacts,
+    uncommon: tuple[Uncommon, Uncommon],
+) -> Iterator[Step]:
+    queues = QueueLevel(), QueueLevel()
+    for both in crossings(*sides, surveyed, uncommon):
+        levels = []
+        for queue, each, way in zip(queues, both, facts.ways, strict=True):
+            rows = each.both
+            first_ns, second_ns = rows["first_ns"].copy(), rows["second_ns"]
+            # Nothing leaves before it comes, whatever a clock's step says.
+            left_ns = np.maximum(second_ns - way.propagation_ns, first_ns)
+            size = rows["frame_bytes"].astype(np.int64)
+            levels.append(queue.add(first_ns, left_ns, size, each.until_ns))
+        yield Step(both, (levels[0], levels[1]))
+
+
+def _count(measured: PairMeasured, step: Step) -> None:
+    for way in step.ways:
+        rows = way.sent
+        measured.both += len(way.both)
+        direction = rows["flow"].astype(np.int64) * 2 + rows["half"]
+        measured.packets = _counted(measured.packets, rows["flow"])
+        measured.data = _counted(measured.data, direction[is_data(rows)])
+
+
+def _counted(counts: IntArray, numbers: IntArray) -> IntArray:
+    """Counts of numbers, with more of them."""
+    more = np.bincount(numbers, minlength=len(counts))
+    more[: len(counts)] += counts
+    return more

@@ -1,0 +1,157 @@
+"""What was measured of two captures as a document for JSON."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from capture_analysis.one_capture.document import named_metrics
+from capture_analysis.two_captures.pair import PairMeasured, PairOfCaptures, Sink
+from capture_analysis.two_captures.path_facts import WayFacts
+from capture_analysis.two_captures.survey import UNKNOWN
+
+SCHEMA = 1
+FLOWS_LISTED = 100
+WAYS = ("a_to_b", "b_to_a")
+# Below this share of the packets of common connections, matching is in doubt.
+_FEW = 0.5
+
+
+def analyse_pair(
+    a: Path,
+    b: Path,
+    *,
+    one_clock: bool = False,
+    flows: int = FLOWS_LISTED,
+    sink: Sink | None = None,
+) -> dict[str, Any]:
+    """Measure two captures of one path.
+
+    Args:
+        a: one capture, a file; its clock is the document's.
+        b: the other.
+        one_clock: both are known to have the same clock.
+        flows: how many connections to list, those with most packets first.
+        sink: takes every packet.
+
+    Raises: AnalysisError if one is no capture, or they have no packet in common.
+    """
+    measured = PairOfCaptures.of_files(a, b).measure(one_clock=one_clock, sink=sink)
+    return document(measured, flows)
+
+
+def document(measured: PairMeasured, flows: int = FLOWS_LISTED) -> dict[str, Any]:
+    """All that was measured, for JSON: undefined numbers are null, with the reason beside them."""
+    undefined: Counter[str] = Counter()
+    metrics: dict[str, Any] = {}
+    ways: dict[str, Any] = {}
+    for number, way in enumerate(WAYS):
+        ways[way] = {"facts": _way_facts(measured.facts.ways[number])}
+        for each in measured.measures:
+            ways[way] |= named_metrics(each.per_way, each.of_way(number), undefined)
+    for each in measured.measures:
+        metrics |= named_metrics(each.per_pair, each.of_pair(), undefined)
+    busiest = np.argsort(-measured.packets, kind="stable")
+    common = [int(flow) for flow in busiest if _is_common(measured, int(flow))]
+    return {
+        "schema": SCHEMA,
+        "captures": [_capture(measured, side) for side in (0, 1)],
+        "matched": {
+            "packets": measured.survey.pairs,
+            "by": measured.contact.identity.value,
+            "connections": len(common),
+        },
+        "clock": _clock(measured),
+        "flows": [_flow(measured, flow, undefined) for flow in common[:flows]],
+        "flows_not_listed": max(len(common) - flows, 0),
+        "ways": ways,
+        "metrics": metrics,
+        "undefined": dict(sorted(undefined.items())),
+        "warnings": _warnings(measured),
+    }
+
+
+def _is_common(measured: PairMeasured, flow: int) -> bool:
+    return bool(measured.survey.first_half[flow] != UNKNOWN)
+
+
+def _capture(measured: PairMeasured, side: int) -> dict[str, Any]:
+    survey = measured.survey
+    span = (survey.a_span_ns, survey.b_span_ns)[side]
+    return {
+        "path": measured.names[side],
+        "connections": len(measured.sources[side].flows),
+        "first_ns": span[0],
+        "last_ns": span[1],
+        "resolution_ns": measured.facts.resolution_ns[side],
+        "copies": measured.sides[side].copies,
+        "outside_common_time": measured.uncommon[side].outside,
+        "of_other_connections": measured.uncommon[side].strangers,
+    }
+
+
+def _clock(measured: PairMeasured) -> dict[str, Any]:
+    clock = measured.survey.clock
+    line = clock.lines[0]
+    return {
+        "offset_ns": round(line.offset_ns),
+        "at_ns": line.at_ns,
+        "drift_ppm": line.drift * 1e6,
+        "drift_uncertainty_ppm": line.drift_uncertainty * 1e6,
+        "uncertainty_ns": clock.uncertainty_ns,
+        "how": clock.how,
+        "steps": [{"time_ns": time_ns, "by_ns": by_ns} for time_ns, by_ns in clock.steps],
+    }
+
+
+def _way_facts(way: WayFacts) -> dict[str, Any]:
+    return {
+        "shortest_ns": way.shortest_ns,
+        "propagation_ns": way.propagation_ns,
+        "data_transmission_ns": way.data_ns,
+        "data_frame_bytes": way.data_bytes,
+        "ack_transmission_ns": way.ack_ns,
+        "ack_frame_bytes": way.ack_bytes,
+        "waited": way.waited,
+    }
+
+
+def _flow(measured: PairMeasured, number: int, undefined: Counter[str]) -> dict[str, Any]:
+    flows = measured.sources[0].flows
+    found: dict[str, Any] = {
+        "id": number,
+        "source": "{}:{}".format(*flows.source(number)),
+        "destination": "{}:{}".format(*flows.destination(number)),
+        "name": flows.name(number),
+    }
+    for half, name in enumerate(("forward", "backward")):
+        direction = 2 * number + half
+        if direction >= len(measured.data) or not measured.data[direction]:
+            found[name] = None
+            continue
+        passes_a_first = measured.survey.first_half[number] == half
+        found[name] = {"data_go": WAYS[0 if passes_a_first else 1]}
+        for each in measured.measures:
+            values = each.of_direction(direction)
+            found[name] |= named_metrics(each.per_direction, values, undefined)
+    return found
+
+
+def _warnings(measured: PairMeasured) -> list[str]:
+    found = list(measured.survey.warnings)
+    for name, source in zip(measured.names, measured.sources, strict=True):
+        found += [f"{name}: {text}" for text in getattr(source, "warnings", [])]
+    clock = measured.survey.clock
+    if clock.uncertainty_ns is None:
+        found.append("one direction only: delays are what they exceed the shortest by")
+    for name, side in zip(measured.names, measured.sides, strict=True):
+        if side.copies:
+            found.append(f"{name}: {side.copies} packets captured more than once, counted once")
+    share = measured.both / max(int(measured.packets.sum()), 1)
+    if share < _FEW:
+        found.append(
+            f"only {100 * share:.0f} % of the packets of common connections are in both captures:"
+            " offloads may have cut them differently, or a path may be asymmetric"
+        )
+    return found

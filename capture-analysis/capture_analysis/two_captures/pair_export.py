@@ -1,0 +1,112 @@
+"""The packets of two captures as Parquet or CSV: one row each, when it passed both taps."""
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from capture_analysis.columns import FlowTable
+from capture_analysis.errors import AnalysisError
+from capture_analysis.tracking import Kind
+from capture_analysis.two_captures.crossings import ABSENT, Crossings
+from capture_analysis.two_captures.pair_measure import Step
+
+SCHEMA = pa.schema(
+    [
+        ("flow", pa.uint32()),
+        ("half", pa.uint8()),
+        ("kind", pa.string()),
+        ("seq", pa.uint32()),
+        ("ack", pa.uint32()),
+        ("payload_bytes", pa.uint32()),
+        ("frame_bytes", pa.uint32()),
+        ("flags", pa.uint16()),
+        ("a_ns", pa.int64()),
+        ("b_ns", pa.int64()),
+        ("delay_ns", pa.int64()),
+        ("passes_first", pa.string()),
+        ("seen", pa.string()),
+    ]
+)
+_KINDS = pa.array([kind.name.lower() for kind in Kind])
+_TAPS = pa.array(["a", "b"])
+_SEEN = pa.array(["both", "a", "b"])
+
+
+class PairsFile:
+    """A file of pairs being written; it appears under its name when all is well.
+
+    Rows come in blocks, way by way, within one in the order of the first tap. `b_ns` is on the
+    first capture's clock; times and delay are null where a capture lacks the packet.
+
+    Args:
+        target: the name's end says the format: .parquet or .csv.
+
+    Raises: AnalysisError if it says neither.
+    """
+
+    def __init__(self, target: Path) -> None:
+        if target.suffix not in (".parquet", ".csv"):
+            raise AnalysisError(
+                f'{target}: the name must end in .parquet or .csv, got "{target.suffix}"'
+            )
+        self._target = target
+        self._partial = target.with_name(f".{target.name}.partial")
+        self._writer: Any = None
+        self.rows = 0
+
+    def __enter__(self) -> Self:
+        if self._target.suffix == ".csv":
+            self._writer = pyarrow.csv.CSVWriter(str(self._partial), SCHEMA)
+        else:
+            self._writer = pyarrow.parquet.ParquetWriter(
+                str(self._partial), SCHEMA, compression="zstd"
+            )
+        return self
+
+    def add(self, step: Step, flows: FlowTable) -> None:
+        """Take the next packets."""
+        del flows
+        for crossings in step.ways:
+            if len(crossings.sent):
+                self._writer.write_table(table(crossings))
+                self.rows += len(crossings.sent)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._writer.close()
+        if error is None:
+            self._partial.replace(self._target)
+        self._partial.unlink(missing_ok=True)
+
+
+def table(crossings: Crossings) -> pa.Table:
+    """The packets of one way as an Arrow table, of SCHEMA."""
+    rows, way = crossings.sent, crossings.way
+    first_ns, second_ns = rows["first_ns"].copy(), rows["second_ns"].copy()
+    no_first, no_second = first_ns == ABSENT, second_ns == ABSENT
+    times = [(first_ns, no_first), (second_ns, no_second)]
+    (a_ns, no_a), (b_ns, no_b) = times[way], times[1 - way]
+    columns: dict[str, Any] = {
+        name: pa.array(rows[name].copy())
+        for name in ("flow", "half", "seq", "ack", "payload_bytes", "frame_bytes", "flags")
+    }
+    columns["kind"] = _texts(rows["kind"], _KINDS)
+    columns["a_ns"], columns["b_ns"] = pa.array(a_ns, mask=no_a), pa.array(b_ns, mask=no_b)
+    delay_ns = np.where(no_first | no_second, 0, second_ns - first_ns)
+    columns["delay_ns"] = pa.array(delay_ns, mask=no_first | no_second)
+    columns["passes_first"] = _texts(np.full(len(rows), way), _TAPS)
+    columns["seen"] = _texts(np.where(no_b, 1, np.where(no_a, 2, 0)), _SEEN)
+    return pa.table({f.name: columns[f.name] for f in SCHEMA}).cast(SCHEMA)
+
+
+def _texts(number: np.ndarray[Any, Any], texts: pa.Array) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(number.astype(np.int8)), texts)

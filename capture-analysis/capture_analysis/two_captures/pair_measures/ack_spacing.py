@@ -1,0 +1,136 @@
+"""Ack compression from both ends: spacing of ACKs on arrival over their spacing when sent.
+
+    rho_i = (r_i - r_{i-1}) / (s_i - s_{i-1})        xi = (dT_r + C_r) / (dT_s - C_s)
+
+s, r: when ACK i passed its first and its second tap; C: resolution of their time stamps. rho is
+undefined (counted) where the denominator is not above the resolution. An event is a maximal run
+of gaps with rho < 0.75, of at least three ACKs, whose xi over the whole run is below 0.75 (Paxson
+1997, section on ACK compression; he leaves open how ACKs are grouped, this is version 1 of ours).
+
+Offset and drift of the clocks matter little: drift enters rho as such, a part in 10^5.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from capture_analysis.ack_compression import COMPRESSED_BELOW
+from capture_analysis.columns import IntArray
+from capture_analysis.histogram import Histogram
+from capture_analysis.one_capture.lanes import LaneArray, Previous
+from capture_analysis.runs import RunFinder, Runs
+from capture_analysis.tracking import Kind
+from capture_analysis.two_captures.crossings import Crossings
+from capture_analysis.two_captures.pair_measure import PairMeasure, Quantity, Step, Values
+
+LEAST_ACKS = 3
+_PARTS = 1000
+_NO_GAPS = "fewer than two ACKs passed both taps"
+_NO_EVENTS = "no compression event"
+
+
+def gaps(crossings: Crossings, previous: "PreviousAcks") -> tuple[IntArray, IntArray, IntArray]:
+    """Of each ACK the gap to the one before at both taps, -1 for a direction's first, and bytes."""
+    acks = crossings.acks
+    where = acks.directions, acks.starts
+    sent, arrived, ack = acks["first_ns"], acks["second_ns"], acks["ack"]
+    before = previous.sent.of(*where, sent)
+    known = before != -1
+    sent_gap = np.where(known, sent - before, -1)
+    arrived_gap = np.where(known, arrived - previous.arrived.of(*where, arrived), -1)
+    acked = np.where(known, ack - previous.ack.of(*where, ack), 0)
+    acked = (acked + (1 << 31)) % (1 << 32) - (1 << 31)
+    return sent_gap, arrived_gap, np.maximum(acked, 0)
+
+
+class PreviousAcks:
+    """The last ACK of each direction."""
+
+    def __init__(self) -> None:
+        self.sent, self.arrived, self.ack = Previous(), Previous(), Previous()
+
+
+class AckSpacing(PairMeasure):
+    """See the module."""
+
+    title = "Ack compression, from both ends"
+    per_direction: ClassVar[Sequence[Quantity]] = (
+        Quantity("ack_gaps", "1", "gaps between ACKs that passed both taps"),
+        Quantity("ack_gaps_undefined", "1", "of these, sent too close for a ratio"),
+        Quantity("ack_gaps_compressed", "1", "of these, with a ratio below 0.75"),
+        Quantity("ack_spacing_ratio_median", "1", "median of the ratios"),
+        Quantity("compression_events", "1", "Paxson's compression events"),
+        Quantity("compression_acks", "1", "ACKs in events"),
+        Quantity("compression_bytes", "bytes", "what the ACKs in events acknowledge"),
+        Quantity("compression_duplicate_share", "1", "share of duplicate ACKs among those"),
+        Quantity("compression_xi_median", "1", "median xi of the events"),
+    )
+
+    def start(self) -> None:
+        """Nothing is known yet."""
+        self._previous = PreviousAcks()
+        self._counts = LaneArray(np.add, 0, 3)
+        self._events = LaneArray(np.add, 0, 4)
+        self._ratios, self._xi = Histogram(), Histogram()
+        self._finders = RunFinder(4), RunFinder(4)
+
+    def add(self, step: Step) -> None:
+        """Take the next packets."""
+        for crossings, finder in zip(step.ways, self._finders, strict=True):
+            if len(crossings.acks):
+                self._take(crossings, finder)
+
+    def _take(self, crossings: Crossings, finder: RunFinder) -> None:
+        acks = crossings.acks
+        sent_gap, arrived_gap, acked = gaps(crossings, self._previous)
+        known = sent_gap >= 0
+        defined = sent_gap > self.facts.resolution_ns[crossings.way]
+        compressed = defined & (arrived_gap >= 0) & (arrived_gap < COMPRESSED_BELOW * sent_gap)
+        ratio = np.maximum(arrived_gap[defined], 0) * _PARTS // sent_gap[defined]
+        self._ratios.add(acks.direction[defined], ratio)
+        counts = [acks.sum(each) for each in (known, known & ~defined, compressed)]
+        self._counts.add(acks.directions, np.stack(counts, axis=1))
+        values = np.stack(
+            (
+                np.where(compressed, sent_gap, 0),
+                np.where(compressed, arrived_gap, 0),
+                acked,
+                acks["kind"] == Kind.DUPLICATE_ACK,
+            )
+        )
+        runs = finder.add(acks.direction, compressed, acks["first_ns"], values)
+        self._count(runs, crossings.way)
+
+    def finish(self) -> None:
+        """Take the runs that the captures' end ended."""
+        for way, finder in enumerate(self._finders):
+            self._count(finder.finish(), way)
+
+    def _count(self, runs: Runs, way: int) -> None:
+        runs = runs.where(runs.rows >= LEAST_ACKS)
+        sent_ns = runs.total[0] - self.facts.resolution_ns[way]
+        arrived_ns = runs.total[1] + self.facts.resolution_ns[1 - way]
+        event = arrived_ns < COMPRESSED_BELOW * sent_ns
+        runs, xi = runs.where(event), arrived_ns[event] * _PARTS // sent_ns[event]
+        self._xi.add(runs.lane, xi)
+        ones = np.ones_like(runs.rows)
+        found = np.stack((ones, runs.rows, runs.total[2], runs.total[3]), axis=1)
+        self._events.add_rows(runs.lane, found)
+
+    def of_direction(self, direction: int) -> Values:
+        """See the class."""
+        known, undefined, compressed = (int(n) for n in self._counts.of(direction))
+        events, acks, acked, duplicates = (int(n) for n in self._events.of(direction))
+        ratio, xi = self._ratios.quantile(0.5, direction), self._xi.quantile(0.5, direction)
+        return {
+            "ack_gaps": known,
+            "ack_gaps_undefined": undefined,
+            "ack_gaps_compressed": compressed,
+            "ack_spacing_ratio_median": _NO_GAPS if ratio is None else ratio / _PARTS,
+            "compression_events": events,
+            "compression_acks": acks,
+            "compression_bytes": acked,
+            "compression_duplicate_share": duplicates / acks if acks else _NO_EVENTS,
+            "compression_xi_median": _NO_EVENTS if xi is None else xi / _PARTS,
+        }

@@ -1,0 +1,81 @@
+"""Busy periods: the clusters in which data leave the queue, between clusters of ACKs.
+
+A busy period of a way is a maximal run of data departures; ACKs of the opposite connections
+separate one from the next (Kalampoukas, Varma, Ramakrishnan 1998, section 3). Their length in
+segments, and the cycle, ns: half the median time from one's start to that of the next but one,
+since in the paper's case 2 long and short ones alternate.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from capture_analysis.histogram import Histogram
+from capture_analysis.runs import RunFinder, Runs
+from capture_analysis.tracking import Kind
+from capture_analysis.two_captures.crossings import Crossings, is_data
+from capture_analysis.two_captures.match_rows import where
+from capture_analysis.two_captures.pair_measure import PairMeasure, Quantity, Step, Values
+
+_TOO_FEW = "fewer than three busy periods"
+
+
+class BusyPeriods(PairMeasure):
+    """See the module."""
+
+    title = "Busy periods"
+    picture = "queue"
+    per_way: ClassVar[Sequence[Quantity]] = (
+        Quantity("busy_periods", "1", "clusters of data between ACKs"),
+        Quantity("busy_period_median", "1", "median data packets in one"),
+        Quantity("busy_period_max", "1", "most data packets in one"),
+        Quantity("busy_period_cycle", "ns", "half the time from one start to the next but one"),
+    )
+
+    def start(self) -> None:
+        """Nothing is known yet."""
+        self._finders = RunFinder(), RunFinder()
+        self._sizes = Histogram()
+        self._largest = [0, 0]
+        self._last_ack = [False, False]
+        self._cycles = Histogram()
+        self._starts = [np.zeros(0, dtype=np.int64)] * 2
+        self._count = [0, 0]
+
+    def add(self, step: Step) -> None:
+        """Take the next packets."""
+        for crossings, finder in zip(step.ways, self._finders, strict=True):
+            self._take(crossings, finder)
+
+    def _take(self, crossings: Crossings, finder: RunFinder) -> None:
+        way, rows = crossings.way, crossings.arrived
+        rows = where(rows, rows["kind"] != Kind.CONTROL)
+        if not len(rows):
+            return
+        data = is_data(rows)
+        joined = data & ~np.concatenate(([self._last_ack[way]], ~data[:-1]))
+        self._last_ack[way] = not data[-1]
+        lane = np.full(len(rows), way)
+        runs = finder.add(lane, joined, rows["second_ns"].copy(), data.astype(np.int64))
+        self._add(way, runs)
+
+    def _add(self, way: int, runs: Runs) -> None:
+        """Of the runs, an ACK on its own is none; of the rest the first may be cut short."""
+        runs = runs.where(runs.total > 0)
+        self._sizes.add(way, runs.total)
+        self._largest[way] = max(self._largest[way], int(runs.total.max(initial=0)))
+        self._count[way] += len(runs.lane)
+        starts = np.concatenate((self._starts[way], runs.first_ns))
+        self._cycles.add(way, np.maximum(starts[2:] - starts[:-2], 0) // 2)
+        self._starts[way] = starts[-2:]
+
+    def of_way(self, way: int) -> Values:
+        """See the class."""
+        median, cycle = self._sizes.quantile(0.5, way), self._cycles.quantile(0.5, way)
+        return {
+            "busy_periods": self._count[way],
+            "busy_period_median": _TOO_FEW if median is None else min(median, self._largest[way]),
+            "busy_period_max": self._largest[way],
+            "busy_period_cycle": _TOO_FEW if cycle is None else cycle,
+        }

@@ -1,0 +1,75 @@
+"""Data packets compressed behind their bottleneck: they arrive faster than it lets them through.
+
+    xi = (dT_r + C_r) / ((n - 1) * Q_b)        event if xi < 0.75 over at least three packets
+
+r: arrival at the second tap, C_r its resolution, Q_b the transmission time of the packets at the
+bottleneck between the taps (Paxson 1997, section on data packet compression; his Q_b comes from
+the receiver's trace, ours from packets that waited between the taps). Unit 1. Rare: it takes a
+second queue between the bottleneck and the tap.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from capture_analysis.ack_compression import COMPRESSED_BELOW
+from capture_analysis.one_capture.lanes import LaneArray, Previous
+from capture_analysis.runs import RunFinder, Runs
+from capture_analysis.two_captures.crossings import Crossings
+from capture_analysis.two_captures.pair_measure import PairMeasure, Quantity, Step, Values
+from capture_analysis.two_captures.pair_measures.ack_spacing import LEAST_ACKS
+from capture_analysis.two_captures.pair_measures.compression_factor import NO_BOTTLENECK
+
+
+class DataCompression(PairMeasure):
+    """See the module."""
+
+    title = "Compression of data packets"
+    per_direction: ClassVar[Sequence[Quantity]] = (
+        Quantity("data_compression_events", "1", "runs of data faster than the bottleneck"),
+        Quantity("data_compression_packets", "1", "packets in them"),
+    )
+
+    def start(self) -> None:
+        """Nothing is known yet."""
+        self._previous = Previous()
+        self._finders = RunFinder(2), RunFinder(2)
+        self._events = LaneArray(np.add, 0, 2)
+
+    def add(self, step: Step) -> None:
+        """Take the next packets."""
+        for crossings, finder in zip(step.ways, self._finders, strict=True):
+            if len(crossings.arrived) and self.facts.ways[crossings.way].data_ns is not None:
+                self._take(crossings, finder)
+
+    def _take(self, crossings: Crossings, finder: RunFinder) -> None:
+        data = crossings.arrived_data
+        if not len(data):
+            return
+        arrived = data["second_ns"]
+        before = self._previous.of(data.directions, data.starts, arrived)
+        gap = np.where(before == -1, -1, arrived - before)
+        needed = data["frame_bytes"] * (self.facts.ways[crossings.way].ns_per_byte or 0.0)
+        joined = (gap >= 0) & (gap < COMPRESSED_BELOW * needed)
+        values = np.stack((np.where(joined, gap, 0), np.where(joined, needed, 0).astype(np.int64)))
+        self._count(finder.add(data.direction, joined, arrived, values), crossings.way)
+
+    def finish(self) -> None:
+        """Take the runs that the captures' end ended."""
+        for way, finder in enumerate(self._finders):
+            self._count(finder.finish(), way)
+
+    def _count(self, runs: Runs, way: int) -> None:
+        runs = runs.where(runs.rows >= LEAST_ACKS)
+        taken = runs.total[0] + self.facts.resolution_ns[1 - way]
+        runs = runs.where(taken < COMPRESSED_BELOW * runs.total[1])
+        found = np.stack((np.ones_like(runs.rows), runs.rows), axis=1)
+        self._events.add_rows(runs.lane, found)
+
+    def of_direction(self, direction: int) -> Values:
+        """See the class."""
+        if all(way.data_ns is None for way in self.facts.ways):
+            return {q.name: NO_BOTTLENECK for q in self.per_direction}
+        events, packets = (int(n) for n in self._events.of(direction))
+        return {"data_compression_events": events, "data_compression_packets": packets}

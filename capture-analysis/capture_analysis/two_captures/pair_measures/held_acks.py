@@ -1,0 +1,71 @@
+"""ACKs that were already bunched when the receiver sent them: held by it, not by the network.
+
+    s_i - s_{i-1} < 0.75 * (transmission time of the data that ACK i acknowledges)
+
+over a run of at least three ACKs at their first tap. Their data cannot have come faster than the
+bottleneck between the taps lets them through, so the receiver held the ACKs (Paxson 1997 calls it
+receiver compression and counts it apart), or a queue before the first tap did. Unit 1.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from capture_analysis.ack_compression import COMPRESSED_BELOW
+from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.runs import RunFinder, Runs
+from capture_analysis.two_captures.crossings import Crossings
+from capture_analysis.two_captures.pair_measure import PairMeasure, Quantity, Step, Values
+from capture_analysis.two_captures.pair_measures.ack_spacing import LEAST_ACKS, PreviousAcks, gaps
+from capture_analysis.two_captures.pair_measures.compression_factor import NO_BOTTLENECK
+
+
+class HeldAcks(PairMeasure):
+    """See the module."""
+
+    title = "ACKs held by the receiver"
+    per_direction: ClassVar[Sequence[Quantity]] = (
+        Quantity("held_events", "1", "runs of ACKs sent faster than their data can have come"),
+        Quantity("held_acks", "1", "ACKs in them"),
+        Quantity("held_bytes", "bytes", "what they acknowledge"),
+    )
+
+    def start(self) -> None:
+        """Nothing is known yet."""
+        self._previous = PreviousAcks()
+        self._finders = RunFinder(), RunFinder()
+        self._events = LaneArray(np.add, 0, 3)
+
+    def add(self, step: Step) -> None:
+        """Take the next packets."""
+        for crossings, finder in zip(step.ways, self._finders, strict=True):
+            if len(crossings.acks):
+                self._take(crossings, finder)
+
+    def _take(self, crossings: Crossings, finder: RunFinder) -> None:
+        acks, data = crossings.acks, self.facts.ways[1 - crossings.way]
+        if data.data_ns is None:
+            return
+        sent_gap, _, acked = gaps(crossings, self._previous)
+        payload = max(data.data_bytes - self.facts.ways[crossings.way].ack_bytes, 1)
+        least = COMPRESSED_BELOW * data.data_ns / payload * acked
+        held = (sent_gap >= 0) & (sent_gap < least)
+        self._count(finder.add(acks.direction, held, acks["first_ns"], acked))
+
+    def finish(self) -> None:
+        """Take the runs that the captures' end ended."""
+        for finder in self._finders:
+            self._count(finder.finish())
+
+    def _count(self, runs: Runs) -> None:
+        runs = runs.where(runs.rows >= LEAST_ACKS)
+        found = np.stack((np.ones_like(runs.rows), runs.rows, runs.total), axis=1)
+        self._events.add_rows(runs.lane, found)
+
+    def of_direction(self, direction: int) -> Values:
+        """See the class."""
+        if all(way.data_ns is None for way in self.facts.ways):
+            return {q.name: NO_BOTTLENECK for q in self.per_direction}
+        names = (q.name for q in self.per_direction)
+        return dict(zip(names, (int(n) for n in self._events.of(direction)), strict=True))

@@ -1,0 +1,89 @@
+"""One-way delay between the taps, of data and of their ACKs, and what of it is queueing.
+
+    d_i = second_i - first_i        q_i = d_i - min d
+
+first, second: when packet i passed its first and its second tap, on one clock; unit ns, by
+direction; quantiles to 1/256. The minimum is over the direction's packets of the kind.
+
+The delay is as sure as the clock's offset (`clock.uncertainty_ns` of the document), q is free of
+it: a wrong offset shifts all delays alike.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from capture_analysis.histogram import Histogram
+from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.two_captures.crossings import View
+from capture_analysis.two_captures.pair_measure import PairMeasure, Quantity, Step, Values
+
+_NEVER = np.iinfo(np.int64).max
+_KINDS = ("data", "ack")
+NO_PACKETS = "no packet of the kind passed both taps"
+
+
+def _quantities(kind: str) -> tuple[Quantity, ...]:
+    name = {"data": "data", "ack": "pure ACKs"}[kind]
+    return (
+        Quantity(f"{kind}_delay_min", "ns", f"shortest one-way delay of {name}"),
+        Quantity(f"{kind}_delay_median", "ns", f"median one-way delay of {name}"),
+        Quantity(f"{kind}_delay_p95", "ns", f"one-way delay that 95 % of {name} do not exceed"),
+        Quantity(f"{kind}_delay_max", "ns", f"longest one-way delay of {name}"),
+        Quantity(f"{kind}_queueing_median", "ns", f"median of the delay of {name} less the least"),
+        Quantity(f"{kind}_queueing_p95", "ns", f"what 95 % of {name} do not queue longer than"),
+    )
+
+
+class OneWayDelay(PairMeasure):
+    """See the module."""
+
+    title = "One-way delay and queueing"
+    picture = "one-way-delay"
+    per_direction: ClassVar[Sequence[Quantity]] = (*_quantities("data"), *_quantities("ack"))
+
+    def start(self) -> None:
+        """Nothing is known yet."""
+        self._delays = Histogram()
+        self._least = LaneArray(np.minimum, _NEVER)
+        self._most = LaneArray(np.maximum, -_NEVER)
+
+    def add(self, step: Step) -> None:
+        """Take the next packets."""
+        for crossings in step.ways:
+            for kind, view in enumerate((crossings.data, crossings.acks)):
+                self._take(view, kind)
+
+    def _take(self, view: View, kind: int) -> None:
+        if not len(view):
+            return
+        delay_ns = view["second_ns"] - view["first_ns"]
+        lanes = view.directions * 2 + kind
+        self._least.add(lanes, np.minimum.reduceat(delay_ns, view.starts))
+        self._most.add(lanes, np.maximum.reduceat(delay_ns, view.starts))
+        # A clock's step or a wrong offset may make some negative.
+        self._delays.add(view.direction * 2 + kind, np.maximum(delay_ns, 0))
+
+    def of_direction(self, direction: int) -> Values:
+        """See the class."""
+        found: dict[str, float | str] = {}
+        for number, kind in enumerate(_KINDS):
+            lane = direction * 2 + number
+            least = self._least.of(lane)
+            if least == _NEVER:
+                found |= dict.fromkeys((q.name for q in _quantities(kind)), NO_PACKETS)
+                continue
+            bins = self._delays.bins(lane)
+            most = self._most.of(lane)
+            # Quantiles are the middles of bins, which may reach beyond what there was.
+            median, p95 = (min(max(bins.quantile(q) or 0, least), most) for q in (0.5, 0.95))
+            found |= {
+                f"{kind}_delay_min": least,
+                f"{kind}_delay_median": median,
+                f"{kind}_delay_p95": p95,
+                f"{kind}_delay_max": most,
+                f"{kind}_queueing_median": max(median - max(least, 0), 0),
+                f"{kind}_queueing_p95": max(p95 - max(least, 0), 0),
+            }
+        return found

@@ -1,0 +1,143 @@
+"""What stands between the taps: the queue's occupancy, its plateaus, its period, the link's use.
+
+A packet is in the queue from its first tap until its second less the propagation time, which is
+the shortest delay less the transmission time of the packet that had it; the one in transmission
+counts, as in the kernel's drop-tail limit. Lost packets and those missed by a capture do not.
+Levels in packets and bytes as captured; means are over time, from the first packet to the last,
+pauses (empty for a second or more) left out.
+
+Plateaus (Zhang, Shenker, Clark 1991: the square wave of two-way traffic): the median level over
+the time above a middle level, and over the time below; the middle is half of what the level does
+not exceed for 95 % of the time in which the queue holds anything. The period is the first peak of
+the level's autocorrelation (oscillation.py). Utilisation is the share of time in which the link
+transmits.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capture_analysis.two_captures.crossings import ABSENT, Crossings
+from capture_analysis.two_captures.oscillation import Oscillation
+from capture_analysis.two_captures.pair_measure import PairMeasure, Quantity, Step, Values
+from capture_analysis.two_captures.queue_levels import ActiveTime, Levels, transmission_starts
+
+FloatArray = NDArray[np.float64]
+
+_PLATEAUS = (
+    "queue_high_plateau",
+    "queue_low_plateau",
+    "queue_high_share",
+    "queue_empty_share",
+)
+NO_QUEUE = "no packet passed both taps this way"
+# Higher levels count as this one in the plateaus.
+_HIGHEST = 1 << 20
+# Of the longest delay: an oscillation is slower than the queue that it fills.
+_BINS_PER_DELAY = 64
+
+
+class QueueOccupancy(PairMeasure):
+    """See the module."""
+
+    title = "Queue between the taps"
+    picture = "queue"
+    per_way: ClassVar[Sequence[Quantity]] = (
+        Quantity("queue_peak", "packets", "most packets in the queue"),
+        Quantity("queue_mean", "packets", "mean over time"),
+        Quantity("queue_peak_bytes", "bytes", "most bytes in the queue"),
+        Quantity("queue_mean_bytes", "bytes", "mean over time"),
+        Quantity("queue_high_plateau", "packets", "median level while above the middle"),
+        Quantity("queue_low_plateau", "packets", "median level while not above it"),
+        Quantity("queue_high_share", "1", "share of time above the middle"),
+        Quantity("queue_empty_share", "1", "share of time with nothing in the queue"),
+        Quantity("queue_period", "ns", "period with which the level oscillates"),
+        Quantity("utilisation", "1", "share of time in which the link transmits"),
+    )
+
+    def start(self) -> None:
+        """Nothing is known yet."""
+        bin_ns = self.facts.longest_round_trip_ns // _BINS_PER_DELAY
+        self._queues = _Queue(bin_ns), _Queue(bin_ns)
+
+    def add(self, step: Step) -> None:
+        """Take the next packets."""
+        for queue, levels, crossings in zip(self._queues, step.levels, step.ways, strict=True):
+            if levels is not None and levels.until_ns > levels.time_ns[0]:
+                queue.add(levels)
+            queue.transmit(crossings, self.facts.ways[crossings.way].propagation_ns)
+
+    def of_way(self, way: int) -> Values:
+        """See the class."""
+        queue = self._queues[way]
+        if not queue.duration_ns:
+            return {q.name: NO_QUEUE for q in self.per_way}
+        period = queue.oscillation.period_ns()
+        return {
+            "queue_peak": queue.peak,
+            "queue_mean": queue.packet_ns / queue.duration_ns,
+            "queue_peak_bytes": queue.peak_bytes,
+            "queue_mean_bytes": queue.byte_ns / queue.duration_ns,
+            **queue.plateaus(),
+            "queue_period": "the level does not oscillate" if period is None else period,
+            "utilisation": queue.busy_ns / queue.duration_ns,
+        }
+
+
+class _Queue:
+    def __init__(self, bin_ns: int) -> None:
+        self.peak = self.peak_bytes = 0
+        self.packet_ns = self.byte_ns = 0
+        self.duration_ns = self.busy_ns = 0
+        self.oscillation = Oscillation(bin_ns)
+        self._active = ActiveTime()
+        self._time_at: FloatArray = np.zeros(1)
+        self._before_ns = ABSENT
+
+    def add(self, levels: Levels) -> None:
+        duration = self._active.durations(levels.duration_ns, levels.packets == 0)
+        packets = np.append(0, np.clip(levels.packets, 0, _HIGHEST))
+        self.peak = max(self.peak, int(levels.packets.max()))
+        self.peak_bytes = max(self.peak_bytes, int(levels.bytes.max()))
+        self.packet_ns += int((levels.packets * duration[1:]).sum())
+        self.byte_ns += int((levels.bytes * duration[1:]).sum())
+        self.duration_ns += int(duration.sum())
+        time_at: FloatArray = np.bincount(packets, duration, len(self._time_at)).astype(np.float64)
+        time_at[: len(self._time_at)] += self._time_at
+        self._time_at = time_at
+        self.oscillation.add(levels.time_ns, levels.packets, levels.until_ns)
+
+    def transmit(self, crossings: Crossings, propagation_ns: int) -> None:
+        """Take departures; what the first capture missed may have waited or not: no time counts."""
+        rows = crossings.arrived
+        if not len(rows):
+            return
+        left_ns = rows["second_ns"] - propagation_ns
+        known = rows["first_ns"] != ABSENT
+        arrived_ns = np.where(known, rows["first_ns"], left_ns)
+        before = int(arrived_ns[0]) if self._before_ns == ABSENT else self._before_ns
+        starts = transmission_starts(arrived_ns, left_ns, before)
+        self.busy_ns += int(np.maximum(left_ns - starts, 0).sum())
+        self._before_ns = int(left_ns[-1])
+
+    def plateaus(self) -> dict[str, float | str]:
+        """Median levels above and below the middle, and the shares of time."""
+        busy = np.append(0, self._time_at[1:])
+        if not busy.any():
+            return dict.fromkeys(_PLATEAUS, NO_QUEUE)
+        middle = _quantile(busy, 0.95) // 2 + 1
+        high, low = self._time_at[middle:], self._time_at[:middle]
+        return {
+            "queue_high_plateau": middle + _quantile(high, 0.5),
+            "queue_low_plateau": _quantile(low, 0.5) if low.any() else "never below the middle",
+            "queue_high_share": float(high.sum()) / self.duration_ns,
+            "queue_empty_share": float(low[0]) / self.duration_ns,
+        }
+
+
+def _quantile(time_at: FloatArray, q: float) -> int:
+    """The lowest level not exceeded for a share q of the time."""
+    total = np.cumsum(time_at)
+    return int(np.searchsorted(total, q * total[-1]))

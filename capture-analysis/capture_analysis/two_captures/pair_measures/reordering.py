@@ -1,0 +1,69 @@
+"""Reordering between the taps: packets that arrive after one of their connection sent later.
+
+A packet is reordered if one that the same half of the connection sent later arrived before it
+(RFC 4737, type-P-reordered, by capture times). Its extent is by how much the other was sent later:
+the most that it was overtaken by. Units 1 and ns. Copies left out.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.two_captures.crossings import ABSENT, Crossings, View
+from capture_analysis.two_captures.pair_measure import PairMeasure, Quantity, Step, Values
+
+
+class Reordering(PairMeasure):
+    """See the module."""
+
+    title = "Reordering between the taps"
+    picture = "one-way-delay"
+    per_direction: ClassVar[Sequence[Quantity]] = (
+        Quantity("reordered", "1", "packets of the sending half that were overtaken"),
+        Quantity("reordered_share", "1", "their share of what passed both taps"),
+        Quantity("reordered_extent_max", "ns", "how much later the overtaking one was sent"),
+    )
+
+    def start(self) -> None:
+        """Nothing is known yet."""
+        self._latest = LaneArray(np.maximum, ABSENT)
+        self._counts = LaneArray(np.add, 0, 2)
+        self._extent = LaneArray(np.maximum, 0)
+
+    def add(self, step: Step) -> None:
+        """Take the next packets."""
+        for crossings in step.ways:
+            self._take(crossings)
+
+    def _take(self, crossings: Crossings) -> None:
+        view = View(crossings.arrived, crossings.arrived["first_ns"] != ABSENT)
+        if not len(view):
+            return
+        sent = view["first_ns"]
+        # The latest sent so far, of each half: halves apart by more than any time.
+        base = int(sent.min())
+        rank = np.repeat(np.arange(len(view.starts)), np.diff(view.starts, append=len(sent)))
+        apart = int(sent.max()) - base + 1
+        before = np.array([max(self._latest.of(int(d)), base) for d in view.directions])
+        lifted = sent - base + rank * apart
+        lifted[view.starts] = np.maximum(
+            lifted[view.starts], before - base + rank[view.starts] * apart
+        )
+        latest = np.maximum.accumulate(lifted) - rank * apart + base
+        behind = latest - sent
+        self._counts.add(
+            view.directions, np.stack((view.sum(behind > 0), view.sum(behind >= 0)), axis=1)
+        )
+        self._extent.add(view.directions, np.maximum.reduceat(behind, view.starts))
+        self._latest.add(view.directions, np.maximum.reduceat(latest, view.starts))
+
+    def of_direction(self, direction: int) -> Values:
+        """See the class."""
+        count, total = (int(n) for n in self._counts.of(direction))
+        return {
+            "reordered": count,
+            "reordered_share": count / total if total else "no packet passed both taps",
+            "reordered_extent_max": self._extent.of(direction),
+        }

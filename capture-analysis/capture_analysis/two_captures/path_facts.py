@@ -1,0 +1,157 @@
+"""What lies between the taps: shortest delays, and how long the bottleneck takes for a packet."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from capture_analysis.columns import IntArray
+from capture_analysis.two_captures.crossings import ABSENT, Crossings, is_ack, is_data
+from capture_analysis.two_captures.matching import FOREVER
+
+# Of so many packets that waited, the median of the gaps in front is taken.
+ENOUGH = 20
+# From so many packets of either way, from the start.
+HEAD_PACKETS = 1 << 15
+
+
+@dataclass(frozen=True)
+class WayFacts:
+    """One way between the taps.
+
+    Attributes:
+        shortest_ns: least delay of any packet.
+        propagation_ns: what a packet without transmission time would need; shortest_ns if
+            transmission times are unknown.
+        data_ns: transmission time of the most frequent frames with data; None if too few waited.
+        data_bytes: their size as captured.
+        ack_ns: transmission time of the most frequent pure ACKs; None if too few waited.
+        ack_bytes: their size.
+        waited: packets that show it.
+    """
+
+    shortest_ns: int
+    propagation_ns: int
+    data_ns: float | None
+    data_bytes: int
+    ack_ns: float | None
+    ack_bytes: int
+    waited: int
+
+    @property
+    def ns_per_byte(self) -> float | None:
+        """Transmission time of a captured byte of data, or of ACKs where no data waited."""
+        if self.data_ns is not None:
+            return self.data_ns / self.data_bytes
+        return None if self.ack_ns is None else self.ack_ns / self.ack_bytes
+
+
+@dataclass(frozen=True)
+class PathFacts:
+    """Both ways, and the clocks' resolution.
+
+    Attributes:
+        ways: from the first tap to the second, and back.
+        resolution_ns: of the time stamps of each capture.
+        longest_round_trip_ns: no packet and its answer took longer between the taps.
+    """
+
+    ways: tuple[WayFacts, WayFacts]
+    resolution_ns: tuple[int, int]
+    longest_round_trip_ns: int
+
+
+class WaySurvey:
+    """Collects what `WayFacts` states from a beginning of the packets.
+
+    A packet that came to the first tap before the one in front of it can have left the bottleneck
+    waited for it; then what lies between both at the second tap is its transmission time.
+
+    Args:
+        shortest_ns: least delay of any packet.
+
+    Attributes:
+        full_ns: when the packet arrived that was the last to be looked at; FOREVER until then.
+    """
+
+    def __init__(self, shortest_ns: int) -> None:
+        self.shortest_ns = shortest_ns
+        self._data, self._acks = _Sizes(), _Sizes()
+        self._last_ns = ABSENT
+        self._seen = 0
+        self.full_ns = FOREVER
+
+    def add(self, crossings: Crossings) -> None:
+        """Take the next packets."""
+        rows = crossings.arrived
+        if not len(rows):
+            return
+        last = HEAD_PACKETS - self._seen - 1
+        if last < len(rows):
+            self.full_ns = min(self.full_ns, int(rows["second_ns"][max(last, 0)]))
+        self._seen += len(rows)
+        first_ns, second_ns = rows["first_ns"].copy(), rows["second_ns"].copy()
+        before = np.concatenate(([self._last_ns], second_ns[:-1]))
+        self._last_ns = int(second_ns[-1])
+        known = first_ns != ABSENT
+        waited = known & (before != ABSENT) & (first_ns < before - self.shortest_ns)
+        for sizes, kind in ((self._data, is_data(rows)), (self._acks, is_ack(rows))):
+            here = known & kind
+            sizes.add(
+                second_ns[here],
+                rows["frame_bytes"][here].astype(np.int64),
+                (second_ns - first_ns)[here],
+                np.where(waited, second_ns - before, -1)[here],
+            )
+
+    def facts(self, until_ns: int) -> WayFacts:
+        """What packets that arrived until a time show."""
+        self._data.cut(until_ns)
+        self._acks.cut(until_ns)
+        data_bytes, data_ns, many = self._data.transmission()
+        ack_bytes, ack_ns, more = self._acks.transmission()
+        known = [
+            time_ns / size
+            for time_ns, size in ((data_ns, data_bytes), (ack_ns, ack_bytes))
+            if time_ns is not None
+        ]
+        rest = []
+        for sizes, size, time_ns in (
+            (self._data, data_bytes, data_ns),
+            (self._acks, ack_bytes, ack_ns),
+        ):
+            if known and size:
+                guess = known[0] * size
+                rest.append(sizes.shortest_ns(size) - (guess if time_ns is None else time_ns))
+        propagation_ns = max(round(min(rest)), 0) if rest else self.shortest_ns
+        return WayFacts(
+            self.shortest_ns, propagation_ns, data_ns, data_bytes, ack_ns, ack_bytes, many + more
+        )
+
+
+class _Sizes:
+    """Packets by arrival, size, delay, and the gap in front of those that waited or -1."""
+
+    def __init__(self) -> None:
+        self._rows = [np.zeros((4, 0), dtype=np.int64)]
+
+    def add(self, at_ns: IntArray, size: IntArray, delay_ns: IntArray, gap_ns: IntArray) -> None:
+        self._rows.append(np.stack((at_ns, size, delay_ns, gap_ns)))
+
+    def cut(self, until_ns: int) -> None:
+        rows = np.concatenate(self._rows, axis=1)
+        self._rows = [rows[:, rows[0] <= until_ns]]
+
+    def transmission(self) -> tuple[int, float | None, int]:
+        """The most frequent size, the median of its transmission times and of how many that is."""
+        _, size, _, gap_ns = np.concatenate(self._rows, axis=1)
+        if not len(size):
+            return 0, None, 0
+        sizes, counts = np.unique(size, return_counts=True)
+        most = int(sizes[counts.argmax()])
+        waited = gap_ns[(size == most) & (gap_ns >= 0)]
+        return most, float(np.median(waited)) if len(waited) >= ENOUGH else None, len(waited)
+
+    def shortest_ns(self, size: int) -> int:
+        """The least delay of packets of a size."""
+        _, sizes, delay_ns, _ = np.concatenate(self._rows, axis=1)
+        return int(delay_ns[sizes == size].min())

@@ -1,0 +1,130 @@
+"""How many packets a queue holds, from when each enters and leaves."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from capture_analysis.columns import BoolArray, IntArray
+from capture_analysis.one_capture.tally import PAUSE_NS
+
+
+def steps(arrived_ns: IntArray, left_ns: IntArray, size: IntArray) -> tuple[IntArray, IntArray]:
+    """Changes of a queue's level, in time order.
+
+    Args:
+        arrived_ns: shape (n,), when each packet enters.
+        left_ns: shape (m,), when each leaves.
+        size: shape (m + n,), by what each changes the level, first those that leave.
+
+    Returns: time and change, shape (m + n,); what enters at the instant of a departure does so
+        after it.
+    """
+    time_ns = np.concatenate((left_ns, arrived_ns))
+    change = np.concatenate((-size[: len(left_ns)], size[len(left_ns) :]))
+    order = np.argsort(time_ns, kind="stable")
+    return time_ns[order], change[order]
+
+
+def transmission_starts(arrived_ns: IntArray, left_ns: IntArray, before_ns: int) -> IntArray:
+    """When each packet's transmission begins: when it arrives, or when the one before it ends.
+
+    Args:
+        arrived_ns: shape (n,), in the order of leaving.
+        left_ns: shape (n,), when each transmission ends.
+        before_ns: when the one before the first ended.
+    """
+    previous = np.concatenate(([before_ns], left_ns))[: len(left_ns)]
+    return np.asarray(np.maximum(arrived_ns, previous))
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A queue's level over a span of time: `packets[k]` from `time_ns[k]` on.
+
+    Attributes:
+        time_ns: shape (n,), ascending; the first is where the span starts.
+        packets, bytes: shape (n,).
+        until_ns: where the span ends.
+    """
+
+    time_ns: IntArray
+    packets: IntArray
+    bytes: IntArray
+    until_ns: int
+
+    @property
+    def duration_ns(self) -> IntArray:
+        """Shape (n,): how long each level holds."""
+        return np.diff(self.time_ns, append=self.until_ns)
+
+
+class ActiveTime:
+    """Leaves out pauses: empty stretches of at least PAUSE_NS, however blocks cut them."""
+
+    def __init__(self) -> None:
+        self._empty_ns = 0
+
+    def durations(self, duration_ns: IntArray, empty: BoolArray) -> IntArray:
+        """How long each level counts.
+
+        Args:
+            duration_ns: shape (n,), of each level.
+            empty: shape (n,), whether nothing is there.
+
+        Returns: shape (n + 1,): first that of an empty stretch which ended only now, then 0 for
+            what belongs to a pause or to a stretch that goes on.
+        """
+        duration_ns = np.concatenate(([self._empty_ns], duration_ns))
+        empty = np.concatenate(([True], empty))
+        starts = np.flatnonzero(empty & ~np.append(False, empty[:-1]))
+        total = np.cumsum(duration_ns)
+        ends = np.flatnonzero(empty & ~np.append(empty[1:], False))
+        lasted = total[ends] - total[starts] + duration_ns[starts]
+        counted = np.where(empty, 0, duration_ns)
+        counted[starts] = np.where(lasted < PAUSE_NS, lasted, 0)
+        self._empty_ns = 0
+        if empty[-1]:
+            self._empty_ns, counted[starts[-1]] = int(lasted[-1]), 0
+        return counted
+
+
+class QueueLevel:
+    """Follows the level of a queue whose packets come block by block."""
+
+    def __init__(self) -> None:
+        self._packets = self._bytes = 0
+        self._from_ns: int | None = None
+        self._leaving = np.zeros((2, 0), dtype=np.int64)
+
+    def add(
+        self, arrived_ns: IntArray, left_ns: IntArray, size: IntArray, until_ns: int
+    ) -> Levels | None:
+        """Take packets that enter before a time; return the levels until then, if it has begun.
+
+        Args:
+            arrived_ns: shape (n,), when each enters, sorted.
+            left_ns: shape (n,), when each leaves.
+            size: shape (n,), bytes.
+            until_ns: nothing that enters before this comes later.
+        """
+        leaving = np.concatenate((self._leaving, np.stack((left_ns, size))), axis=1)
+        if self._from_ns is None:
+            if not len(arrived_ns):
+                return None
+            self._from_ns = int(arrived_ns[0])
+        last_ns = max(int(leaving[0].max(initial=0)), int(arrived_ns.max(initial=0)))
+        until_ns = max(min(until_ns, last_ns), self._from_ns)
+        now = leaving[0] <= until_ns if until_ns == last_ns else leaving[0] < until_ns
+        self._leaving, leaving = leaving[:, ~now], leaving[:, now]
+        sizes = np.concatenate((leaving[1], size))
+        time_ns, packets = steps(arrived_ns, leaving[0], np.ones(len(sizes), dtype=np.int64))
+        _, changes = steps(arrived_ns, leaving[0], sizes)
+        levels = Levels(
+            np.concatenate(([self._from_ns], time_ns)),
+            np.cumsum(np.concatenate(([self._packets], packets))),
+            np.cumsum(np.concatenate(([self._bytes], changes))),
+            until_ns,
+        )
+        self._from_ns = until_ns
+        self._packets, self._bytes = int(levels.packets[-1]), int(levels.bytes[-1])
+        return levels

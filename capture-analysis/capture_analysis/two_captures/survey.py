@@ -1,0 +1,216 @@
+"""A first reading of two captures: what connects them, and how their clocks run."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+
+from capture_analysis.columns import IntArray
+from capture_analysis.two_captures import clock
+from capture_analysis.two_captures.clock import Clock
+from capture_analysis.two_captures.envelope import Envelope
+from capture_analysis.two_captures.first_contact import Contact, Opener
+from capture_analysis.two_captures.matching import FOREVER, WAITING_LIMIT, Matched, Side, match
+from capture_analysis.two_captures.packet_key import PacketKeys
+
+# Clocks drift apart, and queues are long; packets farther apart are not taken for the same.
+SURVEY_HORIZON_NS = 10_000_000_000
+# What time stamping may add to the longest delay seen.
+MARGIN_NS = 1_000_000
+UNKNOWN = -1
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What is known of two captures after reading them once.
+
+    Attributes:
+        contact: how their packets are recognised, and roughly the offset.
+        clock: how the second's clock runs.
+        first_half: shape (flows of A,), which half passes A before B; UNKNOWN without a pair.
+        flow_of_b: shape (flows of B,), A's number of each connection; UNKNOWN without a pair.
+        turned: shape (flows of B,), 1 where A counts the halves the other way round.
+        horizon_ns: no packet took longer from tap to tap.
+        a_span_ns: time of the first capture's first and last packet.
+        b_span_ns: the same of the second, on the first's clock.
+        common_ns: of what passes A first, and of what passes B first: when the first and the last
+            packet that both have passed the first of its taps.
+        pairs: packets found in both.
+        warnings: sentences.
+    """
+
+    contact: Contact
+    clock: Clock
+    first_half: IntArray
+    flow_of_b: IntArray
+    turned: IntArray
+    horizon_ns: int
+    a_span_ns: tuple[int, int]
+    b_span_ns: tuple[int, int]
+    common_ns: tuple[tuple[int, int], tuple[int, int]]
+    pairs: int
+    warnings: tuple[str, ...]
+
+
+def survey(open_a: Opener, open_b: Opener, contact: Contact, *, one_clock: bool = False) -> Survey:
+    """Read both captures for their common connections, the order of the taps and the clocks.
+
+    Args:
+        open_a: opens the first capture from its start.
+        open_b: opens the second.
+        contact: from their first common packets.
+        one_clock: both captures are known to have the same clock.
+    """
+    surveyor = _Surveyor(contact)
+    for a_passes_first in (None, True):
+        a = Side(open_a(), PacketKeys(contact.identity), _unchanged)
+        b = Side(open_b(), PacketKeys(contact.identity), lambda t: t - contact.offset_ns)
+        surveyor = _Surveyor(contact, a_passes_first)
+        for found in match(a, b, SURVEY_HORIZON_NS):
+            surveyor.add(found, len(a.source.flows), len(b.source.flows))
+        if surveyor.directed or not surveyor.pairs:
+            break
+    return surveyor.result(a, b, one_clock=one_clock)
+
+
+def _unchanged(time_ns: IntArray) -> IntArray:
+    return np.asarray(time_ns, dtype=np.int64)
+
+
+class _Surveyor:
+    """Takes pairs.
+
+    Args:
+        contact: see `survey`.
+        a_passes_first: of every packet, if no connection shows in which order it passes the taps.
+    """
+
+    def __init__(self, contact: Contact, a_passes_first: bool | None = None) -> None:
+        self.contact, self.a_passes_first = contact, a_passes_first
+        self.envelope = Envelope()
+        self.pairs = 0
+        self.flow_of_b = np.zeros(0, dtype=np.int64)
+        self.turned = np.zeros(0, dtype=np.int64)
+        # Of each connection of A: by how many blocks half 0 shows the greater difference.
+        self._votes = np.zeros(0, dtype=np.int64)
+        # Of each half of a connection of A: a pair's times.
+        self._sample = np.zeros((0, 2), dtype=np.int64)
+        # When common packets passed the first of their taps, by its own clock.
+        self._common_ns = [(FOREVER, -FOREVER), (FOREVER, -FOREVER)]
+
+    @property
+    def directed(self) -> bool:
+        """Whether any connection shows the order of the taps."""
+        return bool(self._votes.any())
+
+    def add(self, found: Matched, flows_a: int, flows_b: int) -> None:
+        """Take pairs of captures that have so many connections by now."""
+        self._grow(flows_a, flows_b)
+        a, b = found.a, found.b
+        if not len(a):
+            return
+        self.pairs += len(a)
+        flow, half, a_ns = a["flow"].astype(np.int64), a["half"], a["time_ns"]
+        b_ns = b["time_ns"] + self.contact.offset_ns
+        self.flow_of_b[b["flow"]] = flow
+        self.turned[b["flow"]] = half ^ b["half"]
+        lane = 2 * flow + half
+        self._sample[lane, 0] = a_ns
+        self._sample[lane, 1] = b_ns
+        self._vote(lane, b["time_ns"] - a_ns)
+        votes = self._votes[flow]
+        known, a_first = votes != 0, (votes > 0) ^ (half == 1)
+        if self.a_passes_first is not None:
+            known[:] = a_first[:] = True
+        if not known.all():
+            a_ns, b_ns, a_first = a_ns[known], b_ns[known], a_first[known]
+        self.envelope.add(a_ns, b_ns - a_ns, a_first)
+        for way, time_ns in enumerate((a_ns[a_first], b_ns[~a_first])):
+            first, last = self._common_ns[way]
+            self._common_ns[way] = (
+                min(first, int(time_ns.min(initial=FOREVER))),
+                max(last, int(time_ns.max(initial=-FOREVER))),
+            )
+
+    def _grow(self, flows_a: int, flows_b: int) -> None:
+        self._votes = _extended(self._votes, flows_a, 0)
+        self.flow_of_b = _extended(self.flow_of_b, flows_b, UNKNOWN)
+        self.turned = _extended(self.turned, flows_b, 0)
+        missing = 2 * flows_a - len(self._sample)
+        if missing > 0:
+            none = np.full((missing, 2), UNKNOWN, dtype=np.int64)
+            self._sample = np.concatenate((self._sample, none))
+
+    def _vote(self, lane: IntArray, difference: IntArray) -> None:
+        """The half that passes A first shows the greater difference, by the round trip."""
+        lanes = len(self._sample)
+        count = np.bincount(lane, minlength=lanes).reshape(-1, 2)
+        total = np.bincount(lane, difference, minlength=lanes).reshape(-1, 2)
+        both = np.flatnonzero((count > 0).all(axis=1))
+        mean = total[both] / count[both]
+        self._votes[both] += np.sign(mean[:, 0] - mean[:, 1]).astype(np.int64)
+
+    def result(self, a: Side, b: Side, *, one_clock: bool) -> Survey:
+        """What was found out, the captures having been read to their ends."""
+        fitted = clock.same_clock(self.envelope) if one_clock else clock.fit(self.envelope)
+        slowest_ns = clock.slowest_ns(fitted, self.envelope)
+        b_span = fitted.on_first(np.array([b.first_ns, b.last_ns]) + self.contact.offset_ns)
+        return Survey(
+            self.contact,
+            fitted,
+            self._first_half(fitted),
+            self.flow_of_b,
+            self.turned,
+            min(slowest_ns + MARGIN_NS, SURVEY_HORIZON_NS),
+            (a.first_ns, a.last_ns),
+            (int(b_span[0]), int(b_span[1])),
+            self._common(fitted),
+            self.pairs,
+            tuple(self._warnings(fitted, a, b)),
+        )
+
+    def _common(self, fitted: Clock) -> tuple[tuple[int, int], tuple[int, int]]:
+        first, last = self._common_ns[1]
+        if first > last:
+            return self._common_ns[0], (first, last)
+        b_first, b_last = fitted.on_first(np.array([first, last])).tolist()
+        return self._common_ns[0], (b_first, b_last)
+
+    def _first_half(self, fitted: Clock) -> IntArray:
+        """Shape (flows of A,): by vote, or by a pair's delay where one half has pairs only."""
+        first_half = np.where(self._votes > 0, 0, np.where(self._votes < 0, 1, UNKNOWN))
+        delay = fitted.on_first(self._sample[:, 1]) - self._sample[:, 0]
+        seen = (self._sample[:, 0] != UNKNOWN).reshape(-1, 2)
+        a_first = (delay >= 0).reshape(-1, 2)
+        for half in (0, 1):
+            rows = (first_half == UNKNOWN) & seen[:, half]
+            first_half[rows] = np.where(a_first[rows, half], half, 1 - half)
+        return first_half
+
+    def _warnings(self, fitted: Clock, a: Side, b: Side) -> Iterator[str]:
+        if self.a_passes_first is not None:
+            yield (
+                "no connection has packets of both directions in both captures: the first capture"
+                " is taken to be nearer their senders"
+            )
+        if not self.contact.identity.addresses:
+            yield "addresses or ports are translated between the taps: packets matched without"
+        if not self.contact.identity.ip_id:
+            yield "IP identifications are not the same at both taps: packets matched without"
+        for time_ns, size_ns in fitted.steps:
+            when = datetime.fromtimestamp(time_ns / 1e9, UTC).isoformat()
+            yield f"the second capture's clock was set by {size_ns} ns at {when}"
+        for name, side in (("first", a), ("second", b)):
+            if side.given_up:
+                yield (
+                    f"{side.given_up} packets of the {name} capture were not waited for:"
+                    f" more than {WAITING_LIMIT} had no partner at a time"
+                )
+
+
+def _extended(column: IntArray, length: int, value: int) -> IntArray:
+    missing = length - len(column)
+    if missing <= 0:
+        return column
+    return np.concatenate((column, np.full(missing, value, dtype=np.int64)))
