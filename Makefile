@@ -55,7 +55,7 @@ lint: setup test-packages ## style and types: ruff, mypy, yamllint, shellcheck, 
 	@shellcheck vm/install-packages .ci/run kernel-modules/tests/fetch-headers
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um KDIR=$$($(BIN)/twoway build --kernel-dir)
 
-bench: setup ## speed, medians of five runs
+bench: setup bench-captures ## speed, medians of five runs
 	@$(BIN)/python tests/bench.py
 
 fuzz: test-packages ## any bytes are a capture: fuzz its parser in C for SECONDS=1800
