@@ -17,6 +17,7 @@ from capture_analysis.columns import FlowTable
 from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture.document import FLOWS_LISTED, SCHEMA, document
 from capture_analysis.one_capture.single import NOTHING, Given, Measured, Part, measure
+from capture_analysis.reading.byte_source import ByteSource
 from capture_analysis.reading.capture import Capture
 from capture_analysis.reading.parsing import Counts
 
@@ -89,6 +90,8 @@ def measure_part(path: Path, given: Given, part: Part) -> Measured | AnalysisErr
 
     The error is a result: raised in a worker, Dask would try again and log it each time.
     """
+    if part.index:
+        ByteSource.watch = None  # one worker's progress is that of all
     capture = Capture(path)
     try:
         measured = measure(capture, given, part)
