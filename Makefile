@@ -93,7 +93,7 @@ wheel: env ## the package capture-analysis as a wheel, into dist/
 	@ls dist/capture_analysis-*.whl
 
 clean: ## remove the environment and results; keep the cache of built kernels
-	rm -rf .venv results dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv results dist capture-analysis/build .mypy_cache .pytest_cache .ruff_cache
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} \
