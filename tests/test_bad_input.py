@@ -8,7 +8,7 @@ import pytest
 from conftest import SMALL, twoway, write_experiment
 
 from twoway.errors import SpecError
-from twoway.spec import load_profile
+from twoway.spec_file import load_profile
 
 
 def _vet(tmp_path: Path, **changes: Any) -> str:

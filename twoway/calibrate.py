@@ -18,7 +18,8 @@ from twoway.paths import PROFILES
 from twoway.plan import START_NS
 from twoway.progress import say
 from twoway.run import run_case
-from twoway.spec import Experiment, load_profile
+from twoway.spec import Experiment
+from twoway.spec_file import load_profile
 
 # Small enough that no profile's transmission time reaches the 200 ms of the least RTO.
 _MTU_BYTES = 576

@@ -4,65 +4,43 @@ import difflib
 import hashlib
 import json
 import re
-from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
 from capture_analysis.testbed.names import metric_names
 
-from twoway.congestion import CONTROLS
+from twoway.connections import Connection, make_connections
 from twoway.errors import SpecError
+from twoway.matrix import Point, changes, find_point, full_name, matches, points
 from twoway.paths import EXPERIMENTS, PROFILES, ROOT, TOPOLOGIES
+from twoway.predictions import predicted, setup_of
 from twoway.shaping import Shaper, compile_profile
-from twoway.spec import Experiment, Flow, Profile, load_experiment, load_profile
-from twoway.topology import Graph, Interface, load_topology
+from twoway.spec import Expectation, Experiment, Profile
+from twoway.spec_file import load_experiment, load_profile
+from twoway.topology import Graph, load_topology
 
 # What the results folder uses for other things.
-_RESERVED_IDS = ("latest", "calibration")
-FIRST_PORT = 5001
-FIRST_SOURCE_PORT = 40001
-
-
-@dataclass(frozen=True)
-class Connection:
-    """One TCP connection of a flow.
-
-    Attributes:
-        flow: what it is one of.
-        name: as in metrics.
-        index: which gives it its ports.
-        direction: the slowest that its data passes.
-        ack_direction: the slowest that its acknowledgements pass.
-    """
-
-    flow: Flow
-    name: str
-    index: int
-    direction: str
-    ack_direction: str
-
-    @property
-    def port(self) -> int:
-        """The sink's port."""
-        return FIRST_PORT + self.index
-
-    @property
-    def source_port(self) -> int:
-        """The source's port."""
-        return FIRST_SOURCE_PORT + self.index
-
-    @property
-    def congestion(self) -> str:
-        """The congestion control's name in the kernel."""
-        field = CONTROLS[self.flow.congestion].field
-        return f"{self.flow.congestion}{getattr(self.flow, field) if field else ''}"
+_RESERVED_IDS = ("latest", "calibration", "papers")
+# The only point of an experiment without a matrix.
+WHOLE: Point = {}
 
 
 @dataclass(frozen=True)
 class Case:
-    """An experiment with everything it refers to, checked."""
+    """An experiment with everything it refers to, checked; of a sweep, one point.
+
+    Attributes:
+        id: the experiment's, with the point's name.
+        point: values by axis of the matrix.
+        experiment: what it says at this point, with the expectations that hold there.
+        profile: likewise.
+        graph: the topology.
+        shapers: every qdisc of the bottlenecks.
+        connections: of all flows.
+    """
 
     id: str
+    point: Point
     experiment: Experiment
     profile: Profile
     graph: Graph
@@ -94,24 +72,49 @@ def find_profile(name: str) -> Path:
 
 
 def load_case(name: str) -> Case:
-    """Read an experiment and all it refers to.
+    """Read an experiment, or one point of a sweep, and all it refers to.
+
+    Args:
+        name: an id or a file; of a sweep with "@" and the point's name.
 
     Raises: SpecError with every problem found.
     """
+    experiment_name, _, point_name = name.partition("@")
+    where, path = _named(experiment_name)
+    experiment = load_experiment(path)
+    if not experiment.matrix and not point_name:
+        return make_case(where, path.stem, experiment)
+    point = find_point(where, experiment.matrix, point_name)
+    return make_case(f"{where}: point {point_name}", path.stem, load_experiment(path, point), point)
+
+
+def case_names(name: str) -> list[str]:
+    """The names that `load_case` takes of an experiment's points: one if it is no sweep.
+
+    Raises: SpecError if there is no such experiment, or its file is unsound.
+    """
+    if "@" in name:
+        return [name]
+    _, path = _named(name)
+    return [full_name(name, point) for point in points(load_experiment(path).matrix)]
+
+
+def _named(name: str) -> tuple[str, Path]:
+    """An experiment's file, as errors name it and as it is."""
     path = find_experiment(name)
     if path.stem in _RESERVED_IDS or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", path.stem):
         raise SpecError([f'{path}: "{path.stem}" cannot be an experiment\'s id'])
-    shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
-    return make_case(str(shown), path.stem, load_experiment(path))
+    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path), path
 
 
-def make_case(where: str, name: str, experiment: Experiment) -> Case:
+def make_case(where: str, name: str, experiment: Experiment, point: Point = WHOLE) -> Case:
     """An experiment together with all it refers to.
 
     Args:
         where: the experiment's file or origin, for errors.
         name: its id.
-        experiment: what it says.
+        experiment: what it says, at the point.
+        point: of its matrix.
 
     Raises: SpecError with every problem found.
     """
@@ -124,17 +127,29 @@ def make_case(where: str, name: str, experiment: Experiment) -> Case:
     except SpecError as error:
         problems += [f"{where}: topology: {problem}" for problem in error.problems]
     try:
-        profile = load_profile(find_profile(experiment.profile))
+        values = changes(experiment.matrix, point)
+        profile = load_profile(find_profile(experiment.profile), values)
     except SpecError as error:
         problems += [f"{where}: profile: {problem}" for problem in error.problems]
     if problems or graph is None or profile is None:
         raise SpecError(problems)
     shapers = compile_profile(f"tc-profiles/{experiment.profile}.yml", profile, graph)
-    connections = _connections(where, experiment, profile, graph)
-    problems = [f"{where}: {p}" for p in _unknown_metrics(experiment, profile, connections)]
+    connections = make_connections(where, experiment, profile, graph)
+    here = [each for each in experiment.expect if matches(each.at, point)]
+    problems = [f"{where}: {p}" for p in _unknown_metrics(here, profile, graph, connections)]
     if problems:
         raise SpecError(problems)
-    return Case(name, experiment, profile, graph, tuple(shapers), tuple(connections))
+    setup = setup_of(experiment, profile, graph, connections)
+    expect = predicted(where, experiment.theory, here, setup)
+    return Case(
+        id=full_name(name, point),
+        point=point,
+        experiment=experiment.model_copy(update={"expect": expect}),
+        profile=profile,
+        graph=graph,
+        shapers=tuple(shapers),
+        connections=tuple(connections),
+    )
 
 
 def _unknown_hosts(experiment: Experiment, graph: Graph) -> list[str]:
@@ -152,65 +167,18 @@ def _unknown_hosts(experiment: Experiment, graph: Graph) -> list[str]:
 
 
 def _unknown_metrics(
-    experiment: Experiment, profile: Profile, connections: list[Connection]
+    expect: list[Expectation], profile: Profile, graph: Graph, connections: list[Connection]
 ) -> list[str]:
-    channels = [name for name, direction in profile.directions.items() if direction.dtm]
-    known = metric_names(profile.directions, [c.name for c in connections], channels)
+    queues = graph.placed_queues
+    channels = [queue.name for queue in queues if profile.directions[queue.direction].dtm]
+    known = metric_names([q.name for q in queues], [c.name for c in connections], channels)
     problems = []
-    for index, expectation in enumerate(experiment.expect):
+    for index, expectation in enumerate(expect):
         if expectation.metric not in known:
             close = difflib.get_close_matches(expectation.metric, known, n=1)
             hint = f'; did you mean "{close[0]}"?' if close else ""
             problems.append(f'expect.{index}.metric: no metric "{expectation.metric}"{hint}')
     return problems
-
-
-def _connections(
-    where: str, experiment: Experiment, profile: Profile, graph: Graph
-) -> list[Connection]:
-    connections: list[Connection] = []
-    problems = []
-    for index, flow in enumerate(experiment.flows):
-        direction = _direction(profile, graph, flow.from_, flow.to)
-        ack_direction = _direction(profile, graph, flow.to, flow.from_)
-        if direction is None or ack_direction is None:
-            ends = (flow.from_, flow.to) if direction is None else (flow.to, flow.from_)
-            problems.append(f"{where}: flows.{index}: {' to '.join(ends)} passes no queue")
-            continue
-        for number in range(1, flow.count + 1):
-            name = flow.name if flow.count == 1 else f"{flow.name}-{number}"
-            connections.append(Connection(flow, name, len(connections), direction, ack_direction))
-    names = [c.name for c in connections]
-    problems += [
-        f'{where}: flows: "{name}" is used twice, by a flow and by one of several with count'
-        for name in dict.fromkeys(n for n in names if names.count(n) > 1)
-    ]
-    if problems:
-        raise SpecError(problems)
-    return connections
-
-
-def _direction(profile: Profile, graph: Graph, start: str, goal: str) -> str | None:
-    """The direction of the slowest queue on the way from one host to another, the first of equals.
-
-    A DTM channel counts with its rate at the start of traffic.
-    """
-    queued = {i.name: direction for direction, placed in graph.queues.items() for i in placed}
-    passed = [queued[i.name] for i in _path(graph, start, goal) if i.name in queued]
-    return min(passed, key=lambda name: profile.directions[name].start_mbit, default=None)
-
-
-def _path(graph: Graph, start: str, goal: str) -> list[Interface]:
-    """The outgoing interfaces on the shortest way from one host to another."""
-    ways: dict[str, list[Interface]] = {start: []}
-    ahead = deque([start])
-    while ahead:
-        node = ahead.popleft()
-        for interface in graph.of(node):
-            if interface.peer_node not in ways:
-                ways[interface.peer_node] = [*ways[node], interface]
-                ahead.append(interface.peer_node)
-    return ways.get(goal, [])
 
 
 def spec_hash(case: Case) -> str:

@@ -43,14 +43,15 @@ class Command:
 
 def vet(args: argparse.Namespace) -> int:
     """Check experiments without running them."""
-    from twoway.case import load_case
+    from twoway.case import case_names, load_case
 
-    problems: list[str] = []
+    problems: dict[str, None] = {}  # what is wrong at every point is said once
     for name in args.experiments or _all_ids():
         try:
-            load_case(name)
+            for case in case_names(name):
+                load_case(case)
         except TwowayError as error:
-            problems.append(f"{error}\n\nhint: {error.hint}" if error.hint else str(error))
+            problems[f"{error}\n\nhint: {error.hint}" if error.hint else str(error)] = None
     for problem in problems:
         _complain(problem)
     if problems:
@@ -62,7 +63,7 @@ def vet(args: argparse.Namespace) -> int:
 
 def list_experiments(args: argparse.Namespace) -> int:
     """Print the experiments there are."""
-    from twoway.spec import load_experiment
+    from twoway.spec_file import load_experiment
 
     rows = []
     for name in _all_ids():

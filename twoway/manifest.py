@@ -39,6 +39,7 @@ def build_manifest(case: Case, plan: dict[str, Any], guest: Guest, folder: Path)
         "schema": 1,
         "backend": "uml",
         "experiment": {"id": case.id, **experiment},
+        "point": case.point,
         "spec_sha256": spec_hash(case),
         "git": git_revision(),
         "kernel": {"release": guest.release, "key": guest.key},
@@ -64,22 +65,24 @@ def build_manifest(case: Case, plan: dict[str, Any], guest: Guest, folder: Path)
 
 
 def _queues(case: Case) -> list[dict[str, Any]]:
-    return [
-        {
-            "direction": name,
-            "interface": interface.name,
-            "rate_bit": round(direction.start_mbit * 1e6),
-            "reallocations": _reallocations(direction, interface),
-            "limit_packets": direction.queue_packets,
-            "overhead_bytes": direction.overhead_bytes,
-            "cell_bytes": direction.cell_bytes,
-            "cell_overhead_bytes": direction.cell_overhead_bytes,
-            "taps_in": [i.name for i in case.graph.of(interface.node) if i != interface],
-            "delay_ns": round(direction.delay_ms * 1e6),
-        }
-        for name, direction in case.profile.directions.items()
-        for interface in case.graph.queues[name]
-    ]
+    queues = []
+    for queue in case.graph.placed_queues:
+        direction, interface = case.profile.directions[queue.direction], queue.interface
+        queues.append(
+            {
+                "direction": queue.name,
+                "interface": interface.name,
+                "rate_bit": round(direction.start_mbit * 1e6),
+                "reallocations": _reallocations(direction, interface),
+                "limit_packets": direction.queue_packets,
+                "overhead_bytes": direction.overhead_bytes,
+                "cell_bytes": direction.cell_bytes,
+                "cell_overhead_bytes": direction.cell_overhead_bytes,
+                "taps_in": [i.name for i in case.graph.of(interface.node) if i != interface],
+                "delay_ns": round(direction.delay_ms * 1e6),
+            }
+        )
+    return queues
 
 
 def _reallocations(direction: Direction, interface: Interface) -> str | None:

@@ -6,8 +6,9 @@ Pure: the same experiment gives the same plan, byte for byte, wherever the check
 from typing import Any
 
 from twoway import personality
-from twoway.case import Case, Connection
+from twoway.case import Case
 from twoway.congestion import CONTROLS
+from twoway.connections import Connection
 from twoway.spec import Flow
 from twoway.topology import Graph
 

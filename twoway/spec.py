@@ -1,20 +1,18 @@
-"""Experiments and link profiles: what their files say, checked before anything starts.
+"""Experiments and link profiles: what their files say.
 
 Units are part of each field's name. Unknown keys are errors, and all errors of a file are
 reported at once.
 """
 
-import difflib
-from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
-import yaml
-from pydantic import BaseModel, Field, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import Field
 
-from twoway.congestion import CONTROLS, PARAMETER_FIELDS
 from twoway.dtm import SLOT_MBIT, Channel
-from twoway.errors import SpecError
+from twoway.matrix import (
+    Axis,
+    Scalar,
+)
 from twoway.model import Model, Name, NonNegative, Positive
 
 ModelT = TypeVar("ModelT", bound=Model)
@@ -173,10 +171,18 @@ class Expectation(Model):
     """What must come out."""
 
     metric: str = Field(description="a name from metrics.json")
-    value: float = Field(description="expected value, in the metric's unit")
+    value: float | Literal["theory"] = Field(
+        description="expected value, in the metric's unit; `theory` computes it with the "
+        "experiment's theory, for each point"
+    )
     tolerance: NonNegative = Field(description="largest difference that passes, same unit")
-    source: Literal["theory", "paper"] = Field(description="who says so")
+    source: Literal["theory", "paper", "simulation"] = Field(
+        description="who says so; `simulation` is the authors' own"
+    )
     why: str = Field(description="where value and tolerance come from")
+    at: dict[Name, Scalar | list[Scalar]] = Field(
+        default={}, description="the points that it is about, values by axis; all by default"
+    )
 
 
 class Source(Model):
@@ -205,189 +211,10 @@ class Experiment(Model):
     )
     warm_up_s: NonNegative = Field(description="left out of every metric")
     observe: Observe = Observe()
-    expect: list[Expectation] = []
-
-
-def load_experiment(path: Path) -> Experiment:
-    """Read and check one experiment file.
-
-    Raises: SpecError with every problem of the file.
-    """
-    experiment = _load(path, Experiment)
-    problems = [f"{path}: {problem}" for problem in _experiment_problems(experiment)]
-    if problems:
-        raise SpecError(problems)
-    return experiment
-
-
-def load_profile(path: Path) -> Profile:
-    """Read and check one link profile.
-
-    Raises: SpecError with every problem of the file.
-    """
-    profile = _load(path, Profile)
-    problems = [
-        f"{path}: directions.{name}{problem}"
-        for name, direction in profile.directions.items()
-        for problem in _direction_problems(direction)
-    ]
-    if problems:
-        raise SpecError(problems)
-    return profile
-
-
-def _direction_problems(direction: Direction) -> list[str]:
-    problems = []
-    if (direction.rate_mbit is None) == (direction.dtm is None):
-        given = "neither" if direction.dtm is None else "both"
-        problems.append(f": rate_mbit or dtm says how fast it is; got {given}")
-    if direction.dtm is not None:
-        problems += [f".dtm{problem}" for problem in direction.dtm.problems()]
-        if direction.cell_bytes:
-            problems.append(f".cell_bytes: a dtm channel has no cells, got {direction.cell_bytes}")
-    return problems
-
-
-def _experiment_problems(experiment: Experiment) -> list[str]:
-    problems = []
-    if experiment.warm_up_s >= experiment.duration_s:
-        problems.append(
-            f"warm_up_s: must be below duration_s ({experiment.duration_s:g}), "
-            f"got {experiment.warm_up_s:g}"
-        )
-    seen: set[str] = set()
-    for index, flow in enumerate(experiment.flows):
-        if flow.name in seen:
-            problems.append(f'flows.{index}.name: "{flow.name}" is used twice')
-        seen.add(flow.name)
-        problems += [f"flows.{index}{p}" for p in _flow_problems(flow, experiment)]
-    return problems + _module_problems(experiment)
-
-
-def _module_problems(experiment: Experiment) -> list[str]:
-    problems = []
-    controls = {flow.congestion: CONTROLS[flow.congestion] for flow in experiment.flows}
-    for control in controls.values():
-        values = {getattr(f, control.field) for f in experiment.flows if control.field}
-        if len(values - {None}) > control.most_variants:
-            problems.append(
-                f"flows: {control.module} has {control.most_variants} different {control.variants} "
-                f"at most, got {len(values)}"
-            )
-        if control.variants in experiment.modules.get(control.module or "", {}):
-            problems.append(
-                f"modules.{control.module}.{control.variants}: set by the flows' {control.field}"
-            )
-    used = sorted({control.module for control in controls.values() if control.module})
-    problems += [
-        f"modules.{name}: no flow uses it; in use: {', '.join(used) or 'none'}"
-        for name in experiment.modules
-        if name not in used
-    ]
-    return problems
-
-
-def _flow_problems(flow: Flow, experiment: Experiment) -> list[str]:
-    problems = []
-    seconds = experiment.duration_s - flow.start_s
-    if seconds <= 0:
-        problems.append(
-            f".start_s: must be below duration_s ({experiment.duration_s:g}), got {flow.start_s:g}"
-        )
-    elif flow.generator == "iperf3" and seconds != int(seconds):
-        problems.append(f": iperf3 runs for whole seconds; duration_s less start_s is {seconds:g}")
-    if flow.rate_mbit is not None and flow.generator != "stream":
-        problems.append(
-            f'.rate_mbit: only generator: stream sends at a constant rate, got "{flow.generator}"'
-        )
-    needed = CONTROLS[flow.congestion].field
-    for field in PARAMETER_FIELDS:
-        value = getattr(flow, field)
-        if field == needed and value is None:
-            problems.append(f".{field}: required with congestion: {flow.congestion}")
-        if field != needed and value is not None:
-            takers = [name for name, control in CONTROLS.items() if control.field == field]
-            problems.append(
-                f".{field}: only congestion: {', '.join(takers)} takes it, "
-                f'got {value} with "{flow.congestion}"'
-            )
-    if flow.window_packets is not None:
-        problems += _window_problems(flow.window_packets, experiment.stack)
-    return problems
-
-
-def _window_problems(window_packets: int, stack: Stack) -> list[str]:
-    window_bytes = window_packets * stack.mtu_bytes
-    # Half of SO_RCVBUF: the sink leaves up to 1 MiB unread, and buffers hold headers too.
-    if window_bytes <= stack.receive_buffer_bytes // 2:
-        return []
-    problem = (
-        f".window_packets: {window_packets} segments of {stack.mtu_bytes} bytes need "
-        f"{window_bytes} bytes; half of stack.receive_buffer_bytes "
-        f"({stack.receive_buffer_bytes // 2}) is what the receiver can offer"
+    theory: Name | None = Field(
+        default=None, description="which of the theories computes what `value: theory` asks for"
     )
-    return [problem]
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML without duplicate keys, of which YAML would silently keep the last."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        for key, _ in node.value:
-            if keys.count(key.value) > 1 and key.value != "<<":
-                raise yaml.constructor.ConstructorError(
-                    None, None, f'"{key.value}" is given twice', key.start_mark
-                )
-        return super().construct_mapping(node, deep)
-
-
-def _load(path: Path, model: type[ModelT]) -> ModelT:
-    try:
-        document = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a SafeLoader
-    except UnicodeDecodeError as error:
-        raise SpecError([f"{path}: not UTF-8: {error.reason} at byte {error.start}"]) from error
-    except yaml.YAMLError as error:
-        raise SpecError([f"{path}: not YAML: {' '.join(str(error).split())}"]) from error
-    except OSError as error:
-        raise SpecError([f"{path}: {error.strerror}"]) from error
-    if not isinstance(document, dict):
-        raise SpecError([f"{path}: must be a mapping of fields, got {type(document).__name__}"])
-    try:
-        return model.model_validate(document)
-    except ValidationError as error:
-        problems = [f"{path}: {_sentence(detail, model)}" for detail in error.errors()]
-        kind = model.__name__.lower()
-        raise SpecError(problems, f"`twoway schema {kind}` describes every field") from error
-
-
-def _sentence(detail: ErrorDetails, model: type[BaseModel]) -> str:
-    where = ".".join(str(part) for part in detail["loc"] if part != "[key]")
-    match detail["type"]:
-        case "extra_forbidden":
-            return f"{where}: unknown field{_suggestion(detail, model)}"
-        case "missing":
-            return f"{where}: required"
-        case _:
-            message = detail["msg"].replace("Input should be", "must be")
-            return f"{where}: {message}, got {detail['input']!r}"
-
-
-def _suggestion(detail: ErrorDetails, model: type[BaseModel]) -> str:
-    """The known field most like the unknown one, from anywhere in the document."""
-    known: set[str] = set()
-    _collect_fields(model.model_json_schema(by_alias=True), known)
-    close = difflib.get_close_matches(str(detail["loc"][-1]), sorted(known), n=1)
-    return f'; did you mean "{close[0]}"?' if close else ""
-
-
-def _collect_fields(schema: Any, known: set[str]) -> None:
-    if isinstance(schema, dict):
-        properties = schema.get("properties")
-        if isinstance(properties, dict):
-            known.update(properties)
-        for value in schema.values():
-            _collect_fields(value, known)
-    elif isinstance(schema, list):
-        for value in schema:
-            _collect_fields(value, known)
+    matrix: dict[Name, Axis] = Field(
+        default={}, description="a sweep: what varies, by axis; the axes' product is run"
+    )
+    expect: list[Expectation] = []

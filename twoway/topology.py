@@ -31,6 +31,15 @@ class Interface:
 
 
 @dataclass(frozen=True)
+class PlacedQueue:
+    """A bottleneck: its name in metrics, the profile's direction that it is of, and its place."""
+
+    name: str
+    direction: str
+    interface: Interface
+
+
+@dataclass(frozen=True)
 class Graph:
     """A topology: nodes, the interfaces between them, and where a profile takes effect."""
 
@@ -44,6 +53,15 @@ class Graph:
     def nodes(self) -> tuple[str, ...]:
         """Every node, hosts first."""
         return self.hosts + self.routers
+
+    @property
+    def placed_queues(self) -> tuple[PlacedQueue, ...]:
+        """Every bottleneck; those of a direction that has several are numbered from 1."""
+        return tuple(
+            PlacedQueue(f"{name}-{number}" if len(placed) > 1 else name, name, interface)
+            for name, placed in self.queues.items()
+            for number, interface in enumerate(placed, start=1)
+        )
 
     def of(self, node: str) -> tuple[Interface, ...]:
         """The interfaces of one node."""
