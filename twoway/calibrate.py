@@ -17,7 +17,7 @@ from twoway.files import write_json
 from twoway.paths import PROFILES
 from twoway.plan import START_NS
 from twoway.progress import say
-from twoway.run import run_case
+from twoway.run import run_watched
 from twoway.spec import Experiment
 from twoway.spec_file import load_profile
 
@@ -86,7 +86,7 @@ def _calibrate(guest: Guest, name: str, results: Path) -> list[dict[str, Any]]:
         case = make_case(f"calibrate {name}", f"{name}-{direction}", experiment)
         rows.append(
             {"profile": name, "direction": direction}
-            | _measure(run_case(case, guest, results / "calibration"), direction, interval_ns)
+            | _measure(run_watched(case, guest, results / "calibration"), direction, interval_ns)
         )
         _show(rows[-1])
     return rows

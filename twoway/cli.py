@@ -2,6 +2,8 @@
 
 import argparse
 import json
+import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from capture_analysis.errors import AnalysisError
+from rich.markup import escape
 
 from twoway.errors import TwowayError, UsageError
 from twoway.paths import EXPERIMENTS, ROOT
@@ -17,6 +20,7 @@ from twoway.progress import say
 
 if TYPE_CHECKING:
     from twoway.build import Guest
+    from twoway.sweep import Outcome
 
 DEFAULT_EXPERIMENT = "kalampoukas-5.2"
 # In the order in which the guest comes to them.
@@ -100,14 +104,26 @@ def plan(args: argparse.Namespace) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run an experiment, analyse it, and write its report."""
-    from twoway.case import load_case
-    from twoway.run import run_case
+    """Run an experiment, analyse it, and write its report; of a sweep, every point."""
+    from twoway.case import case_names, load_case
+    from twoway.run import run_watched
 
-    case = load_case(args.experiment)
+    names = case_names(args.experiment)
+    if len(names) > 1:
+        return _sweep(names, args)
+    case = load_case(names[0])
     guest = _built_guest()
-    folder = run_case(case, guest, args.results)
+    folder = run_watched(case, guest, args.results)
     return _report(folder, as_json=args.json)
+
+
+def sweep(args: argparse.Namespace) -> int:
+    """Run many experiments and all their points, those that are not there yet."""
+    from twoway.case import case_names
+
+    return _sweep(
+        [case for name in args.experiments or _all_ids() for case in case_names(name)], args
+    )
 
 
 def report(args: argparse.Namespace) -> int:
@@ -175,6 +191,12 @@ def schema(args: argparse.Namespace) -> int:
     return 0
 
 
+def _at_least_one(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f'must be a whole number from 1, got "{text}"')
+    return int(text)
+
+
 _JSON = ("--json", {"action": "store_true", "help": "machine-readable output on stdout"})
 _RESULTS = (
     "--results",
@@ -185,12 +207,34 @@ _RESULTS = (
         "help": "where runs are kept (default: results/)",
     },
 )
+_WORKERS = (
+    "--workers",
+    {
+        "type": _at_least_one,
+        "default": len(os.sched_getaffinity(0)),
+        "metavar": "N",
+        "help": "how many points of a sweep run at once (default: a processor each, %(default)s)",
+    },
+)
 
 COMMANDS = (
     Command("vet", vet, "check experiments without running them; all by default", "many"),
     Command("list", list_experiments, "the experiments there are", options=(_JSON,)),
     Command("plan", plan, "every command of a run, in order", "one", (_JSON,)),
-    Command("run", run, "run an experiment in virtual time and report", "one", (_JSON, _RESULTS)),
+    Command(
+        "run",
+        run,
+        "run an experiment in virtual time and report",
+        "one",
+        (_JSON, _RESULTS, _WORKERS),
+    ),
+    Command(
+        "sweep",
+        sweep,
+        "run experiments, all by default, and every point of theirs that is not there yet",
+        "many",
+        (_JSON, _RESULTS, _WORKERS),
+    ),
     Command(
         "report",
         report,
@@ -302,6 +346,37 @@ def _built_guest() -> "Guest":
     if guest is None:
         raise TwowayError("the guest is not built", "`make setup` (or `twoway build`) builds it")
     return guest
+
+
+def _sweep(names: list[str], args: argparse.Namespace) -> int:
+    from twoway.case import load_case
+    from twoway.progress import SweepBar
+    from twoway.sweep import cost, workers
+    from twoway.sweep import sweep as run_all
+
+    cases = {name: load_case(name) for name in names}
+    guest = _built_guest()
+    with SweepBar(len(cases), sum(map(cost, cases.values()))) as bar, workers(args.workers) as pool:
+        outcomes = run_all(
+            cases, guest, args.results, pool, lambda case, o: bar.show(_line(o), cost(case))
+        )
+    if args.json:
+        print(json.dumps([vars(o) | {"folder": str(o.folder or "")} for o in outcomes], indent=1))
+    bad = [outcome for outcome in outcomes if not outcome.good]
+    for outcome in bad:
+        say(f"{_line(outcome)}\n     twoway run {shlex.quote(outcome.name)}")
+    say(f"{len(outcomes) - len(bad)} of {len(outcomes)} points hold what is expected of them")
+    return 1 if bad else 0
+
+
+def _line(outcome: "Outcome") -> str:
+    """A point's outcome for people."""
+    if outcome.error:
+        return f"[red]FAIL[/] {outcome.name}: {escape(outcome.error)}"
+    time = "kept" if outcome.kept else f"{outcome.wall_s:.1f} s"
+    if outcome.missed:
+        return f"[red]FAIL[/] {outcome.name}: {outcome.missed} expectations do not hold ({time})"
+    return f"[green]pass[/] {outcome.name} ({time})"
 
 
 def _report(folder: Path, *, as_json: bool) -> int:

@@ -34,23 +34,14 @@ def build_manifest(case: Case, plan: dict[str, Any], guest: Guest, folder: Path)
 
     Raises: RunError if an artifact the plan promises is missing.
     """
-    experiment = case.experiment.model_dump(by_alias=True, mode="json")
     return {
         "schema": 1,
         "backend": "uml",
-        "experiment": {"id": case.id, **experiment},
-        "point": case.point,
-        "spec_sha256": spec_hash(case),
+        **describe(case),
         "git": git_revision(),
         "kernel": {"release": guest.release, "key": guest.key},
         "modules": {p.name: _module(p) for p in sorted(guest.programs.glob("*.ko"))},
         "tools": tool_versions(),
-        "clock": {
-            "start_ns": START_NS,
-            "steady_ns": START_NS + round(case.experiment.warm_up_s * 1e9),
-            "stop_ns": stop_ns(case),
-        },
-        "profile": case.profile.model_dump(by_alias=True, mode="json"),
         "nodes": {"hosts": case.graph.hosts, "routers": case.graph.routers},
         "interfaces": [
             {"node": i.node, "name": i.name, "address": str(i.address.ip), "peer": i.peer_name}
@@ -61,6 +52,22 @@ def build_manifest(case: Case, plan: dict[str, Any], guest: Guest, folder: Path)
         "captures": {c["interface"]: c["direction"] for c in plan["captures"]},
         "capture_drops": _capture_drops(plan, folder),
         "files": _files(plan, folder),
+    }
+
+
+def describe(case: Case) -> dict[str, Any]:
+    """What the manifest says of the experiment, whoever ran it."""
+    experiment = case.experiment.model_dump(by_alias=True, mode="json")
+    return {
+        "experiment": {"id": case.id, **experiment},
+        "point": dict(case.point),
+        "spec_sha256": spec_hash(case),
+        "clock": {
+            "start_ns": START_NS,
+            "steady_ns": START_NS + round(case.experiment.warm_up_s * 1e9),
+            "stop_ns": stop_ns(case),
+        },
+        "profile": case.profile.model_dump(by_alias=True, mode="json"),
     }
 
 

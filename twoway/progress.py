@@ -5,7 +5,14 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 console = Console(stderr=True, highlight=False)
 
@@ -100,3 +107,37 @@ class RunClock:
             now=f"{simulated_s:.1f} s simulated in {now - self._began:.1f} s, {factor:.0f}x,"
             f" {goodput:.3g} Mbit/s, {queued_packets} queued",
         )
+
+
+class SweepBar:
+    """How far a sweep is, with the time left; on a file, a line per point."""
+
+    def __init__(self, points: int, cost: float) -> None:
+        self._points, self._done = points, 0
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task(self._count(), total=cost)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def show(self, text: str, cost: float) -> None:
+        """A point has ended: a line about it, and how much of the work it was."""
+        self._done += 1
+        self._progress.update(self._task, advance=cost, description=self._count())
+        say(text)
+
+    def _count(self) -> str:
+        return f"{self._done} of {self._points} points"

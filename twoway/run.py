@@ -4,9 +4,11 @@ A folder under results/<experiment>/ that carries a run's plain name is complete
 its name starts with `.running-`; if it fails it ends in `.partial`.
 """
 
+import json
 import os
 import shutil
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,18 +18,25 @@ from twoway.build import Guest
 from twoway.case import Case
 from twoway.errors import RunError
 from twoway.files import write_json
-from twoway.manifest import build_manifest
+from twoway.identity import identity
+from twoway.manifest import build_manifest, describe
 from twoway.plan import START_NS, build_plan, stop_ns
 from twoway.progress import RunClock
 
 
-def run_case(case: Case, guest: Guest, results: Path) -> Path:
+def run_case(
+    case: Case,
+    guest: Guest,
+    results: Path,
+    on_progress: Callable[[uml.Progress], None] = lambda _: None,
+) -> Path:
     """Run an experiment in a guest and collect its artifacts.
 
     Args:
         case: the experiment.
         guest: what to boot.
         results: folder that holds one folder per experiment.
+        on_progress: see uml.run.
 
     Returns: the run's folder, complete but for what the analysis adds.
     Raises: RunError, with the partial run kept aside.
@@ -38,13 +47,11 @@ def run_case(case: Case, guest: Guest, results: Path) -> Path:
         began = time.monotonic()
         plan = build_plan(case)
         write_json(running / "plan.json", plan)
-        with RunClock(case.id, START_NS, stop_ns(case)) as clock:
-            uml.run(
-                guest, running, lambda p: clock.show(p.time_ns, p.acked_bytes, p.queued_packets)
-            )
+        uml.run(guest, running, on_progress)
         shutil.rmtree(running / "uml")  # the guest's control socket
         manifest = build_manifest(case, plan, guest, running)
         manifest["run"] = name
+        manifest["identity"] = identity(case, guest)
         manifest["timing"] = _timing(case, began)
         write_json(running / "manifest.json", manifest)
     except OSError as error:
@@ -59,6 +66,37 @@ def run_case(case: Case, guest: Guest, results: Path) -> Path:
     running.rename(finished)
     _point_latest(results, finished)
     return finished
+
+
+def run_watched(case: Case, guest: Guest, results: Path) -> Path:
+    """As `run_case`, with the run's clock on standard error."""
+    with RunClock(case.id, START_NS, stop_ns(case)) as clock:
+        return run_case(
+            case,
+            guest,
+            results,
+            lambda now: clock.show(now.time_ns, now.acked_bytes, now.queued_packets),
+        )
+
+
+def kept_run(case: Case, guest: Guest, results: Path) -> Path | None:
+    """The newest finished run with the same identity, described as its experiment is now.
+
+    Texts, expectations and the warm-up may have changed since: its manifest then says so.
+    """
+    wanted = identity(case, guest)
+    for folder in sorted((results / case.id).glob("[0-9]*"), reverse=True):
+        try:
+            manifest = json.loads((folder / "manifest.json").read_text())
+        except OSError:  # a partial run
+            continue
+        if manifest.get("identity") != wanted:
+            continue
+        now = describe(case)
+        if any(manifest[key] != value for key, value in now.items()):
+            write_json(folder / "manifest.json", manifest | now)
+        return folder
+    return None
 
 
 def _new_folder(parent: Path) -> Path:

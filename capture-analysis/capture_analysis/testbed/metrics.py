@@ -35,6 +35,7 @@ def compute(analysis: Analysis) -> dict[str, Any]:
     return {
         "experiment": manifest["experiment"]["id"],
         "run": manifest["run"],
+        "spec_sha256": manifest["spec_sha256"],
         "backend": manifest["backend"],
         "kernel": manifest["kernel"]["release"],
         "metrics": metrics,

@@ -1,30 +1,45 @@
 """From a run's folder to metrics.json, figures and report.html."""
 
+import hashlib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import capture_analysis
 from capture_analysis.testbed import metrics
 from capture_analysis.testbed.analysis import Analysis
-from capture_analysis.testbed.figures import all_figures
 
 
-def analyse_run(folder: Path) -> dict[str, Any]:
+def analyse_run(folder: Path, *, pictures: bool = True) -> dict[str, Any]:
     """Analyse a run and write everything derived from it beside it.
 
     Args:
         folder: a run's folder with manifest.json.
+        pictures: False writes metrics.json alone.
 
     Returns: the content of metrics.json, with "pass" for the verdict as a whole.
     Raises: AnalysisError if the run cannot be analysed.
     """
+    analysis = Analysis(folder)
+    document = {**metrics.compute(analysis), "analysis": revision()}
+    metrics.write(folder, document)
+    if not pictures:
+        return document
     # Imported here: a program that only wants numbers need not wait for drawing libraries.
     from capture_analysis.pictures import plots  # noqa: PLC0415 - see the line above
     from capture_analysis.testbed import page  # noqa: PLC0415 - see the line above
+    from capture_analysis.testbed.figures import all_figures  # noqa: PLC0415 - likewise
 
-    analysis = Analysis(folder)
-    document = metrics.compute(analysis)
-    metrics.write(folder, document)
     figures = all_figures(analysis)
     plots.save_all(figures, folder / "figures")
     page.write_page(analysis, document, figures, folder)
     return document
+
+
+@cache
+def revision() -> str:
+    """What identifies this package's code: analyses of two revisions may differ."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(capture_analysis.__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,145 @@
+"""Many runs: on all cores, in any order, and none of them twice.
+
+A run that is there with the same identity is kept, and analysed again if the analysis or what is
+expected changed. One that fails does not stop the others.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from capture_analysis.errors import AnalysisError
+from capture_analysis.testbed.report import analyse_run, revision
+
+from twoway.build import Guest
+from twoway.case import Case, load_case
+from twoway.errors import TwowayError
+from twoway.run import kept_run, run_case
+
+# What boot, set-up and analysis cost, in packets that the guest would pass meanwhile.
+_FIXED_COST = 5_000
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one point.
+
+    Attributes:
+        name: of the experiment and its point.
+        folder: its run; None if it failed.
+        error: a sentence, if it failed.
+        missed: expectations and fidelity checks that do not hold.
+        kept: it was there already.
+        wall_s: wall time spent on it now.
+    """
+
+    name: str
+    folder: Path | None = None
+    error: str = ""
+    missed: int = 0
+    kept: bool = False
+    wall_s: float = 0.0
+
+    @property
+    def good(self) -> bool:
+        """It ran, and all holds that was expected."""
+        return self.folder is not None and not self.missed
+
+
+def cost(case: Case) -> float:
+    """About how much work a point is, to begin with the longest and to tell the time left."""
+    rates = sum(direction.most_mbit for direction in case.profile.directions.values())
+    packet_bit = case.experiment.stack.mtu_bytes * 8
+    return _FIXED_COST + rates * 1e6 * case.experiment.duration_s / packet_bit
+
+
+@contextmanager
+def workers(count: int) -> Iterator[Executor]:
+    """Processes of this machine; they end with this one, however it ends."""
+    parent = os.getpid()
+    with ProcessPoolExecutor(count, initializer=_end_with, initargs=(parent,)) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+def _end_with(parent: int) -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
+    if os.getppid() != parent:
+        raise SystemExit
+
+
+def sweep(
+    cases: Mapping[str, Case],
+    guest: Guest,
+    results: Path,
+    executor: Executor,
+    on_outcome: Callable[[Case, Outcome], None],
+) -> list[Outcome]:
+    """Run every point that is not there yet.
+
+    Args:
+        cases: the points, by the name that `load_case` takes.
+        guest: what to boot.
+        results: folder that holds one folder per point.
+        executor: where they run.
+        on_outcome: called with each as it ends.
+
+    Returns: the outcomes, in the order of the cases.
+    """
+    longest_first = sorted(cases, key=lambda name: cost(cases[name]), reverse=True)
+    running = {executor.submit(run_point, name, guest, results): name for name in longest_first}
+    outcomes = {}
+    for future in as_completed(running):
+        name = running[future]
+        outcomes[name] = future.result()
+        on_outcome(cases[name], outcomes[name])
+    return [outcomes[name] for name in cases]
+
+
+def run_point(name: str, guest: Guest, results: Path) -> Outcome:
+    """Run one point, unless it is there, and analyse it, unless that is done."""
+    began = time.monotonic()
+    try:
+        case = load_case(name)
+        folder = kept_run(case, guest, results)
+        kept = folder is not None
+        folder = folder or run_case(case, guest, results)
+        document = _analysed(folder, case)
+    except (TwowayError, AnalysisError, OSError) as error:
+        return Outcome(name, error=str(error), wall_s=time.monotonic() - began)
+    checks = [*document["expect"], *document["fidelity"]]
+    return Outcome(
+        name,
+        folder,
+        missed=sum(not row["pass"] for row in checks),
+        kept=kept,
+        wall_s=time.monotonic() - began,
+    )
+
+
+def _analysed(folder: Path, case: Case) -> dict[str, Any]:
+    """A run's metrics.json, made anew if code or expectations are not those it was made with.
+
+    Single runs get their pictures; of a sweep's points only numbers are made.
+    """
+    manifest = json.loads((folder / "manifest.json").read_text())
+    try:
+        document: dict[str, Any] = json.loads((folder / "metrics.json").read_text())
+    except OSError:
+        document = {}
+    now = {"analysis": revision(), "spec_sha256": manifest["spec_sha256"]}
+    if any(document.get(key) != value for key, value in now.items()):
+        return analyse_run(folder, pictures=not case.point)
+    return document
