@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from capture_analysis.testbed import metrics
 from capture_analysis.testbed.analysis import Analysis
+from capture_analysis.testbed.document import compute
 from conftest import ROOT, write_experiment
 from fast_parameters import ACCEPTED, REFUSED
 from in_guest import run_in_guest
@@ -68,7 +68,7 @@ class Outcome:
             load_case(str(write_experiment(folder, document))), guest, folder / "results"
         )
         self.analysis = Analysis(self.folder)
-        found = metrics.compute(self.analysis)
+        found = compute(self.analysis)
         assert found["pass"], found["fidelity"]
         self.metrics = {name: row["value"] for name, row in found["metrics"].items()}
         columns = ("time_ns", "cwnd", "ssthresh", "ca_state", "retransmits")

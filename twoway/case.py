@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from capture_analysis.testbed.names import metric_names
+from capture_analysis.testbed.metric import metric_names
 
 from twoway.connections import Connection, make_connections
 from twoway.errors import SpecError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from capture_analysis.cli import COMMANDS, main
-from capture_analysis.testbed import metrics
+from capture_analysis.testbed import document
 from capture_analysis.testbed.analysis import Analysis
 from synthetic_run import edit_json, expectation, write_run
 
@@ -44,7 +44,7 @@ def test_metrics(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = sorted(folder.rglob("*"))
     assert main(["metrics", str(folder)]) == 0
     out, err = capsys.readouterr()
-    assert json.loads(out) == metrics.compute(Analysis(folder))
+    assert json.loads(out) == document.compute(Analysis(folder))
     assert err == ""
     assert sorted(folder.rglob("*")) == before
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from capture_analysis.errors import AnalysisError
-from capture_analysis.testbed import metrics
+from capture_analysis.testbed import document
 from capture_analysis.testbed.analysis import Analysis
-from capture_analysis.testbed.names import metric_names
+from capture_analysis.testbed.metric import metric_names
 from synthetic_run import FORWARD, REVERSE, Crossing, edit_json, expectation, write_run
 
 # A window of 20000 us. Times in us; a segment takes 500, an ACK 50.
@@ -103,7 +103,7 @@ UNITS = {
 
 def computed(folder: Path) -> dict[str, Any]:
     """The whole of metrics.json."""
-    return metrics.compute(Analysis(folder))
+    return document.compute(Analysis(folder))
 
 
 def values(folder: Path) -> dict[str, float | None]:
@@ -293,7 +293,7 @@ def test_drops_after_traffic_do_not_count(tmp_path: Path) -> None:
 
 def test_write_is_whole(tmp_path: Path) -> None:
     """metrics.json is what was computed, and nothing else is left behind."""
-    metrics.write(tmp_path, {"pass": True, "value": 0.5, "none": None})
+    document.write(tmp_path, {"pass": True, "value": 0.5, "none": None})
     assert [path.name for path in tmp_path.iterdir()] == ["metrics.json"]
     assert json.loads((tmp_path / "metrics.json").read_text()) == {
         "pass": True,
@@ -304,7 +304,7 @@ def test_write_is_whole(tmp_path: Path) -> None:
 
 def test_write_refuses_what_is_not_json(tmp_path: Path) -> None:
     """A number that JSON has no word for is refused, and an earlier metrics.json survives."""
-    metrics.write(tmp_path, {"pass": True})
+    document.write(tmp_path, {"pass": True})
     with pytest.raises(ValueError, match="not JSON compliant"):
-        metrics.write(tmp_path, {"value": float("nan")})
+        document.write(tmp_path, {"value": float("nan")})
     assert json.loads((tmp_path / "metrics.json").read_text()) == {"pass": True}

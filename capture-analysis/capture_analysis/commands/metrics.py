@@ -46,10 +46,10 @@ def run(arguments: argparse.Namespace) -> int:
     """
     path = arguments.path
     if (path / "manifest.json").is_file():
-        from capture_analysis.testbed import metrics
         from capture_analysis.testbed.analysis import Analysis
+        from capture_analysis.testbed.document import compute
 
-        found = metrics.compute(Analysis(path))
+        found = compute(Analysis(path))
     elif path.is_dir():
         return _print_each(_of_folder(arguments))
     else:

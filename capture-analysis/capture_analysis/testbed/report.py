@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import capture_analysis
-from capture_analysis.testbed import metrics
 from capture_analysis.testbed.analysis import Analysis
+from capture_analysis.testbed.document import compute, write
 
 
 def analyse_run(folder: Path, *, pictures: bool = True) -> dict[str, Any]:
@@ -21,8 +21,8 @@ def analyse_run(folder: Path, *, pictures: bool = True) -> dict[str, Any]:
     Raises: AnalysisError if the run cannot be analysed.
     """
     analysis = Analysis(folder)
-    document = {**metrics.compute(analysis), "analysis": revision()}
-    metrics.write(folder, document)
+    document = {**compute(analysis), "analysis": revision()}
+    write(folder, document)
     if not pictures:
         return document
     # Imported here: a program that only wants numbers need not wait for drawing libraries.

@@ -1,0 +1,24 @@
+"""What a connection gets: payload once, bytes on the link, share of a one-way full link."""
+
+from capture_analysis.testbed import throughput
+from capture_analysis.testbed.analysis import Analysis, ConnectionView
+from capture_analysis.testbed.metric import Scope
+
+SCOPE = Scope.CONNECTION
+UNITS = {
+    "goodput": "Mbit/s",
+    "throughput": "Mbit/s",
+    "efficiency": "1",
+}
+
+
+def measure(analysis: Analysis, view: ConnectionView) -> dict[str, float]:
+    """Of the steady window, at the receiver."""
+    goodput = analysis.goodput_bit(view)
+    arrived = analysis.run.steady(view.arrived.data())
+    link_bytes = throughput.link_bytes(arrived, view.forward.queue)
+    return {
+        "goodput": goodput / 1e6,
+        "throughput": link_bytes * 8e3 / analysis.run.window_ns,
+        "efficiency": throughput.efficiency(goodput, view.arrived, view.forward.queue),
+    }
