@@ -139,13 +139,13 @@ def _stationary(arrivals: Arrivals, largest: int) -> list[FloatArray]:
         rows = np.arange(k)
         arrive[rows, rows] = arrivals.backward
         arrive[rows, rows + 1] = arrivals.forward
-        factors.append(np.linalg.solve(leaves.T, arrive.T).T)
+        factors.append(np.asarray(np.linalg.solve(leaves.T, arrive.T).T, dtype=np.float64))
         falls = np.zeros((k + 1, k))
         falls[rows, rows] = (m * per_flow)[:-1]
         falls[rows + 1, rows] = (n * per_flow)[1:]
     levels: list[FloatArray] = [np.ones(1)]
     for factor in reversed(factors):
-        levels.append(np.asarray(levels[-1] @ factor))
+        levels.append(levels[-1] @ factor)
     total = sum(float(level.sum()) for level in levels)
     return [level / total for level in levels]
 
