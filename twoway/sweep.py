@@ -80,7 +80,7 @@ def _end_with(parent: int) -> None:
         raise SystemExit
 
 
-def sweep(
+def run_points(
     cases: Mapping[str, Case],
     guest: Guest,
     results: Path,
