@@ -6,6 +6,7 @@ expected changed. One that fails does not stop the others.
 
 import ctypes
 import json
+import multiprocessing
 import os
 import signal
 import time
@@ -70,11 +71,14 @@ def workers(count: int) -> Iterator[Executor]:
         try:
             yield pool
         except BaseException:
+            for worker in multiprocessing.active_children():
+                os.kill(worker.pid or 0, signal.SIGINT)
             pool.shutdown(wait=True, cancel_futures=True)
             raise
 
 
 def _end_with(parent: int) -> None:
+    """Have this process interrupted when its parent dies; the guest then ends, too."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
     if os.getppid() != parent:
         raise SystemExit
@@ -99,13 +103,20 @@ def run_points(
     Returns: the outcomes, in the order of the cases.
     """
     longest_first = sorted(cases, key=lambda name: cost(cases[name]), reverse=True)
-    running = {executor.submit(run_point, name, guest, results): name for name in longest_first}
+    running = {executor.submit(_work, name, guest, results): name for name in longest_first}
     outcomes = {}
     for future in as_completed(running):
         name = running[future]
         outcomes[name] = future.result()
         on_outcome(cases[name], outcomes[name])
     return [outcomes[name] for name in cases]
+
+
+def _work(name: str, guest: Guest, results: Path) -> Outcome:
+    try:
+        return run_point(name, guest, results)
+    except KeyboardInterrupt:  # a worker of a pool would go on with the next point
+        os._exit(1)
 
 
 def run_point(name: str, guest: Guest, results: Path) -> Outcome:
