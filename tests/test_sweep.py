@@ -86,7 +86,8 @@ def test_changed_expectations_are_judged_without_a_run(tmp_path: Path) -> None:
     write_experiment(tmp_path, {**SWEPT, "expect": [EXPECTED, missed]})
     again = twoway("sweep", path, "--results", results)
     assert again.returncode == 1
-    assert f"twoway run {path}@window=8" in again.stderr.replace("\n     ", " ")
+    assert f"\n     twoway run {path}@window=8\n" in again.stderr
+    assert "efficiency.left: " in again.stderr
     assert _runs(results) == runs
     (folder,) = (results / "small@window=8").glob("2*")
     assert [row["pass"] for row in metrics(folder)["expect"]] == [True, False]

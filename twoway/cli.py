@@ -385,7 +385,9 @@ def _judge(outcomes: "list[Outcome]") -> int:
     """Say what failed and how to run it again; the exit code."""
     bad = [outcome for outcome in outcomes if not outcome.good]
     for outcome in bad:
-        say(f"{_line(outcome)}\n     twoway run {shlex.quote(outcome.name)}")
+        say(_line(outcome))
+        for line in (*outcome.missed, f"twoway run {shlex.quote(outcome.name)}"):
+            say(f"     {line}", markup=False)
     say(f"{len(outcomes) - len(bad)} of {len(outcomes)} points hold what is expected of them")
     return 1 if bad else 0
 
@@ -396,7 +398,7 @@ def _line(outcome: "Outcome") -> str:
         return f"[red]FAIL[/] {outcome.name}: {escape(outcome.error)}"
     time = "kept" if outcome.kept else f"{outcome.wall_s:.1f} s"
     if outcome.missed:
-        return f"[red]FAIL[/] {outcome.name}: {outcome.missed} expectations do not hold ({time})"
+        return f"[red]FAIL[/] {outcome.name}: {len(outcome.missed)} do not hold ({time})"
     return f"[green]pass[/] {outcome.name} ({time})"
 
 

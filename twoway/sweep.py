@@ -38,7 +38,7 @@ class Outcome:
         name: of the experiment and its point.
         folder: its run; None if it failed.
         error: a sentence, if it failed.
-        missed: expectations and fidelity checks that do not hold.
+        missed: expectations and fidelity checks that do not hold, a line each.
         kept: it was there already.
         wall_s: wall time spent on it now.
     """
@@ -46,7 +46,7 @@ class Outcome:
     name: str
     folder: Path | None = None
     error: str = ""
-    missed: int = 0
+    missed: tuple[str, ...] = ()
     kept: bool = False
     wall_s: float = 0.0
 
@@ -130,14 +130,26 @@ def run_point(name: str, guest: Guest, results: Path) -> Outcome:
         document = _analysed(folder, case)
     except (TwowayError, AnalysisError, OSError) as error:
         return Outcome(name, error=str(error), wall_s=time.monotonic() - began)
-    checks = [*document["expect"], *document["fidelity"]]
     return Outcome(
         name,
         folder,
-        missed=sum(not row["pass"] for row in checks),
+        missed=tuple(_missed(document)),
         kept=kept,
         wall_s=time.monotonic() - began,
     )
+
+
+def _missed(document: dict[str, Any]) -> Iterator[str]:
+    for row in document["expect"]:
+        if not row["pass"]:
+            measured = "undefined" if row["measured"] is None else f"{row['measured']:.5g}"
+            yield (
+                f"{row['metric']}: {measured}, {row['source']} says {row['expected']:.5g}"
+                f" +- {row['tolerance']:.2g}"
+            )
+    for row in document["fidelity"]:
+        if not row["pass"]:
+            yield f"{row['check']}: {row['value']}, bound {row['bound']}"
 
 
 def _analysed(folder: Path, case: Case) -> dict[str, Any]:
