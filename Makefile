@@ -15,6 +15,9 @@ SHELL      := /bin/bash
 experiment: setup ## run an experiment (EXP=kalampoukas-5.2) in virtual time and write its report
 	@$(BIN)/twoway run $(EXP)
 
+papers: setup ## every experiment of five papers, and the reproduction report into results/papers
+	@$(BIN)/twoway papers
+
 report: setup ## analyse the latest run again and rewrite its report
 	@$(BIN)/twoway report
 
@@ -102,5 +105,5 @@ help: ## this list
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment report list manual shell calibrate doctor test test-sanitized lint bench fuzz \
+.PHONY: experiment papers report list manual shell calibrate doctor test test-sanitized lint bench fuzz \
 	setup env packages test-packages wheel clean help

@@ -59,7 +59,7 @@ def small(tmp_path: Path) -> Path:
 def write_experiment(folder: Path, document: dict[str, Any], name: str = "small") -> Path:
     """Write an experiment file."""
     path = folder / f"{name}.yml"
-    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
     return path
 
 

@@ -110,7 +110,8 @@ def run(args: argparse.Namespace) -> int:
 
     names = case_names(args.experiment)
     if len(names) > 1:
-        return _sweep(names, args)
+        args.experiments = [args.experiment]
+        return sweep(args)
     case = load_case(names[0])
     guest = _built_guest()
     folder = run_watched(case, guest, args.results)
@@ -119,11 +120,21 @@ def run(args: argparse.Namespace) -> int:
 
 def sweep(args: argparse.Namespace) -> int:
     """Run many experiments and all their points, those that are not there yet."""
-    from twoway.case import case_names
+    return _judge(_run_all(args))
 
-    return _sweep(
-        [case for name in args.experiments or _all_ids() for case in case_names(name)], args
-    )
+
+def papers(args: argparse.Namespace) -> int:
+    """Run all experiments that are not there yet, and write the reproduction report."""
+    from capture_analysis.papers.site import write_site
+
+    outcomes = _run_all(args)
+    done = [outcome.folder for outcome in outcomes if outcome.folder]
+    document = write_site(done, args.results / "papers")
+    if args.json:
+        print(json.dumps(document, indent=1))
+    status = _judge(outcomes)
+    say(f"report: {_shown(args.results / 'papers/index.html')}", markup=False)
+    return status
 
 
 def report(args: argparse.Namespace) -> int:
@@ -232,6 +243,13 @@ COMMANDS = (
         "sweep",
         sweep,
         "run experiments, all by default, and every point of theirs that is not there yet",
+        "many",
+        (_RESULTS, _WORKERS),
+    ),
+    Command(
+        "papers",
+        papers,
+        "the reproduction report: `sweep`, and everything held against the papers",
         "many",
         (_JSON, _RESULTS, _WORKERS),
     ),
@@ -348,23 +366,28 @@ def _built_guest() -> "Guest":
     return guest
 
 
-def _sweep(names: list[str], args: argparse.Namespace) -> int:
-    from twoway.case import load_case
+def _run_all(args: argparse.Namespace) -> "list[Outcome]":
+    """Every point of the experiments that the command line names, all by default."""
+    from twoway.case import case_names, load_case
     from twoway.progress import SweepBar
-    from twoway.sweep import cost, workers
-    from twoway.sweep import sweep as run_all
+    from twoway.sweep import cost, run_points, workers
 
+    names = [case for name in args.experiments or _all_ids() for case in case_names(name)]
     cases = {name: load_case(name) for name in names}
     guest = _built_guest()
     with SweepBar(len(cases), sum(map(cost, cases.values()))) as bar, workers(args.workers) as pool:
-        outcomes = run_all(
+        return run_points(
             cases, guest, args.results, pool, lambda case, o: bar.show(_line(o), cost(case))
         )
-    if args.json:
-        print(json.dumps([vars(o) | {"folder": str(o.folder or "")} for o in outcomes], indent=1))
+
+
+def _judge(outcomes: "list[Outcome]") -> int:
+    """Say what failed and how to run it again; the exit code."""
     bad = [outcome for outcome in outcomes if not outcome.good]
     for outcome in bad:
-        say(f"{_line(outcome)}\n     twoway run {shlex.quote(outcome.name)}")
+        say(_line(outcome))
+        for line in (*outcome.missed, f"twoway run {shlex.quote(outcome.name)}"):
+            say(f"     {line}", markup=False)
     say(f"{len(outcomes) - len(bad)} of {len(outcomes)} points hold what is expected of them")
     return 1 if bad else 0
 
@@ -375,7 +398,7 @@ def _line(outcome: "Outcome") -> str:
         return f"[red]FAIL[/] {outcome.name}: {escape(outcome.error)}"
     time = "kept" if outcome.kept else f"{outcome.wall_s:.1f} s"
     if outcome.missed:
-        return f"[red]FAIL[/] {outcome.name}: {outcome.missed} expectations do not hold ({time})"
+        return f"[red]FAIL[/] {outcome.name}: {len(outcome.missed)} do not hold ({time})"
     return f"[green]pass[/] {outcome.name} ({time})"
 
 
@@ -392,9 +415,13 @@ def _report(folder: Path, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(document, indent=1))
     _print_verdicts(document)
-    shown = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
-    say(f"report: {shown}/report.html", markup=False)
+    say(f"report: {_shown(folder)}/report.html", markup=False)
     return 0 if document["pass"] else 1
+
+
+def _shown(path: Path) -> Path:
+    path = path.resolve()
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _print_verdicts(document: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ expected changed. One that fails does not stop the others.
 
 import ctypes
 import json
+import multiprocessing
 import os
 import signal
 import time
@@ -37,7 +38,7 @@ class Outcome:
         name: of the experiment and its point.
         folder: its run; None if it failed.
         error: a sentence, if it failed.
-        missed: expectations and fidelity checks that do not hold.
+        missed: expectations and fidelity checks that do not hold, a line each.
         kept: it was there already.
         wall_s: wall time spent on it now.
     """
@@ -45,7 +46,7 @@ class Outcome:
     name: str
     folder: Path | None = None
     error: str = ""
-    missed: int = 0
+    missed: tuple[str, ...] = ()
     kept: bool = False
     wall_s: float = 0.0
 
@@ -70,17 +71,20 @@ def workers(count: int) -> Iterator[Executor]:
         try:
             yield pool
         except BaseException:
+            for worker in multiprocessing.active_children():
+                os.kill(worker.pid or 0, signal.SIGINT)
             pool.shutdown(wait=True, cancel_futures=True)
             raise
 
 
 def _end_with(parent: int) -> None:
+    """Have this process interrupted when its parent dies; the guest then ends, too."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
     if os.getppid() != parent:
         raise SystemExit
 
 
-def sweep(
+def run_points(
     cases: Mapping[str, Case],
     guest: Guest,
     results: Path,
@@ -99,13 +103,20 @@ def sweep(
     Returns: the outcomes, in the order of the cases.
     """
     longest_first = sorted(cases, key=lambda name: cost(cases[name]), reverse=True)
-    running = {executor.submit(run_point, name, guest, results): name for name in longest_first}
+    running = {executor.submit(_work, name, guest, results): name for name in longest_first}
     outcomes = {}
     for future in as_completed(running):
         name = running[future]
         outcomes[name] = future.result()
         on_outcome(cases[name], outcomes[name])
     return [outcomes[name] for name in cases]
+
+
+def _work(name: str, guest: Guest, results: Path) -> Outcome:
+    try:
+        return run_point(name, guest, results)
+    except KeyboardInterrupt:  # a worker of a pool would go on with the next point
+        os._exit(1)
 
 
 def run_point(name: str, guest: Guest, results: Path) -> Outcome:
@@ -119,14 +130,26 @@ def run_point(name: str, guest: Guest, results: Path) -> Outcome:
         document = _analysed(folder, case)
     except (TwowayError, AnalysisError, OSError) as error:
         return Outcome(name, error=str(error), wall_s=time.monotonic() - began)
-    checks = [*document["expect"], *document["fidelity"]]
     return Outcome(
         name,
         folder,
-        missed=sum(not row["pass"] for row in checks),
+        missed=tuple(_missed(document)),
         kept=kept,
         wall_s=time.monotonic() - began,
     )
+
+
+def _missed(document: dict[str, Any]) -> Iterator[str]:
+    for row in document["expect"]:
+        if not row["pass"]:
+            measured = "undefined" if row["measured"] is None else f"{row['measured']:.5g}"
+            yield (
+                f"{row['metric']}: {measured}, {row['source']} says {row['expected']:.5g}"
+                f" +- {row['tolerance']:.2g}"
+            )
+    for row in document["fidelity"]:
+        if not row["pass"]:
+            yield f"{row['check']}: {row['value']}, bound {row['bound']}"
 
 
 def _analysed(folder: Path, case: Case) -> dict[str, Any]:

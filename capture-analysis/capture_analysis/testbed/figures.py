@@ -38,6 +38,11 @@ def all_figures(analysis: Analysis) -> list[Figure]:
     ]
 
 
+def headline_figures(analysis: Analysis) -> list[Figure]:
+    """What shows a run best: the channels' slots if there are any, else the queues."""
+    return channel_figures(analysis) or [_queues(analysis, *_detail(analysis))]
+
+
 def _detail(analysis: Analysis) -> tuple[float, float]:
     """The part of the steady window that detailed views show, s after traffic's start."""
     run = analysis.run

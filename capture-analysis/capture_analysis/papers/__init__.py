@@ -1,0 +1,1 @@
+"""Many runs held against the papers that their experiments come from: one site, one JSON file."""

@@ -1,0 +1,91 @@
+"""Pictures of experiments: of a sweep, its curves; of a single run, its queues or its channel."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from capture_analysis.papers.claims import SOURCES, Claim, claims
+from capture_analysis.papers.results import Experiment, label
+from capture_analysis.pictures.figure import Figure, Line, Style
+from capture_analysis.testbed.analysis import Analysis
+from capture_analysis.testbed.figures import headline_figures
+
+_STYLES: Mapping[str, Style] = {"theory": "dashed", "paper": "crosses", "simulation": "crosses"}
+
+
+def pictures(experiment: Experiment) -> list[Figure]:
+    """What shows an experiment best; figures' ids are unique among all experiments."""
+    if experiment.axes:
+        return curves(experiment)
+    analysis = Analysis(experiment.results[0].folder)
+    return [_named(figure, experiment.id) for figure in headline_figures(analysis)]
+
+
+def _named(figure: Figure, name: str) -> Figure:
+    return Figure(**{**vars(figure), "id": f"{name}-{figure.id}"})
+
+
+def curves(experiment: Experiment) -> list[Figure]:
+    """One figure for each family of metrics that is expected: measured, theory, paper over x.
+
+    x is the axis of the sweep with the most values; the others' values tell lines apart.
+    """
+    axis = max(experiment.axes, key=lambda name: len(experiment.axes[name]))
+    families: dict[str, list[Claim]] = {}
+    for claim in claims(experiment):
+        families.setdefault(claim.metric.partition(".")[0], []).append(claim)
+    return [
+        Figure(
+            f"{experiment.id}-{family}",
+            f"{family.replace('_', ' ')} against {axis}",
+            "Lines with dots are measured, dashed ones computed for our parameters, "
+            "crosses printed in the paper.",
+            axis,
+            _unit(family, found[0].unit),
+            list(_lines(experiment, axis, found)),
+        )
+        for family, found in families.items()
+    ]
+
+
+def _unit(family: str, unit: str) -> str:
+    return family.replace("_", " ") + (f", {unit}" if unit != "1" else "")
+
+
+def _lines(experiment: Experiment, axis: str, found: list[Claim]) -> Iterable[Line]:
+    for colour, (name, series) in enumerate(_series(axis, found).items()):
+        x = np.array([_position(experiment, axis, claim) for claim in series])
+        measured = [(a, claim.measured) for a, claim in zip(x, series, strict=True)]
+        yield _line(f"{name}, measured", measured, "line", colour)
+        yield _line("", measured, "points", colour)
+        for source in SOURCES:
+            said = [(a, claim.expected(source)) for a, claim in zip(x, series, strict=True)]
+            if any(value is not None for _, value in said):
+                yield _line(f"{name}, {source}", said, _STYLES[source], colour)
+
+
+def _line(
+    name: str, points: Iterable[tuple[float, float | None]], style: Style, colour: int
+) -> Line:
+    there = sorted((x, y) for x, y in points if y is not None)
+    x, y = np.array(there, dtype=np.float64).reshape(-1, 2).T
+    return Line(name, x, y, style, colour)
+
+
+def _series(axis: str, found: list[Claim]) -> dict[str, list[Claim]]:
+    """Claims that make one line: of one metric, and alike on all other axes."""
+    series: dict[str, list[Claim]] = {}
+    for claim in found:
+        others = [f"{k} {label(v)}" for k, v in claim.result.point.items() if k != axis]
+        name = ", ".join([claim.metric.partition(".")[2] or claim.metric, *others])
+        series.setdefault(name, []).append(claim)
+    return series
+
+
+def _position(experiment: Experiment, axis: str, claim: Claim) -> float:
+    """Where a point lies on the axis: at its value, or at its place in the list if that is none."""
+    value = claim.result.point[axis]
+    first = value[0] if isinstance(value, list) else value
+    if isinstance(first, int | float) and not isinstance(first, bool):
+        return float(first)
+    return float(experiment.axes[axis].index(label(value)))

@@ -1,0 +1,159 @@
+"""Sweeps as they run: on all cores, resumed after any end, nothing lost and nothing twice."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, SMALL, guest_processes, metrics, twoway, write_experiment
+
+from twoway.build import Guest
+from twoway.case import load_case
+from twoway.identity import identity
+
+WINDOWS = (4, 6, 8, 10, 12, 14)
+SWEPT: dict[str, Any] = {
+    **SMALL,
+    "duration_s": 0.3,
+    "warm_up_s": 0.1,
+    "matrix": {
+        "window": {
+            "set": ["flows.left.window_packets", "flows.right.window_packets"],
+            "to": list(WINDOWS),
+        }
+    },
+}
+EXPECTED = {
+    "metric": "efficiency.left",
+    "value": 0.5,
+    "tolerance": 0.5,
+    "source": "theory",
+    "why": "a share",
+}
+
+
+def _runs(results: Path) -> dict[str, list[str]]:
+    """The finished runs of each point, which must not look partial."""
+    return {
+        folder.name: sorted(run.name for run in folder.iterdir() if run.suffix != ".partial")
+        for folder in results.glob("small@*")
+    }
+
+
+def _command(path: Path, results: Path) -> list[str]:
+    return [sys.executable, "-m", "twoway.cli", "sweep", str(path), "--results", str(results)]
+
+
+def test_points_run_once(tmp_path: Path) -> None:
+    """A sweep has one run of each point; the same sweep again runs nothing, and says so."""
+    path, results = write_experiment(tmp_path, SWEPT), tmp_path / "results"
+    first = twoway("sweep", path, "--results", results)
+    assert first.returncode == 0, first.stderr
+    runs = _runs(results)
+    assert set(runs) == {f"small@window={window}" for window in WINDOWS}
+    assert all(len(found) == 1 for found in runs.values())
+    again = twoway("sweep", path, "--results", results)
+    assert again.stderr.count("(kept)") == len(WINDOWS)
+    assert _runs(results) == runs
+
+
+def test_sweep_gives_the_same_bytes_as_a_run(tmp_path: Path) -> None:
+    """A point of a sweep of two workers has the captures of the same point run alone."""
+    path = write_experiment(tmp_path, SWEPT)
+    for name, arguments in (("all", ["sweep", path]), ("one", ["run", f"{path}@window=8"])):
+        done = twoway(*arguments, "--results", tmp_path / name)
+        assert done.returncode == 0, done.stderr
+    captures = [
+        {path.name: path.read_bytes() for path in folder.glob("small@window=8/2*/pcap/*")}
+        for folder in (tmp_path / "all", tmp_path / "one")
+    ]
+    assert captures[0] == captures[1]
+    assert captures[0]
+
+
+def test_changed_expectations_are_judged_without_a_run(tmp_path: Path) -> None:
+    """An expectation added later is judged on the runs there are; one missed makes the status 1."""
+    path, results = write_experiment(tmp_path, SWEPT), tmp_path / "results"
+    assert twoway("sweep", path, "--results", results).returncode == 0
+    runs = _runs(results)
+    missed = {**EXPECTED, "at": {"window": 8}, "tolerance": 0}
+    write_experiment(tmp_path, {**SWEPT, "expect": [EXPECTED, missed]})
+    again = twoway("sweep", path, "--results", results)
+    assert again.returncode == 1
+    assert f"\n     twoway run {path}@window=8\n" in again.stderr
+    assert "efficiency.left: " in again.stderr
+    assert _runs(results) == runs
+    (folder,) = (results / "small@window=8").glob("2*")
+    assert [row["pass"] for row in metrics(folder)["expect"]] == [True, False]
+
+
+def test_a_failing_point_stops_no_other(tmp_path: Path) -> None:
+    """Where one point's run fails the others end, and the command that runs it again is named."""
+    path, results = write_experiment(tmp_path, SWEPT), tmp_path / "results"
+    results.mkdir()
+    (results / "small@window=8").write_text("in the way of the run's folder")
+    done = twoway("sweep", path, "--results", results)
+    assert done.returncode == 1
+    assert f"FAIL {path}@window=8: " in done.stderr
+    assert f"twoway run {path}@window=8" in done.stderr
+    assert "5 of 6 points hold" in done.stderr
+    assert len(list(results.glob("small@*/2*/metrics.json"))) == len(WINDOWS) - 1
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_killed_sweep_is_resumed(tmp_path: Path, how: signal.Signals) -> None:
+    """A sweep that was ended in the middle leaves no guest, and is completed by the next."""
+    path, results = write_experiment(tmp_path, SWEPT), tmp_path / "results"
+    process = subprocess.Popen(_command(path, results), cwd=ROOT, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not list(results.glob("small@*/2*/metrics.json")):
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.02)
+    os.kill(process.pid, how)
+    process.wait()
+    while guest_processes(results):
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.02)
+    finished = {name for name, runs in _runs(results).items() if any(r[0] == "2" for r in runs)}
+    assert 0 < len(finished) < len(WINDOWS)
+    again = twoway("sweep", path, "--results", results)
+    assert again.returncode == 0, again.stderr
+    assert again.stderr.count("(kept)") >= len(finished)
+    assert len(list(results.glob("small@*/2*/metrics.json"))) == len(WINDOWS)
+
+
+def test_identity_is_of_what_decides_the_bytes(guest: Guest, tmp_path: Path) -> None:
+    """Texts, expectations and warm-up leave the identity; a window, delay or parameter does not."""
+
+    def of(**fields: Any) -> str:
+        path = write_experiment(tmp_path, {**SMALL, **fields})
+        return identity(load_case(str(path)), guest)
+
+    same = of()
+    assert of(title="Another", expect=[EXPECTED], warm_up_s=0.25) == same
+    flows = json.loads(json.dumps(SMALL["flows"]))
+    flows[0]["window_packets"] += 1
+    changed = [of(flows=flows), of(profile="slots-1ms"), of(stack={"mtu_bytes": 9000})]
+    assert len({same, *changed}) == 4
+
+
+def test_a_changed_module_concerns_who_loads_it(guest: Guest, tmp_path: Path) -> None:
+    """With another tcp_fixed, runs with fixed windows have another identity, and no others do."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for path in guest.programs.iterdir():
+        (programs / path.name).write_bytes(path.read_bytes())
+    with (programs / "tcp_fixed.ko").open("ab") as module:
+        module.write(b"\0")
+    other = Guest(**{**vars(guest), "programs": programs})
+    differ = {
+        name: identity(load_case(name), guest) != identity(load_case(name), other)
+        for name in ("kalampoukas-5.2", "fast-ex5")
+    }
+    assert differ == {"kalampoukas-5.2": True, "fast-ex5": False}
