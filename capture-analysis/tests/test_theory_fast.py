@@ -195,6 +195,10 @@ def test_prediction_for_example_3() -> None:
     assert values["throughput.second"] == pytest.approx(8.8235, abs=5e-5)
     assert values["utilisation.reverse"] == pytest.approx(1)
     assert values["utilisation.forward"] == pytest.approx(0.29412 + 0.00353, abs=1e-5)
+    assert values["utilisation_data.reverse"] == pytest.approx(0.88235, abs=1e-5)
+    assert values["utilisation_data.forward"] == pytest.approx(0.29412, abs=1e-5)
+    assert (values["bottleneck_time.forward"], values["bottleneck_time.reverse"]) == (0, 1)
+    assert values["jain_index"] == pytest.approx(130**2 / (2 * (100**2 + 30**2)))
     assert values["goodput.first"] == pytest.approx(0.96 * values["throughput.first"])
     assert not any(name.startswith("queued_mean") for name in values)
 
