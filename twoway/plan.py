@@ -343,21 +343,33 @@ def _source(connection: Connection) -> dict[str, Any]:
     }
 
 
+def _connect_ns(connection: Connection) -> int:
+    return CONNECT_NS if connection.flow.connect == "before" else _start_ns(connection)
+
+
 def _start_ns(connection: Connection) -> int:
-    return START_NS + round(connection.flow.start_s * 1e9)
+    return START_NS + round(connection.start_s * 1e9)
 
 
 def _stream_source(case: Case, connection: Connection) -> dict[str, Any]:
     stack, flow = case.experiment.stack, connection.flow
     stream = f"""
         {GUEST_BIN}/stream send --to {case.graph.address(flow.to)} --port {connection.port}
-        --source-port {connection.source_port} --connect-at {CONNECT_NS}
+        --source-port {connection.source_port} --connect-at {_connect_ns(connection)}
         --start-at {_start_ns(connection)} --stop-at {stop_ns(case)}
         --congestion {connection.congestion} --send-buffer {_send_buffer_bytes(case, connection)}
     """
     if flow.rate_mbit is not None:
         interval_ns = round(stack.mtu_bytes * 8e3 / flow.rate_mbit)
-        stream += f" --interval {interval_ns} --size {stack.segment_bytes}"
+        stream += f" --interval {interval_ns} --sizes {stack.segment_bytes}"
+    if flow.film is not None:
+        frames = flow.film.frame_bytes(case.experiment.duration_s - flow.start_s)
+        interval_ns = round(1e9 / flow.film.frames_per_s)
+        stream += f" --interval {interval_ns} --sizes {','.join(map(str, frames))}"
+    if connection.transfer_bytes is not None:
+        stream += f" --bytes {connection.transfer_bytes}"
+    if stack.pacing:
+        stream += " --pacing"
     return _source(connection) | {"run": stream.split()}
 
 
