@@ -6,11 +6,10 @@ is sent to it but a path, and nothing comes back but sums and histograms, which 
 """
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from capture_analysis.columns import FlowTable
 from capture_analysis.errors import AnalysisError
@@ -18,6 +17,9 @@ from capture_analysis.one_capture.document import FLOWS_LISTED, SCHEMA, document
 from capture_analysis.one_capture.single import NOTHING, Given, Measured, Part, measure
 from capture_analysis.reading.capture import Capture
 from capture_analysis.reading.parsing import Counts
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
 
 SUFFIXES = (".pcap", ".pcapng", ".cap")
 COMPRESSED = ("", ".gz", ".zst", ".xz")
@@ -28,17 +30,19 @@ RETRIES = 2
 
 
 @contextmanager
-def processes(workers: int) -> Iterator[Executor | None]:
+def processes(workers: int) -> Iterator["Executor | None"]:
     """So many processes on this machine; None, which is this very process, for one."""
     if workers == 1:
         yield None
         return
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - takes 20 ms
+
     with ProcessPoolExecutor(workers) as pool:
         yield pool
 
 
 @contextmanager
-def dask(workers: int, scheduler: str | None) -> Iterator[Executor]:
+def dask(workers: int, scheduler: str | None) -> Iterator["Executor"]:
     """Dask's workers: those of a scheduler, or so many on this machine.
 
     Args:
@@ -102,7 +106,7 @@ class Pending:
     """A capture whose parts are being measured, maybe elsewhere."""
 
     path: Path
-    parts: list[Future[Measured]]
+    parts: list["Future[Measured]"]
 
     def result(self) -> Measured:
         """The whole, once all parts are there."""
@@ -112,7 +116,7 @@ class Pending:
         return whole
 
 
-def submit(executor: Executor, path: Path, parts: int, given: Given = NOTHING) -> Pending:
+def submit(executor: "Executor", path: Path, parts: int, given: Given = NOTHING) -> Pending:
     """Have a capture measured in so many parts."""
     return Pending(
         path,
@@ -152,7 +156,7 @@ def captures_in(folder: Path) -> list[Path]:
 
 def analyse_all(
     captures: Sequence[Path],
-    executor: Executor,
+    executor: "Executor",
     workers: int,
     given: Given = NOTHING,
     flows: int = FLOWS_LISTED,
