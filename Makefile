@@ -55,7 +55,7 @@ lint: setup test-packages ## style and types: ruff, mypy, yamllint, shellcheck, 
 	@shellcheck vm/install-packages .ci/run kernel-modules/tests/fetch-headers
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um KDIR=$$($(BIN)/twoway build --kernel-dir)
 
-bench: setup ## speed, medians of five runs
+bench: setup bench-captures ## speed, medians of five runs
 	@$(BIN)/python tests/bench.py
 
 fuzz: test-packages ## any bytes are a capture: fuzz its parser in C for SECONDS=1800
@@ -93,7 +93,7 @@ wheel: env ## the package capture-analysis as a wheel, into dist/
 	@ls dist/capture_analysis-*.whl
 
 clean: ## remove the environment and results; keep the cache of built kernels
-	rm -rf .venv results dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv results dist capture-analysis/build .mypy_cache .pytest_cache .ruff_cache
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} \

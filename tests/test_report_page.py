@@ -1,12 +1,11 @@
 """report.html in a real browser: it draws, it zooms, and its console stays silent."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
 from conftest import SMALL, run_small, write_experiment
-from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
@@ -29,44 +28,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run_small(experiment, folder / "results") / "report.html"
 
 
-@pytest.fixture
-def browser() -> Iterator[Any]:
-    """Headless Chromium with its console kept."""
-    options = webdriver.ChromeOptions()
-    for flag in (
-        "headless=new",
-        "no-sandbox",
-        "disable-gpu",
-        "disable-background-networking",
-        "disable-component-update",
-        "disable-sync",
-        "no-first-run",
-        "disable-quic",
-    ):
-        options.add_argument(f"--{flag}")
-    options.binary_location = "/usr/bin/chromium"
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(
-        options=options, service=webdriver.ChromeService("/usr/bin/chromedriver")
-    )
-    try:
-        yield driver
-    finally:
-        driver.quit()
-
-
-def _open(browser: Any, page: Path, width: int) -> None:
-    browser.set_window_size(width, 900)
-    browser.get(page.as_uri())
-    WebDriverWait(browser, 30).until(
-        lambda b: (
-            len(b.find_elements(By.CSS_SELECTOR, ".plot .main-svg")) > 0
-            and len(b.find_elements(By.CSS_SELECTOR, ".js-plotly-plot"))
-            == len(b.find_elements(By.CSS_SELECTOR, ".plot"))
-        )
-    )
-
-
 def _range(browser: Any) -> list[float]:
     found = browser.execute_script(
         "return document.getElementById('queues').layout.xaxis.range.map(Number)"
@@ -74,13 +35,9 @@ def _range(browser: Any) -> list[float]:
     return [float(value) for value in found]
 
 
-def _console(browser: Any) -> list[str]:
-    return [entry["message"] for entry in browser.get_log("browser")]
-
-
 def test_page_draws_and_zooms_without_a_word_on_the_console(browser: Any, report: Path) -> None:
     """Every plot is drawn, a drag zooms into the queue plot, and nothing is logged."""
-    _open(browser, report, 1200)
+    opened(browser, report, 1200)
     assert len(browser.find_elements(By.CSS_SELECTOR, ".js-plotly-plot")) == 8
     before = _range(browser)
     plot = browser.find_element(By.CSS_SELECTOR, "#queues .nsewdrag")
@@ -90,22 +47,22 @@ def test_page_draws_and_zooms_without_a_word_on_the_console(browser: Any, report
     WebDriverWait(browser, 10).until(lambda b: _range(b) != before)
     after = _range(browser)
     assert before[0] < after[0] < after[1] < before[1]
-    assert _console(browser) == []
+    assert console(browser) == []
 
 
 def test_page_fits_a_phone(browser: Any, report: Path) -> None:
     """At phone width the page itself never scrolls sideways; wide tables do, inside it."""
-    _open(browser, report, 500)
+    opened(browser, report, 500)
     wide, seen = browser.execute_script(
         "return [document.documentElement.scrollWidth, window.innerWidth]"
     )
     assert wide <= seen
-    assert _console(browser) == []
+    assert console(browser) == []
 
 
 def test_page_says_what_the_run_found(browser: Any, report: Path) -> None:
     """Verdict, fidelity and provenance tables are filled, and the topology is drawn."""
-    _open(browser, report, 1200)
+    opened(browser, report, 1200)
     text = browser.find_element(By.TAG_NAME, "body").text
     assert "all expectations hold" in text
     for element in ("#verdict tr", "#fidelity tr", "#metrics tr", "svg.topology .bottleneck"):

@@ -107,6 +107,7 @@ COMMANDS: dict[str, Callable[[Scene], list[str | Path]]] = {
     "match": lambda scene: [scene.near, scene.far],
     "report": lambda scene: [scene.near, "--output", scene.folder / "report"],
     "report of two": lambda scene: [scene.near, scene.far, "--output", scene.folder / "report2"],
+    "plot": lambda scene: [scene.near, "--output", scene.folder / "plot.html"],
     "export": lambda scene: [scene.near, scene.folder / "big.parquet"],
 }
 

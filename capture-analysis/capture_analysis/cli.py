@@ -3,6 +3,8 @@
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 
 from capture_analysis.errors import AnalysisError
@@ -53,7 +55,8 @@ def main(argv: list[str] | None = None) -> int:
     command.add_arguments(parser)
     arguments = parser.parse_args(words[1:])
     try:
-        status: int = command.run(arguments)
+        with _progress():
+            status: int = command.run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:  # who reads our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -64,6 +67,22 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     return status
+
+
+@contextmanager
+def _progress() -> Iterator[None]:
+    """Say on a terminal how far long work has come."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from capture_analysis.commands.progress import ProgressLine  # noqa: PLC0415 - see above
+    from capture_analysis.reading.byte_source import ByteSource  # noqa: PLC0415
+
+    ByteSource.watch = line = ProgressLine()
+    try:
+        yield
+    finally:
+        line.clear()
 
 
 def _first_word(words: list[str]) -> str:

@@ -1,20 +1,17 @@
 """Packets as Parquet or CSV, for other tools: one row per TCP packet, in file order."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 
-from capture_analysis.columns import FlowTable, Mark, Packets
-from capture_analysis.errors import AnalysisError
+from capture_analysis.columns import FLOW, FlowTable, Mark, Packets, empty_columns
 from capture_analysis.reading.capture import Capture
-from capture_analysis.tracking import Kind, Tracked, tracker
+from capture_analysis.table_file import TableFile
+from capture_analysis.tracking import TRACKED_TYPES, Kind, Tracked, tracker
 
 # Columns of the capture that mean nothing by themselves: addresses and names stand for them.
 _REPLACED = ("flow", "half", "marks", "kind")
@@ -64,7 +61,7 @@ def tables(capture: Capture) -> Iterator[pa.Table]:
 def whole_table(capture: Capture) -> pa.Table:
     """All packets of a capture at once."""
     parts = [part.take(pa.array(np.arange(part.num_rows))) for part in tables(capture)]
-    return pa.concat_tables(parts or [_without_dictionaries(table(*_nothing(), capture.flows))])
+    return pa.concat_tables([SCHEMA.empty_table(), *parts])
 
 
 def export(capture: Capture, target: Path) -> int:
@@ -75,59 +72,12 @@ def export(capture: Capture, target: Path) -> int:
         target: the name's end says the format: .parquet or .csv.
 
     Returns: how many packets were written.
-    Raises: AnalysisError if the name ends otherwise.
+    Raises: AnalysisError if the name ends otherwise, or the file cannot be written.
     """
-    if target.suffix not in _WRITERS:
-        raise AnalysisError(
-            f'{target}: the name must end in {" or ".join(_WRITERS)}, got "{target.suffix}"'
-        )
-    partial = target.with_name(f".{target.name}.partial")
-    rows = 0
-    try:
-        with _Output(partial, _WRITERS[target.suffix]) as output:
-            for part in tables(capture):
-                output.write(part)
-                rows += part.num_rows
-            if not rows:
-                output.write(_without_dictionaries(table(*_nothing(), capture.flows)))
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
-    return rows
-
-
-class _Output:
-    """A file of tables, opened with the schema of the first."""
-
-    def __init__(self, path: Path, writer: Callable[..., Any]) -> None:
-        self._path = path
-        self._open = writer
-        self._writer: Any = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def write(self, part: pa.Table) -> None:
-        if self._writer is None:
-            self._writer = self._open(str(self._path), part.schema)
-        self._writer.write_table(part)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._writer is not None:
-            self._writer.close()
-
-
-_WRITERS: dict[str, Callable[..., Any]] = {
-    ".parquet": lambda path, schema: pyarrow.parquet.ParquetWriter(
-        path, schema, compression="zstd"
-    ),
-    ".csv": pyarrow.csv.CSVWriter,
-}
+    with TableFile(target, SCHEMA) as file:
+        for part in tables(capture):
+            file.write(part)
+    return file.rows
 
 
 def _without_dictionaries(part: pa.Table) -> pa.Table:
@@ -156,7 +106,8 @@ def _ends(packets: Packets, flows: FlowTable) -> dict[str, Any]:
 
 
 def _nothing() -> tuple[Packets, Tracked]:
-    from capture_analysis.columns import empty_columns  # noqa: PLC0415
-    from capture_analysis.tracking import TRACKED_TYPES  # noqa: PLC0415
-
     return empty_columns(0), Tracked(*(np.zeros(0, kind) for kind in TRACKED_TYPES.values()))
+
+
+# The columns of every table.
+SCHEMA = _without_dictionaries(table(*_nothing(), FlowTable(np.zeros(0, dtype=FLOW)))).schema

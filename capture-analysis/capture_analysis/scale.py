@@ -5,6 +5,7 @@ worker reads the whole capture, which is the cheap part, and follows its own con
 is sent to it but a path, and nothing comes back but sums and histograms, which add up exactly.
 """
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -15,6 +16,7 @@ from capture_analysis.columns import FlowTable
 from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture.document import FLOWS_LISTED, SCHEMA, document
 from capture_analysis.one_capture.single import NOTHING, Given, Measured, Part, measure
+from capture_analysis.reading.byte_source import ByteSource
 from capture_analysis.reading.capture import Capture
 from capture_analysis.reading.parsing import Counts
 
@@ -61,6 +63,7 @@ def dask(workers: int, scheduler: str | None) -> Iterator["Executor"]:
                 threads_per_worker=1,
                 dashboard_address=None,
                 memory_limit=0,
+                silence_logs=logging.CRITICAL,  # a worker that is told to go need not complain
             ) as cluster,
             Client(cluster) as client,
         ):
@@ -86,10 +89,18 @@ class _WasRead:
     counts: Counts
 
 
-def measure_part(path: Path, given: Given, part: Part) -> Measured:
-    """Measure a part of a capture; what a worker does."""
+def measure_part(path: Path, given: Given, part: Part) -> Measured | AnalysisError:
+    """Measure a part of a capture, which is what a worker does, or say why it cannot be.
+
+    The error is a result: raised in a worker, Dask would try again and log it each time.
+    """
+    if part.index:
+        ByteSource.watch = None  # one worker's progress is that of all
     capture = Capture(path)
-    measured = measure(capture, given, part)
+    try:
+        measured = measure(capture, given, part)
+    except AnalysisError as error:
+        return error
     measured.capture = _WasRead(**{f.name: getattr(capture, f.name) for f in fields(_WasRead)})
     return measured
 
@@ -106,14 +117,23 @@ class Pending:
     """A capture whose parts are being measured, maybe elsewhere."""
 
     path: Path
-    parts: list["Future[Measured]"]
+    parts: list["Future[Measured | AnalysisError]"]
 
     def result(self) -> Measured:
-        """The whole, once all parts are there."""
-        whole, *others = (part.result() for part in self.parts)
+        """The whole, once all parts are there.
+
+        Raises: AnalysisError if the capture cannot be measured.
+        """
+        whole, *others = (_measured(part.result()) for part in self.parts)
         for other in others:
             whole.merge(other)
         return whole
+
+
+def _measured(found: Measured | AnalysisError) -> Measured:
+    if isinstance(found, AnalysisError):
+        raise found
+    return found
 
 
 def submit(executor: "Executor", path: Path, parts: int, given: Given = NOTHING) -> Pending:
@@ -178,5 +198,5 @@ def analyse_all(
     for each in pending:
         try:
             yield document(each.result(), flows)
-        except (AnalysisError, OSError) as error:
+        except AnalysisError as error:
             yield {"schema": SCHEMA, "capture": {"path": str(each.path)}, "error": str(error)}

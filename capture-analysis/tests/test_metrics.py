@@ -141,7 +141,8 @@ def test_every_unit(tmp_path: Path) -> None:
 def test_readme_lists_every_metric() -> None:
     """The README's table has each metric with its unit, and no other."""
     text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-    rows = [line.split("|") for line in text.splitlines() if line.startswith("| `")]
+    runs = text.partition("## Runs of twoway")[2]
+    rows = [line.split("|") for line in runs.splitlines() if line.startswith("| `")]
     listed = {row[1].strip().strip("`").split(".")[0]: row[3].strip() for row in rows}
     assert listed == UNITS
 

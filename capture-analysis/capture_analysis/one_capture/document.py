@@ -108,12 +108,15 @@ def named_metrics(
 
 def _capture(measured: Measured) -> dict[str, Any]:
     capture, tally = measured.capture, measured.tally
-    last_ns = max(each.values().max(initial=-1) for each in (tally.last_ns, tally.last_ack_ns))
+    begun = capture.flows.rows["first_ns"]
+    last_ns = max(
+        begun.max(), *(each.values().max(initial=-1) for each in (tally.last_ns, tally.last_ack_ns))
+    )
     return {
         "path": str(capture.path),
         "format": capture.format,
         "reader": capture.reader,
-        "first_ns": int(capture.flows.rows["first_ns"].min()),
+        "first_ns": int(begun.min()),
         "last_ns": int(last_ns),
         "packets": capture.counts.packets,
         "connections": len(capture.flows),

@@ -1,7 +1,6 @@
 """From a capture to a folder with metrics.json, figures/ and report.html; and single pictures."""
 
 import json
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -85,16 +84,21 @@ def _write_common(folder: Path, content: dict[str, Any], figures: list[Figure]) 
 
 @contextmanager
 def _written_whole(folder: Path) -> Iterator[Path]:
-    """A folder beside another, which takes its place if all goes well."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    """A folder beside another, which takes its place if all goes well.
+
+    Raises: AnalysisError if the disk refuses.
+    """
     try:
-        aside.chmod(0o755)
-        yield aside
-        _put(aside, folder)
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(
+            prefix=f".{folder.name}-", dir=folder.parent, ignore_cleanup_errors=True
+        ) as scratch:
+            aside = Path(scratch) / "report"
+            aside.mkdir()
+            yield aside
+            _put(aside, folder)
+    except OSError as error:
+        raise AnalysisError(f"{folder}: cannot be written: {error.strerror or error}") from error
 
 
 def main_directions(measured: Measured) -> list[int]:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from capture_analysis.reading.compression import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 STANDARD_INPUT = Path("-")
 
@@ -29,14 +29,18 @@ class ByteSource:
         path: the file; "-" is standard input.
 
     Attributes:
+        watch: told now and then how far a file has been read, by path and byte; None for nobody.
         compression: gzip, xz or zstd; None if it is none.
         damage: a sentence once a compressed file turns out to be damaged, which ends it early.
 
     Raises: AnalysisError, without the file's name, if it cannot be opened or read.
     """
 
+    watch: "ClassVar[Callable[[Path, int], None] | None]" = None
+
     def __init__(self, path: Path) -> None:
         self.damage: str | None = None
+        self._path = path
         standard_input = path == STANDARD_INPUT
         try:
             # Unbuffered: what is read goes where it is wanted.
@@ -85,6 +89,8 @@ class ByteSource:
                 break
             else:
                 filled += count
+        if ByteSource.watch and self._path.is_file():
+            ByteSource.watch(self._path, self._file.tell())
         return filled
 
     def _next_piece(self) -> bytes:

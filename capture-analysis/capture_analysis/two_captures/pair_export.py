@@ -1,16 +1,13 @@
 """The packets of two captures as Parquet or CSV: one row each, when it passed both taps."""
 
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 
 from capture_analysis.columns import FlowTable
-from capture_analysis.errors import AnalysisError
+from capture_analysis.table_file import TableFile
 from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.crossings import ABSENT, Crossings
 from capture_analysis.two_captures.pair_measure import Step
@@ -37,7 +34,7 @@ _TAPS = pa.array(["a", "b"])
 _SEEN = pa.array(["both", "a", "b"])
 
 
-class PairsFile:
+class PairsFile(TableFile):
     """A file of pairs being written; it appears under its name when all is well.
 
     Rows come in blocks, way by way, within one in the order of the first tap. `b_ns` is on the
@@ -46,46 +43,18 @@ class PairsFile:
     Args:
         target: the name's end says the format: .parquet or .csv.
 
-    Raises: AnalysisError if it says neither.
+    Raises: AnalysisError as TableFile does.
     """
 
     def __init__(self, target: Path) -> None:
-        if target.suffix not in (".parquet", ".csv"):
-            raise AnalysisError(
-                f'{target}: the name must end in .parquet or .csv, got "{target.suffix}"'
-            )
-        self._target = target
-        self._partial = target.with_name(f".{target.name}.partial")
-        self._writer: Any = None
-        self.rows = 0
-
-    def __enter__(self) -> Self:
-        if self._target.suffix == ".csv":
-            self._writer = pyarrow.csv.CSVWriter(str(self._partial), SCHEMA)
-        else:
-            self._writer = pyarrow.parquet.ParquetWriter(
-                str(self._partial), SCHEMA, compression="zstd"
-            )
-        return self
+        super().__init__(target, SCHEMA)
 
     def add(self, step: Step, flows: FlowTable) -> None:
         """Take the next packets."""
         del flows
         for crossings in step.ways:
             if len(crossings.sent):
-                self._writer.write_table(table(crossings))
-                self.rows += len(crossings.sent)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._writer.close()
-        if error is None:
-            self._partial.replace(self._target)
-        self._partial.unlink(missing_ok=True)
+                self.write(table(crossings))
 
 
 def table(crossings: Crossings) -> pa.Table:
