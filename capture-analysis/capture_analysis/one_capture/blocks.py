@@ -31,7 +31,8 @@ class View:
     """
 
     def __init__(self, block: "Block", rows: IntArray) -> None:
-        self._block = block
+        # Not the block, which has this view: memory would wait for the collector of cycles.
+        self._packets, self._tracked = block.packets, block.tracked
         self.rows = rows
         self._columns: dict[str, IntArray] = {}
         direction = block.direction.take(rows)
@@ -46,7 +47,7 @@ class View:
     def __getitem__(self, column: str) -> IntArray:
         """A column of Packets or Tracked, shape (n,), int64."""
         if column not in self._columns:
-            source = self._block.tracked if column in _TRACKED else self._block.packets
+            source = self._tracked if column in _TRACKED else self._packets
             taken = getattr(source, column).take(self.rows)
             self._columns[column] = taken.astype(np.int64, copy=False)
         return self._columns[column]
