@@ -89,6 +89,17 @@ _PROTOTYPES = {
         ctypes.c_size_t,
         [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p],
     ),
+    "ca_gather": (
+        ctypes.c_bool,
+        [
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+        ],
+    ),
     "ca_runs_add": (
         ctypes.c_size_t,
         [

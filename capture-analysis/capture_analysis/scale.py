@@ -5,7 +5,6 @@ worker reads the whole capture, which is the cheap part, and follows its own con
 is sent to it but a path, and nothing comes back but sums and histograms, which add up exactly.
 """
 
-import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -54,6 +53,8 @@ def dask(workers: int, scheduler: str | None) -> Iterator["Executor"]:
 
     Raises: AnalysisError if the scheduler does not answer.
     """
+    import logging  # noqa: PLC0415 - takes 5 ms
+
     from distributed import Client, LocalCluster  # noqa: PLC0415 - takes a second
 
     if scheduler is None:

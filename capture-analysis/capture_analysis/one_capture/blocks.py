@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from capture_analysis.ack_compression import BUNCH_SERVICE_TIMES
 from capture_analysis.columns import BoolArray, IntArray, Packets
+from capture_analysis.gather import gather
 from capture_analysis.one_capture.facts import Facts, Number
 from capture_analysis.runs import ends_of, starts_of
 from capture_analysis.tracking import Kind, Tracked
@@ -48,8 +49,7 @@ class View:
         """A column of Packets or Tracked, shape (n,), int64."""
         if column not in self._columns:
             source = self._tracked if column in _TRACKED else self._packets
-            taken = getattr(source, column).take(self.rows)
-            self._columns[column] = taken.astype(np.int64, copy=False)
+            self._columns[column] = gather(getattr(source, column), self.rows)
         return self._columns[column]
 
     @cached_property

@@ -19,7 +19,7 @@ from capture_analysis.reading.parsing import Counts
 from capture_analysis.tracking import Forgotten, tracker
 
 # Packets that are measured at once: more do not fit a core's cache, fewer cost as many calls.
-BLOCK_PACKETS = 1 << 15
+BLOCK_PACKETS = 1 << 16
 
 
 class Described(Protocol):

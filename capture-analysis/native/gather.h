@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The library: some rows of a column, as 64 bits each; see gather.py.
+ */
+#ifndef CAPTURE_ANALYSIS_GATHER_H
+#define CAPTURE_ANALYSIS_GATHER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "parser.h"
+
+/*
+ * Writes the values of a column of `size` unsigned numbers, or signed ones of 8 bytes, at `count`
+ * rows. False if the column has not all these rows, or numbers are not 1, 2, 4 or 8 bytes wide.
+ */
+CA_API bool ca_gather(const void *column, size_t width, size_t size, const int64_t *rows,
+		      size_t count, int64_t *to);
+
+#endif
