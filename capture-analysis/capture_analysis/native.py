@@ -96,6 +96,7 @@ _PROTOTYPES = {
             ctypes.c_size_t,
             ctypes.c_size_t,
             ctypes.c_void_p,
+            ctypes.c_void_p,
             ctypes.c_size_t,
             ctypes.c_void_p,
         ],

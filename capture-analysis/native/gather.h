@@ -12,10 +12,11 @@
 #include "parser.h"
 
 /*
- * Writes the values of a column of `size` unsigned numbers, or signed ones of 8 bytes, at `count`
- * rows. False if the column has not all these rows, or numbers are not 1, 2, 4 or 8 bytes wide.
+ * Writes the values of a column, of `size` numbers, at `count` rows, each to its place. False if
+ * rows or places are beyond the column or what is written, or numbers not 1, 2, 4 or 8 bytes wide;
+ * those of 8 are signed.
  */
 CA_API bool ca_gather(const void *column, size_t width, size_t size, const int64_t *rows,
-		      size_t count, int64_t *to);
+		      const int64_t *places, size_t count, int64_t *to);
 
 #endif
