@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from capture_analysis.runs import Runs
 
 
-MOST_VALUES = 3
+MOST_VALUES = 4
 
 
 class _Packets(ctypes.Structure):

@@ -10,7 +10,7 @@
 
 #include "parser.h"
 
-#define CA_RUN_VALUES 3
+#define CA_RUN_VALUES 4
 
 /* Columns of packets; as _Packets in runs_in_c.py. */
 struct ca_run_packets {
