@@ -9,7 +9,7 @@ from capture_analysis.theory import kalampoukas
 from conftest import ROOT
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from packet_model import Side, simulate
+from capture_analysis.theory.packet_model import Side, simulate
 
 
 def cycle(one: Side, two: Side) -> Fraction:

@@ -6,8 +6,8 @@ from capture_analysis.theory import kalampoukas, zhang
 from capture_analysis.theory.kalampoukas import Side
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packet_model import Side as ModelSide
-from packet_model import simulate
+from capture_analysis.theory.packet_model import Side as ModelSide
+from capture_analysis.theory.packet_model import simulate
 
 FREE = Fraction(0)
 
