@@ -3,11 +3,9 @@
 from fractions import Fraction
 
 from capture_analysis.theory import kalampoukas, zhang
-from capture_analysis.theory.kalampoukas import Side
+from capture_analysis.theory.packet_model import Side, simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from capture_analysis.theory.packet_model import Side as ModelSide
-from capture_analysis.theory.packet_model import simulate
 
 FREE = Fraction(0)
 
@@ -49,9 +47,8 @@ def test_model_is_busy_as_the_closed_form_says(
 ) -> None:
     """In every region the model's links are busy as derived, within a cycle's work at each end."""
     one, two = (Side(w, Fraction(1), ack, delay) for w in windows)
-    sides = tuple(ModelSide(s.window, s.data, s.ack, s.delay) for s in (one, two))
     period = kalampoukas.cycle(one, two)
-    outcomes = simulate((sides[0], sides[1]), (30 * period, 70 * period))
+    outcomes = simulate((one, two), (30 * period, 70 * period))
     for outcome, here, there in zip(outcomes, (one, two), (two, one), strict=True):
         expected = kalampoukas.utilisation(here, there)
         assert abs(outcome.busy / (40 * period) - expected) <= Fraction(2, 40)

@@ -12,31 +12,9 @@ first of the compressed ACKs must be acknowledged first. The cycle is the larges
 loop in that recursion: one of the three regions of Theorem 2, or a round trip without a queue.
 """
 
-from dataclasses import dataclass
 from fractions import Fraction
 
-
-@dataclass(frozen=True)
-class Side:
-    """A node: its connection's window and its link.
-
-    Connections that open together count as one, with the sum of their windows (section 5.4).
-
-    Attributes:
-        window: segments.
-        data, ack: transmission times on its link, s; ack is of the other connection's ACKs.
-        delay: propagation on its link, s.
-    """
-
-    window: int
-    data: Fraction
-    ack: Fraction
-    delay: Fraction
-
-    @property
-    def burst(self) -> Fraction:
-        """Transmission time of the window, s."""
-        return self.window * self.data
+from capture_analysis.theory.packet_model import Side
 
 
 def compresses(one: Side, two: Side) -> bool:

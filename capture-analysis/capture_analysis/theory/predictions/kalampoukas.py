@@ -1,13 +1,21 @@
-"""Fixed windows both ways: Theorem 2 of Kalampoukas et al., with ACK time."""
+"""Fixed windows both ways: Theorem 2 of Kalampoukas et al., with ACK time.
+
+Queues depend on the phase of the starts and on ACK time, which the paper's lemmas leave out: their
+peaks are those of the packet-level model.
+"""
 
 from fractions import Fraction
 
-from capture_analysis.theory.kalampoukas import Side, cycle, efficiency, utilisation
+from capture_analysis.theory.kalampoukas import cycle, efficiency, utilisation
+from capture_analysis.theory.packet_model import Side, simulate
 from capture_analysis.theory.setup import Connection, Setup
+
+# The model settles within the first cycles, and busy periods repeat after one or two.
+SETTLED_CYCLES, WATCHED_CYCLES = 20, 8
 
 
 def predict(setup: Setup) -> dict[str, float]:
-    """Efficiencies, utilisations and cycles.
+    """Efficiencies, utilisations, cycles and peaks of queues.
 
     Connections of one direction that open together count as one (section 5.4).
 
@@ -30,7 +38,11 @@ def _of_direction(setup: Setup, direction: str) -> dict[str, float]:
     one, two = _side(setup, direction, own), _side(setup, back, opposite)
     period = cycle(one, two)
     share = efficiency(one, two)
+    begin = max(one.start, two.start) + SETTLED_CYCLES * period
+    queue, _ = simulate((one, two), (begin, begin + WATCHED_CYCLES * period))
     return {
+        f"queue_peak.{direction}": float(queue.queue_peak),
+        f"queue_peak_data.{direction}": float(queue.data_peak),
         f"busy_period_cycle.{direction}": float(period),
         f"utilisation.{direction}": float(utilisation(one, two)),
     } | {
@@ -59,5 +71,5 @@ def _side(setup: Setup, direction: str, connections: list[Connection]) -> Side:
     window = sum(c.window_packets or 0 for c in connections)
     if window > link.buffer_packets:
         raise ValueError(f"a buffer of {link.buffer_packets} packets loses some of {window}")
-    times = (Fraction(str(t)) for t in (link.data_s, link.ack_s, link.delay_s))
-    return Side(window, *times)
+    times = (link.data_s, link.ack_s, link.delay_s, connections[0].start_s)
+    return Side(window, *(Fraction(str(t)) for t in times))
