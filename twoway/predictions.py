@@ -62,6 +62,7 @@ def setup_of(
         duration_s=experiment.duration_s,
         modules=experiment.modules,
         parameters=experiment.topology.parameters,
+        pacing=experiment.stack.pacing,
     )
 
 

@@ -73,6 +73,7 @@ class Setup:
         warm_up_s, duration_s: the steady window is between the two.
         modules: parameters of kernel modules by module name.
         parameters: of the topology.
+        pacing: senders spread each window over its round trip.
     """
 
     links: Mapping[str, Link]
@@ -83,6 +84,7 @@ class Setup:
     duration_s: float
     modules: Mapping[str, Mapping[str, int | str]]
     parameters: Mapping[str, int]
+    pacing: bool = False
 
 
 def known_theories() -> list[str]:

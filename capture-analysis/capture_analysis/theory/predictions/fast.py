@@ -2,7 +2,14 @@
 
 from itertools import groupby
 
-from capture_analysis.theory.fast import Equilibrium, Flow, Way, equilibrium, persistent_congestion
+from capture_analysis.theory.fast import (
+    Equilibrium,
+    Flow,
+    Way,
+    bunched,
+    equilibrium,
+    persistent_congestion,
+)
 from capture_analysis.theory.setup import Connection, Link, Setup
 
 
@@ -11,6 +18,7 @@ def predict(setup: Setup) -> dict[str, float]:
 
     With `modules.tcp_fast.base_rtt_us` every flow has the same base RTT and Theorem 1 holds;
     without it, flows that start later measure the queue of those before, taken to have settled.
+    Unpaced windows travel in bunches, which matters where the queues hold less than the way does.
     Connections at a constant rate take their share off the links' capacity.
 
     queued_mean only where the delay is known to be of one direction, or to be halved by symmetry;
@@ -29,6 +37,8 @@ def predict(setup: Setup) -> dict[str, float]:
     else:
         starts = groupby(zip(flows, model, strict=True), key=lambda pair: pair[0].start_s)
         settled = persistent_congestion([[flow for _, flow in pairs] for _, pairs in starts], free)
+    if not (setup.pacing or crossing) and _knows_base(flows, base_us, links):
+        settled = bunched(settled, model, free, links[0].delay_s + links[1].delay_s)
     predicted = {}
     for way, name in zip(Way, names, strict=True):
         idle = 1 - settled.data_share[way] - settled.ack_share[way]
@@ -49,6 +59,13 @@ def predict(setup: Setup) -> dict[str, float]:
     if base_us and not crossing:
         predicted |= _queued(setup, flows, settled, base_us / 1e6)
     return predicted
+
+
+def _knows_base(flows: list[Connection], base_us: int, links: list[Link]) -> bool:
+    """Whether the flows' base RTT is the propagation delay, but for transmissions."""
+    if base_us:
+        return base_us == round(1e6 * (links[0].delay_s + links[1].delay_s))
+    return len({each.start_s for each in flows}) == 1
 
 
 def _told_apart(setup: Setup) -> tuple[list[Connection], list[Connection]]:
