@@ -9,6 +9,7 @@ import numpy as np
 
 from capture_analysis.columns import FlowTable, IntArray, Packets
 from capture_analysis.errors import AnalysisError
+from capture_analysis.one_capture.memory import keep_freed
 from capture_analysis.reading.capture import Capture
 from capture_analysis.tracking import tracker
 from capture_analysis.two_captures.crossings import Uncommon, crossings, is_data
@@ -95,6 +96,7 @@ class PairOfCaptures:
 
         Raises: AnalysisError if they have no packet in common.
         """
+        keep_freed()
         contact = first_contact(self.names, self.open_a, self.open_b)
         surveyed = survey(self.open_a, self.open_b, contact, one_clock=one_clock)
         facts = self._facts(contact, surveyed)
