@@ -63,6 +63,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _pairs_file(target: Path) -> "PairsFile":
-    from capture_analysis.two_captures.pair_export import PairsFile  # noqa: PLC0415 - loads Arrow
+    from capture_analysis.two_captures.pair_export import PairsFile  # loads Arrow
 
     return PairsFile(target)

@@ -11,6 +11,7 @@ from typing import ClassVar
 from capture_analysis.discovery import classes_of
 from capture_analysis.one_capture.measure import Quantity, Values
 from capture_analysis.two_captures import pair_measures
+from capture_analysis.two_captures.ack_gaps import AckGaps
 from capture_analysis.two_captures.crossings import Crossings
 from capture_analysis.two_captures.path_facts import PathFacts
 from capture_analysis.two_captures.queue_levels import Levels
@@ -24,10 +25,12 @@ class Step:
 
     Attributes:
         ways: packets from the first tap to the second, and back.
+        ack_gaps: of the ACKs of each.
         levels: packets and bytes in the queue of each way; None before its first packet.
     """
 
     ways: tuple[Crossings, Crossings]
+    ack_gaps: tuple[AckGaps, AckGaps]
     levels: tuple[Levels | None, Levels | None]
 
 

@@ -22,9 +22,9 @@ import numpy as np
 from capture_analysis.ack_compression import BACK_TO_BACK, COMPRESSED_BELOW, factor_bound
 from capture_analysis.histogram import Histogram
 from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.two_captures.ack_gaps import AckGaps
 from capture_analysis.two_captures.crossings import Crossings
 from capture_analysis.two_captures.pair_measure import PairMeasure, Quantity, Step, Values
-from capture_analysis.two_captures.pair_measures.ack_spacing import PreviousAcks, gaps
 
 _PARTS = 1000
 # What time stamps in ns and medians may be off by.
@@ -48,7 +48,6 @@ class CompressionFactor(PairMeasure):
 
     def start(self) -> None:
         """Nothing is known yet."""
-        self._previous = PreviousAcks()
         self._factors = Histogram()
         self._most = LaneArray(np.maximum, 0)
         self._counts = LaneArray(np.add, 0, 3)
@@ -61,16 +60,16 @@ class CompressionFactor(PairMeasure):
 
     def add(self, step: Step) -> None:
         """Take the next packets."""
-        for crossings in step.ways:
+        for crossings, gaps in zip(step.ways, step.ack_gaps, strict=True):
             bound = self._bound(crossings.way)
             if bound is not None and len(crossings.acks):
-                self._take(crossings, bound)
+                self._take(crossings, gaps, bound)
 
-    def _take(self, crossings: Crossings, bound: float) -> None:
+    def _take(self, crossings: Crossings, gaps: AckGaps, bound: float) -> None:
         acks, data = crossings.acks, self.facts.ways[1 - crossings.way]
-        sent, arrived, acked = gaps(crossings, self._previous)
+        sent, arrived = gaps.sent_ns, gaps.arrived_ns
         payload = max(data.data_bytes - self.facts.ways[crossings.way].ack_bytes, 1)
-        segments = np.maximum(-(-acked // payload), 1)
+        segments = np.maximum(-(-gaps.acked_bytes // payload), 1)
         longest = BACK_TO_BACK * (data.data_ns or 0.0) * segments
         compressed = (sent > 0) & (sent <= longest)
         compressed &= (arrived >= 0) & (arrived < COMPRESSED_BELOW * sent)
