@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.runs import starts_of
@@ -60,7 +61,8 @@ class View:
         flow = rows["flow"].take(chosen)
         small = not len(flow) or int(flow.max()) < _SMALL // 2
         # A radix sort when numbers have 16 bits.
-        direction = flow.astype(np.uint16 if small else np.uint32)
+        width = np.uint16 if small else np.uint32
+        direction: NDArray[np.unsignedinteger] = flow.astype(width)
         direction <<= 1
         direction |= rows["half"].take(chosen) ^ np.uint8(turned)
         order = np.argsort(direction, kind="stable")

@@ -109,7 +109,7 @@ class Side:
         left = np.ones(len(self.waiting), dtype=np.bool_)
         left[found] = False
         late = left & (self.waiting["time_ns"] < before_ns)
-        excess = np.count_nonzero(left) - np.count_nonzero(late) - WAITING_LIMIT
+        excess = int((left ^ late).sum()) - WAITING_LIMIT
         if excess > 0:
             late[np.flatnonzero(left & ~late)[:excess]] = True
             self.given_up += excess
