@@ -8,9 +8,9 @@ that half h of connection f sends, and the pure ACKs that come back for them, ar
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.runs import starts_of
@@ -18,6 +18,9 @@ from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.match_rows import Rows, joined, take, where
 from capture_analysis.two_captures.matching import FOREVER, Matched, Side, match
 from capture_analysis.two_captures.survey import UNKNOWN, Survey
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 A_TO_B, B_TO_A = 0, 1
 ABSENT = -FOREVER
