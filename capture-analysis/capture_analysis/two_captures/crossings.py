@@ -8,6 +8,7 @@ that half h of connection f sends, and the pure ACKs that come back for them, ar
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.match_rows import Rows, joined, take, where
 from capture_analysis.two_captures.matching import FOREVER, Matched, Side, match
 from capture_analysis.two_captures.survey import UNKNOWN, Survey
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 A_TO_B, B_TO_A = 0, 1
 ABSENT = -FOREVER
@@ -49,6 +53,7 @@ class View:
         turned: whether a packet is of the opposite half's direction, as ACKs are.
 
     Attributes:
+        chosen: shape (n,), which of `rows` each is.
         direction: shape (n,), of each.
         directions: shape (k,), those that have any, ascending.
         starts: shape (k,), the first row of each.
@@ -59,11 +64,12 @@ class View:
         flow = rows["flow"].take(chosen)
         small = not len(flow) or int(flow.max()) < _SMALL // 2
         # A radix sort when numbers have 16 bits.
-        direction = flow.astype(np.uint16 if small else np.uint32)
+        width = np.uint16 if small else np.uint32
+        direction: NDArray[np.unsignedinteger] = flow.astype(width)
         direction <<= 1
         direction |= rows["half"].take(chosen) ^ np.uint8(turned)
         order = np.argsort(direction, kind="stable")
-        self._rows, self._chosen = rows, chosen.take(order)
+        self._rows, self.chosen = rows, chosen.take(order)
         direction = direction.take(order)
         self.starts = np.flatnonzero(starts_of(direction))
         self.direction = direction.astype(np.int64)
@@ -76,7 +82,7 @@ class View:
     def __getitem__(self, column: str) -> IntArray:
         """A column of CROSSING, shape (n,), int64."""
         if column not in self._columns:
-            values = self._rows[column].take(self._chosen)
+            values = self._rows[column].take(self.chosen)
             self._columns[column] = values.astype(np.int64, copy=False)
         return self._columns[column]
 
@@ -212,7 +218,7 @@ def _by_way(
     forward["second_ns"] = b["first_ns"][ahead]
     reverse["second_ns"] = a["first_ns"][behind]
     a_alone = found.a_alone.view(CROSSING)
-    b_alone = _renumbered(found.b_alone.view(CROSSING), survey)
+    b_alone = _renumbered(found.b_alone.view(CROSSING).copy(), survey)
     ways: tuple[list[Rows], list[Rows]] = ([forward], [reverse])
     for rows, first_way, counts in ((a_alone, A_TO_B, uncommon[0]), (b_alone, B_TO_A, uncommon[1])):
         known = rows["flow"] != np.uint32(_STRANGER)
@@ -233,8 +239,7 @@ _STRANGER = (1 << 32) - 1
 
 
 def _renumbered(rows: Rows, survey: Survey) -> Rows:
-    """The second capture's packets with the first's numbers of connections and halves."""
-    rows = rows.copy()
+    """The second capture's packets, given the first's numbers of connections and halves."""
     rows["half"] ^= survey.turned[rows["flow"]].astype(np.uint8)
     rows["flow"] = survey.flow_of_b[rows["flow"]]  # UNKNOWN becomes _STRANGER
     return rows

@@ -80,7 +80,7 @@ class Side:
             self.until_ns = FOREVER
             return
         rows = self._rows(packets)
-        time_ns = rows["time_ns"]
+        time_ns = rows["time_ns"].copy()
         if len(time_ns):
             self.first_ns = min(self.first_ns, int(time_ns[0]))
             self.last_ns = self.until_ns = max(self.last_ns, int(time_ns.max()))
@@ -109,7 +109,7 @@ class Side:
         left = np.ones(len(self.waiting), dtype=np.bool_)
         left[found] = False
         late = left & (self.waiting["time_ns"] < before_ns)
-        excess = int(left.sum()) - int(late.sum()) - WAITING_LIMIT
+        excess = int((left ^ late).sum()) - WAITING_LIMIT
         if excess > 0:
             late[np.flatnonzero(left & ~late)[:excess]] = True
             self.given_up += excess

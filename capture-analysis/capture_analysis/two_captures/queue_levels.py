@@ -1,6 +1,7 @@
 """How many packets a queue holds, from when each enters and leaves."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -55,7 +56,7 @@ class Levels:
     bytes: IntArray
     until_ns: int
 
-    @property
+    @cached_property
     def duration_ns(self) -> IntArray:
         """Shape (n,): how long each level holds."""
         return np.diff(self.time_ns, append=self.until_ns)
