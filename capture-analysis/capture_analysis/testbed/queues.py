@@ -149,7 +149,8 @@ def occupancy(passed: Passage, which: BoolArray | None = None) -> Occupancy:
     """
     counted = ~passed.dropped if which is None else ~passed.dropped & which
     arrived, left = passed.packets.time_ns[counted], passed.left_ns[counted]
-    time_ns, change = steps(arrived, left, np.ones(2 * len(left), dtype=np.int64))
+    ones = np.ones(len(left), dtype=np.int64)
+    time_ns, change = steps(arrived, left, (ones, ones))
     return Occupancy(time_ns, np.cumsum(change))
 
 
