@@ -113,6 +113,8 @@ def _generator_problems(flow: Flow, seconds: float, stack: Stack) -> list[str]:
     if flow.generator != "stream":
         own = [*given, *(["pacing"] if stack.pacing else [])]
         problems += [f": {name} needs generator: stream, got {flow.generator}" for name in own]
+    if stack.pacing and not CONTROLS[flow.congestion].can_be_paced:
+        problems.append(f".congestion: stack.pacing has no rate for {flow.congestion}")
     if flow.transfers and flow.count > 1:
         problems.append(f".count: transfers says how many there are, got {flow.count}")
     for name in ("film", "transfers"):

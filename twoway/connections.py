@@ -40,6 +40,12 @@ class Connection:
     transfer_bytes: int | None
 
     @property
+    def always_has_data(self) -> bool:
+        """Nothing but its window keeps it from sending."""
+        flow = self.flow
+        return not (flow.rate_mbit or flow.film or flow.transfers)
+
+    @property
     def port(self) -> int:
         """The sink's port."""
         return FIRST_PORT + self.index

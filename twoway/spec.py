@@ -114,7 +114,8 @@ class Stack(Model):
     )
     pacing: bool = Field(
         default=False,
-        description="senders spread a window over its round trip, instead of sending with each ACK",
+        description="senders spread a window over its round trip instead of sending with each ACK; "
+        "`fixed` and `tahoe` cannot",
     )
     least_timeout_ms: Annotated[int, Field(ge=1, le=120_000)] = Field(
         default=200,
