@@ -39,6 +39,7 @@ def queue_of(**settings: int) -> Queue:
     values = {
         "rate_bit": 8_000_000,
         "limit_packets": 10,
+        "leaves_at_start": False,
         "overhead_bytes": 0,
         "cell_bytes": 0,
         "cell_overhead_bytes": 0,

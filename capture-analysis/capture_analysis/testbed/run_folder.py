@@ -25,6 +25,7 @@ class Queue:
         direction: the profile's name of it.
         interface: the router's interface that it feeds.
         rate_bit: link rate, bit/s; of a DTM channel that at the start of traffic.
+        leaves_at_start: it hands over a packet when its transmission begins, not when that ends.
         reallocations: the file with the changes of a DTM channel's slots; None for others.
         limit_packets: drop-tail limit, the packet in service included.
         overhead_bytes, cell_bytes, cell_overhead_bytes: as in the profile.
@@ -36,6 +37,7 @@ class Queue:
     interface: str
     rate_bit: int
     reallocations: str | None
+    leaves_at_start: bool
     limit_packets: int
     overhead_bytes: int
     cell_bytes: int
