@@ -1,14 +1,15 @@
 """Three pairs of hosts whose channels share one trunk.
 
-    l1 --- a1 ===+                +=== b1 --- r1
-    l2 --- a2 ===+-- s1 #### s2 --+=== b2 --- r2
-    l3 --- a3 ---+                +--- b3 --- r3
-              channel    trunk   channel
+    l1 --- a1 ====+              +==== b1 --- r1
+    l2 --- a2 ====+- s1 ---- s2 -+==== b2 --- r2
+    l3 --- a3 ====+              +==== b3 --- r3
+            channels    trunk    channels
 
 Kalampoukas, Varma and Ramakrishnan (1998), figure 5.9, their configuration R-1: the first two
 pairs' channels are long, the third's is short. Their nodes 1L to 3R are l1 to r3; each queues in
 the router next to it, because Linux never builds a queue on the sending host itself (TCP small
-queues).
+queues). The trunk is a plain wire: theirs carries cells, so that channels whose rates fit into it
+interleave and no segment waits for another's.
 
     mn --custom topologies/r1.py --topo r1 --switch none --controller none
 """
@@ -38,10 +39,8 @@ class R1(Topo):
     queues = {
         "long-forward": [(f"a{n}", "s1") for n in LONG],
         "short-forward": [(f"a{n}", "s1") for n in SHORT],
-        "trunk-forward": [("s1", "s2")],
         "long-reverse": [(f"b{n}", "s2") for n in LONG],
         "short-reverse": [(f"b{n}", "s2") for n in SHORT],
-        "trunk-reverse": [("s2", "s1")],
     }
     # A channel's delay lies behind the trunk, at the far end of the pair.
     delays = {
