@@ -27,6 +27,7 @@ class Outcome:
 
     busy: Fraction
     queue_peak: int
+    queue_peak_data: int  # ACKs not counted
     cluster_starts: tuple[Fraction, ...]  # when the first data after an ACK left
 
 
@@ -39,7 +40,7 @@ def simulate(sides: tuple[Side, Side], watch: tuple[Fraction, Fraction]) -> tupl
     """
     start, stop = watch
     queues: list[list[str]] = [[], []]
-    peak, busy = [0, 0], [Fraction(0), Fraction(0)]
+    peak, data_peak, busy = [0, 0], [0, 0], [Fraction(0), Fraction(0)]
     last = ["", ""]
     clusters: tuple[list[Fraction], list[Fraction]] = ([], [])
     events: list[tuple[Fraction, int, int, str]] = []
@@ -54,6 +55,7 @@ def simulate(sides: tuple[Side, Side], watch: tuple[Fraction, Fraction]) -> tupl
         queues[node].append(packet)
         if time >= start:
             peak[node] = max(peak[node], len(queues[node]))
+            data_peak[node] = max(data_peak[node], queues[node].count("data"))
         if len(queues[node]) == 1:
             transmit(time, node)
 
@@ -81,4 +83,4 @@ def simulate(sides: tuple[Side, Side], watch: tuple[Fraction, Fraction]) -> tupl
                 transmit(time, node)
         else:  # data is acknowledged at once; an ACK releases one segment
             enqueue(time, node, "ack" if what == "data" else "data")
-    return tuple(Outcome(busy[n], peak[n], tuple(clusters[n])) for n in (0, 1))
+    return tuple(Outcome(busy[n], peak[n], data_peak[n], tuple(clusters[n])) for n in (0, 1))
