@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
-from capture_analysis.theory import two_way
+from capture_analysis.theory import kalampoukas
 from conftest import ROOT
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -13,16 +13,9 @@ from packet_model import Side, simulate
 
 
 def cycle(one: Side, two: Side) -> Fraction:
-    """Mean time from one busy period to the next, from Kalampoukas's Theorem 2 with ACK time.
-
-    Where neither window covers the other and the round trip, two alternating busy periods take
-    Wi di + Wj dj + Dij + Dji + 2 max(ai, aj); otherwise the larger window's link never idles.
-    """
-    first, second = one.window * one.data, two.window * two.data
-    trip = one.delay + two.delay
-    slower_ack = max(one.ack, two.ack)
-    alternating = (first + second + trip) / 2 + slower_ack
-    return max(alternating, first + two.window * one.ack, second + one.window * two.ack)
+    """Mean time from one busy period to the next, by the theory."""
+    first, second = (kalampoukas.Side(s.window, s.data, s.ack, s.delay) for s in (one, two))
+    return kalampoukas.cycle(first, second)
 
 
 def _load(kind: str, name: str) -> dict[str, Any]:
@@ -147,33 +140,3 @@ def test_symmetric_form_holds_everywhere(window: int, delay: int, ack: Fraction)
     assume(window > delay + 1)  # else no ack compression: the paper's condition (2.1)
     side = Side(window, Fraction(1), ack, Fraction(delay) + Fraction(1, 7))
     assert _measured_cycle(side, side) == [cycle(side, side)] * 2
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    windows=st.tuples(st.integers(3, 40), st.integers(3, 40)),
-    rate=st.sampled_from([Fraction(1, 3), Fraction(1, 2), Fraction(1), Fraction(3)]),
-    delay=st.fractions(1, 16, max_denominator=7),
-)
-def test_theory_is_what_the_model_does(
-    windows: tuple[int, int], rate: Fraction, delay: Fraction
-) -> None:
-    """In every region, for links as unequal as 1:3, both links' use agrees within 1 %, and the
-    queues within a segment of quantisation."""
-    ack, delay = Fraction(40, 9180), delay + Fraction(1, 101)
-    one = Side(windows[0], 1 / rate, ack / rate, delay)
-    two = Side(windows[1], Fraction(1), ack, delay)
-    a, b = (
-        two_way.Side(side.window, float(side.data), float(side.ack), float(side.delay))
-        for side in (one, two)
-    )
-    period = two_way.cycle_s(a, b)
-    stop = 60 * Fraction(period).limit_denominator(1000)
-    outcomes = simulate((one, two), (stop / 3, stop))
-    peaks = two_way.queue_peaks(a, b)
-    for n, (mine, theirs) in enumerate(((a, b), (b, a))):
-        share = (mine.window_s + theirs.window * mine.ack_s) / period
-        # 40 cycles are watched; a busy period cut off at either end is a share of one of them.
-        assert float(outcomes[n].busy / (stop * 2 / 3)) == pytest.approx(share, rel=0.026)
-        if peaks:
-            assert abs(outcomes[n].queue_peak_data - peaks[n]) <= 1

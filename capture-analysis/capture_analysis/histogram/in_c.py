@@ -1,6 +1,5 @@
 """Counts of a histogram, kept in C (native/histogram.c), by ctypes."""
 
-import secrets
 import weakref
 
 import numpy as np
@@ -18,7 +17,7 @@ class NativeCounts:
 
     def __init__(self) -> None:
         self._library = native.load()
-        self._histogram = self._library.ca_histogram_new(secrets.randbits(64))
+        self._histogram = self._library.ca_histogram_new(native.random_bits())
         if not self._histogram:
             raise MemoryError
         weakref.finalize(self, self._library.ca_histogram_free, self._histogram)

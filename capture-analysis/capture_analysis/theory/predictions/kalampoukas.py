@@ -1,71 +1,79 @@
-"""Kalampoukas et al.'s cycle of an experiment's fixed windows."""
+"""Fixed windows both ways: Theorem 2 of Kalampoukas et al., with ACK time."""
 
-from collections.abc import Sequence
+from fractions import Fraction
 
+from capture_analysis.theory.kalampoukas import Side, cycle, one_way_cycle
+from capture_analysis.theory.kalampoukas_queue import queue_peaks
 from capture_analysis.theory.setup import Connection, Setup
-from capture_analysis.theory.two_way import Side, alone_s, cycle_s, queue_peaks
 
 
 def predict(setup: Setup) -> dict[str, float]:
-    """Efficiency, throughput and goodput by connection; by direction its use, cycle and queue.
+    """Efficiency, throughput and goodput by connection; use, cycle and queue by direction.
 
-    Connections with the same queues act as one with the sum of their windows (section 5.4).
-    queue_peak_data where ACKs are compressed; busy_period_cycle where there are two sides.
+    Connections of one direction that open together count as one (section 5.4). Where only one
+    direction has connections there are no busy periods.
 
-    Raises: ValueError if a connection has no fixed window, or passes several queues.
+    Raises: ValueError with a sentence if the theory does not cover the setup.
     """
-    predicted: dict[str, float] = {}
-    for direction, mine in _sides(setup).items():
-        back = mine[0].ack_direction
-        theirs = _sides(setup).get(back, [])
-        one, other = _side(setup, direction, mine), _side(setup, back, theirs)
-        cycle = cycle_s(one, other) if theirs else alone_s(one, other)
-        predicted |= {
-            f"{family}.{connection.name}": value
-            for connection in mine
-            for family, value in _shares(setup, connection, cycle).items()
-        }
-        busy_s = one.window_s + other.window * one.ack_s
-        predicted[f"utilisation.{direction}"] = busy_s / cycle
-        if theirs:
-            predicted[f"busy_period_cycle.{direction}"] = cycle
-            peaks = queue_peaks(one, other)
-            if peaks:
-                predicted[f"queue_peak_data.{direction}"] = peaks[0]
-        else:
-            predicted[f"utilisation.{back}"] = one.window * other.ack_s / cycle
-    return predicted
+    if not setup.acks_every_segment:
+        raise ValueError("it needs an ACK for every segment")
+    values: dict[str, float] = {}
+    for direction in sorted({c.direction for c in setup.connections}):
+        values |= _of_direction(setup, direction)
+    return values
 
 
-def _sides(setup: Setup) -> dict[str, list[Connection]]:
-    """Connections by the queue that their data passes."""
-    sides: dict[str, list[Connection]] = {}
-    for connection in setup.connections:
-        if connection.window_packets is None:
-            raise ValueError(f"is about fixed windows, and {connection.name} has none")
-        if len(connection.directions) + len(connection.ack_directions) > 2:
-            raise ValueError(f"is about one queue each way, and {connection.name} passes more")
-        sides.setdefault(connection.direction, []).append(connection)
-    return sides
+def _of_direction(setup: Setup, direction: str) -> dict[str, float]:
+    own = [c for c in setup.connections if c.direction == direction]
+    back = own[0].ack_direction
+    opposite = [c for c in setup.connections if c.direction == back]
+    _check(own, back)
+    _check(opposite, direction)
+    one, two = _side(setup, direction, own), _side(setup, back, opposite)
+    period = cycle(one, two) if opposite else one_way_cycle(one, two)
+    values = {f"utilisation.{direction}": (one.burst + two.window * one.ack) / period}
+    if opposite:
+        values[f"busy_period_cycle.{direction}"] = period
+        later = Fraction(str(opposite[0].start_s)) - Fraction(str(own[0].start_s))
+        peaks = queue_peaks(one, two, later)
+        if peaks:
+            values[f"queue_peak_data.{direction}"] = Fraction(peaks[0])
+    else:
+        values[f"utilisation.{back}"] = one.window * two.ack / period
+    for connection in own:
+        values |= _of_connection(setup, connection, one, period)
+    return {name: float(value) for name, value in values.items()}
 
 
-def _side(setup: Setup, direction: str, connections: Sequence[Connection]) -> Side:
-    link = setup.links[direction]
-    return Side(
-        window=sum(c.window_packets or 0 for c in connections),
-        data_s=link.data_s,
-        ack_s=link.ack_s,
-        delay_s=link.delay_s,
-        start_s=min((c.start_s for c in connections), default=0),
-    )
-
-
-def _shares(setup: Setup, connection: Connection, cycle: float) -> dict[str, float]:
+def _of_connection(
+    setup: Setup, connection: Connection, side: Side, period: Fraction
+) -> dict[str, Fraction]:
     link = setup.links[connection.direction]
-    efficiency = (connection.window_packets or 0) * link.data_s / cycle
-    throughput = efficiency * link.rate_bit / 1e6
+    efficiency = (connection.window_packets or 0) * side.data / period
+    throughput = efficiency * Fraction(link.rate_bit) / 1_000_000
     return {
-        "efficiency": efficiency,
-        "throughput": throughput,
-        "goodput": throughput * link.payload_share,
+        f"efficiency.{connection.name}": efficiency,
+        f"throughput.{connection.name}": throughput,
+        f"goodput.{connection.name}": throughput * Fraction(link.payload_share),
     }
+
+
+def _check(connections: list[Connection], back: str) -> None:
+    for each in connections:
+        if each.window_packets is None:
+            raise ValueError(f"{each.name} has no fixed window")
+        if len(each.directions) > 1 or len(each.ack_directions) > 1:
+            raise ValueError(f"{each.name} passes more than one bottleneck")
+        if each.ack_direction != back:
+            raise ValueError(f"the ACKs of {each.name} do not pass {back}")
+    if len({each.start_s for each in connections}) > 1:
+        raise ValueError("connections of one direction must open together")
+
+
+def _side(setup: Setup, direction: str, connections: list[Connection]) -> Side:
+    link = setup.links[direction]
+    window = sum(c.window_packets or 0 for c in connections)
+    if window > link.buffer_packets:
+        raise ValueError(f"a buffer of {link.buffer_packets} packets loses some of {window}")
+    times = (Fraction(str(t)) for t in (link.data_s, link.ack_s, link.delay_s))
+    return Side(window, *times)
