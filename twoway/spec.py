@@ -127,8 +127,9 @@ class Stack(Model):
     initial_window_packets: Annotated[int, Field(ge=1, le=1000)] = Field(
         default=10, description="initial window of flows whose congestion control has none"
     )
-    window_clamp_packets: Annotated[int, Field(ge=2, le=65535)] | None = Field(
-        default=None, description="no congestion window grows beyond it; unlimited by default"
+    receive_window_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+        default=None,
+        description="full segments that a receiver offers at most; as its buffer allows by default",
     )
     receive_buffer_bytes: Annotated[int, Field(ge=65536, le=1 << 29)] = Field(
         default=1 << 24, description="SO_RCVBUF of sinks; the kernel doubles it"
@@ -138,6 +139,11 @@ class Stack(Model):
     def segment_bytes(self) -> int:
         """Payload of a full segment."""
         return self.mtu_bytes - 40 - (12 if self.timestamps else 0)
+
+    @property
+    def receive_window_bytes(self) -> int:
+        """Most that a receiver offers, 0 for what its buffer allows."""
+        return (self.receive_window_packets or 0) * self.segment_bytes
 
 
 class Flow(Model):
