@@ -22,6 +22,7 @@ from capture_analysis.testbed.queues import (
     service_error_ns,
 )
 from capture_analysis.testbed.run_folder import Connection, Queue, Run
+from capture_analysis.theory.dtm import SLOT_BIT
 
 ETHERNET_BYTES = 14
 
@@ -36,6 +37,12 @@ class QueueView:
     data_packets: Occupancy
     slots: dtm.Slots | None
     error_ns: IntArray
+
+    def rate_bit(self, start_ns: int, stop_ns: int) -> float:
+        """The link's mean rate between two times, bit/s."""
+        if self.slots is None:
+            return self.queue.rate_bit
+        return self.slots.mean(start_ns, stop_ns) * SLOT_BIT
 
     @property
     def in_kernel(self) -> Occupancy:
