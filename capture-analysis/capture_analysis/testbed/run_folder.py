@@ -25,25 +25,25 @@ class Queue:
         direction: the profile's name of it.
         interface: the router's interface that it feeds.
         rate_bit: link rate, bit/s; of a DTM channel that at the start of traffic.
-        leaves_at_start: it hands over a packet when its transmission begins, not when that ends.
         reallocations: the file with the changes of a DTM channel's slots; None for others.
         limit_packets: drop-tail limit, the packet in service included.
         overhead_bytes, cell_bytes, cell_overhead_bytes: as in the profile.
         taps_in: interfaces whose incoming packets may enter the queue.
         delay_ns: propagation delay behind it.
+        leaves_at_start: it hands over a packet when its transmission begins, not when that ends.
     """
 
     direction: str
     interface: str
     rate_bit: int
     reallocations: str | None
-    leaves_at_start: bool
     limit_packets: int
     overhead_bytes: int
     cell_bytes: int
     cell_overhead_bytes: int
     taps_in: tuple[str, ...]
     delay_ns: int
+    leaves_at_start: bool = False
 
     def link_bytes(self, frame_bytes: Any) -> Any:
         """Size on the link of frames (a number or an array) of the given captured size."""
