@@ -113,8 +113,8 @@ def _connections(case: Case) -> list[dict[str, Any]]:
             "generator": c.flow.generator,
             "congestion": c.congestion,
             "window_packets": c.flow.window_packets,
-            "paced": c.flow.rate_mbit is not None,
-            "start_ns": START_NS + round(c.flow.start_s * 1e9),
+            "paced": c.flow.rate_mbit is not None or c.flow.film is not None,
+            "start_ns": START_NS + round(c.start_s * 1e9),
         }
         for c in case.connections
     ]
