@@ -212,6 +212,7 @@ def test_results_that_cannot_be_written_are_a_sentence() -> None:
             "dtm.trace.steps.1.after_ms: must be above 0, got 0",
         ),
         ("queue_packets: 9, dtm: {}, cell_bytes: 48", "a dtm channel has no cells, got 48"),
+        ("queue_packets: 9, dtm: {}, ack_queue: own", ".ack_queue: a dtm channel has one queue"),
         ("queue_packets: 9, dtm: {slots: 9000}", "less than or equal to 8192, got 9000"),
         ("queue_packets: 9, dtm: {rate: {margin_slots: 0.7501}}", "multiple of 0.001, got 0.7501"),
         (

@@ -92,10 +92,11 @@ def route_command(stack: Stack, graph: Graph, interface: Interface) -> str:
     """The ip(8) batch line for a host's default route, with its TCP metrics."""
     gateway = graph.peer(interface).address.ip
     quickack = " quickack 1" if stack.acks == "every-segment" else ""
+    window = f" window {stack.receive_window_bytes}" if stack.receive_window_packets else ""
     return (
         f"route replace default via {gateway} dev {interface.name}"
         f" initcwnd {stack.initial_window_packets}{quickack}"
-        f" rto_min {stack.least_timeout_ms}ms"
+        f" rto_min {stack.least_timeout_ms}ms{window}"
     )
 
 
@@ -116,6 +117,8 @@ def route_readback(stack: Stack) -> list[tuple[list[str], Any]]:
     }
     if stack.acks == "every-segment":
         metrics["quickack"] = 1
+    if stack.receive_window_packets:
+        metrics["window"] = stack.receive_window_bytes
     return [(["default", "metrics", "0", name], value) for name, value in metrics.items()]
 
 

@@ -150,6 +150,7 @@ def _qdisc_setup(case: Case, node: str, *, router: bool) -> list[dict[str, Any]]
         name = shaper.interface.name
         if shaper.interface.node == node:
             commands.append(f"qdisc replace dev {name} root handle 1: {' '.join(shaper.arguments)}")
+            commands += shaper.inner
             wanted += [([name, *path], value) for path, value in shaper.readback]
     if not router:
         for interface in case.graph.of(node):

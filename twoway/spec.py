@@ -35,6 +35,11 @@ class Direction(Model):
     delay_ms: Annotated[float, Field(ge=0, le=100_000)] = Field(
         description="propagation delay in ms, from the end of transmission to arrival"
     )
+    ack_queue: Literal["shared", "own", "priority"] = Field(
+        default="shared",
+        description="where ACKs wait: with data in one first-in-first-out queue, in their own that "
+        "takes turns with data's, or in one that goes first; each of two has queue_packets",
+    )
     overhead_bytes: int = Field(
         default=0,
         ge=-53,  # an ACK's frame has 54 bytes
@@ -63,6 +68,11 @@ class Direction(Model):
     def most_mbit(self) -> float:
         """The highest rate that the link may have."""
         return self.rate_mbit or (self.dtm or Channel()).max_slots * SLOT_MBIT
+
+    @property
+    def has_ack_queue(self) -> bool:
+        """ACKs wait apart from data."""
+        return self.ack_queue != "shared"
 
     def link_bytes(self, frame_bytes: int) -> int:
         """Size on the link of a frame, Ethernet header included."""
@@ -124,6 +134,10 @@ class Stack(Model):
     initial_window_packets: Annotated[int, Field(ge=1, le=1000)] = Field(
         default=10, description="initial window of flows whose congestion control has none"
     )
+    receive_window_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+        default=None,
+        description="full segments that a receiver offers at most; as its buffer allows by default",
+    )
     receive_buffer_bytes: Annotated[int, Field(ge=65536, le=1 << 29)] = Field(
         default=1 << 24, description="SO_RCVBUF of sinks; the kernel doubles it"
     )
@@ -133,6 +147,11 @@ class Stack(Model):
         """Payload of a full segment."""
         return self.mtu_bytes - 40 - (12 if self.timestamps else 0)
 
+    @property
+    def receive_window_bytes(self) -> int:
+        """Most that a receiver offers, 0 for what its buffer allows."""
+        return (self.receive_window_packets or 0) * self.segment_bytes
+
 
 class Flow(Model):
     """TCP connections from one host to another, with unlimited data unless it says otherwise."""
@@ -140,8 +159,8 @@ class Flow(Model):
     name: Name = Field(description="as it appears in metrics")
     from_: str = Field(alias="from", description="host that sends data")
     to: str = Field(description="host that receives it")
-    count: Annotated[int, Field(ge=1, le=1000)] = Field(
-        default=1, description="how many such connections"
+    count: Annotated[int, Field(ge=0, le=1000)] = Field(
+        default=1, description="how many such connections; a sweep may have points with none"
     )
     start_s: NonNegative = Field(default=0, description="first data, after the traffic's start")
     connect: Literal["before", "at-start"] = Field(

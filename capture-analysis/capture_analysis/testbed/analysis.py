@@ -1,6 +1,6 @@
 """Everything measured on one run, computed once and shared by metrics, figures and report."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -13,8 +13,16 @@ from capture_analysis.errors import AnalysisError
 from capture_analysis.testbed import dtm, throughput
 from capture_analysis.testbed.busy_periods import BusyPeriods, busy_periods
 from capture_analysis.testbed.congestion_epochs import CongestionEpochs, congestion_epochs
-from capture_analysis.testbed.queues import Occupancy, Passage, occupancy, passage, service_error_ns
+from capture_analysis.testbed.queues import (
+    STILL_QUEUED,
+    Occupancy,
+    Passage,
+    occupancy,
+    passage,
+    service_error_ns,
+)
 from capture_analysis.testbed.run_folder import Connection, Queue, Run
+from capture_analysis.theory.dtm import SLOT_BIT
 
 ETHERNET_BYTES = 14
 
@@ -29,6 +37,24 @@ class QueueView:
     data_packets: Occupancy
     slots: dtm.Slots | None
     error_ns: IntArray
+
+    def rate_bit(self, start_ns: int, stop_ns: int) -> float:
+        """The link's mean rate between two times, bit/s."""
+        if self.slots is None:
+            return self.queue.rate_bit
+        return self.slots.mean(start_ns, stop_ns) * SLOT_BIT
+
+    @property
+    def in_kernel(self) -> Occupancy:
+        """As the kernel counts: without the packet in transmission if that has left its queue."""
+        if not self.queue.leaves_at_start:
+            return self.all_packets
+        passed = self.passed
+        begun_ns = passed.left_ns - self.queue.service_ns(passed.packets.frame_bytes)
+        left_ns = np.where(
+            passed.dropped | (passed.left_ns == STILL_QUEUED), passed.left_ns, begun_ns
+        )
+        return occupancy(replace(passed, left_ns=left_ns))
 
     @property
     def has_one_rate(self) -> bool:
@@ -107,7 +133,11 @@ class Analysis:
 
     def _queue(self, queue: Queue) -> QueueView:
         run = self.run
-        passed = passage(queue, run.entering(queue), run.capture(queue.interface), run.last_seen_ns)
+        leaving = run.capture(queue.interface)
+        if queue.leaves_at_start:
+            end_ns = leaving.time_ns + queue.service_ns(leaving.frame_bytes)
+            leaving = replace(leaving, time_ns=end_ns)
+        passed = passage(queue, run.entering(queue), leaving, run.last_seen_ns)
         slots = dtm.read_slots(run, queue) if queue.reallocations else None
         return QueueView(
             queue=queue,

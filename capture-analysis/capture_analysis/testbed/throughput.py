@@ -107,15 +107,16 @@ def full_payload_share(arriving: Packets, queue: Queue) -> float:
     return payload / float(queue.link_bytes(frame))
 
 
-def efficiency(goodput_bit: float, arriving: Packets, queue: Queue) -> float:
+def efficiency(goodput_bit: float, arriving: Packets, queue: Queue, rate_bit: float) -> float:
     """Goodput over that of a one-way connection which keeps the link full of its data.
 
     Args:
         goodput_bit: the connection's payload rate, bit/s.
         arriving: its packets at the receiver, for the segment size.
         queue: the bottleneck its data passes.
+        rate_bit: the mean rate of its link, bit/s.
     """
-    return goodput_bit / (queue.rate_bit * full_payload_share(arriving, queue))
+    return goodput_bit / (rate_bit * full_payload_share(arriving, queue))
 
 
 def link_bytes(arriving: Packets, queue: Queue) -> int:
