@@ -77,6 +77,7 @@ def _link(direction: Direction, experiment: Experiment) -> Link:
         data_s=data * 8 / rate_bit,
         ack_s=ack * 8 / rate_bit,
         payload_share=stack.segment_bytes / data,
+        dtm=direction.dtm.model_dump() if direction.dtm else None,
     )
 
 

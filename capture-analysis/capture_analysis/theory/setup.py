@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from capture_analysis.theory import predictions
 
@@ -19,6 +20,7 @@ class Link:
         data_s, ack_s: transmission time of a full segment, and of an ACK without options but
             timestamps.
         payload_share: payload over size on the link, of a full segment.
+        dtm: the DTM channel's parameters, as the profile has them, if it is one.
     """
 
     rate_bit: float
@@ -27,6 +29,7 @@ class Link:
     data_s: float
     ack_s: float
     payload_share: float
+    dtm: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
