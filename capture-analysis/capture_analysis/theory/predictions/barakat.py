@@ -14,7 +14,7 @@ from capture_analysis.theory.window_cycle import Cycle, Path, reno_cycle, tahoe_
 
 
 def predict(setup: Setup) -> dict[str, float]:
-    """Throughput, goodput and efficiency of the one flow, and its bottleneck's utilisation.
+    """The one flow's throughput, goodput, efficiency and cycle, and its bottleneck's utilisation.
 
     Each packet counted once: what slow start sends again after a loss of its own is left out.
 
@@ -24,13 +24,17 @@ def predict(setup: Setup) -> dict[str, float]:
         raise ValueError(f"is about one flow, got {len(setup.connections)}")
     (flow,) = setup.connections
     link = setup.links[flow.direction]
-    share = flow_cycle(setup, flow).rate * link.data_s
+    cycle = flow_cycle(setup, flow)
+    share = cycle.rate * link.data_s
     mbit = share * link.rate_bit / 1e6
     return {
         f"efficiency.{flow.name}": share,
         f"throughput.{flow.name}": mbit,
         f"goodput.{flow.name}": mbit * link.payload_share,
         f"utilisation.{flow.direction}": share,
+        f"sawtooth_efficiency.{flow.name}": share,
+        f"sawtooth_period.{flow.name}": cycle.duration_s,
+        f"window_peak.{flow.name}": cycle.path.largest_window,
     }
 
 
