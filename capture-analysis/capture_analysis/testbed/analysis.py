@@ -16,8 +16,6 @@ from capture_analysis.testbed.congestion_epochs import CongestionEpochs, congest
 from capture_analysis.testbed.queues import Occupancy, Passage, occupancy, passage, service_error_ns
 from capture_analysis.testbed.run_folder import Connection, Queue, Run
 
-ETHERNET_BYTES = 14
-
 
 @dataclass(frozen=True)
 class QueueView:
@@ -170,10 +168,12 @@ class Analysis:
 
     @cached_property
     def longest_round_trip_ns(self) -> int:
-        """With full queues of full frames both ways."""
-        frame_bytes = self.run.manifest["experiment"]["stack"]["mtu_bytes"] + ETHERNET_BYTES
+        """With all queues full of the largest frames that each carries."""
         return sum(
-            q.limit_packets * int(q.service_ns(frame_bytes)) + q.delay_ns for q in self.run.queues
+            view.queue.delay_ns
+            + view.queue.limit_packets
+            * int(view.queue.service_ns(view.passed.packets.frame_bytes.max(initial=0)))
+            for view in self.queues.values()
         )
 
     def drops(self, view: QueueView) -> Packets:

@@ -3,6 +3,7 @@
 from capture_analysis.testbed import dtm
 from capture_analysis.testbed.analysis import Analysis, QueueView
 from capture_analysis.testbed.metric import Scope
+from capture_analysis.theory.dtm import SLOT_BIT
 
 SCOPE = Scope.CHANNEL
 UNITS = {"capacity_goodput": "1"}
@@ -16,5 +17,5 @@ def measure(analysis: Analysis, view: QueueView, slots: dtm.Slots) -> dict[str, 
         for connection in analysis.connections.values()
         if run.belongs(view.passed.packets, connection.connection, forward=True).any()
     )
-    capacity_bit = slots.mean(run.steady_ns, run.stop_ns) * dtm.SLOT_BIT
+    capacity_bit = slots.mean(run.steady_ns, run.stop_ns) * SLOT_BIT
     return {"capacity_goodput": goodput_bit / capacity_bit}
