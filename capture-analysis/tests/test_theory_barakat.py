@@ -179,11 +179,14 @@ def test_figure_2_throughput() -> None:
 
 
 def test_slow_start_loss_costs_throughput() -> None:
-    """The single-node model of figure 4 underestimates: 0.958 against 1.177 Mbit/s."""
+    """The single-node model of figure 4 underestimates: 0.856 against 1.177 Mbit/s.
+
+    Its second slow start loses as well: 56 packets are still more than W_B = 52.
+    """
     path = Path(MU, TRIP_S, 20)
     lossy = tahoe_cycle(path, loss_window(40)).rate * PACKET_BIT / 1e6
     clean = tahoe_cycle(path).rate * PACKET_BIT / 1e6
-    assert lossy == pytest.approx(0.958, abs=5e-4)
+    assert lossy == pytest.approx(0.856, abs=5e-4)
     assert clean == pytest.approx(1.177, abs=5e-4)
 
 

@@ -17,6 +17,9 @@ from capture_analysis.testbed.queues import Occupancy, Passage, occupancy, passa
 from capture_analysis.testbed.run_folder import Connection, Queue, Run
 
 
+ETHERNET_BYTES = 14
+
+
 @dataclass(frozen=True)
 class QueueView:
     """A bottleneck queue with what passed it; a DTM channel has slots, other queues None."""
