@@ -11,6 +11,7 @@ from conftest import SMALL, write_experiment
 from twoway import case
 from twoway.build import Guest
 from twoway.run import run_case
+from twoway.uml import Uml
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -79,7 +80,9 @@ def test_channel_under_traffic_is_exact(
     monkeypatch.setattr(case, "PROFILES", tmp_path)
     document = {**SMALL, "stack": {"mtu_bytes": 1040}, "duration_s": 3}
     experiment = write_experiment(tmp_path, document)
-    analysed = analyse_run(run_case(case.load_case(str(experiment)), guest, tmp_path / "results"))
+    analysed = analyse_run(
+        run_case(case.load_case(str(experiment)), Uml(guest), tmp_path / "results")
+    )
     failed = [check for check in analysed["fidelity"] if not check["pass"]]
     assert failed == []
     off = [c["value"] for c in analysed["fidelity"] if "worst departure error" in c["check"]]

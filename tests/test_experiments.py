@@ -9,6 +9,7 @@ from conftest import ROOT, SMALL, metrics, run_small, twoway, write_experiment
 from twoway import case
 from twoway.build import Guest
 from twoway.run import run_case
+from twoway.uml import Uml
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -46,7 +47,7 @@ def test_fixed_window_survives_loss(
     (tmp_path / "atm-131mbit.yml").write_text(short)
     monkeypatch.setattr(case, "PROFILES", tmp_path)
     loaded = case.load_case(str(write_experiment(tmp_path, SMALL)))
-    folder = run_case(loaded, guest, tmp_path / "results")
+    folder = run_case(loaded, Uml(guest), tmp_path / "results")
     document = analyse_run(folder)
     assert document["pass"]
     assert document["metrics"]["drops_data.forward"]["value"] > 0

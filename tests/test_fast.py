@@ -24,6 +24,7 @@ from twoway import run
 from twoway.build import Guest
 from twoway.case import Case, load_case
 from twoway.plan import START_NS, build_plan
+from twoway.uml import Uml
 
 PACKET_US = 800
 BASE_US = 2000 + PACKET_US + 32
@@ -65,7 +66,7 @@ class Outcome:
 
     def __init__(self, guest: Guest, folder: Path, document: dict[str, Any]) -> None:
         self.folder = run.run_case(
-            load_case(str(write_experiment(folder, document))), guest, folder / "results"
+            load_case(str(write_experiment(folder, document))), Uml(guest), folder / "results"
         )
         self.analysis = Analysis(self.folder)
         found = compute(self.analysis)

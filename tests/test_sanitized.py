@@ -14,7 +14,7 @@ from twoway.congestion import CONTROLS
 from twoway.errors import RunError
 from twoway.paths import EXPERIMENTS, KERNEL_MODULES
 from twoway.run import run_case
-from twoway.uml import complaints
+from twoway.uml import Uml, complaints
 
 pytestmark = pytest.mark.sanitized
 
@@ -177,4 +177,4 @@ def test_experiments_run_clean(guest: Guest, tmp_path: Path, experiment: Path) -
     """The first seconds of an experiment pass without a complaint of the kernel."""
     short = tmp_path / experiment.name
     short.write_text(yaml.safe_dump(_short(experiment)))
-    run_case(load_case(str(short)), guest, tmp_path / "results")
+    run_case(load_case(str(short)), Uml(guest), tmp_path / "results")

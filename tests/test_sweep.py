@@ -16,6 +16,7 @@ from conftest import ROOT, SMALL, guest_processes, metrics, twoway, write_experi
 from twoway.build import Guest
 from twoway.case import load_case
 from twoway.identity import identity
+from twoway.uml import Uml
 
 WINDOWS = (4, 6, 8, 10, 12, 14)
 SWEPT: dict[str, Any] = {
@@ -133,7 +134,7 @@ def test_identity_is_of_what_decides_the_bytes(guest: Guest, tmp_path: Path) -> 
 
     def of(**fields: Any) -> str:
         path = write_experiment(tmp_path, {**SMALL, **fields})
-        return identity(load_case(str(path)), guest)
+        return identity(load_case(str(path)), Uml(guest))
 
     same = of()
     assert of(title="Another", expect=[EXPECTED], warm_up_s=0.25) == same
@@ -153,7 +154,7 @@ def test_a_changed_module_concerns_who_loads_it(guest: Guest, tmp_path: Path) ->
         module.write(b"\0")
     other = Guest(**{**vars(guest), "programs": programs})
     differ = {
-        name: identity(load_case(name), guest) != identity(load_case(name), other)
+        name: identity(load_case(name), Uml(guest)) != identity(load_case(name), Uml(other))
         for name in ("kalampoukas-5.2", "fast-ex5")
     }
     assert differ == {"kalampoukas-5.2": True, "fast-ex5": False}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from capture_analysis.testbed.analysis import ETHERNET_BYTES, Analysis
 
-from twoway.build import Guest
+from twoway.backend import Backend
 from twoway.case import find_profile, make_case
 from twoway.errors import SpecError
 from twoway.files import write_json
@@ -29,11 +29,11 @@ _LOAD = 0.9
 _ERROR_BOUND_NS = 1
 
 
-def calibrate_profiles(guest: Guest, names: list[str], results: Path) -> list[dict[str, Any]]:
+def calibrate_profiles(backend: Backend, names: list[str], results: Path) -> list[dict[str, Any]]:
     """Calibrate link profiles and keep the rows in results/calibration/calibration.json.
 
     Args:
-        guest: where to run.
+        backend: where to run.
         names: profiles; all of tc-profiles/ if empty.
         results: the results folder.
 
@@ -41,12 +41,12 @@ def calibrate_profiles(guest: Guest, names: list[str], results: Path) -> list[di
     """
     rows: list[dict[str, Any]] = []
     for name in names or sorted(p.stem for p in PROFILES.glob("*.yml")):
-        rows += _calibrate(guest, name, results)
+        rows += _calibrate(backend, name, results)
     write_json(results / "calibration" / "calibration.json", rows)
     return rows
 
 
-def _calibrate(guest: Guest, name: str, results: Path) -> list[dict[str, Any]]:
+def _calibrate(backend: Backend, name: str, results: Path) -> list[dict[str, Any]]:
     path = find_profile(name)
     profile = load_profile(path)
     if set(profile.directions) != {"forward", "reverse"}:
@@ -86,7 +86,7 @@ def _calibrate(guest: Guest, name: str, results: Path) -> list[dict[str, Any]]:
         case = make_case(f"calibrate {name}", f"{name}-{direction}", experiment)
         rows.append(
             {"profile": name, "direction": direction}
-            | _measure(run_watched(case, guest, results / "calibration"), direction, interval_ns)
+            | _measure(run_watched(case, backend, results / "calibration"), direction, interval_ns)
         )
         _show(rows[-1])
     return rows

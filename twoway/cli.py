@@ -19,6 +19,7 @@ from twoway.paths import EXPERIMENTS, ROOT
 from twoway.progress import say
 
 if TYPE_CHECKING:
+    from twoway.backend import Backend
     from twoway.build import Guest
     from twoway.sweep import Outcome
 
@@ -113,8 +114,7 @@ def run(args: argparse.Namespace) -> int:
         args.experiments = [args.experiment]
         return sweep(args)
     case = load_case(names[0])
-    guest = _built_guest()
-    folder = run_watched(case, guest, args.results)
+    folder = run_watched(case, _backend(), args.results)
     return _report(folder, as_json=args.json)
 
 
@@ -186,8 +186,7 @@ def calibrate(args: argparse.Namespace) -> int:
     """Measure the error floor of link profiles with a constant-rate stream."""
     from twoway.calibrate import calibrate_profiles
 
-    guest = _built_guest()
-    rows = calibrate_profiles(guest, args.profiles, args.results)
+    rows = calibrate_profiles(_backend(), args.profiles, args.results)
     if args.json:
         print(json.dumps(rows, indent=1))
     return 0 if all(row["pass"] for row in rows) else 1
@@ -366,6 +365,12 @@ def _built_guest() -> "Guest":
     return guest
 
 
+def _backend() -> "Backend":
+    from twoway.uml import Uml
+
+    return Uml(_built_guest())
+
+
 def _run_all(args: argparse.Namespace) -> "list[Outcome]":
     """Every point of the experiments that the command line names, all by default."""
     from twoway.case import case_names, load_case
@@ -374,10 +379,10 @@ def _run_all(args: argparse.Namespace) -> "list[Outcome]":
 
     names = [case for name in args.experiments or _all_ids() for case in case_names(name)]
     cases = {name: load_case(name) for name in names}
-    guest = _built_guest()
+    backend = _backend()
     with SweepBar(len(cases), sum(map(cost, cases.values()))) as bar, workers(args.workers) as pool:
         return run_points(
-            cases, guest, args.results, pool, lambda case, o: bar.show(_line(o), cost(case))
+            cases, backend, args.results, pool, lambda case, o: bar.show(_line(o), cost(case))
         )
 
 

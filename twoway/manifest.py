@@ -1,6 +1,5 @@
 """manifest.json: all that the analysis must know about a run, and where every byte came from."""
 
-import hashlib
 import os
 import re
 import shutil
@@ -9,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from twoway.build import Guest
+from twoway.backend import Backend
 from twoway.case import Case, spec_hash
 from twoway.errors import RunError
 from twoway.paths import ROOT
@@ -29,18 +28,18 @@ _TOOLS = {
 }
 
 
-def build_manifest(case: Case, plan: dict[str, Any], guest: Guest, folder: Path) -> dict[str, Any]:
+def build_manifest(
+    case: Case, plan: dict[str, Any], backend: Backend, folder: Path
+) -> dict[str, Any]:
     """Describe a run that has just ended; its name and timing are the caller's to add.
 
     Raises: RunError if an artifact the plan promises is missing.
     """
     return {
         "schema": 1,
-        "backend": "uml",
+        **backend.description(),
         **describe(case),
         "git": git_revision(),
-        "kernel": {"release": guest.release, "key": guest.key},
-        "modules": {p.name: _module(p) for p in sorted(guest.programs.glob("*.ko"))},
         "tools": tool_versions(),
         "nodes": {"hosts": case.graph.hosts, "routers": case.graph.routers},
         "interfaces": [
@@ -113,8 +112,8 @@ def _connections(case: Case) -> list[dict[str, Any]]:
             "generator": c.flow.generator,
             "congestion": c.congestion,
             "window_packets": c.flow.window_packets,
-            "paced": c.flow.rate_mbit is not None,
-            "start_ns": START_NS + round(c.flow.start_s * 1e9),
+            "paced": c.flow.rate_mbit is not None or c.flow.film is not None,
+            "start_ns": START_NS + round(c.start_s * 1e9),
         }
         for c in case.connections
     ]
@@ -173,11 +172,3 @@ def tool_versions() -> dict[str, str]:
             continue
         versions[name] = (done.stdout or done.stderr).splitlines()[0].strip()
     return versions
-
-
-def _module(path: Path) -> dict[str, str]:
-    """What a module is, and what it says it was built from (modinfo's field revision)."""
-    content = path.read_bytes()
-    found = re.search(rb"\0revision=([^\0]*)\0", content)
-    revision = found[1].decode() if found else "unknown"
-    return {"sha256": hashlib.sha256(content).hexdigest(), "revision": revision}

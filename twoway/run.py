@@ -6,15 +6,13 @@ its name starts with `.running-`; if it fails it ends in `.partial`.
 
 import json
 import os
-import shutil
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from twoway import uml
-from twoway.build import Guest
+from twoway.backend import Backend, Progress
 from twoway.case import Case
 from twoway.errors import RunError
 from twoway.files import write_json
@@ -26,17 +24,17 @@ from twoway.progress import RunClock
 
 def run_case(
     case: Case,
-    guest: Guest,
+    backend: Backend,
     results: Path,
-    on_progress: Callable[[uml.Progress], None] = lambda _: None,
+    on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Path:
-    """Run an experiment in a guest and collect its artifacts.
+    """Run an experiment and collect its artifacts.
 
     Args:
         case: the experiment.
-        guest: what to boot.
+        backend: where it runs.
         results: folder that holds one folder per experiment.
-        on_progress: see uml.run.
+        on_progress: see Backend.run.
 
     Returns: the run's folder, complete but for what the analysis adds.
     Raises: RunError, with the partial run kept aside.
@@ -47,11 +45,10 @@ def run_case(
         began = time.monotonic()
         plan = build_plan(case)
         write_json(running / "plan.json", plan)
-        uml.run(guest, running, on_progress)
-        shutil.rmtree(running / "uml")  # the guest's control socket
-        manifest = build_manifest(case, plan, guest, running)
+        backend.run(running, on_progress)
+        manifest = build_manifest(case, plan, backend, running)
         manifest["run"] = name
-        manifest["identity"] = identity(case, guest)
+        manifest["identity"] = identity(case, backend)
         manifest["timing"] = _timing(case, began)
         write_json(running / "manifest.json", manifest)
     except OSError as error:
@@ -68,23 +65,23 @@ def run_case(
     return finished
 
 
-def run_watched(case: Case, guest: Guest, results: Path) -> Path:
+def run_watched(case: Case, backend: Backend, results: Path) -> Path:
     """As `run_case`, with the run's clock on standard error."""
     with RunClock(case.id, START_NS, stop_ns(case)) as clock:
         return run_case(
             case,
-            guest,
+            backend,
             results,
             lambda now: clock.show(now.time_ns, now.acked_bytes, now.queued_packets),
         )
 
 
-def kept_run(case: Case, guest: Guest, results: Path) -> Path | None:
+def kept_run(case: Case, backend: Backend, results: Path) -> Path | None:
     """The newest finished run with the same identity, described as its experiment is now.
 
     Texts, expectations and the warm-up may have changed since: its manifest then says so.
     """
-    wanted = identity(case, guest)
+    wanted = identity(case, backend)
     for folder in sorted((results / case.id).glob("[0-9]*"), reverse=True):
         try:
             manifest = json.loads((folder / "manifest.json").read_text())

@@ -9,11 +9,13 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field
 
 from twoway.dtm import SLOT_MBIT, Channel
+from twoway.film import Film
 from twoway.matrix import (
     Axis,
     Scalar,
 )
 from twoway.model import Model, Name, NonNegative, Positive
+from twoway.transfers import Transfers
 
 ModelT = TypeVar("ModelT", bound=Model)
 
@@ -110,6 +112,10 @@ class Stack(Model):
         default=True,
         description="F-RTO: doubt a timeout before sending all again; off for the papers' TCP",
     )
+    pacing: bool = Field(
+        default=False,
+        description="senders spread a window over its round trip, instead of sending with each ACK",
+    )
     least_timeout_ms: Annotated[int, Field(ge=1, le=120_000)] = Field(
         default=200,
         description="what the retransmission timer adds to the round-trip time at least",
@@ -128,7 +134,7 @@ class Stack(Model):
 
 
 class Flow(Model):
-    """TCP connections with unlimited data from one host to another."""
+    """TCP connections from one host to another, with unlimited data unless it says otherwise."""
 
     name: Name = Field(description="as it appears in metrics")
     from_: str = Field(alias="from", description="host that sends data")
@@ -137,6 +143,11 @@ class Flow(Model):
         default=1, description="how many such connections"
     )
     start_s: NonNegative = Field(default=0, description="first data, after the traffic's start")
+    connect: Literal["before", "at-start"] = Field(
+        default="before",
+        description="when the connection is set up: `before` all traffic, at zero load, or "
+        "`at-start` of its own data, in the queues of others, as iperf3 always does",
+    )
     congestion: Literal["fixed", "fast", "tahoe", "tahoe_rto", "reno", "cubic", "bbr", "vegas"] = (
         Field(
             description="congestion control; `fixed` (with window_packets), `fast` (with "
@@ -153,10 +164,21 @@ class Flow(Model):
         default=None,
         description="constant rate in Mbit/s of full IP packets; unlimited data by default",
     )
+    film: Film | None = Field(
+        default=None, description="frames of a video instead of unlimited data"
+    )
+    transfers: Transfers | None = Field(
+        default=None, description="connections that come one by one, each with so much to send"
+    )
     generator: Literal["stream", "iperf3"] = Field(
         default="stream",
         description="`stream` (our blocking source and sink) or `iperf3`",
     )
+
+    @property
+    def is_many(self) -> bool:
+        """Its connections are numbered."""
+        return self.count > 1 or self.transfers is not None
 
 
 class Observe(Model):

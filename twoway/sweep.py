@@ -20,7 +20,7 @@ from typing import Any
 from capture_analysis.errors import AnalysisError
 from capture_analysis.testbed.report import analyse_run, revision
 
-from twoway.build import Guest
+from twoway.backend import Backend
 from twoway.case import Case, load_case
 from twoway.errors import TwowayError
 from twoway.run import kept_run, run_case
@@ -78,7 +78,7 @@ def workers(count: int) -> Iterator[Executor]:
 
 
 def _end_with(parent: int) -> None:
-    """Have this process interrupted when its parent dies; the guest then ends, too."""
+    """Have this process interrupted when its parent dies; what it runs then ends, too."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
     if os.getppid() != parent:
         raise SystemExit
@@ -86,7 +86,7 @@ def _end_with(parent: int) -> None:
 
 def run_points(
     cases: Mapping[str, Case],
-    guest: Guest,
+    backend: Backend,
     results: Path,
     executor: Executor,
     on_outcome: Callable[[Case, Outcome], None],
@@ -95,7 +95,7 @@ def run_points(
 
     Args:
         cases: the points, by the name that `load_case` takes.
-        guest: what to boot.
+        backend: where they run.
         results: folder that holds one folder per point.
         executor: where they run.
         on_outcome: called with each as it ends.
@@ -103,7 +103,7 @@ def run_points(
     Returns: the outcomes, in the order of the cases.
     """
     longest_first = sorted(cases, key=lambda name: cost(cases[name]), reverse=True)
-    running = {executor.submit(_work, name, guest, results): name for name in longest_first}
+    running = {executor.submit(_work, name, backend, results): name for name in longest_first}
     outcomes = {}
     for future in as_completed(running):
         name = running[future]
@@ -112,21 +112,21 @@ def run_points(
     return [outcomes[name] for name in cases]
 
 
-def _work(name: str, guest: Guest, results: Path) -> Outcome:
+def _work(name: str, backend: Backend, results: Path) -> Outcome:
     try:
-        return run_point(name, guest, results)
+        return run_point(name, backend, results)
     except KeyboardInterrupt:  # a worker of a pool would go on with the next point
         os._exit(1)
 
 
-def run_point(name: str, guest: Guest, results: Path) -> Outcome:
+def run_point(name: str, backend: Backend, results: Path) -> Outcome:
     """Run one point, unless it is there, and analyse it, unless that is done."""
     began = time.monotonic()
     try:
         case = load_case(name)
-        folder = kept_run(case, guest, results)
+        folder = kept_run(case, backend, results)
         kept = folder is not None
-        folder = folder or run_case(case, guest, results)
+        folder = folder or run_case(case, backend, results)
         document = _analysed(folder, case)
     except (TwowayError, AnalysisError, OSError) as error:
         return Outcome(name, error=str(error), wall_s=time.monotonic() - began)

@@ -20,10 +20,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from twoway.backend import Progress
 from twoway.build import Guest
 from twoway.errors import RunError
-from twoway.paths import ROOT, cache
+from twoway.files import module_identity, sha256
+from twoway.paths import ROOT, VM, cache
 from twoway.plan import BOOT_NS
 
 # A guest whose clock has not moved for this long is stuck: no step of a healthy run takes it.
@@ -59,12 +62,37 @@ RUNNER = ("/mnt/venv/bin/python", "-I", "/mnt/twoway/vm/guest/run.py")
 
 
 @dataclass(frozen=True)
-class Progress:
-    """Where a run is."""
+class Uml:
+    """The backend (see backend.py)."""
 
-    time_ns: int
-    acked_bytes: int
-    queued_packets: int
+    guest: Guest
+    name: str = "uml"
+
+    def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:
+        """See Backend."""
+        run(self.guest, folder, on_progress)
+        shutil.rmtree(folder / "uml")  # its control socket
+
+    def description(self) -> dict[str, Any]:
+        """See Backend."""
+        return {
+            "backend": self.name,
+            "kernel": {"release": self.guest.release, "key": self.guest.key},
+            "modules": {p.name: module_identity(p) for p in self._modules()},
+        }
+
+    def decisive(self, modules: Sequence[str]) -> dict[str, Any]:
+        """See Backend."""
+        programs = [p for p in self.guest.programs.iterdir() if p.suffix != ".ko"]
+        return {
+            "kernel": self.guest.kernel.parent.name,
+            "programs": {p.name: sha256(p) for p in sorted(programs) if p.is_file()},
+            "runner": sha256(VM / "guest/run.py"),
+            "modules": {name: sha256(self.guest.programs / name) for name in modules},
+        }
+
+    def _modules(self) -> list[Path]:
+        return sorted(self.guest.programs.glob("*.ko"))
 
 
 def command(

@@ -6,7 +6,6 @@ numpy instead, several times slower and with the same results.
 
 import ctypes
 import os
-import secrets
 import weakref
 from dataclasses import fields
 from functools import cache
@@ -82,13 +81,32 @@ _PROTOTYPES = {
         ctypes.c_bool,
         [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t],
     ),
-    "ca_histogram_add_counts": (
+    "ca_histogram_add_bins": (
         ctypes.c_bool,
-        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t],
+        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t],
     ),
-    "ca_histogram_rows": (
+    "ca_histogram_bins": (ctypes.c_size_t, [ctypes.c_void_p, ctypes.c_void_p]),
+    "ca_gather": (
+        ctypes.c_bool,
+        [
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+        ],
+    ),
+    "ca_runs_add": (
         ctypes.c_size_t,
-        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p],
+        [
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_int64,
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+        ],
     ),
     "ca_match_rows": (
         ctypes.c_size_t,
@@ -137,6 +155,11 @@ def available() -> bool:
     return True
 
 
+def random_bits() -> int:
+    """64 bits that a capture's writer cannot know, to seed hash tables with."""
+    return int.from_bytes(os.urandom(8))  # what secrets does, which takes 7 ms to load
+
+
 class NativeParser:
     """A Parser (parsing.py) in C, for one capture.
 
@@ -146,7 +169,7 @@ class NativeParser:
     def __init__(self) -> None:
         self._library = load()
         # A capture's writer cannot know the seed, and so cannot make connections collide.
-        self._parser = self._library.ca_parser_new(secrets.randbits(64))
+        self._parser = self._library.ca_parser_new(random_bits())
         if not self._parser:
             raise MemoryError
         weakref.finalize(self, self._library.ca_parser_free, self._parser)

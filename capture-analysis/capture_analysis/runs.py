@@ -6,7 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from capture_analysis import native
 from capture_analysis.columns import BoolArray, IntArray
+from capture_analysis.runs_in_c import ended_runs
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,16 @@ class RunFinder:
     Args:
         values: how many values `Runs.total` sums apart; 0 for one, without an axis of its own.
         least_rows: shorter runs are not returned.
+        in_c: whether the native library finds them; by default, if there is one.
     """
 
-    def __init__(self, values: int = 0, least_rows: int = 1) -> None:
+    def __init__(self, values: int = 0, least_rows: int = 1, in_c: bool | None = None) -> None:
         self._values, self._least_rows = values, least_rows
+        self._in_c = native.available() if in_c is None else in_c
         # The run of each lane that may go on; it has no rows where there is none.
         self._open = self._no_runs()
+        # What the library writes into, over and over.
+        self._over = self._no_runs()
 
     def add(
         self,
@@ -72,6 +78,30 @@ class RunFinder:
         """
         if not len(lane):
             return self._no_runs()
+        self._grow(int(lane[-1]) + 1)
+        if self._in_c:
+            if len(self._over.lane) < len(lane):
+                self._over = self._no_runs(len(lane))
+            ended = ended_runs(
+                lane,
+                joined,
+                time_ns,
+                value if self._values else (value,),  # type: ignore[arg-type] # as in _sums
+                least_rows=self._least_rows,
+                open_runs=self._open,
+                over=self._over,
+            )
+            return self._over.where(np.arange(ended))
+        return self._add(lane, joined, time_ns, value)
+
+    def _add(
+        self,
+        lane: IntArray,
+        joined: BoolArray,
+        time_ns: IntArray,
+        value: IntArray | Sequence[IntArray | BoolArray],
+    ) -> Runs:
+        """The same with numpy."""
         starts, ends, heads, tails = self._bounds(lane, joined)
         found = Runs(
             lane.take(starts),
@@ -128,7 +158,6 @@ class RunFinder:
     def _continue(self, found: Runs, heads: IntArray, joined: BoolArray) -> Runs:
         """Let each lane's first run go on the open one if it does; return the open ones over."""
         lanes = found.lane[heads]
-        self._grow(int(lanes[-1]) + 1)
         before = self._open.where(lanes)
         there = before.rows > 0
         on, over = joined & there, ~joined & (before.rows >= self._least_rows)

@@ -5,13 +5,11 @@ worker reads the whole capture, which is the cheap part, and follows its own con
 is sent to it but a path, and nothing comes back but sums and histograms, which add up exactly.
 """
 
-import logging
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from capture_analysis.columns import FlowTable
 from capture_analysis.errors import AnalysisError
@@ -20,6 +18,9 @@ from capture_analysis.one_capture.single import NOTHING, Given, Measured, Part, 
 from capture_analysis.reading.byte_source import ByteSource
 from capture_analysis.reading.capture import Capture
 from capture_analysis.reading.parsing import Counts
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
 
 SUFFIXES = (".pcap", ".pcapng", ".cap")
 COMPRESSED = ("", ".gz", ".zst", ".xz")
@@ -30,17 +31,19 @@ RETRIES = 2
 
 
 @contextmanager
-def processes(workers: int) -> Iterator[Executor | None]:
+def processes(workers: int) -> Iterator["Executor | None"]:
     """So many processes on this machine; None, which is this very process, for one."""
     if workers == 1:
         yield None
         return
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - takes 20 ms
+
     with ProcessPoolExecutor(workers) as pool:
         yield pool
 
 
 @contextmanager
-def dask(workers: int, scheduler: str | None) -> Iterator[Executor]:
+def dask(workers: int, scheduler: str | None) -> Iterator["Executor"]:
     """Dask's workers: those of a scheduler, or so many on this machine.
 
     Args:
@@ -50,6 +53,8 @@ def dask(workers: int, scheduler: str | None) -> Iterator[Executor]:
 
     Raises: AnalysisError if the scheduler does not answer.
     """
+    import logging  # noqa: PLC0415 - takes 5 ms
+
     from distributed import Client, LocalCluster  # noqa: PLC0415 - takes a second
 
     if scheduler is None:
@@ -113,7 +118,7 @@ class Pending:
     """A capture whose parts are being measured, maybe elsewhere."""
 
     path: Path
-    parts: list[Future[Measured | AnalysisError]]
+    parts: list["Future[Measured | AnalysisError]"]
 
     def result(self) -> Measured:
         """The whole, once all parts are there.
@@ -132,7 +137,7 @@ def _measured(found: Measured | AnalysisError) -> Measured:
     return found
 
 
-def submit(executor: Executor, path: Path, parts: int, given: Given = NOTHING) -> Pending:
+def submit(executor: "Executor", path: Path, parts: int, given: Given = NOTHING) -> Pending:
     """Have a capture measured in so many parts."""
     return Pending(
         path,
@@ -172,7 +177,7 @@ def captures_in(folder: Path) -> list[Path]:
 
 def analyse_all(
     captures: Sequence[Path],
-    executor: Executor,
+    executor: "Executor",
     workers: int,
     given: Given = NOTHING,
     flows: int = FLOWS_LISTED,

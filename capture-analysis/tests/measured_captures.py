@@ -142,10 +142,10 @@ class ColumnCapture:
         return Counts(frames=len(self.whole), packets=len(self.whole))
 
     def chunks(self, packets: int = 0) -> Iterator[Packets]:
-        """So many packets at a time as `chunk` says."""
-        del packets
-        for first in range(0, len(self.whole), self.chunk):
-            yield self.whole.where(slice(first, first + self.chunk))
+        """So many packets at a time; `chunk` if that is not said."""
+        packets = packets or self.chunk
+        for first in range(0, len(self.whole), packets):
+            yield self.whole.where(slice(first, first + packets))
 
 
 def compressed(

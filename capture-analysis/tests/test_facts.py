@@ -132,7 +132,6 @@ def test_later_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     for each in (later, other):
         each.data_ns, each.ack_ns = each.data_ns + 10**10, each.ack_ns + 10**10
     capture = capture_of(arriving(), later, other)
-    capture.chunk = 100
     whole = capture.flows
     capture.flows = type(whole)(whole.rows[:1])
     chunks = capture.chunks

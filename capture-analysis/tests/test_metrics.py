@@ -16,6 +16,7 @@ from synthetic_run import FORWARD, REVERSE, Crossing, edit_json, expectation, wr
 # A window of 20000 us. Times in us; a segment takes 500, an ACK 50.
 QUEUES = {
     "utilisation.forward": 5850 / 20000,  # 11 segments and 7 ACKs
+    "utilisation_data.forward": 5500 / 20000,
     "queue_peak.forward": 4,
     "queue_peak_data.forward": 4,
     # Two bursts of four segments, three on their own, and 7 ACKs that do not wait.
@@ -25,6 +26,7 @@ QUEUES = {
     "busy_period_cycle.forward": 0.0065,  # from 10500 to 23500 are two
     "drops_data.forward": 1,
     "drops_ack.forward": 0,
+    "utilisation_data.reverse": 3500 / 20000,
     "utilisation.reverse": 4050 / 20000,  # 7 segments, 10 ACKs and a FIN
     "queue_peak.reverse": 5,
     "queue_peak_data.reverse": 5,
@@ -41,6 +43,7 @@ RUN = {
     "drops_per_epoch": 1,
     "single_victim_epochs": 1,
     "alternating_victims": None,
+    "jain_index": pytest.approx(3.24**2 / (2 * (1.98**2 + 1.26**2))),
 }
 CONNECTIONS = {
     "goodput.first": 1.98,  # 11 segments of 450 bytes; the dropped one counts when it arrives
@@ -83,6 +86,9 @@ UNITS = {
     "alternating_victims": "1",
     "queue_correlation": "1",
     "utilisation": "1",
+    "utilisation_data": "1",
+    "bottleneck_time": "1",
+    "jain_index": "1",
     "queue_peak": "packets",
     "queue_peak_data": "packets",
     "queue_mean": "packets",
@@ -124,6 +130,8 @@ def test_every_metric(tmp_path: Path) -> None:
     """Drops, compression, queues and throughput come out as the timetables have them, exactly."""
     got = values(write_run(tmp_path))
     assert got.pop("queue_correlation") == pytest.approx(counted_correlation(), abs=1e-12)
+    bottleneck = [got.pop(f"bottleneck_time.{name}") for name in ("forward", "reverse")]
+    assert bottleneck == counted_bottleneck()
     assert got == RUN | QUEUES | CONNECTIONS
 
 
@@ -137,6 +145,19 @@ def counted_correlation() -> float:
         for table in (FORWARD, REVERSE)
     ]
     return statistics.correlation(*levels)
+
+
+def counted_bottleneck() -> list[float]:
+    """Shares of the window's microseconds in which each queue would be the last to run empty."""
+    last = [0, 0]
+    for now in range(10_000, 30_000):
+        empty = [
+            max([now] + [c.left_us for c in table if c.entered_us <= now and c.left_us is not None])
+            for table in (FORWARD, REVERSE)
+        ]
+        last[0] += empty[0] > empty[1]
+        last[1] += empty[1] > empty[0]
+    return [count / 20_000 for count in last]
 
 
 def test_every_unit(tmp_path: Path) -> None:
@@ -286,7 +307,9 @@ def test_queue_with_no_packets(tmp_path: Path) -> None:
     first = [c for c in FORWARD if c.connection == "first"]
     got = values(write_run(tmp_path, forward=first, reverse=[]))
     assert {name: value for name, value in got.items() if name.endswith("reverse")} == {
+        "bottleneck_time.reverse": 0,
         "utilisation.reverse": 0,
+        "utilisation_data.reverse": 0,
         "queue_peak.reverse": 0,
         "queue_peak_data.reverse": 0,
         "queue_mean.reverse": 0,
@@ -303,6 +326,8 @@ def test_drops_after_traffic_do_not_count(tmp_path: Path) -> None:
     late = Crossing("first", "data", 13, 30_100, None)
     got = values(write_run(tmp_path, forward=[*FORWARD[:-1], late, FORWARD[-1]]))
     del got["queue_correlation"]
+    for name in ("forward", "reverse"):
+        del got[f"bottleneck_time.{name}"]
     assert got == RUN | QUEUES | CONNECTIONS
 
 

@@ -3,6 +3,8 @@
 from itertools import groupby
 
 import numpy as np
+import pytest
+from capture_analysis import native
 from capture_analysis.one_capture.lanes import LaneArray, Previous, occurrences
 from capture_analysis.runs import RunFinder, Runs
 from hypothesis import given
@@ -13,6 +15,8 @@ PACKETS = st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.integers(-5, 5
 BLOCKS = st.lists(st.integers(1, 9), max_size=40)
 
 Packet = tuple[int, bool, int]
+
+IN_C = pytest.mark.parametrize("in_c", [False, True] if native.available() else [False])
 
 
 def plainly(packets: list[Packet]) -> list[tuple[int, int, int, int, int]]:
@@ -52,10 +56,11 @@ def in_blocks(
     return [*found, finder.finish()]
 
 
-@given(PACKETS, BLOCKS)
-def test_blocks_do_not_matter(packets: list[Packet], blocks: list[int]) -> None:
+@IN_C
+@given(packets=PACKETS, blocks=BLOCKS)
+def test_blocks_do_not_matter(in_c: bool, packets: list[Packet], blocks: list[int]) -> None:
     """Whatever the blocks, the runs are those found packet by packet, in order in each lane."""
-    parts = in_blocks(packets, blocks, RunFinder(), 0)
+    parts = in_blocks(packets, blocks, RunFinder(in_c=in_c), 0)
     rows = [
         row
         for runs in parts
@@ -65,10 +70,11 @@ def test_blocks_do_not_matter(packets: list[Packet], blocks: list[int]) -> None:
     assert rows == plainly(packets)
 
 
-@given(PACKETS, BLOCKS)
-def test_least_rows(packets: list[Packet], blocks: list[int]) -> None:
+@IN_C
+@given(packets=PACKETS, blocks=BLOCKS)
+def test_least_rows(in_c: bool, packets: list[Packet], blocks: list[int]) -> None:
     """Short runs are left out, the others are as they were; values are summed apart."""
-    parts = in_blocks(packets, blocks, RunFinder(2, least_rows=3), 2)
+    parts = in_blocks(packets, blocks, RunFinder(2, least_rows=3, in_c=in_c), 2)
     rows = sorted(
         (lane, rows, first, total, twice)
         for runs in parts

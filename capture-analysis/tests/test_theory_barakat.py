@@ -190,6 +190,17 @@ def test_slow_start_loss_costs_throughput() -> None:
     assert clean == pytest.approx(1.177, abs=5e-4)
 
 
+def test_a_timer_after_slow_start_costs_more() -> None:
+    """With a threshold of 2, avoidance starts at once, and the cycle is 28 s longer.
+
+    From 2 to 56.3 takes 54.3 round trips of 0.56 s, less slow start's log2(28.1) = 4.8.
+    """
+    path = Path(MU, TRIP_S, 20)
+    again, waiting = (tahoe_cycle(path, 57, timer_s) for timer_s in (None, 0.76))
+    assert waiting.duration_s - again.duration_s == pytest.approx(49.45 * 0.56 + 0.76, abs=0.02)
+    assert waiting.rate < again.rate
+
+
 @given(buffer=st.floats(0, 2000))
 def test_reno_fills_the_link_from_a_pipe_of_buffer_on(buffer: float) -> None:
     """Half of mu T + B covers mu T if B does; then Reno never idles, and Tahoe always gets less."""
@@ -205,6 +216,7 @@ def test_reno_fills_the_link_from_a_pipe_of_buffer_on(buffer: float) -> None:
         reno_cycle(Path(MU, TRIP_S, 20)),
         tahoe_cycle(Path(MU, TRIP_S, 20)),
         tahoe_cycle(Path(MU, TRIP_S, 20), 52),
+        tahoe_cycle(Path(MU, TRIP_S, 20), 52, 0.76),
         tahoe_cycle(Path(MU, TRIP_S, 400)),
     ],
 )
@@ -248,7 +260,7 @@ def test_prediction() -> None:
     trip_s = 0.56 + PACKET_BIT / 1.5e6 + 320 / 1e9
     lost = loss_window(100)
     assert (MU * trip_s + 50) / 2 > lost
-    rate = tahoe_cycle(Path(MU, trip_s, 50), lost).rate * PACKET_BIT / 1e6
+    rate = tahoe_cycle(Path(MU, trip_s, 50), lost, trip_s + 0.2).rate * PACKET_BIT / 1e6
     assert values["throughput.flow"] == pytest.approx(rate)
     assert values["goodput.flow"] == pytest.approx(rate * 472 / 512)
     assert values["utilisation.main"] == values["efficiency.flow"] == pytest.approx(rate / 1.5)

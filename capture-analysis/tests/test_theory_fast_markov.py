@@ -54,6 +54,12 @@ def test_error_bounds_what_truncation_does(rate: float) -> None:
             assert difference <= cut.error + exact.error + 1e-12
 
 
+def test_bound_says_where_it_is_no_theorem() -> None:
+    """From lambda (1/c_F + 1/c_B) / mu = 1 on, 2/3 in figure 5, the bound is an estimate."""
+    assert fractions(_figure_5(0.66), 40).is_proved
+    assert not fractions(_figure_5(0.67), 40).is_proved
+
+
 def test_figure_5_has_the_papers_shape() -> None:
     """Empty falls with load, F rises to almost always; B rises and falls again between."""
     solved = [fractions(_figure_5(rate), 100) for rate in (0.02, 0.3, 0.6, 0.8, 0.9)]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from capture_analysis.ack_compression import BUNCH_SERVICE_TIMES
 from capture_analysis.columns import BoolArray, IntArray, Packets
+from capture_analysis.gather import gather
 from capture_analysis.one_capture.facts import Facts, Number
 from capture_analysis.runs import ends_of, starts_of
 from capture_analysis.tracking import Kind, Tracked
@@ -23,6 +24,10 @@ _TRACKED = frozenset(Tracked.__dataclass_fields__)
 class View:
     """Some packets of a block: by direction, within one in the order of capture.
 
+    Args:
+        block: all packets.
+        captured: shape (n,), the rows of those in question, ascending.
+
     Attributes:
         rows: shape (n,), their rows in the block.
         directions: shape (k,), those that have any, ascending.
@@ -30,14 +35,21 @@ class View:
         counts: shape (k,), how many each has.
     """
 
-    def __init__(self, block: "Block", rows: IntArray) -> None:
-        self._block = block
-        self.rows = rows
+    def __init__(self, block: "Block", captured: IntArray) -> None:
+        # Not the block, which has this view: memory would wait for the collector of cycles.
+        self._packets, self._tracked = block.packets, block.tracked
         self._columns: dict[str, IntArray] = {}
-        direction = block.direction.take(rows)
+        direction = block.direction.take(captured)
+        # A radix sort when numbers have 16 bits.
+        order = np.argsort(direction, kind="stable")
+        direction = direction.take(order)
+        self.rows = captured.take(order)
+        # The rows in order of capture, and where in this view each is.
+        self._captured, self._places = captured, np.empty_like(order)
+        self._places[order] = np.arange(len(order))
         self.starts = starts_of(direction).nonzero()[0]
         self.directions = direction.take(self.starts).astype(np.int64)
-        self.ends = ends_of(self.starts, len(rows))
+        self.ends = ends_of(self.starts, len(order))
         self.counts = self.ends - self.starts + 1
 
     def __len__(self) -> int:
@@ -46,9 +58,8 @@ class View:
     def __getitem__(self, column: str) -> IntArray:
         """A column of Packets or Tracked, shape (n,), int64."""
         if column not in self._columns:
-            source = self._block.tracked if column in _TRACKED else self._block.packets
-            taken = getattr(source, column).take(self.rows)
-            self._columns[column] = taken.astype(np.int64, copy=False)
+            source = self._tracked if column in _TRACKED else self._packets
+            self._columns[column] = gather(getattr(source, column), self._captured, self._places)
         return self._columns[column]
 
     @cached_property
@@ -104,24 +115,19 @@ class Block:
         return narrow
 
     @cached_property
-    def _order(self) -> IntArray:
-        # A radix sort when numbers have 16 bits.
-        return np.argsort(self.direction, kind="stable")
-
-    @cached_property
     def all(self) -> View:
         """Every packet."""
-        return View(self, self._order)
+        return View(self, np.arange(len(self.direction)))
 
     @cached_property
     def acks(self) -> View:
         """The pure ACKs."""
-        return View(self, self._order.compress(self.is_ack.take(self._order)))
+        return View(self, self.is_ack.nonzero()[0])
 
     @cached_property
     def data(self) -> View:
         """What carries payload."""
-        return View(self, self._order.compress(self.is_data.take(self._order)))
+        return View(self, self.is_data.nonzero()[0])
 
     def acknowledging(self, rows: IntArray) -> IntArray:
         """Shape (k,): the direction whose data each of some packets acknowledges."""

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
-from capture_analysis.columns import BoolArray, FlowTable, Packets, concatenate, empty_columns
+from capture_analysis.columns import BoolArray, FlowTable, Packets, empty_columns
 from capture_analysis.one_capture.blocks import Block
 from capture_analysis.one_capture.facts import HEAD_PACKETS, Facts
 from capture_analysis.one_capture.facts_head import FactFinder
@@ -15,10 +16,10 @@ from capture_analysis.one_capture.measure import Measure, all_measures
 from capture_analysis.one_capture.memory import keep_freed
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.reading.parsing import Counts
-from capture_analysis.tracking import TRACKED_TYPES, Forgotten, Tracked, Tracker, tracker
+from capture_analysis.tracking import Forgotten, tracker
 
 # Packets that are measured at once: more do not fit a core's cache, fewer cost as many calls.
-BLOCK_PACKETS = 1 << 17
+BLOCK_PACKETS = 1 << 16
 
 
 class Described(Protocol):
@@ -53,7 +54,7 @@ class Source(Described, Protocol):
     """What measuring needs of a Capture."""
 
     def chunks(self, packets: int) -> Iterator[Packets]:
-        """The packets, at most so many at a time."""
+        """The packets, so many at a time; fewer only the last time."""
 
 
 @dataclass(frozen=True)
@@ -134,51 +135,22 @@ def measure(capture: Source, given: Given = NOTHING, part: Part = EVERYTHING) ->
         part: which connections; facts are found from all of them.
     """
     keep_freed()
-    follow = tracker()
-    chunks = capture.chunks(BLOCK_PACKETS)
-    packets, tracked = _first(chunks, follow, capture)
-    finder, flows = _facts_of(packets, tracked, capture.flows, given), capture.flows
-    facts = finder.cover(flows)
-    measured = Measured(capture, facts)
-    if part.parts > 1:
-        follow = tracker()  # of these connections only, from the start
-    for first in range(0, len(packets), BLOCK_PACKETS):
-        rows = slice(first, first + BLOCK_PACKETS)
-        mine, said = part.of(packets.where(rows)), tracked.where(rows)
-        if part.parts > 1:
-            said = follow.track(mine, flows)
-        measured.add(Block(mine, said, facts))
-    del packets, tracked
-    for chunk in chunks:
-        mine, flows = part.of(chunk), capture.flows
-        measured.add(Block(mine, follow.track(mine, flows), finder.cover(flows)))
+    chunks = capture.chunks(HEAD_PACKETS)
+    head = next(chunks, empty_columns(0))
+    finder = _facts_of(head, capture.flows, given)
+    measured, follow = Measured(capture, finder.facts), tracker()
+    for chunk in chain((head,), chunks):
+        flows = capture.flows
+        facts = finder.cover(flows)
+        for first in range(0, len(chunk), BLOCK_PACKETS):
+            mine = part.of(chunk.where(slice(first, first + BLOCK_PACKETS)))
+            measured.add(Block(mine, follow.track(mine, flows), facts))
     measured.finish()
     measured.forgotten = follow.forgotten
     return measured
 
 
-def _facts_of(packets: Packets, tracked: Tracked, flows: FlowTable, given: Given) -> FactFinder:
-    """The facts that exactly the first HEAD_PACKETS packets tell, wherever chunks end."""
-    rows = slice(HEAD_PACKETS)
-    packets, tracked = packets.where(rows), tracked.where(rows)
-    known = FlowTable(flows.rows[: int(packets.flow.max()) + 1 if len(packets) else 0])
-    head = Block(packets, tracked, Facts.unknown(2 * len(known)))
-    return FactFinder(head, known, given.rate_mbit, given.ack_rate_mbit)
-
-
-def _first(chunks: Iterator[Packets], follow: Tracker, capture: Source) -> tuple[Packets, Tracked]:
-    """The first packets, copied: at least HEAD_PACKETS or all there are."""
-    packets = [empty_columns(0)]
-    tracked = [Tracked(*(np.empty(0, kind) for kind in TRACKED_TYPES.values()))]
-    count = 0
-    for chunk in chunks:
-        packets.append(concatenate([chunk]))
-        tracked.append(_joined([follow.track(chunk, capture.flows)]))
-        count += len(chunk)
-        if count >= HEAD_PACKETS:
-            break
-    return concatenate(packets), _joined(tracked)
-
-
-def _joined(parts: list[Tracked]) -> Tracked:
-    return Tracked(*(np.concatenate([getattr(p, name) for p in parts]) for name in TRACKED_TYPES))
+def _facts_of(head: Packets, flows: FlowTable, given: Given) -> FactFinder:
+    """What the first packets tell, of all connections, whatever part is measured."""
+    block = Block(head, tracker().track(head, flows), Facts.unknown(2 * len(flows)))
+    return FactFinder(block, flows, given.rate_mbit, given.ack_rate_mbit)

@@ -4,6 +4,7 @@ Ingress taps see a packet before the queue, egress taps after it, so their diffe
 queue, packet by packet and exactly.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -148,7 +149,8 @@ def occupancy(passed: Passage, which: BoolArray | None = None) -> Occupancy:
     """
     counted = ~passed.dropped if which is None else ~passed.dropped & which
     arrived, left = passed.packets.time_ns[counted], passed.left_ns[counted]
-    time_ns, change = steps(arrived, left, np.ones(2 * len(left), dtype=np.int64))
+    ones = np.ones(len(left), dtype=np.int64)
+    time_ns, change = steps(arrived, left, (ones, ones))
     return Occupancy(time_ns, np.cumsum(change))
 
 
@@ -169,6 +171,37 @@ def correlation(first: Occupancy, second: Occupancy, start_ns: int, stop_ns: int
     off = [q - np.average(q, weights=weight) for q in (first.at(edges), second.at(edges))]
     spread = np.sqrt(np.prod([np.average(o * o, weights=weight) for o in off]))
     return float(np.average(off[0] * off[1], weights=weight) / spread) if spread else float("nan")
+
+
+def last_to_empty_ns(
+    passed: Passage, others: Sequence[Passage], start_ns: int, stop_ns: int
+) -> int:
+    """For how long a queue would run empty later than each of some others, if no more came.
+
+    When that would be changes only when a packet enters, so that between arrivals one comparison
+    holds for as long as the queue holds anything.
+
+    Args:
+        passed: what went through the queue.
+        others: what went through the others.
+        start_ns: where the window starts.
+        stop_ns: where it ends.
+    """
+    entered = [each.packets.time_ns[~each.dropped] for each in (passed, *others)]
+    edges = np.unique(np.concatenate(([start_ns], *entered)))
+    edges = edges[(edges >= start_ns) & (edges < stop_ns)]
+    empty_ns = [_empty_at(each, edges) for each in (passed, *others)]
+    longest_ns = np.max(empty_ns[1:], axis=0, initial=0)
+    until_ns = np.minimum(empty_ns[0], np.append(edges[1:], stop_ns))
+    held_ns = np.maximum(until_ns - edges, 0)
+    return int(held_ns[empty_ns[0] > longest_ns].sum())
+
+
+def _empty_at(passed: Passage, time_ns: IntArray) -> IntArray:
+    """When a queue would run empty, if nothing entered after each of some times."""
+    entered, left_ns = passed.packets.time_ns[~passed.dropped], passed.left_ns[~passed.dropped]
+    last_ns = np.concatenate(([0], np.maximum.accumulate(left_ns)))
+    return np.asarray(last_ns[np.searchsorted(entered, time_ns, side="right")])
 
 
 def service_error_ns(queue: Queue, passed: Passage) -> IntArray:

@@ -123,13 +123,14 @@ def link_bytes(arriving: Packets, queue: Queue) -> int:
     return int(queue.link_bytes(arriving.frame_bytes).sum())
 
 
-def utilisation(passed: Passage, start_ns: int, stop_ns: int) -> float:
-    """Share of the window in which the link transmits, acknowledgements included.
+def utilisation(passed: Passage, start_ns: int, stop_ns: int, *, data_only: bool = False) -> float:
+    """Share of the window in which the link transmits, or transmits data.
 
     A transmission begins when its packet arrives or the one before it ends.
     """
     rows = passed.departures
     end = passed.left_ns[rows]
     begin = transmission_starts(passed.packets.time_ns[rows], end, 0)
-    busy = np.minimum(end, stop_ns) - np.maximum(begin, start_ns)
-    return float(np.maximum(busy, 0).sum() / (stop_ns - start_ns))
+    busy = np.maximum(np.minimum(end, stop_ns) - np.maximum(begin, start_ns), 0)
+    counted = busy[passed.is_data[rows]] if data_only else busy
+    return float(counted.sum() / (stop_ns - start_ns))

@@ -107,7 +107,9 @@ def reno_cycle(path: Path) -> Cycle:
     return Cycle(path, (*_turn(path), *_avoidance(path, path.largest_window / 2)))
 
 
-def tahoe_cycle(path: Path, slow_start_loss: float = math.inf) -> Cycle:
+def tahoe_cycle(
+    path: Path, slow_start_loss: float = math.inf, timer_s: float | None = None
+) -> Cycle:
     """Slow start to half of the largest window, or to a loss, then avoidance.
 
     Args:
@@ -115,6 +117,10 @@ def tahoe_cycle(path: Path, slow_start_loss: float = math.inf) -> Cycle:
         slow_start_loss: W_B, the window at which slow start overflows a queue. If the threshold
             is not below it, another slow start follows, to half of what the window had become
             when the loss was noticed, until it is; what arrived beyond a loss is not counted.
+        timer_s: the retransmission timer, of a Tahoe that repairs one loss by the third duplicate
+            and waits for the timer to repair more, as 4.3BSD's did and ours does. Slow start loses
+            many, and the threshold is then 2. None sends all again from the first loss on, as
+            ns-2's does.
     """
     threshold = path.largest_window / 2
     phases = [*_turn(path)]
@@ -122,9 +128,12 @@ def tahoe_cycle(path: Path, slow_start_loss: float = math.inf) -> Cycle:
         phases += _slow_start(path, slow_start_loss)
         phases += [
             Phase("constant", path.trip_s, min(slow_start_loss, path.pipe), slow_start_loss),
-            Phase("constant", path.trip_s, 0, 1),
+            Phase("constant", path.trip_s + (timer_s or 0), 0, 1),
         ]
         threshold = min(2 * slow_start_loss, threshold) / 2
+        if timer_s is not None:
+            threshold = 2
+            break
     return Cycle(path, (*phases, *_slow_start(path, threshold), *_avoidance(path, threshold)))
 
 

@@ -174,7 +174,10 @@ class Tracker(Protocol):
 def tracker() -> Tracker:
     """A new tracker: the native one, or without its library the one in Python."""
     # They import this module.
-    from capture_analysis.tracking.in_c import NativeTracker  # noqa: PLC0415
+    if native.available():
+        from capture_analysis.tracking.in_c import NativeTracker  # noqa: PLC0415
+
+        return NativeTracker()
     from capture_analysis.tracking.in_python import PythonTracker  # noqa: PLC0415
 
-    return NativeTracker() if native.available() else PythonTracker()
+    return PythonTracker()

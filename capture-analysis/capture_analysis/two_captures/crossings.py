@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from capture_analysis.columns import BoolArray, IntArray
+from capture_analysis.runs import starts_of
 from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.match_rows import Rows, joined, take, where
 from capture_analysis.two_captures.matching import FOREVER, Matched, Side, match
@@ -48,7 +49,6 @@ class View:
         turned: whether a packet is of the opposite half's direction, as ACKs are.
 
     Attributes:
-        rows: shape (n,), of type CROSSING.
         direction: shape (n,), of each.
         directions: shape (k,), those that have any, ascending.
         starts: shape (k,), the first row of each.
@@ -56,26 +56,28 @@ class View:
 
     def __init__(self, rows: Rows, which: BoolArray, *, turned: bool = False) -> None:
         chosen = np.flatnonzero(which)
-        flow = rows["flow"][chosen]
+        flow = rows["flow"].take(chosen)
         small = not len(flow) or int(flow.max()) < _SMALL // 2
         # A radix sort when numbers have 16 bits.
-        half = rows["half"][chosen] ^ np.uint8(turned)
-        direction = (flow * 2 + half).astype(np.uint16 if small else np.uint32)
+        direction = flow.astype(np.uint16 if small else np.uint32)
+        direction <<= 1
+        direction |= rows["half"].take(chosen) ^ np.uint8(turned)
         order = np.argsort(direction, kind="stable")
-        self.rows = take(rows, chosen[order])
-        self.direction = direction[order].astype(np.int64)
-        first = np.flatnonzero(np.append(True, self.direction[1:] != self.direction[:-1]))
-        self.starts = first[: len(order)]
+        self._rows, self._chosen = rows, chosen.take(order)
+        direction = direction.take(order)
+        self.starts = np.flatnonzero(starts_of(direction))
+        self.direction = direction.astype(np.int64)
         self.directions = self.direction[self.starts]
         self._columns: dict[str, IntArray] = {}
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.direction)
 
     def __getitem__(self, column: str) -> IntArray:
         """A column of CROSSING, shape (n,), int64."""
         if column not in self._columns:
-            self._columns[column] = self.rows[column].astype(np.int64)
+            values = self._rows[column].take(self._chosen)
+            self._columns[column] = values.astype(np.int64, copy=False)
         return self._columns[column]
 
     def sum(self, values: IntArray | BoolArray) -> IntArray:
@@ -124,7 +126,8 @@ class Crossings:
     @cached_property
     def lost_data(self) -> Rows:
         """Of `sent`, data that the second tap does not have."""
-        return where(self.sent, (self.sent["second_ns"] == ABSENT) & is_data(self.sent))
+        gone = where(self.sent, self.sent["second_ns"] == ABSENT)
+        return where(gone, is_data(gone))
 
 
 def is_ack(rows: Rows) -> BoolArray:

@@ -155,12 +155,19 @@ def match(a: Side, b: Side, horizon_ns: int) -> Iterator[Matched]:
         horizon_ns: a packet takes at most so long from one tap to the other.
     """
     while a.until_ns < FOREVER or b.until_ns < FOREVER:
-        behind, ahead = (a, b) if a.until_ns <= b.until_ns else (b, a)
-        target = ahead.until_ns
-        behind.advance()
-        while behind.until_ns < target and len(behind.waiting) < WAITING_LIMIT:
-            behind.advance()
+        # Both get past where the other was: with one alone, hardly a packet finds its partner.
+        for _ in range(2):
+            _overtake(a, b)
         yield _step(a, b, horizon_ns)
+
+
+def _overtake(a: Side, b: Side) -> None:
+    """Read the capture that is behind until it is not, or too many packets wait."""
+    behind, ahead = (a, b) if a.until_ns <= b.until_ns else (b, a)
+    target = ahead.until_ns
+    behind.advance()
+    while behind.until_ns < target and len(behind.waiting) < WAITING_LIMIT:
+        behind.advance()
 
 
 def _step(a: Side, b: Side, horizon_ns: int) -> Matched:

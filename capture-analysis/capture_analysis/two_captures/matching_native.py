@@ -1,7 +1,6 @@
 """Rows of packets and their pairs, made in C (native/match.c), by ctypes."""
 
 import ctypes
-import secrets
 
 import numpy as np
 
@@ -85,7 +84,7 @@ def join(a: Rows, b: Rows, horizon_ns: int) -> tuple[IntArray, IntArray]:
         b.ctypes.data,
         len(b),
         horizon_ns,
-        secrets.randbits(64),
+        native.random_bits(),
         found[0].ctypes.data,
         found[1].ctypes.data,
     )

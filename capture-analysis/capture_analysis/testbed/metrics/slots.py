@@ -4,8 +4,8 @@ import math
 
 from capture_analysis.testbed import dtm, throughput
 from capture_analysis.testbed.analysis import Analysis, QueueView
-from capture_analysis.theory.dtm import SLOT_BIT
 from capture_analysis.testbed.metric import Scope
+from capture_analysis.theory.dtm import SLOT_BIT
 
 SCOPE = Scope.CHANNEL
 UNITS = {

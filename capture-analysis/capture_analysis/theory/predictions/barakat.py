@@ -12,11 +12,15 @@ from capture_analysis.theory.barakat import (
 from capture_analysis.theory.setup import Connection, Link, Setup
 from capture_analysis.theory.window_cycle import Cycle, Path, reno_cycle, tahoe_cycle
 
+# What Linux's retransmission timer adds to a steady round trip, and the stack's default.
+_LEAST_TIMEOUT_S = 0.2
+
 
 def predict(setup: Setup) -> dict[str, float]:
     """The one flow's throughput, goodput, efficiency and cycle, and its bottleneck's utilisation.
 
-    Each packet counted once: what slow start sends again after a loss of its own is left out.
+    Each packet counted once: what slow start sends again after a loss of its own is left out. Such
+    losses are many, and Tahoe waits for its timer; tahoe_rto's wait for every loss is left out.
 
     Raises: ValueError if there are several flows, or one with another congestion control.
     """
@@ -51,14 +55,16 @@ def flow_cycle(setup: Setup, flow: Connection) -> Cycle:
     path = Path(1 / links[main].data_s, _trip_s(setup, flow), _node(links[main]).buffer_packets)
     if flow.congestion == "reno":
         return reno_cycle(path)
-    if not flow.congestion.startswith("tahoe"):
+    if flow.congestion not in ("tahoe", "tahoe_rto"):
         raise ValueError(f"is about tahoe and reno, not {flow.congestion}")
     bottleneck = _node(links[main])
     nodes = slowing([_node(link) for link in links[:main]], bottleneck)
     lost = math.inf
     if loses_in_slow_start(path.pipe, nodes, bottleneck):
         lost = loss_window(min(filling_bursts(nodes, bottleneck)))
-    return tahoe_cycle(path, lost)
+    # Whose timer finds the first loss sends all again from there on, as ns-2's Tahoe does.
+    timer_s = path.trip_s + _LEAST_TIMEOUT_S if flow.congestion == "tahoe" else None
+    return tahoe_cycle(path, lost, timer_s)
 
 
 def _node(link: Link) -> Node:

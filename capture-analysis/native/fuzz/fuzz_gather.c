@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Any rows are gathered into any places (libFuzzer, with address and undefined behaviour
+ * sanitisers).
+ *
+ * The first byte of the input is the width of the column's numbers, the next how many it has. Two
+ * bytes each are a row and a place. All are in bounds and every value is where it belongs, or it
+ * is refused.
+ */
+#include "../tests/table.h"
+#include "../gather.h"
+
+#define HEAD_BYTES 2
+#define BYTES_OF_A_ROW 2
+
+#define check(condition)							\
+	do {									\
+		if (!(condition)) {						\
+			fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition);	\
+			abort();						\
+		}								\
+	} while (0)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A number of the column, little-endian as the machine is. */
+static int64_t value_of(const uint8_t *column, size_t width, int64_t row)
+{
+	int64_t value = 0;
+
+	memcpy(&value, column + (size_t)row * width, width);
+	return value;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size < HEAD_BYTES)
+		return 0;
+
+	size_t width = data[0] % 10, length = data[1];
+	size_t count = (size - HEAD_BYTES) / BYTES_OF_A_ROW;
+	uint8_t *column = table_allocate(length * width);
+	int64_t *rows = table_allocate(count * sizeof(*rows));
+	int64_t *places = table_allocate(count * sizeof(*places));
+	int64_t *to = table_allocate(count * sizeof(*to));
+	bool inside = true, known = width == 1 || width == 2 || width == 4 || width == 8;
+
+	for (size_t at = 0; at < length * width; at++)
+		column[at] = (uint8_t)(at * 167);
+	for (size_t at = 0; at < count; at++) {
+		rows[at] = (int8_t)data[HEAD_BYTES + 2 * at];
+		places[at] = (int8_t)data[HEAD_BYTES + 2 * at + 1];
+		inside &= rows[at] >= 0 && (size_t)rows[at] < length;
+		inside &= places[at] >= 0 && (size_t)places[at] < count;
+	}
+	check(ca_gather(column, width, length, rows, places, count, to) == (inside && known));
+	/* Of several with one place the last is there. */
+	for (size_t at = 0; inside && known && at < count; at++) {
+		bool last = true;
+
+		for (size_t later = at + 1; later < count; later++)
+			last &= places[later] != places[at];
+		check(!last || to[places[at]] == value_of(column, width, rows[at]));
+	}
+	free(column);
+	free(rows);
+	free(places);
+	free(to);
+	return 0;
+}
