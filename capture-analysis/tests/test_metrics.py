@@ -50,6 +50,9 @@ CONNECTIONS = {
     "throughput.first": 2.2,  # the same of 500 bytes
     "queued_mean.first": (5000 + 4850 + 3 * 500) / 20000,  # the queue's without the 7 ACKs
     "efficiency.first": 0.275,  # of 7.2 Mbit/s
+    "sawtooth_period.first": None,
+    "sawtooth_efficiency.first": None,
+    "window_peak.first": 5,
     "ack_to_data.first": 1,
     "ack_spacing_ratio.first": 1,
     "acks_compressed.first": 3 / 9,  # 50/500 twice, and 2450/3450
@@ -63,6 +66,9 @@ CONNECTIONS = {
     "throughput.second": 1.4,
     "queued_mean.second": (7500 + 2 * 500) / 20000,
     "efficiency.second": 0.175,
+    "sawtooth_period.second": None,
+    "sawtooth_efficiency.second": None,
+    "window_peak.second": 5,
     "ack_to_data.second": 1,
     "ack_spacing_ratio.second": 1,
     "acks_compressed.second": 0,
@@ -95,6 +101,9 @@ UNITS = {
     "throughput": "Mbit/s",
     "queued_mean": "packets",
     "efficiency": "1",
+    "sawtooth_period": "s",
+    "sawtooth_efficiency": "1",
+    "window_peak": "segments",
     "ack_to_data": "1",
     "ack_spacing_ratio": "1",
     "acks_compressed": "1",
@@ -259,6 +268,9 @@ def test_connection_without_acks(tmp_path: Path) -> None:
     assert got["ack_to_data.first"] == 0
     undefined = {name for name, value in got.items() if value is None and name.endswith("first")}
     assert undefined == {
+        "sawtooth_period.first",
+        "sawtooth_efficiency.first",
+        "window_peak.first",
         "ack_spacing_ratio.first",
         "acks_compressed.first",
         "ack_bunch_mean.first",
@@ -281,6 +293,9 @@ def test_connection_without_data(tmp_path: Path) -> None:
     undefined = {name for name, value in got.items() if value is None and name.endswith("first")}
     assert undefined == {
         "efficiency.first",
+        "sawtooth_period.first",
+        "sawtooth_efficiency.first",
+        "window_peak.first",
         "ack_to_data.first",
         "compression_factor.first",
         "compression_factor_bound.first",

@@ -8,7 +8,7 @@ import numpy as np
 
 from capture_analysis import ack_compression
 from capture_analysis.ack_compression import AckTimes
-from capture_analysis.columns import IntArray, Packets
+from capture_analysis.columns import IntArray, Packets, merge
 from capture_analysis.errors import AnalysisError
 from capture_analysis.testbed import dtm, throughput
 from capture_analysis.testbed.busy_periods import BusyPeriods, busy_periods
@@ -23,6 +23,7 @@ from capture_analysis.testbed.queues import (
 )
 from capture_analysis.testbed.run_folder import Connection, Queue, Run
 from capture_analysis.theory.dtm import SLOT_BIT
+
 
 ETHERNET_BYTES = 14
 
@@ -179,8 +180,8 @@ class Analysis:
         return payload * 8 * 1e9 / run.window_ns
 
     def lost(self, view: ConnectionView) -> Packets:
-        """The data of a connection that its queue dropped, as `drops` counts."""
-        drops = self.drops(view.forward)
+        """The data of a connection that queues on its way dropped, as `drops` counts."""
+        drops = merge([self.drops(queue) for queue in self.queues.values()])
         mine = self.run.belongs(drops, view.connection, forward=True)
         return drops.where(mine).data()
 
@@ -188,19 +189,25 @@ class Analysis:
     def congestion_epochs(self) -> CongestionEpochs:
         """The clusters of data drops that start in the steady window.
 
-        What separates them is the longest round trip: full queues of full frames both ways.
+        What separates them is the longest round trip.
         """
         run = self.run
-        frame_bytes = run.manifest["experiment"]["stack"]["mtu_bytes"] + ETHERNET_BYTES
-        longest_ns = sum(
-            q.limit_packets * int(q.service_ns(frame_bytes)) + q.delay_ns for q in run.queues
-        )
         lost_ns = [self.lost(view).time_ns for view in self.connections.values()]
         victim = np.repeat(np.arange(len(lost_ns)), [len(each) for each in lost_ns])
         time_ns = np.concatenate(lost_ns)
         order = np.argsort(time_ns, kind="stable")
-        found = congestion_epochs(time_ns[order], victim[order], longest_ns)
+        found = congestion_epochs(time_ns[order], victim[order], self.longest_round_trip_ns)
         return found.within(run.steady_ns, run.stop_ns)
+
+    @cached_property
+    def longest_round_trip_ns(self) -> int:
+        """With all queues full of the largest frames that each carries."""
+        return sum(
+            view.queue.delay_ns
+            + view.queue.limit_packets
+            * int(view.queue.service_ns(view.passed.packets.frame_bytes.max(initial=0)))
+            for view in self.queues.values()
+        )
 
     def drops(self, view: QueueView) -> Packets:
         """The packets a queue dropped, from the start of the capture to the end of traffic."""
