@@ -11,7 +11,7 @@ from in_guest import run_in_guest
 from scripted_receiver import SCENARIOS, SYSCTLS
 from scripted_traces import Trace, play_scenarios
 from tahoe_model import ModelPath
-from tahoe_network import BsdTimer, Link, LinuxTimer, Network, S, Side
+from tahoe_network import BsdTimer, Connection, Link, LinuxTimer, Network, S, Side
 
 from twoway import personality
 from twoway.build import Guest
@@ -94,7 +94,8 @@ def test_scripted_stack_is_that_of_experiments() -> None:
 
 def _modelled(timer: type[BsdTimer | LinuxTimer]) -> list[Side]:
     """zhang-fig4-5 in the model: 900 s after 100 s of warm-up, half a second between the starts."""
-    return Network(Link(), (timer(), timer()), (0, S // 2), (100 * S, 1000 * S)).run()
+    connections = [Connection(0, timer(), 0), Connection(1, timer(), S // 2)]
+    return Network(Link(), connections, (100 * S, 1000 * S)).run()
 
 
 def _utilisations(sides: list[Side]) -> list[float]:
@@ -116,8 +117,13 @@ def test_model_predicts_the_experiment() -> None:
         assert expected == pytest.approx(mean, abs=5e-5)
         assert abs(value - expected) < tolerance
     # Pairs of drops, by turns: no pair of one side's is next to another of its own.
-    drops = sorted((t, node) for node, side in enumerate(sides) for t in side.drops if t > 100 * S)
-    victims = [node for _, node in drops]
+    drops = sorted(
+        (drop.time_ns, drop.packet.connection)
+        for side in sides
+        for drop in side.drops
+        if drop.time_ns > 100 * S
+    )
+    victims = [connection for _, connection in drops]
     assert victims[::2] == victims[1::2]
     assert all(a != b for a, b in pairwise(victims[::2]))
 
@@ -130,12 +136,17 @@ def test_bsd_timer_gives_the_papers_utilisation() -> None:
 def test_parameters(guest: Guest, tmp_path: Path) -> None:
     """Either rule loads and registers both names; another is refused with a sentence."""
     folder = tmp_path / "run"
-    attempts = ("growth=floor", "growth=bsd", "growth=fast", "growth=")
+    attempts = ("growth=floor", "growth=bsd", "growth=fast", "growth=", "slow_start=bsd")
+    attempts += ("slow_start=late",)
     run_in_guest(guest, folder, ROOT / "tests/load_modules.py", "tcp_tahoe", *attempts)
     found = json.loads((folder / "loads.json").read_text())
     both = {"loaded": True, "said": [], "registers": ["tahoe", "tahoe_rto"]}
     assert found["growth=bsd"] == both
     assert found["growth=floor"]["registers"] == both["registers"]
+    assert found["slow_start=bsd"] == both
+    assert found["slow_start=late"]["said"] == [
+        'tcp_tahoe: slow_start: must be paper or bsd, got "late"'
+    ]
     for value in ("fast", ""):
         assert found[f"growth={value}"] == {
             "loaded": False,
