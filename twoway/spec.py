@@ -11,7 +11,7 @@ from pydantic import Field
 from twoway.dtm import SLOT_MBIT, Channel
 from twoway.matrix import (
     Axis,
-    Scalar,
+    Label,
 )
 from twoway.model import Model, Name, NonNegative, Positive
 
@@ -180,7 +180,7 @@ class Expectation(Model):
         description="who says so; `simulation` is the authors' own"
     )
     why: str = Field(description="where value and tolerance come from")
-    at: dict[Name, Scalar | list[Scalar]] = Field(
+    at: dict[Name, Label | list[Label]] = Field(
         default={}, description="the points that it is about, values by axis; all by default"
     )
 

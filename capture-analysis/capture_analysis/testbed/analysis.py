@@ -154,23 +154,36 @@ class Analysis:
         mine = self.run.belongs(drops, view.connection, forward=True)
         return drops.where(mine).data()
 
+    @property
+    def longest_trip_ns(self) -> int:
+        """The longest round trip, full queues of full frames both ways: what separates epochs."""
+        frame_bytes = self.run.manifest["experiment"]["stack"]["mtu_bytes"] + ETHERNET_BYTES
+        return sum(
+            q.limit_packets * int(q.service_ns(frame_bytes)) + q.delay_ns for q in self.run.queues
+        )
+
     @cached_property
     def congestion_epochs(self) -> CongestionEpochs:
-        """The clusters of data drops that start in the steady window.
-
-        What separates them is the longest round trip: full queues of full frames both ways.
-        """
+        """The clusters of data drops, in whichever queue, that start in the steady window."""
         run = self.run
-        frame_bytes = run.manifest["experiment"]["stack"]["mtu_bytes"] + ETHERNET_BYTES
-        longest_ns = sum(
-            q.limit_packets * int(q.service_ns(frame_bytes)) + q.delay_ns for q in run.queues
-        )
         lost_ns = [self.lost(view).time_ns for view in self.connections.values()]
         victim = np.repeat(np.arange(len(lost_ns)), [len(each) for each in lost_ns])
         time_ns = np.concatenate(lost_ns)
         order = np.argsort(time_ns, kind="stable")
-        found = congestion_epochs(time_ns[order], victim[order], longest_ns)
+        found = congestion_epochs(time_ns[order], victim[order], self.longest_trip_ns)
         return found.within(run.steady_ns, run.stop_ns)
+
+    def queue_epochs(self, view: QueueView, gap_ns: int) -> CongestionEpochs:
+        """The clusters of one queue's drops that start in the steady window; no victims told.
+
+        Args:
+            view: the queue.
+            gap_ns: what separates them, at least.
+        """
+        time_ns = self.drops(view).time_ns
+        nobody = np.zeros(len(time_ns), dtype=np.int64)
+        found = congestion_epochs(time_ns, nobody, gap_ns)
+        return found.within(self.run.steady_ns, self.run.stop_ns)
 
     def drops(self, view: QueueView) -> Packets:
         """The packets a queue dropped, from the start of the capture to the end of traffic."""
