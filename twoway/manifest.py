@@ -84,6 +84,7 @@ def _queues(case: Case) -> list[dict[str, Any]]:
                 "overhead_bytes": direction.overhead_bytes,
                 "cell_bytes": direction.cell_bytes,
                 "cell_overhead_bytes": direction.cell_overhead_bytes,
+                "leaves_at_start": direction.aqm != "drop-tail",
                 "taps_in": [i.name for i in case.graph.of(interface.node) if i != interface],
                 "delay_ns": round(direction.delay_ms * 1e6),
             }

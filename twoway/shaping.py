@@ -13,6 +13,7 @@ from twoway.topology import Graph, Interface
 
 # The smallest frame there is: what a delay queue holds most of.
 _SMALLEST_FRAME_BYTES = 54
+_ETHERNET_BYTES = 14
 # A delay queue must never drop: ten times the most it can hold.
 _DELAY_LIMIT_MARGIN = 10
 # The least common multiple of tc's microsecond and the kernel's 64 ns tick.
@@ -49,6 +50,8 @@ def compile_profile(where: str, profile: Profile, graph: Graph) -> list[Shaper]:
     shapers = []
     for name, direction in profile.directions.items():
         queue = _channel if direction.dtm else _rate
+        if direction.aqm != "drop-tail":
+            queue = _cake
         shapers += [queue(i, direction) for i in graph.queues[name]]
         if direction.delay_ms:
             shapers += [_delay(i, direction) for i in graph.delays[name]]
@@ -81,6 +84,11 @@ def _broken_rules(profile: Profile, graph: Graph) -> list[str]:
         for name, direction in profile.directions.items()
         if direction.delay_ms and name not in graph.delays
     ]
+    problems += [
+        f"directions.{name}.aqm: {direction.aqm} is a shaper of its own, without cells or slots"
+        for name, direction in profile.directions.items()
+        if direction.aqm != "drop-tail" and (direction.dtm or direction.cell_bytes)
+    ]
     for name, direction in profile.directions.items():
         delay_us = direction.delay_ms * 1000
         if abs(delay_us / _DELAY_STEP_US - round(delay_us / _DELAY_STEP_US)) > 1e-9:
@@ -109,6 +117,28 @@ def _rate(interface: Interface, direction: Direction) -> Shaper:
             (("options", "rate", "packetoverhead"), direction.overhead_bytes),
             (("options", "rate", "cellsize"), direction.cell_bytes),
             (("options", "rate", "celloverhead"), direction.cell_overhead_bytes),
+        ),
+    )
+
+
+def _cake(interface: Interface, direction: Direction) -> Shaper:
+    """Cake's own shaper: exact, but a packet leaves as its transmission starts, not as it ends.
+
+    Its overhead is added to the IP packet, not to the frame.
+    """
+    rate_bit = round(direction.start_mbit * 1e6)
+    isolation = "flowblind" if direction.aqm == "cake-flowblind" else "flows"
+    overhead = direction.overhead_bytes + _ETHERNET_BYTES
+    arguments = f"cake bandwidth {rate_bit}bit besteffort {isolation} overhead {overhead}"
+    return Shaper(
+        interface,
+        tuple(arguments.split()),
+        (
+            (("kind",), "cake"),
+            (("options", "bandwidth"), rate_bit // 8),
+            (("options", "diffserv"), "besteffort"),
+            (("options", "flowmode"), isolation),
+            (("options", "overhead"), overhead),
         ),
     )
 

@@ -30,6 +30,11 @@ class Direction(Model):
     queue_packets: Annotated[int, Field(ge=1)] = Field(
         description="drop-tail limit in packets, the one in service included"
     )
+    aqm: Literal["drop-tail", "cake", "cake-flowblind"] = Field(
+        default="drop-tail",
+        description="what manages the queue: `cake` (CoDel, a queue for each flow), "
+        "`cake-flowblind` (CoDel, one queue), which have no limit of packets",
+    )
     delay_ms: Annotated[float, Field(ge=0, le=100_000)] = Field(
         description="propagation delay in ms, from the end of transmission to arrival"
     )

@@ -13,7 +13,14 @@ from capture_analysis.errors import AnalysisError
 from capture_analysis.testbed import dtm, throughput
 from capture_analysis.testbed.busy_periods import BusyPeriods, busy_periods
 from capture_analysis.testbed.congestion_epochs import CongestionEpochs, congestion_epochs
-from capture_analysis.testbed.queues import Occupancy, Passage, occupancy, passage, service_error_ns
+from capture_analysis.testbed.queues import (
+    Occupancy,
+    Passage,
+    occupancy,
+    passage,
+    service_error_ns,
+    transmitted,
+)
 from capture_analysis.testbed.run_folder import Connection, Queue, Run
 
 ETHERNET_BYTES = 14
@@ -21,11 +28,16 @@ ETHERNET_BYTES = 14
 
 @dataclass(frozen=True)
 class QueueView:
-    """A bottleneck queue with what passed it; a DTM channel has slots, other queues None."""
+    """A bottleneck queue with what passed it; a DTM channel has slots, other queues None.
+
+    The kernel counts as `kernel_packets` has it: without the packet in transmission where that
+    leaves at its start.
+    """
 
     queue: Queue
     passed: Passage
     all_packets: Occupancy
+    kernel_packets: Occupancy
     data_packets: Occupancy
     slots: dtm.Slots | None
     error_ns: IntArray
@@ -107,12 +119,14 @@ class Analysis:
 
     def _queue(self, queue: Queue) -> QueueView:
         run = self.run
-        passed = passage(queue, run.entering(queue), run.capture(queue.interface), run.last_seen_ns)
+        seen = passage(queue, run.entering(queue), run.capture(queue.interface), run.last_seen_ns)
+        passed = transmitted(queue, seen)
         slots = dtm.read_slots(run, queue) if queue.reallocations else None
         return QueueView(
             queue=queue,
             passed=passed,
             all_packets=occupancy(passed),
+            kernel_packets=occupancy(seen),
             data_packets=occupancy(passed, passed.is_data),
             slots=slots,
             error_ns=dtm.service_error_ns(queue, slots, passed)

@@ -4,7 +4,7 @@ Ingress taps see a packet before the queue, egress taps after it, so their diffe
 queue, packet by packet and exactly.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,6 +122,15 @@ def passage(queue: Queue, entering: Packets, leaving: Packets, until_ns: int = 0
     would_leave = np.maximum(entering.time_ns[after_last:], idle_ns) + service_ns
     left_ns[after_last:][would_leave >= until_ns] = STILL_QUEUED
     return Passage(entering, left_ns, entering.payload_bytes > 0)
+
+
+def transmitted(queue: Queue, seen: Passage) -> Passage:
+    """With `left_ns` where transmissions end, whichever end of them the captures saw."""
+    if not queue.leaves_at_start:
+        return seen
+    gone = (seen.left_ns >= 0) & (seen.left_ns < STILL_QUEUED)
+    service_ns = queue.service_ns(seen.packets.frame_bytes)
+    return replace(seen, left_ns=np.where(gone, seen.left_ns + service_ns, seen.left_ns))
 
 
 def _occurrence_keys(packets: Packets) -> NDArray[np.int64]:
