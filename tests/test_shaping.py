@@ -104,3 +104,17 @@ def test_delay_without_a_place_is_refused(graph: Graph) -> None:
     bare = dataclasses.replace(graph, delays={"forward": graph.delays["forward"]})
     with pytest.raises(SpecError, match=r"reverse.delay_ms: the topology has no place for it, got"):
         compile_profile("p", _profile(), bare)
+
+
+@pytest.mark.parametrize(("aqm", "isolation"), [("cake", "flows"), ("cake-flowblind", "flowblind")])
+def test_managed_queue(graph: Graph, aqm: str, isolation: str) -> None:
+    """Cake shapes to the rate itself, and counts overhead from the IP packet, not the frame."""
+    shapers = compile_profile("p", _profile(aqm=aqm, overhead_bytes=-4), graph)
+    wanted = f"cake bandwidth 10000000bit besteffort {isolation} overhead 10"
+    assert " ".join(shapers[0].arguments) == wanted
+
+
+def test_managed_queue_has_no_cells(graph: Graph) -> None:
+    """Cells and a managed queue exclude each other, with a sentence."""
+    with pytest.raises(SpecError, match=r"directions\.forward\.aqm: cake is a shaper of its own"):
+        compile_profile("p", _profile(aqm="cake", cell_bytes=48, cell_overhead_bytes=5), graph)

@@ -16,6 +16,7 @@ from capture_analysis.testbed.congestion_epochs import CongestionEpochs, congest
 from capture_analysis.testbed.queues import (
     Occupancy,
     Passage,
+    lingering,
     occupancy,
     passage,
     service_error_ns,
@@ -30,14 +31,16 @@ ETHERNET_BYTES = 14
 class QueueView:
     """A bottleneck queue with what passed it; a DTM channel has slots, other queues None.
 
-    The kernel counts as `kernel_packets` has it: without the packet in transmission where that
-    leaves at its start.
+    The kernel's count is between `kernel_least` and `kernel_most`: without the packet in
+    transmission where that leaves at its start, with what is yet to be dropped where that is not
+    refused. They are the same for a drop-tail queue.
     """
 
     queue: Queue
     passed: Passage
     all_packets: Occupancy
-    kernel_packets: Occupancy
+    kernel_least: Occupancy
+    kernel_most: Occupancy
     data_packets: Occupancy
     slots: dtm.Slots | None
     error_ns: IntArray
@@ -126,7 +129,8 @@ class Analysis:
             queue=queue,
             passed=passed,
             all_packets=occupancy(passed),
-            kernel_packets=occupancy(seen),
+            kernel_least=occupancy(seen),
+            kernel_most=occupancy(lingering(queue, seen)),
             data_packets=occupancy(passed, passed.is_data),
             slots=slots,
             error_ns=dtm.service_error_ns(queue, slots, passed)

@@ -133,6 +133,23 @@ def transmitted(queue: Queue, seen: Passage) -> Passage:
     return replace(seen, left_ns=np.where(gone, seen.left_ns + service_ns, seen.left_ns))
 
 
+def lingering(queue: Queue, seen: Passage) -> Passage:
+    """As if what a managed queue dropped had left it as late as it may have.
+
+    CoDel drops at the head, which no capture sees: at the latest when the next packet of the same
+    connection, which was behind it, leaves. What a full queue refuses never was in it.
+    """
+    if not queue.leaves_at_start:
+        return seen
+    until_ns = seen.left_ns.copy()
+    sender = 2 * seen.packets.flow + seen.packets.half
+    for each in np.unique(sender[seen.dropped]):
+        rows = np.flatnonzero(sender == each)
+        left_ns = np.where(seen.dropped[rows], STILL_QUEUED, seen.left_ns[rows])
+        until_ns[rows] = np.minimum.accumulate(left_ns[::-1])[::-1]
+    return replace(seen, left_ns=until_ns)
+
+
 def _occurrence_keys(packets: Packets) -> NDArray[np.int64]:
     """Packet keys made unique: the k-th packet with a key gets the key plus k."""
     key = packets.key()
