@@ -135,3 +135,17 @@ def test_ack_queue_needs_a_delay_of_its_own() -> None:
     )
     with pytest.raises(SpecError, match=r"down.ack_queue: takes a direction with one queue"):
         compile_profile("p", profile, graph)
+
+
+@pytest.mark.parametrize(("aqm", "isolation"), [("cake", "flows"), ("cake-flowblind", "flowblind")])
+def test_managed_queue(graph: Graph, aqm: str, isolation: str) -> None:
+    """Cake shapes to the rate itself, and counts overhead from the IP packet, not the frame."""
+    shapers = compile_profile("p", _profile(aqm=aqm, overhead_bytes=-4), graph)
+    wanted = f"cake bandwidth 10000000bit besteffort {isolation} overhead 10"
+    assert " ".join(shapers[0].arguments) == wanted
+
+
+def test_managed_queue_has_no_cells(graph: Graph) -> None:
+    """Cells and a managed queue exclude each other, with a sentence."""
+    with pytest.raises(SpecError, match=r"directions\.forward\.aqm: cake is a shaper of its own"):
+        compile_profile("p", _profile(aqm="cake", cell_bytes=48, cell_overhead_bytes=5), graph)

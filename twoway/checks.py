@@ -15,6 +15,8 @@ def direction_problems(direction: Direction) -> list[str]:
         problems += [f".dtm{problem}" for problem in direction.dtm.problems()]
         if direction.cell_bytes:
             problems.append(f".cell_bytes: a dtm channel has no cells, got {direction.cell_bytes}")
+    if direction.has_ack_queue and direction.aqm != "drop-tail":
+        problems.append(f".ack_queue: {direction.aqm} is one queue, got {direction.ack_queue!r}")
     if direction.has_ack_queue and (direction.dtm is not None or direction.cell_bytes):
         kind = "a dtm channel" if direction.dtm is not None else "a link with cells"
         problems.append(f".ack_queue: {kind} has one queue, got {direction.ack_queue!r}")

@@ -80,7 +80,7 @@ def _queues(case: Case) -> list[dict[str, Any]]:
                 "interface": interface.name,
                 "rate_bit": round(direction.start_mbit * 1e6),
                 "reallocations": _reallocations(direction, interface),
-                "leaves_at_start": direction.has_ack_queue,
+                "leaves_at_start": direction.leaves_at_start,
                 "limit_packets": direction.queue_packets,
                 "overhead_bytes": direction.overhead_bytes,
                 "cell_bytes": direction.cell_bytes,

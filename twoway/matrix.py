@@ -14,6 +14,8 @@ from twoway.model import Model, Name
 Scalar = bool | int | float | Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 Value = Scalar | list[Scalar]
 NamedValues = Annotated[dict[Scalar, Value], Field(min_length=1)]
+# A value as `label` writes it: several fields' values have "+" between them.
+Label = bool | int | float | Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")]
 Point = Mapping[str, Value]
 
 # Where a path of `set:` leads into the link profile instead of the experiment.
@@ -159,7 +161,7 @@ def _set(document: dict[str, Any], path: str, value: Scalar) -> None:
     place[last] = value
 
 
-def matches(at: Mapping[str, Scalar | list[Scalar]], point: Point) -> bool:
+def matches(at: Mapping[str, Label | list[Label]], point: Point) -> bool:
     """Whether a point is one of those that an expectation's `at` names, by their labels."""
     return all(
         label(point[axis]) in map(label, wanted if isinstance(wanted, list) else [wanted])

@@ -14,6 +14,7 @@ from twoway.topology import Graph, Interface
 
 # The smallest frame there is: what a delay queue holds most of.
 _SMALLEST_FRAME_BYTES = 54
+_ETHERNET_BYTES = 14
 # A delay queue must never drop: ten times the most it can hold.
 _DELAY_LIMIT_MARGIN = 10
 # The least common multiple of tc's microsecond and the kernel's 64 ns tick.
@@ -90,6 +91,11 @@ def _broken_rules(profile: Profile, graph: Graph) -> list[str]:
         if direction.delay_ms and name not in graph.delays
     ]
     problems += _misplaced_ack_queues(profile, graph)
+    problems += [
+        f"directions.{name}.aqm: {direction.aqm} is a shaper of its own, without cells or slots"
+        for name, direction in profile.directions.items()
+        if direction.aqm != "drop-tail" and (direction.dtm or direction.cell_bytes)
+    ]
     for name, direction in profile.directions.items():
         delay_us = direction.delay_ms * 1000
         if abs(delay_us / _DELAY_STEP_US - round(delay_us / _DELAY_STEP_US)) > 1e-9:
@@ -119,6 +125,8 @@ def _misplaced_ack_queues(profile: Profile, graph: Graph) -> list[str]:
 def _queue(interface: Interface, direction: Direction) -> Shaper:
     if direction.dtm:
         return _channel(interface, direction)
+    if direction.aqm != "drop-tail":
+        return _cake(interface, direction)
     if direction.has_ack_queue:
         return Shaper(
             interface,
@@ -145,6 +153,28 @@ def _rate(direction: Direction) -> tuple[list[str], list[tuple[tuple[str, ...], 
     names = ("packetoverhead", "cellsize", "celloverhead")
     said = {"rate": rate_bit // 8, **dict(zip(names, overhead, strict=True))}
     return arguments, [(("options", "rate", name), value) for name, value in said.items()]
+
+
+def _cake(interface: Interface, direction: Direction) -> Shaper:
+    """Cake's own shaper: exact, but a packet leaves as its transmission starts, not as it ends.
+
+    Its overhead is added to the IP packet, not to the frame.
+    """
+    rate_bit = round(direction.start_mbit * 1e6)
+    isolation = "flowblind" if direction.aqm == "cake-flowblind" else "flows"
+    overhead = direction.overhead_bytes + _ETHERNET_BYTES
+    arguments = f"cake bandwidth {rate_bit}bit besteffort {isolation} overhead {overhead}"
+    return Shaper(
+        interface,
+        tuple(arguments.split()),
+        (
+            (("kind",), "cake"),
+            (("options", "bandwidth"), rate_bit // 8),
+            (("options", "diffserv"), "besteffort"),
+            (("options", "flowmode"), isolation),
+            (("options", "overhead"), overhead),
+        ),
+    )
 
 
 def _channel(interface: Interface, direction: Direction) -> Shaper:

@@ -12,7 +12,7 @@ from twoway.dtm import SLOT_MBIT, Channel
 from twoway.film import Film
 from twoway.matrix import (
     Axis,
-    Scalar,
+    Label,
 )
 from twoway.model import Model, Name, NonNegative, Positive
 from twoway.transfers import Transfers
@@ -31,6 +31,11 @@ class Direction(Model):
     )
     queue_packets: Annotated[int, Field(ge=1)] = Field(
         description="drop-tail limit in packets, the one in service included"
+    )
+    aqm: Literal["drop-tail", "cake", "cake-flowblind"] = Field(
+        default="drop-tail",
+        description="what manages the queue: `cake` (CoDel, a queue for each flow), "
+        "`cake-flowblind` (CoDel, one queue), which have no limit of packets",
     )
     delay_ms: Annotated[float, Field(ge=0, le=100_000)] = Field(
         description="propagation delay in ms, from the end of transmission to arrival"
@@ -73,6 +78,11 @@ class Direction(Model):
     def has_ack_queue(self) -> bool:
         """ACKs wait apart from data."""
         return self.ack_queue != "shared"
+
+    @property
+    def leaves_at_start(self) -> bool:
+        """The queue hands over a packet when its transmission begins, not when that ends."""
+        return self.has_ack_queue or self.aqm != "drop-tail"
 
     def link_bytes(self, frame_bytes: int) -> int:
         """Size on the link of a frame, Ethernet header included."""
@@ -222,7 +232,7 @@ class Expectation(Model):
         description="who says so; `simulation` is the authors' own"
     )
     why: str = Field(description="where value and tolerance come from")
-    at: dict[Name, Scalar | list[Scalar]] = Field(
+    at: dict[Name, Label | list[Label]] = Field(
         default={}, description="the points that it is about, values by axis; all by default"
     )
 

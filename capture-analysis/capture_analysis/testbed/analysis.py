@@ -1,6 +1,6 @@
 """Everything measured on one run, computed once and shared by metrics, figures and report."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -14,27 +14,34 @@ from capture_analysis.testbed import dtm, throughput
 from capture_analysis.testbed.busy_periods import BusyPeriods, busy_periods
 from capture_analysis.testbed.congestion_epochs import CongestionEpochs, congestion_epochs
 from capture_analysis.testbed.queues import (
-    STILL_QUEUED,
     Occupancy,
     Passage,
+    lingering,
     occupancy,
     passage,
     service_error_ns,
+    transmitted,
 )
 from capture_analysis.testbed.run_folder import Connection, Queue, Run
 from capture_analysis.theory.dtm import SLOT_BIT
-
 
 ETHERNET_BYTES = 14
 
 
 @dataclass(frozen=True)
 class QueueView:
-    """A bottleneck queue with what passed it; a DTM channel has slots, other queues None."""
+    """A bottleneck queue with what passed it; a DTM channel has slots, other queues None.
+
+    The kernel's count is between `kernel_least` and `kernel_most`: without the packet in
+    transmission where that leaves at its start, with what is yet to be dropped where that is not
+    refused. They are the same for a drop-tail queue.
+    """
 
     queue: Queue
     passed: Passage
     all_packets: Occupancy
+    kernel_least: Occupancy
+    kernel_most: Occupancy
     data_packets: Occupancy
     slots: dtm.Slots | None
     error_ns: IntArray
@@ -44,18 +51,6 @@ class QueueView:
         if self.slots is None:
             return self.queue.rate_bit
         return self.slots.mean(start_ns, stop_ns) * SLOT_BIT
-
-    @property
-    def in_kernel(self) -> Occupancy:
-        """As the kernel counts: without the packet in transmission if that has left its queue."""
-        if not self.queue.leaves_at_start:
-            return self.all_packets
-        passed = self.passed
-        begun_ns = passed.left_ns - self.queue.service_ns(passed.packets.frame_bytes)
-        left_ns = np.where(
-            passed.dropped | (passed.left_ns == STILL_QUEUED), passed.left_ns, begun_ns
-        )
-        return occupancy(replace(passed, left_ns=left_ns))
 
     @property
     def has_one_rate(self) -> bool:
@@ -134,16 +129,15 @@ class Analysis:
 
     def _queue(self, queue: Queue) -> QueueView:
         run = self.run
-        leaving = run.capture(queue.interface)
-        if queue.leaves_at_start:
-            end_ns = leaving.time_ns + queue.service_ns(leaving.frame_bytes)
-            leaving = replace(leaving, time_ns=end_ns)
-        passed = passage(queue, run.entering(queue), leaving, run.last_seen_ns)
+        seen = passage(queue, run.entering(queue), run.capture(queue.interface), run.last_seen_ns)
+        passed = transmitted(queue, seen)
         slots = dtm.read_slots(run, queue) if queue.reallocations else None
         return QueueView(
             queue=queue,
             passed=passed,
             all_packets=occupancy(passed),
+            kernel_least=occupancy(seen),
+            kernel_most=occupancy(lingering(queue, seen)),
             data_packets=occupancy(passed, passed.is_data),
             slots=slots,
             error_ns=dtm.service_error_ns(queue, slots, passed)
@@ -187,7 +181,7 @@ class Analysis:
 
     @cached_property
     def congestion_epochs(self) -> CongestionEpochs:
-        """The clusters of data drops that start in the steady window.
+        """The clusters of data drops, in whichever queue, that start in the steady window.
 
         What separates them is the longest round trip.
         """
@@ -208,6 +202,18 @@ class Analysis:
             * int(view.queue.service_ns(view.passed.packets.frame_bytes.max(initial=0)))
             for view in self.queues.values()
         )
+
+    def queue_epochs(self, view: QueueView, gap_ns: int) -> CongestionEpochs:
+        """The clusters of one queue's drops that start in the steady window; no victims told.
+
+        Args:
+            view: the queue.
+            gap_ns: what separates them, at least.
+        """
+        time_ns = self.drops(view).time_ns
+        nobody = np.zeros(len(time_ns), dtype=np.int64)
+        found = congestion_epochs(time_ns, nobody, gap_ns)
+        return found.within(self.run.steady_ns, self.run.stop_ns)
 
     def drops(self, view: QueueView) -> Packets:
         """The packets a queue dropped, from the start of the capture to the end of traffic."""

@@ -76,7 +76,9 @@ def _kernel_queue(analysis: Analysis, direction: str, view: QueueView) -> dict[s
     columns = {
         name: np.array([int(table[name][i]) for i in rows], dtype=np.int64) for name in numbers
     }
-    lowest, highest = view.in_kernel.range(columns["time_ns"], columns["read_ns"])
+    times = (columns["time_ns"], columns["read_ns"])
+    lowest, _ = view.kernel_least.range(*times)
+    _, highest = view.kernel_most.range(*times)
     off = np.maximum(columns["packets"] - highest, lowest - columns["packets"])
     worst = int(off.max(initial=0))
     what = f"{direction}: captures' queue against {len(rows)} kernel samples, packets"

@@ -5,7 +5,7 @@ queue, packet by packet and exactly.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,6 +123,32 @@ def passage(queue: Queue, entering: Packets, leaving: Packets, until_ns: int = 0
     would_leave = np.maximum(entering.time_ns[after_last:], idle_ns) + service_ns
     left_ns[after_last:][would_leave >= until_ns] = STILL_QUEUED
     return Passage(entering, left_ns, entering.payload_bytes > 0)
+
+
+def transmitted(queue: Queue, seen: Passage) -> Passage:
+    """With `left_ns` where transmissions end, whichever end of them the captures saw."""
+    if not queue.leaves_at_start:
+        return seen
+    gone = (seen.left_ns >= 0) & (seen.left_ns < STILL_QUEUED)
+    service_ns = queue.service_ns(seen.packets.frame_bytes)
+    return replace(seen, left_ns=np.where(gone, seen.left_ns + service_ns, seen.left_ns))
+
+
+def lingering(queue: Queue, seen: Passage) -> Passage:
+    """As if what a managed queue dropped had left it as late as it may have.
+
+    CoDel drops at the head, which no capture sees: at the latest when the next packet of the same
+    connection, which was behind it, leaves. What a full queue refuses never was in it.
+    """
+    if not queue.leaves_at_start:
+        return seen
+    until_ns = seen.left_ns.copy()
+    sender = 2 * seen.packets.flow + seen.packets.half
+    for each in np.unique(sender[seen.dropped]):
+        rows = np.flatnonzero(sender == each)
+        left_ns = np.where(seen.dropped[rows], STILL_QUEUED, seen.left_ns[rows])
+        until_ns[rows] = np.minimum.accumulate(left_ns[::-1])[::-1]
+    return replace(seen, left_ns=until_ns)
 
 
 def _occurrence_keys(packets: Packets) -> NDArray[np.int64]:

@@ -30,7 +30,8 @@ def measure(analysis: Analysis, view: ConnectionView) -> dict[str, float]:
         period_s = (last - first) / (len(ends) - 1) / 1e9
         payload = throughput.new_payload_bytes(view.arrived, first, last)
         goodput_bit = payload * 8e9 / (last - first)
-        efficiency = throughput.efficiency(goodput_bit, view.arrived, view.forward.queue)
+        rate_bit = view.forward.rate_bit(first, last)
+        efficiency = throughput.efficiency(goodput_bit, view.arrived, view.forward.queue, rate_bit)
     return {
         "sawtooth_period": period_s,
         "sawtooth_efficiency": efficiency,
