@@ -37,7 +37,11 @@ class Backend(Protocol):
         """
 
     def description(self) -> dict[str, Any]:
-        """What a manifest says of it: "backend", "kernel", "modules"."""
+        """What a manifest says of it: "backend", "clock_source", "kernel", "modules".
+
+        The clock's source is "virtual" if time stands still while the machine works; else
+        "instructions", if it counts them, or "host".
+        """
 
     def decisive(self, modules: Sequence[str]) -> dict[str, Any]:
         """What decides a run's bytes beside its plan: the kernel, programs, modules in use.

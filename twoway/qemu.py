@@ -80,8 +80,8 @@ class Qemu:
                 "key": self.stock.key,
                 "package": self.stock.package,
             },
-            "clock_source": self.accelerator,
-            "qemu": version(),
+            "clock_source": "instructions" if self.accelerator == "icount" else "host",
+            "qemu": f"{version()}, {self.accelerator}",
             "modules": {p.name: module_identity(p) for p in sorted(self._modules())},
         }
 

@@ -60,6 +60,7 @@ class Uml:
         """See Backend."""
         return {
             "backend": self.name,
+            "clock_source": "virtual",
             "kernel": {"release": self.guest.release, "key": self.guest.key},
             "modules": {p.name: module_identity(p) for p in self._modules()},
         }

@@ -293,7 +293,7 @@ int main(int argc, char **argv)
 	int64_t start = 0, stop = 0, interval = 0, progress_interval = 0;
 	const char *folder = NULL;
 	char path[512];
-	FILE *tcp, *queue;
+	FILE *tcp, *queue, *rehearsal;
 	int c, progress;
 
 	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
@@ -334,6 +334,13 @@ int main(int argc, char **argv)
 		iovecs[i] = (struct iovec){ buffers[i], MESSAGE_BYTES };
 		messages[i].msg_hdr = (struct msghdr){ .msg_iov = &iovecs[i], .msg_iovlen = 1 };
 	}
+	/* The first dumps may load modules, which takes a stock kernel a while: rehearse. */
+	rehearsal = fopen("/dev/null", "w");
+	if (!rehearsal)
+		die("/dev/null");
+	sample_sockets(rehearsal);
+	sample_queues(rehearsal);
+	fclose(rehearsal);
 	for (int64_t at = start, sample = start, report = start; at < stop;
 	     at = sample < report ? sample : report) {
 		sleep_until(at);

@@ -107,6 +107,11 @@ class Run:
         self.steady_ns: int = clock["steady_ns"]
         self.stop_ns: int = clock["stop_ns"]
 
+    @property
+    def exact_clock(self) -> bool:
+        """Time stood still while the machine worked: it ran in virtual time."""
+        return bool(self.manifest["clock_source"] == "virtual")
+
     def seconds(self, time_ns: Any) -> Any:
         """Times on the run's clock, a number or an array, as s after the traffic's start."""
         return (time_ns - self.start_ns) / 1e9
