@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 # By the names that `--backend` takes. qemu is with KVM if that works and else counts instructions;
 # the others of its kind say which, to compare them.
-BACKENDS = ("uml", "qemu", "qemu-kvm", "qemu-icount", "qemu-tcg")
+BACKENDS = ("uml", "qemu", "qemu-kvm", "qemu-icount", "qemu-tcg", "native")
 
 
 @dataclass(frozen=True)

@@ -224,7 +224,7 @@ _BACKEND = (
         "choices": BACKENDS,
         "default": "uml",
         "help": "where it runs: uml, virtual time (default); qemu, a distribution's own kernel, "
-        "with KVM if it works, else emulated",
+        "with KVM if it works, else emulated; native, this machine's, as root",
     },
 )
 _WORKERS = (

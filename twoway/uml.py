@@ -20,7 +20,7 @@ from twoway.backend import Progress
 from twoway.build import Guest
 from twoway.errors import RunError
 from twoway.files import module_identity, sha256
-from twoway.machine import CONSOLE_LOG, RUNNER, live, own_core, sandbox
+from twoway.machine import CONSOLE_LOG, HIDE_CHECKOUT, RUNNER, live, own_core, sandbox
 from twoway.paths import VM
 from twoway.plan import BOOT_NS
 
@@ -102,7 +102,7 @@ def command(
     else:
         kernel += " con=null con0=fd:0,fd:1 quiet"
     sandboxed = sandbox(folder, guest.programs, guest.kernel, {})
-    return [*sandboxed, *kernel.split(), "--", *runner]
+    return [*sandboxed, *HIDE_CHECKOUT, *kernel.split(), "--", *runner]
 
 
 def run(
