@@ -15,6 +15,7 @@ import importlib.util
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -286,8 +287,20 @@ def sleep_until(time_ns: int) -> None:
         time.sleep(left_ns / 1e9)
 
 
-def be_ready(ready_ns: int) -> None:
-    """Have the plan's clock read ready_ns, by which set-up must be over."""
+def warm_up(plan: dict[str, Any]) -> None:
+    """Have in memory, before time matters, what the host is slow to give: programs and modules."""
+    for program in plan["sinks"] + plan["sources"] + plan["timed_sources"]:
+        path = shutil.which(program["run"][0])
+        if path:
+            Path(path).read_bytes()
+    subprocess.run(["ss", "--tcp", "--info"], capture_output=True, check=False)  # loads tcp_diag
+
+
+def be_ready(plan: dict[str, Any]) -> None:
+    """Have the plan's clock read the time at which set-up must be over."""
+    ready_ns = plan["clock"]["ready_by_ns"]
+    if native() or "--real-time" in sys.argv:
+        warm_up(plan)
     if native():
         offset_ns = time.time_ns() - ready_ns
         os.environ[OFFSET] = str(offset_ns)
@@ -310,7 +323,7 @@ def perform(plan: dict[str, Any]) -> None:
         return
     recorders, programs = Daemons(), Daemons()
     recorders.start(plan["recorders"] + plan["captures"])
-    be_ready(plan["clock"]["ready_by_ns"])
+    be_ready(plan)
     programs.start(plan["sinks"])
     programs.start(plan["sources"])
     if plan["at_start"]:
