@@ -34,6 +34,7 @@ from twoway.paths import KERNEL_MODULES, VM, cache
 from twoway.progress import Steps
 
 STALL_S = 60.0
+HEADERS = "/lib/modules/{release}/build"
 # What a kernel must have, built in or as modules, and what for.
 NEEDED = {
     "CONFIG_MODULES": "congestion controls and queues of ours",
@@ -122,17 +123,24 @@ def make_native() -> Native:
     """
     if os.geteuid() != 0:
         raise UsageError("the backend native changes this machine's network: it needs root")
-    config = kernel_config()
-    missing = [f"no {name} ({what})" for name, what in NEEDED.items() if name not in config]
-    if missing:
+    if lacks := unfit():
         raise UsageError(
-            f"kernel {os.uname().release} cannot run experiments: {', '.join(missing)}",
+            f"kernel {os.uname().release} cannot run experiments: {lacks}",
             "`--backend uml` takes nothing of this machine's kernel",
         )
     programs = cache() / "programs" / _key(os.uname().release)
     if not programs.is_dir():
         _build(programs)
     return Native(programs)
+
+
+def unfit() -> str:
+    """The options that the running kernel lacks, and what for; empty if none.
+
+    Raises: UsageError if there is no telling.
+    """
+    config = kernel_config()
+    return ", ".join(f"no {name} ({what})" for name, what in NEEDED.items() if name not in config)
 
 
 def kernel_config() -> set[str]:
@@ -162,7 +170,7 @@ def _key(release: str) -> str:
 
 
 def _build(programs: Path) -> None:
-    headers = Path(f"/lib/modules/{os.uname().release}/build")
+    headers = Path(HEADERS.format(release=os.uname().release))
     if not headers.exists():
         raise UsageError(
             f"no headers for kernel {os.uname().release}: {headers} is not there",
