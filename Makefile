@@ -12,8 +12,8 @@ SHELL      := /bin/bash
 .DEFAULT_GOAL := help
 
 ##@ Use
-experiment: setup ## run an experiment (EXP=kalampoukas-5.2) in virtual time and write its report
-	@$(BIN)/twoway run $(EXP)
+experiment: setup $(if $(filter qemu%,$(VM)),qemu-packages) ## run an experiment (EXP=kalampoukas-5.2), in virtual time or VM=qemu, and report
+	@$(BIN)/twoway run $(EXP) $(if $(VM),--backend $(VM))
 
 papers: setup ## every experiment of five papers, and the reproduction report into results/papers
 	@$(BIN)/twoway papers
@@ -50,6 +50,9 @@ test-sanitized: env test-packages ## the modules under KASAN, lockdep and others
 	@$(BIN)/pytest --guest sanitized -m "" tests/test_sanitized.py tests/test_dtm_tc.py \
 		tests/test_tahoe.py
 
+test-lab: setup test-packages qemu-packages ## a distribution's own kernel in QEMU; minutes
+	@$(BIN)/pytest -m lab
+
 lint: setup test-packages ## style and types: ruff, mypy, yamllint, shellcheck, checkpatch, sparse
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -79,6 +82,9 @@ packages:
 test-packages:
 	@vm/install-packages test
 
+qemu-packages:
+	@vm/install-packages qemu
+
 .venv/.synced: uv.lock pyproject.toml $(addprefix capture-analysis/,pyproject.toml setup.py) \
 		$(wildcard capture-analysis/native/*.[ch]) | $(UV)
 	@echo "Python environment ..."
@@ -105,5 +111,5 @@ help: ## this list
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment papers report list manual shell calibrate doctor test test-sanitized lint bench fuzz \
-	setup env packages test-packages wheel clean help
+.PHONY: experiment papers report list manual shell calibrate doctor test test-sanitized test-lab lint bench fuzz \
+	setup env packages test-packages qemu-packages wheel clean help

@@ -1,5 +1,6 @@
 """manifest.json: all that the analysis must know about a run, and where every byte came from."""
 
+import json
 import os
 import re
 import shutil
@@ -49,6 +50,7 @@ def build_manifest(
         "queues": _queues(case),
         "connections": _connections(case),
         "captures": {c["interface"]: c["direction"] for c in plan["captures"]},
+        "clock_offset_ns": _clock_offset_ns(folder),
         "capture_drops": _capture_drops(plan, folder),
         "files": _files(plan, folder),
     }
@@ -129,6 +131,14 @@ def _capture_drops(plan: dict[str, Any], folder: Path) -> dict[str, int]:
             raise RunError(f"{capture['name']}: did not say how many packets it lost: {said!r}")
         drops[capture["interface"]] = int(match[1])
     return drops
+
+
+def _clock_offset_ns(folder: Path) -> int:
+    """How far the machine's clock, by which the kernel stamps packets, is ahead of the plan's."""
+    try:
+        return int(json.loads((folder / "clock.json").read_text())["offset_ns"])
+    except FileNotFoundError:
+        return 0
 
 
 def _files(plan: dict[str, Any], folder: Path) -> list[str]:

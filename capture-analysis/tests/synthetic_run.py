@@ -242,6 +242,8 @@ def _manifest(files: list[str], expect: list[dict[str, Any]]) -> dict[str, Any]:
         "schema": 1,
         "run": "20000101-000030-000000",
         "backend": "uml",
+        "clock_source": "virtual",
+        "clock_offset_ns": 0,
         "experiment": {
             "id": "by-hand",
             "title": "Two drops & <one> compression",

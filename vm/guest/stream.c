@@ -7,7 +7,7 @@
  *                  [--pacing] [--bytes N | --interval NS --sizes BYTES,BYTES...]
  *   stream receive --port N [--receive-buffer BYTES]
  *
- * Times are CLOCK_REALTIME in ns. In virtual time the cost of traffic is system
+ * Times are ns on the plan's clock (plan_clock.h). In virtual time the cost of traffic is system
  * calls and wake-ups, not packets, so the source hands the kernel gigabytes in one
  * call and the sink asks to be woken once per mebibyte and drops the data unread
  * (MSG_TRUNC). At --stop-at the source resets the connection: what it had not yet
@@ -37,6 +37,8 @@
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "plan_clock.h"
 
 #define BUFFER_BYTES  (1 << 20)
 #define IOVECS        1024
@@ -69,14 +71,6 @@ static void set_option(int fd, int level, int name, const void *value,
 static void set_int(int fd, int level, int name, int value, const char *what)
 {
 	set_option(fd, level, name, &value, sizeof(value), what);
-}
-
-static void sleep_until(int64_t ns)
-{
-	struct timespec at = { ns / 1000000000, ns % 1000000000 };
-
-	while (clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &at, NULL) == EINTR)
-		;
 }
 
 static struct tcp_info tcp_info(int fd)
@@ -122,7 +116,7 @@ static void handle(int signal)
 static void interrupt_at(int64_t ns)
 {
 	struct itimerspec at = {
-		.it_value = { ns / 1000000000, ns % 1000000000 },
+		.it_value = plan_time(ns),
 		.it_interval = { 0, 10000000 },
 	};
 	timer_t timer;
@@ -133,14 +127,6 @@ static void interrupt_at(int64_t ns)
 		die("timer");
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
 static void write_unlimited(int fd, const struct options *opt, void *buffer)
 {
 	struct iovec iov[IOVECS];
@@ -148,7 +134,7 @@ static void write_unlimited(int fd, const struct options *opt, void *buffer)
 	for (int i = 0; i < IOVECS; i++)
 		iov[i] = (struct iovec){ buffer, BUFFER_BYTES };
 	interrupt_at(opt->stop_at_ns);
-	while (now_ns() < opt->stop_at_ns)
+	while (plan_now_ns() < opt->stop_at_ns)
 		if (writev(fd, iov, IOVECS) < 0 && errno != EINTR)
 			die("write");
 }
@@ -159,13 +145,13 @@ static void write_transfer(int fd, const struct options *opt, const void *buffer
 	ssize_t n;
 
 	interrupt_at(opt->stop_at_ns);
-	while (left && now_ns() < opt->stop_at_ns) {
+	while (left && plan_now_ns() < opt->stop_at_ns) {
 		n = write(fd, buffer, left < BUFFER_BYTES ? left : BUFFER_BYTES);
 		if (n < 0 && errno != EINTR)
 			die("write");
 		left -= n > 0 ? n : 0;
 	}
-	sleep_until(opt->stop_at_ns);
+	plan_sleep_until(opt->stop_at_ns);
 }
 
 /* The next of sizes, in bytes, at *at, which moves on and begins again at the end. */
@@ -185,8 +171,8 @@ static void write_paced(int fd, const struct options *opt, const void *buffer)
 	set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
 	interrupt_at(opt->stop_at_ns);
 	for (int64_t at = opt->start_at_ns; at < opt->stop_at_ns; at += opt->interval_ns) {
-		sleep_until(at);
-		if (now_ns() >= opt->stop_at_ns)
+		plan_sleep_until(at);
+		if (plan_now_ns() >= opt->stop_at_ns)
 			break;
 		if (write(fd, buffer, next_size(opt->sizes, &next)) < 0 && errno != EINTR)
 			die("write");
@@ -218,13 +204,13 @@ static int send_stream(const struct options *opt)
 			   "SO_MAX_PACING_RATE");
 	set_option(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset), "SO_LINGER");
 
-	sleep_until(opt->connect_at_ns);
+	plan_sleep_until(opt->connect_at_ns);
 	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
 		die("connect");
 	/* One byte for a round-trip sample: a connection that exists has its timers set. */
 	if (send(fd, "", 1, 0) != 1)
 		die("send");
-	sleep_until(opt->start_at_ns);
+	plan_sleep_until(opt->start_at_ns);
 	if (opt->interval_ns)
 		write_paced(fd, opt, buffer);
 	else if (opt->bytes)
@@ -345,6 +331,9 @@ int main(int argc, char **argv)
 	}
 	if (optind != argc)
 		return usage();
+	/* On a clock that runs on meanwhile, to fetch a page is to be late. */
+	if (mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
+		die("mlockall");
 	if (!opt.interval_ns != !opt.sizes || (opt.interval_ns && opt.bytes))
 		return usage();
 	if (opt.sizes && !valid_sizes(opt.sizes))
