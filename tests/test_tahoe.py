@@ -92,8 +92,8 @@ def test_scripted_stack_is_that_of_experiments() -> None:
 def test_parameters(guest: Guest, tmp_path: Path) -> None:
     """Either rule loads and registers both names; another is refused with a sentence."""
     folder = tmp_path / "run"
-    attempts = ("growth=floor", "growth=bsd", "growth=fast", "growth=", "slow_start=bsd")
-    attempts += ("slow_start=late",)
+    rules = ("slow_start=bsd", "slow_start=late")
+    attempts = ("growth=floor", "growth=bsd", "growth=fast", "growth=", *rules)
     run_in_guest(guest, folder, ROOT / "tests/load_modules.py", "tcp_tahoe", *attempts)
     found = json.loads((folder / "loads.json").read_text())
     both = {"loaded": True, "said": [], "registers": ["tahoe", "tahoe_rto"]}

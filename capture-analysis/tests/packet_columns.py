@@ -46,5 +46,10 @@ def queue_of(**settings: int) -> Queue:
         **settings,
     }
     return Queue(
-        direction="forward", interface="r1-eth1", taps_in=("r1-eth0",), reallocations=None, **values
+        direction="forward",
+        interface="r1-eth1",
+        taps_in=("r1-eth0",),
+        reallocations=None,
+        leaves_at_start=False,
+        **values,
     )

@@ -29,8 +29,9 @@ def measure(analysis: Analysis) -> dict[str, float]:
     levels = [view.all_packets for view in analysis.queues.values()]
     if len(levels) != 2:
         return dict.fromkeys(UNITS, math.nan)
-    run = analysis.run
-    return dict(zip(UNITS, synchronisation(*levels, run.steady_ns, run.stop_ns), strict=True))
+    first, second = levels
+    found = synchronisation(first, second, analysis.run.steady_ns, analysis.run.stop_ns)
+    return dict(zip(UNITS, found, strict=True))
 
 
 def synchronisation(
