@@ -16,7 +16,6 @@ from capture_analysis.testbed.congestion_epochs import CongestionEpochs, congest
 from capture_analysis.testbed.queues import Occupancy, Passage, occupancy, passage, service_error_ns
 from capture_analysis.testbed.run_folder import Connection, Queue, Run
 
-
 ETHERNET_BYTES = 14
 
 
