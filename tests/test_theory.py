@@ -5,23 +5,17 @@ from typing import Any
 
 import pytest
 import yaml
+from capture_analysis.theory import kalampoukas
 from conftest import ROOT
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from packet_model import Side, simulate
+from capture_analysis.theory.packet_model import Side, simulate
 
 
 def cycle(one: Side, two: Side) -> Fraction:
-    """Mean time from one busy period to the next, from Kalampoukas's Theorem 2 with ACK time.
-
-    Where neither window covers the other and the round trip, two alternating busy periods take
-    Wi di + Wj dj + Dij + Dji + 2 max(ai, aj); otherwise the larger window's link never idles.
-    """
-    first, second = one.window * one.data, two.window * two.data
-    trip = one.delay + two.delay
-    slower_ack = max(one.ack, two.ack)
-    alternating = (first + second + trip) / 2 + slower_ack
-    return max(alternating, first + two.window * one.ack, second + one.window * two.ack)
+    """Mean time from one busy period to the next, by the theory."""
+    first, second = (kalampoukas.Side(s.window, s.data, s.ack, s.delay) for s in (one, two))
+    return kalampoukas.cycle(first, second)
 
 
 def _load(kind: str, name: str) -> dict[str, Any]:
