@@ -157,6 +157,34 @@ def build(args: argparse.Namespace) -> int:
     return 0
 
 
+def bundle(args: argparse.Namespace) -> int:  # noqa: ARG001 - as all commands
+    """Print what lab hosts are given, made if need be, as a JSON document."""
+    from twoway.bundles import make_bundles
+
+    print(json.dumps([each.document() for each in make_bundles(_built_guest())], indent=1))
+    return 0
+
+
+def pack(args: argparse.Namespace) -> int:
+    """Write finished runs into one archive."""
+    from twoway.parcel import finished_runs, wrap
+
+    with args.to.open("wb") as archive:
+        wrap(args.results, args.runs or finished_runs(args.results), archive)
+    return 0
+
+
+def gather(args: argparse.Namespace) -> int:
+    """Put the runs of archives into the results, each file checked; print their folders."""
+    from twoway.parcel import unwrap
+
+    for path in args.archives:
+        with path.open("rb") as archive:
+            for folder in unwrap(archive, args.results):
+                print(_shown(folder))
+    return 0
+
+
 def doctor(args: argparse.Namespace) -> int:
     """Say what this machine can do, and what is missing."""
     from twoway.doctor import examine
@@ -261,6 +289,23 @@ COMMANDS = (
             _JSON,
             _RESULTS,
         ),
+    ),
+    Command("bundle", bundle, "make the archives that lab hosts are given, and print their list"),
+    Command(
+        "pack",
+        pack,
+        "write finished runs into an archive with their checksums",
+        options=(
+            ("runs", {"nargs": "*", "help": "<experiment>/<run>; all by default"}),
+            ("--to", {"type": Path, "required": True, "help": "the archive"}),
+            _RESULTS,
+        ),
+    ),
+    Command(
+        "gather",
+        gather,
+        "put the runs of archives into the results, every checksum compared",
+        options=(("archives", {"type": Path, "nargs": "+", "help": "made by `pack`"}), _RESULTS),
     ),
     Command("doctor", doctor, "what this machine can do, and what is missing", options=(_JSON,)),
     Command("shell", shell, "the network in the guest, with Mininet's prompt", "one"),
