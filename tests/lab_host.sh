@@ -21,6 +21,7 @@ mkdir "$root/run/sshd" "$root/run/lock" "$root/run/lab" "$root/run/old"
 mount --rbind /dev "$root/dev"
 mount -t tmpfs shm "$root/dev/shm"
 mount --bind "$folder" "$root/run/lab"
+mount --bind "$disk" "$root/run/lab/disk"
 cd "$root"
 pivot_root . run/old
 mount -t proc proc /proc

@@ -27,9 +27,11 @@ PermitRootLogin prohibit-password
 StrictModes no
 UsePAM no
 PidFile none
+Subsystem sftp internal-sftp
 """
 # Where a host may differ after a deploy and its removal: what was done is on record there.
 _RECORDS = ("/var/log/", "/var/cache/", "/var/lib/apt/", "/var/lib/dpkg/", "/run/")
+_BACKUPS = tuple(f"/etc/{name}-" for name in ("group", "gshadow", "passwd", "shadow"))
 
 
 @dataclass
@@ -61,7 +63,9 @@ class LabHost:
         found = {}
         for path in sorted(upper.rglob("*")):
             inside = f"/{path.relative_to(upper)}"
-            if not inside.startswith(_RECORDS) and _described(path) != _described(Path(inside)):
+            if inside in _BACKUPS or inside.startswith(_RECORDS):
+                continue
+            if _described(path) != _described(Path(inside)):
                 found[inside] = _described(path)
         return found
 
