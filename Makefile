@@ -12,8 +12,8 @@ SHELL      := /bin/bash
 .DEFAULT_GOAL := help
 
 ##@ Use
-experiment: setup ## run an experiment (EXP=kalampoukas-5.2) in virtual time and write its report
-	@$(BIN)/twoway run $(EXP)
+experiment: setup $(if $(filter qemu%,$(VM)),qemu-packages) ## run an experiment (EXP=kalampoukas-5.2), in virtual time or VM=qemu, and report
+	@$(BIN)/twoway run $(EXP) $(if $(VM),--backend $(VM))
 
 papers: setup ## every experiment of five papers, and the reproduction report into results/papers
 	@$(BIN)/twoway papers
@@ -79,6 +79,9 @@ packages:
 test-packages:
 	@vm/install-packages test
 
+qemu-packages:
+	@vm/install-packages qemu
+
 .venv/.synced: uv.lock pyproject.toml $(addprefix capture-analysis/,pyproject.toml setup.py) \
 		$(wildcard capture-analysis/native/*.[ch]) | $(UV)
 	@echo "Python environment ..."
@@ -106,4 +109,4 @@ help: ## this list
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
 .PHONY: experiment papers report list manual shell calibrate doctor test test-sanitized lint bench fuzz \
-	setup env packages test-packages wheel clean help
+	setup env packages test-packages qemu-packages wheel clean help

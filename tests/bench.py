@@ -23,8 +23,8 @@ import yaml
 from in_guest import run_in_guest
 
 from twoway.build import find_guest
+from twoway.machine import PROGRESS_FILE, read_progress
 from twoway.plan import START_NS
-from twoway.uml import read_progress
 
 ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 5
@@ -96,7 +96,7 @@ def _timed_run(folder: Path) -> tuple[float, float]:
     run = _twoway("run", "kalampoukas-5.2", "--results", str(results))
     while run.poll() is None:
         for running in results.glob("*/.running-*") if first is None else ():
-            progress = read_progress(running)
+            progress = read_progress(running / PROGRESS_FILE)
             if progress and progress.time_ns >= START_NS:
                 first = time.monotonic() - began
         time.sleep(0.005)

@@ -5,6 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+# By the names that `--backend` takes. qemu is with KVM if that works and else counts instructions;
+# the others of its kind say which, to compare them.
+BACKENDS = ("uml", "qemu", "qemu-kvm", "qemu-icount", "qemu-tcg")
+
 
 @dataclass(frozen=True)
 class Progress:

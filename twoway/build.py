@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -32,10 +32,11 @@ _FRAGMENTS: dict[Flavour, list[str]] = {
     "guest": ["guest.config"],
     "sanitized": ["guest.config", "sanitized.config"],
 }
-# Programs to compile for the guest.
+# Programs to compile for a guest.
+GUEST_PROGRAMS = [VM / "guest" / name for name in ("init.c", "observe.c", "stream.c")]
 _PROGRAMS: dict[Flavour, list[Path]] = {
-    "guest": [*sorted((VM / "guest").glob("*.c"))],
-    "sanitized": [*sorted((VM / "guest").glob("*.c")), KERNEL_MODULES / "tests/dtm_fuzz.c"],
+    "guest": GUEST_PROGRAMS,
+    "sanitized": [*GUEST_PROGRAMS, KERNEL_MODULES / "tests/dtm_fuzz.c"],
 }
 # What make needs to know about our modules: the tests' are built, and alignment is checked, which
 # a kernel's own code does not pass.
@@ -43,6 +44,9 @@ _MODULE_SETTINGS: dict[Flavour, list[str]] = {
     "guest": ["KCFLAGS=-Werror"],
     "sanitized": ["KCFLAGS=-Werror -fsanitize=alignment", "TWOWAY_TESTS=m"],
 }
+# Below kernel-modules/, what modules and our parts of tc are made of.
+MODULE_SOURCES = ("*.c", "*.h", "compat/*.h", "tc/*.[ch]", "tc/Makefile", "Kbuild")
+_COMPILE = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-static"]
 # Two builds of one source are the same file only if the kernel does not say when and where.
 _REPRODUCIBLE = {
     "KBUILD_BUILD_TIMESTAMP": "1970-01-01",
@@ -142,13 +146,14 @@ def build_guest(steps: Steps, flavour: Flavour = "guest") -> Guest:
     source = kernel_source()
     if source.path is None:
         raise BuildError("the guest that was deployed is not this checkout's", "deploy again")
-    with _lock(flavour):
+    with build_lock(flavour):
         kernel = cache() / "kernel" / _kernel_key(source, flavour)
         if not (kernel / "guest.json").is_file():
             _build_kernel(source, kernel, steps, flavour)
         programs = cache() / "programs" / _programs_key(source, flavour)
         if not programs.is_dir():
-            _build_programs(kernel, programs, steps, flavour)
+            kbuild = ["-C", str(kernel / "build"), "ARCH=um", "W=1", *_MODULE_SETTINGS[flavour]]
+            build_programs(programs, _PROGRAMS[flavour], kbuild, steps, flavour)
     guest = find_guest(flavour)
     assert guest is not None
     return guest
@@ -204,30 +209,32 @@ def _tree_state(tree: Path) -> str:
 
 
 def _kernel_key(source: KernelSource, flavour: Flavour) -> str:
-    return _hash(
-        source.identity.encode(), *_contents(VM, [*_FRAGMENTS[flavour], "patches/*.patch"])
+    return content_hash(
+        source.identity.encode(), *contents(VM, [*_FRAGMENTS[flavour], "patches/*.patch"])
     )
 
 
 def _programs_key(source: KernelSource, flavour: Flavour) -> str:
-    modules = ["*.c", "*.h", "compat/*.h", "tc/*.[ch]", "tc/Makefile", "Kbuild"]
+    modules = [*MODULE_SOURCES]
     if "TWOWAY_TESTS=m" in _MODULE_SETTINGS[flavour]:
         modules += ["tests/*.[ch]", "tests/Kbuild"]
-    return _hash(
+    return content_hash(
         _kernel_key(source, flavour).encode(),
-        *_contents(VM, ["guest/*.c"]),
-        *_contents(KERNEL_MODULES, modules),
+        *(source.read_bytes() for source in GUEST_PROGRAMS),
+        *contents(KERNEL_MODULES, modules),
     )
 
 
-def _contents(folder: Path, patterns: list[str]) -> Iterator[bytes]:
+def contents(folder: Path, patterns: Sequence[str]) -> Iterator[bytes]:
+    """The names and contents of files that patterns find."""
     for pattern in patterns:
         for path in sorted(folder.glob(pattern)):
             yield path.name.encode()
             yield path.read_bytes()
 
 
-def _hash(*parts: bytes) -> str:
+def content_hash(*parts: bytes) -> str:
+    """A key that tells contents apart; 16 hexadecimal digits."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "little"))
@@ -236,9 +243,10 @@ def _hash(*parts: bytes) -> str:
 
 
 @contextlib.contextmanager
-def _lock(flavour: Flavour) -> Iterator[None]:
+def build_lock(name: str) -> Iterator[None]:
+    """Have one process at a time build a guest."""
     cache().mkdir(parents=True, exist_ok=True)
-    with (cache() / f"build-{flavour}.lock").open("w") as lock:
+    with (cache() / f"build-{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -255,8 +263,8 @@ def _build_kernel(source: KernelSource, folder: Path, steps: Steps, flavour: Fla
     steps.begin(f"{flavour} kernel: configure")
     output.mkdir()
     make = ["make", "-C", str(tree), f"O={output}", "ARCH=um"]
-    _call([*make, "tinyconfig"])
-    _call(
+    call([*make, "tinyconfig"])
+    call(
         [
             str(tree / "scripts/kconfig/merge_config.sh"),
             "-m",
@@ -267,11 +275,11 @@ def _build_kernel(source: KernelSource, folder: Path, steps: Steps, flavour: Fla
         ],
         cwd=tree,
     )
-    _call([*make, "olddefconfig"])
+    call([*make, "olddefconfig"])
     _check_config(output / ".config", fragments)
     jobs = len(os.sched_getaffinity(0))
     steps.begin(f"{flavour} kernel: compile ({jobs} jobs)", _LINES_OF_A_BUILD)
-    _call([*make, f"-j{jobs}", "linux", "modules"], on_line=steps.advance)
+    call([*make, f"-j{jobs}", "linux", "modules"], on_line=steps.advance)
     release = (output / "include/config/kernel.release").read_text().strip()
     has_seccomp = b"seccomp=" in (output / "linux").read_bytes()
     facts = {"release": release, "has_seccomp": has_seccomp, "source": source.identity}
@@ -285,7 +293,7 @@ def _unpack(source: KernelSource, tree: Path) -> None:
         return
     tree.mkdir()
     excluded = [f"--exclude=*/{pattern}" for pattern in _NEVER_BUILT]
-    _call(["tar", "-xf", str(source.path), "--strip-components=1", *excluded, "-C", str(tree)])
+    call(["tar", "-xf", str(source.path), "--strip-components=1", *excluded, "-C", str(tree)])
 
 
 def _patch(tree: Path) -> None:
@@ -295,7 +303,7 @@ def _patch(tree: Path) -> None:
         until = re.search(r"^Needed-until: (\d+)\.(\d+)$", patch.read_text(), re.MULTILINE)
         if until and version >= (int(until[1]), int(until[2])):
             continue
-        _call(["patch", "-p1", "--forward", "-d", str(tree), "-i", str(patch)])
+        call(["patch", "-p1", "--forward", "-d", str(tree), "-i", str(patch)])
 
 
 def _version(tree: Path) -> tuple[int, int]:
@@ -315,49 +323,37 @@ def _check_config(config: Path, fragments: list[Path]) -> None:
         raise BuildError(f"{fragments[-1]}: this kernel does not take {', '.join(missing)}")
 
 
-def _build_programs(kernel: Path, folder: Path, steps: Steps, flavour: Flavour) -> None:
-    """Build aside, then rename."""
-    steps.begin(f"{flavour} programs and kernel modules")
+def build_programs(
+    folder: Path, sources: Sequence[Path], kbuild: Sequence[str], steps: Steps, name: str
+) -> None:
+    """Build a guest's programs, our modules for its kernel and our parts of tc, aside; then rename.
+
+    Args:
+        folder: where they are to be.
+        sources: programs in C, each a file.
+        kbuild: what is told to make to build modules for the kernel: where it is, and settings.
+        steps: shows progress.
+        name: of the guest, for that.
+
+    Raises: BuildError with the end of the compiler's output.
+    """
+    steps.begin(f"{name} programs and kernel modules")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".building-", dir=folder.parent) as scratch:
         built, modules = Path(scratch) / "built", Path(scratch) / "modules"
         built.mkdir()
-        for source in _PROGRAMS[flavour]:
-            _call(
-                [
-                    "cc",
-                    "-O2",
-                    "-Wall",
-                    "-Wextra",
-                    "-Werror",
-                    "-static",
-                    "-o",
-                    str(built / source.stem),
-                    str(source),
-                ]
-            )
+        for source in sources:
+            call([*_COMPILE, "-o", str(built / source.stem), str(source)])
         shutil.copytree(KERNEL_MODULES, modules, ignore=shutil.ignore_patterns("*.md"))
-        _call(
-            [
-                "make",
-                "-C",
-                str(kernel / "build"),
-                "ARCH=um",
-                f"M={modules}",
-                "W=1",
-                *_MODULE_SETTINGS[flavour],
-                # Not git's: the same sources are the same modules, whatever commit they are of.
-                f"TWOWAY_REVISION={folder.name}",
-                "modules",
-            ]
-        )
-        _call(["make", "-C", str(modules / "tc")])
+        # Not git's revision: the same sources are the same modules, whatever commit they are of.
+        call(["make", *kbuild, f"M={modules}", f"TWOWAY_REVISION={folder.name}", "modules"])
+        call(["make", "-C", str(modules / "tc")])
         for made in [*modules.rglob("*.ko"), modules / "tc/q_dtm.so", modules / "tc/dtm-events"]:
             made.rename(built / made.name)
         built.rename(folder)
 
 
-def _call(
+def call(
     argv: list[str], cwd: Path | None = None, on_line: Callable[[], None] | None = None
 ) -> None:
     """Run a program of the build; keep its output for the error, if there is one."""

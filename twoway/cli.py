@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 from capture_analysis.errors import AnalysisError
 from rich.markup import escape
 
+from twoway.backend import BACKENDS
 from twoway.errors import TwowayError, UsageError
 from twoway.paths import EXPERIMENTS, ROOT
 from twoway.progress import say
 
 if TYPE_CHECKING:
-    from twoway.backend import Backend
-    from twoway.build import Guest
     from twoway.sweep import Outcome
 
 DEFAULT_EXPERIMENT = "kalampoukas-5.2"
@@ -106,6 +105,7 @@ def plan(args: argparse.Namespace) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Run an experiment, analyse it, and write its report; of a sweep, every point."""
+    from twoway.backends import find_backend
     from twoway.case import case_names, load_case
     from twoway.run import run_watched
 
@@ -114,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
         args.experiments = [args.experiment]
         return sweep(args)
     case = load_case(names[0])
-    folder = run_watched(case, _backend(), args.results)
+    folder = run_watched(case, find_backend(args.backend), args.results)
     return _report(folder, as_json=args.json)
 
 
@@ -159,9 +159,10 @@ def build(args: argparse.Namespace) -> int:
 
 def bundle(args: argparse.Namespace) -> int:  # noqa: ARG001 - as all commands
     """Print what lab hosts are given, made if need be, as a JSON document."""
+    from twoway.backends import built_guest
     from twoway.bundles import make_bundles
 
-    print(json.dumps([each.document() for each in make_bundles(_built_guest())], indent=1))
+    print(json.dumps([each.document() for each in make_bundles(built_guest())], indent=1))
     return 0
 
 
@@ -203,18 +204,19 @@ def doctor(args: argparse.Namespace) -> int:
 
 def shell(args: argparse.Namespace) -> int:
     """Open an experiment's network in the guest, with Mininet's prompt and the host's clock."""
+    from twoway.backends import built_guest
     from twoway.case import load_case
     from twoway.shell import open_shell
 
-    guest = _built_guest()
-    return open_shell(load_case(args.experiment), guest)
+    return open_shell(load_case(args.experiment), built_guest())
 
 
 def calibrate(args: argparse.Namespace) -> int:
     """Measure the error floor of link profiles with a constant-rate stream."""
+    from twoway.backends import find_backend
     from twoway.calibrate import calibrate_profiles
 
-    rows = calibrate_profiles(_backend(), args.profiles, args.results)
+    rows = calibrate_profiles(find_backend(args.backend), args.profiles, args.results)
     if args.json:
         print(json.dumps(rows, indent=1))
     return 0 if all(row["pass"] for row in rows) else 1
@@ -245,6 +247,15 @@ _RESULTS = (
         "help": "where runs are kept (default: results/)",
     },
 )
+_BACKEND = (
+    "--backend",
+    {
+        "choices": BACKENDS,
+        "default": "uml",
+        "help": "where it runs: uml, virtual time (default); qemu, a distribution's own kernel, "
+        "with KVM if it works, else emulated",
+    },
+)
 _WORKERS = (
     "--workers",
     {
@@ -264,21 +275,21 @@ COMMANDS = (
         run,
         "run an experiment in virtual time and report",
         "one",
-        (_JSON, _RESULTS, _WORKERS),
+        (_JSON, _RESULTS, _WORKERS, _BACKEND),
     ),
     Command(
         "sweep",
         sweep,
         "run experiments, all by default, and every point of theirs that is not there yet",
         "many",
-        (_RESULTS, _WORKERS),
+        (_RESULTS, _WORKERS, _BACKEND),
     ),
     Command(
         "papers",
         papers,
         "the reproduction report: `sweep`, and everything held against the papers",
         "many",
-        (_JSON, _RESULTS, _WORKERS),
+        (_JSON, _RESULTS, _WORKERS, _BACKEND),
     ),
     Command(
         "report",
@@ -317,6 +328,7 @@ COMMANDS = (
             ("profiles", {"nargs": "*", "help": "names under tc-profiles/; all by default"}),
             _JSON,
             _RESULTS,
+            _BACKEND,
         ),
     ),
     Command(
@@ -401,30 +413,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _built_guest() -> "Guest":
-    from twoway.build import find_guest
-
-    guest = find_guest()
-    if guest is None:
-        raise TwowayError("the guest is not built", "`make setup` (or `twoway build`) builds it")
-    return guest
-
-
-def _backend() -> "Backend":
-    from twoway.uml import Uml
-
-    return Uml(_built_guest())
-
-
 def _run_all(args: argparse.Namespace) -> "list[Outcome]":
     """Every point of the experiments that the command line names, all by default."""
+    from twoway.backends import find_backend
     from twoway.case import case_names, load_case
     from twoway.progress import SweepBar
     from twoway.sweep import cost, run_points, workers
 
     names = [case for name in args.experiments or _all_ids() for case in case_names(name)]
     cases = {name: load_case(name) for name in names}
-    backend = _backend()
+    backend = find_backend(args.backend)
     with SweepBar(len(cases), sum(map(cost, cases.values()))) as bar, workers(args.workers) as pool:
         return run_points(
             cases, backend, args.results, pool, lambda case, o: bar.show(_line(o), cost(case))

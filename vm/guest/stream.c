@@ -291,6 +291,9 @@ int main(int argc, char **argv)
 	}
 	if (optind != argc)
 		return usage();
+	/* On a clock that runs on meanwhile, to fetch a page is to be late. */
+	if (mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
+		die("mlockall");
 	if (!opt.interval_ns != !opt.size_bytes || opt.size_bytes > BUFFER_BYTES)
 		return usage();
 	if (!strcmp(argv[1], "send") && opt.to.s_addr && opt.port && opt.stop_at_ns)

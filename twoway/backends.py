@@ -1,0 +1,35 @@
+"""The backends of this machine by name, with what they run on built if it is not."""
+
+from twoway.backend import Backend
+from twoway.build import Guest, find_guest
+from twoway.errors import TwowayError
+from twoway.progress import Steps
+from twoway.qemu import ACCELERATORS, Qemu, best_accelerator
+from twoway.stock import build_stock, find_stock
+from twoway.uml import Uml
+
+
+def find_backend(name: str) -> Backend:
+    """The backend that `--backend` names.
+
+    Raises: TwowayError if what it takes is not there.
+    """
+    if name == "uml":
+        return Uml(built_guest())
+    stock = find_stock()
+    if stock is None:
+        with Steps() as steps:
+            stock = build_stock(steps)
+    chosen = {f"qemu-{each}": each for each in ACCELERATORS}.get(name)
+    return Qemu(stock, chosen or best_accelerator(stock))
+
+
+def built_guest() -> Guest:
+    """The guest of user-mode Linux.
+
+    Raises: TwowayError if it is not built.
+    """
+    guest = find_guest()
+    if guest is None:
+        raise TwowayError("the guest is not built", "`make setup` (or `twoway build`) builds it")
+    return guest

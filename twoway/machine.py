@@ -1,0 +1,176 @@
+"""A guest as a process of this machine: its sandbox, its life, and what it died of.
+
+The sandbox (bubblewrap) makes the only writable host folder that exists in it the run's. It also
+gives every run the same paths, so that nothing of where the checkout lies reaches the guest.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from twoway.backend import Progress
+from twoway.errors import RunError
+from twoway.paths import ROOT, cache
+
+CONSOLE_LOG = "log/console.txt"
+PROGRESS_FILE = "sockets/progress.json"
+POLL_S = 0.1
+# With less than this on the results' disk, whatever failed failed for want of space.
+_LEAST_FREE_BYTES = 1 << 16
+
+# Everything of the host read-only, no network, no other process; /mnt is ours.
+_SANDBOX = """
+    bwrap --die-with-parent --unshare-net --unshare-pid --unshare-ipc --unshare-uts
+    --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp
+    --tmpfs /mnt --dir /mnt/upper --dir /mnt/root
+    --clearenv --setenv TMPDIR /dev/shm --chdir /
+"""
+RUNNER = ("/mnt/venv/bin/python", "-I", "/mnt/twoway/vm/guest/run.py")
+
+
+def sandbox(folder: Path, programs: Path, kernel: Path, more: Mapping[str, Path]) -> list[str]:
+    """The command prefix that puts a guest into the sandbox.
+
+    Args:
+        folder: the run's, /mnt/run inside.
+        programs: the guest's, /mnt/bin inside.
+        kernel: /mnt/linux inside.
+        more: other files and folders of the host, by what they are inside.
+    """
+    readable = {
+        "/mnt/twoway": ROOT,
+        "/mnt/venv": Path(sys.prefix),
+        "/mnt/bin": programs,
+        "/mnt/linux": kernel,
+        **more,
+    }
+    words = [*_SANDBOX.split(), "--bind", str(folder), "/mnt/run"]
+    for inside, outside in readable.items():
+        words += ["--ro-bind", str(outside), inside]
+    # The checkout has one name only: overlayfs refuses a folder that it meets under two.
+    return [*words, "--tmpfs", str(ROOT)]
+
+
+@contextlib.contextmanager
+def own_core() -> Iterator[list[str]]:
+    """Reserve a processor for one guest, so that its processes never wake another.
+
+    Yields: the command prefix that pins to it; empty when all are taken (the scheduler decides).
+    """
+    folder = cache() / "cores"
+    folder.mkdir(parents=True, exist_ok=True)
+    for core in sorted(os.sched_getaffinity(0), reverse=True):
+        with (folder / str(core)).open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            yield ["taskset", "-c", str(core)]
+            return
+    yield []
+
+
+def live(
+    argv: Sequence[str],
+    folder: Path,
+    on_progress: Callable[[Progress], None],
+    *,
+    stall_s: float,
+    culprit: Callable[[], str],
+    progress_file: str = PROGRESS_FILE,
+) -> None:
+    """Boot a guest on a folder with a plan and wait until it has powered off.
+
+    Args:
+        argv: what boots it, sandbox and all.
+        folder: the run's folder; the guest writes its artifacts there.
+        on_progress: called about ten times a second while the guest's time moves.
+        stall_s: wall time without a report of progress after which the guest counts as stuck.
+        culprit: says what holds a stuck guest.
+        progress_file: where in the folder the guest reports progress.
+
+    Raises: RunError if the guest failed, died, was killed or its clock stopped.
+    """
+    (folder / "log").mkdir(exist_ok=True)
+    (folder / "pcap").mkdir(exist_ok=True)
+    ended, lifeline = os.pipe()
+    with (folder / CONSOLE_LOG).open("wb") as console:
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=(lifeline,),
+        )
+        os.close(lifeline)
+        try:
+            _watch(process, folder / progress_file, on_progress, stall_s, culprit)
+        finally:
+            process.kill()
+            process.wait()
+            # Every process of the sandbox holds the lifeline: reading ends when the last is gone.
+            os.read(ended, 1)
+            os.close(ended)
+    _judge(process.returncode, folder)
+
+
+def _watch(
+    process: subprocess.Popen[bytes],
+    progress_file: Path,
+    on_progress: Callable[[Progress], None],
+    stall_s: float,
+    culprit: Callable[[], str],
+) -> None:
+    last: Progress | None = None
+    moved = time.monotonic()
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(POLL_S)
+            return
+        progress = read_progress(progress_file)
+        if progress != last and progress is not None:
+            last, moved = progress, time.monotonic()
+            on_progress(progress)
+        elif time.monotonic() - moved > stall_s:
+            raise RunError(
+                f"the guest's clock has not moved for {stall_s:.0f} s of wall time; {culprit()}",
+                "in virtual time a program that polls without sleeping never lets time pass",
+            )
+
+
+def read_progress(path: Path) -> Progress | None:
+    """What the guest last reported, or None before its first report or in the middle of one."""
+    try:
+        return Progress(**json.loads(path.read_text().splitlines()[-1]))
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _judge(returncode: int, folder: Path) -> None:
+    """Tell a finished run from all the ways in which one does not finish."""
+    console = (folder / CONSOLE_LOG).read_text(errors="replace").splitlines()
+    status = folder / "exit-status"
+    finished = status.is_file() and status.read_text().strip() == "0"
+    if not finished and shutil.disk_usage(folder).free < _LEAST_FREE_BYTES:
+        raise RunError(f"{folder}: No space left on device")
+    error = folder / "guest-error.json"
+    if error.is_file():
+        raise RunError(f"in the guest: {json.loads(error.read_text())['error']}")
+    panic = next((line for line in console if "Kernel panic" in line), None)
+    if panic:
+        raise RunError(f"the guest kernel panicked: {panic.strip()}", f"see {CONSOLE_LOG}")
+    if not status.is_file():
+        how = f"signal {-returncode}" if returncode < 0 else f"exit status {returncode}"
+        said = console[-1].strip() if console else "nothing"
+        raise RunError(f"the guest died ({how}); its last words: {said}", f"see {CONSOLE_LOG}")
+    if not finished:
+        said = " / ".join(line.strip() for line in console[-3:])
+        raise RunError(f"the guest's runner failed: {said}", f"see {CONSOLE_LOG}")
