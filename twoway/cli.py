@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
     from twoway.run import run_watched
 
     names = case_names(args.experiment)
-    if len(names) > 1:
+    if len(names) > 1 or args.scheduler:
         args.experiments = [args.experiment]
         return sweep(args)
     case = load_case(names[0])
@@ -266,6 +266,24 @@ _WORKERS = (
     },
 )
 
+_SCHEDULER = (
+    "--scheduler",
+    {
+        "metavar": "ADDRESS",
+        "help": "have a lab's workers run the points: Dask's scheduler, as tls://lab1:8786",
+    },
+)
+_CERTIFICATES = (
+    "--certificates",
+    {
+        "type": Path,
+        "default": Path.home() / ".config/twoway/lab",
+        "metavar": "FOLDER",
+        "help": "for --scheduler tls://...: ca.crt, client.crt, client.key (default: %(default)s)",
+    },
+)
+_CREW = (_WORKERS, _SCHEDULER, _CERTIFICATES)
+
 COMMANDS = (
     Command("vet", vet, "check experiments without running them; all by default", "many"),
     Command("list", list_experiments, "the experiments there are", options=(_JSON,)),
@@ -275,21 +293,21 @@ COMMANDS = (
         run,
         "run an experiment in virtual time and report",
         "one",
-        (_JSON, _RESULTS, _WORKERS, _BACKEND),
+        (_JSON, _RESULTS, *_CREW, _BACKEND),
     ),
     Command(
         "sweep",
         sweep,
         "run experiments, all by default, and every point of theirs that is not there yet",
         "many",
-        (_RESULTS, _WORKERS, _BACKEND),
+        (_RESULTS, *_CREW, _BACKEND),
     ),
     Command(
         "papers",
         papers,
         "the reproduction report: `sweep`, and everything held against the papers",
         "many",
-        (_JSON, _RESULTS, _WORKERS, _BACKEND),
+        (_JSON, _RESULTS, *_CREW, _BACKEND),
     ),
     Command(
         "report",
@@ -423,9 +441,15 @@ def _run_all(args: argparse.Namespace) -> "list[Outcome]":
     names = [case for name in args.experiments or _all_ids() for case in case_names(name)]
     cases = {name: load_case(name) for name in names}
     backend = find_backend(args.backend)
-    with SweepBar(len(cases), sum(map(cost, cases.values()))) as bar, workers(args.workers) as pool:
+    if args.scheduler:
+        from twoway.lab import lab_workers
+
+        crew = lab_workers(args.scheduler, args.certificates)
+    else:
+        crew = workers(args.workers)
+    with SweepBar(len(cases), sum(map(cost, cases.values()))) as bar, crew as who:
         return run_points(
-            cases, backend, args.results, pool, lambda case, o: bar.show(_line(o), cost(case))
+            cases, backend, args.results, who, lambda case, o: bar.show(_line(o), cost(case))
         )
 
 
