@@ -5,20 +5,24 @@ A host costs some megabytes of memory and a fraction of a second. What runs on i
 """
 
 import hashlib
+import itertools
+import json
 import os
 import shutil
 import signal
 import stat
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 # Of the range for benchmarks (RFC 2544), which nobody routes.
 _SUBNET = "198.18.{}.{}"
+_LABS = itertools.count()
 _SSHD = """\
 HostKey /run/lab/host_key
 AuthorizedKeysFile /run/lab/authorized_keys
@@ -50,7 +54,7 @@ class LabHost:
     address: str
     folder: Path
     process: subprocess.Popen[bytes]
-    settings: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
 
     @property
     def root(self) -> Path:
@@ -98,31 +102,34 @@ def _described(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Lab:
-    """A network with hosts on it."""
+    """A network with hosts on it.
+
+    Attributes:
+        folder: of all that belongs to it.
+        hosts: by name.
+    """
 
     folder: Path
     hosts: dict[str, LabHost]
 
-    def inventory(self, *names: str, **variables: str) -> Path:
+    def inventory(self, *names: str, **variables: Any) -> Path:
         """Write an inventory of some hosts, all by default."""
-        path = self.folder / "inventory.ini"
-        lines = ["[lab]"]
-        for host in (self.hosts[name] for name in names or self.hosts):
-            settings = {"ansible_host": host.address, "ansible_user": "root", **host.settings}
-            lines.append(" ".join([host.name, *(f"{k}={v}" for k, v in settings.items())]))
-        options = f"-o UserKnownHostsFile={self.folder}/known_hosts -o ControlPersist=60s"
-        settings = {
-            "ansible_ssh_private_key_file": str(self.folder / "key"),
-            "ansible_ssh_common_args": f"'{options}'",
-            **variables,
+        hosts = {
+            name: {"ansible_host": host.address, "ansible_user": "root", **host.settings}
+            for name, host in self.hosts.items()
+            if not names or name in names
         }
-        lines += ["[lab:vars]", *(f"{k}={v}" for k, v in settings.items())]
-        path.write_text("\n".join(lines) + "\n")
+        common = {
+            "ansible_ssh_private_key_file": str(self.folder / "key"),
+            "ansible_ssh_common_args": f"-o UserKnownHostsFile={self.folder}/known_hosts",
+        }
+        path = self.folder / f"inventory-{len(list(self.folder.glob('inventory-*')))}.yml"
+        path.write_text(json.dumps({"all": {"hosts": hosts, "vars": {**common, **variables}}}))
         return path
 
 
 @contextmanager
-def lab(folder: Path, hosts: dict[str, dict[str, str]]) -> Iterator[Lab]:
+def lab(folder: Path, hosts: Mapping[str, Mapping[str, Any]]) -> Iterator[Lab]:
     """Start hosts, and end them and their network.
 
     Args:
@@ -130,7 +137,10 @@ def lab(folder: Path, hosts: dict[str, dict[str, str]]) -> Iterator[Lab]:
         hosts: by name: "disk" (its size, 2g), "prepare" (shell commands that make it different),
             and variables for the inventory.
     """
-    bridge, subnet = f"lab{os.getpid()}", os.getpid() % 256
+    folder.mkdir(exist_ok=True)
+    nth = next(_LABS)
+    bridge = f"lab{os.getpid() % 100_000}{'abcdefghij'[nth % 10]}"  # with "-10" a name of a link
+    subnet = (os.getpid() + nth) % 256
     made = Lab(folder, {})
     with ExitStack() as stack:
         _ip("link", "add", bridge, "type", "bridge")
@@ -140,9 +150,11 @@ def lab(folder: Path, hosts: dict[str, dict[str, str]]) -> Iterator[Lab]:
         _key(folder / "key")
         for number, (name, settings) in enumerate(hosts.items(), 10):
             address = _SUBNET.format(subnet, number)
-            process = _start(folder / name, **_popped(settings, "disk", "prepare"))
+            unlike = {key: settings[key] for key in ("disk", "prepare") if key in settings}
+            process = _start(folder / name, **unlike)
             stack.callback(_end, process)
-            made.hosts[name] = host = LabHost(name, address, folder / name, process, settings)
+            said = {key: settings[key] for key in settings if key not in unlike}
+            made.hosts[name] = host = LabHost(name, address, folder / name, process, said)
             _wire(host, bridge)
             key = (host.folder / "host_key.pub").read_text()
             with (folder / "known_hosts").open("a") as known:
@@ -152,13 +164,9 @@ def lab(folder: Path, hosts: dict[str, dict[str, str]]) -> Iterator[Lab]:
         yield made
 
 
-def _popped(settings: dict[str, str], *names: str) -> dict[str, str]:
-    return {name: settings.pop(name) for name in names if name in settings}
-
-
 def _start(folder: Path, disk: str = "2g", prepare: str = "") -> subprocess.Popen[bytes]:
     for part in ("disk", "root"):
-        (folder / part).mkdir(parents=True)
+        (folder / part).mkdir(parents=True, exist_ok=True)
     _key(folder / "host_key")
     shutil.copy(folder.parent / "key.pub", folder / "authorized_keys")
     (folder / "sshd_config").write_text(_SSHD)
