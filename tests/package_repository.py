@@ -19,7 +19,7 @@ def offer(package: str, folder: Path) -> None:
     content, packed = folder / "content", folder / f"{package}.deb"
     for name in _said("dpkg-query", "-L", package).splitlines():
         path, target = Path(name), content / name.lstrip("/")
-        if path.is_symlink() or path.is_file():
+        if not path.is_dir() and (path.is_symlink() or path.is_file()):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, target, follow_symlinks=False)
     wanted = ("Package", "Version", "Architecture", "Maintainer", "Depends", "Description")

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ def crew(tmp_path: Path) -> Iterator[Crew]:
             )
             started.append(process)
         for name in names[2:]:
-            _wait(lambda log=folder / f"{name}.log": b"Registered to" in log.read_bytes())
+            _wait(partial(_says, folder / f"{name}.log", b"Registered to"))
         yield Crew(address, folder, started[1:], folder)
     finally:
         for process in reversed(started):
@@ -100,6 +101,10 @@ def _dask(folder: Path, name: str, *options: str, program: str = "") -> subproce
             stdout=log,
             stderr=log,
         )
+
+
+def _says(log: Path, words: bytes) -> bool:
+    return words in log.read_bytes()
 
 
 def _wait(there: Callable[[], bool]) -> None:

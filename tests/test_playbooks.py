@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import package_repository
 import pytest
@@ -236,7 +237,7 @@ def _cut_short(host: LabHost, inventory: Path) -> None:
 
 
 # By host: what is wrong with it, and the sentence that says so.
-UNFIT = {
+UNFIT: dict[str, tuple[dict[str, Any], str]] = {
     "full": ({"disk": "200m"}, "MB free under /opt or /var/lib; 1500 MB are needed"),
     "nosudo": (
         {
@@ -278,7 +279,7 @@ UNFIT = {
 
 def test_unfit_hosts(folder: Path) -> None:
     """Each host that cannot be prepared is refused in a sentence of its own, and left as it was."""
-    hosts = {name: dict(settings) for name, (settings, _) in UNFIT.items()}
+    hosts = {name: settings for name, (settings, _) in UNFIT.items()}
     with lab(folder / "unfit", hosts) as made:
         before = {name: host.changes() for name, host in made.hosts.items()}
         played = play("deploy", made.inventory())
