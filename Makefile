@@ -50,6 +50,9 @@ test-sanitized: env test-packages ## the modules under KASAN, lockdep and others
 	@$(BIN)/pytest --guest sanitized -m "" tests/test_sanitized.py tests/test_dtm_tc.py \
 		tests/test_tahoe.py
 
+test-lab: setup test-packages qemu-packages ## a distribution's own kernel in QEMU; minutes
+	@$(BIN)/pytest -m lab
+
 lint: setup test-packages ## style and types: ruff, mypy, yamllint, shellcheck, checkpatch, sparse
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -108,5 +111,5 @@ help: ## this list
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment papers report list manual shell calibrate doctor test test-sanitized lint bench fuzz \
+.PHONY: experiment papers report list manual shell calibrate doctor test test-sanitized test-lab lint bench fuzz \
 	setup env packages test-packages qemu-packages wheel clean help

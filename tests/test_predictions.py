@@ -9,7 +9,7 @@ from capture_analysis.theory.setup import predict
 from twoway.case import load_case
 from twoway.predictions import setup_of
 
-THEORIES = {"fast-ex3": "fast", "fast-ex5": "fast", "dtm-fig2": "dtm", "dtm-fig4": "dtm"}
+THEORIES = {**{f"fast-ex{n}": "fast" for n in range(1, 6)}, "dtm-fig2": "dtm", "dtm-fig4": "dtm"}
 
 
 def _predicted(name: str) -> dict[str, float]:

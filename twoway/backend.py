@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 # By the names that `--backend` takes. qemu is with KVM if that works and else counts instructions;
 # the others of its kind say which, to compare them.
-BACKENDS = ("uml", "qemu", "qemu-kvm", "qemu-icount", "qemu-tcg")
+BACKENDS = ("uml", "qemu", "qemu-kvm", "qemu-icount", "qemu-tcg", "native")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,11 @@ class Backend(Protocol):
         """
 
     def description(self) -> dict[str, Any]:
-        """What a manifest says of it: "backend", "kernel", "modules"."""
+        """What a manifest says of it: "backend", "clock_source", "kernel", "modules".
+
+        The clock's source is "virtual" if time stands still while the machine works; else
+        "instructions", if it counts them, or "host".
+        """
 
     def decisive(self, modules: Sequence[str]) -> dict[str, Any]:
         """What decides a run's bytes beside its plan: the kernel, programs, modules in use.

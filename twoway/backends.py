@@ -3,6 +3,7 @@
 from twoway.backend import Backend
 from twoway.build import Guest, find_guest
 from twoway.errors import TwowayError
+from twoway.native import make_native
 from twoway.progress import Steps
 from twoway.qemu import ACCELERATORS, Qemu, best_accelerator
 from twoway.stock import build_stock, find_stock
@@ -16,6 +17,8 @@ def find_backend(name: str) -> Backend:
     """
     if name == "uml":
         return Uml(built_guest())
+    if name == "native":
+        return make_native()
     stock = find_stock()
     if stock is None:
         with Steps() as steps:

@@ -34,6 +34,7 @@ _FRAGMENTS: dict[Flavour, list[str]] = {
 }
 # Programs to compile for a guest.
 GUEST_PROGRAMS = [VM / "guest" / name for name in ("init.c", "observe.c", "stream.c")]
+GUEST_SOURCES = [*GUEST_PROGRAMS, VM / "guest/plan_clock.h"]
 _PROGRAMS: dict[Flavour, list[Path]] = {
     "guest": GUEST_PROGRAMS,
     "sanitized": [*GUEST_PROGRAMS, KERNEL_MODULES / "tests/dtm_fuzz.c"],
@@ -220,7 +221,7 @@ def _programs_key(source: KernelSource, flavour: Flavour) -> str:
         modules += ["tests/*.[ch]", "tests/Kbuild"]
     return content_hash(
         _kernel_key(source, flavour).encode(),
-        *(source.read_bytes() for source in GUEST_PROGRAMS),
+        *(source.read_bytes() for source in GUEST_SOURCES),
         *contents(KERNEL_MODULES, modules),
     )
 

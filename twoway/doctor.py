@@ -7,6 +7,9 @@ from typing import Any
 
 from twoway.build import find_guest
 from twoway.errors import TwowayError
+from twoway.native import unfit
+from twoway.qemu import version
+from twoway.stock import find_stock
 
 # Program, the Debian and Ubuntu package that has it, and what it is for.
 PROGRAMS = (
@@ -85,8 +88,21 @@ def _guest() -> dict[str, Any]:
 
 
 def _qemu() -> dict[str, Any]:
-    return _finding("backend qemu", False, "not part of this version", "none yet", required=False)
+    what, remedy = "backend qemu", "`make experiment VM=qemu` installs and fetches it"
+    try:
+        found = version()
+        stock = find_stock()
+    except TwowayError as error:
+        return _finding(what, False, str(error), remedy, required=False)
+    if stock is None:
+        return _finding(what, False, "no kernel fetched", remedy, required=False)
+    return _finding(what, True, f"{stock.package}, {found}", "", required=False)
 
 
 def _native() -> dict[str, Any]:
-    return _finding("backend native", False, "not part of this version", "none yet", required=False)
+    what = "backend native"
+    try:
+        lacks = unfit()
+    except TwowayError as error:
+        return _finding(what, False, str(error), error.hint, required=False)
+    return _finding(what, not lacks, lacks or os.uname().release, "another kernel", required=False)

@@ -35,8 +35,12 @@ _SANDBOX = """
 RUNNER = ("/mnt/venv/bin/python", "-I", "/mnt/twoway/vm/guest/run.py")
 
 
+# The checkout has one name only: overlayfs refuses a folder that it meets under two.
+HIDE_CHECKOUT = ("--tmpfs", str(ROOT))
+
+
 def sandbox(folder: Path, programs: Path, kernel: Path, more: Mapping[str, Path]) -> list[str]:
-    """The command prefix that puts a guest into the sandbox.
+    """The command prefix that puts a guest into the sandbox; more of bwrap's options may follow.
 
     Args:
         folder: the run's, /mnt/run inside.
@@ -54,8 +58,7 @@ def sandbox(folder: Path, programs: Path, kernel: Path, more: Mapping[str, Path]
     words = [*_SANDBOX.split(), "--bind", str(folder), "/mnt/run"]
     for inside, outside in readable.items():
         words += ["--ro-bind", str(outside), inside]
-    # The checkout has one name only: overlayfs refuses a folder that it meets under two.
-    return [*words, "--tmpfs", str(ROOT)]
+    return words
 
 
 @contextlib.contextmanager

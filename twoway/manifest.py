@@ -1,5 +1,6 @@
 """manifest.json: all that the analysis must know about a run, and where every byte came from."""
 
+import json
 import os
 import re
 import shutil
@@ -51,6 +52,7 @@ def build_manifest(
         "queues": _queues(case),
         "connections": _connections(case),
         "captures": {c["interface"]: c["direction"] for c in plan["captures"]},
+        "clock_offset_ns": _clock_offset_ns(folder),
         "capture_drops": _capture_drops(plan, folder),
         "files": _files(plan, folder),
     }
@@ -82,6 +84,7 @@ def _queues(case: Case) -> list[dict[str, Any]]:
                 "interface": interface.name,
                 "rate_bit": round(direction.start_mbit * 1e6),
                 "reallocations": _reallocations(direction, interface),
+                "leaves_at_start": direction.leaves_at_start,
                 "limit_packets": direction.queue_packets,
                 "overhead_bytes": direction.overhead_bytes,
                 "cell_bytes": direction.cell_bytes,
@@ -114,8 +117,8 @@ def _connections(case: Case) -> list[dict[str, Any]]:
             "generator": c.flow.generator,
             "congestion": c.congestion,
             "window_packets": c.flow.window_packets,
-            "paced": c.flow.rate_mbit is not None,
-            "start_ns": START_NS + round(c.flow.start_s * 1e9),
+            "paced": not c.always_has_data,
+            "start_ns": START_NS + round(c.start_s * 1e9),
         }
         for c in case.connections
     ]
@@ -130,6 +133,14 @@ def _capture_drops(plan: dict[str, Any], folder: Path) -> dict[str, int]:
             raise RunError(f"{capture['name']}: did not say how many packets it lost: {said!r}")
         drops[capture["interface"]] = int(match[1])
     return drops
+
+
+def _clock_offset_ns(folder: Path) -> int:
+    """How far the machine's clock, by which the kernel stamps packets, is ahead of the plan's."""
+    try:
+        return int(json.loads((folder / "clock.json").read_text())["offset_ns"])
+    except FileNotFoundError:
+        return 0
 
 
 def _files(plan: dict[str, Any], folder: Path) -> list[str]:

@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args
 from twoway.backend import Progress
 from twoway.errors import RunError, UsageError
 from twoway.files import module_identity, sha256, write_json
-from twoway.machine import CONSOLE_LOG, RUNNER, live, own_core, sandbox
+from twoway.machine import CONSOLE_LOG, HIDE_CHECKOUT, RUNNER, live, own_core, sandbox
 from twoway.paths import VM, cache
 from twoway.progress import say
 from twoway.stock import StockKernel, initramfs
@@ -80,8 +80,8 @@ class Qemu:
                 "key": self.stock.key,
                 "package": self.stock.package,
             },
-            "clock_source": self.accelerator,
-            "qemu": version(),
+            "clock_source": "instructions" if self.accelerator == "icount" else "host",
+            "qemu": f"{version()}, {self.accelerator}",
             "modules": {p.name: module_identity(p) for p in sorted(self._modules())},
         }
 
@@ -120,8 +120,10 @@ def command(
     """The command that boots the guest on a run's folder, which holds plan.json."""
     memory_mib = json.loads((folder / "plan.json").read_text())["memory_mib"]
     memory = f"-m {memory_mib + _KERNEL_MIB + _ARTIFACTS_MIB}"
+    packaged = {"/mnt/modules": stock.modules, "/mnt/boot": stock.image.parent}
     return [
-        *sandbox(folder, stock.programs, stock.image, {"/mnt/modules": stock.modules}),
+        *sandbox(folder, stock.programs, stock.image, packaged),
+        *HIDE_CHECKOUT,
         *_devices(accelerator),
         PROGRAM,
         *f"{_MACHINE} {memory} {_ACCELERATION[accelerator]}".split(),

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from twoway.build import (
     GUEST_PROGRAMS,
+    GUEST_SOURCES,
     MODULE_SOURCES,
     BuildError,
     build_lock,
@@ -144,7 +145,7 @@ def _folder() -> Path:
 def _key(package: str) -> str:
     return content_hash(
         package.encode(),
-        *(source.read_bytes() for source in _PROGRAMS),
+        *(source.read_bytes() for source in [*GUEST_SOURCES, VM / "guest/boot.c"]),
         *contents(KERNEL_MODULES, MODULE_SOURCES),
     )
 

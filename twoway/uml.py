@@ -20,7 +20,7 @@ from twoway.backend import Progress
 from twoway.build import Guest
 from twoway.errors import RunError
 from twoway.files import module_identity, sha256
-from twoway.machine import CONSOLE_LOG, RUNNER, live, own_core, sandbox
+from twoway.machine import CONSOLE_LOG, HIDE_CHECKOUT, RUNNER, live, own_core, sandbox
 from twoway.paths import VM
 from twoway.plan import BOOT_NS
 
@@ -60,6 +60,7 @@ class Uml:
         """See Backend."""
         return {
             "backend": self.name,
+            "clock_source": "virtual",
             "kernel": {"release": self.guest.release, "key": self.guest.key},
             "modules": {p.name: module_identity(p) for p in self._modules()},
         }
@@ -101,7 +102,7 @@ def command(
     else:
         kernel += " con=null con0=fd:0,fd:1 quiet"
     sandboxed = sandbox(folder, guest.programs, guest.kernel, {})
-    return [*sandboxed, *kernel.split(), "--", *runner]
+    return [*sandboxed, *HIDE_CHECKOUT, *kernel.split(), "--", *runner]
 
 
 def run(

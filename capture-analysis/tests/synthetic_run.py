@@ -132,6 +132,7 @@ QUEUES: list[dict[str, Any]] = [
 LINK = {
     "rate_bit": 8_000_000,
     "reallocations": None,
+    "leaves_at_start": False,
     "overhead_bytes": -4,
     "cell_bytes": 0,
     "cell_overhead_bytes": 0,
@@ -241,6 +242,8 @@ def _manifest(files: list[str], expect: list[dict[str, Any]]) -> dict[str, Any]:
         "schema": 1,
         "run": "20000101-000030-000000",
         "backend": "uml",
+        "clock_source": "virtual",
+        "clock_offset_ns": 0,
         "experiment": {
             "id": "by-hand",
             "title": "Two drops & <one> compression",

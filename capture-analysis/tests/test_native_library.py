@@ -99,4 +99,5 @@ def test_fuzz_without_a_corpus(tmp_path: Path, target: str) -> None:
     need("clang")
     make(tmp_path, f"{tmp_path}/fuzz-{target}")
     artifacts = f"-artifact_prefix={tmp_path}/finding-"
-    succeed(tmp_path / f"fuzz-{target}", f"-runs={FUZZ_RUNS}", "-seed=1", "-max_len=1200", artifacts)
+    settings = (f"-runs={FUZZ_RUNS}", "-seed=1", "-max_len=1200", artifacts)
+    succeed(tmp_path / f"fuzz-{target}", *settings)

@@ -179,22 +179,25 @@ def test_figure_2_throughput() -> None:
 
 
 def test_slow_start_loss_costs_throughput() -> None:
-    """The single-node model of figure 4 underestimates: 0.958 against 1.177 Mbit/s."""
+    """The single-node model of figure 4 underestimates: 0.856 against 1.177 Mbit/s.
+
+    Its second slow start loses as well: 56 packets are still more than W_B = 52.
+    """
     path = Path(MU, TRIP_S, 20)
     lossy = tahoe_cycle(path, loss_window(40)).rate * PACKET_BIT / 1e6
     clean = tahoe_cycle(path).rate * PACKET_BIT / 1e6
-    assert lossy == pytest.approx(0.958, abs=5e-4)
+    assert lossy == pytest.approx(0.856, abs=5e-4)
     assert clean == pytest.approx(1.177, abs=5e-4)
 
 
 def test_a_timer_after_slow_start_costs_more() -> None:
-    """With a threshold of 2, avoidance starts at once, and the cycle is 26 s longer.
+    """With a threshold of 2, avoidance starts at once, and the cycle is 28 s longer.
 
-    From 2 to 52 takes 50 round trips of 0.56 s, less slow start's log2(26) = 4.7.
+    From 2 to 56.3 takes 54.3 round trips of 0.56 s, less slow start's log2(28.1) = 4.8.
     """
     path = Path(MU, TRIP_S, 20)
-    again, waiting = (tahoe_cycle(path, 52, timer_s) for timer_s in (None, 0.76))
-    assert waiting.duration_s - again.duration_s == pytest.approx(45.3 * 0.56 + 0.76, abs=0.01)
+    again, waiting = (tahoe_cycle(path, 57, timer_s) for timer_s in (None, 0.76))
+    assert waiting.duration_s - again.duration_s == pytest.approx(49.45 * 0.56 + 0.76, abs=0.02)
     assert waiting.rate < again.rate
 
 

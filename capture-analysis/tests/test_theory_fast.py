@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -9,10 +10,12 @@ from capture_analysis.theory.fast import (
     Equilibrium,
     Flow,
     Way,
+    bunched,
     equilibrium,
     persistent_congestion,
     slope,
 )
+from capture_analysis.theory.packet_model import Side, simulate
 from capture_analysis.theory.setup import Connection, Link, Setup, predict
 from hypothesis import given
 from hypothesis import strategies as st
@@ -168,6 +171,51 @@ def test_refuses_no_capacity(capacity: tuple[float, float]) -> None:
         equilibrium([], (1e6, 1e6))
 
 
+@pytest.mark.parametrize(
+    ("propagation_s", "third", "share"),
+    [(0.02, 200, 1), (0.08, 20, 1), (0.08, 340, 0.8705), (0.16, 20, 0.9560), (0.16, 340, 0.7918)],
+)
+def test_bunches_cost_more_on_longer_and_more_balanced_links(
+    propagation_s: float, third: int, share: float
+) -> None:
+    """Example 4 loses nothing; longer ways do, the more the nearer both directions are to full."""
+    flows = [_flow(FORWARD, 100), _flow(BACKWARD, 30), _flow(FORWARD, third)]
+    settled = equilibrium(flows, (100e6, 10e6))
+    found = bunched(settled, flows, (100e6, 10e6), propagation_s)
+    assert [a / b for a, b in zip(found.rates, settled.rates, strict=True)] == pytest.approx(
+        [share] * 3, abs=5e-5
+    )
+    assert found.is_bottleneck == (settled.is_bottleneck if share == 1 else (False, False))
+
+
+@pytest.mark.parametrize("alpha", [30, 100])
+def test_bunches_are_those_of_fixed_windows(alpha: int) -> None:
+    """Two opposite windows as large as FAST's have its round trip, packet by packet.
+
+    Ten cycles are watched from the eleventh on; a window is a whole number, half a packet of 96.
+    """
+    capacity, propagation_s = 10_000_000, Fraction(8, 100)
+    flows = [_flow(FORWARD, alpha), _flow(BACKWARD, alpha)]
+    settled = equilibrium(flows, (capacity, capacity))
+    found = bunched(settled, flows, (capacity, capacity), float(propagation_s))
+    round_trip = float(propagation_s) + found.delay_s
+    window = round(alpha * round_trip / found.delay_s)
+    side = Side(
+        window, Fraction(DATA_BIT, capacity), Fraction(ACK_BIT, capacity), propagation_s / 2
+    )
+    cycle = Fraction(round_trip)
+    outcome, _ = simulate((side, side), (10 * cycle, 20 * cycle))
+    busy = float(outcome.busy / (10 * cycle))
+    assert busy == pytest.approx(sum((found.data_share[0], found.ack_share[0])), rel=0.5 / window)
+
+
+def test_one_way_has_no_bunches_to_meet() -> None:
+    """Without opposite data ACKs are not held up, however long the way."""
+    flows = [_flow(FORWARD, 30)]
+    settled = equilibrium(flows, (10e6, 10e6))
+    assert bunched(settled, flows, (10e6, 10e6), 1.0) is settled
+
+
 def _link(mbit: float, delay_s: float) -> Link:
     rate = mbit * 1e6
     return Link(rate, delay_s, 10_000, DATA_BIT / rate, ACK_BIT / rate, 0.96)
@@ -195,6 +243,10 @@ def test_prediction_for_example_3() -> None:
     assert values["throughput.second"] == pytest.approx(8.8235, abs=5e-5)
     assert values["utilisation.reverse"] == pytest.approx(1)
     assert values["utilisation.forward"] == pytest.approx(0.29412 + 0.00353, abs=1e-5)
+    assert values["utilisation_data.reverse"] == pytest.approx(0.88235, abs=1e-5)
+    assert values["utilisation_data.forward"] == pytest.approx(0.29412, abs=1e-5)
+    assert (values["bottleneck_time.forward"], values["bottleneck_time.reverse"]) == (0, 1)
+    assert values["jain_index"] == pytest.approx(130**2 / (2 * (100**2 + 30**2)))
     assert values["goodput.first"] == pytest.approx(0.96 * values["throughput.first"])
     assert not any(name.startswith("queued_mean") for name in values)
 
@@ -231,6 +283,15 @@ def test_prediction_where_base_rtt_is_measured(
     values = predict("fast", _setup(EXAMPLE_3, late, 0))
     assert values["throughput.first"] == pytest.approx(rates[0], abs=5e-4)
     assert values["throughput.second"] == pytest.approx(rates[1], abs=5e-5)
+
+
+@pytest.mark.parametrize(("pacing", "full"), [(True, 1), (False, 0.7918)])
+def test_prediction_depends_on_pacing(pacing: bool, full: float) -> None:
+    """Over 160 ms and near balance, the slow direction idles a fifth unless windows are paced."""
+    third = _connection("third", "forward", 340)
+    links = {"forward": _link(100, 0.080), "reverse": _link(10, 0.080)}
+    setup = replace(_setup(links, [FIRST, SECOND, third], 160_000), pacing=pacing)
+    assert predict("fast", setup)["utilisation.reverse"] == pytest.approx(full, abs=5e-5)
 
 
 def test_constant_rates_come_off_the_link() -> None:

@@ -3,11 +3,9 @@
 from fractions import Fraction
 
 from capture_analysis.theory import kalampoukas, zhang
-from capture_analysis.theory.kalampoukas import Side
+from capture_analysis.theory.packet_model import Side, simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from capture_analysis.theory.packet_model import Side as ModelSide
-from capture_analysis.theory.packet_model import simulate
 
 FREE = Fraction(0)
 
@@ -49,9 +47,55 @@ def test_model_is_busy_as_the_closed_form_says(
 ) -> None:
     """In every region the model's links are busy as derived, within a cycle's work at each end."""
     one, two = (Side(w, Fraction(1), ack, delay) for w in windows)
-    sides = tuple(ModelSide(s.window, s.data, s.ack, s.delay) for s in (one, two))
     period = kalampoukas.cycle(one, two)
-    outcomes = simulate((sides[0], sides[1]), (30 * period, 70 * period))
+    outcomes = simulate((one, two), (30 * period, 70 * period))
     for outcome, here, there in zip(outcomes, (one, two), (two, one), strict=True):
         expected = kalampoukas.utilisation(here, there)
         assert abs(outcome.busy / (40 * period) - expected) <= Fraction(2, 40)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    windows=st.tuples(st.integers(3, 24), st.integers(3, 24)),
+    rate=st.sampled_from([Fraction(1, 3), Fraction(1, 2), Fraction(3)]),
+    delay=st.fractions(1, 16, max_denominator=7),
+)
+def test_closed_form_holds_on_links_as_unequal_as_three_to_one(
+    windows: tuple[int, int], rate: Fraction, delay: Fraction
+) -> None:
+    """Both sides have one cycle, that of the longer round trip even without compression."""
+    ack, delay = Fraction(40, 9180), delay + Fraction(1, 101)
+    one = Side(windows[0], 1 / rate, ack / rate, delay)
+    two = Side(windows[1], Fraction(1), ack, delay)
+    period = kalampoukas.cycle(one, two)
+    outcomes = simulate((one, two), (30 * period, 70 * period))
+    for outcome, here, there in zip(outcomes, (one, two), (two, one), strict=True):
+        expected = kalampoukas.utilisation(here, there)
+        assert abs(outcome.busy / (40 * period) - expected) <= Fraction(2, 40)
+
+
+@given(window=st.integers(1, 40), delay=st.fractions(0, 20, max_denominator=9))
+def test_one_way_traffic_is_stored_before_it_is_forwarded(window: int, delay: Fraction) -> None:
+    """Alone, a connection fills its link from W = 2L + 1 on; printed, from W = 2L (section 3)."""
+    side = Side(window, Fraction(1), FREE, delay)
+    alone = kalampoukas.one_way_efficiency(side, side)
+    assert alone == min(window / (2 * delay + 1), Fraction(1))
+    if delay:
+        assert alone <= kalampoukas.printed_one_way_efficiency(window, delay)
+
+
+@given(
+    windows=st.tuples(st.integers(1, 40), st.integers(1, 40)),
+    data=st.fractions(Fraction(1, 4), 4, max_denominator=4),
+    delay=st.fractions(0, 20, max_denominator=9),
+)
+def test_free_acks_leave_the_printed_theorem(
+    windows: tuple[int, int], data: Fraction, delay: Fraction
+) -> None:
+    """Without ACK time, Theorem 2 is what is left unless a segment's round trip takes longest."""
+    one = Side(windows[0], data, FREE, delay)
+    two = Side(windows[1], Fraction(1), FREE, delay)
+    longest = kalampoukas.cycle(one, two)
+    ways = (kalampoukas.one_way_cycle(one, two), kalampoukas.one_way_cycle(two, one))
+    if longest > max(ways) and kalampoukas.compresses(one, two):
+        assert kalampoukas.efficiency(one, two) == kalampoukas.printed_efficiency(one, two)

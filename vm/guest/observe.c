@@ -5,7 +5,7 @@
  *   observe --start NS --stop NS --interval NS --progress-interval NS --out FOLDER
  *           [--sockets NAMESPACE]... [--queue NAMESPACE/INTERFACE]...
  *
- * Namespaces are names under /run/netns. Times are CLOCK_REALTIME in ns. Writes
+ * Namespaces are names under /run/netns. Times are ns on the plan's clock (plan_clock.h). Writes
  * FOLDER/tcp-info.csv (one row per established connection and sample),
  * FOLDER/queues.csv (one row per queue and sample), and rewrites the one line of
  * FOLDER/progress.json, which is how the host knows that virtual time moves.
@@ -37,6 +37,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "plan_clock.h"
+
 #define MAX_PLACES	 256
 #define TCP_ESTABLISHED	 1
 #define FILE_BUFFER	 (1 << 20)
@@ -62,22 +64,6 @@ static void die(const char *what)
 {
 	fprintf(stderr, "observe: %s: %s\n", what, strerror(errno));
 	exit(1);
-}
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
-static void sleep_until(int64_t ns)
-{
-	struct timespec at = { ns / 1000000000, ns % 1000000000 };
-
-	while (clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &at, NULL) == EINTR)
-		;
 }
 
 static void enter(const char *namespace)
@@ -247,7 +233,7 @@ static void sample_queues(FILE *out)
 	for (int i = 0; i < n_queues; i++) {
 		request.tc.tcm_ifindex = queues[i].ifindex;
 		dump(&queues[i], &request, sizeof(request), write_queue, out);
-		fprintf(out, "%" PRId64 "\n", now_ns());
+		fprintf(out, "%" PRId64 "\n", plan_now_ns());
 	}
 }
 
@@ -293,7 +279,7 @@ int main(int argc, char **argv)
 	int64_t start = 0, stop = 0, interval = 0, progress_interval = 0;
 	const char *folder = NULL;
 	char path[512];
-	FILE *tcp, *queue;
+	FILE *tcp, *queue, *rehearsal;
 	int c, progress;
 
 	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
@@ -334,9 +320,16 @@ int main(int argc, char **argv)
 		iovecs[i] = (struct iovec){ buffers[i], MESSAGE_BYTES };
 		messages[i].msg_hdr = (struct msghdr){ .msg_iov = &iovecs[i], .msg_iovlen = 1 };
 	}
+	/* The first dumps may load modules, which takes a stock kernel a while: rehearse. */
+	rehearsal = fopen("/dev/null", "w");
+	if (!rehearsal)
+		die("/dev/null");
+	sample_sockets(rehearsal);
+	sample_queues(rehearsal);
+	fclose(rehearsal);
 	for (int64_t at = start, sample = start, report = start; at < stop;
 	     at = sample < report ? sample : report) {
-		sleep_until(at);
+		plan_sleep_until(at);
 		sample_ns = at;
 		if (at == sample) {
 			acked_bytes = 0;

@@ -2,6 +2,10 @@
 
 Runs as root in a machine of its own, on Python's standard library and Mininet alone. Reads
 /mnt/run/plan.json and writes beside it; nothing else of the host is writable.
+
+With --real-time the clock went on while the guest booted, and is set to the plan's. With --native
+there is no guest but namespaces of the host: its clock is not ours to set, and what exists once per
+kernel (the plan's set-up steps without a node) is done before by the host.
 """
 
 from __future__ import annotations
@@ -9,7 +13,9 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import json
+import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -34,7 +40,10 @@ if TYPE_CHECKING:
 RUN = Path("/mnt/run")
 PROJECT = Path("/mnt/twoway")
 NETNS = Path("/run/netns")
+# In the environment of all programs: how far the machine's clock is ahead of the plan's.
+OFFSET = "TWOWAY_CLOCK_OFFSET_NS"
 CLONE_NEWNET = 0x40000000
+PR_SET_TIMERSLACK = 29
 # mnexec closes every descriptor there could be, one system call each.
 MOST_DESCRIPTORS = 1024
 # How long a daemon may take to say that it is ready, in virtual time.
@@ -43,6 +52,11 @@ READY_S = 5.0
 ABSENT_MEANS_OFF = ("net.ipv4.tcp_backlog_ack_defer",)
 
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+def native() -> bool:
+    """The host's own kernel runs this."""
+    return "--native" in sys.argv
 
 
 class GuestError(Exception):
@@ -70,7 +84,7 @@ def _setns(fd: int) -> None:
 
 def report_progress() -> None:
     """Tell the host that time moves, before and after the observer does so."""
-    progress = {"time_ns": time.time_ns(), "acked_bytes": 0, "queued_packets": 0}
+    progress = {"time_ns": plan_now_ns(), "acked_bytes": 0, "queued_packets": 0}
     (RUN / "sockets/progress.json").write_text(json.dumps(progress) + "\n")
 
 
@@ -104,7 +118,17 @@ def build_network(topology: dict[str, Any]) -> Mininet:
     (NETNS / "init").symlink_to("/proc/1/ns/net")
     for node in net.hosts:
         (NETNS / node.name).symlink_to(f"/proc/{node.pid}/ns/net")
+        with namespace(node.name):
+            be_quiet()
     return net
+
+
+def be_quiet() -> None:
+    """No IPv6 in this namespace, whose neighbours talk unasked; our own kernels have none."""
+    for which in ("all", "default"):
+        path = Path("/proc/sys/net/ipv6/conf") / which / "disable_ipv6"
+        if path.exists():
+            path.write_text("1")
 
 
 def execute(step: dict[str, Any]) -> None:
@@ -252,28 +276,54 @@ class Daemons:
         self.running.clear()
 
 
+def plan_now_ns() -> int:
+    """The time on the plan's clock, as plan_clock.h has it."""
+    return time.time_ns() - int(os.environ.get(OFFSET, "0"))
+
+
 def sleep_until(time_ns: int) -> None:
-    """Sleep until CLOCK_REALTIME reads time_ns."""
-    while (left_ns := time_ns - time.time_ns()) > 0:
+    """Sleep until the plan's clock reads time_ns."""
+    while (left_ns := time_ns - plan_now_ns()) > 0:
         time.sleep(left_ns / 1e9)
+
+
+def warm_up(plan: dict[str, Any]) -> None:
+    """Have in memory, before time matters, what the host is slow to give: programs and modules."""
+    for program in plan["sinks"] + plan["sources"] + plan["timed_sources"]:
+        path = shutil.which(program["run"][0])
+        if path:
+            Path(path).read_bytes()
+    subprocess.run(["ss", "--tcp", "--info"], capture_output=True, check=False)  # loads tcp_diag
+
+
+def be_ready(plan: dict[str, Any]) -> None:
+    """Have the plan's clock read the time at which set-up must be over."""
+    ready_ns = plan["clock"]["ready_by_ns"]
+    if native() or "--real-time" in sys.argv:
+        warm_up(plan)
+    if native():
+        offset_ns = time.time_ns() - ready_ns
+        os.environ[OFFSET] = str(offset_ns)
+        (RUN / "clock.json").write_text(json.dumps({"offset_ns": offset_ns}))
+    elif "--real-time" in sys.argv:
+        time.clock_settime_ns(time.CLOCK_REALTIME, ready_ns)
+    elif time.time_ns() > ready_ns:
+        raise GuestError("set-up took longer in virtual time than the plan allows")
+    sleep_until(ready_ns)
 
 
 def perform(plan: dict[str, Any]) -> None:
     """Build, set, record, send, stop, in the plan's order."""
     net = build_network(plan["topology"])
     for step in plan["setup"]:
-        execute(step)
+        if step["node"] or not native():
+            execute(step)
     if plan["mode"] == "shell":
         CLI(net)
         return
     recorders, programs = Daemons(), Daemons()
     recorders.start(plan["recorders"] + plan["captures"])
-    if "--real-time" in sys.argv:
-        # Set-up took what it took, and the clock is this guest's own.
-        time.clock_settime_ns(time.CLOCK_REALTIME, plan["clock"]["ready_by_ns"])
-    elif time.time_ns() > plan["clock"]["ready_by_ns"]:
-        raise GuestError("set-up took longer in virtual time than the plan allows")
-    sleep_until(plan["clock"]["ready_by_ns"])
+    be_ready(plan)
     programs.start(plan["sinks"])
     programs.start(plan["sources"])
     if plan["at_start"]:
@@ -295,6 +345,10 @@ def main() -> int:
     """Perform the plan; a failure is left in guest-error.json for the host."""
     plan = json.loads((RUN / "plan.json").read_text())
     (RUN / "sockets").mkdir(exist_ok=True)
+    if (
+        native()
+    ):  # sleepers wake when they asked to, not up to 50 us later; a guest's init saw to it
+        _libc.prctl(PR_SET_TIMERSLACK, 1)
     try:
         perform(plan)
     except GuestError as error:

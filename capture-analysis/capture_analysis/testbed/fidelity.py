@@ -1,6 +1,8 @@
 """Does the run deserve to be believed? Checks of the testbed by its own captures.
 
-Each check is one row: what was checked, the value, the bound and whether it holds.
+Each check is one row: what was checked, the value, the bound and whether it holds. In virtual time
+bounds are exact. Where the clock goes on while the machine works, those of times are derived from
+how late its timers were measured to be, and say so.
 """
 
 from typing import Any
@@ -8,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from capture_analysis import ack_compression
-from capture_analysis.testbed import dtm
+from capture_analysis.testbed import dtm, real_time
 from capture_analysis.testbed.analysis import ETHERNET_BYTES, Analysis, ConnectionView, QueueView
 from capture_analysis.testbed.throughput import in_order_bytes
 
@@ -19,9 +21,12 @@ IPERF3_COOKIE_BYTES = 37
 def fidelity(analysis: Analysis) -> list[dict[str, Any]]:
     """All checks of a run."""
     checks = [_frames(analysis), _capture_drops(analysis)]
+    error = None if analysis.run.exact_clock else real_time.ClockError(analysis)
+    if error:
+        checks += real_time.checks(analysis, error)
     for direction, queue in analysis.queues.items():
         checks += [
-            _service_times(direction, queue),
+            _service_times(analysis, direction, queue, error),
             _kernel_queue(analysis, direction, queue),
             _kernel_drops(analysis, direction, queue),
         ]
@@ -53,9 +58,20 @@ def _capture_drops(analysis: Analysis) -> dict[str, Any]:
     return _check("packets dropped by the capture", dropped, "0", dropped == 0)
 
 
-def _service_times(direction: str, view: QueueView) -> dict[str, Any]:
-    """Departures happen when arithmetic says; netem cuts each service time to whole ns."""
-    worst = int(np.abs(view.error_ns).max(initial=0))
+def _service_times(
+    analysis: Analysis, direction: str, view: QueueView, error: real_time.ClockError | None
+) -> dict[str, Any]:
+    """Departures happen when arithmetic says; netem cuts each service time to whole ns.
+
+    Up to the end of traffic: then sinks may answer what still comes with resets, each like the
+    others, and which of them a queue dropped cannot be told.
+    """
+    if error:
+        off_ns, late_ns = real_time.departure_error_ns(view), error.timer_ns
+        bound = f"real time: at most {late_ns}, as timers are late"
+        return _check(f"{direction}: departures off in 99 %, ns", off_ns, bound, off_ns <= late_ns)
+    left_ns = view.passed.left_ns[view.passed.departures]
+    worst = int(np.abs(view.error_ns[left_ns < analysis.run.stop_ns]).max(initial=0))
     return _check(f"{direction}: worst departure error, ns", worst, "at most 1", worst <= 1)
 
 
@@ -71,7 +87,9 @@ def _kernel_queue(analysis: Analysis, direction: str, view: QueueView) -> dict[s
     columns = {
         name: np.array([int(table[name][i]) for i in rows], dtype=np.int64) for name in numbers
     }
-    lowest, highest = view.all_packets.range(columns["time_ns"], columns["read_ns"])
+    times = (columns["time_ns"], columns["read_ns"])
+    lowest, _ = view.kernel_least.range(*times)
+    _, highest = view.kernel_most.range(*times)
     off = np.maximum(columns["packets"] - highest, lowest - columns["packets"])
     worst = int(off.max(initial=0))
     what = f"{direction}: captures' queue against {len(rows)} kernel samples, packets"
@@ -141,18 +159,27 @@ def _ack_checks(analysis: Analysis, name: str, view: ConnectionView) -> list[dic
         checks.append(_check(f"{name}: acks less data segments", off, "-1..1", abs(off) <= 1))
     factors = ack_compression.compression_factors(view.acks, view.data_service_ns)
     if len(factors) and view.ack_service_ns and view.has_one_rate:
-        bound = ack_compression.factor_bound(view.data_service_ns, view.ack_service_ns)
-        # What counts as back to back when sent, and 1 ns of rounding in the ACK's service time.
-        bound *= ack_compression.BACK_TO_BACK * (1 + 1 / view.ack_service_ns)
-        checks.append(
-            _check(
-                f"{name}: largest compression factor",
-                round(factors.max(), 2),
-                f"at most {bound:.2f}",
-                factors.max() <= bound,
-            )
-        )
+        checks.append(_largest_factor(analysis, name, view, factors.max()))
     return checks
+
+
+def _largest_factor(
+    analysis: Analysis, name: str, view: ConnectionView, factor: float
+) -> dict[str, Any]:
+    """ACKs arrive no closer than their link can bring them, but for the clock's error."""
+    what, value = f"{name}: largest compression factor", round(factor, 2)
+    # What counts as back to back when sent.
+    data_ns = view.data_service_ns * ack_compression.BACK_TO_BACK
+    if analysis.run.exact_clock:
+        bound = data_ns / view.ack_service_ns * (1 + 1 / view.ack_service_ns)  # whole ns
+        return _check(what, value, f"at most {bound:.2f}", factor <= bound)
+    closer_ns = int(np.abs(real_time.spacing_errors_ns(view)).max(initial=0))
+    least_ns = view.ack_service_ns - closer_ns
+    if least_ns <= 0:
+        why = f"acks are up to {closer_ns} ns off, one takes {view.ack_service_ns}"
+        return _check(what, value, f"real time: none, {why}", True) | {"supported": False}
+    bound = data_ns / least_ns
+    return _check(what, value, f"real time: at most {bound:.2f}", factor <= bound)
 
 
 def _window_check(analysis: Analysis, name: str, view: ConnectionView) -> list[dict[str, Any]]:

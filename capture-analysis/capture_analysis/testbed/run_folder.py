@@ -2,7 +2,7 @@
 
 import csv
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ class Queue:
         overhead_bytes, cell_bytes, cell_overhead_bytes: as in the profile.
         taps_in: interfaces whose incoming packets may enter the queue.
         delay_ns: propagation delay behind it.
+        leaves_at_start: it hands over a packet when its transmission begins, not when that ends.
     """
 
     direction: str
@@ -42,6 +43,7 @@ class Queue:
     cell_overhead_bytes: int
     taps_in: tuple[str, ...]
     delay_ns: int
+    leaves_at_start: bool = False
 
     def link_bytes(self, frame_bytes: Any) -> Any:
         """Size on the link of frames (a number or an array) of the given captured size."""
@@ -106,6 +108,12 @@ class Run:
         self.start_ns: int = clock["start_ns"]
         self.steady_ns: int = clock["steady_ns"]
         self.stop_ns: int = clock["stop_ns"]
+        self.clock_offset_ns: int = self.manifest["clock_offset_ns"]
+
+    @property
+    def exact_clock(self) -> bool:
+        """Time stood still while the machine worked: it ran in virtual time."""
+        return bool(self.manifest["clock_source"] == "virtual")
 
     def seconds(self, time_ns: Any) -> Any:
         """Times on the run's clock, a number or an array, as s after the traffic's start."""
@@ -127,10 +135,16 @@ class Run:
         captures = [read_capture(self.folder / f"pcap/{name}.pcap") for name in interfaces]
         common, mappings = unify(table for _, table in captures)
         renumbered = {
-            name: packets.renumbered(*mapping)
+            name: self._on_plan_clock(packets.renumbered(*mapping))
             for name, (packets, _), mapping in zip(interfaces, captures, mappings, strict=True)
         }
         return common, renumbered
+
+    def _on_plan_clock(self, packets: Packets) -> Packets:
+        """Packets with the times of the plan's clock, not the machine's."""
+        if not self.clock_offset_ns:
+            return packets
+        return replace(packets, time_ns=packets.time_ns - self.clock_offset_ns)
 
     def capture(self, interface: str) -> Packets:
         """Everything captured on an interface."""

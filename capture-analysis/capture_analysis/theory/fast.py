@@ -13,6 +13,7 @@ direction carries more than its rate, and q is the smallest that achieves this:
 With e = 0 the root is sum alpha P / c_l, the two sides of the paper's (4).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -126,6 +127,53 @@ def persistent_congestion(
         settled += [replace(flow, base_excess_s=standing) for flow in group]
         standing = equilibrium(settled, capacity_bit).delay_s
     return equilibrium(settled, capacity_bit)
+
+
+def bunched(
+    settled: Equilibrium,
+    flows: Sequence[Flow],
+    capacity_bit: tuple[float, float],
+    propagation_s: float,
+) -> Equilibrium:
+    """What Theorem 1 becomes where windows travel in bunches, as they do unless they are paced.
+
+    Two opposite bunches hold up each other's ACKs. A round trip then takes half of the propagation,
+    half of an ACK each way and half of the transmission of both windows (Kalampoukas et al. 1998,
+    Theorem 1, with ACK time). FAST's windows are alpha T / (T - d), so that
+
+        T = (d + a_F + a_B)/2 + (D_F + D_B)/2 T / (T - d)
+
+    with D the transmission time of alpha packets of data of all flows one way, and a that of an
+    ACK. Where this is longer than the d + q of Theorem 1, no direction is full.
+
+    Args:
+        settled: by Theorem 1, with true base RTTs.
+        flows: that it is of.
+        capacity_bit: bit/s of FORWARD and BACKWARD.
+        propagation_s: d, of both directions together.
+
+    Returns: the same if flows all go one way, or if the queues keep a direction full.
+    """
+    if len({flow.way for flow in flows}) == 1:
+        return settled
+    data_s = sum(f.alpha_packets * f.data_bit / capacity_bit[f.way] for f in flows)
+    ack_s = sum(
+        max(f.ack_bit for f in flows if f.way is way) / capacity_bit[way.opposite] for way in Way
+    )
+    fixed_s = (propagation_s + ack_s) / 2
+    linear = fixed_s + propagation_s + data_s / 2
+    round_trip_s = (linear + math.sqrt(linear**2 - 4 * fixed_s * propagation_s)) / 2
+    delay_s = round_trip_s - propagation_s
+    if delay_s <= settled.delay_s:
+        return settled
+    less = settled.delay_s / delay_s
+    return Equilibrium(
+        delay_s,
+        is_bottleneck=(False, False),
+        rates=tuple(rate * less for rate in settled.rates),
+        data_share=(settled.data_share[0] * less, settled.data_share[1] * less),
+        ack_share=(settled.ack_share[0] * less, settled.ack_share[1] * less),
+    )
 
 
 def slope(capacity_bit: tuple[float, float], ack_share: float) -> float:

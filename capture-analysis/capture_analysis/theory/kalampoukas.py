@@ -12,31 +12,9 @@ first of the compressed ACKs must be acknowledged first. The cycle is the larges
 loop in that recursion: one of the three regions of Theorem 2, or a round trip without a queue.
 """
 
-from dataclasses import dataclass
 from fractions import Fraction
 
-
-@dataclass(frozen=True)
-class Side:
-    """A node: its connection's window and its link.
-
-    Connections that open together count as one, with the sum of their windows (section 5.4).
-
-    Attributes:
-        window: segments.
-        data, ack: transmission times on its link, s; ack is of the other connection's ACKs.
-        delay: propagation on its link, s.
-    """
-
-    window: int
-    data: Fraction
-    ack: Fraction
-    delay: Fraction
-
-    @property
-    def burst(self) -> Fraction:
-        """Transmission time of the window, s."""
-        return self.window * self.data
+from capture_analysis.theory.packet_model import Side
 
 
 def compresses(one: Side, two: Side) -> bool:
@@ -76,23 +54,35 @@ def printed_one_way_efficiency(window: int, delay_segments: Fraction) -> Fractio
     return min(window / (2 * delay_segments), Fraction(1))
 
 
+def one_way_cycle(one: Side, two: Side) -> Fraction:
+    """Time in which the first connection alone sends a window, store and forward, s."""
+    return max(one.burst, _round_trip(one, two))
+
+
 def one_way_efficiency(one: Side, two: Side) -> Fraction:
-    """Of the first connection alone, store and forward: W/(2L+1) segments, and the ACK's time."""
-    return min(one.burst / _round_trip(one, two), Fraction(1))
+    """Of the first connection alone: W/(2L+1) segments, and the ACK's time."""
+    return one.burst / one_way_cycle(one, two)
 
 
 def cycle(one: Side, two: Side) -> Fraction:
-    """Mean time from one busy period to the next, s, with ACK time.
+    """Mean time from one busy period to the next, the same at both nodes, s, with ACK time."""
+    return max(
+        _alternating(one, two),
+        _filled(one, two),
+        _filled(two, one),
+        _round_trip(one, two),
+        _round_trip(two, one),
+    )
 
-    Raises: ValueError if neither queue outlasts a round trip and the round trips differ: each
-        connection then has its own.
-    """
-    alternating = (one.burst + two.burst + one.delay + two.delay) / 2 + max(one.ack, two.ack)
-    queued = max(alternating, one.burst + two.window * one.ack, two.burst + one.window * two.ack)
-    trips = _round_trip(one, two), _round_trip(two, one)
-    if queued < max(trips) and trips[0] != trips[1]:
-        raise ValueError("the windows are too small for ACK compression, and round trips differ")
-    return max(queued, *trips)
+
+def _alternating(one: Side, two: Side) -> Fraction:
+    """Half the time of two busy periods at each node, where each waits for the other (Lemma 3)."""
+    return (one.burst + two.burst + one.delay + two.delay) / 2 + max(one.ack, two.ack)
+
+
+def _filled(one: Side, two: Side) -> Fraction:
+    """The cycle where the first node's link never idles: a window, and the ACKs (Lemma 1)."""
+    return one.burst + two.window * one.ack
 
 
 def efficiency(one: Side, two: Side) -> Fraction:

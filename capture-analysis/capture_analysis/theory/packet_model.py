@@ -34,6 +34,11 @@ class Side:
     delay: Fraction
     start: Fraction = Fraction(0)
 
+    @property
+    def burst(self) -> Fraction:
+        """Transmission time of the window."""
+        return self.window * self.data
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -52,9 +57,7 @@ class Outcome:
     cluster_starts: tuple[Fraction, ...]
 
 
-def simulate(
-    sides: tuple[Side, Side], watch: tuple[Fraction, Fraction]
-) -> tuple[Outcome, Outcome]:
+def simulate(sides: tuple[Side, Side], watch: tuple[Fraction, Fraction]) -> tuple[Outcome, Outcome]:
     """Run the model from time zero to the end of the watched window.
 
     Args:

@@ -34,7 +34,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Connection:
-    """One connection with unlimited data, or with a constant rate.
+    """One connection with unlimited data, so much to send, or a rate.
 
     Attributes:
         name: as in metrics.
@@ -43,8 +43,9 @@ class Connection:
         congestion: the congestion control.
         window_packets: the constant window of `fixed`, else None.
         alpha_packets: of `fast`, else None.
-        rate_mbit: of full packets, if it sends at a constant rate, else None.
+        rate_mbit: mean rate of its packets, if it sends at a rate of its own, else None.
         start_s: after the start of traffic.
+        transfer_bytes: payload that it has to send; None if unlimited.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Connection:
     alpha_packets: int | None
     rate_mbit: float | None
     start_s: float
+    transfer_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class Setup:
         warm_up_s, duration_s: the steady window is between the two.
         modules: parameters of kernel modules by module name.
         parameters: of the topology.
+        pacing: senders spread each window over its round trip.
     """
 
     links: Mapping[str, Link]
@@ -81,6 +84,7 @@ class Setup:
     duration_s: float
     modules: Mapping[str, Mapping[str, int | str]]
     parameters: Mapping[str, int]
+    pacing: bool = False
 
 
 def known_theories() -> list[str]:

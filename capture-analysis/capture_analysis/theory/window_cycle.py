@@ -115,8 +115,8 @@ def tahoe_cycle(
     Args:
         path: bottleneck and round trip.
         slow_start_loss: W_B, the window at which slow start overflows a queue. If the threshold
-            is not below it, a second slow start follows, to half of what the window had become
-            when the loss was noticed; what arrived beyond the loss is not counted.
+            is not below it, another slow start follows, to half of what the window had become
+            when the loss was noticed, until it is; what arrived beyond a loss is not counted.
         timer_s: the retransmission timer, of a Tahoe that repairs one loss by the third duplicate
             and waits for the timer to repair more, as 4.3BSD's did and ours does. Slow start loses
             many, and the threshold is then 2. None sends all again from the first loss on, as
@@ -124,14 +124,16 @@ def tahoe_cycle(
     """
     threshold = path.largest_window / 2
     phases = [*_turn(path)]
-    if threshold >= slow_start_loss:
-        lost, noticed = slow_start_loss, min(2 * slow_start_loss, threshold)
-        phases += _slow_start(path, lost)
+    while threshold >= slow_start_loss:
+        phases += _slow_start(path, slow_start_loss)
         phases += [
-            Phase("constant", path.trip_s, min(lost, path.pipe), lost),
+            Phase("constant", path.trip_s, min(slow_start_loss, path.pipe), slow_start_loss),
             Phase("constant", path.trip_s + (timer_s or 0), 0, 1),
         ]
-        threshold = noticed / 2 if timer_s is None else 2
+        threshold = min(2 * slow_start_loss, threshold) / 2
+        if timer_s is not None:
+            threshold = 2
+            break
     return Cycle(path, (*phases, *_slow_start(path, threshold), *_avoidance(path, threshold)))
 
 

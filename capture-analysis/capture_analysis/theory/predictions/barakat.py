@@ -17,10 +17,10 @@ _LEAST_TIMEOUT_S = 0.2
 
 
 def predict(setup: Setup) -> dict[str, float]:
-    """Throughput, goodput and efficiency of the one flow, and its bottleneck's utilisation.
+    """The one flow's throughput, goodput, efficiency and cycle, and its bottleneck's utilisation.
 
     Each packet counted once: what slow start sends again after a loss of its own is left out. Such
-    losses are many, and Tahoe waits for its timer.
+    losses are many, and Tahoe waits for its timer; tahoe_rto's wait for every loss is left out.
 
     Raises: ValueError if there are several flows, or one with another congestion control.
     """
@@ -28,13 +28,17 @@ def predict(setup: Setup) -> dict[str, float]:
         raise ValueError(f"is about one flow, got {len(setup.connections)}")
     (flow,) = setup.connections
     link = setup.links[flow.direction]
-    share = flow_cycle(setup, flow).rate * link.data_s
+    cycle = flow_cycle(setup, flow)
+    share = cycle.rate * link.data_s
     mbit = share * link.rate_bit / 1e6
     return {
         f"efficiency.{flow.name}": share,
         f"throughput.{flow.name}": mbit,
         f"goodput.{flow.name}": mbit * link.payload_share,
         f"utilisation.{flow.direction}": share,
+        f"sawtooth_efficiency.{flow.name}": share,
+        f"sawtooth_period.{flow.name}": cycle.duration_s,
+        f"window_peak.{flow.name}": cycle.path.largest_window,
     }
 
 
@@ -51,14 +55,16 @@ def flow_cycle(setup: Setup, flow: Connection) -> Cycle:
     path = Path(1 / links[main].data_s, _trip_s(setup, flow), _node(links[main]).buffer_packets)
     if flow.congestion == "reno":
         return reno_cycle(path)
-    if flow.congestion != "tahoe":
+    if flow.congestion not in ("tahoe", "tahoe_rto"):
         raise ValueError(f"is about tahoe and reno, not {flow.congestion}")
     bottleneck = _node(links[main])
     nodes = slowing([_node(link) for link in links[:main]], bottleneck)
     lost = math.inf
     if loses_in_slow_start(path.pipe, nodes, bottleneck):
         lost = loss_window(min(filling_bursts(nodes, bottleneck)))
-    return tahoe_cycle(path, lost, path.trip_s + _LEAST_TIMEOUT_S)
+    # Whose timer finds the first loss sends all again from there on, as ns-2's Tahoe does.
+    timer_s = path.trip_s + _LEAST_TIMEOUT_S if flow.congestion == "tahoe" else None
+    return tahoe_cycle(path, lost, timer_s)
 
 
 def _node(link: Link) -> Node:

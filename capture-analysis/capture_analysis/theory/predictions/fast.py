@@ -2,15 +2,23 @@
 
 from itertools import groupby
 
-from capture_analysis.theory.fast import Equilibrium, Flow, Way, equilibrium, persistent_congestion
+from capture_analysis.theory.fast import (
+    Equilibrium,
+    Flow,
+    Way,
+    bunched,
+    equilibrium,
+    persistent_congestion,
+)
 from capture_analysis.theory.setup import Connection, Link, Setup
 
 
 def predict(setup: Setup) -> dict[str, float]:
-    """Throughput, goodput and efficiency by flow, utilisation by direction.
+    """Throughput, goodput and efficiency by flow, utilisation and bottleneck by direction.
 
     With `modules.tcp_fast.base_rtt_us` every flow has the same base RTT and Theorem 1 holds;
     without it, flows that start later measure the queue of those before, taken to have settled.
+    Unpaced windows travel in bunches, which matters where the queues hold less than the way does.
     Connections at a constant rate take their share off the links' capacity.
 
     queued_mean only where the delay is known to be of one direction, or to be halved by symmetry;
@@ -29,19 +37,35 @@ def predict(setup: Setup) -> dict[str, float]:
     else:
         starts = groupby(zip(flows, model, strict=True), key=lambda pair: pair[0].start_s)
         settled = persistent_congestion([[flow for _, flow in pairs] for _, pairs in starts], free)
+    if not (setup.pacing or crossing) and _knows_base(flows, base_us, links):
+        settled = bunched(settled, model, free, links[0].delay_s + links[1].delay_s)
     predicted = {}
     for way, name in zip(Way, names, strict=True):
         idle = 1 - settled.data_share[way] - settled.ack_share[way]
         predicted[f"utilisation.{name}"] = 1 - idle * free[way] / links[way].rate_bit
+        if settled.is_bottleneck[way] != settled.is_bottleneck[way.opposite]:
+            predicted[f"bottleneck_time.{name}"] = float(settled.is_bottleneck[way])
+        data_bit = settled.data_share[way] * free[way] + _crossing_bit(crossing, name)
+        predicted[f"utilisation_data.{name}"] = data_bit / links[way].rate_bit
     for connection, x in zip(flows, settled.rates, strict=True):
         link = setup.links[connection.direction]
         share = x * link.data_s
         predicted[f"efficiency.{connection.name}"] = share
         predicted[f"throughput.{connection.name}"] = share * link.rate_bit / 1e6
         predicted[f"goodput.{connection.name}"] = share * link.payload_share * link.rate_bit / 1e6
+    if not crossing:
+        squares = sum(x**2 for x in settled.rates)
+        predicted["jain_index"] = sum(settled.rates) ** 2 / (len(flows) * squares)
     if base_us and not crossing:
         predicted |= _queued(setup, flows, settled, base_us / 1e6)
     return predicted
+
+
+def _knows_base(flows: list[Connection], base_us: int, links: list[Link]) -> bool:
+    """Whether the flows' base RTT is the propagation delay, but for transmissions."""
+    if base_us:
+        return base_us == round(1e6 * (links[0].delay_s + links[1].delay_s))
+    return len({each.start_s for each in flows}) == 1
 
 
 def _told_apart(setup: Setup) -> tuple[list[Connection], list[Connection]]:
@@ -79,6 +103,11 @@ def _flow(connection: Connection, names: tuple[str, str], links: list[Link]) -> 
         data_bit=data.data_s * data.rate_bit,
         ack_bit=acks.ack_s * acks.rate_bit,
     )
+
+
+def _crossing_bit(crossing: list[Connection], direction: str) -> float:
+    """Bit/s that constant rates have in a direction."""
+    return sum((c.rate_mbit or 0) * 1e6 for c in crossing if c.direction == direction)
 
 
 def _free(

@@ -1,15 +1,24 @@
-"""Fixed windows both ways: Theorem 2 of Kalampoukas et al., with ACK time."""
+"""Fixed windows both ways: Theorem 2 of Kalampoukas et al., with ACK time.
+
+Queues depend on the phase of the starts and on ACK time, which the paper's lemmas leave out: their
+peaks are those of the packet-level model.
+"""
 
 from fractions import Fraction
 
-from capture_analysis.theory.kalampoukas import Side, cycle, efficiency, utilisation
+from capture_analysis.theory.kalampoukas import cycle, one_way_cycle
+from capture_analysis.theory.packet_model import Side, simulate
 from capture_analysis.theory.setup import Connection, Setup
+
+# The model settles within the first cycles, and busy periods repeat after one or two.
+SETTLED_CYCLES, WATCHED_CYCLES = 20, 8
 
 
 def predict(setup: Setup) -> dict[str, float]:
-    """Efficiencies, utilisations and cycles.
+    """Efficiency, throughput and goodput by connection; use, cycle and queue by direction.
 
-    Connections of one direction that open together count as one (section 5.4).
+    Connections of one direction that open together count as one (section 5.4). Where only one
+    direction has connections, its ACKs have no data to wait for, and there are no busy periods.
 
     Raises: ValueError with a sentence if the theory does not cover the setup.
     """
@@ -28,21 +37,37 @@ def _of_direction(setup: Setup, direction: str) -> dict[str, float]:
     _check(own, back)
     _check(opposite, direction)
     one, two = _side(setup, direction, own), _side(setup, back, opposite)
-    period = cycle(one, two)
-    share = efficiency(one, two)
+    period = cycle(one, two) if opposite else one_way_cycle(one, two)
+    begin = max(one.start, two.start) + SETTLED_CYCLES * period
+    queue, _ = simulate((one, two), (begin, begin + WATCHED_CYCLES * period))
+    values = {
+        f"queue_peak.{direction}": float(queue.queue_peak),
+        f"queue_peak_data.{direction}": float(queue.data_peak),
+        f"utilisation.{direction}": float((one.burst + two.window * one.ack) / period),
+    }
+    if opposite:
+        values[f"busy_period_cycle.{direction}"] = float(period)
+    else:
+        values[f"utilisation.{back}"] = float(one.window * two.ack / period)
+    for connection in own:
+        values |= _of_connection(setup, connection, one, period)
+    return values
+
+
+def _of_connection(
+    setup: Setup, connection: Connection, side: Side, period: Fraction
+) -> dict[str, float]:
+    link = setup.links[connection.direction]
+    efficiency = float((connection.window_packets or 0) * side.data / period)
+    throughput = efficiency * link.rate_bit / 1e6
     return {
-        f"busy_period_cycle.{direction}": float(period),
-        f"utilisation.{direction}": float(utilisation(one, two)),
-    } | {
-        f"efficiency.{c.name}": float(share * c.window_packets / one.window)
-        for c in own
-        if c.window_packets
+        f"efficiency.{connection.name}": efficiency,
+        f"throughput.{connection.name}": throughput,
+        f"goodput.{connection.name}": throughput * link.payload_share,
     }
 
 
 def _check(connections: list[Connection], back: str) -> None:
-    if not connections:
-        raise ValueError("it needs connections both ways over the same two links")
     for each in connections:
         if each.window_packets is None:
             raise ValueError(f"{each.name} has no fixed window")
@@ -59,5 +84,6 @@ def _side(setup: Setup, direction: str, connections: list[Connection]) -> Side:
     window = sum(c.window_packets or 0 for c in connections)
     if window > link.buffer_packets:
         raise ValueError(f"a buffer of {link.buffer_packets} packets loses some of {window}")
-    times = (Fraction(str(t)) for t in (link.data_s, link.ack_s, link.delay_s))
-    return Side(window, *times)
+    start_s = min((c.start_s for c in connections), default=0)
+    times = (link.data_s, link.ack_s, link.delay_s, start_s)
+    return Side(window, *(Fraction(str(t)) for t in times))

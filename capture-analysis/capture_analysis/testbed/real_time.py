@@ -1,0 +1,159 @@
+"""What a run on a clock that goes on while the machine works can say, and what it cannot.
+
+In virtual time packets are handled in no time and timers are never late. Elsewhere both take some,
+which no theory of the papers knows. How much is measured in each run, by its own captures, and
+every expectation is held against it: one whose tolerance is less than what the machine adds is
+neither met nor missed, it is not supported.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from capture_analysis.columns import IntArray, Packets
+from capture_analysis.testbed.analysis import Analysis, ConnectionView, QueueView
+
+# Of many timers few are very late; what one packet in a hundred meets decides no metric.
+QUANTILE = 0.99
+
+
+@dataclass(frozen=True)
+class ClockError:
+    """How far a run's machine is from one that takes no time.
+
+    Args:
+        analysis: the run.
+    """
+
+    analysis: Analysis
+
+    @cached_property
+    def timer_ns(self) -> int:
+        """How late 99 % of the observer's samples are complete, the reading included."""
+        table = self.analysis.run.table("sockets/queues.csv", "time_ns", "read_ns")
+        late = np.array(table["read_ns"], dtype=np.int64) - np.array(table["time_ns"], np.int64)
+        return quantile(late)
+
+    @cached_property
+    def round_trip_ns(self) -> int:
+        """What the machine adds to 99 % of round trips, besides transmission and propagation.
+
+        Captures on both sides show how late segments and acks reach their hosts once they have
+        left their queues. As much again is allowed for what no capture shows: hosts that answer,
+        and the ways to the queues.
+        """
+        views = self.analysis.connections.values()
+        return max((2 * _late_ns(self.analysis, view) for view in views), default=0)
+
+    def needs(self, metric: str, value: float, unit: str) -> float:
+        """By how much a metric may be off for the machine's sake alone.
+
+        Args:
+            metric: its name, family and all.
+            value: what is expected of it.
+            unit: its unit.
+
+        Returns: the least tolerance that an expectation of it can have, in its unit.
+        """
+        family, _, place = metric.partition(".")
+        if family.startswith("compression_factor"):
+            view = self.analysis.connections[place]
+            return value * spacing_error_ns(view) / max(view.ack_service_ns, 1)
+        if unit == "s":
+            return self.round_trip_ns / 1e9
+        if unit in {"packets", "acks", "segments"}:
+            packets = self.round_trip_ns / self._shortest_ns
+            # Who comes first when two are due at once is the machine's choice.
+            return packets if family.endswith("_mean") else max(1, math.ceil(packets))
+        return abs(value) * self.round_trip_ns / self._base_rtt_ns
+
+    @cached_property
+    def _shortest_ns(self) -> int:
+        views = self.analysis.connections.values()
+        return min((view.data_service_ns for view in views if view.data_service_ns), default=1)
+
+    @cached_property
+    def _base_rtt_ns(self) -> int:
+        views = self.analysis.connections.values()
+        return min((_links_ns(view, view.segment_frame_bytes) for view in views), default=1)
+
+
+def quantile(values: IntArray) -> int:
+    """The value that 99 % of some numbers do not exceed; 0 of none."""
+    return int(np.quantile(values, QUANTILE)) if len(values) else 0
+
+
+def departure_error_ns(view: QueueView) -> int:
+    """How far 99 % of a queue's departures are from when they should have been."""
+    return quantile(np.abs(view.error_ns))
+
+
+def spacing_errors_ns(view: ConnectionView) -> IntArray:
+    """How far acks that leave their bottleneck one after the other are from an ack's transmission.
+
+    Returns: shape (n,), ns, one per pair of which the second waited for the first.
+    """
+    passed, queue = view.reverse.passed, view.reverse.queue
+    rows = passed.departures
+    left, packets = passed.left_ns[rows], passed.packets.where(rows)
+    is_ack = ~passed.is_data[rows]
+    waited = is_ack[1:] & is_ack[:-1] & (packets.time_ns[1:] < left[:-1])
+    gaps = np.diff(left) - queue.service_ns(packets.frame_bytes[1:].astype(np.int64))
+    return np.asarray(gaps[waited], dtype=np.int64)
+
+
+def spacing_error_ns(view: ConnectionView) -> int:
+    """As `spacing_errors_ns`, of 99 %."""
+    return quantile(np.abs(spacing_errors_ns(view)))
+
+
+def checks(analysis: Analysis, error: ClockError) -> list[dict[str, Any]]:
+    """What the clock's errors are, for the report: measured, and what each must be below."""
+    segment_ns = min((v.data_service_ns for v in analysis.connections.values()), default=0)
+    rows = [
+        _row("timers and samples late in 99 %, ns", error.timer_ns, segment_ns, "a segment takes"),
+        _row(
+            "machine's part of a round trip in 99 %, ns",
+            error.round_trip_ns,
+            segment_ns,
+            "a segment takes",
+        ),
+    ]
+    for name, view in analysis.connections.items():
+        off_ns = spacing_error_ns(view)
+        rows.append(
+            _row(
+                f"{name}: ack spacing off in 99 %, ns", off_ns, view.ack_service_ns, "an ack takes"
+            )
+        )
+    return rows
+
+
+def _row(what: str, value: int, least_ns: int, which: str) -> dict[str, Any]:
+    """A measured error; one beyond what it is compared with fails nothing, but is not resolved."""
+    resolved = value < least_ns
+    bound = f"real time: {which} {least_ns}" + ("" if resolved else ", so it is not resolved")
+    return {"check": what, "value": value, "bound": bound, "pass": True, "supported": resolved}
+
+
+def _links_ns(view: ConnectionView, frame_bytes: int) -> int:
+    """A round trip's time on the bottleneck links alone: a frame one way, an ack the other."""
+    there, back = view.forward.queue, view.reverse.queue
+    return int(there.service_ns(frame_bytes) + there.delay_ns + view.ack_service_ns + back.delay_ns)
+
+
+def _late_ns(analysis: Analysis, view: ConnectionView) -> int:
+    """How much later than their links say 99 % of a connection's segments, and acks, arrive."""
+    source = view.connection.source_interface
+    acks = analysis.run.between(source, view.connection, forward=False)
+    return _lateness_ns(view.forward, view.arrived) + _lateness_ns(view.reverse, acks)
+
+
+def _lateness_ns(queue: QueueView, arrived: Packets) -> int:
+    passed = queue.passed
+    _, rows, at = np.intersect1d(passed.packets.key(), arrived.key(), return_indices=True)
+    rows, at = rows[passed.left_ns[rows] > 0], at[passed.left_ns[rows] > 0]
+    return quantile(arrived.time_ns[at] - passed.left_ns[rows] - queue.queue.delay_ns)

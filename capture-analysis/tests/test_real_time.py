@@ -1,0 +1,107 @@
+"""On a clock that goes on while the machine works, bounds come from what the run measured."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from capture_analysis.testbed.analysis import Analysis
+from capture_analysis.testbed.document import compute
+from capture_analysis.testbed.fidelity import fidelity
+from capture_analysis.testbed.real_time import ClockError, departure_error_ns, quantile
+from synthetic_run import (
+    FORWARD,
+    KERNEL_READ_NS,
+    START_NS,
+    edit_json,
+    expectation,
+    write_run,
+)
+
+
+def real_time(tmp_path: Path, **tables: Any) -> Path:
+    """The run by hand, as if on a machine whose clock went on."""
+    folder = write_run(tmp_path, **tables)
+    edit_json(folder / "manifest.json", lambda m: m.update(clock_source="host"))
+    return folder
+
+
+def late_by(us: int) -> list[Any]:
+    """The forward timetable with the last lone segment late."""
+    number = FORWARD.index(next(c for c in FORWARD if c.number == 11))
+    late = dataclasses.replace(FORWARD[number], left_us=(FORWARD[number].left_us or 0) + us)
+    return [*FORWARD[:number], late, *FORWARD[number + 1 :]]
+
+
+def test_measured_errors_are_rows(tmp_path: Path) -> None:
+    """What timers are late and what the machine adds are rows of their own, each with a unit."""
+    rows = {row["check"]: row for row in fidelity(Analysis(real_time(tmp_path)))}
+    timers = rows["timers and samples late in 99 %, ns"]
+    assert timers["value"] == KERNEL_READ_NS
+    assert timers["supported"]
+    assert rows["machine's part of a round trip in 99 %, ns"]["value"] == 0
+    assert rows["first: ack spacing off in 99 %, ns"]["value"] == 0
+
+
+def test_departures_are_held_against_the_timers(tmp_path: Path) -> None:
+    """A departure may be as late as timers were measured to be, and the bound says why."""
+    folder = real_time(tmp_path, forward=late_by(1))
+    analysis = Analysis(folder)
+    row = next(r for r in fidelity(analysis) if r["check"].startswith("forward: departures"))
+    assert row["value"] == departure_error_ns(analysis.queues["forward"])
+    assert row["bound"] == f"real time: at most {KERNEL_READ_NS}, as timers are late"
+    assert row["pass"] == (row["value"] <= KERNEL_READ_NS)
+
+
+def test_departures_later_than_timers_fail(tmp_path: Path) -> None:
+    """Departures that are later than timers explain are a fault of the testbed."""
+    folder = real_time(tmp_path, forward=late_by(10_000))
+    row = next(r for r in fidelity(Analysis(folder)) if r["check"].startswith("forward: dep"))
+    assert row["value"] > KERNEL_READ_NS
+    assert not row["pass"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "metric", "needed"),
+    [("s", "busy_period_cycle.forward", 0), ("packets", "queue_peak.forward", 1)],
+)
+def test_least_tolerances(tmp_path: Path, unit: str, metric: str, needed: float) -> None:
+    """A machine that adds nothing moves no time, but decides who of two comes first."""
+    assert ClockError(Analysis(real_time(tmp_path))).needs(metric, 10, unit) == needed
+
+
+def test_unsupported_expectation_decides_nothing(tmp_path: Path) -> None:
+    """A peak expected to the packet is marked, with the reason, and no verdict hangs on it."""
+    folder = real_time(tmp_path)
+    wrong = [expectation("queue_peak.forward", 99, 0)]
+    edit_json(folder / "manifest.json", lambda m: m["experiment"].update(expect=wrong))
+    document = compute(Analysis(folder))
+    (row,) = document["expect"]
+    assert not row["pass"]
+    assert not row["supported"]
+    assert row["limit"] == "real time: off by up to 1 by itself"
+    assert document["pass"] == all(r["pass"] for r in document["fidelity"])
+
+
+def test_supported_expectation_decides(tmp_path: Path) -> None:
+    """An expectation that the clock can tell fails the run when it does not hold."""
+    folder = real_time(tmp_path)
+    wrong = [expectation("queue_peak.forward", 99, 2)]
+    edit_json(folder / "manifest.json", lambda m: m["experiment"].update(expect=wrong))
+    document = compute(Analysis(folder))
+    assert document["expect"][0]["supported"]
+    assert not document["pass"]
+
+
+def test_offset_of_the_clock(tmp_path: Path) -> None:
+    """Packets that a machine stamped by another clock are where the plan's clock has them."""
+    folder = write_run(tmp_path)
+    before = Analysis(folder).run.capture("h1-eth0").time_ns
+    edit_json(folder / "manifest.json", lambda m: m.update(clock_offset_ns=START_NS))
+    assert (Analysis(folder).run.capture("h1-eth0").time_ns == before - START_NS).all()
+
+
+def test_quantile_of_nothing() -> None:
+    """Where nothing was measured nothing is late."""
+    assert quantile(np.array([], dtype=np.int64)) == 0

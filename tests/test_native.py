@@ -1,0 +1,48 @@
+"""The backend `native` refuses what it cannot run on, by name; what it runs on is for the lab."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from twoway import native
+from twoway.errors import UsageError
+
+
+def test_only_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without root the refusal says why root is needed."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(UsageError, match="needs root"):
+        native.make_native()
+
+
+def test_missing_options_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every option that the kernel lacks is named with what it is for, and none that it has."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    have = set(native.NEEDED) - {"CONFIG_NET_SCH_NETEM", "CONFIG_VETH"}
+    monkeypatch.setattr(native, "kernel_config", lambda: have)
+    with pytest.raises(UsageError) as error:
+        native.make_native()
+    assert "no CONFIG_VETH (links), no CONFIG_NET_SCH_NETEM (rates and delays)" in str(error.value)
+    assert "CONFIG_PACKET" not in str(error.value)
+
+
+def test_missing_headers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A kernel without headers is refused with the package that has them."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(native, "kernel_config", lambda: set(native.NEEDED))
+    monkeypatch.setattr(native, "HEADERS", str(tmp_path / "no-such-{release}"))
+    with pytest.raises(UsageError, match="no headers for kernel") as error:
+        native.make_native()
+    assert f"linux-headers-{os.uname().release}" in error.value.hint
+
+
+def test_this_kernel_says_what_it_has() -> None:
+    """Options that are on, and only those, are read from the running kernel's configuration."""
+    try:
+        config = native.kernel_config()
+    except UsageError as error:
+        pytest.skip(str(error))
+    assert "CONFIG_NET" in config
+    assert all(name.startswith("CONFIG_") and "=" not in name for name in config)

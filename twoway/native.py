@@ -1,0 +1,182 @@
+"""The backend `native`: this machine's own kernel, in namespaces of their own, as root.
+
+The network is built in a network namespace inside the sandbox that guests have, so that with its
+last process everything in it is gone: nodes, links, queues, captures. Only what exists once per
+kernel is changed outside: modules and a few limits. A keeper (keeper.py) undoes that however this
+process ends.
+"""
+
+import gzip
+import json
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from twoway.backend import Progress
+from twoway.build import (
+    GUEST_PROGRAMS,
+    GUEST_SOURCES,
+    MODULE_SOURCES,
+    build_lock,
+    build_programs,
+    content_hash,
+    contents,
+)
+from twoway.errors import UsageError
+from twoway.files import module_identity, sha256
+from twoway.keeper import Kept
+from twoway.machine import RUNNER, live, sandbox
+from twoway.manifest import GUEST_PATH
+from twoway.paths import KERNEL_MODULES, VM, cache
+from twoway.progress import Steps
+
+STALL_S = 60.0
+HEADERS = "/lib/modules/{release}/build"
+# What a kernel must have, built in or as modules, and what for.
+NEEDED = {
+    "CONFIG_MODULES": "congestion controls and queues of ours",
+    "CONFIG_NET_NS": "nodes",
+    "CONFIG_PID_NS": "ending all processes at once",
+    "CONFIG_VETH": "links",
+    "CONFIG_NET_SCH_NETEM": "rates and delays",
+    "CONFIG_HIGH_RES_TIMERS": "rates and delays below a millisecond",
+    "CONFIG_TCP_CONG_ADVANCED": "a congestion control for each flow",
+    "CONFIG_INET_TCP_DIAG": "samples of TCP_INFO",
+    "CONFIG_PACKET": "captures",
+    "CONFIG_IP_MULTIPLE_TABLES": "iperf3's control connection",
+}
+# A runner that leaves its status, as a guest's init does; sh is process 1 but for bwrap's.
+_WITH_STATUS = ("/bin/sh", "-c", '"$@"; echo $? > /mnt/run/exit-status', "sh")
+# As a guest's init has it; and all rights, for namespaces of network, mounts and queues.
+_AS_ROOT = f"""
+    --cap-add ALL --tmpfs /run --dir /run/netns
+    --setenv HOME /tmp --setenv PATH {GUEST_PATH}
+"""
+
+
+@dataclass(frozen=True)
+class Native:
+    """The backend (see backend.py).
+
+    Attributes:
+        programs: folder with stream, observe and our modules for this kernel.
+    """
+
+    programs: Path
+    name: str = "native"
+
+    def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:
+        """See Backend."""
+        plan = json.loads((folder / "plan.json").read_text())
+        with Kept() as kept:
+            for step in plan["setup"]:
+                if step["node"] is None:
+                    self._set(step, kept)
+            live(
+                [*self._sandbox(folder), *_WITH_STATUS, *RUNNER, "--native"],
+                folder,
+                on_progress,
+                stall_s=STALL_S,
+                culprit=lambda: "a step of its plan does not end",
+            )
+
+    def _set(self, step: dict[str, Any], kept: Kept) -> None:
+        """What exists once per kernel, outside of the namespaces."""
+        for name, value in step.get("sysctl", {}).items():
+            kept.setting(Path("/proc/sys") / name.replace(".", "/"), str(value))
+        if "run" in step:
+            program, path, *parameters = step["run"]
+            assert program == "insmod"
+            kept.module(self.programs / Path(path).name, parameters)
+
+    def _sandbox(self, folder: Path) -> list[str]:
+        return [*sandbox(folder, self.programs, Path("/dev/null"), {}), *_AS_ROOT.split()]
+
+    def description(self) -> dict[str, Any]:
+        """See Backend."""
+        return {
+            "backend": self.name,
+            "clock_source": "host",
+            "kernel": {"release": os.uname().release, "key": self.programs.name},
+            "modules": {p.name: module_identity(p) for p in sorted(self.programs.glob("*.ko"))},
+        }
+
+    def decisive(self, modules: Sequence[str]) -> dict[str, Any]:
+        """See Backend."""
+        system = os.uname()
+        return {
+            "kernel": f"{system.release} {system.version}",
+            "machine": system.nodename,
+            "key": self.programs.name,
+            "runner": sha256(VM / "guest/run.py"),
+            "modules": {name: sha256(self.programs / name) for name in modules},
+        }
+
+
+def make_native() -> Native:
+    """The backend on this machine, with programs and modules built if they are not.
+
+    Raises: UsageError if this machine, its kernel or who asks is not fit for it.
+    """
+    if os.geteuid() != 0:
+        raise UsageError("the backend native changes this machine's network: it needs root")
+    if lacks := unfit():
+        raise UsageError(
+            f"kernel {os.uname().release} cannot run experiments: {lacks}",
+            "`--backend uml` takes nothing of this machine's kernel",
+        )
+    programs = cache() / "programs" / _key(os.uname().release)
+    if not programs.is_dir():
+        _build(programs)
+    return Native(programs)
+
+
+def unfit() -> str:
+    """The options that the running kernel lacks, and what for; empty if none.
+
+    Raises: UsageError if there is no telling.
+    """
+    config = kernel_config()
+    return ", ".join(f"no {name} ({what})" for name, what in NEEDED.items() if name not in config)
+
+
+def kernel_config() -> set[str]:
+    """The options that the running kernel has, built in or as modules.
+
+    Raises: UsageError if it does not say and its package left no configuration.
+    """
+    running, packaged = Path("/proc/config.gz"), Path(f"/boot/config-{os.uname().release}")
+    if running.is_file():
+        text = gzip.decompress(running.read_bytes()).decode()
+    elif packaged.is_file():
+        text = packaged.read_text()
+    else:
+        raise UsageError(
+            f"kernel {os.uname().release}: neither {running} nor {packaged}",
+            "without its configuration nobody can tell whether it can run experiments",
+        )
+    return set(re.findall(r"^(CONFIG_\w+)=[ym]$", text, re.MULTILINE))
+
+
+def _key(release: str) -> str:
+    return content_hash(
+        release.encode(),
+        *(source.read_bytes() for source in GUEST_SOURCES),
+        *contents(KERNEL_MODULES, MODULE_SOURCES),
+    )
+
+
+def _build(programs: Path) -> None:
+    headers = Path(HEADERS.format(release=os.uname().release))
+    if not headers.exists():
+        raise UsageError(
+            f"no headers for kernel {os.uname().release}: {headers} is not there",
+            f"apt-get install linux-headers-{os.uname().release}",
+        )
+    with build_lock("native"), Steps() as steps:
+        if not programs.is_dir():
+            kbuild = ["-C", str(headers), "KCFLAGS=-Werror"]
+            build_programs(programs, GUEST_PROGRAMS, kbuild, steps, "native")
