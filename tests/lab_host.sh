@@ -30,5 +30,6 @@ umount -l /run/old
 hostname "${folder##*/}"
 until [ -e /run/lab/wired ]; do sleep 0.05; done
 ip link set lo up
+# shellcheck source=/dev/null
 . /run/lab/prepare.sh
 exec /usr/sbin/sshd -D -e -f /run/lab/sshd_config

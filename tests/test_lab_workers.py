@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from conftest import ROOT, SMALL, twoway, write_experiment
 from distributed import Client
+from jinja2 import Environment, StrictUndefined
 
 from twoway.case import load_case
 from twoway.lab import _security, run_here
@@ -185,3 +186,32 @@ def test_without_a_certificate(crew: Crew, tmp_path: Path) -> None:
     turned_away = twoway(*arguments, other)
     assert turned_away.returncode == 2
     assert f"--scheduler {crew.address}: " in turned_away.stderr
+
+
+@pytest.mark.parametrize("service", ["scheduler", "worker"])
+def test_services_are_sound(service: str, tmp_path: Path) -> None:
+    """What the role writes are services that systemd finds nothing wrong with."""
+    program = tmp_path / "environment/bin/dask"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    template = (WORKERS / f"templates/{service}.service.j2").read_text()
+    rendered = Environment(autoescape=False, undefined=StrictUndefined).from_string(template)  # noqa: S701 - no page
+    unit = tmp_path / f"twoway-{service}.service"
+    unit.write_text(
+        rendered.render(
+            twoway_home=str(tmp_path),
+            twoway_data=str(tmp_path),
+            twoway_user="root",
+            twoway_port=8786,
+            twoway_lab_address="192.0.2.11",
+            inventory_hostname="lab1",
+            groups={"scheduler": ["lab1"]},
+            hostvars={"lab1": {"twoway_lab_address": "192.0.2.11"}},
+            ansible_facts={"processor_vcpus": 4},
+        )
+    )
+    verify = ["systemd-analyze", "verify", "--man=no", str(unit)]
+    done = subprocess.run(verify, capture_output=True, text=True, check=False)
+    assert str(unit.name) not in done.stderr
+    assert done.returncode == 0
