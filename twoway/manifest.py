@@ -19,6 +19,8 @@ from twoway.topology import Interface
 
 # Where the guest finds its programs (vm/guest/init.c), whatever the caller's PATH.
 GUEST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+# In a checkout that was deployed: its revision where it came from.
+REVISION_FILE = "REVISION"
 _TOOLS = {
     "iproute2": ["ip", "-V"],
     "tc": ["tc", "-V"],
@@ -157,6 +159,8 @@ def _files(plan: dict[str, Any], folder: Path) -> list[str]:
 
 def git_revision() -> str:
     """The checkout's revision, with -dirty if it has changes; "unknown" outside git."""
+    if (ROOT / REVISION_FILE).is_file():
+        return (ROOT / REVISION_FILE).read_text("utf-8").strip()
     if shutil.which("git") is None:
         return "unknown"
     done = subprocess.run(
