@@ -15,8 +15,8 @@ _STYLES: Mapping[str, Style] = {"theory": "dashed", "paper": "crosses", "simulat
 
 def pictures(experiment: Experiment) -> list[Figure]:
     """What shows an experiment best; figures' ids are unique among all experiments."""
-    if experiment.axes:
-        return curves(experiment)
+    if experiment.axes and (found := curves(experiment)):
+        return found
     analysis = Analysis(experiment.results[0].folder)
     return [_named(figure, experiment.id) for figure in headline_figures(analysis)]
 
@@ -26,7 +26,7 @@ def _named(figure: Figure, name: str) -> Figure:
 
 
 def curves(experiment: Experiment) -> list[Figure]:
-    """One figure for each family of metrics that is expected: measured, theory, paper over x.
+    """One figure for each family of metrics that is expected at several x: measured, theory, paper.
 
     x is the axis of the sweep with the most values; the others' values tell lines apart.
     """
@@ -40,11 +40,12 @@ def curves(experiment: Experiment) -> list[Figure]:
             f"{family.replace('_', ' ')} against {axis}",
             "Lines with dots are measured, dashed ones computed for our parameters, "
             "crosses printed in the paper.",
-            axis,
+            _axis_label(experiment, axis),
             _unit(family, found[0].unit),
             list(_lines(experiment, axis, found)),
         )
         for family, found in families.items()
+        if len({_position(experiment, axis, claim) for claim in found}) > 1
     ]
 
 
@@ -56,8 +57,7 @@ def _lines(experiment: Experiment, axis: str, found: list[Claim]) -> Iterable[Li
     for colour, (name, series) in enumerate(_series(axis, found).items()):
         x = np.array([_position(experiment, axis, claim) for claim in series])
         measured = [(a, claim.measured) for a, claim in zip(x, series, strict=True)]
-        yield _line(f"{name}, measured", measured, "line", colour)
-        yield _line("", measured, "points", colour)
+        yield _line(f"{name}, measured", measured, "marked", colour)
         for source in SOURCES:
             said = [(a, claim.expected(source)) for a, claim in zip(x, series, strict=True)]
             if any(value is not None for _, value in said):
@@ -82,10 +82,22 @@ def _series(axis: str, found: list[Claim]) -> dict[str, list[Claim]]:
     return series
 
 
+def _axis_label(experiment: Experiment, axis: str) -> str:
+    """An axis's name, with what its numbers stand for if its values are none."""
+    labels = experiment.axes[axis]
+    if all(_is_number(claim.result.point[axis]) for claim in claims(experiment)):
+        return axis
+    return f"{axis}: " + ", ".join(f"{place} {name}" for place, name in enumerate(labels))
+
+
+def _is_number(value: object) -> bool:
+    first = value[0] if isinstance(value, list) else value
+    return isinstance(first, int | float) and not isinstance(first, bool)
+
+
 def _position(experiment: Experiment, axis: str, claim: Claim) -> float:
     """Where a point lies on the axis: at its value, or at its place in the list if that is none."""
     value = claim.result.point[axis]
-    first = value[0] if isinstance(value, list) else value
-    if isinstance(first, int | float) and not isinstance(first, bool):
-        return float(first)
+    if _is_number(value):
+        return float(value[0] if isinstance(value, list) else value)
     return float(experiment.axes[axis].index(label(value)))

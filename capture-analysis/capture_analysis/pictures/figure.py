@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
-Style = Literal["steps", "line", "points", "crosses", "bars", "dashed", "spans", "letters"]
+Style = Literal[
+    "steps", "line", "marked", "points", "crosses", "bars", "dashed", "spans", "letters"
+]
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,7 @@ class Line:
     Attributes:
         name: what it is, for the legend.
         x, y: shape (n,).
-        style: `steps` holds each level until the next point; `spans` are vertical lines from y to
+        style: `marked` is a line with a dot at each point; `steps` holds each level until the next point; `spans` are vertical lines from y to
             `top`; `letters` writes `letter` at each point.
         colour: number in the palette.
         top: shape (n,), of `spans` alone.

@@ -20,6 +20,7 @@ from capture_analysis.pictures.palette import COLOURS
 _PLOTLY_STYLE: dict[str, dict[str, Any]] = {
     "steps": {"mode": "lines", "line": {"shape": "hv", "width": 1.2}},
     "line": {"mode": "lines", "line": {"width": 1.2}},
+    "marked": {"mode": "lines+markers", "line": {"width": 1.2}, "marker": {"size": 5}},
     "dashed": {"mode": "lines", "line": {"dash": "dash", "width": 1.2}},
     "spans": {"mode": "lines", "line": {"width": 1.6}},
     "points": {"mode": "markers", "marker": {"size": 4}},

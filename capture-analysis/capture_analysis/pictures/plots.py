@@ -99,6 +99,8 @@ def _draw(axes: "mpl.axes.Axes", line: Line) -> None:
     match line.style:
         case "steps":
             axes.step(line.x, line.y, where="post", linewidth=width, **look)
+        case "marked":
+            axes.plot(line.x, line.y, ".-", markersize=4, linewidth=width, **look)
         case "points":
             axes.plot(line.x, line.y, ".", markersize=2.5, **look)
         case "crosses":
