@@ -19,8 +19,9 @@ class Line:
     Attributes:
         name: what it is, for the legend.
         x, y: shape (n,).
-        style: `marked` is a line with a dot at each point; `steps` holds each level until the next point; `spans` are vertical lines from y to
-            `top`; `letters` writes `letter` at each point.
+        style: `marked` is a line with a dot at each point; `steps` holds each level until the next
+            point; `spans` are vertical lines from y to `top`; `letters` writes `letter` at each
+            point.
         colour: number in the palette.
         top: shape (n,), of `spans` alone.
         letter: of `letters` alone.
