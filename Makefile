@@ -53,12 +53,14 @@ test-sanitized: env test-packages ## the modules under KASAN, lockdep and others
 test-lab: setup test-packages qemu-packages ## a distribution's own kernel in QEMU; minutes
 	@$(BIN)/pytest -m lab
 
-lint: setup test-packages ## style and types: ruff, mypy, yamllint, shellcheck, checkpatch, sparse
+lint: setup test-packages ## style and types: ruff, mypy, yamllint, ansible-lint, shellcheck, checkpatch, sparse
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@$(BIN)/yamllint --strict experiments tc-profiles kernel-modules/tests/dtm
-	@shellcheck vm/install-packages .ci/run kernel-modules/tests/fetch-headers
+	@$(BIN)/yamllint --strict experiments tc-profiles kernel-modules/tests/dtm playbooks
+	@cd playbooks && ../$(BIN)/ansible-lint --offline --quiet --profile production
+	@shellcheck vm/install-packages .ci/run kernel-modules/tests/fetch-headers tests/lab_host.sh \
+		$$(find playbooks -path '*/files/*' -type f)
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um KDIR=$$($(BIN)/twoway build --kernel-dir)
 
 bench: setup bench-captures ## speed, medians of five runs

@@ -21,6 +21,7 @@
  *
  *	modprobe tcp_tahoe				1/floor(w)
  *	modprobe tcp_tahoe growth=bsd			1/w
+ *	modprobe tcp_tahoe slow_start=bsd		w <= ssthresh
  *
  * Two names are registered: "tahoe" retransmits on the third duplicate ACK, and
  * "tahoe_rto" waits for the retransmission timer, as Tahoe did before it was given
@@ -59,8 +60,8 @@
  *   found by time, and "tahoe_rto" no longer waits. For Tahoe turn SACK off, and with it
  *   tcp_recovery (RACK), tcp_early_retrans (loss probes) and tcp_frto, which are the
  *   stack's, whatever the congestion control.
- * - Segments are counted, not bytes. w < ssthresh is the paper's; BSD's slow start
- *   goes on at equality. w is bounded at 65535 segments, as BSD's at 65535 bytes. As in
+ * - Segments are counted, not bytes. w < ssthresh is the paper's pseudo-code; BSD's
+ *   slow start goes on at equality, as with slow_start=bsd. w is bounded at 65535 segments, as BSD's at 65535 bytes. As in
  *   BSD every new ACK opens it, whether or not the application uses it, and a pause
  *   longer than the timer closes it.
  * - ECN and drops on the sending host are losses as well; BSD's answer to a source
@@ -90,7 +91,13 @@ static char *growth = "floor";
 module_param(growth, charp, 0444);
 MODULE_PARM_DESC(growth, "congestion avoidance per ACK: floor (1/floor(w), default) or bsd (1/w)");
 
+static char *slow_start = "paper";
+module_param(slow_start, charp, 0444);
+MODULE_PARM_DESC(slow_start, "slow start: paper (w < ssthresh, default) or bsd (w <= ssthresh)");
+
 static enum tahoe_growth growth_rule;
+/* Segments beyond ssthresh up to which slow start goes: 0 or 1. */
+static u32 slow_start_beyond;
 
 /*
  * New data may go while packets_out < w. The stack compares in_flight, which is less by
@@ -181,7 +188,7 @@ static void tahoe_cong_control(TWOWAY_CONG_CONTROL_ARGS(sk, rs))
 
 	if (ca->una != tp->snd_una) {
 		ca->una = tp->snd_una;
-		tahoe_window_open(&ca->w, tp->snd_ssthresh, growth_rule);
+		tahoe_window_open(&ca->w, tp->snd_ssthresh + slow_start_beyond, growth_rule);
 	}
 	tahoe_apply(sk);
 
@@ -249,13 +256,26 @@ static int tahoe_parse_growth(void)
 	return 0;
 }
 
+static int tahoe_parse_slow_start(void)
+{
+	static const char * const rules[] = { "paper", "bsd" };
+	int rule = sysfs_match_string(rules, slow_start);
+
+	if (rule < 0) {
+		pr_err("slow_start: must be paper or bsd, got \"%s\"\n", slow_start);
+		return rule;
+	}
+	slow_start_beyond = rule;
+	return 0;
+}
+
 static int __init tahoe_register(void)
 {
 	int err;
 
 	BUILD_BUG_ON(sizeof(struct tahoe) > ICSK_CA_PRIV_SIZE);
 
-	err = tahoe_parse_growth();
+	err = tahoe_parse_growth() ?: tahoe_parse_slow_start();
 	if (err)
 		return err;
 

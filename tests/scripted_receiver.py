@@ -116,6 +116,10 @@ SCENARIOS = {
     "tahoe: pauses": Scenario("tahoe", lost=(20,), writes=(40, 40, 10)),
     "tahoe: bsd growth": Scenario("tahoe", lost=(20, 95), parameters=("growth=bsd",)),
     "tahoe: bsd growth, two in a row": Scenario("tahoe", lost=(20, 21), parameters=("growth=bsd",)),
+    "tahoe: bsd slow start": Scenario("tahoe", lost=(20, 95), parameters=("slow_start=bsd",)),
+    "tahoe: bsd altogether": Scenario(
+        "tahoe", lost=(20, 21, 90), parameters=("growth=bsd", "slow_start=bsd")
+    ),
     "tahoe_rto: one loss": Scenario("tahoe_rto", lost=(40,)),
     "tahoe_rto: two in a row": Scenario("tahoe_rto", lost=(40, 41)),
     "tahoe_rto: two, far apart in one window": Scenario("tahoe_rto", lost=(35, 50)),

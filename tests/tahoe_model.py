@@ -23,11 +23,13 @@ class Tahoe:
         offered: the receiver's window.
         fast_retransmit: whether the third duplicate ACK means a loss.
         bsd: 1/cwnd instead of 1/floor(cwnd).
+        through: slow start goes on at cwnd == ssthresh, as BSD's.
     """
 
     offered: int
     fast_retransmit: bool
     bsd: bool
+    through: bool = False
     cwnd: Fraction = Fraction(1)
     ssthresh: int = INFINITE
     una: int = 0
@@ -54,7 +56,7 @@ class Tahoe:
         self.duplicates = 0
         self.una = ack
         self.next = max(self.next, ack)
-        if self.cwnd < self.ssthresh:
+        if self.cwnd < self.ssthresh or (self.through and self.cwnd == self.ssthresh):
             self.cwnd += 1
         else:
             self.cwnd += self._share()
@@ -109,6 +111,7 @@ class ModelPath:
             offered=scenario.offered,
             fast_retransmit=scenario.congestion == "tahoe",
             bsd="growth=bsd" in scenario.parameters,
+            through="slow_start=bsd" in scenario.parameters,
         )
         receiver = Receiver()
         lost, late = Counter(scenario.lost), Counter(scenario.late)

@@ -1,11 +1,12 @@
-"""An independent packet-level model of two opposite Tahoe connections over drop-tail queues.
+"""An independent packet-level model of Tahoe connections, either way over drop-tail queues.
 
-The sender of `tahoe_model` at either end of zhang-fig4-5's link, with Linux's retransmission timer
-or 4.3BSD's. Integer nanoseconds, no code shared with the testbed.
+The sender of `tahoe_model` at either end of Zhang, Shenker and Clark's link, with Linux's
+retransmission timer or 4.3BSD's. Integer nanoseconds, no code shared with the testbed.
 """
 
 import heapq
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -142,114 +143,153 @@ class BsdTimer:
 
 
 @dataclass
-class Side:
-    """One node: a sender, the other's receiver, and the queue out of it."""
+class Connection:
+    """A sender at a node, and its receiver at the other."""
 
+    node: int
     timer: Timer
+    start_ns: int
     sender: Tahoe = field(
         default_factory=lambda: Tahoe(
             offered=1000, fast_retransmit=True, bsd=False, written=ENDLESS
         )
     )
     receiver: Receiver = field(default_factory=Receiver)
-    queue: deque[tuple[str, int]] = field(default_factory=deque)
     sent_to: int = 0
     deadline: int | None = None
+
+
+@dataclass(frozen=True)
+class Packet:
+    """In a queue or on its way: data of a connection, or an ACK for it."""
+
+    kind: str
+    connection: int
+    number: int
+
+
+@dataclass(frozen=True)
+class Drop:
+    """A packet that met a full queue."""
+
+    time_ns: int
+    packet: Packet
+
+
+@dataclass
+class Side:
+    """One node's queue towards the other.
+
+    Attributes:
+        queue: the packet in transmission first.
+        busy: time for which the line transmits in the watched window, ns.
+        drops: all since time zero.
+        lengths: when the queue's length changed, and to what.
+    """
+
+    queue: deque[Packet] = field(default_factory=deque)
     busy: int = 0
-    drops: list[int] = field(default_factory=list)
+    drops: list[Drop] = field(default_factory=list)
+    lengths: list[tuple[int, int]] = field(default_factory=list)
 
 
 class Network:
-    """Both sides and the link between them.
+    """Both nodes and the link between them.
 
     Args:
         link: either direction of it.
-        timers: one for each side.
-        starts_ns: when each side starts.
+        connections: which node each sends from, its timer, its start.
         watch_ns: start and end of what is counted as busy.
     """
 
     def __init__(
-        self,
-        link: Link,
-        timers: tuple[Timer, Timer],
-        starts_ns: tuple[int, int],
-        watch_ns: tuple[int, int],
+        self, link: Link, connections: Sequence[Connection], watch_ns: tuple[int, int]
     ) -> None:
-        self.link, self.watch_ns = link, watch_ns
-        self.sides = [Side(timer) for timer in timers]
-        self.events: list[tuple[int, int, int, str, int]] = []
+        self.link, self.watch_ns, self.connections = link, watch_ns, connections
+        self.sides = [Side(), Side()]
+        self.events: list[tuple[int, int, str, Packet]] = []
         self.order = 0
-        for node, start in enumerate(starts_ns):
-            self._at(start, node, "start", 0)
+        for number, connection in enumerate(connections):
+            self._at(connection.start_ns, "start", Packet("", number, 0))
 
     def run(self) -> list[Side]:
         """From time zero to the end of the watched window."""
         while self.events[0][0] < self.watch_ns[1]:
-            now, _, node, what, number = heapq.heappop(self.events)
-            side = self.sides[node]
+            now, _, what, packet = heapq.heappop(self.events)
+            connection = self.connections[packet.connection]
             if what == "start":
-                self._send(now, node, side.sender.send())
+                self._send(now, packet.connection, connection.sender.send())
             elif what == "transmitted":
-                packet = side.queue.popleft()
-                self._at(now + self.link.delay_ns, 1 - node, *packet)
-                if side.queue:
-                    self._transmit(now, node)
+                self._transmitted(now, packet)
             elif what == "data":
-                self._enqueue(now, node, "ack", side.receiver.take(number))
+                ack = connection.receiver.take(packet.number)
+                self._enqueue(now, Packet("ack", packet.connection, ack))
             elif what == "ack":
-                self._acknowledge(now, node, number)
-            elif what == "timer" and side.deadline == now:
-                side.timer.timed_out()
-                self._send(now, node, side.sender.time_out())
-                self._start_timer(now, node)
+                self._acknowledge(now, packet.connection, packet.number)
+            elif what == "timer" and connection.deadline == now:
+                connection.timer.timed_out()
+                self._send(now, packet.connection, connection.sender.time_out())
+                self._start_timer(now, packet.connection)
         return self.sides
 
-    def _at(self, time: int, node: int, what: str, number: int) -> None:
+    def _at(self, time: int, what: str, packet: Packet) -> None:
         self.order += 1
-        heapq.heappush(self.events, (time, self.order, node, what, number))
+        heapq.heappush(self.events, (time, self.order, what, packet))
 
-    def _start_timer(self, now: int, node: int) -> None:
-        side = self.sides[node]
-        side.deadline = side.timer.expires(now)
-        self._at(side.deadline, node, "timer", 0)
+    def _start_timer(self, now: int, number: int) -> None:
+        connection = self.connections[number]
+        connection.deadline = connection.timer.expires(now)
+        self._at(connection.deadline, "timer", Packet("", number, 0))
 
-    def _acknowledge(self, now: int, node: int, ack: int) -> None:
-        side = self.sides[node]
-        una, was = side.sender.una, side.sender.highest
-        sent = side.sender.acknowledge(ack)
+    def _acknowledge(self, now: int, number: int, ack: int) -> None:
+        connection = self.connections[number]
+        una, was = connection.sender.una, connection.sender.highest
+        sent = connection.sender.acknowledge(ack)
         if ack > una:
-            side.timer.acked(una, ack, was, now)
-            side.deadline = None
+            connection.timer.acked(una, ack, was, now)
+            connection.deadline = None
         if ack > una or sent == [una]:
-            self._start_timer(now, node)
-        self._send(now, node, sent)
+            self._start_timer(now, number)
+        self._send(now, number, sent)
 
-    def _send(self, now: int, node: int, segments: list[int]) -> None:
-        side = self.sides[node]
+    def _send(self, now: int, number: int, segments: list[int]) -> None:
+        connection = self.connections[number]
         for segment in segments:
-            if segment < side.sent_to:
-                side.timer.retransmits(segment)
+            if segment < connection.sent_to:
+                connection.timer.retransmits(segment)
             else:
-                side.timer.sent(segment, now)
-                side.sent_to = segment + 1
-            self._enqueue(now, node, "data", segment)
-        if segments and side.deadline is None:
-            self._start_timer(now, node)
+                connection.timer.sent(segment, now)
+                connection.sent_to = segment + 1
+            self._enqueue(now, Packet("data", number, segment))
+        if segments and connection.deadline is None:
+            self._start_timer(now, number)
 
-    def _enqueue(self, now: int, node: int, kind: str, number: int) -> None:
-        side = self.sides[node]
+    def _side(self, packet: Packet) -> Side:
+        """Whose queue a packet passes: ACKs leave from the receiver's node."""
+        node = self.connections[packet.connection].node
+        return self.sides[node if packet.kind == "data" else 1 - node]
+
+    def _enqueue(self, now: int, packet: Packet) -> None:
+        side = self._side(packet)
         if len(side.queue) == self.link.limit:
-            side.drops.append(now)
+            side.drops.append(Drop(now, packet))
             return
-        side.queue.append((kind, number))
+        side.queue.append(packet)
+        side.lengths.append((now, len(side.queue)))
         if len(side.queue) == 1:
-            self._transmit(now, node)
+            self._transmit(now, side)
 
-    def _transmit(self, now: int, node: int) -> None:
-        side = self.sides[node]
-        kind = side.queue[0][0]
-        end = now + (self.link.data_ns if kind == "data" else self.link.ack_ns)
+    def _transmitted(self, now: int, packet: Packet) -> None:
+        side = self._side(packet)
+        side.queue.popleft()
+        side.lengths.append((now, len(side.queue)))
+        self._at(now + self.link.delay_ns, packet.kind, packet)
+        if side.queue:
+            self._transmit(now, side)
+
+    def _transmit(self, now: int, side: Side) -> None:
+        packet = side.queue[0]
+        end = now + (self.link.data_ns if packet.kind == "data" else self.link.ack_ns)
         start, stop = self.watch_ns
         side.busy += max(min(end, stop) - max(now, start), 0)
-        self._at(end, node, "transmitted", 0)
+        self._at(end, "transmitted", packet)

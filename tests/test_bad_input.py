@@ -34,6 +34,10 @@ def test_unknown_key_is_named_with_the_likely_one(tmp_path: Path) -> None:
     assert 'duration_sec: unknown field; did you mean "duration_s"?' in said
 
 
+_FILM = {"mean_mbit": 1, "frames_per_s": 25}
+_TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
@@ -60,6 +64,34 @@ def test_unknown_key_is_named_with_the_likely_one(tmp_path: Path) -> None:
             'expect.0.metric: no metric "efficency.left"; did you mean "efficiency.left"?',
         ),
         ({"schema": 2}, "schema: must be 1, got 2"),
+        (
+            {"stack": {"pacing": True}},
+            "flows.0.congestion: stack.pacing has no rate for fixed",
+        ),
+        (
+            {"flows": [_flow(rate_mbit=1, film=_FILM)]},
+            "flows.0.film: a flow has one of rate_mbit, film, transfers; got ['rate_mbit', 'film']",
+        ),
+        (
+            {"flows": [_flow(transfers=_TRANSFERS, count=2)]},
+            "flows.0.count: transfers says how many there are, got 2",
+        ),
+        (
+            {"flows": [_flow(transfers={**_TRANSFERS, "per_s": 1000})]},
+            "flows.0.transfers.per_s: 1500 transfers in 1.5 s, at most 500 can be run",
+        ),
+        (
+            {"flows": [_flow(transfers={**_TRANSFERS, "per_s": 0.001})]},
+            "flows.0.transfers.per_s: none arrives in 1.5 s with seed 1",
+        ),
+        (
+            {"flows": [_flow(film={**_FILM, "mean_mbit": 9000})]},
+            "flows.0.film.mean_mbit: the largest frame has",
+        ),
+        (
+            {"duration_s": 2, "flows": [_flow(generator="iperf3", film=_FILM)]},
+            "flows.0: film needs generator: stream, got iperf3",
+        ),
     ],
 )
 def test_each_mistake_has_its_sentence(
@@ -180,6 +212,7 @@ def test_results_that_cannot_be_written_are_a_sentence() -> None:
             "dtm.trace.steps.1.after_ms: must be above 0, got 0",
         ),
         ("queue_packets: 9, dtm: {}, cell_bytes: 48", "a dtm channel has no cells, got 48"),
+        ("queue_packets: 9, dtm: {}, ack_queue: own", ".ack_queue: a dtm channel has one queue"),
         ("queue_packets: 9, dtm: {slots: 9000}", "less than or equal to 8192, got 9000"),
         ("queue_packets: 9, dtm: {rate: {margin_slots: 0.7501}}", "multiple of 0.001, got 0.7501"),
         (

@@ -50,6 +50,17 @@ def test_a_list_has_a_value_for_each_field(tmp_path: Path) -> None:
     assert [flow.window_packets for flow in case.experiment.flows] == [4, 9]
 
 
+def test_a_name_stands_for_a_list(tmp_path: Path) -> None:
+    """Values by name: the point has the name, in `at` too, and sets the values."""
+    matrix = {"window": {**WINDOW, "to": {"even": [4, 4], 9: [4, 9]}}}
+    path = _swept(tmp_path, matrix=matrix, expect=[{**EFFICIENCY, "at": {"window": 9}}])
+    assert case_names(path) == [f"{path}@window=even", f"{path}@window=9"]
+    assert not load_case(f"{path}@window=even").experiment.expect
+    experiment = load_case(f"{path}@window=9").experiment
+    assert [flow.window_packets for flow in experiment.flows] == [4, 9]
+    assert experiment.expect
+
+
 def test_a_section_left_out_can_be_set(tmp_path: Path) -> None:
     """An axis may set a field of a section that the file leaves to its defaults."""
     matrix = {"ms": {"set": ["observe.tcp_info_ms"], "to": [5]}}

@@ -109,6 +109,41 @@ def test_dumbbell_has_hosts_on_both_sides() -> None:
     assert [i.name for i in graph.delays["forward"]] == ["s2-eth0", "s2-eth1", "s2-eth2"]
 
 
+def test_r1_has_long_and_short_channels() -> None:
+    """Six hosts; two long channels and a short one each way, delayed at the far end."""
+    graph = load_topology(TOPOLOGIES / "r1.py", {})
+    assert len(graph.hosts) == 6
+    assert [i.node for i in graph.queues["long-forward"]] == ["a1", "a2"]
+    assert [i.node for i in graph.queues["short-reverse"]] == ["b3"]
+    assert [i.peer_node for i in graph.delays["long-reverse"]] == ["l1", "l2"]
+
+
+def test_client_server_has_a_channel_for_each_client() -> None:
+    """Each client's channel has queues of its own both ways; the server has one interface."""
+    graph = load_topology(TOPOLOGIES / "client_server.py", {"clients": 2})
+    assert [(i.node, i.peer_node) for i in graph.queues["down"]] == [("j1", "k1"), ("j2", "k2")]
+    assert [(i.node, i.peer_node) for i in graph.queues["up"]] == [("k1", "j1"), ("k2", "j2")]
+    assert len(graph.of("sv")) == 1
+
+
+def test_flow_without_connections_sends_nothing(tmp_path: Path) -> None:
+    """A count of 0 leaves the flow out: the other is alone, with its one source and sink."""
+    flows = copy.deepcopy(SMALL["flows"])
+    flows[1]["count"] = 0
+    plan = _plan(tmp_path, flows=flows)
+    assert [sink["name"] for sink in plan["sinks"]] == ["sink-left"]
+
+
+def test_receive_window_is_on_the_route_and_read_back(tmp_path: Path) -> None:
+    """28 segments of 9140 bytes: what hosts offer at most, set as the route's window."""
+    steps = _plan(tmp_path, stack={"mtu_bytes": 9180, "receive_window_packets": 28})["setup"]
+    on_host = [step for step in steps if step["node"] == "h1"]
+    routes = [step["stdin"][0] for step in on_host if "route replace" in step.get("stdin", [""])[0]]
+    assert ["window 255920" in route for route in routes] == [True]
+    (check,) = [step for step in on_host if step.get("name") == "h1-route"]
+    assert [["default", "metrics", "0", "window"], 255920] in [list(e) for e in check["expect"]]
+
+
 def test_topology_parameter_out_of_range_is_refused() -> None:
     """A topology's own complaint reaches the user with the file's name."""
     with pytest.raises(SpecError, match=r"dumbbell.py: ValueError: pairs must be 1..50, got 0"):

@@ -104,3 +104,48 @@ def test_delay_without_a_place_is_refused(graph: Graph) -> None:
     bare = dataclasses.replace(graph, delays={"forward": graph.delays["forward"]})
     with pytest.raises(SpecError, match=r"reverse.delay_ms: the topology has no place for it, got"):
         compile_profile("p", _profile(), bare)
+
+
+@pytest.mark.parametrize(("place", "kind"), [("own", "drr"), ("priority", "prio bands 2")])
+def test_ack_queue_is_htb_over_two_queues(graph: Graph, place: str, kind: str) -> None:
+    """HTB keeps the rate without credit, small TCP packets have band 1, all else band 2."""
+    shapers = compile_profile("p", _profile(ack_queue=place, overhead_bytes=-14), graph)
+    shaper = next(s for s in shapers if s.interface.name == "r1-eth1")
+    assert " ".join(shaper.arguments) == "stab overhead -14 htb default 1"
+    inner = "\n".join(shaper.inner)
+    assert "parent 1: classid 1:1 htb rate 10000000bit burst 1 cburst 1" in inner
+    assert f"parent 1:1 handle 2: {kind}" in inner
+    assert "u32 match ip protocol 6 0xff match u16 0 0xff80 at 2 flowid 2:1" in inner
+    assert inner.count("pfifo limit 50") == 2
+
+
+def test_delay_behind_an_ack_queue_adds_the_transmission(graph: Graph) -> None:
+    """What HTB lets go at the start of its transmission, the delay's netem holds for its length."""
+    shapers = compile_profile("p", _profile(ack_queue="own", delay_ms=0), graph)
+    delay = next(s for s in shapers if s.interface.name == "r2-eth0")
+    assert " ".join(delay.arguments) == "netem limit 1000 delay 0us rate 10000000bit"
+
+
+def test_ack_queue_needs_a_delay_of_its_own() -> None:
+    """Where several queues feed one delay, it cannot add the transmissions of each."""
+    graph = load_topology(TOPOLOGIES / "client_server.py", {"clients": 2})
+    link = {"rate_mbit": 10, "delay_ms": 8, "queue_packets": 50, "ack_queue": "priority"}
+    profile = Profile.model_validate(
+        {"schema": 1, "title": "t", "directions": {"down": link, "up": link}}
+    )
+    with pytest.raises(SpecError, match=r"down.ack_queue: takes a direction with one queue"):
+        compile_profile("p", profile, graph)
+
+
+@pytest.mark.parametrize(("aqm", "isolation"), [("cake", "flows"), ("cake-flowblind", "flowblind")])
+def test_managed_queue(graph: Graph, aqm: str, isolation: str) -> None:
+    """Cake shapes to the rate itself, and counts overhead from the IP packet, not the frame."""
+    shapers = compile_profile("p", _profile(aqm=aqm, overhead_bytes=-4), graph)
+    wanted = f"cake bandwidth 10000000bit besteffort {isolation} overhead 10"
+    assert " ".join(shapers[0].arguments) == wanted
+
+
+def test_managed_queue_has_no_cells(graph: Graph) -> None:
+    """Cells and a managed queue exclude each other, with a sentence."""
+    with pytest.raises(SpecError, match=r"directions\.forward\.aqm: cake is a shaper of its own"):
+        compile_profile("p", _profile(aqm="cake", cell_bytes=48, cell_overhead_bytes=5), graph)

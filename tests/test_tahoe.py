@@ -1,17 +1,14 @@
 """tcp_tahoe sends what 4.3BSD-Tahoe would, segment by segment, on the real kernel."""
 
 import json
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
-import yaml
 from conftest import ROOT
 from in_guest import run_in_guest
 from scripted_receiver import SCENARIOS, SYSCTLS
 from scripted_traces import Trace, play_scenarios
 from tahoe_model import ModelPath
-from tahoe_network import BsdTimer, Link, LinuxTimer, Network, S, Side
 
 from twoway import personality
 from twoway.build import Guest
@@ -92,50 +89,20 @@ def test_scripted_stack_is_that_of_experiments() -> None:
     assert personality.root_sysctls(PAPERS)["net.core.wmem_max"] == SYSCTLS["net.core.wmem_max"]
 
 
-def _modelled(timer: type[BsdTimer | LinuxTimer]) -> list[Side]:
-    """zhang-fig4-5 in the model: 900 s after 100 s of warm-up, half a second between the starts."""
-    return Network(Link(), (timer(), timer()), (0, S // 2), (100 * S, 1000 * S)).run()
-
-
-def _utilisations(sides: list[Side]) -> list[float]:
-    return [side.busy / (900 * S) for side in sides]
-
-
-def test_model_predicts_the_experiment() -> None:
-    """What zhang-fig4-5 expects in theory is what the model gives with Linux's timer."""
-    sides = _modelled(LinuxTimer)
-    experiment = yaml.safe_load((ROOT / "experiments/zhang-fig4-5.yml").read_text())
-    theory = {
-        e["metric"]: (e["value"], e["tolerance"])
-        for e in experiment["expect"]
-        if e["source"] == "theory"
-    }
-    mean = sum(_utilisations(sides)) / 2
-    for direction, value in zip(("forward", "reverse"), _utilisations(sides), strict=True):
-        expected, tolerance = theory[f"utilisation.{direction}"]
-        assert expected == pytest.approx(mean, abs=5e-5)
-        assert abs(value - expected) < tolerance
-    # Pairs of drops, by turns: no pair of one side's is next to another of its own.
-    drops = sorted((t, node) for node, side in enumerate(sides) for t in side.drops if t > 100 * S)
-    victims = [node for _, node in drops]
-    assert victims[::2] == victims[1::2]
-    assert all(a != b for a, b in pairwise(victims[::2]))
-
-
-def test_bsd_timer_gives_the_papers_utilisation() -> None:
-    """With 4.3BSD's timer of half seconds the model's lines are busy for the paper's 70 %."""
-    assert _utilisations(_modelled(BsdTimer)) == [pytest.approx(0.7, abs=0.005)] * 2
-
-
 def test_parameters(guest: Guest, tmp_path: Path) -> None:
     """Either rule loads and registers both names; another is refused with a sentence."""
     folder = tmp_path / "run"
-    attempts = ("growth=floor", "growth=bsd", "growth=fast", "growth=")
-    run_in_guest(guest, folder, ROOT / "tests/load_modules.py", "tcp_tahoe", *attempts)
+    growths = ("growth=floor", "growth=bsd", "growth=fast", "growth=")
+    starts = ("slow_start=bsd", "slow_start=late")
+    run_in_guest(guest, folder, ROOT / "tests/load_modules.py", "tcp_tahoe", *growths, *starts)
     found = json.loads((folder / "loads.json").read_text())
     both = {"loaded": True, "said": [], "registers": ["tahoe", "tahoe_rto"]}
     assert found["growth=bsd"] == both
     assert found["growth=floor"]["registers"] == both["registers"]
+    assert found["slow_start=bsd"] == both
+    assert found["slow_start=late"]["said"] == [
+        'tcp_tahoe: slow_start: must be paper or bsd, got "late"'
+    ]
     for value in ("fast", ""):
         assert found[f"growth={value}"] == {
             "loaded": False,

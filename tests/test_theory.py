@@ -5,23 +5,11 @@ from typing import Any
 
 import pytest
 import yaml
+from capture_analysis.theory.kalampoukas import cycle
+from capture_analysis.theory.packet_model import Side, simulate
 from conftest import ROOT
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from packet_model import Side, simulate
-
-
-def cycle(one: Side, two: Side) -> Fraction:
-    """Mean time from one busy period to the next, from Kalampoukas's Theorem 2 with ACK time.
-
-    Where neither window covers the other and the round trip, two alternating busy periods take
-    Wi di + Wj dj + Dij + Dji + 2 max(ai, aj); otherwise the larger window's link never idles.
-    """
-    first, second = one.window * one.data, two.window * two.data
-    trip = one.delay + two.delay
-    slower_ack = max(one.ack, two.ack)
-    alternating = (first + second + trip) / 2 + slower_ack
-    return max(alternating, first + two.window * one.ack, second + one.window * two.ack)
 
 
 def _load(kind: str, name: str) -> dict[str, Any]:
@@ -51,13 +39,6 @@ def _sides(name: str) -> tuple[Side, Side]:
     return sides[0], sides[1]
 
 
-def _theory(name: str, metric: str) -> tuple[float, float]:
-    for entry in _load("experiments", name)["expect"]:
-        if entry["metric"] == metric and entry["source"] == "theory":
-            return entry["value"], entry["tolerance"]
-    raise AssertionError(f"{name} expects no {metric} from theory")
-
-
 EXPERIMENTS = (
     "kalampoukas-3.2",
     "kalampoukas-5.2",
@@ -66,34 +47,6 @@ EXPERIMENTS = (
     "zhang-fig8",
     "zhang-fig9",
 )
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_expected_cycle_is_the_closed_form(name: str) -> None:
-    """The cycle that an experiment expects is the closed form of its own parameters."""
-    one, two = _sides(name)
-    value, tolerance = _theory(name, "busy_period_cycle.forward")
-    assert abs(value - float(cycle(one, two))) <= max(tolerance / 10, 1e-9)
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_expected_shares_are_the_closed_form(name: str) -> None:
-    """Efficiencies and utilisations expected from theory follow from the cycle."""
-    one, two = _sides(name)
-    flows = [flow["name"] for flow in _load("experiments", name)["flows"]]
-    period = cycle(one, two)
-    known = {
-        f"efficiency.{flows[0]}": one.window * one.data / period,
-        f"efficiency.{flows[1]}": two.window * two.data / period,
-        "utilisation.forward": (one.window * one.data + two.window * one.ack) / period,
-        "utilisation.reverse": (two.window * two.data + one.window * two.ack) / period,
-    }
-    checked = 0
-    for entry in _load("experiments", name)["expect"]:
-        if entry["source"] == "theory" and entry["metric"] in known:
-            assert entry["value"] == pytest.approx(float(known[entry["metric"]]), abs=6e-6)
-            checked += 1
-    assert checked
 
 
 def _measured_cycle(one: Side, two: Side) -> list[Fraction]:

@@ -105,9 +105,14 @@ class Guest:
 
 @dataclass(frozen=True)
 class KernelSource:
-    """A kernel to build: a distribution's tarball or an unpacked tree."""
+    """A kernel to build: a distribution's tarball or an unpacked tree.
 
-    path: Path
+    Attributes:
+        path: where it is; None for that of a guest that was built elsewhere and deployed here.
+        identity: tells it from others.
+    """
+
+    path: Path | None
     identity: str
 
 
@@ -140,6 +145,8 @@ def build_guest(steps: Steps, flavour: Flavour = "guest") -> Guest:
     Raises: BuildError with the end of the compiler's output; UsageError without a source.
     """
     source = kernel_source()
+    if source.path is None:
+        raise BuildError("the guest that was deployed is not this checkout's", "deploy again")
     with build_lock(flavour):
         kernel = cache() / "kernel" / _kernel_key(source, flavour)
         if not (kernel / "guest.json").is_file():
@@ -154,13 +161,16 @@ def build_guest(steps: Steps, flavour: Flavour = "guest") -> Guest:
 
 
 def kernel_source() -> KernelSource:
-    """$KERNEL_SRC if set, else the distribution's kernel source package.
+    """$KERNEL_SRC if set, else what a deployed guest is of, else the distribution's package.
 
     Raises: UsageError if there is none, or it is too old.
     """
     chosen = os.environ.get("KERNEL_SRC")
     if chosen:
         return _tree(Path(chosen).resolve())
+    deployed = cache() / "deployed.json"
+    if deployed.is_file():
+        return KernelSource(None, json.loads(deployed.read_text())["source"])
     found = []
     for path in Path("/usr/src").glob("linux-source-*.tar.*"):
         match = re.match(r"linux-source-(\d+)\.(\d+)", path.name)
@@ -278,6 +288,7 @@ def _build_kernel(source: KernelSource, folder: Path, steps: Steps, flavour: Fla
 
 
 def _unpack(source: KernelSource, tree: Path) -> None:
+    assert source.path is not None
     if source.path.is_dir():
         shutil.copytree(source.path, tree, symlinks=True, ignore=shutil.ignore_patterns(".git"))
         return

@@ -184,8 +184,8 @@ def _unknown_metrics(
 def spec_hash(case: Case) -> str:
     """What identifies an experiment: a hash over all it says and refers to."""
     document = {
-        "experiment": case.experiment.model_dump(by_alias=True),
-        "profile": case.profile.model_dump(by_alias=True),
+        "experiment": case.experiment.model_dump(by_alias=True, mode="json"),
+        "profile": case.profile.model_dump(by_alias=True, mode="json"),
         "topology": (TOPOLOGIES / f"{case.experiment.topology.name}.py").read_text("utf-8"),
     }
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()

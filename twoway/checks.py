@@ -15,6 +15,11 @@ def direction_problems(direction: Direction) -> list[str]:
         problems += [f".dtm{problem}" for problem in direction.dtm.problems()]
         if direction.cell_bytes:
             problems.append(f".cell_bytes: a dtm channel has no cells, got {direction.cell_bytes}")
+    if direction.has_ack_queue and direction.aqm != "drop-tail":
+        problems.append(f".ack_queue: {direction.aqm} is one queue, got {direction.ack_queue!r}")
+    if direction.has_ack_queue and (direction.dtm is not None or direction.cell_bytes):
+        kind = "a dtm channel" if direction.dtm is not None else "a link with cells"
+        problems.append(f".ack_queue: {kind} has one queue, got {direction.ack_queue!r}")
     return problems
 
 
@@ -87,10 +92,7 @@ def _flow_problems(flow: Flow, experiment: Experiment) -> list[str]:
         )
     elif flow.generator == "iperf3" and seconds != int(seconds):
         problems.append(f": iperf3 runs for whole seconds; duration_s less start_s is {seconds:g}")
-    if flow.rate_mbit is not None and flow.generator != "stream":
-        problems.append(
-            f'.rate_mbit: only generator: stream sends at a constant rate, got "{flow.generator}"'
-        )
+    problems += _generator_problems(flow, seconds, experiment.stack)
     needed = CONTROLS[flow.congestion].field
     for field in PARAMETER_FIELDS:
         value = getattr(flow, field)
@@ -104,6 +106,25 @@ def _flow_problems(flow: Flow, experiment: Experiment) -> list[str]:
             )
     if flow.window_packets is not None:
         problems += _window_problems(flow.window_packets, experiment.stack)
+    return problems
+
+
+def _generator_problems(flow: Flow, seconds: float, stack: Stack) -> list[str]:
+    """What is wrong with what a flow sends."""
+    problems = []
+    given = [name for name in ("rate_mbit", "film", "transfers") if getattr(flow, name) is not None]
+    if len(given) > 1:
+        problems.append(f".{given[1]}: a flow has one of rate_mbit, film, transfers; got {given}")
+    if flow.generator != "stream":
+        own = [*given, *(["pacing"] if stack.pacing else [])]
+        problems += [f": {name} needs generator: stream, got {flow.generator}" for name in own]
+    if stack.pacing and not CONTROLS[flow.congestion].can_be_paced:
+        problems.append(f".congestion: stack.pacing has no rate for {flow.congestion}")
+    if flow.transfers and flow.count > 1:
+        problems.append(f".count: transfers says how many there are, got {flow.count}")
+    for name in ("film", "transfers"):
+        if (traffic := getattr(flow, name)) is not None and seconds > 0:
+            problems += [f".{name}{problem}" for problem in traffic.problems(seconds)]
     return problems
 
 

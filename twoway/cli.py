@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
     from twoway.run import run_watched
 
     names = case_names(args.experiment)
-    if len(names) > 1:
+    if len(names) > 1 or args.scheduler:
         args.experiments = [args.experiment]
         return sweep(args)
     case = load_case(names[0])
@@ -154,6 +154,35 @@ def build(args: argparse.Namespace) -> int:
             guest = build_guest(steps, flavour)
     if args.kernel_dir:
         print(guest.kernel.parent)
+    return 0
+
+
+def bundle(args: argparse.Namespace) -> int:  # noqa: ARG001 - as all commands
+    """Print what lab hosts are given, made if need be, as a JSON document."""
+    from twoway.backends import built_guest
+    from twoway.bundles import make_bundles
+
+    print(json.dumps([each.document() for each in make_bundles(built_guest())], indent=1))
+    return 0
+
+
+def pack(args: argparse.Namespace) -> int:
+    """Write finished runs into one archive."""
+    from twoway.parcel import finished_runs, wrap
+
+    with args.to.open("wb") as archive:
+        wrap(args.results, args.runs or finished_runs(args.results), archive)
+    return 0
+
+
+def gather(args: argparse.Namespace) -> int:
+    """Put the runs of archives into the results, each file checked; print their folders."""
+    from twoway.parcel import unwrap
+
+    for path in args.archives:
+        with path.open("rb") as archive:
+            for folder in unwrap(archive, args.results):
+                print(_shown(folder))
     return 0
 
 
@@ -237,6 +266,24 @@ _WORKERS = (
     },
 )
 
+_SCHEDULER = (
+    "--scheduler",
+    {
+        "metavar": "ADDRESS",
+        "help": "have a lab's workers run the points: Dask's scheduler, as tls://lab1:8786",
+    },
+)
+_CERTIFICATES = (
+    "--certificates",
+    {
+        "type": Path,
+        "default": Path.home() / ".config/twoway/lab",
+        "metavar": "FOLDER",
+        "help": "for --scheduler tls://...: ca.crt, client.crt, client.key (default: %(default)s)",
+    },
+)
+_CREW = (_WORKERS, _SCHEDULER, _CERTIFICATES)
+
 COMMANDS = (
     Command("vet", vet, "check experiments without running them; all by default", "many"),
     Command("list", list_experiments, "the experiments there are", options=(_JSON,)),
@@ -246,21 +293,21 @@ COMMANDS = (
         run,
         "run an experiment in virtual time and report",
         "one",
-        (_JSON, _RESULTS, _WORKERS, _BACKEND),
+        (_JSON, _RESULTS, *_CREW, _BACKEND),
     ),
     Command(
         "sweep",
         sweep,
         "run experiments, all by default, and every point of theirs that is not there yet",
         "many",
-        (_RESULTS, _WORKERS, _BACKEND),
+        (_RESULTS, *_CREW, _BACKEND),
     ),
     Command(
         "papers",
         papers,
         "the reproduction report: `sweep`, and everything held against the papers",
         "many",
-        (_JSON, _RESULTS, _WORKERS, _BACKEND),
+        (_JSON, _RESULTS, *_CREW, _BACKEND),
     ),
     Command(
         "report",
@@ -271,6 +318,23 @@ COMMANDS = (
             _JSON,
             _RESULTS,
         ),
+    ),
+    Command("bundle", bundle, "make the archives that lab hosts are given, and print their list"),
+    Command(
+        "pack",
+        pack,
+        "write finished runs into an archive with their checksums",
+        options=(
+            ("runs", {"nargs": "*", "help": "<experiment>/<run>; all by default"}),
+            ("--to", {"type": Path, "required": True, "help": "the archive"}),
+            _RESULTS,
+        ),
+    ),
+    Command(
+        "gather",
+        gather,
+        "put the runs of archives into the results, every checksum compared",
+        options=(("archives", {"type": Path, "nargs": "+", "help": "made by `pack`"}), _RESULTS),
     ),
     Command("doctor", doctor, "what this machine can do, and what is missing", options=(_JSON,)),
     Command("shell", shell, "the network in the guest, with Mininet's prompt", "one"),
@@ -377,9 +441,15 @@ def _run_all(args: argparse.Namespace) -> "list[Outcome]":
     names = [case for name in args.experiments or _all_ids() for case in case_names(name)]
     cases = {name: load_case(name) for name in names}
     backend = find_backend(args.backend)
-    with SweepBar(len(cases), sum(map(cost, cases.values()))) as bar, workers(args.workers) as pool:
+    if args.scheduler:
+        from twoway.lab import lab_workers
+
+        crew = lab_workers(args.scheduler, args.certificates)
+    else:
+        crew = workers(args.workers)
+    with SweepBar(len(cases), sum(map(cost, cases.values()))) as bar, crew as who:
         return run_points(
-            cases, backend, args.results, pool, lambda case, o: bar.show(_line(o), cost(case))
+            cases, backend, args.results, who, lambda case, o: bar.show(_line(o), cost(case))
         )
 
 

@@ -16,19 +16,21 @@ class Control:
         field: the flow's field with its parameter, if it takes one.
         variants: the module's parameter that lists the values to register.
         most_variants: how many that list may hold.
+        can_be_paced: the stack makes a rate of its window, or it has one of its own.
     """
 
     module: str | None = None
     field: str | None = None
     variants: str | None = None
     most_variants: int = 32
+    can_be_paced: bool = True
 
 
 CONTROLS = {
-    "fixed": Control("tcp_fixed", "window_packets", "windows"),
+    "fixed": Control("tcp_fixed", "window_packets", "windows", can_be_paced=False),
     "fast": Control("tcp_fast", "alpha_packets", "alphas"),
-    "tahoe": Control("tcp_tahoe"),
-    "tahoe_rto": Control("tcp_tahoe"),
+    "tahoe": Control("tcp_tahoe", can_be_paced=False),
+    "tahoe_rto": Control("tcp_tahoe", can_be_paced=False),
     "reno": Control(),
     "cubic": Control(),
     "bbr": Control(),

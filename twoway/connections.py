@@ -25,6 +25,8 @@ class Connection:
         ack_directions: those that its acknowledgements pass, in order.
         direction: the slowest that its data passes.
         ack_direction: the slowest that its acknowledgements pass.
+        start_s: first data, after the traffic's start.
+        transfer_bytes: payload that it has to send; None if unlimited.
     """
 
     flow: Flow
@@ -34,6 +36,14 @@ class Connection:
     ack_directions: tuple[str, ...]
     direction: str
     ack_direction: str
+    start_s: float
+    transfer_bytes: int | None
+
+    @property
+    def always_has_data(self) -> bool:
+        """Nothing but its window keeps it from sending."""
+        flow = self.flow
+        return not (flow.rate_mbit or flow.film or flow.transfers)
 
     @property
     def port(self) -> int:
@@ -68,17 +78,20 @@ def make_connections(
             ends = (flow.to, flow.from_) if directions else (flow.from_, flow.to)
             problems.append(f"{where}: flows.{index}: {' to '.join(ends)} passes no queue")
             continue
+        starts = _starts(flow, experiment.duration_s)
         connections += [
             Connection(
                 flow=flow,
-                name=flow.name if flow.count == 1 else f"{flow.name}-{number}",
+                name=f"{flow.name}-{number}" if flow.is_many else flow.name,
                 index=len(connections) + number - 1,
                 directions=tuple(directions),
                 ack_directions=tuple(ack_directions),
                 direction=_slowest(profile, directions),
                 ack_direction=_slowest(profile, ack_directions),
+                start_s=start_s,
+                transfer_bytes=transfer_bytes,
             )
-            for number in range(1, flow.count + 1)
+            for number, (start_s, transfer_bytes) in enumerate(starts, start=1)
         ]
     names = [c.name for c in connections]
     problems += [
@@ -88,6 +101,14 @@ def make_connections(
     if problems:
         raise SpecError(problems)
     return connections
+
+
+def _starts(flow: Flow, duration_s: float) -> list[tuple[float, int | None]]:
+    """When each of a flow's connections begins, and what it has to send."""
+    if not flow.transfers:
+        return [(flow.start_s, None)] * flow.count
+    arrivals = flow.transfers.arrivals(duration_s - flow.start_s)
+    return [(flow.start_s + each.start_s, each.payload_bytes) for each in arrivals]
 
 
 def _passed(graph: Graph, start: str, goal: str) -> dict[str, str]:

@@ -19,6 +19,8 @@ from twoway.topology import Interface
 
 # Where the guest finds its programs (vm/guest/init.c), whatever the caller's PATH.
 GUEST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+# In a checkout that was deployed: its revision where it came from.
+REVISION_FILE = "REVISION"
 _TOOLS = {
     "iproute2": ["ip", "-V"],
     "tc": ["tc", "-V"],
@@ -82,6 +84,7 @@ def _queues(case: Case) -> list[dict[str, Any]]:
                 "interface": interface.name,
                 "rate_bit": round(direction.start_mbit * 1e6),
                 "reallocations": _reallocations(direction, interface),
+                "leaves_at_start": direction.leaves_at_start,
                 "limit_packets": direction.queue_packets,
                 "overhead_bytes": direction.overhead_bytes,
                 "cell_bytes": direction.cell_bytes,
@@ -114,8 +117,8 @@ def _connections(case: Case) -> list[dict[str, Any]]:
             "generator": c.flow.generator,
             "congestion": c.congestion,
             "window_packets": c.flow.window_packets,
-            "paced": c.flow.rate_mbit is not None,
-            "start_ns": START_NS + round(c.flow.start_s * 1e9),
+            "paced": not c.always_has_data,
+            "start_ns": START_NS + round(c.start_s * 1e9),
         }
         for c in case.connections
     ]
@@ -156,6 +159,8 @@ def _files(plan: dict[str, Any], folder: Path) -> list[str]:
 
 def git_revision() -> str:
     """The checkout's revision, with -dirty if it has changes; "unknown" outside git."""
+    if (ROOT / REVISION_FILE).is_file():
+        return (ROOT / REVISION_FILE).read_text("utf-8").strip()
     if shutil.which("git") is None:
         return "unknown"
     done = subprocess.run(

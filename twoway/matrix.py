@@ -3,7 +3,7 @@
 import copy
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -13,6 +13,9 @@ from twoway.model import Model, Name
 
 Scalar = bool | int | float | Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 Value = Scalar | list[Scalar]
+NamedValues = Annotated[dict[Scalar, Value], Field(min_length=1)]
+# A value as `label` writes it: several fields' values have "+" between them.
+Label = bool | int | float | Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")]
 Point = Mapping[str, Value]
 
 # Where a path of `set:` leads into the link profile instead of the experiment.
@@ -26,9 +29,21 @@ class Axis(Model):
         description="fields that take the value: flows.NAME.FIELD, profile.DIRECTION.FIELD, or any "
         "other of this file's"
     )
-    to: Annotated[list[Value], Field(min_length=1)] = Field(
-        description="the values in turn; a list has one for each field of `set`"
+    to: Annotated[list[Value], Field(min_length=1)] | NamedValues = Field(
+        description="the values in turn, or values by the names that points have instead; a list "
+        "has one for each field of `set`"
     )
+
+    def given(self) -> Iterable[tuple[Scalar, Value]]:
+        """The values, each with its name, or with its place in the list."""
+        return self.to.items() if isinstance(self.to, dict) else enumerate(self.to)
+
+    def value(self, at: Value) -> Value:
+        """What a point sets that is at one of `to`."""
+        if not isinstance(self.to, dict):
+            return at
+        assert not isinstance(at, list)
+        return self.to[at]
 
 
 Matrix = Mapping[Name, Axis]
@@ -77,7 +92,7 @@ def matrix_problems(matrix: Matrix) -> list[str]:
     for name, axis in matrix.items():
         problems += [
             f"matrix.{name}.to.{index}: {len(value)} values for {len(axis.set)} fields of set"
-            for index, value in enumerate(axis.to)
+            for index, value in axis.given()
             if isinstance(value, list) and len(value) != len(axis.set)
         ]
         labels = [label(value) for value in axis.to]
@@ -96,8 +111,8 @@ def matrix_problems(matrix: Matrix) -> list[str]:
 def changes(matrix: Matrix, point: Point) -> dict[str, Scalar]:
     """What a point sets: values by path."""
     found: dict[str, Scalar] = {}
-    for name, value in point.items():
-        paths = matrix[name].set
+    for name, at in point.items():
+        paths, value = matrix[name].set, matrix[name].value(at)
         each = value if isinstance(value, list) else [value] * len(paths)
         found.update(zip(paths, each, strict=True))
     return found
@@ -146,7 +161,7 @@ def _set(document: dict[str, Any], path: str, value: Scalar) -> None:
     place[last] = value
 
 
-def matches(at: Mapping[str, Scalar | list[Scalar]], point: Point) -> bool:
+def matches(at: Mapping[str, Label | list[Label]], point: Point) -> bool:
     """Whether a point is one of those that an expectation's `at` names, by their labels."""
     return all(
         label(point[axis]) in map(label, wanted if isinstance(wanted, list) else [wanted])

@@ -55,7 +55,14 @@ def node_sysctls(stack: Stack, *, router: bool) -> dict[str, int | str]:
         "net.ipv4.tcp_mtu_probing": 0,
         "net.ipv4.tcp_rmem": f"4096 131072 {most}",
         "net.ipv4.tcp_wmem": f"4096 16384 {most}",
+        **_pacing_sysctls(stack),
     }
+
+
+def _pacing_sysctls(stack: Stack) -> dict[str, int | str]:
+    """A window leaves in exactly a round trip; the kernel would take 83 % of it, or half."""
+    ratios = ("net.ipv4.tcp_pacing_ca_ratio", "net.ipv4.tcp_pacing_ss_ratio")
+    return dict.fromkeys(ratios, 100) if stack.pacing else {}
 
 
 def link_commands(stack: Stack, interface: Interface) -> list[str]:
@@ -85,10 +92,11 @@ def route_command(stack: Stack, graph: Graph, interface: Interface) -> str:
     """The ip(8) batch line for a host's default route, with its TCP metrics."""
     gateway = graph.peer(interface).address.ip
     quickack = " quickack 1" if stack.acks == "every-segment" else ""
+    window = f" window {stack.receive_window_bytes}" if stack.receive_window_packets else ""
     return (
         f"route replace default via {gateway} dev {interface.name}"
         f" initcwnd {stack.initial_window_packets}{quickack}"
-        f" rto_min {stack.least_timeout_ms}ms"
+        f" rto_min {stack.least_timeout_ms}ms{window}"
     )
 
 
@@ -109,6 +117,8 @@ def route_readback(stack: Stack) -> list[tuple[list[str], Any]]:
     }
     if stack.acks == "every-segment":
         metrics["quickack"] = 1
+    if stack.receive_window_packets:
+        metrics["window"] = stack.receive_window_bytes
     return [(["default", "metrics", "0", name], value) for name, value in metrics.items()]
 
 

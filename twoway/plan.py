@@ -3,13 +3,13 @@
 Pure: the same experiment gives the same plan, byte for byte, wherever the checkout is.
 """
 
+import math
 from typing import Any
 
 from twoway import personality
 from twoway.case import Case
 from twoway.congestion import CONTROLS
 from twoway.connections import Connection
-from twoway.spec import Flow
 from twoway.topology import Graph
 
 # The guest's clock at boot: 2000-01-01 00:00:00 UTC. Traffic starts 30 s later, in virtual
@@ -150,6 +150,7 @@ def _qdisc_setup(case: Case, node: str, *, router: bool) -> list[dict[str, Any]]
         name = shaper.interface.name
         if shaper.interface.node == node:
             commands.append(f"qdisc replace dev {name} root handle 1: {' '.join(shaper.arguments)}")
+            commands += shaper.inner
             wanted += [([name, *path], value) for path, value in shaper.readback]
     if not router:
         for interface in case.graph.of(node):
@@ -343,37 +344,65 @@ def _source(connection: Connection) -> dict[str, Any]:
     }
 
 
+def _connect_ns(connection: Connection) -> int:
+    return CONNECT_NS if connection.flow.connect == "before" else _start_ns(connection)
+
+
 def _start_ns(connection: Connection) -> int:
-    return START_NS + round(connection.flow.start_s * 1e9)
+    return START_NS + round(connection.start_s * 1e9)
 
 
 def _stream_source(case: Case, connection: Connection) -> dict[str, Any]:
     stack, flow = case.experiment.stack, connection.flow
     stream = f"""
         {GUEST_BIN}/stream send --to {case.graph.address(flow.to)} --port {connection.port}
-        --source-port {connection.source_port} --connect-at {CONNECT_NS}
+        --source-port {connection.source_port} --connect-at {_connect_ns(connection)}
         --start-at {_start_ns(connection)} --stop-at {stop_ns(case)}
-        --congestion {connection.congestion} --send-buffer {_send_buffer_bytes(case, flow)}
+        --congestion {connection.congestion} --send-buffer {_send_buffer_bytes(case, connection)}
     """
     if flow.rate_mbit is not None:
         interval_ns = round(stack.mtu_bytes * 8e3 / flow.rate_mbit)
-        stream += f" --interval {interval_ns} --size {stack.segment_bytes}"
+        stream += f" --interval {interval_ns} --sizes {stack.segment_bytes}"
+    if flow.film is not None:
+        frames = flow.film.frame_bytes(case.experiment.duration_s - flow.start_s)
+        interval_ns = round(1e9 / flow.film.frames_per_s)
+        stream += f" --interval {interval_ns} --sizes {','.join(map(str, frames))}"
+    if connection.transfer_bytes is not None:
+        stream += f" --bytes {connection.transfer_bytes}"
+    if stack.pacing:
+        stream += " --pacing"
     return _source(connection) | {"run": stream.split()}
 
 
-def _send_buffer_bytes(case: Case, flow: Flow) -> int:
+def _send_buffer_bytes(case: Case, connection: Connection) -> int:
     """SO_SNDBUF with which a window is never short of data.
 
     The kernel doubles it and wakes the writer when a third of that is free. It counts a segment
     at the size of its allocation, the next power of two, and one page more for headers.
     """
     truesize = (1 << (case.experiment.stack.mtu_bytes + 320 - 1).bit_length()) + 4096
-    return max(LEAST_SEND_BUFFER_BYTES, (flow.window_packets or 0) * truesize)
+    return max(LEAST_SEND_BUFFER_BYTES, _most_packets(case, connection) * truesize)
+
+
+def _most_packets(case: Case, connection: Connection) -> int:
+    """The largest window that is known before: a constant one, or what FAST settles at.
+
+    No flow of FAST has more on its way than its direction carries in a round trip without queues,
+    and in queues than the alphas of all, which is also what one that came last takes for the path.
+    """
+    flow = connection.flow
+    if flow.alpha_packets is None:
+        return flow.window_packets or 0
+    data = case.profile.directions[connection.direction]
+    delay_ms = sum(each.delay_ms for each in case.profile.directions.values())
+    packet_bit = case.experiment.stack.mtu_bytes * 8
+    alphas = sum(c.flow.alpha_packets or 0 for c in case.connections)
+    return alphas + math.ceil(data.most_mbit * 1e3 * delay_ms / packet_bit)
 
 
 def _memory_mib(case: Case, captures: int) -> int:
     """Memory that the guest needs; it takes from the host only what it touches."""
-    buffers = sum(2 * _send_buffer_bytes(case, c.flow) for c in case.connections) >> 20
+    buffers = sum(2 * _send_buffer_bytes(case, c) for c in case.connections) >> 20
     return (
         SYSTEM_MIB
         + NODE_MIB * len(case.graph.nodes)

@@ -5,7 +5,7 @@ from capture_analysis.theory.setup import Link, Setup, known_theories, predict
 
 from twoway.connections import Connection
 from twoway.errors import SpecError
-from twoway.spec import Direction, Expectation, Experiment, Profile
+from twoway.spec import Direction, Expectation, Experiment, Flow, Profile
 from twoway.topology import Graph
 
 _ETHERNET_BYTES, _HEADER_BYTES, _TIMESTAMP_BYTES = 14, 40, 12
@@ -55,13 +55,14 @@ def setup_of(
     queues = {q.name: profile.directions[q.direction] for q in graph.placed_queues}
     return Setup(
         links={name: _link(direction, experiment) for name, direction in queues.items()},
-        connections=tuple(_connection(c) for c in connections),
+        connections=tuple(_connection(c, experiment) for c in connections),
         segment_bytes=experiment.stack.segment_bytes,
         acks_every_segment=experiment.stack.acks == "every-segment",
         warm_up_s=experiment.warm_up_s,
         duration_s=experiment.duration_s,
         modules=experiment.modules,
         parameters=experiment.topology.parameters,
+        pacing=experiment.stack.pacing,
     )
 
 
@@ -77,10 +78,22 @@ def _link(direction: Direction, experiment: Experiment) -> Link:
         data_s=data * 8 / rate_bit,
         ack_s=ack * 8 / rate_bit,
         payload_share=stack.segment_bytes / data,
+        dtm=direction.dtm.model_dump() if direction.dtm else None,
     )
 
 
-def _connection(connection: Connection) -> TheoryConnection:
+def _rate_mbit(flow: Flow, experiment: Experiment) -> float | None:
+    """Mean rate of IP packets, headers included, of flows that have one."""
+    if flow.film is None:
+        return flow.rate_mbit
+    seconds, segment = experiment.duration_s - flow.start_s, experiment.stack.segment_bytes
+    header = experiment.stack.mtu_bytes - segment
+    frames = flow.film.frame_bytes(seconds)
+    sent = sum(size + -(-size // segment) * header for size in frames)
+    return sent * 8 / 1e6 / (len(frames) / flow.film.frames_per_s)
+
+
+def _connection(connection: Connection, experiment: Experiment) -> TheoryConnection:
     flow = connection.flow
     return TheoryConnection(
         name=connection.name,
@@ -91,6 +104,7 @@ def _connection(connection: Connection) -> TheoryConnection:
         congestion=flow.congestion,
         window_packets=flow.window_packets,
         alpha_packets=flow.alpha_packets,
-        rate_mbit=flow.rate_mbit,
-        start_s=flow.start_s,
+        rate_mbit=_rate_mbit(flow, experiment),
+        start_s=connection.start_s,
+        transfer_bytes=connection.transfer_bytes,
     )

@@ -9,11 +9,13 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field
 
 from twoway.dtm import SLOT_MBIT, Channel
+from twoway.film import Film
 from twoway.matrix import (
     Axis,
-    Scalar,
+    Label,
 )
 from twoway.model import Model, Name, NonNegative, Positive
+from twoway.transfers import Transfers
 
 ModelT = TypeVar("ModelT", bound=Model)
 
@@ -30,8 +32,18 @@ class Direction(Model):
     queue_packets: Annotated[int, Field(ge=1)] = Field(
         description="drop-tail limit in packets, the one in service included"
     )
+    aqm: Literal["drop-tail", "cake", "cake-flowblind"] = Field(
+        default="drop-tail",
+        description="what manages the queue: `cake` (CoDel, a queue for each flow), "
+        "`cake-flowblind` (CoDel, one queue), which have no limit of packets",
+    )
     delay_ms: Annotated[float, Field(ge=0, le=100_000)] = Field(
         description="propagation delay in ms, from the end of transmission to arrival"
+    )
+    ack_queue: Literal["shared", "own", "priority"] = Field(
+        default="shared",
+        description="where ACKs wait: with data in one first-in-first-out queue, in their own that "
+        "takes turns with data's, or in one that goes first; each of two has queue_packets",
     )
     overhead_bytes: int = Field(
         default=0,
@@ -61,6 +73,16 @@ class Direction(Model):
     def most_mbit(self) -> float:
         """The highest rate that the link may have."""
         return self.rate_mbit or (self.dtm or Channel()).max_slots * SLOT_MBIT
+
+    @property
+    def has_ack_queue(self) -> bool:
+        """ACKs wait apart from data."""
+        return self.ack_queue != "shared"
+
+    @property
+    def leaves_at_start(self) -> bool:
+        """The queue hands over a packet when its transmission begins, not when that ends."""
+        return self.has_ack_queue or self.aqm != "drop-tail"
 
     def link_bytes(self, frame_bytes: int) -> int:
         """Size on the link of a frame, Ethernet header included."""
@@ -110,12 +132,21 @@ class Stack(Model):
         default=True,
         description="F-RTO: doubt a timeout before sending all again; off for the papers' TCP",
     )
+    pacing: bool = Field(
+        default=False,
+        description="senders spread a window over its round trip instead of sending with each ACK; "
+        "`fixed` and `tahoe` cannot",
+    )
     least_timeout_ms: Annotated[int, Field(ge=1, le=120_000)] = Field(
         default=200,
         description="what the retransmission timer adds to the round-trip time at least",
     )
     initial_window_packets: Annotated[int, Field(ge=1, le=1000)] = Field(
         default=10, description="initial window of flows whose congestion control has none"
+    )
+    receive_window_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+        default=None,
+        description="full segments that a receiver offers at most; as its buffer allows by default",
     )
     receive_buffer_bytes: Annotated[int, Field(ge=65536, le=1 << 29)] = Field(
         default=1 << 24, description="SO_RCVBUF of sinks; the kernel doubles it"
@@ -126,17 +157,27 @@ class Stack(Model):
         """Payload of a full segment."""
         return self.mtu_bytes - 40 - (12 if self.timestamps else 0)
 
+    @property
+    def receive_window_bytes(self) -> int:
+        """Most that a receiver offers, 0 for what its buffer allows."""
+        return (self.receive_window_packets or 0) * self.segment_bytes
+
 
 class Flow(Model):
-    """TCP connections with unlimited data from one host to another."""
+    """TCP connections from one host to another, with unlimited data unless it says otherwise."""
 
     name: Name = Field(description="as it appears in metrics")
     from_: str = Field(alias="from", description="host that sends data")
     to: str = Field(description="host that receives it")
-    count: Annotated[int, Field(ge=1, le=1000)] = Field(
-        default=1, description="how many such connections"
+    count: Annotated[int, Field(ge=0, le=1000)] = Field(
+        default=1, description="how many such connections; a sweep may have points with none"
     )
     start_s: NonNegative = Field(default=0, description="first data, after the traffic's start")
+    connect: Literal["before", "at-start"] = Field(
+        default="before",
+        description="when the connection is set up: `before` all traffic, at zero load, or "
+        "`at-start` of its own data, in the queues of others, as iperf3 always does",
+    )
     congestion: Literal["fixed", "fast", "tahoe", "tahoe_rto", "reno", "cubic", "bbr", "vegas"] = (
         Field(
             description="congestion control; `fixed` (with window_packets), `fast` (with "
@@ -153,10 +194,21 @@ class Flow(Model):
         default=None,
         description="constant rate in Mbit/s of full IP packets; unlimited data by default",
     )
+    film: Film | None = Field(
+        default=None, description="frames of a video instead of unlimited data"
+    )
+    transfers: Transfers | None = Field(
+        default=None, description="connections that come one by one, each with so much to send"
+    )
     generator: Literal["stream", "iperf3"] = Field(
         default="stream",
         description="`stream` (our blocking source and sink) or `iperf3`",
     )
+
+    @property
+    def is_many(self) -> bool:
+        """Its connections are numbered."""
+        return self.count > 1 or self.transfers is not None
 
 
 class Observe(Model):
@@ -180,7 +232,7 @@ class Expectation(Model):
         description="who says so; `simulation` is the authors' own"
     )
     why: str = Field(description="where value and tolerance come from")
-    at: dict[Name, Scalar | list[Scalar]] = Field(
+    at: dict[Name, Label | list[Label]] = Field(
         default={}, description="the points that it is about, values by axis; all by default"
     )
 

@@ -56,6 +56,10 @@ class Outcome:
         return self.folder is not None and not self.missed
 
 
+# An executor, and what it does with each point: its name, where it runs, where its run is to be.
+Crew = tuple[Executor, Callable[[str, Backend, Path], Outcome]]
+
+
 def cost(case: Case) -> float:
     """About how much work a point is, to begin with the longest and to tell the time left."""
     rates = sum(direction.most_mbit for direction in case.profile.directions.values())
@@ -64,12 +68,12 @@ def cost(case: Case) -> float:
 
 
 @contextmanager
-def workers(count: int) -> Iterator[Executor]:
+def workers(count: int) -> Iterator[Crew]:
     """Processes of this machine; they end with this one, however it ends."""
     parent = os.getpid()
     with ProcessPoolExecutor(count, initializer=_end_with, initargs=(parent,)) as pool:
         try:
-            yield pool
+            yield pool, _work
         except BaseException:
             for worker in multiprocessing.active_children():
                 os.kill(worker.pid or 0, signal.SIGINT)
@@ -88,7 +92,7 @@ def run_points(
     cases: Mapping[str, Case],
     backend: Backend,
     results: Path,
-    executor: Executor,
+    crew: Crew,
     on_outcome: Callable[[Case, Outcome], None],
 ) -> list[Outcome]:
     """Run every point that is not there yet.
@@ -97,13 +101,14 @@ def run_points(
         cases: the points, by the name that `load_case` takes.
         backend: where they run.
         results: folder that holds one folder per point.
-        executor: where they run.
+        crew: who runs them.
         on_outcome: called with each as it ends.
 
     Returns: the outcomes, in the order of the cases.
     """
     longest_first = sorted(cases, key=lambda name: cost(cases[name]), reverse=True)
-    running = {executor.submit(_work, name, backend, results): name for name in longest_first}
+    executor, work = crew
+    running = {executor.submit(work, name, backend, results): name for name in longest_first}
     outcomes = {}
     for future in as_completed(running):
         name = running[future]
@@ -119,15 +124,20 @@ def _work(name: str, backend: Backend, results: Path) -> Outcome:
         os._exit(1)
 
 
-def run_point(name: str, backend: Backend, results: Path) -> Outcome:
+def run_point(
+    name: str,
+    backend: Backend,
+    results: Path,
+    run: Callable[[Case, Backend, Path], Path] = run_case,
+) -> Outcome:
     """Run one point, unless it is there, and analyse it, unless that is done."""
     began = time.monotonic()
     try:
         case = load_case(name)
         folder = kept_run(case, backend, results)
         kept = folder is not None
-        folder = folder or run_case(case, backend, results)
-        document = _analysed(folder, case)
+        folder = folder or run(case, backend, results)
+        document = analysed(folder, case)
     except (TwowayError, AnalysisError, OSError) as error:
         return Outcome(name, error=str(error), wall_s=time.monotonic() - began)
     return Outcome(
@@ -152,7 +162,7 @@ def _missed(document: dict[str, Any]) -> Iterator[str]:
             yield f"{row['check']}: {row['value']}, bound {row['bound']}"
 
 
-def _analysed(folder: Path, case: Case) -> dict[str, Any]:
+def analysed(folder: Path, case: Case) -> dict[str, Any]:
     """A run's metrics.json, made anew if code or expectations are not those it was made with.
 
     Single runs get their pictures; of a sweep's points only numbers are made.

@@ -81,14 +81,11 @@ _PROTOTYPES = {
         ctypes.c_bool,
         [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t],
     ),
-    "ca_histogram_add_counts": (
+    "ca_histogram_add_bins": (
         ctypes.c_bool,
-        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t],
+        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t],
     ),
-    "ca_histogram_rows": (
-        ctypes.c_size_t,
-        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p],
-    ),
+    "ca_histogram_bins": (ctypes.c_size_t, [ctypes.c_void_p, ctypes.c_void_p]),
     "ca_gather": (
         ctypes.c_bool,
         [

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A histogram of many lanes whose bins are mostly empty: a hash table from key to count.
+ * A histogram of many lanes whose bins are mostly empty: a hash table from key to bin.
  *
  *	key = lane << 13 | bin
  *	bin = value                                     of values below 256
@@ -9,8 +9,8 @@
  *
  * Linear probing at most at half load, by multiply-shift with a random odd factor (Dietzfelbinger
  * et al., 1997), so that a capture's writer cannot choose values that meet. A count of 0 marks an
- * empty slot. Integers add up in any order to the same, so the order of values does not matter;
- * rows come in the table's order, and the caller sorts them.
+ * empty slot. Sum, least and greatest of integers do not depend on their order, so that of values
+ * does not matter; bins come in the table's order, and the caller sorts them.
  */
 #include <stdlib.h>
 
@@ -20,13 +20,8 @@
 #define LINEAR_BITS 8		/* values of so many bits have a bin each */
 #define FIRST_BITS 6
 
-struct slot {
-	int64_t key;
-	uint64_t count;
-};
-
 struct ca_histogram {
-	struct slot *slots;
+	struct ca_bin *slots;
 	uint64_t factor;
 	size_t used;
 	unsigned int bits;	/* log2 of the number of slots */
@@ -38,7 +33,7 @@ static size_t slots_of(const struct ca_histogram *histogram)
 }
 
 /* Where a key is, or goes. */
-static struct slot *slot_of(const struct ca_histogram *histogram, int64_t key)
+static struct ca_bin *slot_of(const struct ca_histogram *histogram, int64_t key)
 {
 	size_t at = (size_t)((uint64_t)key * histogram->factor >> (64 - histogram->bits));
 
@@ -56,7 +51,7 @@ static bool histogram_grow(struct ca_histogram *histogram)
 	if (!grown.slots)
 		return false;
 	for (size_t at = 0; at < slots_of(histogram); at++) {
-		const struct slot *slot = &histogram->slots[at];
+		const struct ca_bin *slot = &histogram->slots[at];
 
 		if (slot->count)
 			*slot_of(&grown, slot->key) = *slot;
@@ -66,20 +61,25 @@ static bool histogram_grow(struct ca_histogram *histogram)
 	return true;
 }
 
-static bool count_key(struct ca_histogram *histogram, int64_t key, uint64_t count)
+static bool count_bin(struct ca_histogram *histogram, struct ca_bin bin)
 {
-	struct slot *slot = slot_of(histogram, key);
+	struct ca_bin *slot = slot_of(histogram, bin.key);
 
 	if (!slot->count) {
 		if (2 * histogram->used >= slots_of(histogram)) {
 			if (!histogram_grow(histogram))
 				return false;
-			slot = slot_of(histogram, key);
+			slot = slot_of(histogram, bin.key);
 		}
-		slot->key = key;
-		histogram->used += count > 0;
+		histogram->used += bin.count > 0;
+		*slot = bin;
+		return true;
 	}
-	slot->count += count;
+	slot->count += bin.count;
+	if (bin.low < slot->low)
+		slot->low = bin.low;
+	if (bin.high > slot->high)
+		slot->high = bin.high;
 	return true;
 }
 
@@ -118,35 +118,39 @@ bool ca_histogram_add(struct ca_histogram *histogram, const int64_t *lanes, cons
 		      size_t count)
 {
 	for (size_t at = 0; at < count; at++) {
-		if (!count_key(histogram, lanes[at] << BIN_BITS | bin_of(values[at]), 1))
+		struct ca_bin bin = {
+			.key = lanes[at] << BIN_BITS | bin_of(values[at]),
+			.count = 1,
+			.low = values[at],
+			.high = values[at],
+		};
+
+		if (!count_bin(histogram, bin))
 			return false;
 	}
 	return true;
 }
 
-/* Counts each key so many times; false without memory, and then some are counted. */
-bool ca_histogram_add_counts(struct ca_histogram *histogram, const int64_t *keys,
-			     const uint64_t *counts, size_t count)
+/* Counts what bins count; false without memory, and then some are counted. */
+bool ca_histogram_add_bins(struct ca_histogram *histogram, const struct ca_bin *bins, size_t count)
 {
 	for (size_t at = 0; at < count; at++) {
-		if (!count_key(histogram, keys[at], counts[at]))
+		if (!count_bin(histogram, bins[at]))
 			return false;
 	}
 	return true;
 }
 
-/* How many keys there are; writes them and their counts, in no order, unless keys is NULL. */
-size_t ca_histogram_rows(const struct ca_histogram *histogram, int64_t *keys, uint64_t *counts)
+/* How many bins there are; writes them, in no order, unless `bins` is NULL. */
+size_t ca_histogram_bins(const struct ca_histogram *histogram, struct ca_bin *bins)
 {
 	size_t row = 0;
 
-	if (!keys)
+	if (!bins)
 		return histogram->used;
 	for (size_t at = 0; at < slots_of(histogram); at++) {
-		if (!histogram->slots[at].count)
-			continue;
-		keys[row] = histogram->slots[at].key;
-		counts[row++] = histogram->slots[at].count;
+		if (histogram->slots[at].count)
+			bins[row++] = histogram->slots[at];
 	}
 	return row;
 }

@@ -13,13 +13,19 @@
 
 struct ca_histogram;
 
+/* A bin of a lane that counts anything: how many values, the least and the greatest of them. */
+struct ca_bin {
+	int64_t key;		/* lane << 13 | number of the bin */
+	uint64_t count;
+	int64_t low, high;
+};
+
 CA_API struct ca_histogram *ca_histogram_new(uint64_t seed);
 CA_API void ca_histogram_free(struct ca_histogram *histogram);
 CA_API bool ca_histogram_add(struct ca_histogram *histogram, const int64_t *lanes,
 			     const int64_t *values, size_t count);
-CA_API bool ca_histogram_add_counts(struct ca_histogram *histogram, const int64_t *keys,
-				    const uint64_t *counts, size_t count);
-CA_API size_t ca_histogram_rows(const struct ca_histogram *histogram, int64_t *keys,
-				uint64_t *counts);
+CA_API bool ca_histogram_add_bins(struct ca_histogram *histogram, const struct ca_bin *bins,
+				  size_t count);
+CA_API size_t ca_histogram_bins(const struct ca_histogram *histogram, struct ca_bin *bins);
 
 #endif

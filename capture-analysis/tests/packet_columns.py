@@ -34,7 +34,7 @@ def passage_of(
     return Passage(entering, left, entering.payload_bytes > 0)
 
 
-def queue_of(**settings: int) -> Queue:
+def queue_of(*, leaves_at_start: bool = False, **settings: int) -> Queue:
     """A queue whose link sends a byte in a microsecond, unless said otherwise."""
     values = {
         "rate_bit": 8_000_000,
@@ -46,5 +46,10 @@ def queue_of(**settings: int) -> Queue:
         **settings,
     }
     return Queue(
-        direction="forward", interface="r1-eth1", taps_in=("r1-eth0",), reallocations=None, **values
+        direction="forward",
+        interface="r1-eth1",
+        taps_in=("r1-eth0",),
+        reallocations=None,
+        leaves_at_start=leaves_at_start,
+        **values,
     )

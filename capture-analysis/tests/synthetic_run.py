@@ -132,6 +132,7 @@ QUEUES: list[dict[str, Any]] = [
 LINK = {
     "rate_bit": 8_000_000,
     "reallocations": None,
+    "leaves_at_start": False,
     "overhead_bytes": -4,
     "cell_bytes": 0,
     "cell_overhead_bytes": 0,

@@ -253,9 +253,15 @@ def test_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: in
         (pcap([]), "there is no frame in it, nothing but a header"),
         (pcap([(1, b"x")] * 2, link_type=147), "2 frames of unknown link type: 147"),
         (pcap([(1, b"x")], link_type=105), "1 frame of unknown link type: 105 (IEEE 802.11)"),
-        (pcap([(1, b"x")]), "of 1 frame too little was kept to tell what they are"),
-        (built.pcap([built.ethernet(built.ipv4(first=0x44))]), "1 frame contradicting themselves"),
-        (built.section() + built.interface() + built.simple(b""), "1 frame without a time"),
+        (pcap([(1, b"x")]), "of 1 frame too little was kept to tell the protocol"),
+        (
+            built.pcap([built.ethernet(built.ipv4(first=0x44))]),
+            "1 frame with contradictory headers, left out",
+        ),
+        (
+            built.section() + built.interface() + built.simple(b""),
+            "1 frame without a time, left out",
+        ),
         (
             pcap([(2, tcp_frame()), (1, tcp_frame())]),
             "1 packet captured before the packet",

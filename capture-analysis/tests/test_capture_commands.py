@@ -62,7 +62,7 @@ def test_flows(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["flows", str(capture)]) == 0
     heading, line = capsys.readouterr().out.splitlines()
     assert heading.split()[0] == "connection"
-    cells = "10.0.1.2:40001 > 10.0.2.2:5001 7 2 kB 0.022 s 9.994 ms -> sender - unknown"
+    cells = "10.0.1.2:40001 > 10.0.2.2:5001 7 2 kB 0.022 s 10.000 ms -> sender - unknown"
     assert " ".join(line.split()) == cells
 
 

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 from capture_analysis.errors import AnalysisError
+from capture_analysis.testbed.analysis import Analysis
 from capture_analysis.testbed.dtm import Slots, estimates, read_slots, service_error_ns
+from capture_analysis.testbed.metrics import capacity_use
 from capture_analysis.testbed.run_folder import Run
 from hypothesis import given
 from hypothesis import strategies as st
@@ -153,3 +155,11 @@ def test_recording_without_a_start_is_refused(tmp_path: Path) -> None:
     run = _recorded(write_run(tmp_path), [])
     with pytest.raises(AnalysisError, match=r"r1-reallocations\.csv: no start of r1-eth1"):
         read_slots(run, run.queues[0])
+
+
+def test_goodput_of_what_passes_over_capacity(tmp_path: Path) -> None:
+    """Of 4 slots, 2.048 Mbit/s, the first's 1.98 Mbit/s are used; the second's data go back."""
+    analysis = Analysis(write_run(tmp_path))
+    slots = slots_of([(START_NS, 4)])
+    found = capacity_use.measure(analysis, analysis.queues["forward"], slots)
+    assert found == {"capacity_goodput": pytest.approx(1.98 / 2.048)}

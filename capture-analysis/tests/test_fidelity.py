@@ -12,6 +12,7 @@ from capture_analysis.testbed.analysis import Analysis
 from capture_analysis.testbed.fidelity import fidelity
 from synthetic_run import FORWARD, PAYLOAD_BYTES, REVERSE, SEGMENTS, Table, edit_json, write_run
 
+SERVICE_US = {"data": 500, "ack": 50, "fin": 50}
 SENT_BYTES = SEGMENTS["first"] * PAYLOAD_BYTES
 
 
@@ -94,6 +95,22 @@ def test_kernel_counts_otherwise(tmp_path: Path, count: int, off: int) -> None:
     path = folder / "sockets/queues.csv"
     path.write_text(path.read_text().replace("r1-eth1,4\n", f"r1-eth1,{count}\n"))
     assert failing(folder) == {"forward: captures' queue against 4 kernel samples, packets": off}
+
+
+def test_queue_that_hands_over_at_the_start(tmp_path: Path) -> None:
+    """Captured as transmissions begin, the queue is as exact, and the kernel's is one less."""
+    begun = [
+        c if c.left_us is None else dataclasses.replace(c, left_us=c.left_us - SERVICE_US[c.kind])
+        for c in FORWARD
+    ]
+    folder = write_run(tmp_path, forward=begun)
+    edit_json(folder / "manifest.json", lambda m: m["queues"][0].update(leaves_at_start=True))
+    path = folder / "sockets/queues.csv"
+    path.write_text(
+        path.read_text().replace("r1-eth1,4\n", "r1-eth1,3\n").replace("r1-eth1,2\n", "r1-eth1,1\n")
+    )
+    assert failing(folder) == {}
+    assert Analysis(folder).queues["forward"].all_packets.packets.max() == 4
 
 
 def test_no_kernel_samples(tmp_path: Path) -> None:

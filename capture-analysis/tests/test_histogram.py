@@ -9,7 +9,7 @@ import pytest
 from capture_analysis import native
 from capture_analysis.histogram import Histogram
 from capture_analysis.histogram.in_c import NativeCounts
-from capture_analysis.histogram.in_numpy import NumpyCounts, bin_edges, bin_of
+from capture_analysis.histogram.in_numpy import NumpyCounts, bin_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,22 +36,24 @@ VALUES = st.lists(
 
 @given(VALUES)
 def test_a_bin_holds_its_values_and_is_narrow(numbers: list[int]) -> None:
-    """A value lies within its bin's edges, which are the value itself below 256, else 1/128."""
+    """Values of one bin are at most 1/128 apart, and below 256 equal."""
     value = np.array(numbers, dtype=np.int64)
-    number = bin_of(value)
-    low, high = bin_edges(number)
-    assert ((low <= value) & (value <= high)).all()
-    assert (high - low <= low // 128).all()
-    assert (low[value < 256] == high[value < 256]).all()
-    assert (number < 1 << 13).all()
+    histogram = Histogram()
+    histogram.add(0, value)
+    bins = histogram.bins()
+    assert (bins.high - bins.low <= bins.low // 128).all()
+    assert (bins.low == bins.high)[bins.low < 256].all()
+    assert (bin_of(value) < 1 << 13).all()
 
 
-def test_bins_have_no_gaps() -> None:
-    """Each bin begins where the one before ends, from 0 to the highest value there is."""
-    low, high = bin_edges(np.arange(7296))
-    assert low[0] == 0
-    assert (low[1:] == high[:-1] + 1).all()
-    assert high[-1] == 2**63 - 1
+def test_bins_ascend_with_values() -> None:
+    """A greater value is in the same bin or the next, from 0 to the highest value there is."""
+    edge = np.array([m << s for s in range(56) for m in range(128, 256)], dtype=np.int64)
+    value = np.unique(np.concatenate((np.arange(128), edge - 1, edge, [2**63 - 1])))
+    step = np.diff(bin_of(value))
+    assert bin_of(value[:1]).tolist() == [0]
+    assert bin_of(value[-1:]).tolist() == [7295]
+    assert ((step == 0) | (step == 1)).all()
 
 
 def test_quantiles_of_small_values_are_exact(new: NewHistogram) -> None:
@@ -71,6 +73,16 @@ def test_quantiles_of_large_values_are_within_half_a_bin(new: NewHistogram) -> N
     for q in (0.01, 0.5, 0.95, 0.999):
         exact = int(np.quantile(value, q, method="inverted_cdf"))
         assert abs((histogram.quantile(q) or 0) - exact) <= exact / 256
+
+
+@given(VALUES.filter(bool))
+def test_quantiles_do_not_leave_the_values(numbers: list[int]) -> None:
+    """A quantile lies between the least and the greatest value; of equal values it is the value."""
+    histogram = Histogram()
+    histogram.add([0] * len(numbers) + [1] * 3, [*numbers, *[numbers[0]] * 3])
+    for q in (0, 0.5, 1):
+        assert min(numbers) <= (histogram.quantile(q, 0) or 0) <= max(numbers)
+        assert histogram.quantile(q, 1) == numbers[0]
 
 
 def test_lanes_are_apart(new: NewHistogram) -> None:
@@ -133,4 +145,4 @@ def test_both_kinds_agree(pairs: list[tuple[int, int]]) -> None:
 
 def _table(histogram: Histogram) -> list[list[int]]:
     lane, bins = histogram.rows()
-    return [lane.tolist(), bins.low.tolist(), bins.count.tolist()]
+    return [lane.tolist(), *(each.tolist() for each in (bins.low, bins.high, bins.count))]

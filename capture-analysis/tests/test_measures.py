@@ -108,11 +108,11 @@ def test_likely_with_rate_estimated() -> None:
 def test_paxson_events() -> None:
     """Time stamps of a fine tick show the bunches as compression events, and every ACK in them."""
     found = of(compressed())
-    assert found.xi_events == CYCLES
-    assert found.xi_acks == CYCLES * BUNCH
-    assert found.xi_bytes == CYCLES * BUNCH * MSS
-    assert found.xi_duplicates == 0
-    assert found.xi_undefined == 0
+    assert found.compression_events == CYCLES
+    assert found.compression_acks == CYCLES * BUNCH
+    assert found.compression_bytes == CYCLES * BUNCH * MSS
+    assert found.compression_duplicate_events == 0
+    assert found.compression_undefined == 0
 
 
 def test_paxson_events_of_coarse_ticks() -> None:
@@ -121,9 +121,9 @@ def test_paxson_events_of_coarse_ticks() -> None:
         of(compressed(tick_ns=1_000_000)),
         of(compressed(tick_ns=1_000_000, window=40, bunch=36)),
     )
-    assert few.xi_events == 0  # 7 * 121 us are less than two ticks
-    assert many.xi_events == CYCLES
-    assert many.xi_acks == CYCLES * 36
+    assert few.compression_events == 0  # 7 * 121 us are less than two ticks
+    assert many.compression_events == CYCLES
+    assert many.compression_acks == CYCLES * 36
 
 
 def test_no_time_stamps() -> None:
@@ -131,15 +131,15 @@ def test_no_time_stamps() -> None:
     exchange = compressed()
     exchange.stamp = None
     found = of(exchange)
-    assert found.xi_events == found.bunches_held
-    assert str(found.xi_events).startswith("no time stamps")
+    assert found.compression_events == found.bunches_held
+    assert str(found.compression_events).startswith("no time stamps")
 
 
 def test_held_acks() -> None:
     """ACKs made faster than their data arrive were held by the receiver, and are no events."""
     held, queued = of(compressed(held=True)), of(compressed())
     assert (held.bunches_held, held.bunches_compressed, held.bunches_undecided) == (CYCLES, 0, 0)
-    assert held.xi_events == 0
+    assert held.compression_events == 0
     assert (queued.bunches_held, queued.bunches_compressed) == (0, CYCLES)
 
 
@@ -156,7 +156,7 @@ def test_time_stamps_wrap() -> None:
     amid = exchange.stamp[10 * WINDOW - 3]
     exchange.stamp = exchange.stamp - amid + (1 << 32)
     found = of(exchange)
-    assert found.xi_events == found.bunches_compressed == CYCLES
+    assert found.compression_events == found.bunches_compressed == CYCLES
 
 
 def test_sequence_wrap() -> None:

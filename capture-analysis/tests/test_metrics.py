@@ -16,6 +16,7 @@ from synthetic_run import FORWARD, REVERSE, Crossing, edit_json, expectation, wr
 # A window of 20000 us. Times in us; a segment takes 500, an ACK 50.
 QUEUES = {
     "utilisation.forward": 5850 / 20000,  # 11 segments and 7 ACKs
+    "utilisation_data.forward": 5500 / 20000,
     "queue_peak.forward": 4,
     "queue_peak_data.forward": 4,
     # Two bursts of four segments, three on their own, and 7 ACKs that do not wait.
@@ -25,6 +26,18 @@ QUEUES = {
     "busy_period_cycle.forward": 0.0065,  # from 10500 to 23500 are two
     "drops_data.forward": 1,
     "drops_ack.forward": 0,
+    "utilisation_data.reverse": 3500 / 20000,
+    "idle_periods.forward": 10,
+    "idle_period_mean.forward": 0.001165,  # 14150 us, less 2500 that the window's end cuts
+    "idle_period_max.forward": 0.003,
+    "oscillation_period.forward": pytest.approx(0.00495, abs=20e-3 / 65536),  # burst to burst
+    "plateau_high.forward": None,
+    "plateau_low.forward": None,
+    "queue_epochs.forward": 1,
+    "epoch_drops.forward": 1,
+    "epoch_drops_ack.forward": 0,
+    "epoch_drops_half_gap.forward": 1,
+    "queue_epoch_period.forward": None,
     "utilisation.reverse": 4050 / 20000,  # 7 segments, 10 ACKs and a FIN
     "queue_peak.reverse": 5,
     "queue_peak_data.reverse": 5,
@@ -35,18 +48,39 @@ QUEUES = {
     "busy_period_cycle.reverse": None,
     "drops_data.reverse": 0,
     "drops_ack.reverse": 1,
+    "idle_periods.reverse": 10,
+    "idle_period_mean.reverse": 0.00136,  # 15950 us, less 1400 and 950 at the window's ends
+    "idle_period_max.reverse": 0.0035,
+    "oscillation_period.reverse": None,
+    "plateau_high.reverse": None,
+    "plateau_low.reverse": None,
+    "queue_epochs.reverse": 1,
+    "epoch_drops.reverse": 1,
+    "epoch_drops_ack.reverse": 1,
+    "epoch_drops_half_gap.reverse": 1,
+    "queue_epoch_period.reverse": None,
 }
 RUN = {
     "congestion_epochs": 1,
     "drops_per_epoch": 1,
     "single_victim_epochs": 1,
     "alternating_victims": None,
+    "jain_index": pytest.approx(3.24**2 / (2 * (1.98**2 + 1.26**2))),
+    "epoch_period": None,
+    "dropped_data_share": 0.5,
+    "both_busy": 0.04,
+    "neither_busy": 0.545,  # 1 - 5850/20000 - 4050/20000 + 0.04
+    "synchronisation": None,  # no queue in some tenths of the window
+    "synchronisation_error": None,
 }
 CONNECTIONS = {
     "goodput.first": 1.98,  # 11 segments of 450 bytes; the dropped one counts when it arrives
     "throughput.first": 2.2,  # the same of 500 bytes
     "queued_mean.first": (5000 + 4850 + 3 * 500) / 20000,  # the queue's without the 7 ACKs
     "efficiency.first": 0.275,  # of 7.2 Mbit/s
+    "sawtooth_period.first": None,
+    "sawtooth_efficiency.first": None,
+    "window_peak.first": 5,
     "ack_to_data.first": 1,
     "ack_spacing_ratio.first": 1,
     "acks_compressed.first": 3 / 9,  # 50/500 twice, and 2450/3450
@@ -56,10 +90,17 @@ CONNECTIONS = {
     "compression_factor.first": 10,
     "compression_factor_bound.first": 10,
     "acks_lost.first": 1,
+    "clustering.first": 0.7,  # of the ten that another packet precedes
+    "cluster_mean.first": 10 / 3,
+    "effective_pipe.first": (1000 + 1485) / 500,
+    "epoch_losses.first": 1,
     "goodput.second": 1.26,  # 7 segments
     "throughput.second": 1.4,
     "queued_mean.second": (7500 + 2 * 500) / 20000,
     "efficiency.second": 0.175,
+    "sawtooth_period.second": None,
+    "sawtooth_efficiency.second": None,
+    "window_peak.second": 5,
     "ack_to_data.second": 1,
     "ack_spacing_ratio.second": 1,
     "acks_compressed.second": 0,
@@ -69,6 +110,10 @@ CONNECTIONS = {
     "compression_factor.second": None,
     "compression_factor_bound.second": 10,
     "acks_lost.second": 0,
+    "clustering.second": 4 / 6,
+    "cluster_mean.second": 6 / 2,
+    "effective_pipe.second": (1000 + 1050) / 500,
+    "epoch_losses.second": 0,
 }
 UNITS = {
     "congestion_epochs": "1",
@@ -77,6 +122,9 @@ UNITS = {
     "alternating_victims": "1",
     "queue_correlation": "1",
     "utilisation": "1",
+    "utilisation_data": "1",
+    "bottleneck_time": "1",
+    "jain_index": "1",
     "queue_peak": "packets",
     "queue_peak_data": "packets",
     "queue_mean": "packets",
@@ -89,6 +137,9 @@ UNITS = {
     "throughput": "Mbit/s",
     "queued_mean": "packets",
     "efficiency": "1",
+    "sawtooth_period": "s",
+    "sawtooth_efficiency": "1",
+    "window_peak": "segments",
     "ack_to_data": "1",
     "ack_spacing_ratio": "1",
     "acks_compressed": "1",
@@ -98,6 +149,28 @@ UNITS = {
     "compression_factor": "1",
     "compression_factor_bound": "1",
     "acks_lost": "acks",
+    "epoch_period": "s",
+    "dropped_data_share": "1",
+    "pendulum_index": "1",
+    "both_busy": "1",
+    "neither_busy": "1",
+    "synchronisation": "1",
+    "synchronisation_error": "1",
+    "idle_periods": "1",
+    "idle_period_mean": "s",
+    "idle_period_max": "s",
+    "oscillation_period": "s",
+    "plateau_high": "packets",
+    "plateau_low": "packets",
+    "queue_epochs": "1",
+    "epoch_drops": "packets",
+    "epoch_drops_ack": "packets",
+    "epoch_drops_half_gap": "packets",
+    "queue_epoch_period": "s",
+    "clustering": "1",
+    "cluster_mean": "packets",
+    "effective_pipe": "packets",
+    "epoch_losses": "packets",
 }
 
 
@@ -114,20 +187,45 @@ def values(folder: Path) -> dict[str, float | None]:
 def test_every_metric(tmp_path: Path) -> None:
     """Drops, compression, queues and throughput come out as the timetables have them, exactly."""
     got = values(write_run(tmp_path))
-    assert got.pop("queue_correlation") == pytest.approx(counted_correlation(), abs=1e-12)
-    assert got == RUN | QUEUES | CONNECTIONS
+    levels = counted_levels()
+    assert got.pop("queue_correlation") == pytest.approx(statistics.correlation(*levels), abs=1e-12)
+    busy = [[min(level, 1) for level in counted] for counted in levels]
+    assert got.pop("pendulum_index") == pytest.approx(statistics.correlation(*busy), abs=1e-12)
+    bottleneck = [got.pop(f"bottleneck_time.{name}") for name in ("forward", "reverse")]
+    assert bottleneck == counted_bottleneck()
+    assert got == approximately(RUN | QUEUES | CONNECTIONS)
 
 
-def counted_correlation() -> float:
-    """Correlation of the two queues, counted in each microsecond of the window."""
-    levels = [
+def counted_levels() -> list[list[int]]:
+    """The two queues' lengths, counted in each microsecond of the window."""
+    return [
         [
             sum(c.entered_us <= now < c.left_us for c in table if c.left_us is not None)
             for now in range(10_000, 30_000)
         ]
         for table in (FORWARD, REVERSE)
     ]
-    return statistics.correlation(*levels)
+
+
+def approximately(expected: dict[str, Any]) -> Any:
+    """Equal but for the order of adding, with what is approximate already left as it is."""
+    return {
+        name: pytest.approx(value, rel=1e-12) if isinstance(value, float) else value
+        for name, value in expected.items()
+    }
+
+
+def counted_bottleneck() -> list[float]:
+    """Shares of the window's microseconds in which each queue would be the last to run empty."""
+    last = [0, 0]
+    for now in range(10_000, 30_000):
+        empty = [
+            max([now] + [c.left_us for c in table if c.entered_us <= now and c.left_us is not None])
+            for table in (FORWARD, REVERSE)
+        ]
+        last[0] += empty[0] > empty[1]
+        last[1] += empty[1] > empty[0]
+    return [count / 20_000 for count in last]
 
 
 def test_every_unit(tmp_path: Path) -> None:
@@ -238,11 +336,15 @@ def test_connection_without_acks(tmp_path: Path) -> None:
     assert got["ack_to_data.first"] == 0
     undefined = {name for name, value in got.items() if value is None and name.endswith("first")}
     assert undefined == {
+        "sawtooth_period.first",
+        "sawtooth_efficiency.first",
+        "window_peak.first",
         "ack_spacing_ratio.first",
         "acks_compressed.first",
         "ack_bunch_mean.first",
         "compression_factor.first",
         "compression_factor_bound.first",
+        "effective_pipe.first",
     }
 
 
@@ -260,9 +362,16 @@ def test_connection_without_data(tmp_path: Path) -> None:
     undefined = {name for name, value in got.items() if value is None and name.endswith("first")}
     assert undefined == {
         "efficiency.first",
+        "sawtooth_period.first",
+        "sawtooth_efficiency.first",
+        "window_peak.first",
         "ack_to_data.first",
         "compression_factor.first",
         "compression_factor_bound.first",
+        "effective_pipe.first",
+        "clustering.first",
+        "cluster_mean.first",
+        "epoch_losses.first",
     }
 
 
@@ -271,7 +380,9 @@ def test_queue_with_no_packets(tmp_path: Path) -> None:
     first = [c for c in FORWARD if c.connection == "first"]
     got = values(write_run(tmp_path, forward=first, reverse=[]))
     assert {name: value for name, value in got.items() if name.endswith("reverse")} == {
+        "bottleneck_time.reverse": 0,
         "utilisation.reverse": 0,
+        "utilisation_data.reverse": 0,
         "queue_peak.reverse": 0,
         "queue_peak_data.reverse": 0,
         "queue_mean.reverse": 0,
@@ -280,6 +391,17 @@ def test_queue_with_no_packets(tmp_path: Path) -> None:
         "busy_period_cycle.reverse": None,
         "drops_data.reverse": 0,
         "drops_ack.reverse": 0,
+        "idle_periods.reverse": 0,
+        "idle_period_mean.reverse": None,
+        "idle_period_max.reverse": 0,
+        "oscillation_period.reverse": None,
+        "plateau_high.reverse": None,
+        "plateau_low.reverse": None,
+        "queue_epochs.reverse": 0,
+        "epoch_drops.reverse": None,
+        "epoch_drops_ack.reverse": None,
+        "epoch_drops_half_gap.reverse": None,
+        "queue_epoch_period.reverse": None,
     }
 
 
@@ -287,8 +409,10 @@ def test_drops_after_traffic_do_not_count(tmp_path: Path) -> None:
     """A drop after the end of traffic is not one of the run's."""
     late = Crossing("first", "data", 13, 30_100, None)
     got = values(write_run(tmp_path, forward=[*FORWARD[:-1], late, FORWARD[-1]]))
-    del got["queue_correlation"]
-    assert got == RUN | QUEUES | CONNECTIONS
+    del got["queue_correlation"], got["pendulum_index"]
+    for name in ("forward", "reverse"):
+        del got[f"bottleneck_time.{name}"]
+    assert got == approximately(RUN | QUEUES | CONNECTIONS)
 
 
 def test_write_is_whole(tmp_path: Path) -> None:

@@ -93,10 +93,11 @@ def test_fuzz(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("target", ["fuzz-track", "fuzz-histogram", "fuzz-runs", "fuzz-gather"])
+@pytest.mark.parametrize("target", ["track", "histogram", "runs", "gather", "match"])
 def test_fuzz_without_a_corpus(tmp_path: Path, target: str) -> None:
     """Some thousand inputs stay in bounds, with the same results in any pieces and any order."""
     need("clang")
-    make(tmp_path, f"{tmp_path}/{target}")
+    make(tmp_path, f"{tmp_path}/fuzz-{target}")
     artifacts = f"-artifact_prefix={tmp_path}/finding-"
-    succeed(tmp_path / target, f"-runs={FUZZ_RUNS}", "-seed=1", "-max_len=1200", artifacts)
+    settings = (f"-runs={FUZZ_RUNS}", "-seed=1", "-max_len=1200", artifacts)
+    succeed(tmp_path / f"fuzz-{target}", *settings)

@@ -100,14 +100,14 @@ def test_share_without_data() -> None:
     """Without data there is no payload share, and no efficiency."""
     arriving = packets(payload_bytes=[0], frame_bytes=[54])
     assert math.isnan(full_payload_share(arriving, queue_of()))
-    assert math.isnan(efficiency(0.0, arriving, queue_of()))
+    assert math.isnan(efficiency(0.0, arriving, queue_of(), 8e6))
 
 
 def test_efficiency_of_a_full_link() -> None:
     """A connection whose data fills the link has an efficiency of 1, headers notwithstanding."""
     arriving = packets(payload_bytes=[750], frame_bytes=[1000])
-    assert efficiency(6_000_000.0, arriving, queue_of()) == 1.0
-    assert efficiency(3_000_000.0, arriving, queue_of()) == 0.5
+    assert efficiency(6_000_000.0, arriving, queue_of(), 8e6) == 1.0
+    assert efficiency(3_000_000.0, arriving, queue_of(), 8e6) == 0.5
 
 
 @pytest.mark.parametrize(

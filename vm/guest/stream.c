@@ -4,7 +4,7 @@
  *
  *   stream send    --to ADDRESS --port N [--source-port N] --connect-at NS
  *                  --start-at NS --stop-at NS [--congestion NAME] [--send-buffer BYTES]
- *                  [--interval NS --size BYTES]
+ *                  [--pacing] [--bytes N | --interval NS --sizes BYTES,BYTES...]
  *   stream receive --port N [--receive-buffer BYTES]
  *
  * Times are ns on the plan's clock (plan_clock.h). In virtual time the cost of traffic is system
@@ -14,8 +14,10 @@
  * sent would only lengthen the run. The sink ends with the reset, or with SIGTERM
  * should a full queue have dropped it.
  *
- * With --interval the source writes --size bytes at each multiple of it instead: a
- * constant rate, for calibration.
+ * With --bytes the source has that many to send and then nothing, with --interval it
+ * writes one of --sizes, in turn, at each multiple of it: a constant rate, or frames
+ * of a film. With --pacing the kernel spreads each window over its round trip, at the
+ * rate that tcp_pacing_ca_ratio and tcp_pacing_ss_ratio set.
  *
  * Prints one JSON line: the bytes each side counted, from the kernel's TCP_INFO.
  */
@@ -26,6 +28,7 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,13 +43,16 @@
 #define BUFFER_BYTES  (1 << 20)
 #define IOVECS        1024
 #define WAKE_BYTES    (1 << 20)
+/* Bytes/s, above any link: there is pacing, and only the window decides its rate. */
+#define MOST_PACING   UINT64_C(1000000000000)
 
 struct options {
 	struct in_addr to;
 	int port, source_port;
-	int64_t connect_at_ns, start_at_ns, stop_at_ns, interval_ns;
-	const char *congestion;
-	int send_buffer_bytes, receive_buffer_bytes, size_bytes;
+	int64_t connect_at_ns, start_at_ns, stop_at_ns, interval_ns, bytes;
+	const char *congestion, *sizes;
+	int send_buffer_bytes, receive_buffer_bytes;
+	bool pacing;
 };
 
 static void die(const char *what)
@@ -133,15 +139,42 @@ static void write_unlimited(int fd, const struct options *opt, void *buffer)
 			die("write");
 }
 
+static void write_transfer(int fd, const struct options *opt, const void *buffer)
+{
+	int64_t left = opt->bytes;
+	ssize_t n;
+
+	interrupt_at(opt->stop_at_ns);
+	while (left && plan_now_ns() < opt->stop_at_ns) {
+		n = write(fd, buffer, left < BUFFER_BYTES ? left : BUFFER_BYTES);
+		if (n < 0 && errno != EINTR)
+			die("write");
+		left -= n > 0 ? n : 0;
+	}
+	plan_sleep_until(opt->stop_at_ns);
+}
+
+/* The next of sizes, in bytes, at *at, which moves on and begins again at the end. */
+static size_t next_size(const char *sizes, const char **at)
+{
+	char *end;
+	size_t size = strtoul(*at, &end, 10);
+
+	*at = *end == ',' ? end + 1 : sizes;
+	return size;
+}
+
 static void write_paced(int fd, const struct options *opt, const void *buffer)
 {
+	const char *next = opt->sizes;
+
 	set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
 	interrupt_at(opt->stop_at_ns);
 	for (int64_t at = opt->start_at_ns; at < opt->stop_at_ns; at += opt->interval_ns) {
 		plan_sleep_until(at);
 		if (plan_now_ns() >= opt->stop_at_ns)
 			break;
-		if (write(fd, buffer, opt->size_bytes) < 0 && errno != EINTR)
+		if (write(fd, buffer, next_size(opt->sizes, &next)) < 0 && errno != EINTR)
 			die("write");
 	}
 }
@@ -151,6 +184,7 @@ static int send_stream(const struct options *opt)
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr = opt->to,
 				  .sin_port = htons(opt->port) };
 	struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+	uint64_t most_pacing = MOST_PACING;
 	struct tcp_info info;
 	char name[16] = "";
 	socklen_t name_size = sizeof(name);
@@ -165,6 +199,9 @@ static int send_stream(const struct options *opt)
 			   strlen(opt->congestion), opt->congestion);
 	if (opt->send_buffer_bytes)
 		set_int(fd, SOL_SOCKET, SO_SNDBUF, opt->send_buffer_bytes, "SO_SNDBUF");
+	if (opt->pacing)
+		set_option(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &most_pacing, sizeof(most_pacing),
+			   "SO_MAX_PACING_RATE");
 	set_option(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset), "SO_LINGER");
 
 	plan_sleep_until(opt->connect_at_ns);
@@ -176,6 +213,8 @@ static int send_stream(const struct options *opt)
 	plan_sleep_until(opt->start_at_ns);
 	if (opt->interval_ns)
 		write_paced(fd, opt, buffer);
+	else if (opt->bytes)
+		write_transfer(fd, opt, buffer);
 	else
 		write_unlimited(fd, opt, buffer);
 
@@ -223,11 +262,22 @@ static int receive_stream(const struct options *opt)
 	return 0;
 }
 
+static bool valid_sizes(const char *sizes)
+{
+	const char *next = sizes;
+
+	do {
+		if (*next < '1' || *next > '9' || next_size(sizes, &next) > BUFFER_BYTES)
+			return false;
+	} while (next != sizes);
+	return true;
+}
+
 static int usage(void)
 {
 	fputs("usage: stream send --to ADDRESS --port N [--source-port N] --connect-at NS --start-at NS\n"
 	      "                   --stop-at NS [--congestion NAME] [--send-buffer BYTES]\n"
-	      "                   [--interval NS --size BYTES]\n"
+	      "                   [--pacing] [--bytes N | --interval NS --sizes BYTES,BYTES...]\n"
 	      "       stream receive --port N [--receive-buffer BYTES]\n", stderr);
 	return 2;
 }
@@ -243,7 +293,9 @@ int main(int argc, char **argv)
 		{ "stop-at", required_argument, NULL, 'e' },
 		{ "congestion", required_argument, NULL, 'C' },
 		{ "interval", required_argument, NULL, 'i' },
-		{ "size", required_argument, NULL, 'z' },
+		{ "sizes", required_argument, NULL, 'z' },
+		{ "bytes", required_argument, NULL, 'n' },
+		{ "pacing", no_argument, NULL, 'a' },
 		{ "send-buffer", required_argument, NULL, 'b' },
 		{ "receive-buffer", required_argument, NULL, 'r' },
 		{ 0 },
@@ -269,7 +321,9 @@ int main(int argc, char **argv)
 		case 'e': opt.stop_at_ns = atoll(optarg); break;
 		case 'C': opt.congestion = optarg; break;
 		case 'i': opt.interval_ns = atoll(optarg); break;
-		case 'z': opt.size_bytes = atoi(optarg); break;
+		case 'z': opt.sizes = optarg; break;
+		case 'n': opt.bytes = atoll(optarg); break;
+		case 'a': opt.pacing = true; break;
 		case 'b': opt.send_buffer_bytes = atoi(optarg); break;
 		case 'r': opt.receive_buffer_bytes = atoi(optarg); break;
 		default: return usage();
@@ -280,7 +334,9 @@ int main(int argc, char **argv)
 	/* On a clock that runs on meanwhile, to fetch a page is to be late. */
 	if (mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
 		die("mlockall");
-	if (!opt.interval_ns != !opt.size_bytes || opt.size_bytes > BUFFER_BYTES)
+	if (!opt.interval_ns != !opt.sizes || (opt.interval_ns && opt.bytes))
+		return usage();
+	if (opt.sizes && !valid_sizes(opt.sizes))
 		return usage();
 	if (!strcmp(argv[1], "send") && opt.to.s_addr && opt.port && opt.stop_at_ns)
 		return send_stream(&opt);

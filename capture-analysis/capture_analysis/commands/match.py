@@ -10,10 +10,13 @@ import json
 import sys
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from capture_analysis.commands.measuring import flow_count
 from capture_analysis.two_captures.pair_document import FLOWS_LISTED, analyse_pair
-from capture_analysis.two_captures.pair_export import PairsFile
+
+if TYPE_CHECKING:
+    from capture_analysis.two_captures.pair_export import PairsFile
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: AnalysisError if a file is no capture, or they have no packet in common.
     """
-    with PairsFile(arguments.pairs) if arguments.pairs else nullcontext() as sink:
+    with _pairs_file(arguments.pairs) if arguments.pairs else nullcontext() as sink:
         found = analyse_pair(
             arguments.a,
             arguments.b,
@@ -57,3 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
     for text in found["warnings"]:
         sys.stderr.write(f"capture-analysis: {text}\n")
     return 0
+
+
+def _pairs_file(target: Path) -> "PairsFile":
+    from capture_analysis.two_captures.pair_export import PairsFile  # loads Arrow
+
+    return PairsFile(target)

@@ -1,9 +1,11 @@
 """Distributions in constant memory: counts of integers in bins that grow with the value.
 
 Values below 256 are counted exactly; above, each octave has 128 bins, so that a bin is at most
-1/128 of its values wide and its middle within 1/256 of any of them. Only bins that are used take
-memory. The layout is that of HdrHistogram (Tene); the counts do not depend on the order in which
-values come, so histograms of parts of a capture merge into that of the whole.
+1/128 of its values wide. It knows the least and the greatest value that came, and what stands for
+it lies midway: within 1/256 of any of them, never beyond the least or greatest of all, and exact
+where values are equal. Only bins that are used take memory. The layout is that of HdrHistogram
+(Tene); nothing depends on the order in which values come, so histograms of parts of a capture merge
+into that of the whole.
 """
 
 import math
@@ -16,22 +18,22 @@ from numpy.typing import ArrayLike
 from capture_analysis import native
 from capture_analysis.columns import IntArray
 from capture_analysis.histogram.in_c import NativeCounts
-from capture_analysis.histogram.in_numpy import BIN_BITS, CountArray, NumpyCounts, bin_edges
+from capture_analysis.histogram.in_numpy import BIN_BITS, BinArray, NumpyCounts, combined
 
 LANES = 1 << 48
 
 
 class Counts(Protocol):
-    """How often each key (lane << BIN_BITS | bin) came."""
+    """What came into each bin of each lane."""
 
     def add(self, lane: IntArray, value: IntArray) -> None:
         """Count every value once in its lane."""
 
-    def add_counts(self, keys: IntArray, counts: CountArray) -> None:
-        """Count keys so many times each."""
+    def add_bins(self, bins: BinArray) -> None:
+        """Count what bins, of type BIN, count."""
 
-    def rows(self) -> tuple[IntArray, CountArray]:
-        """Keys, ascending, and how often each came."""
+    def bins(self) -> BinArray:
+        """What was counted, of type BIN, by key."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,8 @@ class Bins:
     """The bins in use, ascending; columns of shape (k,), int64.
 
     Attributes:
-        low, high: the lowest and the highest value that a bin counts.
-        count: how many values are in it.
+        low, high: the least and the greatest value that came into a bin.
+        count: how many came.
     """
 
     low: IntArray
@@ -52,7 +54,7 @@ class Bins:
 
     @property
     def middle(self) -> IntArray:
-        """Shape (k,): the value that stands for a bin, exact below 256."""
+        """Shape (k,): the value that stands for a bin, exact if all its values are equal."""
         return self.low + (self.high - self.low) // 2
 
     def quantile(self, q: float) -> int | None:
@@ -81,7 +83,7 @@ class Histogram:
         if counts is None:
             counts = NativeCounts() if native.available() else NumpyCounts()
         self._counts = counts
-        self._rows: tuple[IntArray, CountArray] | None = None
+        self._bins: BinArray | None = None
 
     def add(self, lane: ArrayLike, value: ArrayLike) -> None:
         """Count values.
@@ -99,12 +101,12 @@ class Histogram:
         if lanes.min() < 0 or lanes.max() >= LANES or values.min() < 0:
             raise ValueError("a lane must be in 0..2**48-1 and a value at least 0")
         self._counts.add(lanes, values)
-        self._rows = None
+        self._bins = None
 
     def merge(self, other: "Histogram") -> None:
         """Add what another histogram has counted."""
-        self._counts.add_counts(*other._sorted())  # noqa: SLF001 - the same class
-        self._rows = None
+        self._counts.add_bins(other._sorted())  # noqa: SLF001 - the same class
+        self._bins = None
 
     def count(self, lane: int | None = None) -> int:
         """How many values a lane has, or all lanes have."""
@@ -116,34 +118,35 @@ class Histogram:
 
     def lanes(self) -> IntArray:
         """The lanes that have a value, ascending."""
-        return np.unique(self._sorted()[0] >> BIN_BITS)
+        return np.unique(self._sorted()["key"] >> BIN_BITS)
 
     def bins(self, lane: int | None = None) -> Bins:
         """The bins of a lane, or those of all lanes together."""
-        keys, counts = self._sorted()
+        bins = self._sorted()
         if lane is not None:
-            first, end = np.searchsorted(keys, (lane << BIN_BITS, (lane + 1) << BIN_BITS))
-            number, count = keys[first:end] & ((1 << BIN_BITS) - 1), counts[first:end]
-        else:
-            number, inverse = np.unique(keys & ((1 << BIN_BITS) - 1), return_inverse=True)
-            count = np.zeros(len(number), dtype=np.uint64)
-            np.add.at(count, inverse, counts)
-        return Bins(*bin_edges(number), count.astype(np.int64))
+            ends = lane << BIN_BITS, (lane + 1) << BIN_BITS
+            return _columns(bins[slice(*np.searchsorted(bins["key"], ends))])
+        bins = bins.copy()
+        bins["key"] &= (1 << BIN_BITS) - 1
+        return _columns(combined(bins))
 
     def rows(self) -> tuple[IntArray, Bins]:
         """All bins of all lanes: the lane of each, ascending, and the bins."""
-        keys, counts = self._sorted()
-        number = keys & ((1 << BIN_BITS) - 1)
-        return keys >> BIN_BITS, Bins(*bin_edges(number), counts.astype(np.int64))
+        bins = self._sorted()
+        return bins["key"] >> BIN_BITS, _columns(bins)
 
-    def _sorted(self) -> tuple[IntArray, CountArray]:
-        if self._rows is None:
-            self._rows = self._counts.rows()
-        return self._rows
+    def _sorted(self) -> BinArray:
+        if self._bins is None:
+            self._bins = self._counts.bins()
+        return self._bins
 
-    def __getstate__(self) -> tuple[IntArray, CountArray]:
+    def __getstate__(self) -> BinArray:
         return self._sorted()
 
-    def __setstate__(self, state: tuple[IntArray, CountArray]) -> None:
+    def __setstate__(self, state: BinArray) -> None:
         self.__init__()  # type: ignore[misc]
-        self._counts.add_counts(*state)
+        self._counts.add_bins(state)
+
+
+def _columns(bins: BinArray) -> Bins:
+    return Bins(bins["low"].copy(), bins["high"].copy(), bins["count"].astype(np.int64))

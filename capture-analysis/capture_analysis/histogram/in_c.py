@@ -6,7 +6,7 @@ import numpy as np
 
 from capture_analysis import native
 from capture_analysis.columns import IntArray
-from capture_analysis.histogram.in_numpy import CountArray
+from capture_analysis.histogram.in_numpy import BIN, BinArray
 
 
 class NativeCounts:
@@ -29,19 +29,14 @@ class NativeCounts:
         ):
             raise MemoryError
 
-    def add_counts(self, keys: IntArray, counts: CountArray) -> None:
-        """Count keys (lane << BIN_BITS | bin) so many times each."""
-        keys = np.ascontiguousarray(keys, dtype=np.int64)
-        counts = np.ascontiguousarray(counts, dtype=np.uint64)
-        if not self._library.ca_histogram_add_counts(
-            self._histogram, keys.ctypes.data, counts.ctypes.data, len(keys)
-        ):
+    def add_bins(self, bins: BinArray) -> None:
+        """Count what bins count."""
+        bins = np.ascontiguousarray(bins, dtype=BIN)
+        if not self._library.ca_histogram_add_bins(self._histogram, bins.ctypes.data, len(bins)):
             raise MemoryError
 
-    def rows(self) -> tuple[IntArray, CountArray]:
-        """Keys, ascending, and how often each came."""
-        rows = self._library.ca_histogram_rows(self._histogram, None, None)
-        keys, counts = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.uint64)
-        self._library.ca_histogram_rows(self._histogram, keys.ctypes.data, counts.ctypes.data)
-        order = np.argsort(keys)
-        return keys[order], counts[order]
+    def bins(self) -> BinArray:
+        """What was counted, by key."""
+        bins = np.empty(self._library.ca_histogram_bins(self._histogram, None), dtype=BIN)
+        self._library.ca_histogram_bins(self._histogram, bins.ctypes.data)
+        return bins[np.argsort(bins["key"])]

@@ -5,13 +5,16 @@ from numpy.typing import NDArray
 
 from capture_analysis.columns import IntArray
 
-CountArray = NDArray[np.uint64]
+BinArray = NDArray[np.void]
 
+# A bin of a lane that counts anything: lane << BIN_BITS | number of the bin; how many values, and
+# the least and the greatest of them. As struct ca_bin in native/histogram.h.
+BIN = np.dtype([("key", "<i8"), ("count", "<u8"), ("low", "<i8"), ("high", "<i8")])
 # Values below this have a bin each; from there on an octave has half as many.
 EXACT = 256
-# A key is the lane above the bin: 55 octaves above EXACT make 7296 bins.
+# 55 octaves above EXACT make 7296 bins.
 BIN_BITS = 13
-# Rows put aside before they are sorted into the others: one sort for many chunks.
+# Bins put aside before they are sorted into the others: one sort for many chunks.
 _PENDING = 1 << 16
 
 
@@ -23,43 +26,41 @@ def bin_of(value: IntArray) -> IntArray:
     return (shift << 7) + (value >> shift)
 
 
-def bin_edges(number: IntArray) -> tuple[IntArray, IntArray]:
-    """The lowest and the highest value of each bin."""
-    shift = np.maximum((number >> 7) - 1, 0)
-    low = (number - (shift << 7)) << shift
-    return low, low + ((np.int64(1) << shift) - 1)
+def combined(bins: BinArray) -> BinArray:
+    """Bins by key, ascending, those of one key made one."""
+    if not len(bins):
+        return bins
+    bins = bins[np.argsort(bins["key"], kind="stable")]
+    first = np.flatnonzero(np.diff(bins["key"], prepend=-1))
+    result = bins[first]
+    for column, reduce in (("count", np.add), ("low", np.minimum), ("high", np.maximum)):
+        result[column] = reduce.reduceat(bins[column], first)
+    return result
 
 
 class NumpyCounts:
-    """How often each key came: sorted columns, and what is not sorted in yet."""
+    """What came into each bin: sorted bins, and what is not sorted in yet."""
 
     def __init__(self) -> None:
-        self._keys: list[IntArray] = []
-        self._counts: list[CountArray] = []
+        self._parts = [np.zeros(0, dtype=BIN)]
         self._pending = 0
 
     def add(self, lane: IntArray, value: IntArray) -> None:
         """Count every value once in its lane; both int64 of shape (n,)."""
-        keys, counts = np.unique((lane << BIN_BITS) | bin_of(value), return_counts=True)
-        self.add_counts(keys, counts.astype(np.uint64))
+        bins = np.empty(len(value), dtype=BIN)
+        bins["key"], bins["count"] = (lane << BIN_BITS) | bin_of(value), 1
+        bins["low"] = bins["high"] = value
+        self.add_bins(combined(bins))
 
-    def add_counts(self, keys: IntArray, counts: CountArray) -> None:
-        """Count keys (lane << BIN_BITS | bin) so many times each."""
-        self._keys.append(keys)
-        self._counts.append(counts)
-        self._pending += len(keys)
-        if self._pending > len(self._keys[0]) + _PENDING:
-            self.rows()
+    def add_bins(self, bins: BinArray) -> None:
+        """Count what bins count."""
+        self._parts.append(bins)
+        self._pending += len(bins)
+        if self._pending > len(self._parts[0]) + _PENDING:
+            self.bins()
 
-    def rows(self) -> tuple[IntArray, CountArray]:
-        """Keys, ascending, and how often each came."""
-        if len(self._keys) != 1 or self._pending:
-            keys = np.concatenate((np.zeros(0, dtype=np.int64), *self._keys))
-            counts = np.concatenate((np.zeros(0, dtype=np.uint64), *self._counts))
-            order = np.argsort(keys, kind="stable")
-            keys, counts = keys[order], counts[order]
-            first = np.flatnonzero(np.diff(keys, prepend=-1))
-            self._keys = [keys[first]]
-            self._counts = [np.add.reduceat(counts, first) if len(first) else counts]
-            self._pending = 0
-        return self._keys[0], self._counts[0]
+    def bins(self) -> BinArray:
+        """What was counted, by key."""
+        if self._pending:
+            self._parts, self._pending = [combined(np.concatenate(self._parts))], 0
+        return self._parts[0]

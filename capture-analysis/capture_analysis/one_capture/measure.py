@@ -3,13 +3,12 @@
 Each module in `measures` defines one: a newcomer adds a metric by adding a file.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, Self
 
+from capture_analysis.discovery import classes_of
 from capture_analysis.one_capture import measures
 from capture_analysis.one_capture.blocks import Block
 from capture_analysis.one_capture.facts import Facts
@@ -78,16 +77,7 @@ class Measure:
 @cache
 def all_measures() -> tuple[type[Measure], ...]:
     """The metrics, one of each module in `measures`, by module name."""
-    names = sorted(module.name for module in pkgutil.iter_modules(measures.__path__))
-    modules = [importlib.import_module(f"{measures.__name__}.{name}") for name in names]
-    return tuple(
-        each
-        for module in modules
-        for each in vars(module).values()
-        if isinstance(each, type)
-        and issubclass(each, Measure)
-        and each.__module__ == module.__name__
-    )
+    return classes_of(measures, Measure)
 
 
 def quantities() -> tuple[Quantity, ...]:

@@ -98,9 +98,9 @@ def read_results(folders: Iterable[Path]) -> list[Experiment]:
 
 def _ordered(results: list[Result]) -> list[Result]:
     """In the order of the matrix, the last axis varying fastest."""
-    matrix = results[0].manifest["experiment"]["matrix"]
+    axes = Experiment(results[0].id, tuple(results)).axes
     return sorted(
-        results, key=lambda r: [matrix[axis]["to"].index(value) for axis, value in r.point.items()]
+        results, key=lambda r: [axes[axis].index(label(value)) for axis, value in r.point.items()]
     )
 
 

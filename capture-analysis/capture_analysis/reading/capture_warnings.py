@@ -38,11 +38,11 @@ def warnings_of(counts: Counts, link_types: Iterable[int]) -> list[str]:
         names = ", ".join(_link_type(each) for each in link_types if each not in LINK_TYPES)
         found.append(f"{_frames(counts.unknown_link_type)} of unknown link type: {names}")
     if counts.too_short:
-        found.append(f"of {_frames(counts.too_short)} too little was kept to tell what they are")
+        found.append(f"of {_frames(counts.too_short)} too little was kept to tell the protocol")
     if counts.malformed:
-        found.append(f"{_frames(counts.malformed)} contradicting themselves were left out")
+        found.append(f"{_frames(counts.malformed)} with contradictory headers, left out")
     if counts.no_timestamp:
-        found.append(f"{_frames(counts.no_timestamp)} without a time were left out")
+        found.append(f"{_frames(counts.no_timestamp)} without a time, left out")
     if counts.backward:
         found.append(f"{_packets(counts.backward)} captured before the packet in front of them")
     if counts.options_cut:

@@ -8,27 +8,49 @@ import numpy as np
 
 from capture_analysis import ack_compression
 from capture_analysis.ack_compression import AckTimes
-from capture_analysis.columns import IntArray, Packets
+from capture_analysis.columns import IntArray, Packets, merge
 from capture_analysis.errors import AnalysisError
 from capture_analysis.testbed import dtm, throughput
 from capture_analysis.testbed.busy_periods import BusyPeriods, busy_periods
 from capture_analysis.testbed.congestion_epochs import CongestionEpochs, congestion_epochs
-from capture_analysis.testbed.queues import Occupancy, Passage, occupancy, passage, service_error_ns
+from capture_analysis.testbed.queues import (
+    Occupancy,
+    Passage,
+    lingering,
+    occupancy,
+    passage,
+    service_error_ns,
+    transmitted,
+)
 from capture_analysis.testbed.run_folder import Connection, Queue, Run
+from capture_analysis.theory.dtm import SLOT_BIT
 
 ETHERNET_BYTES = 14
 
 
 @dataclass(frozen=True)
 class QueueView:
-    """A bottleneck queue with what passed it; a DTM channel has slots, other queues None."""
+    """A bottleneck queue with what passed it; a DTM channel has slots, other queues None.
+
+    The kernel's count is between `kernel_least` and `kernel_most`: without the packet in
+    transmission where that leaves at its start, with what is yet to be dropped where that is not
+    refused. They are the same for a drop-tail queue.
+    """
 
     queue: Queue
     passed: Passage
     all_packets: Occupancy
+    kernel_least: Occupancy
+    kernel_most: Occupancy
     data_packets: Occupancy
     slots: dtm.Slots | None
     error_ns: IntArray
+
+    def rate_bit(self, start_ns: int, stop_ns: int) -> float:
+        """The link's mean rate between two times, bit/s."""
+        if self.slots is None:
+            return self.queue.rate_bit
+        return self.slots.mean(start_ns, stop_ns) * SLOT_BIT
 
     @property
     def has_one_rate(self) -> bool:
@@ -107,12 +129,15 @@ class Analysis:
 
     def _queue(self, queue: Queue) -> QueueView:
         run = self.run
-        passed = passage(queue, run.entering(queue), run.capture(queue.interface), run.last_seen_ns)
+        seen = passage(queue, run.entering(queue), run.capture(queue.interface), run.last_seen_ns)
+        passed = transmitted(queue, seen)
         slots = dtm.read_slots(run, queue) if queue.reallocations else None
         return QueueView(
             queue=queue,
             passed=passed,
             all_packets=occupancy(passed),
+            kernel_least=occupancy(seen),
+            kernel_most=occupancy(lingering(queue, seen)),
             data_packets=occupancy(passed, passed.is_data),
             slots=slots,
             error_ns=dtm.service_error_ns(queue, slots, passed)
@@ -149,28 +174,46 @@ class Analysis:
         return payload * 8 * 1e9 / run.window_ns
 
     def lost(self, view: ConnectionView) -> Packets:
-        """The data of a connection that its queue dropped, as `drops` counts."""
-        drops = self.drops(view.forward)
+        """The data of a connection that queues on its way dropped, as `drops` counts."""
+        drops = merge([self.drops(queue) for queue in self.queues.values()])
         mine = self.run.belongs(drops, view.connection, forward=True)
         return drops.where(mine).data()
 
     @cached_property
     def congestion_epochs(self) -> CongestionEpochs:
-        """The clusters of data drops that start in the steady window.
+        """The clusters of data drops, in whichever queue, that start in the steady window.
 
-        What separates them is the longest round trip: full queues of full frames both ways.
+        What separates them is the longest round trip.
         """
         run = self.run
-        frame_bytes = run.manifest["experiment"]["stack"]["mtu_bytes"] + ETHERNET_BYTES
-        longest_ns = sum(
-            q.limit_packets * int(q.service_ns(frame_bytes)) + q.delay_ns for q in run.queues
-        )
         lost_ns = [self.lost(view).time_ns for view in self.connections.values()]
         victim = np.repeat(np.arange(len(lost_ns)), [len(each) for each in lost_ns])
         time_ns = np.concatenate(lost_ns)
         order = np.argsort(time_ns, kind="stable")
-        found = congestion_epochs(time_ns[order], victim[order], longest_ns)
+        found = congestion_epochs(time_ns[order], victim[order], self.longest_round_trip_ns)
         return found.within(run.steady_ns, run.stop_ns)
+
+    @cached_property
+    def longest_round_trip_ns(self) -> int:
+        """With all queues full of the largest frames that each carries."""
+        return sum(
+            view.queue.delay_ns
+            + view.queue.limit_packets
+            * int(view.queue.service_ns(view.passed.packets.frame_bytes.max(initial=0)))
+            for view in self.queues.values()
+        )
+
+    def queue_epochs(self, view: QueueView, gap_ns: int) -> CongestionEpochs:
+        """The clusters of one queue's drops that start in the steady window; no victims told.
+
+        Args:
+            view: the queue.
+            gap_ns: what separates them, at least.
+        """
+        time_ns = self.drops(view).time_ns
+        nobody = np.zeros(len(time_ns), dtype=np.int64)
+        found = congestion_epochs(time_ns, nobody, gap_ns)
+        return found.within(self.run.steady_ns, self.run.stop_ns)
 
     def drops(self, view: QueueView) -> Packets:
         """The packets a queue dropped, from the start of the capture to the end of traffic."""

@@ -5,6 +5,7 @@ import numpy as np
 from capture_analysis.pictures.figure import Figure, Line
 from capture_analysis.testbed import dtm
 from capture_analysis.testbed.analysis import Analysis, QueueView
+from capture_analysis.theory.dtm import SLOT_BIT
 
 
 def channel_figures(analysis: Analysis) -> list[Figure]:
@@ -25,9 +26,9 @@ def _rate_figures(
     changes = slots.changes(slots.start_ns, stop_ns)
     times = np.concatenate(([slots.start_ns], changes, [stop_ns]))
     held = slots.at(times).astype(np.float64)
-    slot_mbit = dtm.SLOT_BIT / 1e6
+    slot_mbit = SLOT_BIT / 1e6
     rate = slots.options["rate"]
-    wanted = made.estimate_bit / dtm.SLOT_BIT + rate["margin_slots"] + rate["corridor_slots"] / 2
+    wanted = made.estimate_bit / SLOT_BIT + rate["margin_slots"] + rate["corridor_slots"] / 2
     return [
         Figure(
             f"rate-{direction}",

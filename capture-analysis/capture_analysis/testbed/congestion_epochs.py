@@ -37,6 +37,12 @@ class CongestionEpochs:
         """Share of the epochs whose drops are all of one connection; NaN without epochs."""
         return float((self.victim != SEVERAL).mean()) if len(self.victim) else float("nan")
 
+    def period_s(self) -> float:
+        """Mean time from one epoch to the next, s; NaN with fewer than two."""
+        if len(self.start_ns) < 2:
+            return float("nan")
+        return float((self.start_ns[-1] - self.start_ns[0]) / (len(self.start_ns) - 1) / 1e9)
+
     def alternating_share(self) -> float:
         """Share of the successions in which one connection's epoch follows another's.
 

@@ -13,14 +13,11 @@ from capture_analysis.columns import IntArray
 from capture_analysis.errors import AnalysisError
 from capture_analysis.testbed.queues import Passage
 from capture_analysis.testbed.run_folder import Queue, Run
+from capture_analysis.theory.dtm import CYCLE_NS, Allocator
 
-SLOT_BIT = 512_000
 BYTE_WORK = 15_625
-CYCLE_NS = 125_000
 # Longer than any run's set-up: before that no channel had a packet.
 _BEFORE_NS = 3600 * 10**9
-# The kernel keeps margin and corridor in thousandths of a slot.
-_MILLISLOT_BIT = SLOT_BIT // 1000
 
 
 @dataclass(frozen=True)
@@ -162,7 +159,7 @@ def estimates(queue: Queue, slots: Slots, passed: Passage, stop_ns: int) -> Esti
         np.searchsorted(drops, ticks, side="left")
     ]
     held = ticks - last_drop < round(rate["hold_on_loss_ms"] * 1e6)
-    allocator = _Allocator(slots.start_ns, int(slots.at(slots.start_ns)), channel)
+    allocator = Allocator(slots.start_ns, int(slots.at(slots.start_ns)), channel)
     estimate = [
         allocator.sample(int(at), int(new), hold=bool(hold))
         for at, new, hold in zip(ticks, measured, held, strict=True)
@@ -171,44 +168,3 @@ def estimates(queue: Queue, slots: Slots, passed: Passage, stop_ns: int) -> Esti
     return Estimates(
         ticks, measured, np.array(estimate, dtype=np.int64), changes[:, 0], changes[:, 1]
     )
-
-
-class _Allocator:
-    """The paper's algorithm with its silences filled as kernel-modules/dtm_rate.h fills them."""
-
-    def __init__(self, start_ns: int, slots: int, channel: dict[str, Any]) -> None:
-        self.channel, self.rate = channel, channel["rate"]
-        self.slots = slots
-        self.estimate: int = round(self.rate["estimate_mbit"] * 1e6)
-        self.lower = self.upper = self.estimate
-        self.half_corridor = round(self.rate["corridor_slots"] * 1000) * _MILLISLOT_BIT // 2
-        self.above = self.half_corridor + round(self.rate["margin_slots"] * 1000) * _MILLISLOT_BIT
-        self.interval_ns = max(round(channel["change_s"] * 1e9), CYCLE_NS)
-        self.signalling_ns = round(channel["signalling_ms"] * 1e6)
-        self.decided_ns = start_ns
-        self.effective_ns = start_ns
-        self.changes: list[tuple[int, int]] = []
-
-    def sample(self, at_ns: int, new: int, *, hold: bool) -> int:
-        """Take a sample; the estimate after it, bit/s."""
-        if new >= self.estimate:
-            self.estimate += (new - self.estimate) >> self.rate["shift_up"]
-        elif not hold:
-            self.estimate -= (self.estimate - new) >> self.rate["shift_down"]
-        is_outside = not self.lower <= self.estimate <= self.upper
-        may_decide = at_ns >= max(self.decided_ns + self.interval_ns, self.effective_ns)
-        if is_outside and may_decide:
-            self.lower = max(self.estimate - self.half_corridor, 0)
-            self.upper = self.estimate + self.half_corridor
-            self._decide(at_ns)
-        return self.estimate
-
-    def _decide(self, at_ns: int) -> None:
-        bit = self.estimate + self.above
-        bit += {"up": SLOT_BIT - 1, "nearest": SLOT_BIT // 2, "down": 0}[self.rate["rounding"]]
-        slots = min(max(bit // SLOT_BIT, self.channel["min_slots"]), self.channel["max_slots"])
-        if slots != self.slots:
-            self.slots = slots
-            self.decided_ns = at_ns
-            self.effective_ns = at_ns + self.signalling_ns
-            self.changes.append((self.effective_ns, slots))

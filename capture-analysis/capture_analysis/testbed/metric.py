@@ -1,12 +1,11 @@
 """The metrics there are, and their names: a family, a dot, and what it was measured on."""
 
-import importlib
-import pkgutil
 from collections.abc import Iterable
 from enum import Enum
 from functools import cache
 from types import ModuleType
 
+from capture_analysis.discovery import modules_of
 from capture_analysis.testbed import metrics
 
 
@@ -28,8 +27,7 @@ class Scope(Enum):
 @cache
 def all_metrics() -> tuple[ModuleType, ...]:
     """The modules in `metrics`, by name."""
-    names = sorted(module.name for module in pkgutil.iter_modules(metrics.__path__))
-    return tuple(importlib.import_module(f"{metrics.__name__}.{name}") for name in names)
+    return modules_of(metrics)
 
 
 def of_scope(scope: Scope) -> list[ModuleType]:

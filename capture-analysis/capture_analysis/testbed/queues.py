@@ -4,7 +4,8 @@ Ingress taps see a packet before the queue, egress taps after it, so their diffe
 queue, packet by packet and exactly.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,6 +125,32 @@ def passage(queue: Queue, entering: Packets, leaving: Packets, until_ns: int = 0
     return Passage(entering, left_ns, entering.payload_bytes > 0)
 
 
+def transmitted(queue: Queue, seen: Passage) -> Passage:
+    """With `left_ns` where transmissions end, whichever end of them the captures saw."""
+    if not queue.leaves_at_start:
+        return seen
+    gone = (seen.left_ns >= 0) & (seen.left_ns < STILL_QUEUED)
+    service_ns = queue.service_ns(seen.packets.frame_bytes)
+    return replace(seen, left_ns=np.where(gone, seen.left_ns + service_ns, seen.left_ns))
+
+
+def lingering(queue: Queue, seen: Passage) -> Passage:
+    """As if what a managed queue dropped had left it as late as it may have.
+
+    CoDel drops at the head, which no capture sees: at the latest when the next packet of the same
+    connection, which was behind it, leaves. What a full queue refuses never was in it.
+    """
+    if not queue.leaves_at_start:
+        return seen
+    until_ns = seen.left_ns.copy()
+    sender = 2 * seen.packets.flow + seen.packets.half
+    for each in np.unique(sender[seen.dropped]):
+        rows = np.flatnonzero(sender == each)
+        left_ns = np.where(seen.dropped[rows], STILL_QUEUED, seen.left_ns[rows])
+        until_ns[rows] = np.minimum.accumulate(left_ns[::-1])[::-1]
+    return replace(seen, left_ns=until_ns)
+
+
 def _occurrence_keys(packets: Packets) -> NDArray[np.int64]:
     """Packet keys made unique: the k-th packet with a key gets the key plus k."""
     key = packets.key()
@@ -148,7 +175,8 @@ def occupancy(passed: Passage, which: BoolArray | None = None) -> Occupancy:
     """
     counted = ~passed.dropped if which is None else ~passed.dropped & which
     arrived, left = passed.packets.time_ns[counted], passed.left_ns[counted]
-    time_ns, change = steps(arrived, left, np.ones(2 * len(left), dtype=np.int64))
+    ones = np.ones(len(left), dtype=np.int64)
+    time_ns, change = steps(arrived, left, (ones, ones))
     return Occupancy(time_ns, np.cumsum(change))
 
 
@@ -169,6 +197,37 @@ def correlation(first: Occupancy, second: Occupancy, start_ns: int, stop_ns: int
     off = [q - np.average(q, weights=weight) for q in (first.at(edges), second.at(edges))]
     spread = np.sqrt(np.prod([np.average(o * o, weights=weight) for o in off]))
     return float(np.average(off[0] * off[1], weights=weight) / spread) if spread else float("nan")
+
+
+def last_to_empty_ns(
+    passed: Passage, others: Sequence[Passage], start_ns: int, stop_ns: int
+) -> int:
+    """For how long a queue would run empty later than each of some others, if no more came.
+
+    When that would be changes only when a packet enters, so that between arrivals one comparison
+    holds for as long as the queue holds anything.
+
+    Args:
+        passed: what went through the queue.
+        others: what went through the others.
+        start_ns: where the window starts.
+        stop_ns: where it ends.
+    """
+    entered = [each.packets.time_ns[~each.dropped] for each in (passed, *others)]
+    edges = np.unique(np.concatenate(([start_ns], *entered)))
+    edges = edges[(edges >= start_ns) & (edges < stop_ns)]
+    empty_ns = [_empty_at(each, edges) for each in (passed, *others)]
+    longest_ns = np.max(empty_ns[1:], axis=0, initial=0)
+    until_ns = np.minimum(empty_ns[0], np.append(edges[1:], stop_ns))
+    held_ns = np.maximum(until_ns - edges, 0)
+    return int(held_ns[empty_ns[0] > longest_ns].sum())
+
+
+def _empty_at(passed: Passage, time_ns: IntArray) -> IntArray:
+    """When a queue would run empty, if nothing entered after each of some times."""
+    entered, left_ns = passed.packets.time_ns[~passed.dropped], passed.left_ns[~passed.dropped]
+    last_ns = np.concatenate(([0], np.maximum.accumulate(left_ns)))
+    return np.asarray(last_ns[np.searchsorted(entered, time_ns, side="right")])
 
 
 def service_error_ns(queue: Queue, passed: Passage) -> IntArray:

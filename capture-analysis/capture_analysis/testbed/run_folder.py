@@ -30,6 +30,7 @@ class Queue:
         overhead_bytes, cell_bytes, cell_overhead_bytes: as in the profile.
         taps_in: interfaces whose incoming packets may enter the queue.
         delay_ns: propagation delay behind it.
+        leaves_at_start: it hands over a packet when its transmission begins, not when that ends.
     """
 
     direction: str
@@ -42,6 +43,7 @@ class Queue:
     cell_overhead_bytes: int
     taps_in: tuple[str, ...]
     delay_ns: int
+    leaves_at_start: bool = False
 
     def link_bytes(self, frame_bytes: Any) -> Any:
         """Size on the link of frames (a number or an array) of the given captured size."""

@@ -107,15 +107,16 @@ def full_payload_share(arriving: Packets, queue: Queue) -> float:
     return payload / float(queue.link_bytes(frame))
 
 
-def efficiency(goodput_bit: float, arriving: Packets, queue: Queue) -> float:
+def efficiency(goodput_bit: float, arriving: Packets, queue: Queue, rate_bit: float) -> float:
     """Goodput over that of a one-way connection which keeps the link full of its data.
 
     Args:
         goodput_bit: the connection's payload rate, bit/s.
         arriving: its packets at the receiver, for the segment size.
         queue: the bottleneck its data passes.
+        rate_bit: the mean rate of its link, bit/s.
     """
-    return goodput_bit / (queue.rate_bit * full_payload_share(arriving, queue))
+    return goodput_bit / (rate_bit * full_payload_share(arriving, queue))
 
 
 def link_bytes(arriving: Packets, queue: Queue) -> int:
@@ -123,13 +124,14 @@ def link_bytes(arriving: Packets, queue: Queue) -> int:
     return int(queue.link_bytes(arriving.frame_bytes).sum())
 
 
-def utilisation(passed: Passage, start_ns: int, stop_ns: int) -> float:
-    """Share of the window in which the link transmits, acknowledgements included.
+def utilisation(passed: Passage, start_ns: int, stop_ns: int, *, data_only: bool = False) -> float:
+    """Share of the window in which the link transmits, or transmits data.
 
     A transmission begins when its packet arrives or the one before it ends.
     """
     rows = passed.departures
     end = passed.left_ns[rows]
     begin = transmission_starts(passed.packets.time_ns[rows], end, 0)
-    busy = np.minimum(end, stop_ns) - np.maximum(begin, start_ns)
-    return float(np.maximum(busy, 0).sum() / (stop_ns - start_ns))
+    busy = np.maximum(np.minimum(end, stop_ns) - np.maximum(begin, start_ns), 0)
+    counted = busy[passed.is_data[rows]] if data_only else busy
+    return float(counted.sum() / (stop_ns - start_ns))

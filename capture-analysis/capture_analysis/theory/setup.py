@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from capture_analysis.theory import predictions
 
@@ -19,6 +20,7 @@ class Link:
         data_s, ack_s: transmission time of a full segment, and of an ACK without options but
             timestamps.
         payload_share: payload over size on the link, of a full segment.
+        dtm: the DTM channel's parameters, as the profile has them, if it is one.
     """
 
     rate_bit: float
@@ -27,11 +29,12 @@ class Link:
     data_s: float
     ack_s: float
     payload_share: float
+    dtm: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
 class Connection:
-    """One connection with unlimited data, or with a constant rate.
+    """One connection with unlimited data, so much to send, or a rate.
 
     Attributes:
         name: as in metrics.
@@ -40,8 +43,9 @@ class Connection:
         congestion: the congestion control.
         window_packets: the constant window of `fixed`, else None.
         alpha_packets: of `fast`, else None.
-        rate_mbit: of full packets, if it sends at a constant rate, else None.
+        rate_mbit: mean rate of its packets, if it sends at a rate of its own, else None.
         start_s: after the start of traffic.
+        transfer_bytes: payload that it has to send; None if unlimited.
     """
 
     name: str
@@ -54,6 +58,7 @@ class Connection:
     alpha_packets: int | None
     rate_mbit: float | None
     start_s: float
+    transfer_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,7 @@ class Setup:
         warm_up_s, duration_s: the steady window is between the two.
         modules: parameters of kernel modules by module name.
         parameters: of the topology.
+        pacing: senders spread each window over its round trip.
     """
 
     links: Mapping[str, Link]
@@ -78,6 +84,7 @@ class Setup:
     duration_s: float
     modules: Mapping[str, Mapping[str, int | str]]
     parameters: Mapping[str, int]
+    pacing: bool = False
 
 
 def known_theories() -> list[str]:

@@ -8,14 +8,19 @@ that half h of connection f sends, and the pure ACKs that come back for them, ar
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from capture_analysis.columns import BoolArray, IntArray
+from capture_analysis.runs import starts_of
 from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.match_rows import Rows, joined, take, where
 from capture_analysis.two_captures.matching import FOREVER, Matched, Side, match
 from capture_analysis.two_captures.survey import UNKNOWN, Survey
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 A_TO_B, B_TO_A = 0, 1
 ABSENT = -FOREVER
@@ -48,7 +53,7 @@ class View:
         turned: whether a packet is of the opposite half's direction, as ACKs are.
 
     Attributes:
-        rows: shape (n,), of type CROSSING.
+        chosen: shape (n,), which of `rows` each is.
         direction: shape (n,), of each.
         directions: shape (k,), those that have any, ascending.
         starts: shape (k,), the first row of each.
@@ -56,26 +61,29 @@ class View:
 
     def __init__(self, rows: Rows, which: BoolArray, *, turned: bool = False) -> None:
         chosen = np.flatnonzero(which)
-        flow = rows["flow"][chosen]
+        flow = rows["flow"].take(chosen)
         small = not len(flow) or int(flow.max()) < _SMALL // 2
         # A radix sort when numbers have 16 bits.
-        half = rows["half"][chosen] ^ np.uint8(turned)
-        direction = (flow * 2 + half).astype(np.uint16 if small else np.uint32)
+        width = np.uint16 if small else np.uint32
+        direction: NDArray[np.unsignedinteger] = flow.astype(width)
+        direction <<= 1
+        direction |= rows["half"].take(chosen) ^ np.uint8(turned)
         order = np.argsort(direction, kind="stable")
-        self.rows = take(rows, chosen[order])
-        self.direction = direction[order].astype(np.int64)
-        first = np.flatnonzero(np.append(True, self.direction[1:] != self.direction[:-1]))
-        self.starts = first[: len(order)]
+        self._rows, self.chosen = rows, chosen.take(order)
+        direction = direction.take(order)
+        self.starts = np.flatnonzero(starts_of(direction))
+        self.direction = direction.astype(np.int64)
         self.directions = self.direction[self.starts]
         self._columns: dict[str, IntArray] = {}
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.direction)
 
     def __getitem__(self, column: str) -> IntArray:
         """A column of CROSSING, shape (n,), int64."""
         if column not in self._columns:
-            self._columns[column] = self.rows[column].astype(np.int64)
+            values = self._rows[column].take(self.chosen)
+            self._columns[column] = values.astype(np.int64, copy=False)
         return self._columns[column]
 
     def sum(self, values: IntArray | BoolArray) -> IntArray:
@@ -124,7 +132,8 @@ class Crossings:
     @cached_property
     def lost_data(self) -> Rows:
         """Of `sent`, data that the second tap does not have."""
-        return where(self.sent, (self.sent["second_ns"] == ABSENT) & is_data(self.sent))
+        gone = where(self.sent, self.sent["second_ns"] == ABSENT)
+        return where(gone, is_data(gone))
 
 
 def is_ack(rows: Rows) -> BoolArray:
@@ -209,7 +218,7 @@ def _by_way(
     forward["second_ns"] = b["first_ns"][ahead]
     reverse["second_ns"] = a["first_ns"][behind]
     a_alone = found.a_alone.view(CROSSING)
-    b_alone = _renumbered(found.b_alone.view(CROSSING), survey)
+    b_alone = _renumbered(found.b_alone.view(CROSSING).copy(), survey)
     ways: tuple[list[Rows], list[Rows]] = ([forward], [reverse])
     for rows, first_way, counts in ((a_alone, A_TO_B, uncommon[0]), (b_alone, B_TO_A, uncommon[1])):
         known = rows["flow"] != np.uint32(_STRANGER)
@@ -230,8 +239,7 @@ _STRANGER = (1 << 32) - 1
 
 
 def _renumbered(rows: Rows, survey: Survey) -> Rows:
-    """The second capture's packets with the first's numbers of connections and halves."""
-    rows = rows.copy()
+    """The second capture's packets, given the first's numbers of connections and halves."""
     rows["half"] ^= survey.turned[rows["flow"]].astype(np.uint8)
     rows["flow"] = survey.flow_of_b[rows["flow"]]  # UNKNOWN becomes _STRANGER
     return rows

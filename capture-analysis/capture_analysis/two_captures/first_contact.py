@@ -77,8 +77,8 @@ class _Reading:
         if not parts:
             raise AnalysisError(f"{self.name}: has no TCP packet")
         return _Part(
-            np.concatenate([part.keys for part in parts], axis=1),
-            np.concatenate([part.time_ns for part in parts]),
+            np.concatenate([part.keys for part in parts], axis=1)[:, :HEAD_PACKETS],
+            np.concatenate([part.time_ns for part in parts])[:HEAD_PACKETS],
         )
 
     def describe(self) -> str:

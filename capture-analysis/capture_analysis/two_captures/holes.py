@@ -7,8 +7,8 @@ What comes first decides; with neither a packet counts as lost. ACKs leave no su
 
 import numpy as np
 
-from capture_analysis.columns import FLAG_ACK, BoolArray, IntArray
-from capture_analysis.two_captures.crossings import ABSENT, CROSSING, Crossings, is_data
+from capture_analysis.columns import FLAG_ACK, IntArray
+from capture_analysis.two_captures.crossings import ABSENT, CROSSING, Crossings, View
 from capture_analysis.two_captures.match_rows import Rows, joined, where
 from capture_analysis.two_captures.matching import FOREVER
 
@@ -34,7 +34,7 @@ class Holes:
         if not len(holes):
             return holes, holes
         order = _Order(holes)
-        seen_ns = _first_seen(order, crossings.arrived)
+        seen_ns = _first_seen(order, crossings.arrived_data)
         acked_ns = _first_acked(order, opposite.sent)
         missed = acked_ns < seen_ns
         decided = missed | (seen_ns < FOREVER)
@@ -48,57 +48,50 @@ class Holes:
         return rest
 
 
-def _direction(rows: Rows, *, turned: bool) -> IntArray:
-    return np.asarray(rows["flow"].astype(np.int64) * 2 + (rows["half"] ^ turned))
-
-
 class _Order:
     """Puts bytes of several directions on one scale: by direction, then by sequence number.
 
     Numbers are relative to the direction's first hole, of which others are less than 2^31 off.
+    What has no hole in its direction is far from all.
     """
 
     def __init__(self, holes: Rows) -> None:
         self.holes = holes
-        direction = _direction(holes, turned=False)
-        first = np.full(int(direction.max()) + 1, -1)
-        first[direction[::-1]] = np.arange(len(holes))[::-1]
-        self._first_hole = first
-        self.start = self.place(direction, holes["seq"])
-        self.end = self.start + holes["payload_bytes"]
+        view = View(holes, np.ones(len(holes), dtype=np.bool_))
+        self._base = np.zeros(int(view.directions[-1]) + 1, dtype=np.int64)
+        self._base[view.directions] = view["seq"][view.starts]
+        # In the order of `holes`.
+        self.start, self.end = np.empty((2, len(holes)), dtype=np.int64)
+        self.start[view.chosen] = self.place(view, "seq")
+        self.end[:] = self.start + holes["payload_bytes"]
 
-    def concerned(self, rows: Rows, which: BoolArray, *, turned: bool) -> tuple[IntArray, IntArray]:
-        """Those of some rows that are of the holes' directions: numbers and directions."""
-        direction = _direction(rows, turned=turned)
-        known = np.minimum(direction, len(self._first_hole) - 1)
-        which &= (self._first_hole[known] >= 0) & (known == direction)
-        found = np.flatnonzero(which)
-        return found, direction[found]
-
-    def place(self, direction: IntArray, number: IntArray) -> IntArray:
-        """Where sequence numbers lie on the scale."""
-        base = self.holes["seq"][self._first_hole[direction]].astype(np.int64)
-        after = (number.astype(np.int64) - base + (1 << 31)) % (1 << 32)
-        return np.asarray((direction << 33) + after)
+    def place(self, view: View, column: str) -> IntArray:
+        """Where sequence numbers lie on the scale, shape (len(view),)."""
+        base = self._base[np.minimum(view.directions, len(self._base) - 1)]
+        counts = np.diff(view.starts, append=len(view))
+        after = view[column] - np.repeat(base - (1 << 31), counts)
+        after &= (1 << 32) - 1
+        after += view.direction << 33
+        return after
 
 
-def _first_seen(order: _Order, arrived: Rows) -> IntArray:
+def _first_seen(order: _Order, arrived: View) -> IntArray:
     """When the second tap first has a packet with each hole's first byte; FOREVER if never."""
     holes = order.holes
     result = np.full(len(holes), FOREVER)
-    rows, direction = order.concerned(arrived, is_data(arrived), turned=False)
-    low = order.place(direction, arrived["seq"][rows])
     by_start = np.argsort(order.start, kind="stable")
     starts = order.start[by_start]
+    low = order.place(arrived, "seq")
+    high = low + arrived["payload_bytes"]
     first = np.searchsorted(starts, low)
-    count = np.searchsorted(starts, low + arrived["payload_bytes"][rows]) - first
-    covering = np.flatnonzero(count)
-    count = count[covering]
+    covering = np.flatnonzero(np.append(starts, FOREVER).take(first) < high)
+    first = first[covering]
+    count = np.searchsorted(starts, high[covering]) - first
     # One line for each hole that a packet covers.
     line = np.repeat(np.arange(len(covering)), count)
     within = np.arange(len(line)) - np.repeat(np.cumsum(count) - count, count)
-    hole = by_start[first[covering][line] + within]
-    time_ns = arrived["second_ns"][rows[covering]][line]
+    hole = by_start[first[line] + within]
+    time_ns = arrived["second_ns"][covering][line]
     later = time_ns > holes["first_ns"][hole]
     np.minimum.at(result, hole[later], time_ns[later])
     return result
@@ -106,15 +99,13 @@ def _first_seen(order: _Order, arrived: Rows) -> IntArray:
 
 def _first_acked(order: _Order, passing: Rows) -> IntArray:
     """When an ACK for each hole first passes the tap nearer the receiver; FOREVER if none does."""
-    rows, direction = order.concerned(passing, passing["flags"] & FLAG_ACK != 0, turned=True)
-    by_direction = np.argsort(direction, kind="stable")
-    rows, direction = rows[by_direction], direction[by_direction]
-    first_ns, second_ns = passing["first_ns"][rows], passing["second_ns"][rows]
-    time_ns = np.where(first_ns == ABSENT, second_ns, first_ns)
-    reached = np.maximum.accumulate(order.place(direction, passing["ack"][rows]))
+    view = View(passing, passing["flags"] & FLAG_ACK != 0, turned=True)
+    reached = np.maximum.accumulate(order.place(view, "ack"))
     at = np.searchsorted(reached, order.end)
     result = np.full(len(order.end), FOREVER)
     found = np.flatnonzero(at < len(reached))
-    found = found[direction[at[found]] == order.start[found] >> 33]
-    result[found] = time_ns[at[found]]
+    found = found[view.direction[at[found]] == order.start[found] >> 33]
+    rows = view.chosen[at[found]]
+    first_ns, second_ns = passing["first_ns"][rows], passing["second_ns"][rows]
+    result[found] = np.where(first_ns == ABSENT, second_ns, first_ns)
     return result

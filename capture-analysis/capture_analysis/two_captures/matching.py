@@ -80,7 +80,7 @@ class Side:
             self.until_ns = FOREVER
             return
         rows = self._rows(packets)
-        time_ns = rows["time_ns"]
+        time_ns = rows["time_ns"].copy()
         if len(time_ns):
             self.first_ns = min(self.first_ns, int(time_ns[0]))
             self.last_ns = self.until_ns = max(self.last_ns, int(time_ns.max()))
@@ -109,7 +109,7 @@ class Side:
         left = np.ones(len(self.waiting), dtype=np.bool_)
         left[found] = False
         late = left & (self.waiting["time_ns"] < before_ns)
-        excess = int(left.sum()) - int(late.sum()) - WAITING_LIMIT
+        excess = int((left ^ late).sum()) - WAITING_LIMIT
         if excess > 0:
             late[np.flatnonzero(left & ~late)[:excess]] = True
             self.given_up += excess
@@ -155,12 +155,19 @@ def match(a: Side, b: Side, horizon_ns: int) -> Iterator[Matched]:
         horizon_ns: a packet takes at most so long from one tap to the other.
     """
     while a.until_ns < FOREVER or b.until_ns < FOREVER:
-        behind, ahead = (a, b) if a.until_ns <= b.until_ns else (b, a)
-        target = ahead.until_ns
-        behind.advance()
-        while behind.until_ns < target and len(behind.waiting) < WAITING_LIMIT:
-            behind.advance()
+        # Both get past where the other was: with one alone, hardly a packet finds its partner.
+        for _ in range(2):
+            _overtake(a, b)
         yield _step(a, b, horizon_ns)
+
+
+def _overtake(a: Side, b: Side) -> None:
+    """Read the capture that is behind until it is not, or too many packets wait."""
+    behind, ahead = (a, b) if a.until_ns <= b.until_ns else (b, a)
+    target = ahead.until_ns
+    behind.advance()
+    while behind.until_ns < target and len(behind.waiting) < WAITING_LIMIT:
+        behind.advance()
 
 
 def _step(a: Side, b: Side, horizon_ns: int) -> Matched:

@@ -9,8 +9,10 @@ import numpy as np
 
 from capture_analysis.columns import FlowTable, IntArray, Packets
 from capture_analysis.errors import AnalysisError
+from capture_analysis.one_capture.memory import keep_freed
 from capture_analysis.reading.capture import Capture
 from capture_analysis.tracking import tracker
+from capture_analysis.two_captures.ack_gaps import AckGapFinder
 from capture_analysis.two_captures.crossings import Uncommon, crossings, is_data
 from capture_analysis.two_captures.first_contact import Contact, first_contact
 from capture_analysis.two_captures.matching import FOREVER, PacketSource, Side
@@ -95,6 +97,7 @@ class PairOfCaptures:
 
         Raises: AnalysisError if they have no packet in common.
         """
+        keep_freed()
         contact = first_contact(self.names, self.open_a, self.open_b)
         surveyed = survey(self.open_a, self.open_b, contact, one_clock=one_clock)
         facts = self._facts(contact, surveyed)
@@ -170,7 +173,7 @@ def _steps(
     facts: PathFacts,
     uncommon: tuple[Uncommon, Uncommon],
 ) -> Iterator[Step]:
-    queues = QueueLevel(), QueueLevel()
+    queues, finders = (QueueLevel(), QueueLevel()), (AckGapFinder(), AckGapFinder())
     for both in crossings(*sides, surveyed, uncommon):
         levels = []
         for queue, each, way in zip(queues, both, facts.ways, strict=True):
@@ -180,7 +183,8 @@ def _steps(
             left_ns = np.maximum(second_ns - way.propagation_ns, first_ns)
             size = rows["frame_bytes"].astype(np.int64)
             levels.append(queue.add(first_ns, left_ns, size, each.until_ns))
-        yield Step(both, (levels[0], levels[1]))
+        gaps = [finder.gaps(way.acks) for finder, way in zip(finders, both, strict=True)]
+        yield Step(both, (gaps[0], gaps[1]), (levels[0], levels[1]))
 
 
 def _count(measured: PairMeasured, step: Step) -> None:

@@ -3,15 +3,15 @@
 Each module in `pair_measures` defines one: a newcomer adds a metric by adding a file.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
+from capture_analysis.discovery import classes_of
 from capture_analysis.one_capture.measure import Quantity, Values
 from capture_analysis.two_captures import pair_measures
+from capture_analysis.two_captures.ack_gaps import AckGaps
 from capture_analysis.two_captures.crossings import Crossings
 from capture_analysis.two_captures.path_facts import PathFacts
 from capture_analysis.two_captures.queue_levels import Levels
@@ -25,10 +25,12 @@ class Step:
 
     Attributes:
         ways: packets from the first tap to the second, and back.
+        ack_gaps: of the ACKs of each.
         levels: packets and bytes in the queue of each way; None before its first packet.
     """
 
     ways: tuple[Crossings, Crossings]
+    ack_gaps: tuple[AckGaps, AckGaps]
     levels: tuple[Levels | None, Levels | None]
 
 
@@ -79,13 +81,4 @@ class PairMeasure:
 @cache
 def all_pair_measures() -> tuple[type[PairMeasure], ...]:
     """The metrics, one of each module in `pair_measures`, by module name."""
-    names = sorted(module.name for module in pkgutil.iter_modules(pair_measures.__path__))
-    modules = [importlib.import_module(f"{pair_measures.__name__}.{name}") for name in names]
-    return tuple(
-        each
-        for module in modules
-        for each in vars(module).values()
-        if isinstance(each, type)
-        and issubclass(each, PairMeasure)
-        and each.__module__ == module.__name__
-    )
+    return classes_of(pair_measures, PairMeasure)

@@ -1,6 +1,7 @@
 """How many packets a queue holds, from when each enters and leaves."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -8,21 +9,24 @@ from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.one_capture.tally import PAUSE_NS
 
 
-def steps(arrived_ns: IntArray, left_ns: IntArray, size: IntArray) -> tuple[IntArray, IntArray]:
+def steps(
+    arrived_ns: IntArray, left_ns: IntArray, *sizes: tuple[IntArray, IntArray]
+) -> tuple[IntArray, ...]:
     """Changes of a queue's level, in time order.
 
     Args:
         arrived_ns: shape (n,), when each packet enters.
         left_ns: shape (m,), when each leaves.
-        size: shape (m + n,), by what each changes the level, first those that leave.
+        sizes: by what those that enter change the level, shape (n,), and those that leave, (m,);
+            apart for each kind of level.
 
-    Returns: time and change, shape (m + n,); what enters at the instant of a departure does so
-        after it.
+    Returns: time and the changes of each kind, shape (m + n,); what enters at the instant of a
+        departure does so after it.
     """
     time_ns = np.concatenate((left_ns, arrived_ns))
-    change = np.concatenate((-size[: len(left_ns)], size[len(left_ns) :]))
     order = np.argsort(time_ns, kind="stable")
-    return time_ns[order], change[order]
+    changes = (np.concatenate((-left, entered)) for entered, left in sizes)
+    return time_ns.take(order), *(change.take(order) for change in changes)
 
 
 def transmission_starts(arrived_ns: IntArray, left_ns: IntArray, before_ns: int) -> IntArray:
@@ -52,7 +56,7 @@ class Levels:
     bytes: IntArray
     until_ns: int
 
-    @property
+    @cached_property
     def duration_ns(self) -> IntArray:
         """Shape (n,): how long each level holds."""
         return np.diff(self.time_ns, append=self.until_ns)
@@ -116,9 +120,8 @@ class QueueLevel:
         until_ns = max(min(until_ns, last_ns), self._from_ns)
         now = leaving[0] <= until_ns if until_ns == last_ns else leaving[0] < until_ns
         self._leaving, leaving = leaving[:, ~now], leaving[:, now]
-        sizes = np.concatenate((leaving[1], size))
-        time_ns, packets = steps(arrived_ns, leaving[0], np.ones(len(sizes), dtype=np.int64))
-        _, changes = steps(arrived_ns, leaving[0], sizes)
+        ones = np.ones_like(size), np.ones_like(leaving[1])
+        time_ns, packets, changes = steps(arrived_ns, leaving[0], ones, (size, leaving[1]))
         levels = Levels(
             np.concatenate(([self._from_ns], time_ns)),
             np.cumsum(np.concatenate(([self._packets], packets))),

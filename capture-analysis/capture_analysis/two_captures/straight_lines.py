@@ -147,7 +147,7 @@ def widest_gap(above: FloatArray, below: FloatArray) -> tuple[float, float, floa
     """
     edges = [np.diff(hull[:, 1]) / np.diff(hull[:, 0]) for hull in (above, below)]
     slopes = np.concatenate((*edges, [-MOST_DRIFT, MOST_DRIFT]))
-    corners = np.unique(np.clip(slopes, -MOST_DRIFT, MOST_DRIFT))
+    corners = np.sort(np.clip(slopes, -MOST_DRIFT, MOST_DRIFT))
     gaps = np.array([support(above, s) - support(below, s, lower=False) for s in corners])
     best = np.flatnonzero(gaps >= gaps.max() - 1)
     return float(gaps.max()), float(corners[best[0]]), float(corners[best[-1]])

@@ -111,15 +111,16 @@ class _Surveyor:
         if not len(a):
             return
         self.pairs += len(a)
-        flow, half, a_ns = a["flow"].astype(np.int64), a["half"], a["time_ns"]
+        flow, half, a_ns = a["flow"].astype(np.int64), a["half"].copy(), a["time_ns"].copy()
         b_ns = b["time_ns"] + self.contact.offset_ns
-        self.flow_of_b[b["flow"]] = flow
-        self.turned[b["flow"]] = half ^ b["half"]
+        b_flow = b["flow"].astype(np.int64)
+        self.flow_of_b[b_flow] = flow
+        self.turned[b_flow] = half ^ b["half"]
         lane = 2 * flow + half
         self._sample[lane, 0] = a_ns
         self._sample[lane, 1] = b_ns
         self._vote(lane, b["time_ns"] - a_ns)
-        votes = self._votes[flow]
+        votes = self._votes.take(flow)
         known, a_first = votes != 0, (votes > 0) ^ (half == 1)
         if self.a_passes_first is not None:
             known[:] = a_first[:] = True

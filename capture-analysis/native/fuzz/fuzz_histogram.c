@@ -3,7 +3,7 @@
  * Any values are counted (libFuzzer, with address and undefined behaviour sanitisers).
  *
  * Nine bytes of the input are a lane and a value. They are counted in order at once, and backward
- * one by one with another seed and by way of rows; both must have the same keys, and as many
+ * one by one with another seed and by way of bins; both must have the same bins, and as many
  * values as there were.
  */
 #include "../tests/table.h"
@@ -19,73 +19,62 @@
 		}								\
 	} while (0)
 
-struct row {
-	int64_t key;
-	uint64_t count;
-};
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int by_key(const void *a, const void *b)
 {
-	const struct row *x = a, *y = b;
+	const struct ca_bin *x = a, *y = b;
 
 	return (x->key > y->key) - (x->key < y->key);
 }
 
-/* The rows of a histogram, ascending, and how many; the caller frees them. */
-static struct row *rows_of(const struct ca_histogram *histogram, size_t *count)
+/* The bins of a histogram, ascending, and how many; the caller frees them. */
+static struct ca_bin *bins_of(const struct ca_histogram *histogram, size_t *count)
 {
-	int64_t *keys;
-	uint64_t *counts;
-	struct row *rows;
+	struct ca_bin *bins;
 
-	*count = ca_histogram_rows(histogram, NULL, NULL);
-	keys = table_allocate(*count * sizeof(*keys));
-	counts = table_allocate(*count * sizeof(*counts));
-	rows = table_allocate(*count * sizeof(*rows));
-	check(ca_histogram_rows(histogram, keys, counts) == *count);
-	for (size_t row = 0; row < *count; row++)
-		rows[row] = (struct row){ keys[row], counts[row] };
-	qsort(rows, *count, sizeof(*rows), by_key);
-	free(keys);
-	free(counts);
-	return rows;
+	*count = ca_histogram_bins(histogram, NULL);
+	bins = table_allocate(*count * sizeof(*bins));
+	check(ca_histogram_bins(histogram, bins) == *count);
+	qsort(bins, *count, sizeof(*bins), by_key);
+	return bins;
 }
 
 static struct ca_histogram *backward(const int64_t *lanes, const int64_t *values, size_t count)
 {
 	struct ca_histogram *one = ca_histogram_new(1), *merged = ca_histogram_new(2);
-	struct row *rows;
+	struct ca_bin *bins;
 	size_t used;
 
 	check(one && merged);
 	for (size_t at = count; at--;)
 		check(ca_histogram_add(one, lanes + at, values + at, 1));
-	rows = rows_of(one, &used);
-	for (size_t row = 0; row < used; row++)
-		check(ca_histogram_add_counts(merged, &rows[row].key, &rows[row].count, 1));
-	free(rows);
+	bins = bins_of(one, &used);
+	check(ca_histogram_add_bins(merged, bins, used));
+	free(bins);
 	ca_histogram_free(one);
 	return merged;
 }
 
 static void check_same(const struct ca_histogram *a, const struct ca_histogram *b, size_t values)
 {
-	size_t rows_a, rows_b;
-	struct row *a_rows = rows_of(a, &rows_a), *b_rows = rows_of(b, &rows_b);
+	size_t used_a, used_b;
+	struct ca_bin *a_bins = bins_of(a, &used_a), *b_bins = bins_of(b, &used_b);
 	uint64_t counted = 0;
 
-	check(rows_a == rows_b);
-	for (size_t row = 0; row < rows_a; row++) {
-		check(a_rows[row].key == b_rows[row].key);
-		check(a_rows[row].count == b_rows[row].count);
-		check(!row || a_rows[row].key > a_rows[row - 1].key);
-		counted += a_rows[row].count;
+	check(used_a == used_b);
+	for (size_t at = 0; at < used_a; at++) {
+		check(a_bins[at].key == b_bins[at].key);
+		check(a_bins[at].count == b_bins[at].count);
+		check(a_bins[at].low == b_bins[at].low);
+		check(a_bins[at].high == b_bins[at].high);
+		check(a_bins[at].low <= a_bins[at].high);
+		check(!at || a_bins[at].key > a_bins[at - 1].key);
+		counted += a_bins[at].count;
 	}
 	check(counted == values);
-	free(a_rows);
-	free(b_rows);
+	free(a_bins);
+	free(b_bins);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -5,7 +5,8 @@
 
 Unit 1, of each ACK of new data; compressed if above 1 / 0.75 (COMPRESSED_BELOW, Paxson 1997). The
 bound (analysis of Zhang, Shenker, Clark's mechanism) is what a shared queue can reach: ACKs back
-to back. L are IP packets, the smallest size a link can send: with its headers the bound is lower.
+to back, of b segments each in the mean (of two captures, factor and bound are for one segment). L
+are IP packets, the smallest size a link can send: with its headers the bound is lower.
 
 Self-check: an ACK closer to the one before than L_ack / C_ack was not sent by a link of that rate
 (`acks_too_close`): the capture's time stamps are batched (interrupt moderation, offload), the rate

@@ -109,10 +109,8 @@ class InducedBursts(Measure):
                 q.name: NO_RATE if np.isnan(facts.ack_rate_bit[direction]) else why
                 for q in self.per_direction
             }
-        most = self._most.of(direction)
         return {
             "induced_burst_mean": total / bursts,
-            # A bin's middle may lie above its highest value.
-            "induced_burst_p95": min(self._bytes.quantile(0.95, direction) or 0, most),
-            "induced_burst_max": most,
+            "induced_burst_p95": self._bytes.quantile(0.95, direction) or 0,
+            "induced_burst_max": self._most.of(direction),
         }

@@ -9,7 +9,7 @@ say how ACKs are grouped; here, version 1: maximal runs of gaps with
     rho = (gap at the tap) / (gap by the time stamps) < 0.75
 
 A gap of at most a tick by the time stamps has no rho; it goes on a run if the ACKs came back to
-back (see ack_bunches), and is counted in `xi_undefined`. With a tick of 1 ms that is most gaps at
+back (see ack_bunches), counted in `compression_undefined`. With a tick of 1 ms that is most gaps at
 100 Mbit/s and above: runs then are bunches, and only those sent over more than two ticks can be
 events. With a tick of 1 us (Linux: route feature tcp_usec_ts) nearly all gaps have a rho.
 
@@ -44,11 +44,13 @@ class PaxsonEvents(Measure):
     picture = "ack-spacing"
     vantage = "near the data's sender; needs time stamps in the ACKs"
     per_direction: ClassVar[Sequence[Quantity]] = (
-        Quantity("xi_events", "1", "runs of at least three ACKs with xi below 0.75"),
-        Quantity("xi_acks", "1", "ACKs in them"),
-        Quantity("xi_bytes", "bytes", "what they acknowledge"),
-        Quantity("xi_duplicates", "1", "share of the events that have duplicate ACKs only"),
-        Quantity("xi_undefined", "1", "gaps of at most a tick of the time stamps"),
+        Quantity("compression_events", "1", "runs of at least three ACKs with xi below 0.75"),
+        Quantity("compression_acks", "1", "ACKs in them"),
+        Quantity("compression_bytes", "bytes", "what they acknowledge"),
+        Quantity(
+            "compression_duplicate_events", "1", "share of the events that have duplicate ACKs only"
+        ),
+        Quantity("compression_undefined", "1", "gaps of at most a tick of the time stamps"),
     )
 
     def __init__(self) -> None:
@@ -111,9 +113,11 @@ class PaxsonEvents(Measure):
             return {q.name: why for q in self.per_direction}
         events, acks, acked, duplicates = (int(n) for n in self._events.of(direction))
         return {
-            "xi_events": events,
-            "xi_acks": acks,
-            "xi_bytes": acked,
-            "xi_duplicates": duplicates / events if events else "no compression event",
-            "xi_undefined": self._undefined.of(direction),
+            "compression_events": events,
+            "compression_acks": acks,
+            "compression_bytes": acked,
+            "compression_duplicate_events": duplicates / events
+            if events
+            else "no compression event",
+            "compression_undefined": self._undefined.of(direction),
         }

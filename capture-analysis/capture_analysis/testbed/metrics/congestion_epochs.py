@@ -11,6 +11,7 @@ UNITS = {
     "drops_per_epoch": "packets",
     "single_victim_epochs": "1",
     "alternating_victims": "1",
+    "epoch_period": "s",
 }
 
 
@@ -23,4 +24,5 @@ def measure(analysis: Analysis) -> dict[str, float]:
         "drops_per_epoch": drops.mean() if len(drops) else math.nan,
         "single_victim_epochs": epochs.single_victim_share(),
         "alternating_victims": epochs.alternating_share(),
+        "epoch_period": epochs.period_s(),
     }

@@ -5,6 +5,7 @@ import math
 from capture_analysis.testbed import dtm, throughput
 from capture_analysis.testbed.analysis import Analysis, QueueView
 from capture_analysis.testbed.metric import Scope
+from capture_analysis.theory.dtm import SLOT_BIT
 
 SCOPE = Scope.CHANNEL
 UNITS = {
@@ -23,7 +24,7 @@ def measure(analysis: Analysis, view: QueueView, slots: dtm.Slots) -> dict[str, 
     run = analysis.run
     steady = (run.steady_ns, run.stop_ns)
     held = slots.within(*steady)
-    capacity = slots.mean(*steady) * dtm.SLOT_BIT / 1e6
+    capacity = slots.mean(*steady) * SLOT_BIT / 1e6
     used = capacity * throughput.utilisation(view.passed, *steady)
     changes = slots.changes(slots.start_ns, run.stop_ns)
     return {

@@ -14,11 +14,16 @@ UNITS = {
 
 def measure(analysis: Analysis, view: ConnectionView) -> dict[str, float]:
     """Of the steady window, at the receiver."""
-    goodput = analysis.goodput_bit(view)
-    arrived = analysis.run.steady(view.arrived.data())
+    run, goodput = analysis.run, analysis.goodput_bit(view)
+    arrived = run.steady(view.arrived.data())
     link_bytes = throughput.link_bytes(arrived, view.forward.queue)
     return {
         "goodput": goodput / 1e6,
-        "throughput": link_bytes * 8e3 / analysis.run.window_ns,
-        "efficiency": throughput.efficiency(goodput, view.arrived, view.forward.queue),
+        "throughput": link_bytes * 8e3 / run.window_ns,
+        "efficiency": throughput.efficiency(
+            goodput,
+            view.arrived,
+            view.forward.queue,
+            view.forward.rate_bit(run.steady_ns, run.stop_ns),
+        ),
     }

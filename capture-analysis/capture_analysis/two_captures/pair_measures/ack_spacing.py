@@ -16,11 +16,11 @@ from typing import ClassVar
 import numpy as np
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
-from capture_analysis.columns import IntArray
 from capture_analysis.histogram import Histogram
-from capture_analysis.one_capture.lanes import LaneArray, Previous
+from capture_analysis.one_capture.lanes import LaneArray
 from capture_analysis.runs import RunFinder, Runs
 from capture_analysis.tracking import Kind
+from capture_analysis.two_captures.ack_gaps import AckGaps
 from capture_analysis.two_captures.crossings import Crossings
 from capture_analysis.two_captures.pair_measure import PairMeasure, Quantity, Step, Values
 
@@ -28,27 +28,6 @@ LEAST_ACKS = 3
 _PARTS = 1000
 _NO_GAPS = "fewer than two ACKs passed both taps"
 _NO_EVENTS = "no compression event"
-
-
-def gaps(crossings: Crossings, previous: "PreviousAcks") -> tuple[IntArray, IntArray, IntArray]:
-    """Of each ACK the gap to the one before at both taps, -1 for a direction's first, and bytes."""
-    acks = crossings.acks
-    where = acks.directions, acks.starts
-    sent, arrived, ack = acks["first_ns"], acks["second_ns"], acks["ack"]
-    before = previous.sent.of(*where, sent)
-    known = before != -1
-    sent_gap = np.where(known, sent - before, -1)
-    arrived_gap = np.where(known, arrived - previous.arrived.of(*where, arrived), -1)
-    acked = np.where(known, ack - previous.ack.of(*where, ack), 0)
-    acked = (acked + (1 << 31)) % (1 << 32) - (1 << 31)
-    return sent_gap, arrived_gap, np.maximum(acked, 0)
-
-
-class PreviousAcks:
-    """The last ACK of each direction."""
-
-    def __init__(self) -> None:
-        self.sent, self.arrived, self.ack = Previous(), Previous(), Previous()
 
 
 class AckSpacing(PairMeasure):
@@ -69,21 +48,19 @@ class AckSpacing(PairMeasure):
 
     def start(self) -> None:
         """Nothing is known yet."""
-        self._previous = PreviousAcks()
         self._counts = LaneArray(np.add, 0, 3)
         self._events = LaneArray(np.add, 0, 4)
         self._ratios, self._xi = Histogram(), Histogram()
-        self._finders = RunFinder(4), RunFinder(4)
+        self._finders = RunFinder(4, LEAST_ACKS), RunFinder(4, LEAST_ACKS)
 
     def add(self, step: Step) -> None:
         """Take the next packets."""
-        for crossings, finder in zip(step.ways, self._finders, strict=True):
+        for crossings, gaps, finder in zip(step.ways, step.ack_gaps, self._finders, strict=True):
             if len(crossings.acks):
-                self._take(crossings, finder)
+                self._take(crossings, gaps, finder)
 
-    def _take(self, crossings: Crossings, finder: RunFinder) -> None:
-        acks = crossings.acks
-        sent_gap, arrived_gap, acked = gaps(crossings, self._previous)
+    def _take(self, crossings: Crossings, gaps: AckGaps, finder: RunFinder) -> None:
+        acks, sent_gap, arrived_gap = crossings.acks, gaps.sent_ns, gaps.arrived_ns
         known = sent_gap >= 0
         defined = sent_gap > self.facts.resolution_ns[crossings.way]
         compressed = defined & (arrived_gap >= 0) & (arrived_gap < COMPRESSED_BELOW * sent_gap)
@@ -91,14 +68,8 @@ class AckSpacing(PairMeasure):
         self._ratios.add(acks.direction[defined], ratio)
         counts = [acks.sum(each) for each in (known, known & ~defined, compressed)]
         self._counts.add(acks.directions, np.stack(counts, axis=1))
-        values = np.stack(
-            (
-                np.where(compressed, sent_gap, 0),
-                np.where(compressed, arrived_gap, 0),
-                acked,
-                acks["kind"] == Kind.DUPLICATE_ACK,
-            )
-        )
+        duplicate = acks["kind"] == Kind.DUPLICATE_ACK
+        values = (sent_gap * compressed, arrived_gap * compressed, gaps.acked_bytes, duplicate)
         runs = finder.add(acks.direction, compressed, acks["first_ns"], values)
         self._count(runs, crossings.way)
 
@@ -108,7 +79,6 @@ class AckSpacing(PairMeasure):
             self._count(finder.finish(), way)
 
     def _count(self, runs: Runs, way: int) -> None:
-        runs = runs.where(runs.rows >= LEAST_ACKS)
         sent_ns = runs.total[0] - self.facts.resolution_ns[way]
         arrived_ns = runs.total[1] + self.facts.resolution_ns[1 - way]
         event = arrived_ns < COMPRESSED_BELOW * sent_ns

@@ -75,7 +75,7 @@ class BusyPeriods(PairMeasure):
         median, cycle = self._sizes.quantile(0.5, way), self._cycles.quantile(0.5, way)
         return {
             "busy_periods": self._count[way],
-            "busy_period_median": _TOO_FEW if median is None else min(median, self._largest[way]),
+            "busy_period_median": _TOO_FEW if median is None else median,
             "busy_period_max": self._largest[way],
             "busy_period_cycle": _TOO_FEW if cycle is None else cycle,
         }

@@ -34,7 +34,7 @@ class DataCompression(PairMeasure):
     def start(self) -> None:
         """Nothing is known yet."""
         self._previous = Previous()
-        self._finders = RunFinder(2), RunFinder(2)
+        self._finders = RunFinder(2, LEAST_ACKS), RunFinder(2, LEAST_ACKS)
         self._events = LaneArray(np.add, 0, 2)
 
     def add(self, step: Step) -> None:
@@ -52,7 +52,7 @@ class DataCompression(PairMeasure):
         gap = np.where(before == -1, -1, arrived - before)
         needed = data["frame_bytes"] * (self.facts.ways[crossings.way].ns_per_byte or 0.0)
         joined = (gap >= 0) & (gap < COMPRESSED_BELOW * needed)
-        values = np.stack((np.where(joined, gap, 0), np.where(joined, needed, 0).astype(np.int64)))
+        values = (gap * joined, (needed * joined).astype(np.int64))
         self._count(finder.add(data.direction, joined, arrived, values), crossings.way)
 
     def finish(self) -> None:
@@ -61,7 +61,6 @@ class DataCompression(PairMeasure):
             self._count(finder.finish(), way)
 
     def _count(self, runs: Runs, way: int) -> None:
-        runs = runs.where(runs.rows >= LEAST_ACKS)
         taken = runs.total[0] + self.facts.resolution_ns[1 - way]
         runs = runs.where(taken < COMPRESSED_BELOW * runs.total[1])
         found = np.stack((np.ones_like(runs.rows), runs.rows), axis=1)

@@ -15,9 +15,10 @@ import numpy as np
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.one_capture.lanes import LaneArray
 from capture_analysis.runs import RunFinder, Runs
+from capture_analysis.two_captures.ack_gaps import AckGaps
 from capture_analysis.two_captures.crossings import Crossings
 from capture_analysis.two_captures.pair_measure import PairMeasure, Quantity, Step, Values
-from capture_analysis.two_captures.pair_measures.ack_spacing import LEAST_ACKS, PreviousAcks, gaps
+from capture_analysis.two_captures.pair_measures.ack_spacing import LEAST_ACKS
 from capture_analysis.two_captures.pair_measures.compression_factor import NO_BOTTLENECK
 
 
@@ -33,25 +34,23 @@ class HeldAcks(PairMeasure):
 
     def start(self) -> None:
         """Nothing is known yet."""
-        self._previous = PreviousAcks()
-        self._finders = RunFinder(), RunFinder()
+        self._finders = RunFinder(0, LEAST_ACKS), RunFinder(0, LEAST_ACKS)
         self._events = LaneArray(np.add, 0, 3)
 
     def add(self, step: Step) -> None:
         """Take the next packets."""
-        for crossings, finder in zip(step.ways, self._finders, strict=True):
+        for crossings, gaps, finder in zip(step.ways, step.ack_gaps, self._finders, strict=True):
             if len(crossings.acks):
-                self._take(crossings, finder)
+                self._take(crossings, gaps, finder)
 
-    def _take(self, crossings: Crossings, finder: RunFinder) -> None:
+    def _take(self, crossings: Crossings, gaps: AckGaps, finder: RunFinder) -> None:
         acks, data = crossings.acks, self.facts.ways[1 - crossings.way]
         if data.data_ns is None:
             return
-        sent_gap, _, acked = gaps(crossings, self._previous)
         payload = max(data.data_bytes - self.facts.ways[crossings.way].ack_bytes, 1)
-        least = COMPRESSED_BELOW * data.data_ns / payload * acked
-        held = (sent_gap >= 0) & (sent_gap < least)
-        self._count(finder.add(acks.direction, held, acks["first_ns"], acked))
+        least = COMPRESSED_BELOW * data.data_ns / payload * gaps.acked_bytes
+        held = (gaps.sent_ns >= 0) & (gaps.sent_ns < least)
+        self._count(finder.add(acks.direction, held, acks["first_ns"], gaps.acked_bytes))
 
     def finish(self) -> None:
         """Take the runs that the captures' end ended."""
@@ -59,7 +58,6 @@ class HeldAcks(PairMeasure):
             self._count(finder.finish())
 
     def _count(self, runs: Runs) -> None:
-        runs = runs.where(runs.rows >= LEAST_ACKS)
         found = np.stack((np.ones_like(runs.rows), runs.rows, runs.total), axis=1)
         self._events.add_rows(runs.lane, found)
 

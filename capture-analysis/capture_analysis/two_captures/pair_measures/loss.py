@@ -70,7 +70,8 @@ class Loss(PairMeasure):
             here = sent["first_ns"] != ABSENT
             _count(self._offered, where(sent, here))
             _count(self._missed_first, where(sent, ~here))
-            gone = where(sent, (sent["second_ns"] == ABSENT) & ~is_data(sent))
+            gone = where(sent, sent["second_ns"] == ABSENT)
+            gone = where(gone, ~is_data(gone))
             lost, missed = self._holes[crossings.way].add(crossings, opposite)
             _count(self._missed, missed)
             self._lose(gone)
@@ -137,10 +138,12 @@ def _synchronisation(epochs: CongestionEpochs, flow: IntArray) -> float | str:
 
 def _count(counts: LaneArray, rows: Rows) -> None:
     """Add packets by direction and kind: ACKs count for the direction they acknowledge."""
+    if not len(rows):
+        return
     acks, data = is_ack(rows), is_data(rows)
-    direction = rows["flow"].astype(np.int64) * 2 + (rows["half"] ^ acks)
-    kind = np.where(data, _DATA, np.where(acks, _ACK, _CONTROL))
-    if len(rows):
-        table = np.bincount(direction * _KINDS + kind)
-        table = np.pad(table, (0, -len(table) % _KINDS)).reshape(-1, _KINDS)
-        counts.add(np.arange(len(table)), table)
+    cell = rows["flow"].astype(np.int64)
+    cell *= 2 * _KINDS
+    cell += (rows["half"] ^ acks) * np.uint8(_KINDS) + np.uint8(_CONTROL) - acks - 2 * data
+    directions = int(cell.max()) // _KINDS + 1
+    table = np.bincount(cell, minlength=directions * _KINDS).reshape(-1, _KINDS)
+    counts.add(np.arange(directions), table)

@@ -76,8 +76,7 @@ class OneWayDelay(PairMeasure):
                 continue
             bins = self._delays.bins(lane)
             most = self._most.of(lane)
-            # Quantiles are the middles of bins, which may reach beyond what there was.
-            median, p95 = (min(max(bins.quantile(q) or 0, least), most) for q in (0.5, 0.95))
+            median, p95 = (max(bins.quantile(q) or 0, least) for q in (0.5, 0.95))
             found |= {
                 f"{kind}_delay_min": least,
                 f"{kind}_delay_median": median,

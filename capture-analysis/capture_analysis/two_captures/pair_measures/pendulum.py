@@ -65,13 +65,14 @@ class Pendulum(PairMeasure):
         self._add_busy(first, second, stop)
         dx, dy = first.duration_ns, second.duration_ns
         x, y = first.packets, second.packets
+        x_ns, y_ns = x * dx, y * dy
         # What y amounts to until each of x's times.
-        until = np.append(0, np.cumsum(y * dy))
+        until = np.append(0, np.cumsum(y_ns))
         edges = np.append(first.time_ns, stop)
         at = np.searchsorted(second.time_ns, edges, side="right") - 1
-        amount = until[at] + y[at] * (edges - second.time_ns[at])
-        found = ((x * dx).sum(), (y * dy).sum(), (x * x * dx).sum(), (y * y * dy).sum())
-        self._length += np.array([0, *found, (x * np.diff(amount)).sum()], dtype=np.float64)
+        amount = until.take(at) + y.take(at) * (edges - second.time_ns.take(at))
+        found = x_ns.sum(), y_ns.sum(), x @ x_ns, y @ y_ns, x @ np.diff(amount)
+        self._length += np.array([0, *found], dtype=np.float64)
 
     def _add_busy(self, first: Levels, second: Levels, stop: int) -> None:
         changes = [_busy_changes(each) for each in (first, second)]

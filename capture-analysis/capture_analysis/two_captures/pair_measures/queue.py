@@ -101,8 +101,8 @@ class _Queue:
         packets = np.append(0, np.clip(levels.packets, 0, _HIGHEST))
         self.peak = max(self.peak, int(levels.packets.max()))
         self.peak_bytes = max(self.peak_bytes, int(levels.bytes.max()))
-        self.packet_ns += int((levels.packets * duration[1:]).sum())
-        self.byte_ns += int((levels.bytes * duration[1:]).sum())
+        self.packet_ns += int(levels.packets @ duration[1:])
+        self.byte_ns += int(levels.bytes @ duration[1:])
         self.duration_ns += int(duration.sum())
         time_at: FloatArray = np.bincount(packets, duration, len(self._time_at)).astype(np.float64)
         time_at[: len(self._time_at)] += self._time_at

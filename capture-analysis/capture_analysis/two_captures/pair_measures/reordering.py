@@ -46,7 +46,7 @@ class Reordering(PairMeasure):
         base = int(sent.min())
         rank = np.repeat(np.arange(len(view.starts)), np.diff(view.starts, append=len(sent)))
         apart = int(sent.max()) - base + 1
-        before = np.array([max(self._latest.of(int(d)), base) for d in view.directions])
+        before = np.maximum(self._latest.at(view.directions), base)
         lifted = sent - base + rank * apart
         lifted[view.starts] = np.maximum(
             lifted[view.starts], before - base + rank[view.starts] * apart

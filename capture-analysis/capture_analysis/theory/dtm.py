@@ -1,0 +1,133 @@
+"""The rate allocator of a DTM channel, after Abrahamsson, Hagsand and Marsh (2002), figure 1.
+
+    current += (new - current) >> shift_up       or  -= (current - new) >> shift_down
+    if current > upper or current < lower:
+        slots = current + margin + corridor / 2     in slots, rounded
+        upper, lower = current +- corridor / 2
+
+in whole bit/s, as the kernel does it. The paper prints neither the last line nor the start, the
+bounds, the rounding or how "once a second" counts. Each is a parameter, and filled here as
+kernel-modules/dtm_rate.h fills it: both edges start at the initial estimate, so that the first
+decision falls to the first traffic; a change is at least `change_s` after the last, or after the
+start; what changes nothing is no change.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+SLOT_BIT = 512_000
+CYCLE_NS = 125_000
+# The kernel keeps margin and corridor in thousandths of a slot.
+MILLISLOT_BIT = SLOT_BIT // 1000
+
+Rounding = Literal["up", "nearest", "down"]
+
+
+def whole_slots(bit: int, rounding: Rounding = "up") -> int:
+    """Slots for a capacity in bit/s."""
+    return (bit + {"up": SLOT_BIT - 1, "nearest": SLOT_BIT // 2, "down": 0}[rounding]) // SLOT_BIT
+
+
+def settled_slots(bit: int, channel: Mapping[str, Any]) -> tuple[int, int, int]:
+    """Slots of a channel to which a constant rate has come for long.
+
+    The estimate at the last decision was within half a corridor of the rate, or there had been
+    another; so that the slots depend on what was before.
+
+    Args:
+        bit: the rate, bit/s.
+        channel: its parameters, as a profile has them.
+
+    Returns: the fewest, those of a decision at the rate itself, and the most.
+    """
+    half = half_corridor_bit(channel)
+    few, middle, many = (_wanted(max(bit + shift, 0), channel) for shift in (-half, 0, half))
+    return few, middle, many
+
+
+def response_s(share: float, shift: int = 3, sample_s: float = 0.1) -> float:
+    """How long after a step of the rate the estimate has made a share of it.
+
+    The rest shrinks by 2^-shift at each sample: ln(1 - share) / ln(1 - 2^-shift) of them, between
+    samples as if it did so evenly.
+    """
+    if shift == 0:
+        return sample_s
+    return sample_s * math.log(1 - share) / math.log(1 - 2.0**-shift)
+
+
+def half_corridor_bit(channel: Mapping[str, Any]) -> int:
+    """Half of the corridor, bit/s."""
+    return int(round(channel["rate"]["corridor_slots"] * 1000) * MILLISLOT_BIT // 2)
+
+
+class Allocator:
+    """A channel's estimate and slots, sample by sample.
+
+    Attributes:
+        estimate: bit/s, the paper's "current".
+        slots: decided last; in effect after signalling.
+        changes: when slots changed, ns, and to what.
+    """
+
+    def __init__(self, start_ns: int, slots: int, channel: Mapping[str, Any]) -> None:
+        """Begin.
+
+        Args:
+            start_ns: of the traffic.
+            slots: at the start.
+            channel: the channel as a profile has it, with the rate allocator.
+        """
+        self.slots = slots
+        self.estimate: int = round(channel["rate"]["estimate_mbit"] * 1e6)
+        self.changes: list[tuple[int, int]] = []
+        self._channel, self._rate = channel, channel["rate"]
+        self._lower = self._upper = self.estimate
+        self._interval_ns = max(round(channel["change_s"] * 1e9), CYCLE_NS)
+        self._signalling_ns = round(channel["signalling_ms"] * 1e6)
+        self._decided_ns = self._effective_ns = start_ns
+
+    def sample(self, at_ns: int, new: int, *, hold: bool = False) -> int:
+        """Take a sample of new bit/s; hold: it may not fall. Returns: the estimate after it."""
+        if new >= self.estimate:
+            self.estimate += (new - self.estimate) >> self._rate["shift_up"]
+        elif not hold:
+            self.estimate -= (self.estimate - new) >> self._rate["shift_down"]
+        is_outside = not self._lower <= self.estimate <= self._upper
+        may_decide = at_ns >= max(self._decided_ns + self._interval_ns, self._effective_ns)
+        if is_outside and may_decide:
+            half = half_corridor_bit(self._channel)
+            self._lower = max(self.estimate - half, 0)
+            self._upper = self.estimate + half
+            self._decide(at_ns)
+        return self.estimate
+
+    def _decide(self, at_ns: int) -> None:
+        slots = _wanted(self.estimate, self._channel)
+        if slots != self.slots:
+            self.slots = slots
+            self._decided_ns = at_ns
+            self._effective_ns = at_ns + self._signalling_ns
+            self.changes.append((self._effective_ns, slots))
+
+
+def allocate(rates_bit: Iterable[int], channel: Mapping[str, Any]) -> list[tuple[float, int]]:
+    """Slots over time for given mean rates, one a sample from the start of traffic.
+
+    Returns: times in s and slots from then on; the first at 0.
+    """
+    allocator = Allocator(0, channel["slots"], channel)
+    sample_ns = round(channel["rate"]["sample_ms"] * 1e6)
+    for number, rate in enumerate(rates_bit, start=1):
+        allocator.sample(number * sample_ns, rate)
+    return [(0.0, channel["slots"]), *((at / 1e9, slots) for at, slots in allocator.changes)]
+
+
+def _wanted(estimate: int, channel: Mapping[str, Any]) -> int:
+    """Slots that the paper's second half asks for, within the channel's bounds."""
+    rate = channel["rate"]
+    margin = round(rate["margin_slots"] * 1000) * MILLISLOT_BIT
+    bit = estimate + half_corridor_bit(channel) + margin
+    slots = whole_slots(bit, rate["rounding"])
+    return int(min(max(slots, channel["min_slots"]), channel["max_slots"]))

@@ -1,0 +1,222 @@
+"""Lab hosts for tests of the playbooks: namespaces with their own SSH server and file systems.
+
+A host costs some megabytes of memory and a fraction of a second. What runs on it is the real thing
+(Ansible, SSH, dpkg, the guest) with this machine's kernel; it has no systemd and no way out.
+"""
+
+import hashlib
+import itertools
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+# Of the range for benchmarks (RFC 2544), which nobody routes.
+_SUBNET = "198.18.{}.{}"
+_LABS = itertools.count()
+_SSHD = """\
+HostKey /run/lab/host_key
+AuthorizedKeysFile /run/lab/authorized_keys
+PasswordAuthentication no
+PermitRootLogin prohibit-password
+StrictModes no
+UsePAM no
+PidFile none
+Subsystem sftp internal-sftp
+"""
+# Where a host may differ after a deploy and its removal: what was done is on record there.
+_RECORDS = ("/var/log/", "/var/cache/", "/var/lib/apt/", "/var/lib/dpkg/", "/run/")
+_BACKUPS = tuple(f"/etc/{name}-" for name in ("group", "gshadow", "passwd", "shadow"))
+
+
+@dataclass
+class LabHost:
+    """A host that runs.
+
+    Attributes:
+        name: in the inventory, and its host name.
+        address: where its SSH server listens.
+        folder: what belongs to it on this machine.
+        process: `unshare`, whose end is the host's.
+        settings: what its line in the inventory says besides.
+    """
+
+    name: str
+    address: str
+    folder: Path
+    process: subprocess.Popen[bytes]
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def root(self) -> Path:
+        """Its root folder, as seen from outside."""
+        return Path(f"/proc/{self._first_process()}/root")
+
+    def changes(self) -> dict[str, str]:
+        """What of its files is not as on a bare host: a description by path."""
+        upper = self.root / "run/lab/disk/changes"
+        found = {}
+        for path in sorted(upper.rglob("*")):
+            inside = f"/{path.relative_to(upper)}"
+            if inside in _BACKUPS or inside.startswith(_RECORDS):
+                continue
+            if _described(path) != _described(Path(inside)):
+                found[inside] = _described(path)
+        return found
+
+    def run(self, *argv: str) -> subprocess.CompletedProcess[str]:
+        """Run something on it as root, past SSH."""
+        entered = ["nsenter", "--all", "--target", str(self._first_process()), "--wdns=/"]
+        return subprocess.run([*entered, *argv], capture_output=True, text=True, check=False)
+
+    def _first_process(self) -> int:
+        pid = self.process.pid
+        return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+
+
+def _described(path: Path) -> str:
+    """Kind, owner, rights and content of a file; folders are alike whatever is in them."""
+    try:
+        state = path.lstat()
+    except OSError:
+        return "none"
+    kind = stat.filemode(state.st_mode)
+    if stat.S_ISCHR(state.st_mode) and state.st_rdev == 0:
+        return "removed"  # overlayfs's whiteout
+    content = ""
+    if path.is_symlink():
+        content = str(path.readlink())
+    elif path.is_file():
+        content = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    return f"{kind} {state.st_uid}:{state.st_gid} {content}"
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A network with hosts on it.
+
+    Attributes:
+        folder: of all that belongs to it.
+        hosts: by name.
+    """
+
+    folder: Path
+    hosts: dict[str, LabHost]
+
+    def inventory(self, *names: str, **variables: Any) -> Path:
+        """Write an inventory of some hosts, all by default."""
+        hosts = {
+            name: {"ansible_host": host.address, "ansible_user": "root", **host.settings}
+            for name, host in self.hosts.items()
+            if not names or name in names
+        }
+        common = {
+            "ansible_ssh_private_key_file": str(self.folder / "key"),
+            "ansible_ssh_common_args": f"-o UserKnownHostsFile={self.folder}/known_hosts",
+        }
+        path = self.folder / f"inventory-{len(list(self.folder.glob('inventory-*')))}.yml"
+        path.write_text(json.dumps({"all": {"hosts": hosts, "vars": {**common, **variables}}}))
+        return path
+
+
+@contextmanager
+def lab(folder: Path, hosts: Mapping[str, Mapping[str, Any]]) -> Iterator[Lab]:
+    """Start hosts, and end them and their network.
+
+    Args:
+        folder: for all that belongs to them; short, for it holds sockets.
+        hosts: by name: "disk" (its size, 2g), "prepare" (shell commands that make it different),
+            and variables for the inventory.
+    """
+    folder.mkdir(exist_ok=True)
+    nth = next(_LABS)
+    bridge = f"lab{os.getpid() % 100_000}{'abcdefghij'[nth % 10]}"  # with "-10" a name of a link
+    subnet = (os.getpid() + nth) % 256
+    made = Lab(folder, {})
+    with ExitStack() as stack:
+        _ip("link", "add", bridge, "type", "bridge")
+        stack.callback(_ip, "link", "delete", bridge)
+        _ip("address", "add", f"{_SUBNET.format(subnet, 1)}/24", "dev", bridge)
+        _ip("link", "set", bridge, "up")
+        _key(folder / "key")
+        for number, (name, settings) in enumerate(hosts.items(), 10):
+            address = _SUBNET.format(subnet, number)
+            unlike = {key: settings[key] for key in ("disk", "prepare") if key in settings}
+            process = _start(folder / name, **unlike)
+            stack.callback(_end, process)
+            said = {key: settings[key] for key in settings if key not in unlike}
+            made.hosts[name] = host = LabHost(name, address, folder / name, process, said)
+            _wire(host, bridge)
+            key = (host.folder / "host_key.pub").read_text()
+            with (folder / "known_hosts").open("a") as known:
+                known.write(f"{address} {key}")
+        for host in made.hosts.values():
+            _await(host)
+        yield made
+
+
+def _start(folder: Path, disk: str = "2g", prepare: str = "") -> subprocess.Popen[bytes]:
+    for part in ("disk", "root"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+    _key(folder / "host_key")
+    shutil.copy(folder.parent / "key.pub", folder / "authorized_keys")
+    (folder / "sshd_config").write_text(_SSHD)
+    (folder / "prepare.sh").write_text(prepare)
+    namespaces = "--mount --pid --net --uts --ipc --fork --kill-child"
+    with (folder / "log").open("wb") as log:
+        return subprocess.Popen(
+            ["unshare", *namespaces.split(), str(HERE / "lab_host.sh"), str(folder), disk],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+
+
+def _wire(host: LabHost, bridge: str) -> None:
+    deadline = time.monotonic() + 30
+    while not Path(f"/proc/{host.process.pid}/task/{host.process.pid}/children").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    inside = str(host._first_process())
+    outside = f"{bridge}-{host.address.rpartition('.')[2]}"
+    _ip("link", "add", outside, "type", "veth", "peer", "name", "eth0", "netns", inside)
+    _ip("link", "set", outside, "master", bridge, "up")
+    enter = ["nsenter", "--net", "--target", inside]
+    _run(*enter, "ip", "address", "add", f"{host.address}/24", "dev", "eth0")
+    _run(*enter, "ip", "link", "set", "eth0", "up")
+    (host.folder / "wired").touch()
+
+
+def _await(host: LabHost) -> None:
+    """Wait until it serves SSH."""
+    deadline = time.monotonic() + 60
+    while b"Server listening" not in (host.folder / "log").read_bytes():
+        assert host.process.poll() is None, (host.folder / "log").read_text()
+        assert time.monotonic() < deadline, (host.folder / "log").read_text()
+        time.sleep(0.02)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGKILL)  # --kill-child: all of the host ends with it
+    process.wait()
+
+
+def _key(path: Path) -> None:
+    _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", path.name, "-f", str(path))
+
+
+def _ip(*arguments: str) -> None:
+    _run("ip", *arguments)
+
+
+def _run(*argv: str) -> None:
+    subprocess.run(argv, check=True, stdin=subprocess.DEVNULL)

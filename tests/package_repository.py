@@ -1,0 +1,38 @@
+"""A Debian package that a lab host lacks, and a repository that has it, without a network."""
+
+import hashlib
+import shutil
+import subprocess
+from pathlib import Path
+
+# Shell: make PACKAGE go, and apt know of the repository and nothing else.
+WITHOUT = """
+dpkg --purge {package} > /dev/null
+rm -rf /etc/apt/sources.list.d /etc/apt/preferences.d
+echo "deb [trusted=yes] file:/run/lab/repository ./" > /etc/apt/sources.list
+apt-get update -qq
+"""
+
+
+def offer(package: str, folder: Path) -> None:
+    """Pack an installed package again, from its files, into a repository in a folder."""
+    content, packed = folder / "content", folder / f"{package}.deb"
+    for name in _said("dpkg-query", "-L", package).splitlines():
+        path, target = Path(name), content / name.lstrip("/")
+        if not path.is_dir() and (path.is_symlink() or path.is_file()):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, target, follow_symlinks=False)
+    wanted = ("Package", "Version", "Architecture", "Maintainer", "Depends", "Description")
+    fields = "".join(f"{name}: ${{{name}}}\\n" for name in wanted)
+    control = _said("dpkg-query", "-W", "-f", fields, package)
+    (content / "DEBIAN").mkdir()
+    (content / "DEBIAN/control").write_text(control)
+    _said("dpkg-deb", "--root-owner-group", "-Zgzip", "--build", str(content), str(packed))
+    shutil.rmtree(content)
+    digest = hashlib.sha256(packed.read_bytes()).hexdigest()
+    described = f"Filename: ./{packed.name}\nSize: {packed.stat().st_size}\nSHA256: {digest}\n"
+    (folder / "Packages").write_text(control + described)
+
+
+def _said(*argv: str) -> str:
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout

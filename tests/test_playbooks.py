@@ -1,0 +1,291 @@
+"""The playbooks over SSH, on lab hosts made of namespaces: what they do, and leave as it was."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import package_repository
+import pytest
+from conftest import ROOT
+from lab_hosts import Lab, LabHost, lab
+
+PLAYBOOKS = ROOT / "playbooks"
+PACKAGE = "ethtool"
+TTL = "net.ipv4.ip_default_ttl"
+# Of the host's own network namespace, with a value that is not the kernel's.
+VARIABLES = {"twoway_sysctls": {TTL: 65, "kernel.no_such_key": 1}}
+NATIVE = {"twoway_backends": ["uml", "native"], "twoway_kernel": "6.12.0-elsewhere"}
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("sshd", path="/usr/sbin") is None,
+    reason="lab hosts take root and openssh-server",
+)
+
+
+@dataclass(frozen=True)
+class Played:
+    """What `ansible-playbook` said."""
+
+    status: int
+    said: str
+
+    def recap(self, host: str) -> dict[str, int]:
+        """A host's line of the recap."""
+        (line,) = re.findall(rf"^{host} +: (.*)$", self.said, re.MULTILINE)
+        return {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", line)}
+
+
+def _command(playbook: str, inventory: Path, *options: str) -> list[str]:
+    program = Path(sys.executable).with_name("ansible-playbook")
+    return [str(program), "-i", str(inventory), str(PLAYBOOKS / f"{playbook}.yml"), *options]
+
+
+def play(playbook: str, inventory: Path, *options: str) -> Played:
+    """Run a playbook."""
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg")}
+    environment |= {"ANSIBLE_HOME": str(inventory.parent / "ansible"), "ANSIBLE_NOCOLOR": "1"}
+    done = subprocess.run(
+        _command(playbook, inventory, *options),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    return Played(done.returncode, " ".join(done.stdout.split(" ")))
+
+
+def _sentences(played: Played) -> str:
+    """All that was said, without the line breaks that Ansible puts in."""
+    return re.sub(r"\s+", " ", played.said)
+
+
+def _packages(host: LabHost) -> str:
+    return host.run("dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}\n").stdout
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    """A folder with a short name: it holds sockets."""
+    with tempfile.TemporaryDirectory(prefix="lab") as path:
+        yield Path(path)
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """A lab of which three hosts are up and have been deployed to, and what they were before."""
+
+    lab: Lab
+    inventory: Path
+    results: Path
+    played: Played
+    before: dict[str, dict[str, str]]
+    packages: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def deployed(folder: Path) -> Iterator[Deployed]:
+    """Three good hosts, of which one lacks a package; one that is down, and one that breaks."""
+    package_repository.offer(PACKAGE, folder / "lab1/repository")
+    hosts = {
+        "lab1": {"prepare": package_repository.WITHOUT.format(package=PACKAGE)},
+        "lab2": {},
+        "lab3": {},
+        "down": {"prepare": "sleep infinity &"},
+        "broken": {"prepare": "ln -sf /bin/false /usr/bin/bwrap"},
+    }
+    with lab(folder, hosts) as made:
+        results = folder / "results"
+        variables = {**VARIABLES, "twoway_results": str(results)}
+        inventory = made.inventory(**variables)
+        before = {name: host.changes() for name, host in made.hosts.items()}
+        packages = {name: _packages(host) for name, host in made.hosts.items()}
+        made.hosts["down"].process.kill()
+        made.hosts["down"].process.wait()
+        played = play("deploy", inventory)
+        good = made.inventory("lab1", "lab2", "lab3", **variables)
+        yield Deployed(made, good, results, played, before, packages)
+
+
+def test_deploy(deployed: Deployed) -> None:
+    """Three hosts are prepared and have run an experiment, whatever becomes of two others."""
+    for name in ("lab1", "lab2", "lab3"):
+        assert deployed.played.recap(name)["failed"] == 0, deployed.played.said
+        manifests = deployed.lab.hosts[name].root.glob("var/lib/twoway/results/*/2*/manifest.json")
+        assert len([*manifests]) == 1
+    assert deployed.played.recap("down")["unreachable"] == 1
+    assert "Failed to connect to the host via ssh" in deployed.played.said
+    lab1 = deployed.lab.hosts["lab1"]
+    assert "\ninstalled ethtool\n" in _packages(lab1)
+    assert lab1.run("sysctl", "-n", TTL).stdout == "65\n"
+
+
+def test_a_deploy_that_fails_is_undone(deployed: Deployed) -> None:
+    """Where the sandbox does not work the deploy says so, and the host is as it was."""
+    said = _sentences(deployed.played)
+    assert deployed.played.recap("broken")["failed"] == 1
+    assert "broken: Refuse a host that something is missing on" in said
+    assert "(the host is as it was)" in said
+    broken = deployed.lab.hosts["broken"]
+    assert broken.changes() == deployed.before["broken"]
+    assert broken.run("sysctl", "-n", TTL).stdout == "64\n"
+
+
+def test_redeploy_changes_nothing(deployed: Deployed) -> None:
+    """The same deploy once more changes no task's subject and no file of any host."""
+    hosts = [deployed.lab.hosts[name] for name in ("lab1", "lab2", "lab3")]
+    before = [host.changes() for host in hosts]
+    again = play("deploy", deployed.inventory)
+    assert again.status == 0, again.said
+    assert [again.recap(host.name)["changed"] for host in hosts] == [0, 0, 0]
+    assert [host.changes() for host in hosts] == before
+
+
+def test_run_and_collect(deployed: Deployed) -> None:
+    """An experiment on one chosen host comes back whole; collecting once more brings nothing."""
+    chosen = json.dumps({"twoway_experiments": ["zhang-fig8"]})
+    ran = play("run", deployed.inventory, "--limit", "lab2", "-e", chosen)
+    assert ran.status == 0, ran.said
+    (run,) = (deployed.results / "zhang-fig8").iterdir()
+    there = deployed.lab.hosts["lab2"].root / "var/lib/twoway/results/zhang-fig8" / run.name
+    files = [path.relative_to(run) for path in run.rglob("*") if path.is_file()]
+    assert Path("metrics.json") in files
+    for path in files:
+        assert (run / path).read_bytes() == (there / path).read_bytes()
+    again = play("collect", deployed.inventory, "--limit", "lab2")
+    assert again.recap("lab2")["changed"] == 0
+    assert not [*deployed.results.glob(".*")]
+
+
+def test_a_changed_checkout_alone_is_sent(deployed: Deployed) -> None:
+    """A host whose checkout is another is given it, and neither environment nor guest."""
+    host = deployed.lab.hosts["lab3"]
+    (host.root / "opt/twoway/checkout/.bundle").write_text("an older one\n")
+    played = play("deploy", deployed.inventory, "--limit", "lab3")
+    assert played.status == 0, played.said
+    assert "Unpack checkout" in played.said
+    assert "Unpack environment" not in played.said
+    assert "Unpack guest" not in played.said
+
+
+def test_teardown_leaves_nothing(deployed: Deployed) -> None:
+    """After teardown files, packages and sysctls are those of before; the runs are gathered."""
+    played = play("teardown", deployed.inventory)
+    assert played.status == 0, played.said
+    for name in ("lab1", "lab2", "lab3"):
+        host = deployed.lab.hosts[name]
+        assert host.changes() == deployed.before[name]
+        assert _packages(host) == deployed.packages[name]
+        assert host.run("sysctl", "-n", TTL).stdout == "64\n"
+    assert len([*deployed.results.glob("kalampoukas-3.2/2*/manifest.json")]) == 3
+    again = play("teardown", deployed.inventory)
+    assert again.status == 0
+    assert again.recap("lab1")["changed"] == 0
+
+
+def test_check_mode_and_interruption(folder: Path) -> None:
+    """--check changes nothing; a deploy killed midway is completed by the next, or torn down."""
+    with lab(folder / "cut", {"cut": {}}) as made:
+        host = made.hosts["cut"]
+        inventory = made.inventory(twoway_results=str(folder / "cut-results"))
+        checked = play("deploy", inventory, "--check")
+        assert checked.status == 0, checked.said
+        assert checked.recap("cut")["changed"] > 0
+        assert host.changes() == {}
+        for then in ("teardown", "deploy"):
+            _cut_short(host, inventory)
+            assert host.changes() != {}
+            played = play(then, inventory)
+            assert played.status == 0, played.said
+            assert (host.changes() == {}) == (then == "teardown")
+        assert not [*host.root.glob("opt/twoway/*.new")]
+        assert play("teardown", inventory).status == 0
+        assert host.changes() == {}
+
+
+def _cut_short(host: LabHost, inventory: Path) -> None:
+    """Deploy, and kill it while it unpacks the environment."""
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg")}
+    process = subprocess.Popen(
+        _command("deploy", inventory),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 300
+    while not (host.root / "opt/twoway/environment.new").exists():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    host.run("pkill", "-KILL", "-f", "place-bundle")
+
+
+# By host: what is wrong with it, and the sentence that says so.
+UNFIT: dict[str, tuple[dict[str, Any], str]] = {
+    "full": ({"disk": "200m"}, "MB free under /opt or /var/lib; 1500 MB are needed"),
+    "nosudo": (
+        {
+            "prepare": "useradd -M -d /run/lab -s /bin/sh -p '*' visitor",
+            "ansible_user": "visitor",
+        },
+        "nosudo: not root, and sudo does not work without a password",
+    ),
+    "headless": (NATIVE, "kernel 6.12.0-elsewhere has no headers: neither /lib/modules/"),
+    "ancient": (
+        {**NATIVE, "twoway_kernel": "5.10.0-1-amd64"},
+        "kernel 5.10.0-1-amd64; 6.1 is the oldest that the modules are written for",
+    ),
+    "secure": (
+        {
+            **NATIVE,
+            "prepare": "mount -t tmpfs fake /sys/firmware; mkdir -p /sys/firmware/efi/efivars; "
+            r"printf '\006\000\000\000\001' > /sys/firmware/efi/efivars/SecureBoot-8be4df61",
+        },
+        "secure boot refuses our modules",
+    ),
+    "busy": (
+        {
+            **NATIVE,
+            "prepare": "mount -t tmpfs fake /sys/module; mkdir /sys/module/tcp_fast; "
+            "echo 2 > /sys/module/tcp_fast/refcnt",
+        },
+        "module tcp_fast is loaded and in use (2): end what uses it first",
+    ),
+    "older": (
+        {
+            "prepare": "mkdir /var/lib/twoway; "
+            "echo '{\"schema\": 0}' > /var/lib/twoway/deployment.json",
+        },
+        "older: has an older deployment of twoway (record 0, this is 1)",
+    ),
+}
+
+
+def test_unfit_hosts(folder: Path) -> None:
+    """Each host that cannot be prepared is refused in a sentence of its own, and left as it was."""
+    hosts = {name: settings for name, (settings, _) in UNFIT.items()}
+    with lab(folder / "unfit", hosts) as made:
+        before = {name: host.changes() for name, host in made.hosts.items()}
+        played = play("deploy", made.inventory())
+        said = _sentences(played)
+        for name, (_, sentence) in UNFIT.items():
+            assert sentence in said, played.said
+            assert played.recap(name)["changed"] == 0
+            assert played.recap(name)["failed"] == 1
+            assert made.hosts[name].changes() == before[name]

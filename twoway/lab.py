@@ -1,0 +1,148 @@
+"""Points of a sweep on other machines: Dask's workers, of this machine's twoway, over TLS.
+
+A point is sent as its case, and comes back as a parcel (parcel.py) with the run and its metrics. A
+worker first makes sure that it would run the same thing: its kernel, programs and tools decide
+the bytes as much as the plan does. One that dies costs its points another try on another.
+"""
+
+import io
+import logging
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from capture_analysis.errors import AnalysisError
+from capture_analysis.scale import RETRIES
+
+from twoway.backend import Backend
+from twoway.case import Case
+from twoway.errors import TwowayError, UsageError
+from twoway.identity import identity
+from twoway.parcel import finished_runs, unwrap, wrap
+from twoway.run import run_case
+from twoway.sweep import Crew, analysed, run_point
+
+# As the role `workers` names them, in --certificates.
+_FILES = {"tls_ca_file": "ca.crt", "tls_client_cert": "client.crt", "tls_client_key": "client.key"}
+# Points that wait for a worker at once: each holds a thread here, which sleeps.
+_MOST_WAITING = 256
+_PATIENCE_S = 10
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What a worker returns: a parcel, or why there is none."""
+
+    parcel: bytes = b""
+    error: str = ""
+
+
+@contextmanager
+def lab_workers(scheduler: str, certificates: Path) -> Iterator[Crew]:
+    """The workers of a scheduler.
+
+    Args:
+        scheduler: address of Dask's scheduler, such as tls://lab1:8786.
+        certificates: folder with ca.crt, client.crt and client.key, for an address with tls.
+
+    Raises: UsageError if it does not answer or a certificate is not there.
+    """
+    from distributed import Client  # noqa: PLC0415 - takes a second
+
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # our own sentences say it
+    try:
+        client = Client(scheduler, timeout=_PATIENCE_S, security=_security(scheduler, certificates))
+    except (OSError, ValueError, TypeError) as error:
+        raise UsageError(f"--scheduler {scheduler}: {error}") from error
+    with client, ThreadPoolExecutor(_MOST_WAITING) as pool:
+        if not client.scheduler_info()["workers"]:
+            raise UsageError(f"--scheduler {scheduler}: has no workers")
+        try:
+            yield pool, partial(run_point, run=partial(_run_there, client))
+        except BaseException:
+            client.close()  # those that wait for a point are told so
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+def _security(scheduler: str, certificates: Path) -> Any:
+    from distributed.security import Security  # noqa: PLC0415 - takes a second
+
+    if not scheduler.startswith("tls://"):
+        return None
+    paths = {setting: certificates / name for setting, name in _FILES.items()}
+    for path in paths.values():
+        if not path.is_file():
+            raise UsageError(
+                f"--certificates: {path}: not there", "playbooks/workers.yml makes certificates"
+            )
+    return Security(require_encryption=True, **{k: str(path) for k, path in paths.items()})
+
+
+def _run_there(client: Any, case: Case, backend: Backend, results: Path) -> Path:
+    """As run_case, on some worker; called in a thread that waits for it."""
+    wanted = identity(case, backend)
+    future = client.submit(run_here, case, backend.name, wanted, pure=False, retries=RETRIES)
+    try:
+        sent = _awaited(future, client)
+    except CancelledError as error:
+        raise TwowayError("interrupted") from error
+    except TwowayError:
+        raise
+    except Exception as error:  # what Dask raises has no base of its own
+        raise TwowayError(f"no worker could run it: {error}") from error
+    if sent.error:
+        raise TwowayError(sent.error)
+    (folder,) = unwrap(io.BytesIO(sent.parcel), results)
+    return folder
+
+
+def _awaited(future: Any, client: Any) -> Sent:
+    """A future's result, for which Dask would wait for ever if no worker were left."""
+    while True:
+        try:
+            sent: Sent = future.result(timeout=_PATIENCE_S)
+        except TimeoutError:
+            if not client.scheduler_info()["workers"]:
+                raise TwowayError("no worker is left") from None
+        else:
+            return sent
+
+
+def run_here(case: Case, backend_name: str, wanted: str) -> Sent:
+    """What a worker does: run a case, analyse it, wrap it up.
+
+    What is wrong with the case is a result: raised, Dask would try it again.
+    """
+    from twoway.backends import find_backend  # noqa: PLC0415 - a worker's
+
+    with tempfile.TemporaryDirectory(prefix="twoway-") as scratch:
+        results = Path(scratch)
+        try:
+            backend = find_backend(backend_name)
+            if identity(case, backend) != wanted:
+                return Sent(error=_another())
+            analysed(run_case(case, backend, results), case)
+        except (TwowayError, AnalysisError) as error:
+            return Sent(error=f"{_worker()}: {error}")
+        parcel = io.BytesIO()
+        wrap(results, finished_runs(results), parcel)
+        return Sent(parcel.getvalue())
+
+
+def _another() -> str:
+    return (
+        f"{_worker()} would run something else: another checkout, guest or version of a tool; "
+        "deploy again"
+    )
+
+
+def _worker() -> str:
+    from distributed import get_worker  # noqa: PLC0415 - a worker has it
+
+    return f"worker {get_worker().name}"

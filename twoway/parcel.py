@@ -1,0 +1,124 @@
+"""Runs on their way from one machine to another: a tar archive with the checksum of every file.
+
+What arrives is unpacked aside, checked, and only then gets its place, a run at a time: a transfer
+that was cut short or changed leaves nothing that looks like a run.
+"""
+
+import hashlib
+import io
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+from twoway.errors import TwowayError
+
+_SUMS = "SHA256SUMS"
+
+
+class ParcelError(TwowayError):
+    """A parcel that is not what was sent."""
+
+
+def finished_runs(results: Path) -> list[str]:
+    """Runs below a results folder that are complete, as "<experiment>/<run>"."""
+    found = results.glob("*/[0-9]*/manifest.json")
+    return sorted(f"{path.parts[-3]}/{path.parts[-2]}" for path in found)
+
+
+def wrap(results: Path, runs: Iterable[str], to: BinaryIO) -> None:
+    """Write an archive of runs.
+
+    Args:
+        results: folder that holds them.
+        runs: as finished_runs() has them.
+        to: where to; read from the beginning to the end, never sought.
+
+    Raises: ParcelError if one is not there.
+    """
+    sums = []
+    with tarfile.open(fileobj=to, mode="w|") as archive:
+        for run in runs:
+            if not (results / run / "manifest.json").is_file():
+                raise ParcelError(f"{results / run}: not a finished run")
+            for path in sorted((results / run).rglob("*")):
+                if path.is_file() and not path.is_symlink():
+                    name = str(path.relative_to(results))
+                    sums.append(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {name}\n")
+                    archive.add(path, name, recursive=False, filter=_nobodys)
+        content = "".join(sums).encode()
+        last = tarfile.TarInfo(_SUMS)
+        last.size = len(content)
+        archive.addfile(last, io.BytesIO(content))
+
+
+def _nobodys(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    return member
+
+
+def unwrap(parcel: BinaryIO, results: Path) -> list[Path]:
+    """Put the runs of an archive into a results folder; those that are there already are kept.
+
+    Returns: their folders, in the archive's order.
+    Raises: ParcelError if a checksum differs, a file lacks or is too many, or another run of the
+        same name is there; no run has been added then.
+    """
+    results.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".gathering-", dir=results) as scratch:
+        aside = Path(scratch)
+        try:
+            with tarfile.open(fileobj=parcel, mode="r|") as archive:
+                for member in archive:
+                    _extract(archive, member, aside)
+        except (tarfile.TarError, EOFError) as error:
+            raise ParcelError(f"not a whole parcel of runs: {error}") from error
+        runs = _checked(aside)
+        for run in runs:
+            _refuse_another(aside / run, results / run)
+        for run in runs:
+            if not (results / run).exists():
+                (results / run).parent.mkdir(exist_ok=True)
+                (aside / run).rename(results / run)
+    return [results / run for run in runs]
+
+
+def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, aside: Path) -> None:
+    """Unpack a plain file; nothing else is in a parcel, and nothing outside its folder.
+
+    tarfile's own filters came with Python 3.11.4; Debian 12 has 3.11.2.
+    """
+    parts = Path(member.name).parts
+    content = archive.extractfile(member) if member.isreg() else None
+    if content is None or ".." in parts or Path(member.name).is_absolute():
+        raise ParcelError(f"parcel of runs: {member.name}: must not be in one")
+    target = aside / member.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("wb") as file:
+        shutil.copyfileobj(content, file)
+
+
+def _checked(aside: Path) -> list[str]:
+    """The runs of an unpacked parcel, every file of which is as it was sent."""
+    try:
+        lines = (aside / _SUMS).read_text("utf-8").splitlines()
+    except OSError as error:
+        raise ParcelError(f"not a whole parcel of runs: no {_SUMS}") from error
+    sums = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    there = {str(p.relative_to(aside)) for p in aside.rglob("*") if p.is_file()} - {_SUMS}
+    if there != set(sums):
+        raise ParcelError(f"parcel of runs: {', '.join(sorted(there ^ set(sums)))}: not as sent")
+    for name, digest in sums.items():
+        if hashlib.sha256((aside / name).read_bytes()).hexdigest() != digest:
+            raise ParcelError(f"parcel of runs: {name}: another checksum than when it was sent")
+    return list(dict.fromkeys("/".join(Path(name).parts[:2]) for name in sums))
+
+
+def _refuse_another(new: Path, old: Path) -> None:
+    if old.exists():
+        manifests = [(folder / "manifest.json").read_bytes() for folder in (new, old)]
+        if manifests[0] != manifests[1]:
+            raise ParcelError(f"{old}: another run of that name is there")
