@@ -32,6 +32,8 @@ _FILES = {"tls_ca_file": "ca.crt", "tls_client_cert": "client.crt", "tls_client_
 # Points that wait for a worker at once: each holds a thread here, which sleeps.
 _MOST_WAITING = 256
 _PATIENCE_S = 10
+# So many times as long without any worker, and no more are expected: services come back in seconds.
+_PATIENCE = 6
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def lab_workers(scheduler: str, certificates: Path) -> Iterator[Crew]:
     except (OSError, ValueError, TypeError) as error:
         raise UsageError(f"--scheduler {scheduler}: {error}") from error
     with client, ThreadPoolExecutor(_MOST_WAITING) as pool:
-        if not client.scheduler_info()["workers"]:
+        if not client.nthreads():
             raise UsageError(f"--scheduler {scheduler}: has no workers")
         try:
             yield pool, partial(run_point, run=partial(_run_there, client))
@@ -104,14 +106,15 @@ def _run_there(client: Any, case: Case, backend: Backend, results: Path) -> Path
 
 def _awaited(future: Any, client: Any) -> Sent:
     """A future's result, for which Dask would wait for ever if no worker were left."""
-    while True:
+    alone = 0
+    while alone < _PATIENCE:
         try:
             sent: Sent = future.result(timeout=_PATIENCE_S)
         except TimeoutError:
-            if not client.scheduler_info()["workers"]:
-                raise TwowayError("no worker is left") from None
+            alone = 0 if client.nthreads() else alone + 1
         else:
             return sent
+    raise TwowayError(f"no worker has been there for {_PATIENCE * _PATIENCE_S} s")
 
 
 def run_here(case: Case, backend_name: str, wanted: str) -> Sent:

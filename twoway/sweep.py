@@ -76,14 +76,15 @@ def workers(count: int) -> Iterator[Crew]:
             yield pool, _work
         except BaseException:
             for worker in multiprocessing.active_children():
-                os.kill(worker.pid or 0, signal.SIGINT)
+                os.kill(worker.pid or 0, signal.SIGTERM)
             pool.shutdown(wait=True, cancel_futures=True)
             raise
 
 
 def _end_with(parent: int) -> None:
-    """Have this process interrupted when its parent dies; what it runs then ends, too."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
+    """Have this process end when its parent does, and with it what it runs."""
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != parent:
         raise SystemExit
 
