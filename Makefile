@@ -58,7 +58,7 @@ lint: setup test-packages ## style and types: ruff, mypy, yamllint, ansible-lint
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/yamllint --strict experiments tc-profiles kernel-modules/tests/dtm playbooks
-	@cd playbooks && ../$(BIN)/ansible-lint --offline -q --profile production
+	@cd playbooks && PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint --offline -q --profile production
 	@shellcheck vm/install-packages .ci/run kernel-modules/tests/fetch-headers tests/lab_host.sh \
 		$$(find playbooks -path '*/files/*' -type f)
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um KDIR=$$($(BIN)/twoway build --kernel-dir)

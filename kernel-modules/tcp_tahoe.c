@@ -61,9 +61,9 @@
  *   tcp_recovery (RACK), tcp_early_retrans (loss probes) and tcp_frto, which are the
  *   stack's, whatever the congestion control.
  * - Segments are counted, not bytes. w < ssthresh is the paper's pseudo-code; BSD's
- *   slow start goes on at equality, as with slow_start=bsd. w is bounded at 65535 segments, as BSD's at 65535 bytes. As in
- *   BSD every new ACK opens it, whether or not the application uses it, and a pause
- *   longer than the timer closes it.
+ *   slow start goes on at equality, as with slow_start=bsd. w is bounded at 65535
+ *   segments, as BSD's at 65535 bytes. As in BSD every new ACK opens it, whether or not
+ *   the application uses it, and a pause longer than the timer closes it.
  * - ECN and drops on the sending host are losses as well; BSD's answer to a source
  *   quench, w = 1, is the nearest relative. So is a path MTU that shrinks.
  * - The sender is never paced. Whether a burst is one large buffer is the interface's
