@@ -116,7 +116,7 @@ def _copy_files(files: Sequence[Path], to: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, target)
     (to / REVISION_FILE).write_text(f"{git_revision()}\n")
-    # By their sources, as modules in the cache: a commit that leaves them alone builds nothing anew.
+    # By their sources, as modules in the cache: a commit that leaves them alone builds none anew.
     modules = _key(path for path in files if KERNEL_MODULES in path.parents)
     (to / "kernel-modules/REVISION").write_text(f"{modules}\n")
 
