@@ -12,7 +12,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from twoway.build import Guest
 from twoway.errors import TwowayError
 from twoway.files import sha256, write_json
 from twoway.manifest import REVISION_FILE, git_revision
-from twoway.paths import ROOT, cache
+from twoway.paths import KERNEL_MODULES, ROOT, cache
 
 # What of the checkout a host needs; capture-analysis is installed in the environment.
 _CHECKOUT = ("experiments", "topologies", "tc-profiles", "kernel-modules", "vm", "twoway")
@@ -110,12 +110,15 @@ def _bundle(name: str, key: str, fill: Callable[[Path], None]) -> Bundle:
     return Bundle(name, key, archive, known["unpacked_bytes"])
 
 
-def _copy_files(files: Iterable[Path], to: Path) -> None:
+def _copy_files(files: Sequence[Path], to: Path) -> None:
     for path in files:
         target = to / path.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, target)
     (to / REVISION_FILE).write_text(f"{git_revision()}\n")
+    # By their sources, as modules in the cache: a commit that leaves them alone builds none anew.
+    modules = _key(path for path in files if KERNEL_MODULES in path.parents)
+    (to / "kernel-modules/REVISION").write_text(f"{modules}\n")
 
 
 def _make_environment(to: Path) -> None:
