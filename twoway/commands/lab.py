@@ -1,0 +1,35 @@
+"""What goes to lab hosts, and what comes back."""
+
+import argparse
+import json
+
+from twoway.commands.options import shown
+
+
+def bundle(args: argparse.Namespace) -> int:  # noqa: ARG001 - as all commands
+    """Print what lab hosts are given, made if need be, as a JSON document."""
+    from twoway.backends import built_guest
+    from twoway.bundles import make_bundles
+
+    print(json.dumps([each.document() for each in make_bundles(built_guest())], indent=1))
+    return 0
+
+
+def pack(args: argparse.Namespace) -> int:
+    """Write finished runs into one archive."""
+    from twoway.parcel import finished_runs, wrap
+
+    with args.to.open("wb") as archive:
+        wrap(args.results, args.runs or finished_runs(args.results), archive)
+    return 0
+
+
+def gather(args: argparse.Namespace) -> int:
+    """Put the runs of archives into the results, each file checked; print their folders."""
+    from twoway.parcel import unwrap
+
+    for path in args.archives:
+        with path.open("rb") as archive:
+            for folder in unwrap(archive, args.results):
+                print(shown(folder))
+    return 0

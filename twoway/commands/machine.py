@@ -1,0 +1,44 @@
+"""This machine: what it can do, its guest, the guest by hand."""
+
+import argparse
+import json
+
+
+def doctor(args: argparse.Namespace) -> int:
+    """Say what this machine can do, and what is missing."""
+    from twoway.doctor import examine
+
+    findings = examine()
+    if args.json:
+        print(json.dumps(findings, indent=1))
+    else:
+        for finding in findings:
+            mark = "ok     " if finding["ok"] else "missing"
+            print(f"{mark} {finding['what']:<28} {finding['found']}")
+            if not finding["ok"]:
+                print(f"        {finding['remedy']}")
+    return 0 if all(f["ok"] for f in findings if f["required"]) else 1
+
+
+def shell(args: argparse.Namespace) -> int:
+    """Open an experiment's network in the guest, with Mininet's prompt and the host's clock."""
+    from twoway.backends import built_guest
+    from twoway.case import load_case
+    from twoway.shell import open_shell
+
+    return open_shell(load_case(args.experiment), built_guest())
+
+
+def build(args: argparse.Namespace) -> int:
+    """Build the guest kernel, its modules and programs into the cache."""
+    from twoway.build import Flavour, build_guest, find_guest
+    from twoway.progress import Steps
+
+    flavour: Flavour = "sanitized" if args.sanitized else "guest"
+    guest = find_guest(flavour)
+    if guest is None:
+        with Steps() as steps:
+            guest = build_guest(steps, flavour)
+    if args.kernel_dir:
+        print(guest.kernel.parent)
+    return 0

@@ -1,0 +1,103 @@
+"""Experiments as they run: one, many, all that the papers ask for."""
+
+import argparse
+import json
+import shlex
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+
+from twoway.commands.options import all_ids, shown
+from twoway.commands.reporting import report_on
+from twoway.progress import say
+
+if TYPE_CHECKING:
+    from twoway.sweep import Outcome
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run an experiment, analyse it, and write its report; of a sweep, every point."""
+    from twoway.backends import find_backend
+    from twoway.case import case_names, load_case
+    from twoway.run import run_watched
+
+    names = case_names(args.experiment)
+    if len(names) > 1 or args.scheduler:
+        args.experiments = [args.experiment]
+        return sweep(args)
+    case = load_case(names[0])
+    folder = run_watched(case, find_backend(args.backend), args.results)
+    return report_on(folder, as_json=args.json)
+
+
+def sweep(args: argparse.Namespace) -> int:
+    """Run many experiments and all their points, those that are not there yet."""
+    return _judge(_run_all(args))
+
+
+def papers(args: argparse.Namespace) -> int:
+    """Run all experiments that are not there yet, and write the reproduction report."""
+    from capture_analysis.papers.site import write_site
+
+    outcomes = _run_all(args)
+    done = [outcome.folder for outcome in outcomes if outcome.folder]
+    document = write_site(done, args.results / "papers")
+    if args.json:
+        print(json.dumps(document, indent=1))
+    status = _judge(outcomes)
+    say(f"report: {shown(args.results / 'papers/index.html')}", markup=False)
+    return status
+
+
+def calibrate(args: argparse.Namespace) -> int:
+    """Measure the error floor of link profiles with a constant-rate stream."""
+    from twoway.backends import find_backend
+    from twoway.calibrate import calibrate_profiles
+
+    rows = calibrate_profiles(find_backend(args.backend), args.profiles, args.results)
+    if args.json:
+        print(json.dumps(rows, indent=1))
+    return 0 if all(row["pass"] for row in rows) else 1
+
+
+def _run_all(args: argparse.Namespace) -> "list[Outcome]":
+    """Every point of the experiments that the command line names, all by default."""
+    from twoway.backends import find_backend
+    from twoway.case import case_names, load_case
+    from twoway.progress import SweepBar
+    from twoway.sweep import cost, run_points, workers
+
+    names = [case for name in args.experiments or all_ids() for case in case_names(name)]
+    cases = {name: load_case(name) for name in names}
+    backend = find_backend(args.backend)
+    if args.scheduler:
+        from twoway.lab import lab_workers
+
+        crew = lab_workers(args.scheduler, args.certificates)
+    else:
+        crew = workers(args.workers)
+    with SweepBar(len(cases), sum(map(cost, cases.values()))) as bar, crew as who:
+        return run_points(
+            cases, backend, args.results, who, lambda case, o: bar.show(_line(o), cost(case))
+        )
+
+
+def _judge(outcomes: "list[Outcome]") -> int:
+    """Say what failed and how to run it again; the exit code."""
+    bad = [outcome for outcome in outcomes if not outcome.good]
+    for outcome in bad:
+        say(_line(outcome))
+        for line in (*outcome.missed, f"twoway run {shlex.quote(outcome.name)}"):
+            say(f"     {line}", markup=False)
+    say(f"{len(outcomes) - len(bad)} of {len(outcomes)} points hold what is expected of them")
+    return 1 if bad else 0
+
+
+def _line(outcome: "Outcome") -> str:
+    """A point's outcome for people."""
+    if outcome.error:
+        return f"[red]FAIL[/] {outcome.name}: {escape(outcome.error)}"
+    time = "kept" if outcome.kept else f"{outcome.wall_s:.1f} s"
+    if outcome.missed:
+        return f"[red]FAIL[/] {outcome.name}: {len(outcome.missed)} do not hold ({time})"
+    return f"[green]pass[/] {outcome.name} ({time})"
