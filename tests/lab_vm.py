@@ -38,7 +38,7 @@ apt-mark showmanual | sed 's/^/manual /'
 systemctl list-unit-files --no-legend --plain | sed 's/^/unit /'
 systemctl list-units --no-legend --plain --state=active,failed --type=service,socket,timer |
   awk '{print "active", $1}'
-sysctl -e kernel.unprivileged_userns_clone net.ipv4.ip_default_ttl net.core.rmem_max net.ipv4.tcp_mem
+sysctl -e kernel.unprivileged_userns_clone net.core.rmem_max net.core.wmem_max net.ipv4.tcp_mem
 ls /sys/module | grep -E '^(sch_dtm|tcp_(fast|fixed|tahoe))$' | sed 's/^/module /'
 find / -xdev \( -path /var/log -o -path /var/cache -o -path /var/lib/apt -o -path /var/tmp \
   -o -path /tmp -o -path /run -o -path /home -o -path /var/lib/systemd \) -prune \
