@@ -35,7 +35,7 @@ _ACCELERATION = {"kvm": "-accel kvm -cpu host", "tcg": "-accel tcg -cpu max,-erm
 _STATE = r"""
 dpkg-query -W -f 'package ${db:Status-Abbrev} ${Package} ${Version}\n'
 apt-mark showmanual | sed 's/^/manual /'
-systemctl list-unit-files --no-legend --plain | sed 's/^/unit /'
+systemctl list-unit-files --no-legend --plain | grep -v ' transient ' | sed 's/^/unit /'
 systemctl list-units --no-legend --plain --all 'twoway*' | sed 's/^/active /'
 systemctl list-units --no-legend --plain --failed | sed 's/^/failed /'
 sysctl -e kernel.unprivileged_userns_clone net.core.rmem_max net.core.wmem_max net.ipv4.tcp_mem

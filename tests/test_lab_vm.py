@@ -59,6 +59,7 @@ class Deployed:
         inventory: with it as a witness, scheduler and worker.
         results: where its runs are gathered.
         before: its state before.
+        checked: the deploy in check mode, and the machine's state after that.
         played: the deploy.
     """
 
@@ -66,6 +67,7 @@ class Deployed:
     inventory: Path
     results: Path
     before: set[str]
+    checked: tuple[Played, set[str]]
     played: Played
 
 
@@ -94,8 +96,17 @@ def deployed() -> Iterator[Deployed]:
                 twoway_certificates=str(folder / "certificates"),
             )
             before = vm.state()
+            checked = _played("deploy", inventory, "--check"), vm.state()
             played = _played("deploy", inventory)
-            yield Deployed(vm, inventory, folder / "results", before, played)
+            yield Deployed(vm, inventory, folder / "results", before, checked, played)
+
+
+def test_check_mode_changes_nothing(deployed: Deployed) -> None:
+    """--check on a bare Debian says that there is something to do, and does none of it."""
+    played, after = deployed.checked
+    assert played.status == 0, played.said
+    assert played.recap("vm")["changed"] > 0
+    assert after == deployed.before
 
 
 def test_deploy(deployed: Deployed) -> None:
