@@ -72,6 +72,9 @@ fuzz: test-packages ## any bytes are a capture: fuzz its parser in C for SECONDS
 bench-captures: setup test-packages ## speed of capture-analysis beside its peers (MEMORY=10e9: memory)
 	@$(BIN)/python capture-analysis/bench/bench_captures.py $(if $(MEMORY),--memory $(MEMORY))
 
+bench-lab: setup ## a sweep by three workers beside one (as root)
+	@$(BIN)/python tests/bench_lab.py
+
 ##@ Set up
 setup: env ## packages, Python environment, guest kernel, modules: once, and what changed since
 	@$(BIN)/twoway build
@@ -113,5 +116,5 @@ help: ## this list
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment papers report list manual shell calibrate doctor test test-sanitized test-lab lint bench fuzz \
+.PHONY: experiment papers report list manual shell calibrate doctor test test-sanitized test-lab lint bench bench-lab fuzz \
 	setup env packages test-packages qemu-packages wheel clean help
