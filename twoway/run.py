@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from twoway.backend import Backend, Progress
+from twoway.captures import pack
 from twoway.case import Case
 from twoway.errors import RunError
 from twoway.files import write_json
@@ -46,6 +47,7 @@ def run_case(
         plan = build_plan(case)
         write_json(running / "plan.json", plan)
         backend.run(running, on_progress)
+        pack(running)
         manifest = build_manifest(case, plan, backend, running)
         manifest["run"] = name
         manifest["identity"] = identity(case, backend)
