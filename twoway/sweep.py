@@ -4,15 +4,10 @@ A run that is there with the same identity is kept, and analysed again if the an
 expected changed. One that fails does not stop the others.
 """
 
-import ctypes
 import json
-import multiprocessing
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +22,6 @@ from twoway.run import kept_run, run_case
 
 # What boot, set-up and analysis cost, in packets that the guest would pass meanwhile.
 _FIXED_COST = 5_000
-_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
@@ -67,28 +61,6 @@ def cost(case: Case) -> float:
     return _FIXED_COST + rates * 1e6 * case.experiment.duration_s / packet_bit
 
 
-@contextmanager
-def workers(count: int) -> Iterator[Crew]:
-    """Processes of this machine; they end with this one, however it ends."""
-    parent = os.getpid()
-    with ProcessPoolExecutor(count, initializer=_end_with, initargs=(parent,)) as pool:
-        try:
-            yield pool, _work
-        except BaseException:
-            for worker in multiprocessing.active_children():
-                os.kill(worker.pid or 0, signal.SIGTERM)
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
-
-
-def _end_with(parent: int) -> None:
-    """Have this process end when its parent does, and with it what it runs."""
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent:
-        raise SystemExit
-
-
 def run_points(
     cases: Mapping[str, Case],
     backend: Backend,
@@ -116,13 +88,6 @@ def run_points(
         outcomes[name] = future.result()
         on_outcome(cases[name], outcomes[name])
     return [outcomes[name] for name in cases]
-
-
-def _work(name: str, backend: Backend, results: Path) -> Outcome:
-    try:
-        return run_point(name, backend, results)
-    except KeyboardInterrupt:  # a worker of a pool would go on with the next point
-        os._exit(1)
 
 
 def run_point(
