@@ -20,6 +20,7 @@ from queue import SimpleQueue
 from capture_analysis.scale import RETRIES
 
 from twoway.backend import Backend
+from twoway.errors import DiskFullError
 from twoway.sweep import Crew, Outcome, run_point
 
 # From a server with one thread: a fork of this process, which draws progress, may copy a lock
@@ -80,6 +81,9 @@ def workers(count: int) -> Iterator[Crew]:
     with ThreadPoolExecutor(count) as threads:
         try:
             yield threads, crew.run
+        except DiskFullError:  # those under way may be small enough
+            threads.shutdown(wait=True, cancel_futures=True)
+            raise
         except BaseException:
             crew.end()
             threads.shutdown(wait=True, cancel_futures=True)

@@ -17,7 +17,8 @@ from capture_analysis.testbed.report import analyse_run, revision
 
 from twoway.backend import Backend
 from twoway.case import Case, load_case
-from twoway.errors import TwowayError
+from twoway.errors import DiskFullError, TwowayError
+from twoway.files import out_of_space
 from twoway.run import kept_run, run_case
 
 # What boot, set-up and analysis cost, in packets that the guest would pass meanwhile.
@@ -78,6 +79,7 @@ def run_points(
         on_outcome: called with each as it ends.
 
     Returns: the outcomes, in the order of the cases.
+    Raises: DiskFullError, which every other point would meet as well.
     """
     longest_first = sorted(cases, key=lambda name: cost(cases[name]), reverse=True)
     executor, work = crew
@@ -96,7 +98,10 @@ def run_point(
     results: Path,
     run: Callable[[Case, Backend, Path], Path] = run_case,
 ) -> Outcome:
-    """Run one point, unless it is there, and analyse it, unless that is done."""
+    """Run one point, unless it is there, and analyse it, unless that is done.
+
+    Raises: DiskFullError, alone of all that may go wrong.
+    """
     began = time.monotonic()
     try:
         case = load_case(name)
@@ -104,7 +109,11 @@ def run_point(
         kept = folder is not None
         folder = folder or run(case, backend, results)
         document = analysed(folder, case)
+    except DiskFullError:
+        raise
     except (TwowayError, AnalysisError, OSError) as error:
+        if isinstance(error, OSError) and out_of_space(error):
+            raise DiskFullError(f"{name}: {error}") from error
         return Outcome(name, error=str(error), wall_s=time.monotonic() - began)
     return Outcome(
         name,
