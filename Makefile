@@ -27,7 +27,8 @@ list: setup ## the experiments there are
 manual: setup ## the manual of capture-analysis, with pictures of a run, into results/manual
 	@$(BIN)/twoway run kalampoukas-5.2 --results results/manual-run > /dev/null
 	@$(BIN)/python capture-analysis/docs/build.py results/manual \
-		results/manual-run/latest/pcap/h1-eth0.pcap results/manual-run/latest/pcap/h2-eth0.pcap
+		results/manual-run/latest/pcap/h1-eth0.pcap.zst \
+		results/manual-run/latest/pcap/h2-eth0.pcap.zst
 	@echo results/manual/index.html
 
 shell: setup ## the experiment's network in the guest, with Mininet's prompt

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("guest")
 def test_captures_of_a_run_are_as_tshark_says(small: Path, tmp_path: Path) -> None:
     """Packets, connections, sequence numbers and round-trip times of every tap are tshark's."""
     folder = run_small(small, tmp_path / "results")
-    specimens = [Specimen(path.name, path) for path in sorted(folder.rglob("*.pcap"))]
+    specimens = [Specimen(path.name, path) for path in sorted(folder.rglob("*.pcap.zst"))]
     assert len(specimens) >= 4
     seen: set[str] = set()
     for case in tshark_case.cases(specimens):

@@ -1,5 +1,6 @@
 """Sweeps as they run: on all cores, resumed after any end, nothing lost and nothing twice."""
 
+import fcntl
 import json
 import os
 import signal
@@ -11,7 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, SMALL, guest_processes, metrics, twoway, write_experiment
+from conftest import (
+    ROOT,
+    SMALL,
+    guest_processes,
+    metrics,
+    run_small,
+    twoway,
+    write_experiment,
+)
 
 from twoway.build import Guest
 from twoway.case import load_case
@@ -127,6 +136,19 @@ def test_a_killed_sweep_is_resumed(tmp_path: Path, how: signal.Signals) -> None:
     assert again.returncode == 0, again.stderr
     assert again.stderr.count("(kept)") >= len(finished)
     assert len(list(results.glob("small@*/2*/metrics.json"))) == len(WINDOWS)
+
+
+def test_what_a_killed_run_left_is_removed(tmp_path: Path, small: Path) -> None:
+    """The next run removes the folder of one whose process is gone, not of one that goes on."""
+    parent = tmp_path / "results/small"
+    for name in (".running-dead", ".running-alive"):
+        (parent / name).mkdir(parents=True)
+    (parent / ".running-dead/lock").touch()
+    with (parent / ".running-alive/lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        folder = run_small(small, tmp_path / "results")
+    assert sorted(parent.iterdir()) == [parent / ".running-alive", folder]
+    assert not (folder / "lock").exists()
 
 
 def test_identity_is_of_what_decides_the_bytes(guest: Guest, tmp_path: Path) -> None:

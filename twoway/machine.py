@@ -8,7 +8,6 @@ import contextlib
 import fcntl
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -17,13 +16,12 @@ from pathlib import Path
 
 from twoway.backend import Progress
 from twoway.errors import RunError
+from twoway.files import refuse_full_disk
 from twoway.paths import ROOT, cache
 
 CONSOLE_LOG = "log/console.txt"
 PROGRESS_FILE = "sockets/progress.json"
 POLL_S = 0.1
-# With less than this on the results' disk, whatever failed failed for want of space.
-_LEAST_FREE_BYTES = 1 << 16
 
 # Everything of the host read-only, no network, no other process; /mnt is ours.
 _SANDBOX = """
@@ -99,7 +97,7 @@ def live(
         culprit: says what holds a stuck guest.
         progress_file: where in the folder the guest reports progress.
 
-    Raises: RunError if the guest failed, died, was killed or its clock stopped.
+    Raises: RunError if the guest failed, died, was killed or its clock stopped; DiskFullError.
     """
     (folder / "log").mkdir(exist_ok=True)
     (folder / "pcap").mkdir(exist_ok=True)
@@ -122,6 +120,7 @@ def live(
             # Every process of the sandbox holds the lifeline: reading ends when the last is gone.
             os.read(ended, 1)
             os.close(ended)
+    refuse_full_disk(folder)
     _judge(process.returncode, folder)
 
 
@@ -138,6 +137,7 @@ def _watch(
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(POLL_S)
             return
+        refuse_full_disk(progress_file.parents[1])
         progress = read_progress(progress_file)
         if progress != last and progress is not None:
             last, moved = progress, time.monotonic()
@@ -162,8 +162,6 @@ def _judge(returncode: int, folder: Path) -> None:
     console = (folder / CONSOLE_LOG).read_text(errors="replace").splitlines()
     status = folder / "exit-status"
     finished = status.is_file() and status.read_text().strip() == "0"
-    if not finished and shutil.disk_usage(folder).free < _LEAST_FREE_BYTES:
-        raise RunError(f"{folder}: No space left on device")
     error = folder / "guest-error.json"
     if error.is_file():
         raise RunError(f"in the guest: {json.loads(error.read_text())['error']}")
