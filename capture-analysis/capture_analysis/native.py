@@ -86,6 +86,16 @@ _PROTOTYPES = {
         [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t],
     ),
     "ca_histogram_bins": (ctypes.c_size_t, [ctypes.c_void_p, ctypes.c_void_p]),
+    "ca_order": (
+        ctypes.c_size_t,
+        [
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+        ],
+    ),
     "ca_gather": (
         ctypes.c_bool,
         [

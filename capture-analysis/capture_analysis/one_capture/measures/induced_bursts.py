@@ -49,10 +49,11 @@ class InducedBursts(Measure):
 
     def add(self, block: Block) -> None:
         """Take the next packets."""
-        every = block.all
         near_service_ns = np.where(block.facts.tap_at <= NEAR, block.facts.ack_service_ns, np.nan)
-        if np.isnan(near_service_ns[every.directions]).all():
+        near = ~np.isnan(near_service_ns)
+        if not (near[block.acks.directions].any() or near[block.data.directions].any()):
             return
+        every = block.all
         is_ack, is_data = block.is_ack.take(every.rows), block.is_data.take(every.rows)
         since_ns = every["time_ns"] - self._latest_ack_ns(block, is_ack)
         induced = is_data & (since_ns <= every.spread(near_service_ns))
