@@ -28,6 +28,7 @@ class View:
 
     Attributes:
         rows: shape (n,), their rows in the block.
+        places: shape (n,), where in this view each is, in the order of capture.
         directions: shape (k,), those that have any, ascending.
         starts, ends: shape (k,), the first and the last row of each in this view.
         counts: shape (k,), how many each has.
@@ -38,7 +39,8 @@ class View:
         self._packets, self._tracked = block.packets, block.tracked
         self._columns: dict[str, IntArray] = {}
         self._order = order = by_lane(block.direction, captured)
-        self.rows, self.directions, self.counts = order.rows, order.lanes, order.counts
+        self.rows, self.places = order.rows, order.places
+        self.directions, self.counts = order.lanes, order.counts
         self.ends = np.cumsum(self.counts) - 1
         self.starts = self.ends - self.counts + 1
 
