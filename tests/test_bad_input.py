@@ -63,6 +63,10 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
             {"expect": [_expect("efficency.left"), _expect("queue_peak.sideways")]},
             'expect.0.metric: no metric "efficency.left"; did you mean "efficiency.left"?',
         ),
+        (
+            {"expect": [_expect("efficiency.left"), {**_expect("efficiency.left"), "value": 2}]},
+            'expect.1.metric: "efficiency.left" of theory is 2.0 here and 1.0 in',
+        ),
         ({"schema": 2}, "schema: must be 1, got 2"),
         (
             {"stack": {"pacing": True}},
