@@ -73,9 +73,9 @@ def _service_times(
         bound = f"real time: at most {late_ns}, as timers are late"
         return _check(f"{direction}: departures off in 99 %, ns", off_ns, bound, off_ns <= late_ns)
     left_ns = view.passed.left_ns[view.passed.departures]
-    off_ns = view.error_ns[left_ns < analysis.run.stop_ns]
-    worst, credit_ns = int(np.abs(off_ns).max(initial=0)), view.queue.credit_ns
-    holds = off_ns.max(initial=0) <= 1 and off_ns.min(initial=0) >= -1 - credit_ns
+    found_ns = view.error_ns[left_ns < analysis.run.stop_ns]
+    worst, credit_ns = int(np.abs(found_ns).max(initial=0)), view.queue.credit_ns
+    holds = found_ns.max(initial=0) <= 1 and found_ns.min(initial=0) >= -1 - credit_ns
     bound = "at most 1" + (f", or {1 + credit_ns} too early" if credit_ns else "")
     return _check(f"{direction}: worst departure error, ns", worst, bound, holds)
 
