@@ -71,6 +71,10 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
             {"expect": [{**_expect("jain_index"), "tolerance": None}]},
             "expect.0.tolerance: goes with a value, got None",
         ),
+        (
+            {"expect": [_expect("efficiency.left"), {**_expect("efficiency.left"), "value": 2}]},
+            'expect.1.metric: "efficiency.left" of theory is 2.0 here and 1.0 in',
+        ),
         ({"schema": 2}, "schema: must be 1, got 2"),
         (
             {"stack": {"pacing": True}},
