@@ -51,8 +51,8 @@ test-sanitized: env test-packages ## the modules under KASAN, lockdep and others
 	@$(BIN)/pytest --guest sanitized -m "" tests/test_sanitized.py tests/test_dtm_tc.py \
 		tests/test_tahoe.py
 
-test-lab: setup test-packages qemu-packages ## a distribution's own kernel in QEMU; minutes
-	@$(BIN)/pytest -m lab
+test-lab: setup test-packages qemu-packages lab-packages ## stock kernels in QEMU, playbooks on such a machine; an hour
+	@$(BIN)/pytest -m lab --verbose --capture=no
 
 lint: setup test-packages ## style and types: ruff, mypy, yamllint, ansible-lint, shellcheck, checkpatch, sparse
 	@$(BIN)/ruff check .
@@ -60,7 +60,7 @@ lint: setup test-packages ## style and types: ruff, mypy, yamllint, ansible-lint
 	@$(BIN)/mypy
 	@$(BIN)/yamllint --strict experiments tc-profiles kernel-modules/tests/dtm playbooks
 	@cd playbooks && PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint --offline -q --profile production
-	@shellcheck vm/install-packages .ci/run kernel-modules/tests/fetch-headers tests/lab_host.sh \
+	@shellcheck vm/install-packages .ci/run kernel-modules/tests/fetch-headers tests/lab_host.sh tests/lab_image.sh \
 		$$(find playbooks -path '*/files/*' -type f)
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um KDIR=$$($(BIN)/twoway build --kernel-dir)
 
@@ -72,6 +72,9 @@ fuzz: test-packages ## any bytes are a capture: fuzz its parser in C for SECONDS
 
 bench-captures: setup test-packages ## speed of capture-analysis beside its peers (MEMORY=10e9: memory)
 	@$(BIN)/python capture-analysis/bench/bench_captures.py $(if $(MEMORY),--memory $(MEMORY))
+
+bench-lab: setup ## a sweep by three workers beside one (as root)
+	@$(BIN)/python tests/bench_lab.py
 
 ##@ Set up
 setup: env ## packages, Python environment, guest kernel, modules: once, and what changed since
@@ -87,6 +90,9 @@ test-packages:
 
 qemu-packages:
 	@vm/install-packages qemu
+
+lab-packages:
+	@vm/install-packages lab
 
 .venv/.synced: uv.lock pyproject.toml $(addprefix capture-analysis/,pyproject.toml setup.py) \
 		$(wildcard capture-analysis/native/*.[ch]) | $(UV)
@@ -110,9 +116,9 @@ clean: ## remove the environment and results; keep the cache of built kernels
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} \
 	  /^##@/ {printf "\n%s\n", substr($$0, 5)} \
-	  /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	  /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment papers report list manual shell calibrate doctor test test-sanitized test-lab lint bench fuzz \
-	setup env packages test-packages qemu-packages wheel clean help
+.PHONY: experiment papers report list manual shell calibrate doctor test test-sanitized test-lab lint bench bench-lab fuzz \
+	bench-captures setup env packages test-packages qemu-packages lab-packages wheel clean help

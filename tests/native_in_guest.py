@@ -27,7 +27,7 @@ def prepare(experiment: Path) -> None:
     release = os.uname().release
     (Path("/boot") / f"config-{release}").symlink_to(f"/mnt/boot/config-{release}")
     (CACHE / "twoway/programs").mkdir(parents=True)
-    (CACHE / "twoway/programs" / _key(release)).symlink_to("/mnt/bin")
+    (CACHE / "twoway/programs" / _key(release, {})).symlink_to("/mnt/bin")
 
 
 def state() -> dict[str, object]:

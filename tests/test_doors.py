@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from conftest import ROOT, twoway
 
-from twoway import uml
+from twoway import doctor, uml
 from twoway.build import Guest, kernel_source
 from twoway.case import load_case
 from twoway.errors import RunError
@@ -88,11 +88,19 @@ def test_doctor_finds_this_machine_able() -> None:
 
 def test_doctor_names_what_is_missing_and_the_remedy() -> None:
     """A program that is not there is a finding, with the package that has it."""
-    from twoway.doctor import _program
-
-    finding = _program("no-such-program", "its-package", "a test")
+    finding = doctor._program("no-such-program", "its-package", "a test")
     assert not finding["ok"]
     assert "apt-get install its-package" in finding["remedy"]
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_compilers_are_for_a_guest_that_is_not_built(
+    built: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host that has the guest, as deployed ones do, needs no compiler to be found able."""
+    monkeypatch.setattr(doctor, "_guest", lambda: {"what": "backend uml", "ok": built})
+    findings = {f["what"]: f for f in doctor.examine()}
+    assert {findings[name]["required"] for name in ("cc", "flex", "bison")} == {not built}
 
 
 @pytest.mark.usefixtures("guest")

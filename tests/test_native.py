@@ -1,5 +1,6 @@
 """The backend `native` refuses what it cannot run on, by name; what it runs on is for the lab."""
 
+import lzma
 import os
 from pathlib import Path
 
@@ -46,3 +47,24 @@ def test_this_kernel_says_what_it_has() -> None:
         pytest.skip(str(error))
     assert "CONFIG_NET" in config
     assert all(name.startswith("CONFIG_") and "=" not in name for name in config)
+
+
+def test_modules_of_dkms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What DKMS installed is used, packed or not, if all of it is of this checkout's sources."""
+    sources, installed = tmp_path / "sources", tmp_path / "6.1/dkms"
+    sources.mkdir()
+    installed.mkdir(parents=True)
+    monkeypatch.setattr(native, "KERNEL_MODULES", sources)
+    monkeypatch.setattr(native, "DKMS", str(tmp_path / "{release}/dkms"))
+    (sources / "Kbuild").write_text("obj-m += first.o\nobj-m += second.o\nobj-$(X) += tests/\n")
+    (installed / "first.ko").write_bytes(b"\0revision=ours\0signature")
+    (installed / "second.ko.xz").write_bytes(lzma.compress(b"\0revision=ours\0"))
+    assert native.modules_of_dkms("6.1") == {}  # no deployment: its sources have no revision
+    (sources / "REVISION").write_text("ours\n")
+    assert native.modules_of_dkms("6.1") == {
+        "first.ko": b"\0revision=ours\0signature",
+        "second.ko": b"\0revision=ours\0",
+    }
+    assert native.modules_of_dkms("6.12") == {}
+    (sources / "REVISION").write_text("others\n")
+    assert native.modules_of_dkms("6.1") == {}

@@ -2,11 +2,9 @@
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -17,10 +15,9 @@ from typing import Any
 
 import package_repository
 import pytest
-from conftest import ROOT
 from lab_hosts import Lab, LabHost, lab
+from playing import PLAYBOOKS, Played, command, play
 
-PLAYBOOKS = ROOT / "playbooks"
 PACKAGE = "ethtool"
 TTL = "net.ipv4.ip_default_ttl"
 # Of the host's own network namespace, with a value that is not the kernel's.
@@ -31,45 +28,6 @@ pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("sshd", path="/usr/sbin") is None,
     reason="lab hosts take root and openssh-server",
 )
-
-
-@dataclass(frozen=True)
-class Played:
-    """What `ansible-playbook` said."""
-
-    status: int
-    said: str
-
-    def recap(self, host: str) -> dict[str, int]:
-        """A host's line of the recap."""
-        (line,) = re.findall(rf"^{host} +: (.*)$", self.said, re.MULTILINE)
-        return {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", line)}
-
-
-def _command(playbook: str, inventory: Path, *options: str) -> list[str]:
-    program = Path(sys.executable).with_name("ansible-playbook")
-    return [str(program), "-i", str(inventory), str(PLAYBOOKS / f"{playbook}.yml"), *options]
-
-
-def play(playbook: str, inventory: Path, *options: str) -> Played:
-    """Run a playbook."""
-    environment = {**os.environ, "ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg")}
-    environment |= {"ANSIBLE_HOME": str(inventory.parent / "ansible"), "ANSIBLE_NOCOLOR": "1"}
-    done = subprocess.run(
-        _command(playbook, inventory, *options),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        env=environment,
-    )
-    return Played(done.returncode, " ".join(done.stdout.split(" ")))
-
-
-def _sentences(played: Played) -> str:
-    """All that was said, without the line breaks that Ansible puts in."""
-    return re.sub(r"\s+", " ", played.said)
 
 
 def _packages(host: LabHost) -> str:
@@ -134,7 +92,7 @@ def test_deploy(deployed: Deployed) -> None:
 
 def test_a_deploy_that_fails_is_undone(deployed: Deployed) -> None:
     """Where the sandbox does not work the deploy says so, and the host is as it was."""
-    said = _sentences(deployed.played)
+    said = deployed.played.sentences()
     assert deployed.played.recap("broken")["failed"] == 1
     assert "broken: Refuse a host that something is missing on" in said
     assert "(the host is as it was)" in said
@@ -219,7 +177,7 @@ def _cut_short(host: LabHost, inventory: Path) -> None:
     """Deploy, and kill it while it unpacks the environment."""
     environment = {**os.environ, "ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg")}
     process = subprocess.Popen(
-        _command("deploy", inventory),
+        command("deploy", inventory),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -283,7 +241,7 @@ def test_unfit_hosts(folder: Path) -> None:
     with lab(folder / "unfit", hosts) as made:
         before = {name: host.changes() for name, host in made.hosts.items()}
         played = play("deploy", made.inventory())
-        said = _sentences(played)
+        said = played.sentences()
         for name, (_, sentence) in UNFIT.items():
             assert sentence in said, played.said
             assert played.recap(name)["changed"] == 0

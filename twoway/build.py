@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -325,14 +325,19 @@ def _check_config(config: Path, fragments: list[Path]) -> None:
 
 
 def build_programs(
-    folder: Path, sources: Sequence[Path], kbuild: Sequence[str], steps: Steps, name: str
+    folder: Path,
+    sources: Sequence[Path],
+    modules: Sequence[str] | Mapping[str, bytes],
+    steps: Steps,
+    name: str,
 ) -> None:
     """Build a guest's programs, our modules for its kernel and our parts of tc, aside; then rename.
 
     Args:
         folder: where they are to be.
         sources: programs in C, each a file.
-        kbuild: what is told to make to build modules for the kernel: where it is, and settings.
+        modules: what is told to make to build them for the kernel: where it is, and settings; or
+            those that are built, by file name.
         steps: shows progress.
         name: of the guest, for that.
 
@@ -341,15 +346,19 @@ def build_programs(
     steps.begin(f"{name} programs and kernel modules")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".building-", dir=folder.parent) as scratch:
-        built, modules = Path(scratch) / "built", Path(scratch) / "modules"
+        built, tree = Path(scratch) / "built", Path(scratch) / "modules"
         built.mkdir()
         for source in sources:
             call([*_COMPILE, "-o", str(built / source.stem), str(source)])
-        shutil.copytree(KERNEL_MODULES, modules, ignore=shutil.ignore_patterns("*.md"))
-        # Not git's revision: the same sources are the same modules, whatever commit they are of.
-        call(["make", *kbuild, f"M={modules}", f"TWOWAY_REVISION={folder.name}", "modules"])
-        call(["make", "-C", str(modules / "tc")])
-        for made in [*modules.rglob("*.ko"), modules / "tc/q_dtm.so", modules / "tc/dtm-events"]:
+        shutil.copytree(KERNEL_MODULES, tree, ignore=shutil.ignore_patterns("*.md"))
+        if isinstance(modules, Mapping):
+            for module, content in modules.items():
+                (tree / module).write_bytes(content)
+        else:
+            # Not git's revision: the same sources are the same modules, of whatever commit.
+            call(["make", *modules, f"M={tree}", f"TWOWAY_REVISION={folder.name}", "modules"])
+        call(["make", "-C", str(tree / "tc")])
+        for made in [*tree.rglob("*.ko"), tree / "tc/q_dtm.so", tree / "tc/dtm-events"]:
             made.rename(built / made.name)
         built.rename(folder)
 

@@ -192,8 +192,7 @@ def _repeated(expect: list[Expectation], point: Point) -> list[str]:
             if said != index:
                 problems.append(
                     f'expect.{index}.metric: "{expectation.metric}" of {expectation.source} is'
-                    f" {expectation.value} here and {expect[said].value} in expect.{said}:"
-                    " give each an `at` of its own, or leave one out"
+                    f" in expect.{said} already: give each an `at` of its own, or leave one out"
                 )
     return problems
 

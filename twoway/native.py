@@ -8,9 +8,10 @@ process ends.
 
 import gzip
 import json
+import lzma
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ from twoway.progress import Steps
 
 STALL_S = 60.0
 HEADERS = "/lib/modules/{release}/build"
+# Where DKMS installs what it built, and signed if the machine asks for that.
+DKMS = "/lib/modules/{release}/updates/dkms"
 # What a kernel must have, built in or as modules, and what for.
 NEEDED = {
     "CONFIG_MODULES": "congestion controls and queues of ours",
@@ -128,10 +131,38 @@ def make_native() -> Native:
             f"kernel {os.uname().release} cannot run experiments: {lacks}",
             "`--backend uml` takes nothing of this machine's kernel",
         )
-    programs = cache() / "programs" / _key(os.uname().release)
+    release = os.uname().release
+    installed = modules_of_dkms(release)
+    programs = cache() / "programs" / _key(release, installed)
     if not programs.is_dir():
-        _build(programs)
+        _build(programs, installed)
     return Native(programs)
+
+
+def modules_of_dkms(release: str) -> dict[str, bytes]:
+    """Our modules as DKMS installed them for a kernel, by file name.
+
+    Empty unless all of them are of this checkout's sources, which one that was deployed can tell.
+    """
+    revision = KERNEL_MODULES / "REVISION"
+    if not revision.is_file():
+        return {}
+    ours = b"\0revision=%s\0" % revision.read_bytes().strip()
+    folder = Path(DKMS.format(release=release))
+    kbuild = (KERNEL_MODULES / "Kbuild").read_text()
+    found = {}
+    for name in re.findall(r"^obj-m \+= (\w+)", kbuild, re.MULTILINE):
+        plain, packed = folder / f"{name}.ko", folder / f"{name}.ko.xz"
+        if plain.is_file():
+            content = plain.read_bytes()
+        elif packed.is_file():  # as Debian 13 has its own
+            content = lzma.decompress(packed.read_bytes())
+        else:
+            return {}
+        if ours not in content:
+            return {}
+        found[plain.name] = content
+    return found
 
 
 def unfit() -> str:
@@ -161,22 +192,23 @@ def kernel_config() -> set[str]:
     return set(re.findall(r"^(CONFIG_\w+)=[ym]$", text, re.MULTILINE))
 
 
-def _key(release: str) -> str:
+def _key(release: str, installed: Mapping[str, bytes]) -> str:
     return content_hash(
         release.encode(),
+        *installed.values(),
         *(source.read_bytes() for source in GUEST_SOURCES),
         *contents(KERNEL_MODULES, MODULE_SOURCES),
     )
 
 
-def _build(programs: Path) -> None:
+def _build(programs: Path, installed: Mapping[str, bytes]) -> None:
     headers = Path(HEADERS.format(release=os.uname().release))
-    if not headers.exists():
+    if not installed and not headers.exists():
         raise UsageError(
             f"no headers for kernel {os.uname().release}: {headers} is not there",
             f"apt-get install linux-headers-{os.uname().release}",
         )
     with build_lock("native"), Steps() as steps:
         if not programs.is_dir():
-            kbuild = ["-C", str(headers), "KCFLAGS=-Werror"]
-            build_programs(programs, GUEST_PROGRAMS, kbuild, steps, "native")
+            modules = installed or ["-C", str(headers), "KCFLAGS=-Werror"]
+            build_programs(programs, GUEST_PROGRAMS, modules, steps, "native")

@@ -234,11 +234,16 @@ class Expectation(Model):
     """What must come out."""
 
     metric: str = Field(description="a name from metrics.json")
-    value: float | Literal["theory"] = Field(
+    value: float | Literal["theory"] | None = Field(
+        default=None,
         description="expected value, in the metric's unit; `theory` computes it with the "
-        "experiment's theory, for each point"
+        "experiment's theory, for each point",
     )
-    tolerance: NonNegative = Field(description="largest difference that passes, same unit")
+    tolerance: NonNegative | None = Field(
+        default=None, description="largest difference from `value` that passes, same unit"
+    )
+    at_least: float | None = Field(default=None, description="instead of a value, a bound")
+    at_most: float | None = Field(default=None, description="likewise")
     source: Literal["theory", "paper", "simulation"] = Field(
         description="who says so; `simulation` is the authors' own"
     )

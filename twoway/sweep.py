@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from capture_analysis.errors import AnalysisError
+from capture_analysis.testbed.expectation import in_words
 from capture_analysis.testbed.report import analyse_run, revision
 
 from twoway.backend import Backend
@@ -128,10 +129,7 @@ def _missed(document: dict[str, Any]) -> Iterator[str]:
     for row in document["expect"]:
         if not row["pass"] and row.get("supported", True):
             measured = "undefined" if row["measured"] is None else f"{row['measured']:.5g}"
-            yield (
-                f"{row['metric']}: {measured}, {row['source']} says {row['expected']:.5g}"
-                f" +- {row['tolerance']:.2g}"
-            )
+            yield f"{row['metric']}: {measured}, {row['source']} says {in_words(row)}"
     for row in document["fidelity"]:
         if not row["pass"]:
             yield f"{row['check']}: {row['value']}, bound {row['bound']}"

@@ -27,9 +27,11 @@ def _said(source: str, expected: float, measured: float | None, holds: bool) -> 
     return {
         "metric": "efficiency.first",
         "measured": measured,
-        "expected": expected,
         "unit": "1",
+        "value": expected,
         "tolerance": 0.01,
+        "at_least": None,
+        "at_most": None,
         "source": source,
         "why": f"{source}'s reason",
         "pass": holds,
