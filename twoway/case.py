@@ -191,9 +191,8 @@ def _repeated(expect: list[Expectation], point: Point) -> list[str]:
             said = first.setdefault((expectation.metric, expectation.source), index)
             if said != index:
                 problems.append(
-                    f"expect.{index}.metric: {expectation.source} says something of "
-                    f'"{expectation.metric}" here and in expect.{said}: give each an `at` of its '
-                    "own, or leave one out"
+                    f'expect.{index}.metric: "{expectation.metric}" of {expectation.source} is'
+                    f" in expect.{said} already: give each an `at` of its own, or leave one out"
                 )
     return problems
 

@@ -24,7 +24,7 @@ def _result(name: str, main: int, upstream: int, drops: float) -> Result:
     peak: dict[str, Any] = {
         "metric": "window_peak.flow",
         "measured": PIPE + main,
-        "expected": PIPE + main,
+        "value": PIPE + main,
         "unit": "segments",
         "source": "theory",
         "pass": True,
