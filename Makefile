@@ -27,7 +27,8 @@ list: setup ## the experiments there are
 manual: setup ## the manual of capture-analysis, with pictures of a run, into results/manual
 	@$(BIN)/twoway run kalampoukas-5.2 --results results/manual-run > /dev/null
 	@$(BIN)/python capture-analysis/docs/build.py results/manual \
-		results/manual-run/latest/pcap/h1-eth0.pcap results/manual-run/latest/pcap/h2-eth0.pcap
+		results/manual-run/latest/pcap/h1-eth0.pcap.zst \
+		results/manual-run/latest/pcap/h2-eth0.pcap.zst
 	@echo results/manual/index.html
 
 shell: setup ## the experiment's network in the guest, with Mininet's prompt
@@ -72,6 +73,9 @@ fuzz: test-packages ## any bytes are a capture: fuzz its parser in C for SECONDS
 bench-captures: setup test-packages ## speed of capture-analysis beside its peers (MEMORY=10e9: memory)
 	@$(BIN)/python capture-analysis/bench/bench_captures.py $(if $(MEMORY),--memory $(MEMORY))
 
+bench-lab: setup ## a sweep by three workers beside one (as root)
+	@$(BIN)/python tests/bench_lab.py
+
 ##@ Set up
 setup: env ## packages, Python environment, guest kernel, modules: once, and what changed since
 	@$(BIN)/twoway build
@@ -112,9 +116,9 @@ clean: ## remove the environment and results; keep the cache of built kernels
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} \
 	  /^##@/ {printf "\n%s\n", substr($$0, 5)} \
-	  /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	  /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment papers report list manual shell calibrate doctor test test-sanitized test-lab lint bench fuzz \
-	setup env packages test-packages qemu-packages lab-packages wheel clean help
+.PHONY: experiment papers report list manual shell calibrate doctor test test-sanitized test-lab lint bench bench-lab fuzz \
+	bench-captures setup env packages test-packages qemu-packages lab-packages wheel clean help

@@ -63,6 +63,18 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
             {"expect": [_expect("efficency.left"), _expect("queue_peak.sideways")]},
             'expect.0.metric: no metric "efficency.left"; did you mean "efficiency.left"?',
         ),
+        (
+            {"expect": [_expect("efficiency.left"), {**_expect("efficiency.left"), "value": 2}]},
+            'expect.1.metric: "efficiency.left" of theory is in expect.0 already',
+        ),
+        (
+            {"expect": [{**_expect("jain_index"), "at_most": 1}]},
+            "expect.0: value, or at_least or at_most, says what is expected; got both",
+        ),
+        (
+            {"expect": [{**_expect("jain_index"), "tolerance": None}]},
+            "expect.0.tolerance: goes with a value, got None",
+        ),
         ({"schema": 2}, "schema: must be 1, got 2"),
         (
             {"stack": {"pacing": True}},

@@ -191,23 +191,6 @@ def test_interrupt_keeps_the_partial_run_aside(tmp_path: Path, how: signal.Signa
 
 
 @pytest.mark.usefixtures("guest")
-def test_full_disk_is_said_and_leaves_no_result(tmp_path: Path, small: Path) -> None:
-    """A run whose results do not fit fails with the reason, and leaves nothing finished."""
-    if os.geteuid() != 0:
-        pytest.skip("mounting a small file system takes root")
-    results = tmp_path / "small-disk"
-    results.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "none", str(results)], check=True)
-    try:
-        done = twoway("run", small, "--results", results)
-        assert done.returncode == 1
-        assert "No space left on device" in done.stderr
-        assert not (results / "latest").exists()
-    finally:
-        subprocess.run(["umount", str(results)], check=True)
-
-
-@pytest.mark.usefixtures("guest")
 def test_the_same_run_twice_at_once(tmp_path: Path, small: Path) -> None:
     """Two runs of one experiment at the same time both finish, each in its own folder."""
     results = tmp_path / "results"

@@ -6,11 +6,7 @@ import re
 import signal
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +14,11 @@ import pytest
 from conftest import ROOT, SMALL, twoway, write_experiment
 from distributed import Client
 from jinja2 import Environment, StrictUndefined
+from lab_crew import WORKERS, Crew, started_crew, wait
 
 from twoway.case import load_case
 from twoway.lab import _security, run_here
 
-WORKERS = ROOT / "playbooks/roles/workers"
 POINTS = 40
 SWEPT: dict[str, Any] = {
     **SMALL,
@@ -32,87 +28,11 @@ SWEPT: dict[str, Any] = {
 }
 
 
-@dataclass
-class Crew:
-    """A scheduler and three workers, as processes of this machine.
-
-    Attributes:
-        address: the scheduler's.
-        certificates: folder with the client's.
-        workers: their processes.
-        logs: folder with what each says.
-    """
-
-    address: str
-    certificates: Path
-    workers: list[subprocess.Popen[bytes]]
-    logs: Path
-
-    def sweep(self, path: Path, results: Path) -> list[str]:
-        """The arguments of `twoway` that put a sweep to this crew."""
-        to = ["--scheduler", self.address, "--certificates", str(self.certificates)]
-        return ["sweep", str(path), "--results", str(results), *to]
-
-
 @pytest.fixture
 def crew(tmp_path: Path) -> Iterator[Crew]:
-    """Three workers with a certificate each, as their role would start them."""
-    folder = tmp_path / "crew"
-    names = ["client", "scheduler", *(f"lab{number}" for number in (1, 2, 3))]
-    subprocess.run(
-        [WORKERS / "files/make-certificates", folder, *names], check=True, capture_output=True
-    )
-    started: list[subprocess.Popen[bytes]] = []
-    listening = ["--host", "tls://127.0.0.1", "--port", "0", "--no-dashboard"]
-    file = folder / "scheduler.json"
-    started.append(_dask(folder, "scheduler", *listening, "--scheduler-file", str(file)))
-    try:
-        _wait(file.is_file)
-        address = json.loads(file.read_text())["address"]
-        for name in names[2:]:
-            process = _dask(
-                folder,
-                name,
-                *("--nthreads", "1", "--no-dashboard", "--no-nanny", "--name", name),
-                *("--host", "tls://127.0.0.1", "--local-directory", str(folder / f"{name}-own")),
-                address,
-                program="worker",
-            )
-            started.append(process)
-        for name in names[2:]:
-            _wait(partial(_says, folder / f"{name}.log", b"Registered to"))
-        yield Crew(address, folder, started[1:], folder)
-    finally:
-        for process in reversed(started):
-            process.terminate()
-            process.wait()
-
-
-def _dask(folder: Path, name: str, *options: str, program: str = "") -> subprocess.Popen[bytes]:
-    certificate = ["--tls-ca-file", "ca.crt", "--tls-cert", f"{name}.crt", "--tls-key"]
-    with (folder / f"{name}.log").open("wb") as log:
-        return subprocess.Popen(
-            [
-                *(sys.executable, "-m", f"distributed.cli.dask_{program or name}"),
-                *(*certificate, f"{name}.key", *options),
-            ],
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-        )
-
-
-def _says(log: Path, words: bytes) -> bool:
-    return words in log.read_bytes()
-
-
-def _wait(there: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not there():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.02)
+    """Three workers with a certificate each."""
+    with started_crew(tmp_path / "crew") as there:
+        yield there
 
 
 def _bytes(results: Path) -> dict[str, list[tuple[str, bytes]]]:
@@ -145,7 +65,7 @@ def test_a_worker_that_dies_loses_nothing(crew: Crew, tmp_path: Path) -> None:
         cwd=ROOT,
         stderr=subprocess.PIPE,
     )
-    _wait(lambda: len(list(there.glob("small@*/[0-9]*"))) >= POINTS // 4)
+    wait(lambda: len(list(there.glob("small@*/[0-9]*"))) >= POINTS // 4)
     victim = crew.workers[1]
     os.kill(victim.pid, signal.SIGKILL)
     victim.wait()

@@ -21,7 +21,9 @@ TUTORIAL = (DOCS / "tutorial.md").read_text(encoding="utf-8")
 def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The captures of the tutorial's run."""
     results = tmp_path_factory.mktemp("results")
-    return run_small(ROOT / "experiments/kalampoukas-5.2.yml", results) / "pcap"
+    folder = run_small(ROOT / "experiments/kalampoukas-5.2.yml", results) / "pcap"
+    subprocess.run(["zstd", "-dq", *folder.iterdir()], check=True)
+    return folder
 
 
 def blocks(language: str) -> str:

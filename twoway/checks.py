@@ -1,5 +1,7 @@
 """What is wrong with an experiment or a profile whose fields are sound by themselves."""
 
+from collections.abc import Iterator
+
 from twoway.congestion import CONTROLS, PARAMETER_FIELDS
 from twoway.matrix import label, matrix_problems
 from twoway.spec import Direction, Expectation, Experiment, Flow, Stack
@@ -44,7 +46,7 @@ def experiment_problems(experiment: Experiment) -> list[str]:
 
 
 def _expectation_problems(expectation: Expectation, experiment: Experiment) -> list[str]:
-    problems = []
+    problems = list(_bound_problems(expectation))
     if expectation.value == "theory" and experiment.theory is None:
         problems.append('.value: "theory", but the file names no theory')
     for axis, wanted in expectation.at.items():
@@ -58,6 +60,18 @@ def _expectation_problems(expectation: Expectation, experiment: Experiment) -> l
             if label(value) not in known
         ]
     return problems
+
+
+def _bound_problems(expectation: Expectation) -> Iterator[str]:
+    low, high = expectation.at_least, expectation.at_most
+    bounded = low is not None or high is not None
+    if bounded == (expectation.value is not None):
+        given = "both" if bounded else "neither"
+        yield f": value, or at_least or at_most, says what is expected; got {given}"
+    if (expectation.tolerance is None) != (expectation.value is None):
+        yield f".tolerance: goes with a value, got {expectation.tolerance}"
+    if low is not None and high is not None and low > high:
+        yield f".at_least: must not be above at_most ({high:g}), got {low:g}"
 
 
 def _module_problems(experiment: Experiment) -> list[str]:

@@ -34,3 +34,14 @@ class UsageError(TwowayError):
 
 class RunError(TwowayError):
     """A run that did not finish, or finished with something it must not have."""
+
+
+class DiskFullError(RunError):
+    """There is no space left for results; no other run would find any.
+
+    Args:
+        message: where, and how much there is.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "make room and start again: runs that are complete are kept")

@@ -1,11 +1,19 @@
 """Files that other stages read, written whole or not at all; and what identifies a file."""
 
+import errno
 import hashlib
 import json
 import re
+import shutil
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from twoway.errors import DiskFullError
+
+# A guest writes files when it finds time to, and loses without a word what there is no room for:
+# its runs end before that. It writes some 30 MB/s, in bursts, and is looked at ten times a second.
+_LEAST_FREE_BYTES = 64 << 20
 
 
 def write_json(path: Path, document: Any) -> None:
@@ -13,6 +21,22 @@ def write_json(path: Path, document: Any) -> None:
     partial = path.with_name(f".{path.name}")
     partial.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     partial.replace(path)
+
+
+def refuse_full_disk(folder: Path) -> None:
+    """See that there is room for what a guest writes to a run's folder until the next look.
+
+    Raises: DiskFullError if there is not.
+    """
+    if shutil.disk_usage(folder).free < _LEAST_FREE_BYTES:
+        raise DiskFullError(
+            f"{folder.parent}: less than {_LEAST_FREE_BYTES >> 20} MiB left on the disk"
+        )
+
+
+def out_of_space(error: OSError) -> bool:
+    """Whether a disk is full, or a user's share of it."""
+    return error.errno in {errno.ENOSPC, errno.EDQUOT}
 
 
 @cache

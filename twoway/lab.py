@@ -24,6 +24,7 @@ from twoway.case import Case
 from twoway.errors import TwowayError, UsageError
 from twoway.identity import identity
 from twoway.parcel import finished_runs, unwrap, wrap
+from twoway.processes import give_back_memory
 from twoway.run import run_case
 from twoway.sweep import Crew, analysed, run_point
 
@@ -135,6 +136,7 @@ def run_here(case: Case, backend_name: str, wanted: str) -> Sent:
             return Sent(error=f"{_worker()}: {error}")
         parcel = io.BytesIO()
         wrap(results, finished_runs(results), parcel)
+        give_back_memory()
         return Sent(parcel.getvalue())
 
 

@@ -8,7 +8,6 @@ import contextlib
 import fcntl
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from twoway.backend import Progress
 from twoway.errors import RunError
+from twoway.files import refuse_full_disk
 from twoway.paths import ROOT, cache
 
 CONSOLE_LOG = "log/console.txt"
@@ -26,8 +26,6 @@ POLL_S = 0.1
 # set-up and the start of traffic, 22 s; user-mode Linux on a machine that is itself emulated, on
 # half a processor, took more than 30 s to start Python.
 STALL_S = 120.0
-# With less than this on the results' disk, whatever failed failed for want of space.
-_LEAST_FREE_BYTES = 1 << 16
 
 # Everything of the host read-only, no network, no other process; /mnt is ours.
 _SANDBOX = """
@@ -103,7 +101,7 @@ def live(
         culprit: says what holds a stuck guest.
         progress_file: where in the folder the guest reports progress.
 
-    Raises: RunError if the guest failed, died, was killed or its clock stopped.
+    Raises: RunError if the guest failed, died, was killed or its clock stopped; DiskFullError.
     """
     (folder / "log").mkdir(exist_ok=True)
     (folder / "pcap").mkdir(exist_ok=True)
@@ -126,6 +124,7 @@ def live(
             # Every process of the sandbox holds the lifeline: reading ends when the last is gone.
             os.read(ended, 1)
             os.close(ended)
+    refuse_full_disk(folder)
     _judge(process.returncode, folder)
 
 
@@ -142,6 +141,7 @@ def _watch(
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(POLL_S)
             return
+        refuse_full_disk(progress_file.parents[1])
         progress = read_progress(progress_file)
         if progress != last and progress is not None:
             last, moved = progress, time.monotonic()
@@ -166,8 +166,6 @@ def _judge(returncode: int, folder: Path) -> None:
     console = (folder / CONSOLE_LOG).read_text(errors="replace").splitlines()
     status = folder / "exit-status"
     finished = status.is_file() and status.read_text().strip() == "0"
-    if not finished and shutil.disk_usage(folder).free < _LEAST_FREE_BYTES:
-        raise RunError(f"{folder}: No space left on device")
     error = folder / "guest-error.json"
     if error.is_file():
         raise RunError(f"in the guest: {json.loads(error.read_text())['error']}")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from twoway.backend import Backend
+from twoway.captures import packed_name
 from twoway.case import Case, spec_hash
 from twoway.errors import RunError
 from twoway.paths import ROOT
@@ -85,6 +86,7 @@ def _queues(case: Case) -> list[dict[str, Any]]:
                 "rate_bit": round(direction.start_mbit * 1e6),
                 "reallocations": _reallocations(direction, interface),
                 "leaves_at_start": direction.leaves_at_start,
+                "credit_ns": direction.credit_ns,
                 "limit_packets": direction.queue_packets,
                 "overhead_bytes": direction.overhead_bytes,
                 "cell_bytes": direction.cell_bytes,
@@ -146,7 +148,7 @@ def _clock_offset_ns(folder: Path) -> int:
 def _files(plan: dict[str, Any], folder: Path) -> list[str]:
     """The artifacts the plan promises, all of them there."""
     programs = plan["recorders"] + plan["sinks"] + plan["sources"] + plan["timed_sources"]
-    expected = [f"pcap/{c['interface']}.pcap" for c in plan["captures"]]
+    expected = [packed_name(c["interface"]) for c in plan["captures"]]
     expected += [p["stdout"] for p in programs if "stdout" in p]
     expected += [s["save"] for s in plan["setup"] + plan["teardown"] if "save" in s]
     expected += [f"stack/{s['name']}.json" for s in plan["setup"] if "check" in s]

@@ -1,25 +1,32 @@
 """A run's life: a folder of its own, the guest, the manifest, the analysis, the final name.
 
 A folder under results/<experiment>/ that carries a run's plain name is complete. While it runs
-its name starts with `.running-`; if it fails it ends in `.partial`.
+its name starts with `.running-`; if it fails it ends in `.partial`. What does not fit on the disk
+is removed, and so is what a killed process left, when its experiment runs again.
 """
 
+import fcntl
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from twoway.backend import Backend, Progress
+from twoway.captures import pack
 from twoway.case import Case
-from twoway.errors import RunError
-from twoway.files import write_json
+from twoway.errors import DiskFullError, RunError
+from twoway.files import out_of_space, write_json
 from twoway.identity import identity
 from twoway.manifest import build_manifest, describe
 from twoway.plan import START_NS, build_plan, stop_ns
 from twoway.progress import RunClock
+
+# Held while a run's process lives.
+_LOCK = "lock"
 
 
 def run_case(
@@ -37,28 +44,29 @@ def run_case(
         on_progress: see Backend.run.
 
     Returns: the run's folder, complete but for what the analysis adds.
-    Raises: RunError, with the partial run kept aside.
+    Raises: DiskFullError, with nothing kept; any other RunError, with the partial run kept aside.
     """
-    running = _new_folder(results / case.id)
+    running, lock = _new_folder(results / case.id)
     name = running.name.removeprefix(".running-")
     try:
         began = time.monotonic()
         plan = build_plan(case)
         write_json(running / "plan.json", plan)
         backend.run(running, on_progress)
+        pack(running)
         manifest = build_manifest(case, plan, backend, running)
         manifest["run"] = name
         manifest["identity"] = identity(case, backend)
         manifest["timing"] = _timing(case, began)
         write_json(running / "manifest.json", manifest)
-    except OSError as error:
-        kept = _set_aside(running, name)
-        raise RunError(f"{error.strerror}: {error.filename}", f"kept in {kept}") from error
+        (running / _LOCK).unlink()
     except BaseException as error:
-        kept = _set_aside(running, name)
-        if isinstance(error, RunError):
-            raise RunError(str(error), f"{error.hint}; kept in {kept}".lstrip("; ")) from error
-        raise
+        told = _ended_early(running, error)
+        if told is error:
+            raise
+        raise told from error
+    finally:
+        lock.close()
     finished = running.with_name(name)
     running.rename(finished)
     _point_latest(results, finished)
@@ -96,22 +104,50 @@ def kept_run(case: Case, backend: Backend, results: Path) -> Path | None:
     return None
 
 
-def _new_folder(parent: Path) -> Path:
+def _new_folder(parent: Path) -> tuple[Path, IO[str]]:
+    """A run's folder, and the lock by which others see that its process lives."""
     parent.mkdir(parents=True, exist_ok=True)
+    for left in parent.glob(".running-*"):
+        _remove_if_dead(left)
     while True:
         stamp = datetime.now(tz=UTC).strftime("%Y%m%d-%H%M%S-%f")
-        folder = parent / f".running-{stamp}"
+        folder = parent / f".new-{stamp}"  # until it is locked
         try:
             folder.mkdir()
         except FileExistsError:
             continue
-        return folder
+        lock = (folder / _LOCK).open("w")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return folder.rename(parent / f".running-{stamp}"), lock
 
 
-def _set_aside(running: Path, name: str) -> Path:
-    aside = running.with_name(f"{name}.partial")
-    running.rename(aside)
-    return aside
+def _remove_if_dead(left: Path) -> None:
+    try:
+        with (left / _LOCK).open("r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return
+    except FileNotFoundError:  # it has just ended
+        return
+    shutil.rmtree(left, ignore_errors=True)
+
+
+def _ended_early(running: Path, error: BaseException) -> BaseException:
+    """Put a run aside, or remove what did not fit on the disk; what to raise."""
+    if isinstance(error, DiskFullError) or (isinstance(error, OSError) and out_of_space(error)):
+        shutil.rmtree(running, ignore_errors=True)
+        return (
+            error
+            if isinstance(error, DiskFullError)
+            else DiskFullError(f"{running.parent}: {error}")
+        )
+    (running / _LOCK).unlink(missing_ok=True)
+    kept = running.rename(running.with_name(running.name.removeprefix(".running-") + ".partial"))
+    if isinstance(error, OSError):
+        return RunError(f"{error.strerror}: {error.filename}", f"kept in {kept}")
+    if isinstance(error, RunError):
+        return RunError(str(error), f"{error.hint}; kept in {kept}".lstrip("; "))
+    return error
 
 
 def _timing(case: Case, began: float) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Unknown keys are errors, and all errors of a file are reported at once.
 
 import difflib
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -80,9 +81,15 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+@cache
+def _parsed(text: str) -> Any:
+    """A document, which nobody changes: the points of a sweep have their file in common."""
+    return yaml.load(text, _Loader)  # noqa: S506 - a SafeLoader
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
-        document = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a SafeLoader
+        document = _parsed(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
         raise SpecError([f"{path}: not UTF-8: {error.reason} at byte {error.start}"]) from error
     except yaml.YAMLError as error:

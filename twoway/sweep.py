@@ -4,30 +4,26 @@ A run that is there with the same identity is kept, and analysed again if the an
 expected changed. One that fails does not stop the others.
 """
 
-import ctypes
 import json
-import multiprocessing
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from capture_analysis.errors import AnalysisError
+from capture_analysis.testbed.expectation import in_words
 from capture_analysis.testbed.report import analyse_run, revision
 
 from twoway.backend import Backend
 from twoway.case import Case, load_case
-from twoway.errors import TwowayError
+from twoway.errors import DiskFullError, TwowayError
+from twoway.files import out_of_space
 from twoway.run import kept_run, run_case
 
 # What boot, set-up and analysis cost, in packets that the guest would pass meanwhile.
 _FIXED_COST = 5_000
-_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
@@ -67,28 +63,6 @@ def cost(case: Case) -> float:
     return _FIXED_COST + rates * 1e6 * case.experiment.duration_s / packet_bit
 
 
-@contextmanager
-def workers(count: int) -> Iterator[Crew]:
-    """Processes of this machine; they end with this one, however it ends."""
-    parent = os.getpid()
-    with ProcessPoolExecutor(count, initializer=_end_with, initargs=(parent,)) as pool:
-        try:
-            yield pool, _work
-        except BaseException:
-            for worker in multiprocessing.active_children():
-                os.kill(worker.pid or 0, signal.SIGTERM)
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
-
-
-def _end_with(parent: int) -> None:
-    """Have this process end when its parent does, and with it what it runs."""
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent:
-        raise SystemExit
-
-
 def run_points(
     cases: Mapping[str, Case],
     backend: Backend,
@@ -106,6 +80,7 @@ def run_points(
         on_outcome: called with each as it ends.
 
     Returns: the outcomes, in the order of the cases.
+    Raises: DiskFullError, which every other point would meet as well.
     """
     longest_first = sorted(cases, key=lambda name: cost(cases[name]), reverse=True)
     executor, work = crew
@@ -118,20 +93,16 @@ def run_points(
     return [outcomes[name] for name in cases]
 
 
-def _work(name: str, backend: Backend, results: Path) -> Outcome:
-    try:
-        return run_point(name, backend, results)
-    except KeyboardInterrupt:  # a worker of a pool would go on with the next point
-        os._exit(1)
-
-
 def run_point(
     name: str,
     backend: Backend,
     results: Path,
     run: Callable[[Case, Backend, Path], Path] = run_case,
 ) -> Outcome:
-    """Run one point, unless it is there, and analyse it, unless that is done."""
+    """Run one point, unless it is there, and analyse it, unless that is done.
+
+    Raises: DiskFullError, alone of all that may go wrong.
+    """
     began = time.monotonic()
     try:
         case = load_case(name)
@@ -139,7 +110,11 @@ def run_point(
         kept = folder is not None
         folder = folder or run(case, backend, results)
         document = analysed(folder, case)
+    except DiskFullError:
+        raise
     except (TwowayError, AnalysisError, OSError) as error:
+        if isinstance(error, OSError) and out_of_space(error):
+            raise DiskFullError(f"{name}: {error}") from error
         return Outcome(name, error=str(error), wall_s=time.monotonic() - began)
     return Outcome(
         name,
@@ -154,10 +129,7 @@ def _missed(document: dict[str, Any]) -> Iterator[str]:
     for row in document["expect"]:
         if not row["pass"] and row.get("supported", True):
             measured = "undefined" if row["measured"] is None else f"{row['measured']:.5g}"
-            yield (
-                f"{row['metric']}: {measured}, {row['source']} says {row['expected']:.5g}"
-                f" +- {row['tolerance']:.2g}"
-            )
+            yield f"{row['metric']}: {measured}, {row['source']} says {in_words(row)}"
     for row in document["fidelity"]:
         if not row["pass"]:
             yield f"{row['check']}: {row['value']}, bound {row['bound']}"

@@ -46,9 +46,11 @@ def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     # Only the command that is asked for is loaded, so that each starts in a tenth of a second.
     name = words[0] if words and words[0] in COMMANDS else _first_word(words)
+    # What is loaded stays: to look through it for garbage takes over 30 ms, most of it at the exit.
+    gc.disable()
     command = import_module(f"capture_analysis.commands.{name}")
-    # What is loaded stays: to look through it for garbage takes 30 ms, most of it at the exit.
     gc.freeze()
+    gc.enable()
     parser = argparse.ArgumentParser(
         prog=f"capture-analysis {name}",
         description=command.__doc__,

@@ -77,6 +77,10 @@ _PROTOTYPES = {
     "ca_tracker_forgotten": (ctypes.c_void_p, [ctypes.c_void_p]),
     "ca_histogram_new": (ctypes.c_void_p, [ctypes.c_uint64]),
     "ca_histogram_free": (None, [ctypes.c_void_p]),
+    "ca_histogram_takes": (
+        ctypes.c_bool,
+        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t],
+    ),
     "ca_histogram_add": (
         ctypes.c_bool,
         [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t],
@@ -86,6 +90,16 @@ _PROTOTYPES = {
         [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t],
     ),
     "ca_histogram_bins": (ctypes.c_size_t, [ctypes.c_void_p, ctypes.c_void_p]),
+    "ca_order": (
+        ctypes.c_size_t,
+        [
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+        ],
+    ),
     "ca_gather": (
         ctypes.c_bool,
         [

@@ -2,45 +2,94 @@
 /*
  * Packets are read in the order of the capture and written in that of their lanes: a few streams
  * of which each goes on where it was. The other way round every value would be a cache line.
+ *
+ * The order is a counting sort: the connections that are busy at a time have numbers near each
+ * other, so that counts from the least lane to the greatest are few.
  */
+#include <stdlib.h>
+
 #include "gather.h"
+
+struct range {
+	uint32_t least, greatest;
+};
+
+static bool lanes_between(const uint32_t *lane, size_t size, const int64_t *rows, size_t count,
+			  struct range *range)
+{
+	*range = (struct range){ UINT32_MAX, 0 };
+	for (size_t at = 0; at < count; at++) {
+		if ((uint64_t)rows[at] >= size)
+			return false;
+
+		uint32_t mine = lane[rows[at]];
+
+		range->least = mine < range->least ? mine : range->least;
+		range->greatest = mine > range->greatest ? mine : range->greatest;
+	}
+	return true;
+}
+
+size_t ca_order(const uint32_t *lane, size_t size, const int64_t *rows, size_t count,
+		const struct ca_lane_order *order)
+{
+	struct range range;
+	size_t lanes = 0, next = 0;
+	size_t *place;	/* of each lane: how many rows it has, then where the next goes */
+
+	if (!lanes_between(lane, size, rows, count, &range))
+		return CA_ORDER_BEYOND;
+	if (!count)
+		return 0;
+	place = calloc((size_t)range.greatest - range.least + 1, sizeof(*place));
+	if (!place)
+		return CA_ORDER_NO_MEMORY;
+	for (size_t at = 0; at < count; at++)
+		place[lane[rows[at]] - range.least]++;
+	for (size_t at = 0; at <= range.greatest - range.least; at++) {
+		size_t mine = place[at];
+
+		if (!mine)
+			continue;
+		order->lanes[lanes] = (int64_t)(range.least + at);
+		order->counts[lanes++] = (int64_t)mine;
+		place[at] = next;
+		next += mine;
+	}
+	for (size_t at = 0; at < count; at++) {
+		size_t to = place[lane[rows[at]] - range.least]++;
+
+		order->places[at] = (int64_t)to;
+		order->rows[to] = rows[at];
+	}
+	free(place);
+	return lanes;
+}
 
 #define gather(type)								\
 	do {									\
 		const type *from = column;					\
 										\
-		for (size_t at = 0; at < count; at++)				\
+		for (size_t at = 0; at < count; at++) {				\
+			if ((uint64_t)rows[at] >= size || (uint64_t)places[at] >= count)	\
+				return false;					\
 			to[places[at]] = (int64_t)from[rows[at]];			\
+		}								\
+		return true;							\
 	} while (0)
-
-/* By the sign of what is negative for any other row: no comparison, which no vector unit has. */
-static bool all_below(size_t size, const int64_t *rows, size_t count)
-{
-	int64_t last = (int64_t)size - 1, outside = 0;
-
-	for (size_t at = 0; at < count; at++)
-		outside |= rows[at] | (last - (rows[at] & INT64_MAX));
-	return outside >= 0;
-}
 
 bool ca_gather(const void *column, size_t width, size_t size, const int64_t *rows,
 	       const int64_t *places, size_t count, int64_t *to)
 {
-	if (!all_below(size, rows, count) || !all_below(count, places, count))
-		return false;
 	switch (width) {
 	case sizeof(uint8_t):
 		gather(uint8_t);
-		return true;
 	case sizeof(uint16_t):
 		gather(uint16_t);
-		return true;
 	case sizeof(uint32_t):
 		gather(uint32_t);
-		return true;
 	case sizeof(int64_t):
 		gather(int64_t);
-		return true;
 	default:
 		return false;
 	}

@@ -17,6 +17,7 @@
 #include "histogram.h"
 
 #define BIN_BITS 13
+#define LANE_BITS 48
 #define LINEAR_BITS 8		/* values of so many bits have a bin each */
 #define FIRST_BITS 6
 
@@ -111,6 +112,15 @@ void ca_histogram_free(struct ca_histogram *histogram)
 	if (histogram)
 		free(histogram->slots);
 	free(histogram);
+}
+
+bool ca_histogram_takes(const int64_t *lanes, const int64_t *values, size_t count)
+{
+	uint64_t outside = 0;
+
+	for (size_t at = 0; at < count; at++)
+		outside |= (uint64_t)lanes[at] >> LANE_BITS | (uint64_t)values[at] >> 63;
+	return !outside;
 }
 
 /* Counts each value once in its lane; false without memory, and then some are counted. */

@@ -22,6 +22,8 @@ struct ca_bin {
 
 CA_API struct ca_histogram *ca_histogram_new(uint64_t seed);
 CA_API void ca_histogram_free(struct ca_histogram *histogram);
+/* Whether lanes are in 0..2^48-1 and values at least 0, as they must be to be added. */
+CA_API bool ca_histogram_takes(const int64_t *lanes, const int64_t *values, size_t count);
 CA_API bool ca_histogram_add(struct ca_histogram *histogram, const int64_t *lanes,
 			     const int64_t *values, size_t count);
 CA_API bool ca_histogram_add_bins(struct ca_histogram *histogram, const struct ca_bin *bins,

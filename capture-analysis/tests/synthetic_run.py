@@ -223,10 +223,19 @@ def edit_json(path: Path, change: Callable[[Any], object]) -> None:
 
 def expectation(metric: str, value: float, tolerance: float) -> dict[str, Any]:
     """What an experiment expects of one metric."""
+    return {**bounds(metric), "value": value, "tolerance": tolerance}
+
+
+def bounds(
+    metric: str, at_least: float | None = None, at_most: float | None = None
+) -> dict[str, Any]:
+    """The same without a value."""
     return {
         "metric": metric,
-        "value": value,
-        "tolerance": tolerance,
+        "value": None,
+        "tolerance": None,
+        "at_least": at_least,
+        "at_most": at_most,
         "source": "theory",
         "why": "by hand",
     }

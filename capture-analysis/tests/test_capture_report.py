@@ -151,11 +151,30 @@ def test_plot(captures: tuple[Path, Path], tmp_path: Path, ending: str) -> None:
     assert output.read_bytes().startswith(begins[ending])
 
 
+@pytest.mark.parametrize("what", _OF_PAIR)
+def test_plot_of_a_pair(captures: tuple[Path, Path], tmp_path: Path, what: str) -> None:
+    """Each picture of what lies between two captures can be drawn by itself."""
+    output = tmp_path / "picture.svg"
+    paths = [*map(str, captures)]
+    assert main(["plot", *paths, "--what", what, "--output", str(output)]) == 0
+    assert output.read_bytes().startswith(b"<?xml")
+
+
+def test_one_captures_options_with_two(
+    captures: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An option that means one capture is refused with two, not ignored."""
+    arguments = ["--flow", "0", "--output", str(tmp_path / "x.svg")]
+    assert main(["plot", *map(str, captures), *arguments]) == 2
+    assert "--flow and --rate-mbit are for one capture" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
         (["--flow", "99", "--output", "x.png"], "connection 99 carries no data"),
         (["--output", "x.pdf"], "a picture is a .png, .svg or .html"),
+        (["--what", "queue", "--output", "x.png"], "queue is no picture of these"),
     ],
 )
 def test_plot_that_cannot_be(

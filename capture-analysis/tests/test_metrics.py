@@ -11,7 +11,7 @@ from capture_analysis.errors import AnalysisError
 from capture_analysis.testbed import document
 from capture_analysis.testbed.analysis import Analysis
 from capture_analysis.testbed.metric import metric_names
-from synthetic_run import FORWARD, REVERSE, Crossing, edit_json, expectation, write_run
+from synthetic_run import FORWARD, REVERSE, Crossing, bounds, edit_json, expectation, write_run
 
 # A window of 20000 us. Times in us; a segment takes 500, an ACK 50.
 QUEUES = {
@@ -262,9 +262,11 @@ def test_expectation_row(tmp_path: Path) -> None:
     assert row == {
         "metric": "goodput.first",
         "measured": 1.98,
-        "expected": 2,
         "unit": "Mbit/s",
+        "value": 2,
         "tolerance": 0.05,
+        "at_least": None,
+        "at_most": None,
         "source": "theory",
         "why": "by hand",
         "pass": True,
@@ -282,6 +284,18 @@ def test_tolerance_is_inclusive(
     document = computed(folder)
     assert document["expect"][0]["pass"] is holds
     assert document["pass"] is holds
+
+
+@pytest.mark.parametrize(
+    ("at_least", "at_most", "holds"),
+    [(4, None, True), (5, None, False), (None, 4, True), (None, 3, False), (3, 5, True)],
+)
+def test_bounds_are_inclusive(
+    tmp_path: Path, at_least: float | None, at_most: float | None, holds: bool
+) -> None:
+    """A measured 4 is at least and at most 4, and whatever else lies between the bounds."""
+    folder = write_run(tmp_path, [bounds("queue_peak.forward", at_least, at_most)])
+    assert computed(folder)["expect"][0]["pass"] is holds
 
 
 def test_one_failure_fails_the_run(tmp_path: Path) -> None:

@@ -9,6 +9,10 @@ from hand_built import captures
 
 NATIVE = Path(__file__).parents[1] / "native"
 FUZZ_RUNS = 5_000
+VALGRIND = ["valgrind", "--quiet", "--error-exitcode=1", "--leak-check=full"]
+VALGRIND_INPUTS = 100
+# Besides the parser, which has a corpus.
+TARGETS = ["track", "histogram", "runs", "gather", "match"]
 
 
 def need(*programs: str) -> None:
@@ -72,9 +76,16 @@ def test_valgrind(tmp_path: Path) -> None:
     need("valgrind")
     make(tmp_path, f"{tmp_path}/parse-plain")
     paths = write(tmp_path)
-    check = ["valgrind", "--quiet", "--error-exitcode=1", "--leak-check=full"]
-    succeed(*check, tmp_path / "parse-plain", *paths)
-    succeed(*check, tmp_path / "parse-plain", "-t", paths[1], paths[3])
+    succeed(*VALGRIND, tmp_path / "parse-plain", *paths)
+    succeed(*VALGRIND, tmp_path / "parse-plain", "-t", paths[1], paths[3])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_valgrind_of_what_follows_parsing(tmp_path: Path, target: str) -> None:
+    """On random inputs tracking, counting and matching read nothing unwritten, and leak nothing."""
+    need("valgrind")
+    make(tmp_path, f"{tmp_path}/plain-{target}")
+    succeed(*VALGRIND, tmp_path / f"plain-{target}", str(VALGRIND_INPUTS))
 
 
 def test_fuzz(tmp_path: Path) -> None:
@@ -93,7 +104,7 @@ def test_fuzz(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("target", ["track", "histogram", "runs", "gather", "match"])
+@pytest.mark.parametrize("target", TARGETS)
 def test_fuzz_without_a_corpus(tmp_path: Path, target: str) -> None:
     """Some thousand inputs stay in bounds, with the same results in any pieces and any order."""
     need("clang")

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
+import zstandard
 from capture_analysis.errors import AnalysisError
 from capture_analysis.testbed.analysis import Analysis
+from capture_analysis.testbed.document import compute
 from capture_analysis.testbed.run_folder import Run
 from synthetic_run import edit_json, write_run
 
@@ -46,6 +48,19 @@ def test_unreadable_manifest(tmp_path: Path, content: str, complaint: str) -> No
     (tmp_path / "manifest.json").write_text(content)
     with pytest.raises(AnalysisError, match=complaint):
         Run(tmp_path)
+
+
+def test_captures_are_compressed_or_not(tmp_path: Path) -> None:
+    """A run with its captures compressed is the same run."""
+    plain, packed = write_run(tmp_path / "plain"), write_run(tmp_path / "packed")
+    captures = sorted((packed / "pcap").iterdir())
+    for path in captures:
+        path.with_suffix(".pcap.zst").write_bytes(zstandard.compress(path.read_bytes()))
+        path.unlink()
+    names = {f"pcap/{path.name}": f"pcap/{path.name}.zst" for path in captures}
+    files = [names.get(name, name) for name in Run(plain).manifest["files"]]
+    edit_json(packed / "manifest.json", lambda manifest: manifest.update(files=files))
+    assert compute(Analysis(packed)) == compute(Analysis(plain))
 
 
 def test_damaged_capture(tmp_path: Path) -> None:

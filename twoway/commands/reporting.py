@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from capture_analysis.errors import AnalysisError
+from capture_analysis.testbed.expectation import in_words
 
 from twoway.commands.options import shown
 from twoway.errors import TwowayError, UsageError
@@ -40,7 +41,7 @@ def _print_verdicts(document: dict[str, Any]) -> None:
         measured = "none" if row["measured"] is None else f"{row['measured']:.4g}"
         say(
             f"{_mark(row)} {row['metric']:<32} {measured:>8} measured, "
-            f"{row['expected']:.4g} +- {row['tolerance']:.2g} {row['source']}"
+            f"{in_words(row)} {row['source']}"
             f"{'; ' + row['limit'] if 'limit' in row else ''}"
         )
     checks = document["fidelity"]

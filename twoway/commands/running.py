@@ -64,8 +64,9 @@ def _run_all(args: argparse.Namespace) -> "list[Outcome]":
     """Every point of the experiments that the command line names, all by default."""
     from twoway.backends import find_backend
     from twoway.case import case_names, load_case
+    from twoway.processes import workers
     from twoway.progress import SweepBar
-    from twoway.sweep import cost, run_points, workers
+    from twoway.sweep import cost, run_points
 
     names = [case for name in args.experiments or all_ids() for case in case_names(name)]
     cases = {name: load_case(name) for name in names}

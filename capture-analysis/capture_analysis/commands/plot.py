@@ -1,24 +1,35 @@
-"""Draw one picture of a connection, as PNG, SVG or a page that zooms to single packets."""
+"""Draw one picture, as PNG, SVG or a page that zooms to single packets.
+
+Of a connection in a capture; or, of two captures of one path, of what lies between them.
+"""
 
 import argparse
 import sys
 from pathlib import Path
 
 from capture_analysis.commands.measuring import add_options, given
-from capture_analysis.pages.capture_report import plot
+from capture_analysis.errors import AnalysisError
+from capture_analysis.one_capture.single import NOTHING
 from capture_analysis.pictures.capture_figures import NAMES
+from capture_analysis.pictures.pair_pictures import FIGURES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's own."""
     add_options(parser, "a capture, a file: it is read twice")
     parser.add_argument(
+        "second",
+        type=Path,
+        nargs="?",
+        metavar="CAPTURE2",
+        help="a capture of another point of the same path",
+    )
+    parser.add_argument(
         "--what",
-        choices=NAMES,
-        default="time-sequence",
+        choices=[*NAMES, *FIGURES],
         metavar="PICTURE",
-        help="; ".join(f"{name}: {text}" for name, text in NAMES.items())
-        + " (default: %(default)s)",
+        help=f"{_listed(NAMES)} (default: {next(iter(NAMES))}). "
+        f"Of two captures {_listed(FIGURES)} (default: {next(iter(FIGURES))})",
     )
     parser.add_argument(
         "--flow",
@@ -35,8 +46,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _listed(names: dict[str, str]) -> str:
+    return "; ".join(f"{name}: {text}" for name, text in names.items())
+
+
 def run(arguments: argparse.Namespace) -> int:
-    """Draw it; the file's name goes to stdout."""
-    plot(arguments.path, arguments.what, arguments.output, arguments.flow, given(arguments))
+    """Draw it; the file's name goes to stdout.
+
+    Raises: AnalysisError if it cannot be drawn.
+    """
+    from capture_analysis.pages.one_picture import plot, plot_pair
+
+    if arguments.second:
+        if arguments.flow is not None or given(arguments) != NOTHING:
+            raise AnalysisError("--flow and --rate-mbit are for one capture: leave them out")
+        what = arguments.what or next(iter(FIGURES))
+        plot_pair((arguments.path, arguments.second), what, arguments.output)
+    else:
+        what = arguments.what or next(iter(NAMES))
+        plot(arguments.path, what, arguments.output, arguments.flow, given(arguments))
     sys.stdout.write(f"{arguments.output}\n")
     return 0

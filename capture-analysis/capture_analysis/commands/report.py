@@ -13,6 +13,7 @@ from capture_analysis.commands.measuring import add_options, given
 from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture.single import NOTHING
 from capture_analysis.pages import capture_report
+from capture_analysis.testbed.expectation import in_words
 from capture_analysis.testbed.report import analyse_run
 
 
@@ -59,7 +60,7 @@ def _of_run(folder: Path) -> int:
         if not row["pass"]:
             _complain(
                 f"{row['metric']}: measured {row['measured']}, "
-                f"expected {row['expected']} +- {row['tolerance']} ({row['source']})"
+                f"expected {in_words(row)} ({row['source']})"
             )
     for row in document["fidelity"]:
         if not row["pass"]:

@@ -20,14 +20,15 @@ from capture_analysis.columns import IntArray
 from capture_analysis.histogram.in_c import NativeCounts
 from capture_analysis.histogram.in_numpy import BIN_BITS, BinArray, NumpyCounts, combined
 
-LANES = 1 << 48
-
 
 class Counts(Protocol):
     """What came into each bin of each lane."""
 
     def add(self, lane: IntArray, value: IntArray) -> None:
-        """Count every value once in its lane."""
+        """Count every value once in its lane, which there are.
+
+        Raises: ValueError if one is out of range.
+        """
 
     def add_bins(self, bins: BinArray) -> None:
         """Count what bins, of type BIN, count."""
@@ -95,13 +96,12 @@ class Histogram:
         Raises: ValueError if a lane or a value is out of range.
         """
         values = np.ascontiguousarray(value, dtype=np.int64)
-        lanes = np.ascontiguousarray(np.broadcast_to(np.asarray(lane, np.int64), values.shape))
-        if not len(values):
-            return
-        if lanes.min() < 0 or lanes.max() >= LANES or values.min() < 0:
-            raise ValueError("a lane must be in 0..2**48-1 and a value at least 0")
-        self._counts.add(lanes, values)
-        self._bins = None
+        lanes = np.ascontiguousarray(lane, dtype=np.int64)
+        if lanes.shape != values.shape:
+            lanes = np.full(values.shape, lane, dtype=np.int64)
+        if len(values):
+            self._counts.add(lanes, values)
+            self._bins = None
 
     def merge(self, other: "Histogram") -> None:
         """Add what another histogram has counted."""

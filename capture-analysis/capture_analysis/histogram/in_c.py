@@ -6,7 +6,7 @@ import numpy as np
 
 from capture_analysis import native
 from capture_analysis.columns import IntArray
-from capture_analysis.histogram.in_numpy import BIN, BinArray
+from capture_analysis.histogram.in_numpy import BIN, BinArray, out_of_range
 
 
 class NativeCounts:
@@ -24,9 +24,10 @@ class NativeCounts:
 
     def add(self, lane: IntArray, value: IntArray) -> None:
         """Count every value once in its lane; both contiguous int64 of shape (n,)."""
-        if not self._library.ca_histogram_add(
-            self._histogram, lane.ctypes.data, value.ctypes.data, len(value)
-        ):
+        columns = lane.ctypes.data, value.ctypes.data, len(value)
+        if not self._library.ca_histogram_takes(*columns):
+            raise out_of_range()
+        if not self._library.ca_histogram_add(self._histogram, *columns):
             raise MemoryError
 
     def add_bins(self, bins: BinArray) -> None:

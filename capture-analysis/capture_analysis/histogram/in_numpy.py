@@ -14,6 +14,7 @@ BIN = np.dtype([("key", "<i8"), ("count", "<u8"), ("low", "<i8"), ("high", "<i8"
 EXACT = 256
 # 55 octaves above EXACT make 7296 bins.
 BIN_BITS = 13
+LANES = 1 << 48
 # Bins put aside before they are sorted into the others: one sort for many chunks.
 _PENDING = 1 << 16
 
@@ -38,6 +39,11 @@ def combined(bins: BinArray) -> BinArray:
     return result
 
 
+def out_of_range() -> ValueError:
+    """What is raised of a lane or a value that no histogram has."""
+    return ValueError("a lane must be in 0..2**48-1 and a value at least 0")
+
+
 class NumpyCounts:
     """What came into each bin: sorted bins, and what is not sorted in yet."""
 
@@ -47,6 +53,8 @@ class NumpyCounts:
 
     def add(self, lane: IntArray, value: IntArray) -> None:
         """Count every value once in its lane; both int64 of shape (n,)."""
+        if lane.min() < 0 or lane.max() >= LANES or value.min() < 0:
+            raise out_of_range()
         bins = np.empty(len(value), dtype=BIN)
         bins["key"], bins["count"] = (lane << BIN_BITS) | bin_of(value), 1
         bins["low"] = bins["high"] = value

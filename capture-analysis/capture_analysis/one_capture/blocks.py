@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 
 from capture_analysis.ack_compression import BUNCH_SERVICE_TIMES
 from capture_analysis.columns import BoolArray, IntArray, Packets
-from capture_analysis.gather import gather
+from capture_analysis.gather import by_lane, gather
 from capture_analysis.one_capture.facts import Facts, Number
-from capture_analysis.runs import ends_of, starts_of
 from capture_analysis.tracking import Kind, Tracked
 
-_SMALL = 1 << 16
 _TRACKED = frozenset(Tracked.__dataclass_fields__)
 
 
@@ -30,6 +28,7 @@ class View:
 
     Attributes:
         rows: shape (n,), their rows in the block.
+        places: shape (n,), where in this view each is, in the order of capture.
         directions: shape (k,), those that have any, ascending.
         starts, ends: shape (k,), the first and the last row of each in this view.
         counts: shape (k,), how many each has.
@@ -39,18 +38,11 @@ class View:
         # Not the block, which has this view: memory would wait for the collector of cycles.
         self._packets, self._tracked = block.packets, block.tracked
         self._columns: dict[str, IntArray] = {}
-        direction = block.direction.take(captured)
-        # A radix sort when numbers have 16 bits.
-        order = np.argsort(direction, kind="stable")
-        direction = direction.take(order)
-        self.rows = captured.take(order)
-        # The rows in order of capture, and where in this view each is.
-        self._captured, self._places = captured, np.empty_like(order)
-        self._places[order] = np.arange(len(order))
-        self.starts = starts_of(direction).nonzero()[0]
-        self.directions = direction.take(self.starts).astype(np.int64)
-        self.ends = ends_of(self.starts, len(order))
-        self.counts = self.ends - self.starts + 1
+        self._order = order = by_lane(block.direction, captured)
+        self.rows, self.places = order.rows, order.places
+        self.directions, self.counts = order.lanes, order.counts
+        self.ends = np.cumsum(self.counts) - 1
+        self.starts = self.ends - self.counts + 1
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -59,7 +51,7 @@ class View:
         """A column of Packets or Tracked, shape (n,), int64."""
         if column not in self._columns:
             source = self._tracked if column in _TRACKED else self._packets
-            self._columns[column] = gather(getattr(source, column), self._captured, self._places)
+            self._columns[column] = gather(getattr(source, column), self._order)
         return self._columns[column]
 
     @cached_property
@@ -105,14 +97,12 @@ class Block:
         return _between(self.tracked.kind, Kind.NEW_DATA, Kind.PROBE)
 
     @cached_property
-    def direction(self) -> NDArray[np.unsignedinteger]:
+    def direction(self) -> NDArray[np.uint32]:
         """Shape (n,): the direction that each packet is of."""
-        flow = self.packets.flow
-        small = not len(flow) or int(flow.max()) < _SMALL // 2
-        narrow: NDArray[np.unsignedinteger] = flow.astype(np.uint16 if small else np.uint32)
-        narrow <<= 1
-        narrow |= self.packets.half ^ self.is_ack
-        return narrow
+        direction = self.packets.flow.astype(np.uint32)
+        direction <<= 1
+        direction |= self.packets.half ^ self.is_ack
+        return direction
 
     @cached_property
     def all(self) -> View:

@@ -213,7 +213,7 @@ def _own(view: View, bits: FloatArray, facts: Facts, peak: FloatArray | float) -
 
 def _of_link(view: View, bits: FloatArray, head: Block, facts: Facts, peak: float) -> Modes:
     """Modes of the gaps between whatever goes one way, of all connections; by direction."""
-    order = np.argsort(view.rows)
+    order = view.places
     side, time_ns = facts.side[view.direction[order]], head.packets.time_ns[view.rows[order]]
     gap_ns = np.full(len(order), -1)
     for each in (0, 1):

@@ -1,4 +1,4 @@
-"""From a capture to a folder with metrics.json, figures/ and report.html; and single pictures."""
+"""From a capture, or two, to a folder with metrics.json, figures/ and report.html."""
 
 import json
 import tempfile
@@ -11,7 +11,7 @@ from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture.document import document, most_payload
 from capture_analysis.one_capture.single import NOTHING, Given, Measured, measure
 from capture_analysis.pictures.figure import Figure
-from capture_analysis.pictures.selection import Selected, select
+from capture_analysis.pictures.selection import select
 from capture_analysis.reading.capture import Capture
 
 # Directions that the page has pictures of.
@@ -56,18 +56,10 @@ def report_pair(paths: tuple[Path, Path], output: Path | None = None, command: s
     """
     from capture_analysis.pages import pair_page  # noqa: PLC0415 - as above
     from capture_analysis.pictures import pair_pictures  # noqa: PLC0415 - as above
-    from capture_analysis.two_captures.pair_document import analyse_pair  # noqa: PLC0415
 
     folder = output or Path(f"{_stem(paths[0])}-report")
     _refuse(paths, folder)
-    sink = pair_pictures.PictureSink()
-    content = analyse_pair(*paths, sink=sink)
-    ways = content["ways"].values()
-    propagation_ns = [way["facts"]["propagation_ns"] for way in ways]
-    crossings = sink.crossings(content["captures"][0]["first_ns"], propagation_ns)
-    periods = [way.get("queue_period", {}).get("value") for way in ways]
-    figures = pair_pictures.pair_figures(crossings, next(filter(None, periods), None))
-    note = pair_pictures.note(crossings, sink.total)
+    content, figures, note = pair_pictures.drawn(paths)
     with _written_whole(folder) as aside:
         _write_common(aside, content, figures)
         pair_page.write_pair_page(aside / "report.html", content, figures, note, command)
@@ -107,52 +99,6 @@ def main_directions(measured: Measured) -> list[int]:
     numbers = [2 * flow + half for flow in most_payload(measured) for half in (0, 1)]
     carrying = [n for n in numbers if payload.of(n) > 0]
     return sorted(carrying, key=lambda n: -payload.of(n))
-
-
-def plot(
-    path: Path, what: str, output: Path, flow: int | None = None, given: Given = NOTHING
-) -> None:
-    """Draw one picture.
-
-    Args:
-        path: the capture.
-        what: a name of capture_figures.NAMES.
-        output: the file; its ending, .png, .svg or .html, says how it is drawn.
-        flow: number of the connection; by default the one with most payload.
-        given: what is known of the capture.
-
-    Raises: AnalysisError if it cannot be drawn.
-    """
-    from capture_analysis.pages import page_template  # noqa: PLC0415 - drawing libraries load slowly
-    from capture_analysis.pictures import plots  # noqa: PLC0415 - drawing libraries load slowly
-    from capture_analysis.pictures.capture_figures import NAMES, figure, note  # noqa: PLC0415
-
-    if what not in NAMES:
-        raise AnalysisError(f"no picture is called {what!r}\n\nhint: there are {', '.join(NAMES)}")
-    if output.suffix not in {".png", ".svg", ".html"}:
-        raise AnalysisError(f"{output}: a picture is a .png, .svg or .html")
-    selected = _selected(measure(Capture(path), given), flow)
-    drawn = figure(selected, what)
-    if not drawn.lines:
-        raise AnalysisError(f"{path}: {what} of {selected.direction.name}: nothing to draw")
-    if output.suffix == ".html":
-        described = {"name": selected.direction.name, "note": note(selected)}
-        page_template.write(output, "figure.html.j2", [drawn], **described)
-    else:
-        plots.save(drawn, output)
-
-
-def _selected(measured: Measured, flow: int | None) -> Selected:
-    path, numbers = measured.capture.path, main_directions(measured)
-    if not numbers:
-        raise AnalysisError(f"{path}: no connection carries data")
-    mine = [n for n in numbers if flow is None or n // 2 == flow]
-    if not mine:
-        raise AnalysisError(
-            f"{path}: connection {flow} carries no data, or there is none of that number\n\n"
-            f"hint: the one with most payload is {numbers[0] // 2}"
-        )
-    return select(Capture(path), measured, mine[:1])[0]
 
 
 def _stem(path: Path) -> str:

@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from capture_analysis.pages import provenance
 from capture_analysis.pictures.figure import Figure
 from capture_analysis.pictures.interactive import embedded
+from capture_analysis.testbed.expectation import in_words
 
 
 def write(path: Path, template: str, figures: Sequence[Figure], **context: Any) -> None:
@@ -27,7 +28,7 @@ def write(path: Path, template: str, figures: Sequence[Figure], **context: Any) 
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["figure"] = number
+    environment.filters |= {"figure": number, "in_words": in_words}
     text = environment.get_template(template).render(
         figures=figures,
         versions=provenance.versions(),

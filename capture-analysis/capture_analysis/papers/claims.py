@@ -39,9 +39,9 @@ class Claim:
         return all(row["pass"] for row in self.said.values())
 
     def expected(self, source: str) -> float | None:
-        """What a source says; None if nothing."""
+        """The value that a source says; None if it says nothing, or a bound."""
         row = self.said.get(source)
-        return None if row is None else float(row["expected"])
+        return None if row is None or row["value"] is None else float(row["value"])
 
     def off_percent(self, source: str) -> float | None:
         """How far the measurement is from what a source says."""

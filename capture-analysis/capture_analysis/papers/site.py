@@ -13,6 +13,7 @@ from capture_analysis.pages import page_template
 from capture_analysis.papers.claims import SOURCES, Claim, claims, worst_percent
 from capture_analysis.papers.curves import pictures
 from capture_analysis.papers.results import BEYOND, Experiment, Result, read_results
+from capture_analysis.testbed.expectation import FIELDS
 
 # More rows than this are folded away.
 ROWS_SHOWN = 12
@@ -200,8 +201,7 @@ def _claim_document(claim: Claim) -> dict[str, Any]:
 
 def _said(claim: Claim, source: str, row: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "value": row["expected"],
-        "tolerance": row["tolerance"],
+        **{field: row[field] for field in FIELDS},
         "off_percent": claim.off_percent(source),
         "pass": row["pass"],
         "why": row["why"],

@@ -1,6 +1,8 @@
 """What the pictures of two captures are drawn from: a part of the packets that passed both taps."""
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +12,16 @@ from capture_analysis.pictures.figure import Figure
 from capture_analysis.pictures.queue_figures import Crossing, one_way_delay, queues, spacing_change
 from capture_analysis.two_captures.crossings import View, is_ack
 from capture_analysis.two_captures.match_rows import Rows
+from capture_analysis.two_captures.pair_document import analyse_pair
 from capture_analysis.two_captures.pair_measure import Step
 
-NAMES = ("A to B", "B to A")
+_WAYS = ("A to B", "B to A")
+# The figures, by name with the command's help.
+FIGURES = {
+    "queue": "packets between the taps",
+    "one-way-delay": "what each packet waited between the taps",
+    "spacing-change": "spacing of ACKs before and after",
+}
 # About so many packets are kept, of both ways together.
 BUDGET_PACKETS = 200_000
 
@@ -73,7 +82,7 @@ def _compressed(acks: View) -> int:
 
 def _crossing(way: int, origin_ns: int, propagation_ns: int, rows: Rows) -> Crossing:
     return Crossing(
-        NAMES[way],
+        _WAYS[way],
         origin_ns,
         rows["first_ns"].copy(),
         rows["second_ns"].copy(),
@@ -83,23 +92,34 @@ def _crossing(way: int, origin_ns: int, propagation_ns: int, rows: Rows) -> Cros
     )
 
 
-def pair_figures(crossings: list[Crossing], period_ns: float | None) -> list[Figure]:
-    """All that can be drawn.
+def drawn(paths: tuple[Path, Path]) -> tuple[dict[str, Any], list[Figure], str]:
+    """Measure two captures of one path, and draw what lies between them.
 
-    Args:
-        crossings: of both ways.
-        period_ns: of the queue, so that the picture opens on a few; None if it has none.
+    Returns: the document, see pair_document.py; all figures of FIGURES that have something to show;
+        what they leave out.
+    Raises: AnalysisError as analyse_pair.
     """
-    view = None
+    sink = PictureSink()
+    content = analyse_pair(*paths, sink=sink)
+    ways = content["ways"].values()
+    propagation_ns = [way["facts"]["propagation_ns"] for way in ways]
+    crossings = sink.crossings(content["captures"][0]["first_ns"], propagation_ns)
+    periods = [way.get("queue_period", {}).get("value") for way in ways]
+    view = _view(crossings, next(filter(None, periods), None))
+    figures = (queues(crossings, view), one_way_delay(crossings), spacing_change(crossings))
+    return content, [each for each in figures if each.lines], _note(crossings, sink.total)
+
+
+def _view(crossings: list[Crossing], period_ns: float | None) -> tuple[float, float] | None:
+    """A few periods of the queue, s; None if it has none."""
     times = [each.entered_ns for each in crossings if len(each.entered_ns)]
-    if period_ns is not None and times:
-        middle_ns = int(np.median(times[0])) - crossings[0].origin_ns
-        view = ((middle_ns - 2 * period_ns) / 1e9, (middle_ns + 2 * period_ns) / 1e9)
-    drawn = (queues(crossings, view), one_way_delay(crossings), spacing_change(crossings))
-    return [figure for figure in drawn if figure.lines]
+    if period_ns is None or not times:
+        return None
+    middle_ns = int(np.median(times[0])) - crossings[0].origin_ns
+    return (middle_ns - 2 * period_ns) / 1e9, (middle_ns + 2 * period_ns) / 1e9
 
 
-def note(crossings: list[Crossing], total: int) -> str:
+def _note(crossings: list[Crossing], total: int) -> str:
     """What the pictures leave out; empty if nothing."""
     kept = sum(len(each.entered_ns) for each in crossings)
     if kept == total:

@@ -7,6 +7,7 @@ from typing import Any
 
 from capture_analysis.errors import AnalysisError
 from capture_analysis.testbed.analysis import Analysis
+from capture_analysis.testbed.expectation import FIELDS, holds, margin
 from capture_analysis.testbed.fidelity import fidelity
 from capture_analysis.testbed.metric import Scope, of_scope
 from capture_analysis.testbed.real_time import ClockError
@@ -79,24 +80,22 @@ def _verdict(expectation: dict[str, Any], metrics: Metrics) -> dict[str, Any]:
     if name not in metrics:
         raise AnalysisError(f'expect: no metric "{name}"; there are: {", ".join(sorted(metrics))}')
     measured = metrics[name]["value"]
-    difference = math.inf if measured is None else abs(measured - expectation["value"])
-    # Decimal fractions have no exact binary form: 1.98 is within 0.02 of 2.
-    rounding = 4 * math.ulp(expectation["value"])
+    said = {field: expectation.get(field) for field in FIELDS}
     return {
         "metric": name,
         "measured": measured,
-        "expected": expectation["value"],
         "unit": metrics[name]["unit"],
-        "tolerance": expectation["tolerance"],
+        **said,
         "source": expectation["source"],
         "why": expectation["why"],
-        "pass": difference <= expectation["tolerance"] + rounding,
+        "pass": holds(said, measured),
     }
 
 
 def _support(row: dict[str, Any], error: ClockError) -> dict[str, Any]:
     """Whether a clock that goes on while the machine works can tell if an expectation holds."""
-    needed = error.needs(row["metric"], row["expected"], row["unit"])
-    if needed <= row["tolerance"]:
+    near = row["value"] if row["value"] is not None else row["measured"]
+    needed = error.needs(row["metric"], near or 0, row["unit"])
+    if needed <= margin(row, row["measured"]):
         return {"supported": True}
     return {"supported": False, "limit": f"real time: off by up to {needed:.2g} by itself"}

@@ -62,8 +62,9 @@ def _cycle_s(analysis: Analysis) -> float | None:
 
 
 def _expected(analysis: Analysis, metric: str) -> list[dict[str, Any]]:
+    """The values, not the bounds, that a metric is expected to have."""
     expect = analysis.run.manifest["experiment"]["expect"]
-    return [e for e in expect if e["metric"] == metric]
+    return [e for e in expect if e["metric"] == metric and e["value"] is not None]
 
 
 def _queues(analysis: Analysis, start_s: float, stop_s: float) -> Figure:

@@ -22,8 +22,8 @@ def analyse_run(folder: Path, *, pictures: bool = True) -> dict[str, Any]:
     """
     analysis = Analysis(folder)
     document = {**compute(analysis), "analysis": revision()}
-    write(folder, document)
     if not pictures:
+        write(folder, document)
         return document
     # Imported here: a program that only wants numbers need not wait for drawing libraries.
     from capture_analysis.pictures import plots  # noqa: PLC0415 - see the line above
@@ -33,6 +33,7 @@ def analyse_run(folder: Path, *, pictures: bool = True) -> dict[str, Any]:
     figures = all_figures(analysis)
     plots.save_all(figures, folder / "figures")
     page.write_page(analysis, document, figures, folder)
+    write(folder, document)  # the last: who finds it finds all
     return document
 
 

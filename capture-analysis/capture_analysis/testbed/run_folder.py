@@ -31,6 +31,7 @@ class Queue:
         taps_in: interfaces whose incoming packets may enter the queue.
         delay_ns: propagation delay behind it.
         leaves_at_start: it hands over a packet when its transmission begins, not when that ends.
+        credit_ns: so much too early a packet may leave after an idle time.
     """
 
     direction: str
@@ -44,6 +45,7 @@ class Queue:
     taps_in: tuple[str, ...]
     delay_ns: int
     leaves_at_start: bool = False
+    credit_ns: int = 0
 
     def link_bytes(self, frame_bytes: Any) -> Any:
         """Size on the link of frames (a number or an array) of the given captured size."""
@@ -132,13 +134,21 @@ class Run:
     def _read(self) -> tuple[FlowTable, dict[str, Packets]]:
         """The run's connections; and per interface its packets, with connections numbered alike."""
         interfaces = list(self.manifest["captures"])
-        captures = [read_capture(self.folder / f"pcap/{name}.pcap") for name in interfaces]
+        captures = [read_capture(self._capture_file(name)) for name in interfaces]
         common, mappings = unify(table for _, table in captures)
         renumbered = {
             name: self._on_plan_clock(packets.renumbered(*mapping))
             for name, (packets, _), mapping in zip(interfaces, captures, mappings, strict=True)
         }
         return common, renumbered
+
+    def _capture_file(self, interface: str) -> Path:
+        """Compressed, or as a guest writes it."""
+        plain = f"pcap/{interface}.pcap"
+        for name in (f"{plain}.zst", plain):
+            if name in self.manifest["files"]:
+                return self.folder / name
+        raise AnalysisError(f"{self.folder}/manifest.json: files: no {plain}.zst")
 
     def _on_plan_clock(self, packets: Packets) -> Packets:
         """Packets with the times of the plan's clock, not the machine's."""

@@ -8,23 +8,18 @@ that half h of connection f sends, and the pure ACKs that come back for them, ar
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from capture_analysis.columns import BoolArray, IntArray
-from capture_analysis.runs import starts_of
+from capture_analysis.gather import by_lane
 from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.match_rows import Rows, joined, take, where
 from capture_analysis.two_captures.matching import FOREVER, Matched, Side, match
 from capture_analysis.two_captures.survey import UNKNOWN, Survey
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 A_TO_B, B_TO_A = 0, 1
 ABSENT = -FOREVER
-_SMALL = 1 << 16
 
 # Laid out as matching.ROW: the packet as the first tap on its way has it.
 CROSSING = np.dtype(
@@ -60,20 +55,12 @@ class View:
     """
 
     def __init__(self, rows: Rows, which: BoolArray, *, turned: bool = False) -> None:
-        chosen = np.flatnonzero(which)
-        flow = rows["flow"].take(chosen)
-        small = not len(flow) or int(flow.max()) < _SMALL // 2
-        # A radix sort when numbers have 16 bits.
-        width = np.uint16 if small else np.uint32
-        direction: NDArray[np.unsignedinteger] = flow.astype(width)
-        direction <<= 1
-        direction |= rows["half"].take(chosen) ^ np.uint8(turned)
-        order = np.argsort(direction, kind="stable")
-        self._rows, self.chosen = rows, chosen.take(order)
-        direction = direction.take(order)
-        self.starts = np.flatnonzero(starts_of(direction))
-        self.direction = direction.astype(np.int64)
-        self.directions = self.direction[self.starts]
+        direction = rows["flow"] << np.uint32(1) | (rows["half"] ^ np.uint8(turned))
+        order = by_lane(direction, np.flatnonzero(which))
+        self._rows, self.chosen = rows, order.rows
+        self.directions = order.lanes
+        self.starts = np.cumsum(order.counts) - order.counts
+        self.direction = np.repeat(order.lanes, order.counts)
         self._columns: dict[str, IntArray] = {}
 
     def __len__(self) -> int:

@@ -52,9 +52,11 @@ class _Reading:
         self.last_ns = 0
         self._packets = np.zeros(0, dtype=np.int64)
 
-    def parts(self) -> Iterator[_Part]:
+    def parts(self, most: int | None = None) -> Iterator[_Part]:
+        """Its packets, of each chunk so many at most."""
         keys = [PacketKeys(identity) for identity in Identity]
-        for packets in self.source.chunks():
+        for chunk in self.source.chunks():
+            packets = chunk.where(slice(most))
             if not len(packets):
                 continue
             flows = self.source.flows
@@ -69,7 +71,7 @@ class _Reading:
     def head(self) -> _Part:
         """Its first packets. Raises: AnalysisError if it has none."""
         parts, count = [], 0
-        for part in self.parts():
+        for part in self.parts(HEAD_PACKETS):
             parts.append(part)
             count += len(part.time_ns)
             if count >= HEAD_PACKETS:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Any rows are gathered into any places (libFuzzer, with address and undefined behaviour
- * sanitisers).
+ * Any rows are gathered into any places, and ordered by any lanes (libFuzzer, with address and
+ * undefined behaviour sanitisers).
  *
  * The first byte of the input is the width of the column's numbers, the next how many it has. Two
  * bytes each are a row and a place. All are in bounds and every value is where it belongs, or it
@@ -32,6 +32,38 @@ static int64_t value_of(const uint8_t *column, size_t width, int64_t row)
 	return value;
 }
 
+/* Rows are ordered by their lanes, within one as they came; or there is none such. */
+static void order(const uint32_t *lane, size_t length, const int64_t *rows, size_t count,
+		  bool inside)
+{
+	int64_t *numbers[4];
+
+	for (size_t k = 0; k < 4; k++)
+		numbers[k] = table_allocate(count * sizeof(**numbers));
+
+	struct ca_lane_order to = { numbers[0], numbers[1], numbers[2], numbers[3] };
+	size_t lanes = ca_order(lane, length, rows, count, &to), at = 0;
+
+	check((lanes == CA_ORDER_BEYOND) == !inside);
+	for (size_t k = 0; inside && k < lanes; k++) {
+		int64_t before = -1;
+
+		check(to.counts[k] > 0 && (!k || to.lanes[k - 1] < to.lanes[k]));
+		for (size_t end = at + (size_t)to.counts[k]; at < end; at++) {
+			int64_t given = before + 1;
+
+			check(lane[to.rows[at]] == to.lanes[k]);
+			while (to.places[given] != (int64_t)at)
+				given++;
+			check(rows[given] == to.rows[at]);
+			before = given;
+		}
+	}
+	check(!inside || at == count);
+	for (size_t k = 0; k < 4; k++)
+		free(numbers[k]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < HEAD_BYTES)
@@ -43,6 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int64_t *rows = table_allocate(count * sizeof(*rows));
 	int64_t *places = table_allocate(count * sizeof(*places));
 	int64_t *to = table_allocate(count * sizeof(*to));
+	uint32_t *lane = table_allocate(length * sizeof(*lane));
 	bool inside = true, known = width == 1 || width == 2 || width == 4 || width == 8;
 
 	for (size_t at = 0; at < length * width; at++)
@@ -51,6 +84,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		rows[at] = (int8_t)data[HEAD_BYTES + 2 * at];
 		places[at] = (int8_t)data[HEAD_BYTES + 2 * at + 1];
 		inside &= rows[at] >= 0 && (size_t)rows[at] < length;
+	}
+	for (size_t at = 0; at < length; at++)
+		lane[at] = (uint32_t)data[at % size] << data[0] % 10;
+	order(lane, length, rows, count, inside);
+	for (size_t at = 0; at < count; at++) {
 		inside &= places[at] >= 0 && (size_t)places[at] < count;
 	}
 	check(ca_gather(column, width, length, rows, places, count, to) == (inside && known));
@@ -63,6 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(!last || to[places[at]] == value_of(column, width, rows[at]));
 	}
 	free(column);
+	free(lane);
 	free(rows);
 	free(places);
 	free(to);

@@ -54,7 +54,7 @@ class AckBunches(Measure):
         self._finder = RunFinder(least_rows=2)
         self.sizes = Histogram()
         self._joined = LaneArray(np.add, 0)
-        self._largest, self._most_bytes = LaneArray(np.maximum, 1), LaneArray(np.maximum, 0)
+        self._most_bytes = LaneArray(np.maximum, 0)
         # Of bunches of at least BUNCH_ACKS: how many, their ACKs, the bytes these acknowledge.
         self._bunched = LaneArray(np.add, 0, 3)
 
@@ -72,7 +72,6 @@ class AckBunches(Measure):
     def _take(self, bunches: Runs) -> None:
         self.sizes.add(bunches.lane, bunches.rows)
         self._joined.add_rows(bunches.lane, bunches.rows)
-        self._largest.add_rows(bunches.lane, bunches.rows)
         large = bunches.where(np.flatnonzero(bunches.rows >= BUNCH_ACKS))
         self._most_bytes.add_rows(large.lane, large.total)
         values = np.stack((np.ones_like(large.rows), large.rows, large.total), axis=1)
@@ -80,7 +79,7 @@ class AckBunches(Measure):
 
     def merge(self, other: Self) -> None:
         """Take what another found of other connections."""
-        for name in ("sizes", "_joined", "_largest", "_most_bytes", "_bunched"):
+        for name in ("sizes", "_joined", "_most_bytes", "_bunched"):
             getattr(self, name).merge(getattr(other, name))
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
@@ -99,7 +98,7 @@ class AckBunches(Measure):
             "ack_bunches": count,
             "ack_bunch_mean": acks / bunches,
             "ack_bunch_p95": bins.quantile(beyond) or 1 if beyond > 0 else 1,
-            "ack_bunch_max": self._largest.of(direction),
+            "ack_bunch_max": int(bins.high[-1]) if len(bins) else 1,
             "ack_bunch_bytes_mean": acked / count if count else none,
             "ack_bunch_bytes_max": self._most_bytes.of(direction) if count else none,
             "acks_bunched": bunched / acks,

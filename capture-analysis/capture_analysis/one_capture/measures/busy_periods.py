@@ -20,7 +20,7 @@ import numpy as np
 from capture_analysis.histogram import Histogram
 from capture_analysis.one_capture.blocks import Block
 from capture_analysis.one_capture.facts import AGREES, Facts
-from capture_analysis.one_capture.lanes import LaneArray, Previous
+from capture_analysis.one_capture.lanes import Previous
 from capture_analysis.one_capture.measure import Measure, Quantity, Values
 from capture_analysis.one_capture.measures.utilisation import NO_RATE
 from capture_analysis.one_capture.tally import Tally
@@ -47,7 +47,6 @@ class BusyPeriods(Measure):
         self._finder = RunFinder(least_rows=LEAST_SEGMENTS)
         self._starts = Previous(_NEVER)
         self._segments, self._cycles = Histogram(), Histogram()
-        self._longest = LaneArray(np.maximum, 0)
 
     def add(self, block: Block) -> None:
         """Take the next packets."""
@@ -64,7 +63,6 @@ class BusyPeriods(Measure):
 
     def _take(self, runs: Runs) -> None:
         self._segments.add(runs.lane, runs.rows)
-        self._longest.add_rows(runs.lane, runs.rows)
         starts = starts_of(runs.lane).nonzero()[0]
         before = self._starts.of(runs.lane[starts], starts, runs.first_ns)
         later = (before != _NEVER) & (runs.first_ns >= before)
@@ -72,7 +70,7 @@ class BusyPeriods(Measure):
 
     def merge(self, other: Self) -> None:
         """Take what another found of other connections."""
-        for name in ("_segments", "_cycles", "_longest"):
+        for name in ("_segments", "_cycles"):
             getattr(self, name).merge(getattr(other, name))
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
@@ -87,7 +85,7 @@ class BusyPeriods(Measure):
         return {
             "busy_periods": int(bins.count.sum()),
             "busy_period_segments": bins.quantile(0.5) or none,
-            "busy_period_max": self._longest.of(direction) or none,
+            "busy_period_max": int(bins.high[-1]) if len(bins) else none,
             "busy_period_cycle": middle / 1e9 if middle else "fewer than two busy periods",
             "busy_period_regularity": int(cycles.count[near].sum()) / int(cycles.count.sum())
             if middle

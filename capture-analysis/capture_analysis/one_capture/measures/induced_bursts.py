@@ -43,16 +43,16 @@ class InducedBursts(Measure):
         self._finder = RunFinder(2, BUNCH_ACKS)
         self._latest = LaneArray(np.maximum, _NEVER)
         self._bytes = Histogram()
-        self._most = LaneArray(np.maximum, 0)
         # Bursts, and the sum of their bytes.
         self._sums = LaneArray(np.add, 0, 2)
 
     def add(self, block: Block) -> None:
         """Take the next packets."""
-        every = block.all
         near_service_ns = np.where(block.facts.tap_at <= NEAR, block.facts.ack_service_ns, np.nan)
-        if np.isnan(near_service_ns[every.directions]).all():
+        near = ~np.isnan(near_service_ns)
+        if not (near[block.acks.directions].any() or near[block.data.directions].any()):
             return
+        every = block.all
         is_ack, is_data = block.is_ack.take(every.rows), block.is_data.take(every.rows)
         since_ns = every["time_ns"] - self._latest_ack_ns(block, is_ack)
         induced = is_data & (since_ns <= every.spread(near_service_ns))
@@ -89,12 +89,11 @@ class InducedBursts(Measure):
         bursts = runs.where(np.flatnonzero(runs.total[1] >= BUNCH_ACKS))
         sent = bursts.total[0]
         self._bytes.add(bursts.lane, sent)
-        self._most.add_rows(bursts.lane, sent)
         self._sums.add_rows(bursts.lane, np.stack((np.ones_like(sent), sent), axis=1))
 
     def merge(self, other: Self) -> None:
         """Take what another found of other connections."""
-        for name in ("_bytes", "_most", "_sums"):
+        for name in ("_bytes", "_sums"):
             getattr(self, name).merge(getattr(other, name))
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
@@ -109,8 +108,9 @@ class InducedBursts(Measure):
                 q.name: NO_RATE if np.isnan(facts.ack_rate_bit[direction]) else why
                 for q in self.per_direction
             }
+        bins = self._bytes.bins(direction)
         return {
             "induced_burst_mean": total / bursts,
-            "induced_burst_p95": self._bytes.quantile(0.95, direction) or 0,
-            "induced_burst_max": self._most.of(direction),
+            "induced_burst_p95": bins.quantile(0.95) or 0,
+            "induced_burst_max": int(bins.high[-1]),
         }

@@ -18,9 +18,8 @@ import numpy as np
 from capture_analysis.histogram import Histogram
 from capture_analysis.one_capture.blocks import Block
 from capture_analysis.one_capture.facts import Facts
-from capture_analysis.one_capture.lanes import LaneArray
 from capture_analysis.one_capture.measure import Measure, Quantity, Values
-from capture_analysis.one_capture.tally import NEVER, Tally
+from capture_analysis.one_capture.tally import Tally
 
 NONE = "no data acknowledged without being sent again"
 
@@ -40,19 +39,15 @@ class RoundTripTime(Measure):
 
     def __init__(self) -> None:
         self._times = Histogram()
-        self._least = LaneArray(np.minimum, NEVER)
 
     def add(self, block: Block) -> None:
         """Take the next packets."""
         rows = np.flatnonzero(block.tracked.rtt_ns >= 0)
-        direction, rtt_ns = block.acknowledging(rows), block.tracked.rtt_ns[rows]
-        self._times.add(direction, rtt_ns)
-        self._least.add_rows(direction, rtt_ns)
+        self._times.add(block.acknowledging(rows), block.tracked.rtt_ns[rows])
 
     def merge(self, other: Self) -> None:
         """Take what another found of other connections."""
         self._times.merge(other._times)
-        self._least.merge(other._least)
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         """See the class."""
@@ -61,7 +56,7 @@ class RoundTripTime(Measure):
         if not len(bins):
             return {"rtt_min": NONE, "rtt_median": NONE, "rtt_p95": NONE, "rtt_samples": 0}
         return {
-            "rtt_min": self._least.of(direction) / 1e6,
+            "rtt_min": int(bins.low[0]) / 1e6,
             "rtt_median": (bins.quantile(0.5) or 0) / 1e6,
             "rtt_p95": (bins.quantile(0.95) or 0) / 1e6,
             "rtt_samples": int(bins.count.sum()),

@@ -1,0 +1,81 @@
+"""A single picture of a capture, or of two, in a file."""
+
+from pathlib import Path
+
+from capture_analysis.errors import AnalysisError
+from capture_analysis.one_capture.single import NOTHING, Given, Measured, measure
+from capture_analysis.pages import page_template
+from capture_analysis.pages.capture_report import main_directions
+from capture_analysis.pictures import capture_figures, pair_pictures, plots
+from capture_analysis.pictures.figure import Figure
+from capture_analysis.pictures.selection import Selected, select
+from capture_analysis.reading.capture import Capture
+
+_ENDINGS = (".png", ".svg", ".html")
+
+
+def plot(
+    path: Path, what: str, output: Path, flow: int | None = None, given: Given = NOTHING
+) -> None:
+    """Draw one picture of a connection.
+
+    Args:
+        path: the capture.
+        what: a name of capture_figures.NAMES.
+        output: the file; its ending, .png, .svg or .html, says how it is drawn.
+        flow: number of the connection; by default the one with most payload.
+        given: what is known of the capture.
+
+    Raises: AnalysisError if it cannot be drawn.
+    """
+    _refuse(what, tuple(capture_figures.NAMES), output)
+    selected = _selected(measure(Capture(path), given), flow)
+    name = selected.direction.name
+    drawn = capture_figures.figure(selected, what)
+    if not drawn.lines:
+        raise AnalysisError(f"{path}: {what} of {name}: nothing to draw")
+    _save(drawn, output, name, capture_figures.note(selected))
+
+
+def plot_pair(paths: tuple[Path, Path], what: str, output: Path) -> None:
+    """Draw one picture of what lies between two captures; as `plot`.
+
+    Args:
+        paths: the captures.
+        what: a name of pair_pictures.FIGURES.
+        output: the file.
+    """
+    _refuse(what, tuple(pair_pictures.FIGURES), output)
+    _, figures, note = pair_pictures.drawn(paths)
+    name = f"{paths[0].name} and {paths[1].name}"
+    drawn = next((figure for figure in figures if figure.id == what), None)
+    if drawn is None:
+        raise AnalysisError(f"{name}: {what}: nothing to draw")
+    _save(drawn, output, name, note)
+
+
+def _refuse(what: str, names: tuple[str, ...], output: Path) -> None:
+    if what not in names:
+        raise AnalysisError(f"{what} is no picture of these\n\nhint: there are {', '.join(names)}")
+    if output.suffix not in _ENDINGS:
+        raise AnalysisError(f"{output}: a picture is a .png, .svg or .html")
+
+
+def _save(drawn: Figure, output: Path, name: str, note: str) -> None:
+    if output.suffix == ".html":
+        page_template.write(output, "figure.html.j2", [drawn], name=name, note=note)
+    else:
+        plots.save(drawn, output)
+
+
+def _selected(measured: Measured, flow: int | None) -> Selected:
+    path, numbers = measured.capture.path, main_directions(measured)
+    if not numbers:
+        raise AnalysisError(f"{path}: no connection carries data")
+    mine = [n for n in numbers if flow is None or n // 2 == flow]
+    if not mine:
+        raise AnalysisError(
+            f"{path}: connection {flow} carries no data, or there is none of that number\n\n"
+            f"hint: the one with most payload is {numbers[0] // 2}"
+        )
+    return select(Capture(path), measured, mine[:1])[0]

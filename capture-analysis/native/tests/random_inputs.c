@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Gives a fuzz target so many inputs, always the same ones, where there is no fuzzer: valgrind.
+ *
+ *	TARGET INPUTS
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define INPUT_BYTES_MAX 1200
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
+
+/* Marsaglia's xorshift64. */
+static uint64_t next(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+int main(int argc, char **argv)
+{
+	uint8_t bytes[INPUT_BYTES_MAX];
+	uint64_t state = 1;
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: %s INPUTS\n", argv[0]);
+		return EXIT_FAILURE;
+	}
+	for (long inputs = strtol(argv[1], NULL, 10); inputs > 0; inputs--) {
+		size_t length = next(&state) % (INPUT_BYTES_MAX + 1);
+
+		for (size_t k = 0; k < length; k++)
+			bytes[k] = (uint8_t)next(&state);
+		LLVMFuzzerTestOneInput(bytes, length);
+	}
+	return EXIT_SUCCESS;
+}

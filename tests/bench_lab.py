@@ -1,0 +1,92 @@
+"""`sudo make bench-lab`: how much faster three workers sweep than one.
+
+Each worker has the same part of a processor (a control group's quota), so small that three of them,
+the scheduler and the command that waits for them do not compete for this machine's: the workers are
+equal hosts, and one does not become faster where it is alone.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+from lab_crew import ROOT, Crew, started_crew
+
+ROUNDS = 3
+POINTS = 12
+# Of the processors, what workers leave to the others.
+LEFT = 0.25
+GROUPS = Path("/sys/fs/cgroup")
+PERIOD_US = 100_000
+
+
+def main() -> int:
+    """Measure, and print a line per round."""
+    if os.geteuid() != 0:
+        raise SystemExit("bench_lab: needs root, to give each worker its part of a processor")
+    part = (1 - LEFT) * (os.cpu_count() or 1) / 3
+    print(f"{POINTS} points of kalampoukas-3.2; a worker has {part:.2f} processors")
+    ratios = []
+    with tempfile.TemporaryDirectory(prefix="twoway-bench-") as scratch:
+        for number in range(ROUNDS):
+            one, three = (
+                _sweep_s(Path(scratch) / f"{number}-{workers}", workers, part) for workers in (1, 3)
+            )
+            ratios.append(one / three)
+            print(f"one worker {one:6.1f} s, three {three:6.1f} s: {one / three:.2f}", flush=True)
+    print(f"median {statistics.median(ratios):.2f}")
+    return 0
+
+
+def _sweep_s(folder: Path, workers: int, part: float) -> float:
+    """Wall seconds of a sweep by so many workers."""
+    folder.mkdir()
+    path = _experiment(folder)
+    with started_crew(folder / "crew", workers) as crew, _limited(crew, part):
+        command = [sys.executable, "-m", "twoway.cli", *crew.sweep(path, folder / "results")]
+        began = time.monotonic()
+        subprocess.run(command, cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
+        return time.monotonic() - began
+
+
+def _experiment(folder: Path) -> Path:
+    """kalampoukas-3.2 with its second connection starting a little later at each point."""
+    document = yaml.safe_load((ROOT / "experiments/kalampoukas-3.2.yml").read_text())
+    starts_s = [number / 1000 for number in range(1, POINTS + 1)]
+    start = {"set": ["flows.right.start_s"], "to": starts_s}
+    document |= {"expect": [], "matrix": {"start": start}}
+    path = folder / "swept.yml"
+    path.write_text(yaml.safe_dump(document))
+    return path
+
+
+@contextmanager
+def _limited(crew: Crew, part: float) -> Iterator[None]:
+    """Give each worker a part of a processor."""
+    quota_us = round(part * PERIOD_US)
+    old = (GROUPS / "cpu").is_dir()
+    groups = []
+    try:
+        for process in crew.workers:
+            group = (GROUPS / "cpu" if old else GROUPS) / f"twoway-bench-{process.pid}"
+            group.mkdir()
+            groups.append(group)
+            name = "cpu.cfs_quota_us" if old else "cpu.max"
+            (group / name).write_text(str(quota_us) if old else f"{quota_us} {PERIOD_US}")
+            (group / "cgroup.procs").write_text(str(process.pid))
+        yield
+    finally:
+        for process, group in zip(crew.workers, groups, strict=False):
+            process.terminate()
+            process.wait()
+            group.rmdir()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
