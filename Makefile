@@ -51,7 +51,7 @@ test-sanitized: env test-packages ## the modules under KASAN, lockdep and others
 	@$(BIN)/pytest --guest sanitized -m "" tests/test_sanitized.py tests/test_dtm_tc.py \
 		tests/test_tahoe.py
 
-test-lab: setup test-packages qemu-packages lab-packages ## stock kernels in QEMU, playbooks on such a machine; an hour
+test-lab: setup test-packages qemu-packages lab-packages ## stock kernels in QEMU, and the playbooks on a machine there; long
 	@$(BIN)/pytest -m lab --verbose --capture=no
 
 lint: setup test-packages ## style and types: ruff, mypy, yamllint, ansible-lint, shellcheck, checkpatch, sparse

@@ -5,6 +5,9 @@ in nanoseconds per packet through a qdisc and per acknowledgement to a congestio
 
 Speeds are simulated seconds per wall second, all captures on: over the guest's whole life, boot and
 set-up included, and of the traffic alone (what a longer run adds per second that it adds).
+
+The gain of a second worker is a ratio of two sweeps, one after the other: a machine that is faster
+at one hour than at another changes both.
 """
 
 import json
@@ -28,6 +31,7 @@ from twoway.plan import START_NS
 
 ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 5
+SWEPT_POINTS = 8
 
 
 def main() -> int:
@@ -46,6 +50,8 @@ def main() -> int:
             longer = _guest_wall_s(folder, name, longer_s)
             _show(f"{name}, 100 s, whole life of the guest", 100 / short, "x")
             _show(f"{name}, traffic alone", (longer_s - 100) / (longer - short), "x")
+        gains = [_sweep_wall_s(folder, 1) / _sweep_wall_s(folder, 2) for _ in range(ROUNDS)]
+        _show("sweep, two workers over one", statistics.median(gains), "x")
     return 0
 
 
@@ -106,10 +112,15 @@ def _timed_run(folder: Path) -> tuple[float, float]:
     return wall, first
 
 
+def _experiment(name: str, duration_s: float) -> dict[str, Any]:
+    """An experiment of another length, of which nothing is expected."""
+    document: dict[str, Any] = yaml.safe_load((ROOT / f"experiments/{name}.yml").read_text())
+    return document | {"duration_s": duration_s, "warm_up_s": duration_s / 10, "expect": []}
+
+
 def _guest_wall_s(folder: Path, name: str, duration_s: float) -> float:
     """Median wall time of a guest's life for a run of the given length."""
-    document: dict[str, Any] = yaml.safe_load((ROOT / f"experiments/{name}.yml").read_text())
-    document |= {"duration_s": duration_s, "warm_up_s": duration_s / 10, "expect": []}
+    document = _experiment(name, duration_s)
     experiment = folder / f"{name}.yml"
     experiment.write_text(yaml.safe_dump(document))
     walls = []
@@ -119,6 +130,23 @@ def _guest_wall_s(folder: Path, name: str, duration_s: float) -> float:
         manifest = json.loads((folder / "results/latest/manifest.json").read_text())
         walls.append(float(manifest["timing"]["wall_s"]))
     return statistics.median(walls)
+
+
+def _sweep_wall_s(folder: Path, workers: int) -> float:
+    """Wall time of a sweep of points alike, from the command to its end."""
+    document = _experiment("kalampoukas-5.2", 30)
+    starts = {"set": ["flows.left.start_s"], "to": [n / 1000 for n in range(SWEPT_POINTS)]}
+    document |= {"theory": None, "matrix": {"start": starts}}
+    experiment = folder / "sweep.yml"
+    experiment.write_text(yaml.safe_dump(document))
+    results = Path(tempfile.mkdtemp(dir=folder))
+    began = time.monotonic()
+    sweep = _twoway("sweep", str(experiment), "--results", str(results), "--workers", str(workers))
+    if sweep.wait() != 0:
+        raise SystemExit("bench: the sweep failed; run it by itself to see why")
+    wall = time.monotonic() - began
+    shutil.rmtree(results)
+    return wall
 
 
 if __name__ == "__main__":

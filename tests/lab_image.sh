@@ -2,8 +2,9 @@
 # lab_image.sh FOLDER: make the disk of a lab host, and what boots it, in FOLDER. As root.
 #
 # A Debian as this machine's apt has it: its kernel, systemd, an SSH server, a user `lab` whom sudo
-# asks nothing. As on a fresh cloud image apt's lists are empty. Leaves disk (8 GB, most of them
-# holes), vmlinuz, initrd, key (the user's) and host_key.pub.
+# asks nothing. Apt's lists are empty, as on a fresh cloud image, and its name does not resolve, of
+# which sudo complains each time. Leaves disk (8 GB, most of them holes), vmlinuz, initrd, key (the
+# user's) and host_key.pub.
 set -eu
 cd "$1"
 

@@ -31,19 +31,19 @@ _MACHINE = """
 """
 _COMMAND_LINE = "root=/dev/vda rw console=ttyS0"
 _ACCELERATION = {"kvm": "-accel kvm -cpu host", "tcg": "-accel tcg -cpu max,-erms,-fsrm"}
-# All that is on a machine but logs and caches, a line each.
+# All that is on a machine, a line each, but logs, caches, and the backups of useradd and dpkg.
 _STATE = r"""
 dpkg-query -W -f 'package ${db:Status-Abbrev} ${Package} ${Version}\n'
 apt-mark showmanual | sed 's/^/manual /'
 systemctl list-unit-files --no-legend --plain | sed 's/^/unit /'
-systemctl list-units --no-legend --plain --state=active,failed --type=service,socket,timer |
-  awk '{print "active", $1}'
+systemctl list-units --no-legend --plain --all 'twoway*' | sed 's/^/active /'
+systemctl list-units --no-legend --plain --failed | sed 's/^/failed /'
 sysctl -e kernel.unprivileged_userns_clone net.core.rmem_max net.core.wmem_max net.ipv4.tcp_mem
 ls /sys/module | grep -E '^(sch_dtm|tcp_(fast|fixed|tahoe))$' | sed 's/^/module /'
-find / -xdev \( -path /var/log -o -path /var/cache -o -path /var/lib/apt -o -path /var/tmp \
-  -o -path /tmp -o -path /run -o -path /home -o -path /var/lib/systemd \) -prune \
-  -o -not -type d -printf 'file %p %M %U:%G %l\n' -o -printf 'folder %p %M %U:%G\n'
-find /etc -type f -exec sha256sum {} +
+find / -xdev \( -path /var/log -o -path /var/cache -o -path /var/tmp -o -path /tmp -o -path /run \
+  -o -path /home -o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /var/lib/systemd \
+  -o -path '/etc/*-' \) -prune -o -printf 'file %p %M %U:%G %l\n'
+find /etc -type f -not -name '*-' -exec sha256sum {} +
 """
 
 
@@ -86,7 +86,10 @@ class Machine:
 
     def serves(self) -> bool:
         """It lets us in."""
-        return self._ssh("true", wait_s=60).returncode == 0
+        try:
+            return self._ssh("true", wait_s=60).returncode == 0
+        except subprocess.TimeoutExpired:
+            return False
 
     def _ssh(self, *argv: str, wait_s: float, text: str = "") -> subprocess.CompletedProcess[str]:
         options = {

@@ -71,6 +71,10 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
             {"expect": [{**_expect("jain_index"), "tolerance": None}]},
             "expect.0.tolerance: goes with a value, got None",
         ),
+        (
+            {"expect": [_expect("efficiency.left"), {**_expect("efficiency.left"), "value": 2}]},
+            'expect.1.metric: theory says something of "efficiency.left" here and in expect.0: ',
+        ),
         ({"schema": 2}, "schema: must be 1, got 2"),
         (
             {"stack": {"pacing": True}},

@@ -18,6 +18,7 @@ from twoway import uml
 from twoway.build import Guest
 from twoway.case import load_case
 from twoway.errors import RunError
+from twoway.machine import STALL_S
 from twoway.plan import build_plan
 
 # Runs as root in the guest: tries every way out that we know.
@@ -42,7 +43,7 @@ def _plan_with(*steps: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run_plan(
-    guest: Guest, folder: Path, plan: dict[str, Any], stall_s: float = uml.STALL_S
+    guest: Guest, folder: Path, plan: dict[str, Any], stall_s: float = STALL_S
 ) -> RunError:
     folder.mkdir()
     (folder / "plan.json").write_text(json.dumps(plan))

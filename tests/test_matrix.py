@@ -112,6 +112,10 @@ def _problems(path: str) -> list[str]:
             {"matrix": {"x": {"set": ["profile.sideways.delay_ms"], "to": [2]}}},
             'point x=2: profile: directions.sideways.delay_ms: no "sideways"; there are: forward',
         ),
+        (
+            {"expect": [EFFICIENCY, {**EFFICIENCY, "at": {"window": 8}}]},
+            'point window=8,delay=0.8: expect.1.metric: "efficiency.left" of',
+        ),
         ({"expect": [{**EFFICIENCY, "at": {"rate": 8}}]}, 'expect.0.at: no axis "rate" in matrix'),
         (
             {"expect": [{**EFFICIENCY, "at": {"window": 7}}]},

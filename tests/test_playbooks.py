@@ -24,6 +24,12 @@ TTL = "net.ipv4.ip_default_ttl"
 VARIABLES = {"twoway_sysctls": {TTL: 65, "kernel.no_such_key": 1}}
 NATIVE = {"twoway_backends": ["uml", "native"], "twoway_kernel": "6.12.0-elsewhere"}
 
+# Have a host's disk end while the environment, with its archive 690 MB, is unpacked there.
+FILL = """
+(until [ -e /opt/twoway/environment.new ]; do sleep 0.02; done
+mount -o remount,size=600m /run/lab/disk) &
+"""
+
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("sshd", path="/usr/sbin") is None,
     reason="lab hosts take root and openssh-server",
@@ -55,7 +61,7 @@ class Deployed:
 
 @pytest.fixture(scope="module")
 def deployed(folder: Path) -> Iterator[Deployed]:
-    """Three good hosts, of which one lacks a package; one that is down, and one that breaks."""
+    """Three good hosts, of which one lacks a package; one that is down, and two that break."""
     package_repository.offer(PACKAGE, folder / "lab1/repository")
     hosts = {
         "lab1": {"prepare": package_repository.WITHOUT.format(package=PACKAGE)},
@@ -63,6 +69,7 @@ def deployed(folder: Path) -> Iterator[Deployed]:
         "lab3": {},
         "down": {"prepare": "sleep infinity &"},
         "broken": {"prepare": "ln -sf /bin/false /usr/bin/bwrap"},
+        "filled": {"prepare": FILL},
     }
     with lab(folder, hosts) as made:
         results = folder / "results"
@@ -78,7 +85,7 @@ def deployed(folder: Path) -> Iterator[Deployed]:
 
 
 def test_deploy(deployed: Deployed) -> None:
-    """Three hosts are prepared and have run an experiment, whatever becomes of two others."""
+    """Three hosts are prepared and have run an experiment, whatever becomes of three others."""
     for name in ("lab1", "lab2", "lab3"):
         assert deployed.played.recap(name)["failed"] == 0, deployed.played.said
         manifests = deployed.lab.hosts[name].root.glob("var/lib/twoway/results/*/2*/manifest.json")
@@ -90,15 +97,23 @@ def test_deploy(deployed: Deployed) -> None:
     assert lab1.run("sysctl", "-n", TTL).stdout == "65\n"
 
 
-def test_a_deploy_that_fails_is_undone(deployed: Deployed) -> None:
-    """Where the sandbox does not work the deploy says so, and the host is as it was."""
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("broken", "broken: Refuse a host that something is missing on"),
+        ("filled", "filled: Unpack environment"),
+    ],
+)
+def test_a_deploy_that_fails_is_undone(deployed: Deployed, name: str, sentence: str) -> None:
+    """Where the sandbox does not work or the disk fills up it says so; the host is as it was."""
     said = deployed.played.sentences()
-    assert deployed.played.recap("broken")["failed"] == 1
-    assert "broken: Refuse a host that something is missing on" in said
+    assert deployed.played.recap(name)["failed"] == 1
+    assert sentence in said
+    assert name != "filled" or "No space left on device" in said
     assert "(the host is as it was)" in said
-    broken = deployed.lab.hosts["broken"]
-    assert broken.changes() == deployed.before["broken"]
-    assert broken.run("sysctl", "-n", TTL).stdout == "64\n"
+    host = deployed.lab.hosts[name]
+    assert host.changes() == deployed.before[name]
+    assert host.run("sysctl", "-n", TTL).stdout == "64\n"
 
 
 def test_redeploy_changes_nothing(deployed: Deployed) -> None:
@@ -191,7 +206,7 @@ def _cut_short(host: LabHost, inventory: Path) -> None:
         threading.Event().wait(0.02)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    host.run("pkill", "-KILL", "-f", "place-bundle")
+    host.run("pkill", "-KILL", "-f", "twoway/environment")
 
 
 # By host: what is wrong with it, and the sentence that says so.

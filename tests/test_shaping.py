@@ -145,6 +145,17 @@ def test_managed_queue(graph: Graph, aqm: str, isolation: str) -> None:
     assert " ".join(shapers[0].arguments) == wanted
 
 
+def test_fq_codel_has_htb_for_the_rate(graph: Graph) -> None:
+    """With the least burst there is, a byte: at 2 Mbit/s 4 us, of which tc's ticks make 3968 ns."""
+    profile = _profile(aqm="fq_codel", rate_mbit=2)
+    shaper = compile_profile("p", profile, graph)[0]
+    rate, queue = shaper.inner
+    assert rate.endswith("htb rate 2000000bit burst 1 cburst 1")
+    assert queue.endswith("handle 2: fq_codel")
+    assert profile.directions["forward"].credit_ns == 3968
+    assert _profile(rate_mbit=2).directions["forward"].credit_ns == 0
+
+
 def test_managed_queue_has_no_cells(graph: Graph) -> None:
     """Cells and a managed queue exclude each other, with a sentence."""
     with pytest.raises(SpecError, match=r"directions\.forward\.aqm: cake is a shaper of its own"):

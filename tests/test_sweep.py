@@ -92,7 +92,7 @@ def test_changed_expectations_are_judged_without_a_run(tmp_path: Path) -> None:
     path, results = write_experiment(tmp_path, SWEPT), tmp_path / "results"
     assert twoway("sweep", path, "--results", results).returncode == 0
     runs = _runs(results)
-    missed = {**EXPECTED, "at": {"window": 8}, "tolerance": 0}
+    missed = {**EXPECTED, "source": "paper", "at": {"window": 8}, "tolerance": 0}
     write_experiment(tmp_path, {**SWEPT, "expect": [EXPECTED, missed]})
     again = twoway("sweep", path, "--results", results)
     assert again.returncode == 1

@@ -137,6 +137,7 @@ def make_case(where: str, name: str, experiment: Experiment, point: Point = WHOL
     connections = make_connections(where, experiment, profile, graph)
     here = [each for each in experiment.expect if matches(each.at, point)]
     problems = [f"{where}: {p}" for p in _unknown_metrics(here, profile, graph, connections)]
+    problems += [f"{where}: {p}" for p in _repeated(experiment.expect, point)]
     if problems:
         raise SpecError(problems)
     setup = setup_of(experiment, profile, graph, connections)
@@ -178,6 +179,22 @@ def _unknown_metrics(
             close = difflib.get_close_matches(expectation.metric, known, n=1)
             hint = f'; did you mean "{close[0]}"?' if close else ""
             problems.append(f'expect.{index}.metric: no metric "{expectation.metric}"{hint}')
+    return problems
+
+
+def _repeated(expect: list[Expectation], point: Point) -> list[str]:
+    """What one source says twice of one metric at a point: reports would show one of them."""
+    first: dict[tuple[str, str], int] = {}
+    problems = []
+    for index, expectation in enumerate(expect):
+        if matches(expectation.at, point):
+            said = first.setdefault((expectation.metric, expectation.source), index)
+            if said != index:
+                problems.append(
+                    f"expect.{index}.metric: {expectation.source} says something of "
+                    f'"{expectation.metric}" here and in expect.{said}: give each an `at` of its '
+                    "own, or leave one out"
+                )
     return problems
 
 

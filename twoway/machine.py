@@ -22,6 +22,10 @@ from twoway.paths import ROOT, cache
 CONSOLE_LOG = "log/console.txt"
 PROGRESS_FILE = "sockets/progress.json"
 POLL_S = 0.1
+# A guest whose clock has not moved for this long is stuck. In real time it reports nothing between
+# set-up and the start of traffic, 22 s; user-mode Linux on a machine that is itself emulated, on
+# half a processor, took more than 30 s to start Python.
+STALL_S = 120.0
 
 # Everything of the host read-only, no network, no other process; /mnt is ours.
 _SANDBOX = """

@@ -87,6 +87,7 @@ def _queues(case: Case) -> list[dict[str, Any]]:
                 "rate_bit": round(direction.start_mbit * 1e6),
                 "reallocations": _reallocations(direction, interface),
                 "leaves_at_start": direction.leaves_at_start,
+                "credit_ns": direction.credit_ns,
                 "limit_packets": direction.queue_packets,
                 "overhead_bytes": direction.overhead_bytes,
                 "cell_bytes": direction.cell_bytes,

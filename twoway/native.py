@@ -30,12 +30,11 @@ from twoway.errors import UsageError
 from twoway.files import module_identity, sha256
 from twoway.keeper import Kept
 from twoway.links import join, namespace_name
-from twoway.machine import RUNNER, live, sandbox
+from twoway.machine import RUNNER, STALL_S, live, sandbox
 from twoway.manifest import GUEST_PATH
 from twoway.paths import KERNEL_MODULES, VM, cache
 from twoway.progress import Steps
 
-STALL_S = 60.0
 HEADERS = "/lib/modules/{release}/build"
 # Where DKMS installs what it built, and signed if the machine asks for that.
 DKMS = "/lib/modules/{release}/updates/dkms"

@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args
 from twoway.backend import Progress
 from twoway.errors import RunError, UsageError
 from twoway.files import module_identity, sha256, write_json
-from twoway.machine import CONSOLE_LOG, HIDE_CHECKOUT, RUNNER, live, own_core, sandbox
+from twoway.machine import CONSOLE_LOG, HIDE_CHECKOUT, RUNNER, STALL_S, live, own_core, sandbox
 from twoway.paths import VM, cache
 from twoway.progress import say
 from twoway.stock import StockKernel, initramfs
@@ -30,9 +30,6 @@ from twoway.stock import StockKernel, initramfs
 Accelerator = Literal["kvm", "icount", "tcg"]
 ACCELERATORS: tuple[Accelerator, ...] = get_args(Accelerator)
 PROGRAM = "qemu-system-x86_64"
-# A guest that reports nothing for this long is stuck. In real time it reports nothing between
-# set-up and the start of traffic, 22 s.
-STALL_S = 120.0
 # What a stock kernel takes besides what the plan counts, and for the run's artifacts.
 _KERNEL_MIB, _ARTIFACTS_MIB = 512, 2048
 # KVM boots this kernel in a second or two, if at all.

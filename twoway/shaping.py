@@ -125,6 +125,8 @@ def _misplaced_ack_queues(profile: Profile, graph: Graph) -> list[str]:
 def _queue(interface: Interface, direction: Direction) -> Shaper:
     if direction.dtm:
         return _channel(interface, direction)
+    if direction.aqm == "fq_codel":
+        return _fq_codel(interface, direction)
     if direction.aqm != "drop-tail":
         return _cake(interface, direction)
     if direction.has_ack_queue:
@@ -173,6 +175,21 @@ def _cake(interface: Interface, direction: Direction) -> Shaper:
             (("options", "diffserv"), "besteffort"),
             (("options", "flowmode"), isolation),
             (("options", "overhead"), overhead),
+        ),
+    )
+
+
+def _fq_codel(interface: Interface, direction: Direction) -> Shaper:
+    """With HTB for the rate, as where ACKs have a queue of their own (ack_queue.py)."""
+    rate_bit = round(direction.start_mbit * 1e6)
+    dev = interface.name
+    return Shaper(
+        interface,
+        ack_queue.root_arguments(direction),
+        ((("kind",), "htb"),),
+        (
+            f"class add dev {dev} parent 1: classid 1:1 htb rate {rate_bit}bit burst 1 cburst 1",
+            f"qdisc add dev {dev} parent 1:1 handle 2: fq_codel",
         ),
     )
 

@@ -32,10 +32,11 @@ class Direction(Model):
     queue_packets: Annotated[int, Field(ge=1)] = Field(
         description="drop-tail limit in packets, the one in service included"
     )
-    aqm: Literal["drop-tail", "cake", "cake-flowblind"] = Field(
+    aqm: Literal["drop-tail", "cake", "cake-flowblind", "fq_codel"] = Field(
         default="drop-tail",
         description="what manages the queue: `cake` (CoDel, a queue for each flow), "
-        "`cake-flowblind` (CoDel, one queue), which have no limit of packets",
+        "`cake-flowblind` (CoDel, one queue), `fq_codel` (as cake, under HTB), which have no limit "
+        "of packets",
     )
     delay_ms: Annotated[float, Field(ge=0, le=100_000)] = Field(
         description="propagation delay in ms, from the end of transmission to arrival"
@@ -83,6 +84,16 @@ class Direction(Model):
     def leaves_at_start(self) -> bool:
         """The queue hands over a packet when its transmission begins, not when that ends."""
         return self.has_ack_queue or self.aqm != "drop-tail"
+
+    @property
+    def credit_ns(self) -> int:
+        """How much too early a packet may leave after an idle time.
+
+        HTB's least burst is a byte, of which tc takes the time in ticks of 64 ns.
+        """
+        if not (self.has_ack_queue or self.aqm == "fq_codel"):
+            return 0
+        return int(8e3 / self.start_mbit) // 64 * 64
 
     def link_bytes(self, frame_bytes: int) -> int:
         """Size on the link of a frame, Ethernet header included."""

@@ -20,12 +20,10 @@ from twoway.backend import Progress
 from twoway.build import Guest
 from twoway.errors import RunError
 from twoway.files import module_identity, sha256
-from twoway.machine import CONSOLE_LOG, HIDE_CHECKOUT, RUNNER, live, own_core, sandbox
+from twoway.machine import CONSOLE_LOG, HIDE_CHECKOUT, RUNNER, STALL_S, live, own_core, sandbox
 from twoway.paths import VM
 from twoway.plan import BOOT_NS
 
-# A guest whose clock has not moved for this long is stuck: no step of a healthy run takes it.
-STALL_S = 30.0
 _RANDOM_SEED = 1
 _UMID = "twoway"
 _MCONSOLE_MAGIC = 0xCAFEBABE

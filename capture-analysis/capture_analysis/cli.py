@@ -46,7 +46,7 @@ def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     # Only the command that is asked for is loaded, so that each starts in a tenth of a second.
     name = words[0] if words and words[0] in COMMANDS else _first_word(words)
-    # What is loaded stays: to look through it for garbage takes 40 ms, most of it at the exit.
+    # What is loaded stays: to look through it for garbage takes over 30 ms, most of it at the exit.
     gc.disable()
     command = import_module(f"capture_analysis.commands.{name}")
     gc.freeze()

@@ -128,6 +128,15 @@ def test_late_departure(tmp_path: Path) -> None:
     assert failing(folder) == {"forward: worst departure error, ns": 1000}
 
 
+@pytest.mark.parametrize(("left_us", "holds"), [(27_499, True), (27_498, False), (27_501, False)])
+def test_departure_on_credit(tmp_path: Path, left_us: int, holds: bool) -> None:
+    """With 1000 ns of credit a segment may leave so much too early, and no later than others."""
+    number = FORWARD.index(next(c for c in FORWARD if c.number == 11))
+    folder = write_run(tmp_path, forward=replaced(FORWARD, number, left_us=left_us))
+    edit_json(folder / "manifest.json", lambda m: m["queues"][0].update(credit_ns=1000))
+    assert ("forward: worst departure error, ns" not in failing(folder)) is holds
+
+
 def test_acks_too_close(tmp_path: Path) -> None:
     """ACKs that arrive closer than the link could bring them break the bound, and its timing."""
     number = REVERSE.index(next(c for c in REVERSE if c.number == 4 and c.kind == "ack"))

@@ -176,6 +176,25 @@ def test_pages_in_a_browser(browser: Any, site: Path, width: int) -> None:
         assert browser.execute_script(spill) == 0
 
 
+def test_a_long_legend_takes_no_room(browser: Any, site: Path) -> None:
+    """On a phone a legend of six lines is below the axis's label, and the plot as high as any."""
+    opened(browser, site / "zhang-1991.html", 390)
+    below, height, rows = browser.execute_script(
+        """
+        const plot = document.querySelector(".js-plotly-plot");
+        const box = (name) => plot.querySelector(name).getBoundingClientRect();
+        return [
+          box(".legend").top - box(".xtitle").bottom,
+          box(".nsewdrag").height,
+          plot.querySelectorAll(".legend .traces").length,
+        ];
+        """
+    )
+    assert rows == 6
+    assert below >= 0
+    assert height > 200
+
+
 def test_edited_runs_are_read_anew(folders: list[Path], tmp_path: Path) -> None:
     """A second report replaces the first, with what the runs say then."""
     write_site(folders, tmp_path / "site")

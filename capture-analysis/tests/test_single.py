@@ -3,7 +3,6 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +10,8 @@ from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture import measures, single
 from capture_analysis.one_capture.document import document
 from capture_analysis.one_capture.measure import all_measures, quantities
-from capture_analysis.one_capture.single import Given, Measured, Part, measure
+from capture_analysis.one_capture.single import Measured, Part, measure
 from measured_captures import ColumnCapture, arriving, capture_of, compressed
-
-RESULTS = Path(__file__).parents[2] / "results"
 
 
 def mixed() -> ColumnCapture:
@@ -157,23 +154,6 @@ def test_any_packets() -> None:
         capture.whole = whole
         with np.errstate(all="raise"):
             json.dumps(document(measure(capture)), allow_nan=False)
-
-
-@pytest.mark.skipif(
-    not list(RESULTS.glob("kalampoukas-5.2/*/pcap/h1-eth0.pcap")), reason="no run in results/"
-)
-def test_kalampoukas() -> None:
-    """In the paper's symmetric case ACKs come compressed by the ratio of data's to ACKs' size."""
-    from capture_analysis.reading.capture import Capture
-
-    newest = max(RESULTS.glob("kalampoukas-5.2/*/pcap/h1-eth0.pcap"))
-    found: dict[str, Any] = document(measure(Capture(newest), Given()))["flows"][0]
-    forward = found["forward"]
-    assert found["facts"]["forward"]["vantage"]["value"] == "near the data sender"
-    assert forward["ack_bunch_max"]["value"] == 13
-    assert forward["compression_factor"]["value"] == pytest.approx(9180 / 40, rel=1 / 128)
-    assert forward["efficiency"]["value"] == pytest.approx(0.651, abs=0.002)
-    assert forward["busy_period_cycle"]["value"] == pytest.approx(0.0241155, rel=1 / 128)
 
 
 NEWCOMER = '''"""Segments in all. Vantage: any."""

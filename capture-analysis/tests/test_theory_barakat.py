@@ -21,7 +21,7 @@ from capture_analysis.theory.barakat import (
 )
 from capture_analysis.theory.setup import Connection, Link, Setup, predict
 from capture_analysis.theory.window_cycle import Cycle, Path, reno_cycle, tahoe_cycle
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 PACKET_BIT = 512 * 8
@@ -141,6 +141,7 @@ def test_figure_7_has_the_papers_three_shapes() -> None:
         assert sum(a != b for a, b in itertools.pairwise(shape)) == turns
 
 
+@settings(deadline=None)
 @given(main=st.integers(1, 400), upstream=st.integers(1, 400))
 def test_safe_buffers_are_safe_at_every_rate(main: int, upstream: int) -> None:
     """Inside figure 6's exact region slow start loses nothing, whatever mu' is."""

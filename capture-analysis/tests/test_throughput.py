@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from capture_analysis.columns import FLAG_RST
 from capture_analysis.testbed.queues import STILL_QUEUED
 from capture_analysis.testbed.throughput import (
+    before_reset,
     efficiency,
     full_payload_share,
     in_order_bytes,
@@ -127,3 +129,23 @@ def test_utilisation_by_hand(start_us: int, stop_us: int, share: float) -> None:
         frame_bytes=[20, 20, 20, 20],
     )
     assert utilisation(passed, start_us * 1000, stop_us * 1000) == share
+
+
+@pytest.mark.parametrize(
+    ("refused_ns", "received_ns"),
+    [
+        ([], [10, 20, 30, 40]),  # the reset ended nobody, or nothing came after it
+        ([30, 40], [10, 20]),
+        ([31, 41], [10, 20]),  # a host that takes its time
+        ([5], [10, 20, 30, 40]),  # an answer to something else
+    ],
+)
+def test_data_after_a_reset_is_not_received(refused_ns: list[int], received_ns: list[int]) -> None:
+    """Where a host answers data with resets, none counts that came after the reset before them."""
+    arriving = packets(
+        time_ns=[10, 20, 25, 30, 40],
+        payload_bytes=[1, 1, 0, 1, 1],
+        flags=[0, 0, FLAG_RST, 0, 0],
+    )
+    answers = packets(time_ns=[10, *refused_ns], flags=[0, *[FLAG_RST] * len(refused_ns)])
+    assert before_reset(arriving, answers).data().time_ns.tolist() == received_ns

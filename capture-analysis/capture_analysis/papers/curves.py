@@ -1,21 +1,25 @@
 """Pictures of experiments: of a sweep, its curves; of a single run, its queues or its channel."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
 from capture_analysis.papers.claims import SOURCES, Claim, claims
 from capture_analysis.papers.results import Experiment, label
+from capture_analysis.papers.safe_region import safe_region
 from capture_analysis.pictures.figure import Figure, Line, Style
 from capture_analysis.testbed.analysis import Analysis
 from capture_analysis.testbed.figures import headline_figures
 
+# Pictures in which an experiment's points do not lie along one of its axes.
+_OWN: Mapping[str, Callable[[Experiment], Figure]] = {"barakat-fig5-6": safe_region}
 _STYLES: Mapping[str, Style] = {"theory": "dashed", "paper": "crosses", "simulation": "crosses"}
 
 
 def pictures(experiment: Experiment) -> list[Figure]:
     """What shows an experiment best; figures' ids are unique among all experiments."""
-    if experiment.axes and (found := curves(experiment)):
+    own = [_OWN[experiment.id](experiment)] if experiment.id in _OWN else []
+    if experiment.axes and (found := own + curves(experiment)):
         return found
     analysis = Analysis(experiment.results[0].folder)
     return [_named(figure, experiment.id) for figure in headline_figures(analysis)]

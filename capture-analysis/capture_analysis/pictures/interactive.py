@@ -60,7 +60,7 @@ def _layout(figure: Figure) -> dict[str, Any]:
     }
     return {
         "margin": {"l": 52, "r": 8, "t": 30, "b": 40},
-        "legend": {"orientation": "h", "y": -0.28, "yanchor": "top"},
+        "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom"},
         "hovermode": "closest",
         "barmode": "group",
         **{

@@ -32,6 +32,7 @@ class Queue:
         taps_in: interfaces whose incoming packets may enter the queue.
         delay_ns: propagation delay behind it.
         leaves_at_start: it hands over a packet when its transmission begins, not when that ends.
+        credit_ns: so much too early a packet may leave after an idle time.
     """
 
     direction: str
@@ -45,6 +46,7 @@ class Queue:
     taps_in: tuple[str, ...]
     delay_ns: int
     leaves_at_start: bool = False
+    credit_ns: int = 0
 
     def link_bytes(self, frame_bytes: Any) -> Any:
         """Size on the link of frames (a number or an array) of the given captured size."""

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from capture_analysis.columns import IntArray, Packets
+from capture_analysis.columns import FLAG_RST, IntArray, Packets
 from capture_analysis.testbed.queues import Passage
 from capture_analysis.testbed.run_folder import Queue
 from capture_analysis.two_captures.queue_levels import transmission_starts
@@ -60,6 +60,23 @@ def rate_bit(data: Packets, edges_ns: IntArray) -> FloatArray:
     total = np.concatenate(([0], np.cumsum(new_payload(data))))
     arrived = total[np.searchsorted(data.time_ns, edges_ns)]
     return np.asarray(np.diff(arrived) * 8e9 / np.diff(edges_ns))
+
+
+def before_reset(arriving: Packets, answers: Packets) -> Packets:
+    """What arrived until a reset ended the receiver, whose host answers data after it with resets.
+
+    A reset may overtake data: cake finds a packet's queue by a number that sockets give their
+    packets, and answers for a socket that is gone come from none.
+
+    Args:
+        arriving: one connection's packets at its receiver.
+        answers: those of the other direction there.
+    """
+    refused_ns = answers.time_ns[(answers.flags & FLAG_RST) > 0]
+    resets_ns = arriving.time_ns[(arriving.flags & FLAG_RST) > 0]
+    if not len(refused_ns) or not (resets_ns <= refused_ns[0]).any():
+        return arriving
+    return arriving.where(arriving.time_ns <= resets_ns[resets_ns <= refused_ns[0]].max())
 
 
 def in_order_bytes(arriving: Packets) -> int:

@@ -5,6 +5,7 @@
   const SMALL = 2000; // a trace with no more points in sight is drawn whole
   const MARKERS = 1200; // each is an element of the page, unlike a line's points
   const CELL = 3; // px: of the points in a square of this size one is drawn
+  const LEGEND_ROW = 29; // px: a legend of one row
   const MARGIN = 0.03; // around all points, as a share of their range
 
   const bytesOf = async (id) => {
@@ -182,6 +183,12 @@
       doubleClick: false,
       modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", everything]],
     });
+    const legend = element.querySelector(".legend");
+    const more = legend ? legend.getBoundingClientRect().height - LEGEND_ROW : 0;
+    if (more > 0) { // a long legend makes the plot longer, not lower
+      element.style.height = `${element.clientHeight + more}px`;
+      await Plotly.Plots.resize(element);
+    }
     element.on("plotly_doubleclick", everything.click);
     if (bars) return;
     element.on("plotly_relayout", () => {
