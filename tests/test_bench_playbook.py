@@ -30,8 +30,7 @@ cat > /usr/local/bin/twoway <<'END'
 touch "$2/ready"
 {then}
 until [ -e "$2/called-off" ]; do sleep 0.1; done
-rm "$2/called-off"
-echo "twoway: called off after" $(ls "$2") >&2
+echo "twoway: called off after" $(ls -I called-off "$2") >&2
 exit 1
 END
 chmod +x /usr/local/bin/twoway
