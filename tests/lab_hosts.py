@@ -59,7 +59,7 @@ class LabHost:
     @property
     def root(self) -> Path:
         """Its root folder, as seen from outside."""
-        return Path(f"/proc/{self._first_process()}/root")
+        return Path(f"/proc/{self.first_process()}/root")
 
     def changes(self) -> dict[str, str]:
         """What of its files is not as on a bare host: a description by path."""
@@ -75,12 +75,23 @@ class LabHost:
 
     def run(self, *argv: str) -> subprocess.CompletedProcess[str]:
         """Run something on it as root, past SSH."""
-        entered = ["nsenter", "--all", "--target", str(self._first_process()), "--wdns=/"]
-        return subprocess.run([*entered, *argv], capture_output=True, text=True, check=False)
+        return subprocess.run([*self.inside, *argv], capture_output=True, text=True, check=False)
 
-    def _first_process(self) -> int:
-        pid = self.process.pid
-        return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+    @property
+    def inside(self) -> list[str]:
+        """What makes a command one that runs on it."""
+        return ["nsenter", "--all", "--root", "--wdns=/", "--target", str(self.first_process())]
+
+    def first_process(self) -> int:
+        """The process that all of its namespaces are of, as numbered outside; 0 before it is."""
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = path.read_text().rpartition(") ")[2].split()
+            except OSError:  # it has ended
+                continue
+            if int(fields[1]) == self.process.pid:
+                return int(path.parent.name)
+        return 0
 
 
 def _described(path: Path) -> str:
@@ -112,8 +123,8 @@ class Lab:
     folder: Path
     hosts: dict[str, LabHost]
 
-    def inventory(self, *names: str, **variables: Any) -> Path:
-        """Write an inventory of some hosts, all by default."""
+    def inventory(self, *names: str, group: str = "all", **variables: Any) -> Path:
+        """Write an inventory of some hosts, all by default, in a group."""
         hosts = {
             name: {"ansible_host": host.address, "ansible_user": "root", **host.settings}
             for name, host in self.hosts.items()
@@ -124,7 +135,7 @@ class Lab:
             "ansible_ssh_common_args": f"-o UserKnownHostsFile={self.folder}/known_hosts",
         }
         path = self.folder / f"inventory-{len(list(self.folder.glob('inventory-*')))}.yml"
-        path.write_text(json.dumps({"all": {"hosts": hosts, "vars": {**common, **variables}}}))
+        path.write_text(json.dumps({group: {"hosts": hosts, "vars": {**common, **variables}}}))
         return path
 
 
@@ -139,14 +150,10 @@ def lab(folder: Path, hosts: Mapping[str, Mapping[str, Any]]) -> Iterator[Lab]:
     """
     folder.mkdir(exist_ok=True)
     nth = next(_LABS)
-    bridge = f"lab{os.getpid() % 100_000}{'abcdefghij'[nth % 10]}"  # with "-10" a name of a link
+    wires = f"lab{os.getpid() % 100_000}{'abcdefghij'[nth % 10]}"  # with "-10" a name of a link
     subnet = (os.getpid() + nth) % 256
     made = Lab(folder, {})
     with ExitStack() as stack:
-        _ip("link", "add", bridge, "type", "bridge")
-        stack.callback(_ip, "link", "delete", bridge)
-        _ip("address", "add", f"{_SUBNET.format(subnet, 1)}/24", "dev", bridge)
-        _ip("link", "set", bridge, "up")
         _key(folder / "key")
         for number, (name, settings) in enumerate(hosts.items(), 10):
             address = _SUBNET.format(subnet, number)
@@ -155,7 +162,7 @@ def lab(folder: Path, hosts: Mapping[str, Mapping[str, Any]]) -> Iterator[Lab]:
             stack.callback(_end, process)
             said = {key: settings[key] for key in settings if key not in unlike}
             made.hosts[name] = host = LabHost(name, address, folder / name, process, said)
-            _wire(host, bridge)
+            _wire(host, wires)
             key = (host.folder / "host_key.pub").read_text()
             with (folder / "known_hosts").open("a") as known:
                 known.write(f"{address} {key}")
@@ -181,18 +188,22 @@ def _start(folder: Path, disk: str = "2g", prepare: str = "") -> subprocess.Pope
         )
 
 
-def _wire(host: LabHost, bridge: str) -> None:
+def _wire(host: LabHost, wires: str) -> None:
+    """A link of its own to this machine, which has one address on all of them."""
     deadline = time.monotonic() + 30
-    while not Path(f"/proc/{host.process.pid}/task/{host.process.pid}/children").read_text():
+    while not host.first_process():
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    inside = str(host._first_process())
-    outside = f"{bridge}-{host.address.rpartition('.')[2]}"
+    inside = str(host.first_process())
+    subnet, _, number = host.address.rpartition(".")
+    outside = f"{wires}-{number}"
     _ip("link", "add", outside, "type", "veth", "peer", "name", "eth0", "netns", inside)
-    _ip("link", "set", outside, "master", bridge, "up")
+    _ip("address", "add", f"{subnet}.1", "peer", host.address, "dev", outside)
+    _ip("link", "set", outside, "up")
     enter = ["nsenter", "--net", "--target", inside]
-    _run(*enter, "ip", "address", "add", f"{host.address}/24", "dev", "eth0")
+    _run(*enter, "ip", "address", "add", host.address, "peer", f"{subnet}.1", "dev", "eth0")
     _run(*enter, "ip", "link", "set", "eth0", "up")
+    _run(*enter, "ip", "route", "add", f"{subnet}.0/24", "via", f"{subnet}.1")
     (host.folder / "wired").touch()
 
 

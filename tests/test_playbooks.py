@@ -73,7 +73,7 @@ def deployed(folder: Path) -> Iterator[Deployed]:
     }
     with lab(folder, hosts) as made:
         results = folder / "results"
-        variables = {**VARIABLES, "twoway_results": str(results)}
+        variables: dict[str, Any] = {**VARIABLES, "twoway_results": str(results)}
         inventory = made.inventory(**variables)
         before = {name: host.changes() for name, host in made.hosts.items()}
         packages = {name: _packages(host) for name, host in made.hosts.items()}

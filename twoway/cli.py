@@ -10,7 +10,7 @@ from typing import Any
 
 from capture_analysis.errors import AnalysisError
 
-from twoway.commands import experiments, lab, machine, reporting, running
+from twoway.commands import bench, experiments, lab, machine, reporting, running
 from twoway.commands.options import BACKEND, CREW, JSON, RESULTS, complain
 from twoway.errors import TwowayError
 from twoway.progress import say
@@ -88,6 +88,44 @@ COMMANDS = (
         lab.gather,
         "put the runs of archives into the results, every checksum compared",
         options=(("archives", {"type": Path, "nargs": "+", "help": "made by `pack`"}), RESULTS),
+    ),
+    Command(
+        "share",
+        bench.share,
+        "cut an experiment's plan into what each machine of a bench does",
+        "one",
+        (
+            ("--places", {"required": True, "help": "JSON: nodes and links of each machine"}),
+            ("--to", {"type": Path, "required": True, "help": "folder for theirs"}),
+        ),
+    ),
+    Command(
+        "node",
+        bench.node,
+        "carry out a machine's share of a plan, as root",
+        options=(("folder", {"type": Path, "help": "the one with its plan.json"}),),
+    ),
+    Command(
+        "clock",
+        bench.clock,
+        "how far other machines' clocks are ahead of this one's",
+        options=(
+            ("machines", {"nargs": "*", "metavar": "NAME=ADDRESS", "help": "who answers"}),
+            ("--answer", {"metavar": "ADDRESS", "help": "answer there instead, and end"}),
+            ("--port", {"type": int, "default": 8787, "help": "UDP (default: %(default)s)"}),
+            ("--seconds", {"type": float, "default": 60, "help": "for --answer: how long at most"}),
+        ),
+    ),
+    Command(
+        "merge",
+        bench.merge,
+        "make a run of what the machines of a bench left, and report",
+        "one",
+        (
+            ("parts", {"type": Path, "help": "folder with a folder for each, and times.json"}),
+            JSON,
+            RESULTS,
+        ),
     ),
     Command(
         "doctor", machine.doctor, "what this machine can do, and what is missing", options=(JSON,)

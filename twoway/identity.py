@@ -3,6 +3,7 @@
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 from twoway.backend import Backend
 from twoway.case import Case
@@ -17,12 +18,16 @@ def identity(case: Case, backend: Backend) -> str:
     What only the analysis reads (expectations, warm-up, texts) is not in it.
     """
     plan = build_plan(case)
-    commands = [step["run"] for step in plan["setup"] if step.get("run")]
-    loaded = [Path(argv[1]).name for argv in commands if argv[0] == "insmod"]
     document = {
         "plan": plan,
         "topology": (TOPOLOGIES / f"{case.experiment.topology.name}.py").read_text("utf-8"),
         "tools": tool_versions(),
-        "backend": {"name": backend.name, **backend.decisive(loaded)},
+        "backend": {"name": backend.name, **backend.decisive(modules_in(plan))},
     }
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def modules_in(plan: dict[str, Any]) -> list[str]:
+    """File names of the kernel modules that a plan loads."""
+    commands = [step["run"] for step in plan["setup"] if step.get("run")]
+    return [Path(argv[1]).name for argv in commands if argv[0] == "insmod"]

@@ -7,6 +7,7 @@ the keeper be killed as well, the next run undoes it first.
     python -m twoway.keeper FOLDER     undo what is written down there, once standard input ends
 """
 
+import copy
 import fcntl
 import json
 import os
@@ -18,10 +19,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
+from twoway import links
 from twoway.errors import RunError, UsageError
 
 _FOLDER = Path("/run/twoway")
 _CHANGES = "changes.json"
+_NOTHING: dict[str, Any] = {"settings": {}, "modules": [], "nodes": [], "links": {}}
 # A module is in use until the last socket of the run is gone.
 _UNLOAD_S = 30.0
 
@@ -35,7 +38,7 @@ class Kept:
 
     def __init__(self, folder: Path = _FOLDER) -> None:
         self._folder = folder
-        self._changes: dict[str, Any] = {"settings": {}, "modules": []}
+        self._changes: dict[str, Any] = copy.deepcopy(_NOTHING)
         self._keeper: subprocess.Popen[bytes] | None = None
         self._lock: IO[str] | None = None
 
@@ -110,6 +113,25 @@ class Kept:
         if done.returncode != 0:
             raise RunError(f"{done.stderr.strip()}", "with Secure Boot modules must be signed")
 
+    def nodes(self, nodes: list[str]) -> None:
+        """Make a namespace for each node.
+
+        Raises: RunError if one of that name is there.
+        """
+        for node in nodes:
+            self._changes["nodes"].append(node)
+            self._write_down()
+            links.add_namespace(node)
+
+    def link(self, name: str, interface: str) -> None:
+        """Lend an interface of this machine to a node, as the interface that the plan names.
+
+        Raises: RunError if it is not there or has an address.
+        """
+        self._changes["links"][name] = links.describe_link(interface)
+        self._write_down()
+        links.lend(interface, name)
+
     def _write_down(self) -> None:
         """Before the change: it is undone whether or not it came about."""
         partial = self._folder / f".{_CHANGES}"
@@ -124,17 +146,31 @@ def undo(folder: Path) -> bool:
     """Undo what is written down in a folder; whether all of it could be."""
     path = folder / _CHANGES
     try:
-        changes = json.loads(path.read_text())
+        changes = _NOTHING | json.loads(path.read_text())
     except FileNotFoundError:
         return True
-    left = [name for name in changes["modules"] if not _unload(name)]
+    lent = {name: was for name, was in changes["links"].items() if not _give_back(name, was)}
+    nodes = {links.node_of(name) for name in lent}
+    for node in set(changes["nodes"]) - nodes:
+        links.remove_namespace(node)
+    modules = [name for name in changes["modules"] if not _unload(name)]
     for setting, value in changes["settings"].items():
         Path(setting).write_text(value)
-    if left:
-        path.write_text(json.dumps({"settings": {}, "modules": left}))
-    else:
-        path.unlink()
-    return not left
+    if lent or modules:
+        left = {"modules": modules, "nodes": sorted(nodes), "links": lent}
+        path.write_text(json.dumps(_NOTHING | left))
+        return False
+    path.unlink()
+    return True
+
+
+def _give_back(name: str, was: dict[str, Any]) -> bool:
+    try:
+        links.give_back(name, was)
+    except RunError as error:
+        sys.stderr.write(f"{error}\n")
+        return False
+    return True
 
 
 def _unload(name: str) -> bool:

@@ -29,6 +29,7 @@ from twoway.build import (
 from twoway.errors import UsageError
 from twoway.files import module_identity, sha256
 from twoway.keeper import Kept
+from twoway.links import join, namespace_name
 from twoway.machine import RUNNER, STALL_S, live, sandbox
 from twoway.manifest import GUEST_PATH
 from twoway.paths import KERNEL_MODULES, VM, cache
@@ -77,8 +78,14 @@ class Native:
             for step in plan["setup"]:
                 if step["node"] is None:
                     self._set(step, kept)
+            nodes = plan.get("nodes", [])  # of a bench: what Mininet makes elsewhere
+            kept.nodes(nodes)
+            for name, interface in plan.get("links", {}).items():
+                kept.link(name, interface)
+            for ends in plan.get("joints", []):
+                join(ends)
             live(
-                [*self._sandbox(folder), *_WITH_STATUS, *RUNNER, "--native"],
+                [*self._sandbox(folder), *_entered(nodes), *_WITH_STATUS, *RUNNER, "--native"],
                 folder,
                 on_progress,
                 stall_s=STALL_S,
@@ -116,6 +123,15 @@ class Native:
             "runner": sha256(VM / "guest/run.py"),
             "modules": {name: sha256(self.programs / name) for name in modules},
         }
+
+
+def _entered(nodes: list[str]) -> list[str]:
+    """Options of the sandbox with which a bench's nodes are in it, by their own names."""
+    return [
+        word
+        for node in nodes
+        for word in ("--bind", f"/run/netns/{namespace_name(node)}", f"/run/netns/{node}")
+    ]
 
 
 def make_native() -> Native:

@@ -34,6 +34,8 @@ def run_case(
     backend: Backend,
     results: Path,
     on_progress: Callable[[Progress], None] = lambda _: None,
+    *,
+    took_s: float = 0,
 ) -> Path:
     """Run an experiment and collect its artifacts.
 
@@ -42,6 +44,7 @@ def run_case(
         backend: where it runs.
         results: folder that holds one folder per experiment.
         on_progress: see Backend.run.
+        took_s: what the run had taken before it came here.
 
     Returns: the run's folder, complete but for what the analysis adds.
     Raises: DiskFullError, with nothing kept; any other RunError, with the partial run kept aside.
@@ -49,7 +52,7 @@ def run_case(
     running, lock = _new_folder(results / case.id)
     name = running.name.removeprefix(".running-")
     try:
-        began = time.monotonic()
+        began = time.monotonic() - took_s
         plan = build_plan(case)
         write_json(running / "plan.json", plan)
         backend.run(running, on_progress)

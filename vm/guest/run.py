@@ -5,7 +5,9 @@ Runs as root in a machine of its own, on Python's standard library and Mininet a
 
 With --real-time the clock went on while the guest booted, and is set to the plan's. With --native
 there is no guest but namespaces of the host: its clock is not ours to set, and what exists once per
-kernel (the plan's set-up steps without a node) is done before by the host.
+kernel (the plan's set-up steps without a node) is done before by the host. A plan with `nodes` is
+one machine's share (twoway/bench.py): it is native, its nodes' namespaces and interfaces are there,
+and clock.json says when the plan's time begins, once all machines are ready.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ sys.modules["distutils"] = sys.modules["distutils.version"] = types.ModuleType("
 sys.modules["distutils.version"].StrictVersion = str  # type: ignore[attr-defined]
 
 from mininet.cli import CLI  # noqa: E402 - after the stand-in above
+from mininet.link import Intf  # noqa: E402
 from mininet.log import setLogLevel  # noqa: E402
 from mininet.net import Mininet  # noqa: E402
 
@@ -48,6 +51,8 @@ PR_SET_TIMERSLACK = 29
 MOST_DESCRIPTORS = 1024
 # How long a daemon may take to say that it is ready, in virtual time.
 READY_S = 5.0
+# How long the other machines of a bench may take to be ready, too.
+TOLD_S = 300.0
 # What kernels older than the sysctl do not do in the first place: it came with 6.7.
 ABSENT_MEANS_OFF = ("net.ipv4.tcp_backlog_ack_defer",)
 
@@ -102,8 +107,28 @@ class Network(Mininet):  # type: ignore[misc]
         return super().addLink(*args, **kwargs)
 
 
-def build_network(topology: dict[str, Any]) -> Mininet:
+class Share(Network):
+    """The nodes that this machine plays, in namespaces and with interfaces that are there."""
+
+    def addHost(self, name: str, **params: Any) -> Any:  # noqa: N802 - Mininet's name
+        """Add a host if it is ours."""
+        if (NETNS / name).exists():
+            with namespace(name):
+                super().addHost(name, inNamespace=False, **params)
+
+    def addLink(self, *nodes: Any, **params: Any) -> None:  # noqa: N802 - Mininet's name
+        """Configure the ends of a link that are ours."""
+        ends = dict(zip(("node1", "node2"), nodes, strict=False)) | params
+        for end in "12":
+            node, port = ends[f"node{end}"], ends[f"port{end}"]
+            if node in self:
+                settings = ends.get(f"params{end}") or {}
+                Intf(f"{node}-eth{port}", node=self[node], port=port, **settings)
+
+
+def build_network(plan: dict[str, Any]) -> Mininet:
     """The plan's topology, built by Mininet, its namespaces named for ip(8) and ourselves."""
+    topology = plan["topology"]
     path = PROJECT / "topologies" / f"{topology['name']}.py"
     spec = importlib.util.spec_from_file_location(topology["name"], path)
     assert spec is not None
@@ -114,10 +139,12 @@ def build_network(topology: dict[str, Any]) -> Mininet:
     setLogLevel("output")
     resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_DESCRIPTORS, MOST_DESCRIPTORS))
     Mininet.inited = True  # or it raises that limit, and rewrites sysctls that are the plan's
-    net = Network(topo=topo, controller=None, switch=None)
     (NETNS / "init").symlink_to("/proc/1/ns/net")
+    kind = Share if "nodes" in plan else Network
+    net = kind(topo=topo, controller=None, switch=None)
     for node in net.hosts:
-        (NETNS / node.name).symlink_to(f"/proc/{node.pid}/ns/net")
+        if "nodes" not in plan:
+            (NETNS / node.name).symlink_to(f"/proc/{node.pid}/ns/net")
         with namespace(node.name):
             be_quiet()
     return net
@@ -301,7 +328,15 @@ def be_ready(plan: dict[str, Any]) -> None:
     ready_ns = plan["clock"]["ready_by_ns"]
     if native() or "--real-time" in sys.argv:
         warm_up(plan)
-    if native():
+    if "nodes" in plan:
+        os.environ[OFFSET] = str(told_offset_ns())
+        if plan_now_ns() > ready_ns:
+            raise GuestError("was told when the plan's time begins after it had begun")
+        await_links(plan)
+        while plan_now_ns() < ready_ns - 10**9:
+            report_progress()
+            time.sleep(1)
+    elif native():
         offset_ns = time.time_ns() - ready_ns
         os.environ[OFFSET] = str(offset_ns)
         (RUN / "clock.json").write_text(json.dumps({"offset_ns": offset_ns}))
@@ -312,9 +347,39 @@ def be_ready(plan: dict[str, Any]) -> None:
     sleep_until(ready_ns)
 
 
+def told_offset_ns() -> int:
+    """How far this machine's clock is ahead of the plan's, once all machines are ready."""
+    (RUN / "ready").touch()
+    deadline = time.monotonic() + TOLD_S
+    while not (RUN / "clock.json").exists():
+        if time.monotonic() > deadline:
+            raise GuestError(f"was not told when to begin in {TOLD_S:.0f} s")
+        report_progress()
+        time.sleep(0.1)
+    return int(json.loads((RUN / "clock.json").read_text())["offset_ns"])
+
+
+def await_links(plan: dict[str, Any]) -> None:
+    """Wait until both ends of each link to another machine are up: a cable takes seconds."""
+    for name, interface in plan["links"].items():
+        while not carries(name):
+            if plan_now_ns() > plan["clock"]["ready_by_ns"]:
+                raise GuestError(f"{name}: no signal on {interface}: is its cable in?")
+            report_progress()
+            time.sleep(0.1)
+
+
+def carries(interface: str) -> bool:
+    """There is a signal from an interface's other end."""
+    step = {"node": interface.rsplit("-", 1)[0]}
+    with namespace(step["node"]):
+        (link,) = json.loads(_run(step, ["ip", "-j", "link", "show", "dev", interface]))
+    return "LOWER_UP" in link["flags"]
+
+
 def perform(plan: dict[str, Any]) -> None:
     """Build, set, record, send, stop, in the plan's order."""
-    net = build_network(plan["topology"])
+    net = build_network(plan)
     for step in plan["setup"]:
         if step["node"] or not native():
             execute(step)

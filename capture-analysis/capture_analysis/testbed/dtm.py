@@ -85,11 +85,11 @@ def read_slots(run: Run, queue: Queue) -> Slots:
         raise AnalysisError(f"{run.folder / queue.reallocations}: no start of {queue.interface}")
     changes = [i for i in rows if table["from"][i] != table["to"][i]]
     first = table["from"][rows[0]]
-    told_ns = [int(time_ns) - run.clock_offset_ns for time_ns in table["time_ns"]]
+    told_ns = run.clock(queue.interface).of_stamps(np.array(table["time_ns"], dtype=np.int64))
     return Slots(
         np.array([run.start_ns - _BEFORE_NS, *(told_ns[i] for i in changes)]),
         np.array([int(first), *(int(table["to"][i]) for i in changes)]),
-        told_ns[starts[-1]],
+        int(told_ns[starts[-1]]),
         run.manifest["profile"]["directions"][queue.direction]["dtm"],
     )
 

@@ -92,7 +92,8 @@ def _kernel_queue(analysis: Analysis, direction: str, view: QueueView) -> dict[s
     columns = {
         name: np.array([int(table[name][i]) for i in rows], dtype=np.int64) for name in numbers
     }
-    times = (columns["time_ns"], columns["read_ns"])
+    clock = analysis.run.clock(view.queue.interface)
+    times = (clock.of_programs(columns["time_ns"]), clock.of_programs(columns["read_ns"]))
     lowest, _ = view.kernel_least.range(*times)
     _, highest = view.kernel_most.range(*times)
     off = np.maximum(columns["packets"] - highest, lowest - columns["packets"])

@@ -43,10 +43,12 @@ class ClockError:
 
         Captures on both sides show how late segments and acks reach their hosts once they have
         left their queues. As much again is allowed for what no capture shows: hosts that answer,
-        and the ways to the queues.
+        and the ways to the queues. Machines whose clocks may differ see each of two ways, twice,
+        wrong by as much.
         """
         views = self.analysis.connections.values()
-        return max((2 * _late_ns(self.analysis, view) for view in views), default=0)
+        late_ns = max((2 * _late_ns(self.analysis, view) for view in views), default=0)
+        return late_ns + 4 * self.analysis.run.clocks_differ_ns
 
     def needs(self, metric: str, value: float, unit: str) -> float:
         """By how much a metric may be off for the machine's sake alone.
@@ -122,6 +124,10 @@ def checks(analysis: Analysis, error: ClockError) -> list[dict[str, Any]]:
             "a segment takes",
         ),
     ]
+    if differ_ns := analysis.run.clocks_differ_ns:
+        rows.append(
+            _row("two machines' clocks may differ by, ns", differ_ns, segment_ns, "a segment takes")
+        )
     for name, view in analysis.connections.items():
         off_ns = spacing_error_ns(view)
         rows.append(

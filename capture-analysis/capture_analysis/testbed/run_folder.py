@@ -12,6 +12,7 @@ import numpy as np
 from capture_analysis.columns import BoolArray, FlowTable, Packets, merge, unify
 from capture_analysis.errors import AnalysisError
 from capture_analysis.reading.capture import read_capture
+from capture_analysis.testbed.clocks import Clock, read_clock
 
 # The version of manifest.json that this package reads.
 SCHEMA = 1
@@ -110,12 +111,25 @@ class Run:
         self.start_ns: int = clock["start_ns"]
         self.steady_ns: int = clock["steady_ns"]
         self.stop_ns: int = clock["stop_ns"]
-        self.clock_offset_ns: int = self.manifest["clock_offset_ns"]
+        self._clocks = {
+            interface["name"]: read_clock(self.manifest, interface["node"])
+            for interface in self.manifest["interfaces"]
+        }
 
     @property
     def exact_clock(self) -> bool:
         """Time stood still while the machine worked: it ran in virtual time."""
         return bool(self.manifest["clock_source"] == "virtual")
+
+    def clock(self, interface: str) -> Clock:
+        """The clock of the machine that an interface is of."""
+        return self._clocks[interface]
+
+    @property
+    def clocks_differ_ns(self) -> int:
+        """How far two machines' times may be apart that are the same; 0 if there is one machine."""
+        off = sorted(clock.uncertainty_ns for clock in self._clocks.values())
+        return sum(off[-2:])
 
     def seconds(self, time_ns: Any) -> Any:
         """Times on the run's clock, a number or an array, as s after the traffic's start."""
@@ -137,7 +151,7 @@ class Run:
         captures = [read_capture(self._capture_file(name)) for name in interfaces]
         common, mappings = unify(table for _, table in captures)
         renumbered = {
-            name: self._on_plan_clock(packets.renumbered(*mapping))
+            name: self._on_plan_clock(name, packets.renumbered(*mapping))
             for name, (packets, _), mapping in zip(interfaces, captures, mappings, strict=True)
         }
         return common, renumbered
@@ -150,11 +164,9 @@ class Run:
                 return self.folder / name
         raise AnalysisError(f"{self.folder}/manifest.json: files: no {plain}.zst")
 
-    def _on_plan_clock(self, packets: Packets) -> Packets:
+    def _on_plan_clock(self, interface: str, packets: Packets) -> Packets:
         """Packets with the times of the plan's clock, not the machine's."""
-        if not self.clock_offset_ns:
-            return packets
-        return replace(packets, time_ns=packets.time_ns - self.clock_offset_ns)
+        return replace(packets, time_ns=self.clock(interface).of_stamps(packets.time_ns))
 
     def capture(self, interface: str) -> Packets:
         """Everything captured on an interface."""

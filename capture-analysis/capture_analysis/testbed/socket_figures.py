@@ -25,8 +25,9 @@ def socket_figures(analysis: Analysis, start_s: float, stop_s: float) -> list[Fi
     for colour, connection in enumerate(analysis.run.connections):
         mine = port == connection.source_port
         of = {name: column[mine] for name, column in columns.items()}
-        windows += _windows(analysis, connection, colour, time_ns[mine], of)
-        x, rtt_ms = analysis.run.seconds(time_ns[mine]), of["rtt_us"] / 1e3
+        at_ns = analysis.run.clock(connection.source_interface).of_programs(time_ns[mine])
+        windows += _windows(analysis, connection, colour, at_ns, of)
+        x, rtt_ms = analysis.run.seconds(at_ns), of["rtt_us"] / 1e3
         round_trips.append(Line(f"{connection.name}: smoothed RTT", x, rtt_ms, "line", colour))
     whole = Figure(
         "cwnd",
