@@ -14,6 +14,14 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 PACKETS = 300_000
 MEGABYTE = 1_000_000
+# Runs in the page before its own scripts: notes the plots in the order in which they are drawn.
+ORDER = """
+window.order = [];
+new MutationObserver(() => {
+  for (const plot of document.querySelectorAll(".js-plotly-plot"))
+    if (!window.order.includes(plot.id)) window.order.push(plot.id);
+}).observe(document, {subtree: true, attributes: true, attributeFilter: ["class"]});
+"""
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +105,17 @@ def test_page_opens_in_silence(browser: Any, page: Path) -> None:
         if m["method"] == "Network.requestWillBeSent"
     }
     assert asked <= {"file", "data"}
+
+
+def test_what_is_in_sight_is_drawn_first(browser: Any, page: Path) -> None:
+    """A page opened at a picture draws that one first, and then the others."""
+    script = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": ORDER})
+    browser.get("about:blank")  # another fragment of one page would not load it
+    opened(browser, page, fragment="#spacing")
+    browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+    drawn_one_by_one = browser.execute_script("return window.order")
+    assert drawn_one_by_one[0] == "spacing"
+    assert len(drawn_one_by_one) == 6
 
 
 def test_few_points_of_many(shown: Any) -> None:

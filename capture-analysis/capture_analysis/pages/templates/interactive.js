@@ -199,6 +199,15 @@
     });
   };
 
+  // The plot that is least far out of sight; of those in sight the first.
+  const nearest = (ids) => {
+    const away = (id) => {
+      const {top, bottom} = document.getElementById(id).getBoundingClientRect();
+      return Math.max(top - innerHeight, -bottom, 0);
+    };
+    return ids.reduce((best, id) => (away(id) < away(best) ? id : best));
+  };
+
   const start = async () => {
     const [script, buffer] = await Promise.all([bytesOf("plotly"), bytesOf("columns")]);
     const element = document.createElement("script");
@@ -206,7 +215,11 @@
     document.head.append(element);
     const {columns, plots} = JSON.parse(document.getElementById("plots").textContent);
     const values = columns.map((column) => unpacked(buffer, column));
-    for (const [id, plot] of Object.entries(plots)) {
+    const pending = new Map(Object.entries(plots));
+    while (pending.size) {
+      const id = nearest([...pending.keys()]);
+      const plot = pending.get(id);
+      pending.delete(id);
       for (const trace of plot.traces)
         for (const name of ["x", "y", "top"]) if (name in trace) trace[name] = values[trace[name]];
       await draw(id, plot);
