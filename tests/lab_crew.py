@@ -52,7 +52,7 @@ def started_crew(folder: Path, workers: int = 3) -> Iterator[Crew]:
     file = folder / "scheduler.json"
     started.append(_dask(folder, "scheduler", *listening, "--scheduler-file", str(file)))
     try:
-        wait(file.is_file)
+        wait(lambda: file.is_file() and file.read_text().endswith("}"))  # it is not written at once
         address = json.loads(file.read_text())["address"]
         for name in names[2:]:
             process = _dask(
