@@ -31,7 +31,10 @@ _MACHINE = """
 """
 _COMMAND_LINE = "root=/dev/vda rw console=ttyS0"
 # QEMU 7.2's AVX2 gives numpy wrong orders (argsort of 1000 numbers); apt takes BMI2 for its sign.
-_ACCELERATION = {"kvm": "-accel kvm -cpu host", "tcg": "-accel tcg -cpu max,-erms,-fsrm,-avx2,-bmi2"}
+_ACCELERATION = {
+    "kvm": "-accel kvm -cpu host",
+    "tcg": "-accel tcg -cpu max,-erms,-fsrm,-avx2,-bmi2",
+}
 # All that is on a machine, a line each, but logs, caches, and the backups of useradd and dpkg.
 _STATE = r"""
 dpkg-query -W -f 'package ${db:Status-Abbrev} ${Package} ${Version}\n'
