@@ -10,22 +10,12 @@ from capture_analysis.testbed.analysis import Analysis
 from capture_analysis.testbed.dtm import Slots, estimates, read_slots, service_error_ns
 from capture_analysis.testbed.metrics import capacity_use
 from capture_analysis.testbed.run_folder import Run
+from dtm_rate import RATE
 from hypothesis import given
 from hypothesis import strategies as st
 from packet_columns import passage_of, queue_of
 from synthetic_run import START_NS, edit_json, write_run
 
-RATE: dict[str, Any] = {
-    "sample_ms": 100,
-    "shift_up": 3,
-    "shift_down": 3,
-    "margin_slots": 0.75,
-    "corridor_slots": 2,
-    "rounding": "up",
-    "count": "arrivals",
-    "hold_on_loss_ms": 0,
-    "estimate_mbit": 0,
-}
 CHANNEL: dict[str, Any] = {
     "framed": False,
     "min_slots": 1,

@@ -14,20 +14,9 @@ from capture_analysis.theory.dtm import (
     whole_slots,
 )
 from capture_analysis.theory.setup import Connection, Link, Setup, predict
+from dtm_rate import RATE
 from hypothesis import given
 from hypothesis import strategies as st
-
-RATE = {
-    "sample_ms": 100,
-    "shift_up": 3,
-    "shift_down": 3,
-    "margin_slots": 0.75,
-    "corridor_slots": 2,
-    "rounding": "up",
-    "count": "arrivals",
-    "hold_on_loss_ms": 0,
-    "estimate_mbit": 0,
-}
 
 
 def _channel(slots: int = 20, rate: dict[str, Any] | None = RATE, **fields: Any) -> dict[str, Any]:

@@ -25,6 +25,17 @@ def add_options(
     )
 
 
+def add_second(parser: argparse.ArgumentParser) -> None:
+    """The other capture, of commands that take one or two."""
+    parser.add_argument(
+        "second",
+        type=Path,
+        nargs="?",
+        metavar="CAPTURE2",
+        help="a capture of another point of the same path",
+    )
+
+
 def given(arguments: argparse.Namespace) -> Given:
     """What the options say."""
     return Given(arguments.rate_mbit, arguments.ack_rate_mbit)

@@ -7,7 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from capture_analysis.commands.measuring import add_options, given
+from capture_analysis.commands.measuring import add_options, add_second, given
 from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture.single import NOTHING
 from capture_analysis.pictures.capture_figures import NAMES
@@ -17,13 +17,7 @@ from capture_analysis.pictures.pair_pictures import FIGURES
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's own."""
     add_options(parser, "a capture, a file: it is read twice")
-    parser.add_argument(
-        "second",
-        type=Path,
-        nargs="?",
-        metavar="CAPTURE2",
-        help="a capture of another point of the same path",
-    )
+    add_second(parser)
     parser.add_argument(
         "--what",
         choices=[*NAMES, *FIGURES],

@@ -9,7 +9,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from capture_analysis.commands.measuring import add_options, given
+from capture_analysis.commands.measuring import add_options, add_second, given
 from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture.single import NOTHING
 from capture_analysis.pages import capture_report
@@ -20,13 +20,7 @@ from capture_analysis.testbed.report import analyse_run
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's own."""
     add_options(parser, "a capture, a file; or a run's folder")
-    parser.add_argument(
-        "second",
-        type=Path,
-        nargs="?",
-        metavar="CAPTURE2",
-        help="a capture of another point of the same path",
-    )
+    add_second(parser)
     parser.add_argument(
         "--output",
         type=Path,

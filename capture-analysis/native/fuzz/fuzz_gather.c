@@ -7,21 +7,11 @@
  * bytes each are a row and a place. All are in bounds and every value is where it belongs, or it
  * is refused.
  */
-#include "../tests/table.h"
+#include "fuzz.h"
 #include "../gather.h"
 
 #define HEAD_BYTES 2
 #define BYTES_OF_A_ROW 2
-
-#define check(condition)							\
-	do {									\
-		if (!(condition)) {						\
-			fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition);	\
-			abort();						\
-		}								\
-	} while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A number of the column, little-endian as the machine is. */
 static int64_t value_of(const uint8_t *column, size_t width, int64_t row)

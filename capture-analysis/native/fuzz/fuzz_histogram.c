@@ -6,20 +6,10 @@
  * one by one with another seed and by way of bins; both must have the same bins, and as many
  * values as there were.
  */
-#include "../tests/table.h"
+#include "fuzz.h"
 #include "../histogram.h"
 
 #define BYTES_OF_A_VALUE 9
-
-#define check(condition)							\
-	do {									\
-		if (!(condition)) {						\
-			fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition);	\
-			abort();						\
-		}								\
-	} while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int by_key(const void *a, const void *b)
 {

@@ -6,27 +6,17 @@
  * each are then a packet of one of two captures. Their rows must be the same made at once and one
  * by one, up to the first packet without a lane, and the pairs those of a search through all rows.
  */
-#include "../tests/table.h"
+#include "fuzz.h"
 #include "../match.h"
 
 #define BYTES_OF_THE_HEAD 11
 #define BYTES_OF_A_PACKET 7
-
-#define check(condition)							\
-	do {									\
-		if (!(condition)) {						\
-			fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition);	\
-			abort();						\
-		}								\
-	} while (0)
 
 struct side {
 	struct ca_columns columns;
 	struct ca_match_row *rows;
 	size_t count;
 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The packets of one capture: those whose first bit says so. */
 static void side_new(struct side *side, const uint8_t *data, size_t packets, unsigned int which)

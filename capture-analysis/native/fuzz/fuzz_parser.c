@@ -6,7 +6,7 @@
  * into a few rows at a time, each piece in memory of its own. Both must give the same rows, counts,
  * connections and sentences; every frame must be counted once; nothing may point out of range.
  */
-#include "../tests/table.h"
+#include "fuzz.h"
 
 #define SEED_WHOLE 1
 #define SEED_PIECES 2
@@ -14,14 +14,6 @@
 #define PIECE_ROWS_MAX 5
 #define PIECE_BYTES_MAX 300
 #define LINK_TYPES_MAX 65536
-
-#define check(condition)							\
-	do {									\
-		if (!(condition)) {						\
-			fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition);	\
-			abort();						\
-		}								\
-	} while (0)
 
 /* What parsing gave. */
 struct outcome {
@@ -31,8 +23,6 @@ struct outcome {
 	size_t taken;
 	size_t rows;
 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Xorshift (Marsaglia, 2003): where to cut. */
 static uint32_t cut_at(uint32_t *state, uint32_t below)

@@ -7,27 +7,17 @@
  * and its value. Found at once and in pieces, runs of each lane are the same in the same order,
  * and without a least length have all packets.
  */
-#include "../tests/table.h"
+#include "fuzz.h"
 #include "../runs.h"
 
 #define HEAD_BYTES 2
 #define BYTES_OF_A_PACKET 2
 #define LANES 64
 
-#define check(condition)							\
-	do {									\
-		if (!(condition)) {						\
-			fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition);	\
-			abort();						\
-		}								\
-	} while (0)
-
 struct found {
 	struct ca_runs over, open;
 	size_t count;
 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct ca_runs runs_new(size_t rows)
 {

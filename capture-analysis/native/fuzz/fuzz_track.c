@@ -6,7 +6,7 @@
  * at once, a few at a time, and each connection alone. All must give the same rows, and each row
  * must make sense in itself (check_row).
  */
-#include "../tests/table.h"
+#include "fuzz.h"
 #include "../half.h"
 #include "../track.h"
 
@@ -14,14 +14,6 @@
 #define BYTES_OF_A_PACKET 12
 #define PIECE_ROWS_MAX 7
 #define TICK_NS 100000
-
-#define check(condition)							\
-	do {									\
-		if (!(condition)) {						\
-			fprintf(stderr, "line %d: not so: %s\n", __LINE__, #condition);	\
-			abort();						\
-		}								\
-	} while (0)
 
 /* Name and width in bytes, in the order of struct ca_tracked. */
 #define TRACKED_COLUMNS(X)							\
@@ -34,8 +26,6 @@ enum { CONTROL, NEW_DATA, RETRANSMISSION, LATE_DATA, PROBE, ACK, OLD_ACK = 8, CO
 static const uint16_t FLAGS[] = {
 	FLAG_ACK, FLAG_ACK, FLAG_ACK | FLAG_FIN, FLAG_SYN, FLAG_SYN | FLAG_ACK, FLAG_RST, 0, 511,
 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void tracked_new(struct ca_tracked *tracked, size_t rows)
 {

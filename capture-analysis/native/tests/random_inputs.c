@@ -4,14 +4,9 @@
  *
  *	TARGET INPUTS
  */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "../fuzz/fuzz.h"
 
 #define INPUT_BYTES_MAX 1200
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 /* Marsaglia's xorshift64. */
 static uint64_t next(uint64_t *state)

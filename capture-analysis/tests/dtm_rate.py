@@ -1,0 +1,15 @@
+"""How tests of DTM channels describe the rate allocator, as a manifest does."""
+
+from typing import Any
+
+RATE: dict[str, Any] = {
+    "sample_ms": 100,
+    "shift_up": 3,
+    "shift_down": 3,
+    "margin_slots": 0.75,
+    "corridor_slots": 2,
+    "rounding": "up",
+    "count": "arrivals",
+    "hold_on_loss_ms": 0,
+    "estimate_mbit": 0,
+}
