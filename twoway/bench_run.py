@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,7 @@ class Bench:
         """See Backend."""
         return {name: machine["decisive"] for name, machine in self._machines.items()}
 
-    @property
+    @cached_property
     def _machines(self) -> dict[str, Any]:
         """What each machine says of itself."""
         return {

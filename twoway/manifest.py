@@ -53,8 +53,7 @@ def build_manifest(
         "queues": _queues(case),
         "connections": _connections(case),
         "captures": {c["interface"]: c["direction"] for c in plan["captures"]},
-        "clock_offset_ns": _clock(folder).get("offset_ns", 0),
-        "clocks": _clock(folder).get("nodes", {}),
+        **_clocks(folder),
         "capture_drops": _capture_drops(plan, folder),
         "files": _files(plan, folder),
     }
@@ -138,17 +137,16 @@ def _capture_drops(plan: dict[str, Any], folder: Path) -> dict[str, int]:
     return drops
 
 
-def _clock(folder: Path) -> dict[str, Any]:
+def _clocks(folder: Path) -> dict[str, Any]:
     """How far the machine's clock, by which the kernel stamps packets, is ahead of the plan's.
 
-    Returns: nothing where it is the plan's; of a bench also each node's clock, against the one
-        whose offset that is (bench_run.py).
+    Of a bench also each node's clock, against the one whose offset that is (bench_run.py).
     """
     try:
-        document: dict[str, Any] = json.loads((folder / "clock.json").read_text())
+        said = json.loads((folder / "clock.json").read_text())
     except FileNotFoundError:
-        return {}
-    return document
+        said = {}
+    return {"clock_offset_ns": said.get("offset_ns", 0), "clocks": said.get("nodes", {})}
 
 
 def _files(plan: dict[str, Any], folder: Path) -> list[str]:

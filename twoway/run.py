@@ -137,13 +137,11 @@ def _remove_if_dead(left: Path) -> None:
 
 def _ended_early(running: Path, error: BaseException) -> BaseException:
     """Put a run aside, or remove what did not fit on the disk; what to raise."""
-    if isinstance(error, DiskFullError) or (isinstance(error, OSError) and out_of_space(error)):
+    if isinstance(error, OSError) and out_of_space(error):
+        error = DiskFullError(f"{running.parent}: {error}")
+    if isinstance(error, DiskFullError):
         shutil.rmtree(running, ignore_errors=True)
-        return (
-            error
-            if isinstance(error, DiskFullError)
-            else DiskFullError(f"{running.parent}: {error}")
-        )
+        return error
     (running / _LOCK).unlink(missing_ok=True)
     kept = running.rename(running.with_name(running.name.removeprefix(".running-") + ".partial"))
     if isinstance(error, OSError):
