@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from conftest import ROOT, SMALL, twoway, write_experiment
 from distributed import Client
-from jinja2 import Environment, StrictUndefined
 from lab_crew import WORKERS, Crew, started_crew, wait
+from playing import play
 
 from twoway.case import load_case
 from twoway.lab import _security, run_here
@@ -108,30 +108,55 @@ def test_without_a_certificate(crew: Crew, tmp_path: Path) -> None:
     assert f"--scheduler {crew.address}: " in turned_away.stderr
 
 
-@pytest.mark.parametrize("service", ["scheduler", "worker"])
-def test_services_are_sound(service: str, tmp_path: Path) -> None:
-    """What the role writes are services that systemd finds nothing wrong with."""
+def test_services_are_sound(tmp_path: Path) -> None:
+    """What the role writes are services that systemd finds nothing wrong with.
+
+    Ansible fills them in for two hosts, of which one is told its address in the lab.
+    """
     program = tmp_path / "environment/bin/dask"
     program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    template = (WORKERS / f"templates/{service}.service.j2").read_text()
-    rendered = Environment(autoescape=False, undefined=StrictUndefined).from_string(template)  # noqa: S701 - no page
-    unit = tmp_path / f"twoway-{service}.service"
-    unit.write_text(
-        rendered.render(
-            twoway_home=str(tmp_path),
-            twoway_data=str(tmp_path),
-            twoway_user="root",
-            twoway_port=8786,
-            twoway_lab_address="192.0.2.11",
-            inventory_hostname="lab1",
-            groups={"scheduler": ["lab1"]},
-            hostvars={"lab1": {"twoway_lab_address": "192.0.2.11"}},
-            ansible_facts={"processor_vcpus": 4},
-        )
+    everyone = {
+        "hosts": {"scheduler": {"twoway_lab_address": "192.0.2.11"}, "worker": {}},
+        "vars": {
+            "ansible_connection": "local",
+            "ansible_become": False,
+            "twoway_home": str(tmp_path),
+            "twoway_data": str(tmp_path),
+            "twoway_user": "root",
+        },
+    }
+    inventory = tmp_path / "inventory.yml"
+    inventory.write_text(json.dumps({"all": everyone, "scheduler": {"hosts": {"scheduler": None}}}))
+    played = play(str(_filling_in(tmp_path).with_suffix("")), inventory)
+    assert played.status == 0, played.said
+    for service in ("scheduler", "worker"):
+        unit = tmp_path / f"twoway-{service}.service"
+        verify = ["systemd-analyze", "verify", "--man=no", str(unit)]
+        done = subprocess.run(verify, capture_output=True, text=True, check=False)
+        assert unit.name not in done.stderr
+        assert done.returncode == 0
+    scheduler, worker = (
+        (tmp_path / f"twoway-{service}.service").read_text() for service in ("scheduler", "worker")
     )
-    verify = ["systemd-analyze", "verify", "--man=no", str(unit)]
-    done = subprocess.run(verify, capture_output=True, text=True, check=False)
-    assert str(unit.name) not in done.stderr
-    assert done.returncode == 0
+    assert "--host tls://192.0.2.11 --port 8786 " in scheduler
+    assert " tls://192.0.2.11:8786 " in worker
+
+
+def _filling_in(folder: Path) -> Path:
+    """A playbook that writes each host's service into a folder, and installs nothing."""
+    template = {
+        "src": str(WORKERS / "templates/{{ inventory_hostname }}.service.j2"),
+        "dest": f"{folder}/twoway-{{{{ inventory_hostname }}}}.service",
+        "mode": "0644",
+    }
+    document = {
+        "hosts": "all",
+        "roles": [str(WORKERS.with_name("twoway"))],
+        "vars_files": [str(WORKERS / "vars/main.yml")],
+        "tasks": [{"ansible.builtin.template": template}],
+    }
+    path = folder / "fill-in.yml"
+    path.write_text(json.dumps([document]))
+    return path

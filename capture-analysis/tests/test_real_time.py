@@ -11,6 +11,7 @@ from capture_analysis.testbed.document import compute
 from capture_analysis.testbed.fidelity import fidelity
 from capture_analysis.testbed.real_time import ClockError, departure_error_ns, quantile
 from synthetic_run import (
+    DELAY_US,
     FORWARD,
     KERNEL_READ_NS,
     START_NS,
@@ -60,6 +61,41 @@ def test_departures_later_than_timers_fail(tmp_path: Path) -> None:
     row = next(r for r in fidelity(Analysis(folder)) if r["check"].startswith("forward: dep"))
     assert row["value"] > KERNEL_READ_NS
     assert not row["pass"]
+
+
+def kernel_queue(folder: Path) -> dict[str, Any]:
+    """The check of the captures' queue forward against the kernel's."""
+    rows = fidelity(Analysis(folder))
+    return next(row for row in rows if row["check"].startswith("forward: captures' queue"))
+
+
+@pytest.mark.parametrize(("times", "off"), [(1, 1), (100, 0)])
+def test_kernel_counts_otherwise(tmp_path: Path, times: int, off: int) -> None:
+    """A kernel sample that is off by one counts unless it is one in a hundred."""
+    folder = real_time(tmp_path)
+    path = folder / "sockets/queues.csv"
+    head, columns, *rows = path.read_text().splitlines(keepends=True)
+    wrong = [row.replace("r1-eth1,4\n", "r1-eth1,3\n") for row in rows]
+    path.write_text("".join([head, columns, *rows * (times - 1), *wrong]))
+    row = kernel_queue(folder)
+    assert (row["value"], row["pass"]) == (off, off == 0)
+    assert row["bound"] == "real time: 0 in 99 %, within 0 ns"
+
+
+def test_kernel_counts_while_the_machine_works(tmp_path: Path) -> None:
+    """A sample may have what the queue had within the machine's part of a round trip."""
+    folder = real_time(tmp_path)
+    path = folder / "sockets/queues.csv"
+    path.write_text(path.read_text().replace("r1-eth1,4\n", "r1-eth1,3\n"))
+    assert not kernel_queue(folder)["pass"]
+    # Packets that arrive half a service time later than the link says.
+    edit_json(
+        folder / "manifest.json",
+        lambda m: m["queues"][0].update(delay_ns=DELAY_US * 1000 - 250_000),
+    )
+    row = kernel_queue(folder)
+    assert row["pass"]
+    assert row["bound"] == "real time: 0 in 99 %, within 500000 ns"
 
 
 @pytest.mark.parametrize(
