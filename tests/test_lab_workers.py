@@ -16,7 +16,9 @@ from distributed import Client
 from lab_crew import WORKERS, Crew, started_crew, wait
 from playing import play
 
+from twoway import lab
 from twoway.case import load_case
+from twoway.errors import UsageError
 from twoway.lab import _security, run_here
 
 POINTS = 40
@@ -106,6 +108,15 @@ def test_without_a_certificate(crew: Crew, tmp_path: Path) -> None:
     turned_away = twoway(*arguments, other)
     assert turned_away.returncode == 2
     assert f"--scheduler {crew.address}: " in turned_away.stderr
+
+
+def test_without_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scheduler whose workers do not come while one waits for them is refused by name."""
+    monkeypatch.setattr(lab, "_PATIENCE", 0.1)
+    with started_crew(tmp_path / "crew", workers=0) as crew:
+        waiting = lab.lab_workers(crew.address, crew.certificates)
+        with pytest.raises(UsageError, match=f"--scheduler {crew.address}: has no workers"):
+            waiting.__enter__()
 
 
 def test_services_are_sound(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from twoway.errors import TwowayError, UsageError
 from twoway.identity import identity
 from twoway.parcel import finished_runs, unwrap, wrap
 from twoway.processes import give_back_memory
+from twoway.progress import say
 from twoway.run import run_case
 from twoway.sweep import Crew, analysed, run_point
 
@@ -53,7 +54,7 @@ def lab_workers(scheduler: str, certificates: Path) -> Iterator[Crew]:
         scheduler: address of Dask's scheduler, such as tls://lab1:8786.
         certificates: folder with ca.crt, client.crt and client.key, for an address with tls.
 
-    Raises: UsageError if it does not answer or a certificate is not there.
+    Raises: UsageError if it does not answer, has no workers or a certificate is not there.
     """
     from distributed import Client  # noqa: PLC0415 - takes a second
 
@@ -63,14 +64,24 @@ def lab_workers(scheduler: str, certificates: Path) -> Iterator[Crew]:
     except (OSError, ValueError, TypeError) as error:
         raise UsageError(f"--scheduler {scheduler}: {error}") from error
     with client, ThreadPoolExecutor(_MOST_WAITING) as pool:
-        if not client.nthreads():
-            raise UsageError(f"--scheduler {scheduler}: has no workers")
+        _await_workers(client, scheduler)
         try:
             yield pool, partial(run_point, run=partial(_run_there, client))
         except BaseException:
             client.close()  # those that wait for a point are told so
             pool.shutdown(wait=True, cancel_futures=True)
             raise
+
+
+def _await_workers(client: Any, scheduler: str) -> None:
+    if client.nthreads():
+        return
+    patience_s = _PATIENCE * _PATIENCE_S
+    say(f"{scheduler} has no workers: {patience_s} s are left to one that starts ...")
+    try:
+        client.wait_for_workers(1, timeout=patience_s)
+    except TimeoutError as error:
+        raise UsageError(f"--scheduler {scheduler}: has no workers") from error
 
 
 def _security(scheduler: str, certificates: Path) -> Any:
