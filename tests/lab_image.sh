@@ -21,6 +21,7 @@ furnish() {
   chroot . systemctl --quiet enable systemd-networkd
   echo 'nameserver 10.0.2.3' > etc/resolv.conf
   echo lab > etc/hostname
+  echo '127.0.0.1 localhost' > etc/hosts
   echo '/dev/vda / ext4 defaults 0 1' > etc/fstab
   # A proxy of this machine's, as the host sees it.
   sed -Ei 's/(127\.0\.0\.1|localhost)/10.0.2.2/' etc/apt/apt.conf.d/99mmdebstrap
