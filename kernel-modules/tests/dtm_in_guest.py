@@ -22,10 +22,12 @@ import yaml
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-import dtm_scenarios  # noqa: E402 - python -I leaves the folder out
-from dtm_scenarios import MODULE, RUN, ClaimError, expect, run  # noqa: E402
+import dtm_event_scenarios  # noqa: E402 - python -I leaves the folder out
+import dtm_scenarios  # noqa: E402
+from dtm_claims import MODULE, RUN, ClaimError, expect, run  # noqa: E402
 from rtnetlink import Handle, Rtnetlink, attribute, u8, u32, u64  # noqa: E402
 
+SCENARIOS = {**vars(dtm_scenarios), **vars(dtm_event_scenarios)}
 VALUES = {"u8": u8, "u32": u32, "s32": u32, "u64": u64}
 BITS = {"u8": 8, "u32": 32, "s32": 32, "u64": 64}
 NOBODY = 65534
@@ -122,7 +124,7 @@ def judge(case: Case, names: dict[str, int]) -> dict[str, str]:
         return {"skipped": f"{', '.join(missing)}: not on this machine"}
     try:
         if "scenario" in case:
-            getattr(dtm_scenarios, case["scenario"])(**case.get("arguments", {}))
+            SCENARIOS[case["scenario"]](**case.get("arguments", {}))
         elif "netlink" in case:
             try_netlink(case, names)
         else:
