@@ -42,6 +42,7 @@ class Crossing:
         number: of a data segment, from 0; or how many segments it acknowledges.
         entered_us: after the start of traffic; its host sent it then.
         left_us: when its transmission ended; None if it was dropped.
+        delayed_us: how much longer than the link's delay it took from there.
     """
 
     connection: Literal["first", "second"]
@@ -49,6 +50,7 @@ class Crossing:
     number: int
     entered_us: int
     left_us: int | None
+    delayed_us: int = 0
 
 
 FORWARD = (
@@ -289,23 +291,23 @@ def _manifest(files: list[str], expect: list[dict[str, Any]]) -> dict[str, Any]:
 
 @cache
 def _captures(forward: tuple[Crossing, ...], reverse: tuple[Crossing, ...]) -> dict[str, bytes]:
-    entering, leaving = {}, {}
+    entering, leaving, arriving = {}, {}, {}
     for side, table in (("forward", forward), ("reverse", reverse)):
         frames = list(zip(table, _frames(side, table), strict=True))
         entering[side] = [(c.entered_us, frame) for c, frame in frames]
-        leaving[side] = [(c.left_us, frame) for c, frame in frames if c.left_us is not None]
+        left = [(c, c.left_us, frame) for c, frame in frames if c.left_us is not None]
+        leaving[side] = [(left_us, frame) for _, left_us, frame in left]
+        arriving[side] = [
+            (left_us + DELAY_US + crossing.delayed_us, frame) for crossing, left_us, frame in left
+        ]
     return {
-        "pcap/h1-eth0.pcap": _capture(entering["forward"], _far_end(leaving["reverse"])),
-        "pcap/h2-eth0.pcap": _capture(entering["reverse"], _far_end(leaving["forward"])),
+        "pcap/h1-eth0.pcap": _capture(entering["forward"], arriving["reverse"]),
+        "pcap/h2-eth0.pcap": _capture(entering["reverse"], arriving["forward"]),
         "pcap/r1-eth0.pcap": _capture(entering["forward"]),
         "pcap/r1-eth1.pcap": _capture(leaving["forward"]),
         "pcap/r2-eth0.pcap": _capture(entering["reverse"]),
         "pcap/r2-eth1.pcap": _capture(leaving["reverse"]),
     }
-
-
-def _far_end(frames: list[Timed]) -> list[Timed]:
-    return [(time_us + DELAY_US, frame) for time_us, frame in frames]
 
 
 def _capture(*parts: list[Timed]) -> bytes:

@@ -14,6 +14,7 @@ from synthetic_run import (
     DELAY_US,
     FORWARD,
     KERNEL_READ_NS,
+    REVERSE,
     START_NS,
     edit_json,
     expectation,
@@ -96,6 +97,24 @@ def test_kernel_counts_while_the_machine_works(tmp_path: Path) -> None:
     row = kernel_queue(folder)
     assert row["pass"]
     assert row["bound"] == "real time: 0 in 99 %, within 500000 ns"
+
+
+def largest_factor(folder: Path) -> tuple[float, str]:
+    """The largest compression factor of the first connection, and its bound."""
+    rows = fidelity(Analysis(folder))
+    (row,) = (r for r in rows if r["check"] == "first: largest compression factor")
+    assert row["pass"]
+    return row["value"], row["bound"]
+
+
+def test_acks_delayed_on_the_way(tmp_path: Path) -> None:
+    """Acks may arrive as much closer as one of them was later than another on its way."""
+    assert largest_factor(real_time(tmp_path / "a")) == (10, "real time: at most 10.50")
+    acks = {c.left_us: c for c in REVERSE if (c.connection, c.kind) == ("first", "ack")}
+    followed = next(ack for left_us, ack in acks.items() if left_us and left_us + 50 in acks)
+    delayed = [dataclasses.replace(c, delayed_us=25 * (c is followed)) for c in REVERSE]
+    late = real_time(tmp_path / "b", reverse=delayed)
+    assert largest_factor(late) == (20, "real time: at most 21.00")
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def _kernel_queue(
         name: np.array([int(table[name][i]) for i in rows], dtype=np.int64) for name in numbers
     }
     clock = analysis.run.clock(view.queue.interface)
-    around_ns = error.round_trip_ns if error else 0
+    around_ns = max(error.round_trip_ns, 0) if error else 0  # less where clocks differ
     begin_ns = clock.of_programs(columns["time_ns"]) - around_ns
     end_ns = clock.of_programs(columns["read_ns"]) + around_ns
     lowest, _ = view.kernel_least.range(begin_ns, end_ns)
@@ -186,10 +186,10 @@ def _largest_factor(
     if analysis.run.exact_clock:
         bound = data_ns / view.ack_service_ns * (1 + 1 / view.ack_service_ns)  # whole ns
         return _check(what, value, f"at most {bound:.2f}", factor <= bound)
-    closer_ns = int(np.abs(real_time.spacing_errors_ns(view)).max(initial=0))
+    closer_ns = real_time.closer_ns(analysis, view)
     least_ns = view.ack_service_ns - closer_ns
     if least_ns <= 0:
-        why = f"acks are up to {closer_ns} ns off, one takes {view.ack_service_ns}"
+        why = f"acks are up to {closer_ns} ns closer, one takes {view.ack_service_ns}"
         return _check(what, value, f"real time: none, {why}", True) | {"supported": False}
     bound = data_ns / least_ns
     return _check(what, value, f"real time: at most {bound:.2f}", factor <= bound)

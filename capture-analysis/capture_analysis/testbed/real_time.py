@@ -112,6 +112,16 @@ def spacing_error_ns(view: ConnectionView) -> int:
     return quantile(np.abs(spacing_errors_ns(view)))
 
 
+def closer_ns(analysis: Analysis, view: ConnectionView) -> int:
+    """By how much, at worst, acks arrive closer together than an ack's transmission.
+
+    They leave their queue that much closer, and on the way from there one is later than the next.
+    """
+    late_ns = _lateness_ns(view.reverse, _acks(analysis, view))
+    apart_ns = int(late_ns.max() - late_ns.min()) if len(late_ns) else 0
+    return int(-spacing_errors_ns(view).min(initial=0)) + apart_ns
+
+
 def checks(analysis: Analysis, error: ClockError) -> list[dict[str, Any]]:
     """What the clock's errors are, for the report: measured, and what each must be below."""
     segment_ns = min((v.data_service_ns for v in analysis.connections.values()), default=0)
@@ -153,13 +163,22 @@ def _links_ns(view: ConnectionView, frame_bytes: int) -> int:
 
 def _late_ns(analysis: Analysis, view: ConnectionView) -> int:
     """How much later than their links say 99 % of a connection's segments, and acks, arrive."""
-    source = view.connection.source_interface
-    acks = analysis.run.between(source, view.connection, forward=False)
-    return _lateness_ns(view.forward, view.arrived) + _lateness_ns(view.reverse, acks)
+    acks = _acks(analysis, view)
+    return sum(
+        quantile(_lateness_ns(queue, arrived))
+        for queue, arrived in ((view.forward, view.arrived), (view.reverse, acks))
+    )
 
 
-def _lateness_ns(queue: QueueView, arrived: Packets) -> int:
+def _acks(analysis: Analysis, view: ConnectionView) -> Packets:
+    """A connection's acks as they reach its source."""
+    return analysis.run.between(view.connection.source_interface, view.connection, forward=False)
+
+
+def _lateness_ns(queue: QueueView, arrived: Packets) -> IntArray:
+    """How much later than the link says packets of a queue arrive; shape (n,), ns."""
     passed = queue.passed
     _, rows, at = np.intersect1d(passed.packets.key(), arrived.key(), return_indices=True)
     rows, at = rows[passed.left_ns[rows] > 0], at[passed.left_ns[rows] > 0]
-    return quantile(arrived.time_ns[at] - passed.left_ns[rows] - queue.queue.delay_ns)
+    late_ns = arrived.time_ns[at] - passed.left_ns[rows] - queue.queue.delay_ns
+    return np.asarray(late_ns, dtype=np.int64)
