@@ -222,3 +222,14 @@ def test_run_small_is_a_result(tmp_path: Path, small: Path) -> None:
     run_small(small, tmp_path / "results")
     names = sorted(p.name for p in (tmp_path / "results").iterdir())
     assert names == ["latest", "small"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="who is not root makes nothing for others")
+def test_what_root_runs_is_the_owners(small: Path, tmp_path: Path) -> None:
+    """All that a run by root leaves belongs to whom the folder of results is made for."""
+    (tmp_path / "theirs").mkdir()
+    os.chown(tmp_path / "theirs", 65534, 65534)
+    run_small(small, tmp_path / "theirs/results")
+    made = [tmp_path / "theirs/results", *(tmp_path / "theirs/results").rglob("*")]
+    assert len(made) > 10
+    assert {path.lstat().st_uid for path in made} == {65534}

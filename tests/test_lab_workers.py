@@ -17,6 +17,7 @@ from lab_crew import WORKERS, Crew, started_crew, wait
 from playing import play
 
 from twoway import lab
+from twoway.backends import find_backend
 from twoway.case import load_case
 from twoway.errors import UsageError
 from twoway.lab import _security, run_here
@@ -92,6 +93,15 @@ def test_another_deployment_is_refused(crew: Crew, tmp_path: Path) -> None:
         sent = client.submit(run_here, case, "uml", "another identity").result()
     assert sent.parcel == b""
     assert re.fullmatch(r"worker lab\d would run something else: .*; deploy again", sent.error)
+
+
+def test_older_code_is_refused(crew: Crew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker whose code was loaded before the client's changed refuses."""
+    case, backend = load_case(str(write_experiment(tmp_path, SMALL))), find_backend("uml")
+    with Client(crew.address, security=_security(crew.address, crew.certificates)) as client:
+        monkeypatch.setattr(lab, "_CODE", "of another day")
+        sent = client.submit(run_here, case, "uml", lab.wanted_there(case, backend)).result()
+    assert "would run something else" in sent.error
 
 
 def test_without_a_certificate(crew: Crew, tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def _bundle(name: str, key: str, fill: Callable[[Path], None]) -> Bundle:
             (content / ".bundle").write_text(f"{key}\n")
             size = int(_said(["du", "-s", "-B1", str(content)]).split()[0])
             write_json(archive.with_suffix(".json"), {"unpacked_bytes": size})
-            own = ["--owner=0", "--group=0", "--numeric-owner"]
+            own = ["--owner=0", "--group=0", "--numeric-owner", "--mode=u+rwX,go+rX,go-w"]
             _said(["tar", "-C", str(content), *own, "-I", "zstd -3 -T0", "-cf", str(packed), "."])
             packed.rename(archive)
     known = json.loads(archive.with_suffix(".json").read_text())

@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import json
+import os
 import re
 import shutil
 from functools import cache
@@ -49,3 +50,23 @@ def module_identity(path: Path) -> dict[str, str]:
     """What a kernel module is, and what it says it was built from (modinfo's field revision)."""
     found = re.search(rb"\0revision=([^\0]*)\0", path.read_bytes())
     return {"sha256": sha256(path), "revision": found[1].decode() if found else "unknown"}
+
+
+def owner_of(path: Path) -> tuple[int, int]:
+    """User and group of a file or folder, or of where it would be made."""
+    there = path.absolute()
+    while not there.exists():
+        there = there.parent
+    return there.stat().st_uid, there.stat().st_gid
+
+
+def hand_over(owner: tuple[int, int], *paths: Path) -> None:
+    """Have what root made belong to whom it was made for; nothing unless this is root.
+
+    Args:
+        owner: user and group.
+        paths: files and folders; of links the link itself.
+    """
+    if os.geteuid() == 0:
+        for path in paths:
+            os.chown(path, *owner, follow_symlinks=False)

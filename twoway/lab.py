@@ -5,6 +5,7 @@ worker first makes sure that it would run the same thing: its kernel, programs a
 the bytes as much as the plan does. One that dies costs its points another try on another.
 """
 
+import hashlib
 import io
 import logging
 import tempfile
@@ -18,12 +19,14 @@ from typing import Any
 
 from capture_analysis.errors import AnalysisError
 from capture_analysis.scale import RETRIES
+from capture_analysis.testbed.report import revision
 
 from twoway.backend import Backend
 from twoway.case import Case
 from twoway.errors import TwowayError, UsageError
 from twoway.identity import identity
 from twoway.parcel import finished_runs, unwrap, wrap
+from twoway.paths import ROOT
 from twoway.processes import give_back_memory
 from twoway.progress import say
 from twoway.run import run_case
@@ -98,9 +101,28 @@ def _security(scheduler: str, certificates: Path) -> Any:
     return Security(require_encryption=True, **{k: str(path) for k, path in paths.items()})
 
 
+def wanted_there(case: Case, backend: Backend) -> str:
+    """What a worker must run: the same bytes of the same code, as it was when it was loaded."""
+    return f"{identity(case, backend)} {_CODE}"
+
+
+def _code() -> str:
+    """A hash over the code here, the analysis's too."""
+    digest = hashlib.sha256(revision().encode())
+    for path in sorted(
+        path for folder in ("twoway", "vm") for path in (ROOT / folder).rglob("*.py")
+    ):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+# Read when this module is: a worker that was not restarted has older code than its disk.
+_CODE = _code()
+
+
 def _run_there(client: Any, case: Case, backend: Backend, results: Path) -> Path:
     """As run_case, on some worker; called in a thread that waits for it."""
-    wanted = identity(case, backend)
+    wanted = wanted_there(case, backend)
     future = client.submit(run_here, case, backend.name, wanted, pure=False, retries=RETRIES)
     try:
         sent = _awaited(future, client)
@@ -140,7 +162,7 @@ def run_here(case: Case, backend_name: str, wanted: str) -> Sent:
         results = Path(scratch)
         try:
             backend = find_backend(backend_name)
-            if identity(case, backend) != wanted:
+            if wanted_there(case, backend) != wanted:
                 return Sent(error=_another())
             analysed(run_case(case, backend, results), case)
         except (TwowayError, AnalysisError) as error:

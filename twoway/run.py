@@ -19,7 +19,7 @@ from twoway.backend import Backend, Progress
 from twoway.captures import pack
 from twoway.case import Case
 from twoway.errors import DiskFullError, RunError
-from twoway.files import out_of_space, write_json
+from twoway.files import hand_over, out_of_space, owner_of, write_json
 from twoway.identity import identity
 from twoway.manifest import build_manifest, describe
 from twoway.plan import START_NS, build_plan, stop_ns
@@ -49,6 +49,7 @@ def run_case(
     Returns: the run's folder, complete but for what the analysis adds.
     Raises: DiskFullError, with nothing kept; any other RunError, with the partial run kept aside.
     """
+    owner = owner_of(results)
     running, lock = _new_folder(results / case.id)
     name = running.name.removeprefix(".running-")
     try:
@@ -73,6 +74,8 @@ def run_case(
     finished = running.with_name(name)
     running.rename(finished)
     _point_latest(results, finished)
+    made = (results, results / "latest", finished.parent, finished, *finished.rglob("*"))
+    hand_over(owner, *made)
     return finished
 
 
@@ -130,7 +133,7 @@ def _remove_if_dead(left: Path) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return
-    except FileNotFoundError:  # it has just ended
+    except (FileNotFoundError, PermissionError):  # it has just ended; it is root's
         return
     shutil.rmtree(left, ignore_errors=True)
 

@@ -19,7 +19,7 @@ from capture_analysis.testbed.report import analyse_run, revision
 from twoway.backend import Backend
 from twoway.case import Case, load_case
 from twoway.errors import DiskFullError, TwowayError
-from twoway.files import out_of_space
+from twoway.files import hand_over, out_of_space, owner_of
 from twoway.run import kept_run, run_case
 
 # What boot, set-up and analysis cost, in packets that the guest would pass meanwhile.
@@ -147,5 +147,6 @@ def analysed(folder: Path, case: Case) -> dict[str, Any]:
         document = {}
     now = {"analysis": revision(), "spec_sha256": manifest["spec_sha256"]}
     if any(document.get(key) != value for key, value in now.items()):
-        return analyse_run(folder, pictures=not case.point)
+        document = analyse_run(folder, pictures=not case.point)
+        hand_over(owner_of(folder), *folder.rglob("*"))
     return document

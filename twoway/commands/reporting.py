@@ -10,6 +10,7 @@ from capture_analysis.testbed.expectation import in_words
 
 from twoway.commands.options import shown
 from twoway.errors import TwowayError, UsageError
+from twoway.files import hand_over, owner_of
 from twoway.progress import say
 
 
@@ -27,6 +28,7 @@ def report_on(folder: Path, *, as_json: bool) -> int:
     folder = folder.resolve()
     try:
         document = analyse_run(folder)
+        hand_over(owner_of(folder), *folder.rglob("*"))
     except AnalysisError as error:
         raise TwowayError(str(error), f"the run is in {folder}") from error
     if as_json:
