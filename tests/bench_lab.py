@@ -19,7 +19,7 @@ import yaml
 from lab_crew import ROOT, Crew, started_crew
 
 ROUNDS = 3
-POINTS = 12
+POINTS = 24
 # Of the processors, what workers leave to the others.
 LEFT = 0.25
 GROUPS = Path("/sys/fs/cgroup")

@@ -59,6 +59,7 @@ def started_crew(folder: Path, workers: int = 3) -> Iterator[Crew]:
                 folder,
                 name,
                 *("--nthreads", "1", "--no-dashboard", "--no-nanny", "--name", name),
+                *("--preload", "twoway.lab"),
                 *("--host", "tls://127.0.0.1", "--local-directory", str(folder / f"{name}-own")),
                 address,
                 program="worker",
