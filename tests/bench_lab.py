@@ -1,8 +1,9 @@
 """`sudo make bench-lab`: how much faster three workers sweep than one.
 
 Each worker has the same part of a processor (a control group's quota), so small that three of them,
-the scheduler and the command that waits for them do not compete for this machine's: the workers are
-equal hosts, and one does not become faster where it is alone.
+the scheduler and the command that waits for them do not compete for this machine's. They do share
+its caches, which hosts do not: where one worker is measured two more sweep for somebody else. So
+the workers are equal hosts, and one does not become faster where it is alone.
 """
 
 import os
@@ -12,13 +13,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import yaml
 from lab_crew import ROOT, Crew, started_crew
 
 ROUNDS = 3
+HOSTS = 3
 POINTS = 24
 # Of the processors, what workers leave to the others.
 LEFT = 0.25
@@ -30,13 +32,14 @@ def main() -> int:
     """Measure, and print a line per round."""
     if os.geteuid() != 0:
         raise SystemExit("bench_lab: needs root, to give each worker its part of a processor")
-    part = (1 - LEFT) * (os.cpu_count() or 1) / 3
+    part = (1 - LEFT) * (os.cpu_count() or 1) / HOSTS
     print(f"{POINTS} points of kalampoukas-3.2; a worker has {part:.2f} processors")
     ratios = []
     with tempfile.TemporaryDirectory(prefix="twoway-bench-") as scratch:
         for number in range(ROUNDS):
             one, three = (
-                _sweep_s(Path(scratch) / f"{number}-{workers}", workers, part) for workers in (1, 3)
+                _sweep_s(Path(scratch) / f"{number}-{workers}", workers, part)
+                for workers in (1, HOSTS)
             )
             ratios.append(one / three)
             print(f"one worker {one:6.1f} s, three {three:6.1f} s: {one / three:.2f}", flush=True)
@@ -45,20 +48,36 @@ def main() -> int:
 
 
 def _sweep_s(folder: Path, workers: int, part: float) -> float:
-    """Wall seconds of a sweep by so many workers."""
-    folder.mkdir()
-    path = _experiment(folder)
-    with started_crew(folder / "crew", workers) as crew, _limited(crew, part):
-        command = [sys.executable, "-m", "twoway.cli", *crew.sweep(path, folder / "results")]
+    """Wall seconds of a sweep by so many workers, while the other hosts are busy, too."""
+    others = HOSTS - workers
+    busy = _sweeping(folder / "others", others, HOSTS * POINTS, part) if others else nullcontext()
+    with busy, _sweeping(folder / "ours", workers, POINTS, part) as ours:
         began = time.monotonic()
-        subprocess.run(command, cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
+        if ours.wait() != 0:
+            raise SystemExit("bench_lab: the sweep failed; run it by itself to see why")
         return time.monotonic() - began
 
 
-def _experiment(folder: Path) -> Path:
+@contextmanager
+def _sweeping(
+    folder: Path, workers: int, points: int, part: float
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A sweep that has begun, by so many workers; killed if it has not ended."""
+    folder.mkdir(parents=True)
+    path = _experiment(folder, points)
+    with started_crew(folder / "crew", workers) as crew, _limited(crew, part):
+        command = [sys.executable, "-m", "twoway.cli", *crew.sweep(path, folder / "results")]
+        with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as sweep:
+            try:
+                yield sweep
+            finally:
+                sweep.kill()
+
+
+def _experiment(folder: Path, points: int) -> Path:
     """kalampoukas-3.2 with its second connection starting a little later at each point."""
     document = yaml.safe_load((ROOT / "experiments/kalampoukas-3.2.yml").read_text())
-    starts_s = [number / 1000 for number in range(1, POINTS + 1)]
+    starts_s = [number / 1000 for number in range(1, points + 1)]
     start = {"set": ["flows.right.start_s"], "to": starts_s}
     document |= {"expect": [], "matrix": {"start": start}}
     path = folder / "swept.yml"

@@ -91,7 +91,11 @@ def _dask(folder: Path, name: str, *options: str, program: str = "") -> subproce
                 *(*certificate, f"{name}.key", *options),
             ],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
+                "DASK_DISTRIBUTED__SCHEDULER__WORKER_SATURATION": "1.0",
+            },
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
