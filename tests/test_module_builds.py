@@ -13,6 +13,7 @@ from conftest import ROOT, run_small
 
 from twoway.build import Guest
 from twoway.manifest import git_revision
+from twoway.paths import cache
 
 KERNEL_MODULES = ROOT / "kernel-modules"
 FETCH_HEADERS = KERNEL_MODULES / "tests/fetch-headers"
@@ -145,7 +146,7 @@ def test_dkms_installs_and_removes(tmp_path: Path) -> None:
         *("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"),
         *("--bind", installed, "/usr/lib/modules", "--tmpfs", "/var/lib"),
         *("--bind", registered, "/var/lib/dkms"),
-        *("--bind", copied, "/usr/src", "--ro-bind", ROOT, ROOT),
+        *("--bind", copied, "/usr/src", "--ro-bind", ROOT, ROOT, "--ro-bind", cache(), cache()),
         *("--setenv", "PATH", f"{dkms}:/usr/sbin:/usr/bin"),
         *("make", "-C", KERNEL_MODULES, f"KERNEL={release}", f"TWOWAY_REVISION={REVISION}"),
     ]
