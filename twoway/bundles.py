@@ -5,6 +5,7 @@ same bytes as the machine that deploys. An archive is named for a hash of what i
 and kept in the cache; a host that has unpacked one of that name need not be sent it again.
 """
 
+import compileall
 import hashlib
 import json
 import os
@@ -119,6 +120,8 @@ def _copy_files(files: Sequence[Path], to: Path) -> None:
     # By their sources, as modules in the cache: a commit that leaves them alone builds none anew.
     modules = _key(path for path in files if KERNEL_MODULES in path.parents)
     (to / "kernel-modules/REVISION").write_text(f"{modules}\n")
+    # The user that experiments run as may not write it there, and root would leave it behind.
+    compileall.compile_dir(to, quiet=1)
 
 
 def _make_environment(to: Path) -> None:
