@@ -60,13 +60,14 @@ def owner_of(path: Path) -> tuple[int, int]:
     return there.stat().st_uid, there.stat().st_gid
 
 
-def hand_over(owner: tuple[int, int], *paths: Path) -> None:
+def hand_over(owner: tuple[int, int], folder: Path, *more: Path) -> None:
     """Have what root made belong to whom it was made for; nothing unless this is root.
 
     Args:
         owner: user and group.
-        paths: files and folders; of links the link itself.
+        folder: with all that is in it.
+        more: without what is in them; of links the link itself.
     """
     if os.geteuid() == 0:
-        for path in paths:
+        for path in (*more, folder, *folder.rglob("*")):
             os.chown(path, *owner, follow_symlinks=False)

@@ -5,7 +5,6 @@ worker first makes sure that it would run the same thing: its kernel, programs a
 the bytes as much as the plan does. One that dies costs its points another try on another.
 """
 
-import hashlib
 import io
 import logging
 import tempfile
@@ -19,14 +18,14 @@ from typing import Any
 
 from capture_analysis.errors import AnalysisError
 from capture_analysis.scale import RETRIES
-from capture_analysis.testbed.report import revision
+from capture_analysis.testbed.report import code_revision, revision
 
 from twoway.backend import Backend
 from twoway.case import Case
 from twoway.errors import TwowayError, UsageError
 from twoway.identity import identity
 from twoway.parcel import finished_runs, unwrap, wrap
-from twoway.paths import ROOT
+from twoway.paths import ROOT, VM
 from twoway.processes import give_back_memory
 from twoway.progress import say
 from twoway.run import run_case
@@ -39,6 +38,8 @@ _MOST_WAITING = 256
 _PATIENCE_S = 10
 # So many times as long without any worker, and no more are expected: services come back in seconds.
 _PATIENCE = 6
+# Read when this module is: a worker that was not restarted has older code than its disk.
+_CODE = " ".join((revision(), code_revision(ROOT / "twoway"), code_revision(VM)))
 
 
 @dataclass(frozen=True)
@@ -104,20 +105,6 @@ def _security(scheduler: str, certificates: Path) -> Any:
 def wanted_there(case: Case, backend: Backend) -> str:
     """What a worker must run: the same bytes of the same code, as it was when it was loaded."""
     return f"{identity(case, backend)} {_CODE}"
-
-
-def _code() -> str:
-    """A hash over the code here, the analysis's too."""
-    digest = hashlib.sha256(revision().encode())
-    for path in sorted(
-        path for folder in ("twoway", "vm") for path in (ROOT / folder).rglob("*.py")
-    ):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-# Read when this module is: a worker that was not restarted has older code than its disk.
-_CODE = _code()
 
 
 def _run_there(client: Any, case: Case, backend: Backend, results: Path) -> Path:

@@ -74,8 +74,7 @@ def run_case(
     finished = running.with_name(name)
     running.rename(finished)
     _point_latest(results, finished)
-    made = (results, results / "latest", finished.parent, finished, *finished.rglob("*"))
-    hand_over(owner, *made)
+    hand_over(owner, finished, results, results / "latest", finished.parent)
     return finished
 
 

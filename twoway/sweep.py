@@ -148,5 +148,5 @@ def analysed(folder: Path, case: Case) -> dict[str, Any]:
     now = {"analysis": revision(), "spec_sha256": manifest["spec_sha256"]}
     if any(document.get(key) != value for key, value in now.items()):
         document = analyse_run(folder, pictures=not case.point)
-        hand_over(owner_of(folder), *folder.rglob("*"))
+        hand_over(owner_of(folder), folder)
     return document

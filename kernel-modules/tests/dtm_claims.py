@@ -1,12 +1,10 @@
-"""What cases for sch_dtm are made of: where programs are, and claims that fail with a sentence."""
+"""What cases for sch_dtm are made of: commands, and claims that fail with a sentence."""
 
 import subprocess
 from pathlib import Path
 from typing import Any
 
-MODULE = "/mnt/bin/sch_dtm.ko"
 RUN = Path("/mnt/run")
-TCA_DTM_SLOTS = 2
 
 
 class ClaimError(Exception):

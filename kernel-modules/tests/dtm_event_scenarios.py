@@ -9,11 +9,12 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from dtm_claims import RUN, TCA_DTM_SLOTS, claim, expect, run
+from dtm_claims import RUN, claim, expect, run
 from rtnetlink import Handle, Rtnetlink, attribute, u32
 
 EVENTS = "/mnt/bin/dtm-events"
 NOTES = RUN / "reallocations.csv"
+TCA_DTM_SLOTS = 2
 
 
 class Row(NamedTuple):

@@ -24,9 +24,10 @@ sys.path.insert(0, str(HERE))
 
 import dtm_event_scenarios  # noqa: E402 - python -I leaves the folder out
 import dtm_scenarios  # noqa: E402
-from dtm_claims import MODULE, RUN, ClaimError, expect, run  # noqa: E402
+from dtm_claims import RUN, ClaimError, expect, run  # noqa: E402
 from rtnetlink import Handle, Rtnetlink, attribute, u8, u32, u64  # noqa: E402
 
+MODULE = "/mnt/bin/sch_dtm.ko"
 SCENARIOS = {**vars(dtm_scenarios), **vars(dtm_event_scenarios)}
 VALUES = {"u8": u8, "u32": u32, "s32": u32, "u64": u64}
 BITS = {"u8": 8, "u32": 32, "s32": 32, "u64": 64}

@@ -28,9 +28,9 @@ def report_on(folder: Path, *, as_json: bool) -> int:
     folder = folder.resolve()
     try:
         document = analyse_run(folder)
-        hand_over(owner_of(folder), *folder.rglob("*"))
     except AnalysisError as error:
         raise TwowayError(str(error), f"the run is in {folder}") from error
+    hand_over(owner_of(folder), folder)
     if as_json:
         print(json.dumps(document, indent=1))
     _print_verdicts(document)

@@ -40,7 +40,12 @@ def analyse_run(folder: Path, *, pictures: bool = True) -> dict[str, Any]:
 @cache
 def revision() -> str:
     """What identifies this package's code: analyses of two revisions may differ."""
+    return code_revision(Path(capture_analysis.__file__).parent)
+
+
+def code_revision(folder: Path) -> str:
+    """What identifies the Python code in a folder, as it is now."""
     digest = hashlib.sha256()
-    for path in sorted(Path(capture_analysis.__file__).parent.rglob("*.py")):
+    for path in sorted(folder.rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
