@@ -135,15 +135,17 @@ def make_image() -> Path:
 
 
 @contextmanager
-def machine(folder: Path, accelerator: str, guest_ports: Sequence[int]) -> Iterator[Machine]:
+def machine(
+    folder: Path, image: Path, accelerator: str, guest_ports: Sequence[int]
+) -> Iterator[Machine]:
     """Boot a machine, and end it.
 
     Args:
         folder: for what belongs to it.
+        image: folder of make_image; nothing is written there.
         accelerator: "kvm" or "tcg".
         guest_ports: TCP ports that are to be reached from here, besides SSH's.
     """
-    image = make_image()
     made = Machine(folder, image, {port: _free_port() for port in (22, *guest_ports)})
     forwards = ",".join(f"hostfwd=tcp:127.0.0.1:{to}-:{at}" for at, to in made.ports.items())
     devices = _MACHINE.format(disk=image / "disk", image=image, folder=folder, forwards=forwards)

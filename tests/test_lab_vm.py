@@ -83,12 +83,14 @@ def deployed() -> Iterator[Deployed]:
     """A bare Debian that boots, and deploy.yml for `uml` and `native` on it."""
     with Steps() as steps:
         stock = build_stock(steps)
+    say("a machine's disk ...")
+    image = lab_vm.make_image()
     accelerator = "kvm" if qemu.best_accelerator(stock) == "kvm" else "tcg"
     with tempfile.TemporaryDirectory(prefix="vm") as scratch:
         folder = Path(scratch)
         say(f"a machine boots ({accelerator}) ...")
         began = time.monotonic()
-        with lab_vm.machine(folder, accelerator, [SCHEDULER]) as vm:
+        with lab_vm.machine(folder, image, accelerator, [SCHEDULER]) as vm:
             say(f"SSH after {time.monotonic() - began:.0f} s")
             inventory = vm.inventory(
                 twoway_backends=["uml", "native"],
