@@ -17,7 +17,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import yaml
-from lab_crew import ROOT, Crew, started_crew
+from lab_crew import PRELOAD, ROOT, Crew, started_crew
 
 ROUNDS = 3
 HOSTS = 3
@@ -65,7 +65,7 @@ def _sweeping(
     """A sweep that has begun, by so many workers; killed if it has not ended."""
     folder.mkdir(parents=True)
     path = _experiment(folder, points)
-    with started_crew(folder / "crew", workers) as crew, _limited(crew, part):
+    with started_crew(folder / "crew", (PRELOAD,) * workers) as crew, _limited(crew, part):
         command = [sys.executable, "-m", "twoway.cli", *crew.sweep(path, folder / "results")]
         with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as sweep:
             try:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKERS = ROOT / "playbooks/roles/workers"
+PRELOAD = "twoway.lab"
+LISTENING = ("--host", "tls://127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")
 
 
 @dataclass
@@ -23,11 +25,13 @@ class Crew:
     Attributes:
         address: the scheduler's.
         certificates: folder with the client's.
-        workers: their processes.
+        scheduler: its process.
+        workers: theirs.
     """
 
     address: str
     certificates: Path
+    scheduler: subprocess.Popen[bytes]
     workers: list[subprocess.Popen[bytes]]
 
     def sweep(self, path: Path, results: Path) -> list[str]:
@@ -35,41 +39,38 @@ class Crew:
         to = ["--scheduler", self.address, "--certificates", str(self.certificates)]
         return ["sweep", str(path), "--results", str(results), *to]
 
+    def begin_again(self) -> None:
+        """What systemd does when the scheduler has died: its workers have ended then, too."""
+        self.scheduler = _scheduler(self.certificates, self.address.rpartition(":")[2])
+        for number, worker in enumerate(self.workers):
+            worker.wait()
+            self.workers[number] = _worker(self, f"lab{number + 1}", PRELOAD)
+
 
 @contextmanager
-def started_crew(folder: Path, workers: int = 3) -> Iterator[Crew]:
-    """Start a scheduler and so many workers, each with a certificate, and end them.
+def started_crew(folder: Path, preloads: Sequence[str] = (PRELOAD,) * 3) -> Iterator[Crew]:
+    """Start a scheduler and workers, each with a certificate, and end them.
 
     Args:
         folder: to be made, for certificates and logs.
-        workers: how many.
+        preloads: what each worker loads as it starts, a module or a file.
     """
-    names = ["client", "scheduler", *(f"lab{number}" for number in range(1, workers + 1))]
-    command: list[str | Path] = [WORKERS / "files/make-certificates", folder, *names]
+    names = [f"lab{number}" for number in range(1, len(preloads) + 1)]
+    make = str(WORKERS / "files/make-certificates")
+    command = [make, str(folder), "client", "scheduler", *names]
     subprocess.run(command, check=True, capture_output=True)
-    started: list[subprocess.Popen[bytes]] = []
-    listening = ["--host", "tls://127.0.0.1", "--port", "0", "--no-dashboard"]
     file = folder / "scheduler.json"
-    started.append(_dask(folder, "scheduler", *listening, "--scheduler-file", str(file)))
+    crew = Crew("", folder, _scheduler(folder, "0", "--scheduler-file", str(file)), [])
     try:
         wait(lambda: file.is_file() and file.read_text().endswith("}"))  # it is not written at once
-        address = json.loads(file.read_text())["address"]
-        for name in names[2:]:
-            process = _dask(
-                folder,
-                name,
-                *("--nthreads", "1", "--no-dashboard", "--no-nanny", "--name", name),
-                *("--preload", "twoway.lab"),
-                *("--host", "tls://127.0.0.1", "--local-directory", str(folder / f"{name}-own")),
-                address,
-                program="worker",
-            )
-            started.append(process)
-        for name in names[2:]:
+        crew.address = json.loads(file.read_text())["address"]
+        for name, preload in zip(names, preloads, strict=True):
+            crew.workers.append(_worker(crew, name, preload))
+        for name in names:
             wait(partial(_says, folder / f"{name}.log", b"Registered to"))
-        yield Crew(address, folder, started[1:])
+        yield crew
     finally:
-        for process in reversed(started):
+        for process in (*crew.workers, crew.scheduler):
             process.terminate()
             process.wait()
 
@@ -82,13 +83,23 @@ def wait(there: Callable[[], bool]) -> None:
         threading.Event().wait(0.02)
 
 
-def _dask(folder: Path, name: str, *options: str, program: str = "") -> subprocess.Popen[bytes]:
+def _scheduler(folder: Path, port: str, *options: str) -> subprocess.Popen[bytes]:
+    return _dask(folder, "scheduler", "scheduler", "--port", port, *options)
+
+
+def _worker(crew: Crew, name: str, preload: str) -> subprocess.Popen[bytes]:
+    own = str(crew.certificates / f"{name}-own")
+    how = ["--nthreads", "1", "--no-nanny", "--local-directory", own, "--preload", preload]
+    return _dask(crew.certificates, name, "worker", *how, "--name", name, crew.address)
+
+
+def _dask(folder: Path, name: str, program: str, *options: str) -> subprocess.Popen[bytes]:
     certificate = ["--tls-ca-file", "ca.crt", "--tls-cert", f"{name}.crt", "--tls-key"]
     with (folder / f"{name}.log").open("wb") as log:
         return subprocess.Popen(
             [
-                *(sys.executable, "-m", f"distributed.cli.dask_{program or name}"),
-                *(*certificate, f"{name}.key", *options),
+                *(sys.executable, "-m", f"distributed.cli.dask_{program}"),
+                *(*LISTENING, *certificate, f"{name}.key", *options),
             ],
             cwd=folder,
             env={

@@ -34,5 +34,18 @@ def offer(package: str, folder: Path) -> None:
     (folder / "Packages").write_text(control + described)
 
 
+def offer_dependent(package: str, folder: Path) -> None:
+    """Pack needs-PACKAGE, of which nothing is known but that it needs another."""
+    content = folder / "content"
+    (content / "DEBIAN").mkdir(parents=True)
+    name = f"needs-{package}"
+    (content / "DEBIAN/control").write_text(
+        f"Package: {name}\nVersion: 1\nArchitecture: all\nMaintainer: lab <lab@localhost>\n"
+        f"Depends: {package}\nDescription: needs {package}\n"
+    )
+    _said("dpkg-deb", "--root-owner-group", "--build", str(content), str(folder / f"{name}.deb"))
+    shutil.rmtree(content)
+
+
 def _said(*argv: str) -> str:
     return subprocess.run(argv, check=True, capture_output=True, text=True).stdout

@@ -17,18 +17,18 @@ SKEW_NS = -7_000_000_321
 
 
 @contextmanager
-def responder(seconds: float = 60) -> Iterator[tuple[int, threading.Thread]]:
+def responder(seconds: float = 60, at: str = HERE) -> Iterator[tuple[int, threading.Thread]]:
     """One that answers, its port and its thread."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-        free.bind((HERE, 0))
+    with clock_probe._socket(at, 1) as free:
+        free.bind((at, 0))
         port = free.getsockname()[1]
-    thread = threading.Thread(target=answer, args=(HERE, port, seconds))
+    thread = threading.Thread(target=answer, args=(at, port, seconds))
     thread.start()
     try:
         yield port, thread
     finally:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
-            end.sendto(clock_probe._QUESTION.pack(-1), (HERE, port))
+        with clock_probe._socket(at, 1) as end:
+            end.sendto(clock_probe._QUESTION.pack(-1), (at, port))
         thread.join()
 
 
@@ -81,10 +81,11 @@ def test_a_skewed_clock(there_s: float, back_s: float) -> None:
     assert measured.uncertainty_ns >= (there_s + back_s) * 1e9 / 2
 
 
-def test_a_clock_that_is_the_same() -> None:
+@pytest.mark.parametrize("at", [HERE, "::1"])
+def test_a_clock_that_is_the_same(at: str) -> None:
     """This machine's own clock is ahead of itself by nothing, and the responder ends when asked."""
-    with responder() as (port, thread):
-        measured = ask(HERE, port)
+    with responder(at=at) as (port, thread):
+        measured = ask(at, port)
         thread.join()
     assert abs(measured.offset_ns) <= measured.uncertainty_ns
 

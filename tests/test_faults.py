@@ -10,6 +10,7 @@ import threading
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from conftest import ROOT, guest_processes, run_small, twoway
@@ -20,6 +21,7 @@ from twoway.case import load_case
 from twoway.errors import RunError
 from twoway.machine import STALL_S
 from twoway.plan import build_plan
+from twoway.run import run_case
 
 # Runs as root in the guest: tries every way out that we know.
 ESCAPE = r"""
@@ -232,4 +234,16 @@ def test_what_root_runs_is_the_owners(small: Path, tmp_path: Path) -> None:
     run_small(small, tmp_path / "theirs/results")
     made = [tmp_path / "theirs/results", *(tmp_path / "theirs/results").rglob("*")]
     assert len(made) > 10
+    assert {path.lstat().st_uid for path in made} == {65534}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="who is not root makes nothing for others")
+def test_what_root_fails_to_run_is_the_owners(small: Path, tmp_path: Path) -> None:
+    """A run by root that fails leaves no folder in which its owner could not run the same."""
+    (tmp_path / "theirs").mkdir()
+    os.chown(tmp_path / "theirs", 65534, 65534)
+    broken = Mock(run=Mock(side_effect=RunError("it fails")))
+    with pytest.raises(RunError, match="it fails"):
+        run_case(load_case(str(small)), broken, tmp_path / "theirs/results")
+    made = [tmp_path / "theirs/results", *(tmp_path / "theirs/results").rglob("*")]
     assert {path.lstat().st_uid for path in made} == {65534}

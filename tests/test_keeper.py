@@ -102,3 +102,15 @@ def test_loaded_module(tmp_path: Path) -> None:
     with refused, Kept(tmp_path / "kept") as kept:
         kept.module(tmp_path / f"{loaded}.ko", [])
     assert Path(f"/sys/module/{loaded}").exists()
+
+
+def test_what_cannot_be_undone_is_not_forgotten(tmp_path: Path) -> None:
+    """While something of an earlier run cannot be undone, no other begins, and the record stays."""
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    lent = {"nowhere-eth0": {"interface": "lo", "settings": ["no", "such"], "features": []}}
+    (folder / "changes.json").write_text(json.dumps({"links": lent}))
+    for _ in range(2):
+        with pytest.raises(UsageError, match="this machine is not as it was"), Kept(folder):
+            pass
+        assert json.loads((folder / "changes.json").read_text())["links"] == lent

@@ -155,6 +155,9 @@ def test_workers_are_services(deployed: Deployed, tmp_path: Path) -> None:
     vm = deployed.vm
     served = _played("workers", deployed.inventory)
     assert served.status == 0, served.said
+    listening = vm.run("ss", "-Hltnp").splitlines()
+    others = {line.split()[3].rpartition(":")[0] for line in listening if "sshd" not in line}
+    assert others == {"10.0.2.15", "127.0.0.1"}  # QEMU's, which is its address in the lab
     _sweep(deployed, write_experiment(tmp_path, SMALL), tmp_path / "first")
     show = ["systemctl", "show", "-P", "MainPID", "twoway-worker"]
     old = vm.run(*show)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from conftest import ROOT, SMALL, twoway, write_experiment
 from distributed import Client
-from lab_crew import WORKERS, Crew, started_crew, wait
+from lab_crew import PRELOAD, WORKERS, Crew, started_crew, wait
 from playing import play
 
 from twoway import lab
@@ -104,6 +104,45 @@ def test_older_code_is_refused(crew: Crew, tmp_path: Path, monkeypatch: pytest.M
     assert "would run something else" in sent.error
 
 
+def test_others_take_what_one_refuses(tmp_path: Path) -> None:
+    """A worker that was not deployed again is named, once, and costs a sweep nothing else."""
+    stale = tmp_path / "stale.py"
+    stale.write_text("from twoway import lab\nlab._CODE = 'of another day'\n")
+    path = write_experiment(tmp_path, SWEPT)
+    with started_crew(tmp_path / "crew", (PRELOAD, str(stale), PRELOAD)) as crew:
+        done = twoway(*crew.sweep(path, tmp_path / "results"))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("worker lab2 would run something else") == 1
+    assert len([*(tmp_path / "results").glob("small@*/[0-9]*/manifest.json")]) == POINTS
+
+
+def test_a_scheduler_that_dies_loses_nothing(crew: Crew, tmp_path: Path) -> None:
+    """Of 40 points all are there once, when the scheduler and with it the workers began anew."""
+    path, there = write_experiment(tmp_path, SWEPT), tmp_path / "there"
+    sweep = subprocess.Popen(
+        [sys.executable, "-m", "twoway.cli", *crew.sweep(path, there)],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+    )
+    wait(lambda: len(list(there.glob("small@*/[0-9]*"))) >= POINTS // 4)
+    crew.scheduler.kill()
+    crew.scheduler.wait()
+    crew.begin_again()
+    said = sweep.communicate()[1].decode()
+    assert sweep.returncode == 0, said
+    runs = [folder.name for folder in there.glob("small@*/[0-9]*")]
+    assert len(runs) == len(set(runs)) == POINTS
+
+
+def test_nothing_listens_elsewhere(crew: Crew) -> None:
+    """With the options of the services neither scheduler nor workers listen but where told."""
+    sockets = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True).stdout
+    for process in (crew.scheduler, *crew.workers):
+        of_it = [line.split() for line in sockets.splitlines() if f"pid={process.pid}," in line]
+        assert len(of_it) == 2  # Dask's own, and HTTP
+        assert {at.rpartition(":")[0] for _, _, _, at, *_ in of_it} == {"127.0.0.1"}
+
+
 def test_without_a_certificate(crew: Crew, tmp_path: Path) -> None:
     """Without its certificate, or with another lab's, a client is turned away with a sentence."""
     path = write_experiment(tmp_path, SMALL)
@@ -123,7 +162,7 @@ def test_without_a_certificate(crew: Crew, tmp_path: Path) -> None:
 def test_without_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A scheduler whose workers do not come while one waits for them is refused by name."""
     monkeypatch.setattr(lab, "_PATIENCE", 0.1)
-    with started_crew(tmp_path / "crew", workers=0) as crew:
+    with started_crew(tmp_path / "crew", preloads=()) as crew:
         refused = pytest.raises(UsageError, match=f"--scheduler {crew.address}: has no workers")
         with refused, lab.lab_workers(crew.address, crew.certificates):
             pass
@@ -162,6 +201,8 @@ def test_services_are_sound(tmp_path: Path) -> None:
         (tmp_path / f"twoway-{service}.service").read_text() for service in ("scheduler", "worker")
     )
     assert "--host tls://192.0.2.11 --port 8786 " in scheduler
+    assert "--dashboard-address 127.0.0.1:0 " in scheduler
+    assert "--dashboard-address 127.0.0.1:0 " in worker
     assert " tls://192.0.2.11:8786 " in worker
 
 

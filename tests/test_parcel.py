@@ -3,6 +3,7 @@
 import io
 import tarfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -50,13 +51,13 @@ def _changed(parcel: bytes) -> bytes:
     return parcel.replace(bytes(1000), bytes(999) + b"\1", 1)
 
 
-def _another_file(parcel: bytes) -> bytes:
+def _with(name: str, parcel: bytes) -> bytes:
     extended = io.BytesIO()
     with tarfile.open(fileobj=extended, mode="w") as new:
         with tarfile.open(fileobj=io.BytesIO(parcel)) as old:
             for member in old:
                 new.addfile(member, old.extractfile(member))
-        new.addfile(tarfile.TarInfo("one/more"))
+        new.addfile(tarfile.TarInfo(name))
     return extended.getvalue()
 
 
@@ -80,7 +81,10 @@ def _link(_: bytes) -> bytes:
     ("damage", "sentence"),
     [
         (_changed, "one/.*: another checksum than when it was sent"),
-        (_another_file, "one/more: not as sent"),
+        (partial(_with, f"{RUNS[0]}/more"), f"{RUNS[0]}/more: not as sent"),
+        (partial(_with, "one/more"), "one/more: must not be in one"),
+        (partial(_with, "latest/of/more"), "latest/of/more: must not be in one"),
+        (partial(_with, "/tmp/of/more"), "/tmp/of/more: must not be in one"),
         (_outside, r"\.\./escaped: must not be in one"),
         (_link, "one: must not be in one"),
         (lambda parcel: parcel[: len(parcel) // 2], "not a whole parcel of runs"),

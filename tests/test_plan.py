@@ -58,7 +58,7 @@ def test_every_knob_set_on_a_host_is_read_back(tmp_path: Path) -> None:
     [
         ({}, 1, 2, 200),
         (
-            {"rack": False, "spurious_timeout_detection": False, "least_timeout_ms": 1000},
+            {"rack": False, "spurious_timeout_detection": False, "rto_min_ms": 1000},
             0,
             0,
             1000,

@@ -20,6 +20,7 @@ from playing import PLAYBOOKS, Played, command, play
 
 PACKAGE = "ethtool"
 TTL = "net.ipv4.ip_default_ttl"
+LEFT = "net.ipv4.tcp_retries2"
 # Of the host's own network namespace, with a value that is not the kernel's.
 VARIABLES = {"twoway_sysctls": {TTL: 65, "kernel.no_such_key": 1}}
 NATIVE = {"twoway_backends": ["uml", "native"], "twoway_kernel": "6.12.0-elsewhere"}
@@ -153,8 +154,27 @@ def test_a_changed_checkout_alone_is_sent(deployed: Deployed) -> None:
     assert "Unpack guest" not in played.said
 
 
+def test_teardown_spares_what_others_brought(deployed: Deployed, folder: Path) -> None:
+    """Where a package that came later needs one of the deploy's, teardown says so and stops."""
+    host = deployed.lab.hosts["lab1"]
+    package_repository.offer_dependent(PACKAGE, folder / "lab1/repository")
+    host.run("dpkg", "-i", f"/run/lab/repository/needs-{PACKAGE}.deb")
+    before = host.changes()
+    played = play("teardown", deployed.inventory, "--limit", "lab1")
+    assert played.recap("lab1")["failed"] == 1
+    assert f"lab1: needs-{PACKAGE} came after the deploy" in played.sentences()
+    assert host.changes() == before
+    host.run("dpkg", "--purge", f"needs-{PACKAGE}")
+
+
 def test_teardown_leaves_nothing(deployed: Deployed) -> None:
-    """After teardown files, packages and sysctls are those of before; the runs are gathered."""
+    """After teardown files, packages and sysctls are those of before; the runs are gathered.
+
+    On one host a run of `native` and its keeper were killed, and left a sysctl changed.
+    """
+    killed = json.dumps({"settings": {f"/proc/sys/{LEFT.replace('.', '/')}": "15"}})
+    left = f"mkdir -p /run/twoway; echo '{killed}' > /run/twoway/changes.json; sysctl {LEFT}=3"
+    assert deployed.lab.hosts["lab2"].run("sh", "-c", left).returncode == 0
     played = play("teardown", deployed.inventory)
     assert played.status == 0, played.said
     for name in ("lab1", "lab2", "lab3"):
@@ -162,6 +182,7 @@ def test_teardown_leaves_nothing(deployed: Deployed) -> None:
         assert host.changes() == deployed.before[name]
         assert _packages(host) == deployed.packages[name]
         assert host.run("sysctl", "-n", TTL).stdout == "64\n"
+        assert host.run("sysctl", "-n", LEFT).stdout == "15\n"
     assert len([*deployed.results.glob("kalampoukas-3.2/2*/manifest.json")]) == 3
     again = play("teardown", deployed.inventory)
     assert again.status == 0

@@ -61,16 +61,22 @@ def _command(path: Path, results: Path) -> list[str]:
 
 
 def test_points_run_once(tmp_path: Path) -> None:
-    """A sweep has one run of each point; the same sweep again runs nothing, and says so."""
+    """A sweep has one run of each point; the same sweep again runs nothing, and says so.
+
+    To programs, too, and `run` of all points is the same.
+    """
     path, results = write_experiment(tmp_path, SWEPT), tmp_path / "results"
     first = twoway("sweep", path, "--results", results)
     assert first.returncode == 0, first.stderr
     runs = _runs(results)
     assert set(runs) == {f"small@window={window}" for window in WINDOWS}
     assert all(len(found) == 1 for found in runs.values())
-    again = twoway("sweep", path, "--results", results)
+    again = twoway("run", path, "--results", results, "--json")
     assert again.stderr.count("(kept)") == len(WINDOWS)
     assert _runs(results) == runs
+    said = json.loads(again.stdout)
+    assert [outcome["name"] for outcome in said] == [f"{path}@window={w}" for w in WINDOWS]
+    assert all(outcome["kept"] and outcome["pass"] for outcome in said)
 
 
 def test_sweep_gives_the_same_bytes_as_a_run(tmp_path: Path) -> None:

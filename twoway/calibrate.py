@@ -13,7 +13,7 @@ from capture_analysis.testbed.analysis import ETHERNET_BYTES, Analysis
 from twoway.backend import Backend
 from twoway.case import find_profile, make_case
 from twoway.errors import SpecError
-from twoway.files import write_json
+from twoway.files import hand_over, write_json
 from twoway.paths import PROFILES
 from twoway.plan import START_NS
 from twoway.progress import say
@@ -42,7 +42,9 @@ def calibrate_profiles(backend: Backend, names: list[str], results: Path) -> lis
     rows: list[dict[str, Any]] = []
     for name in names or sorted(p.stem for p in PROFILES.glob("*.yml")):
         rows += _calibrate(backend, name, results)
-    write_json(results / "calibration" / "calibration.json", rows)
+    path = results / "calibration/calibration.json"
+    write_json(path, rows)
+    hand_over(path)
     return rows
 
 

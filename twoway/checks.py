@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
+from capture_analysis.papers.results import label
+
 from twoway.congestion import CONTROLS, PARAMETER_FIELDS
-from twoway.matrix import label, matrix_problems
+from twoway.matrix import matrix_problems
 from twoway.spec import Direction, Expectation, Experiment, Flow, Stack
 
 

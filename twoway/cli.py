@@ -51,7 +51,7 @@ COMMANDS = (
         running.sweep,
         "run experiments, all by default, and every point of theirs that is not there yet",
         "many",
-        (RESULTS, *CREW, BACKEND),
+        (JSON, RESULTS, *CREW, BACKEND),
     ),
     Command(
         "papers",

@@ -57,7 +57,7 @@ def answer(address: str, port: int, seconds: float) -> None:
         port: UDP.
         seconds: how long to wait for a question.
     """
-    with _socket(seconds) as server:
+    with _socket(address, seconds) as server:
         server.bind((address, port))
         while True:
             try:
@@ -79,7 +79,7 @@ def ask(address: str, port: int = PORT, questions: int = QUESTIONS) -> Measured:
     """
     least, most = -(1 << 62), 1 << 62
     lost = number = 0
-    with _socket(_PATIENCE_S) as client:
+    with _socket(address, _PATIENCE_S) as client:
         client.connect((address, port))
         while number < questions:
             try:
@@ -114,8 +114,9 @@ def _exchange(client: socket.socket, number: int) -> tuple[int, int, int, int]:
         raise
 
 
-def _socket(patience_s: float) -> socket.socket:
-    made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+def _socket(address: str, patience_s: float) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_DGRAM)
     made.settimeout(patience_s)
     made.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
     return made

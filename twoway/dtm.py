@@ -51,10 +51,10 @@ class Rate(Model):
     def arguments(self) -> str:
         """As tc has it."""
         return (
-            f"allocator rate sample {_us(self.sample_ms)} shift-up {self.shift_up} "
+            f"allocator rate sample {_ns(self.sample_ms)} shift-up {self.shift_up} "
             f"shift-down {self.shift_down} margin {self.margin_slots:.3f} "
             f"corridor {self.corridor_slots:.3f} rounding {self.rounding} count {self.count} "
-            f"hold-on-loss {_us(self.hold_on_loss_ms)} "
+            f"hold-on-loss {_ns(self.hold_on_loss_ms)} "
             f"estimate {round(self.estimate_mbit * 1e6)}bit"
         )
 
@@ -76,7 +76,7 @@ class Buffer(Model):
         """As tc has it."""
         return (
             f"allocator buffer high {self.high_bytes} low {self.low_bytes} "
-            f"rise {_us(self.rise_ms)} fall {_us(self.fall_ms)} step {self.step_slots}"
+            f"rise {_ns(self.rise_ms)} fall {_ns(self.fall_ms)} step {self.step_slots}"
         )
 
 
@@ -123,7 +123,7 @@ class Trace(Model):
 
     def arguments(self) -> str:
         """As tc has it."""
-        steps = ",".join(f"{_us(s.after_ms)}:{s.slots}" for s in self.steps)
+        steps = ",".join(f"{_ns(s.after_ms)}:{s.slots}" for s in self.steps)
         return f"allocator trace steps {steps}"
 
 
@@ -197,8 +197,8 @@ class Channel(Model):
         words = (
             f"dtm slots {self.slots} limit {limit_packets} overhead {overhead_bytes} "
             f"{'framed' if self.framed else 'unframed'} min {self.min_slots} "
-            f"max {self.max_slots} change {_us(self.change_s * 1000)} "
-            f"signalling {_us(self.signalling_ms)} "
+            f"max {self.max_slots} change {_ns(self.change_s * 1000)} "
+            f"signalling {_ns(self.signalling_ms)} "
             f"{allocator.arguments() if allocator else 'allocator static'}"
         )
         return words.split()
@@ -245,5 +245,5 @@ def _level_problems(levels: list[Level]) -> list[str]:
     return found
 
 
-def _us(ms: float) -> str:
-    return f"{round(ms * 1000)}us"
+def _ns(ms: float) -> str:
+    return f"{round(ms * 1e6)}ns"

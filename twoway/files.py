@@ -6,9 +6,11 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from twoway.errors import DiskFullError
 
@@ -19,9 +21,20 @@ _LEAST_FREE_BYTES = 64 << 20
 
 def write_json(path: Path, document: Any) -> None:
     """Write a JSON document, whole or not at all."""
+    with written_aside(path) as file:
+        file.write(json.dumps(document, indent=1).encode() + b"\n")
+
+
+@contextmanager
+def written_aside(path: Path) -> Iterator[BinaryIO]:
+    """A file that gets its name when it is whole; of one that never is nothing stays."""
     partial = path.with_name(f".{path.name}")
-    partial.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    partial.replace(path)
+    try:
+        with partial.open("wb") as file:
+            yield file
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def refuse_full_disk(folder: Path) -> None:
@@ -52,22 +65,22 @@ def module_identity(path: Path) -> dict[str, str]:
     return {"sha256": sha256(path), "revision": found[1].decode() if found else "unknown"}
 
 
-def owner_of(path: Path) -> tuple[int, int]:
-    """User and group of a file or folder, or of where it would be made."""
-    there = path.absolute()
-    while not there.exists():
-        there = there.parent
-    return there.stat().st_uid, there.stat().st_gid
+def make_folder(path: Path) -> None:
+    """Make a folder if it is not there, and those above it."""
+    if not path.exists():
+        make_folder(path.parent)
+        path.mkdir(exist_ok=True)
+        hand_over(path)
 
 
-def hand_over(owner: tuple[int, int], folder: Path, *more: Path) -> None:
-    """Have what root made belong to whom it was made for; nothing unless this is root.
+def hand_over(path: Path) -> None:
+    """Have what root made belong to whom the folder is that it is in.
 
     Args:
-        owner: user and group.
-        folder: with all that is in it.
-        more: without what is in them; of links the link itself.
+        path: a file, a folder with all that is in it, or a link, not what it leads to.
     """
     if os.geteuid() == 0:
-        for path in (*more, folder, *folder.rglob("*")):
-            os.chown(path, *owner, follow_symlinks=False)
+        owner = path.parent.stat()
+        inside = () if path.is_symlink() else path.rglob("*")
+        for made in (path, *inside):
+            os.chown(made, owner.st_uid, owner.st_gid, follow_symlinks=False)

@@ -45,7 +45,7 @@ class Kept:
     def __enter__(self) -> Self:
         """Take the machine, undo what a run that was killed left, and start the keeper.
 
-        Raises: UsageError if another run has the machine.
+        Raises: UsageError if another run has the machine, or what one left cannot be undone.
         """
         self._folder.mkdir(exist_ok=True)
         self._lock = (self._folder / "lock").open("w")
@@ -54,9 +54,11 @@ class Kept:
         except BlockingIOError:
             self._lock.close()
             raise UsageError("another run uses this machine's kernel; wait for it") from None
-        undo(self._folder)
+        if not undo(self._folder):
+            self._lock.close()
+            raise UsageError(*self._left())
         self._keeper = subprocess.Popen(
-            [sys.executable, "-m", "twoway.keeper", str(self._folder)],
+            [sys.executable, "-P", "-m", "twoway.keeper", str(self._folder)],
             stdin=subprocess.PIPE,
             pass_fds=(self._lock.fileno(),),  # the machine is taken until it is as it was
             start_new_session=True,
@@ -77,9 +79,7 @@ class Kept:
         status = self._keeper.wait()
         self._lock.close()
         if status != 0 and kind is None:
-            raise RunError(
-                "this machine is not as it was", f"{self._folder / _CHANGES} says what is left"
-            )
+            raise RunError(*self._left())
 
     def setting(self, path: Path, value: str) -> None:
         """Write one of the kernel's settings, a file under /proc/sys.
@@ -134,12 +134,19 @@ class Kept:
 
     def _write_down(self) -> None:
         """Before the change: it is undone whether or not it came about."""
-        partial = self._folder / f".{_CHANGES}"
-        with partial.open("w") as file:
-            json.dump(self._changes, file)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(self._folder / _CHANGES)
+        _write(self._folder, self._changes)
+
+    def _left(self) -> tuple[str, str]:
+        return "this machine is not as it was", f"{self._folder / _CHANGES} says what is left"
+
+
+def _write(folder: Path, changes: dict[str, Any]) -> None:
+    partial = folder / f".{_CHANGES}"
+    with partial.open("w") as file:
+        json.dump(changes, file)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(folder / _CHANGES)
 
 
 def undo(folder: Path) -> bool:
@@ -158,7 +165,7 @@ def undo(folder: Path) -> bool:
         Path(setting).write_text(value)
     if lent or modules:
         left = {"modules": modules, "nodes": sorted(nodes), "links": lent}
-        path.write_text(json.dumps(_NOTHING | left))
+        _write(folder, _NOTHING | left)
         return False
     path.unlink()
     return True

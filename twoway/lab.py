@@ -8,6 +8,7 @@ the bytes as much as the plan does. One that dies costs its points another try o
 import io
 import logging
 import tempfile
+import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from capture_analysis.testbed.report import code_revision, revision
 
 from twoway.backend import Backend
 from twoway.case import Case
-from twoway.errors import TwowayError, UsageError
+from twoway.errors import DiskFullError, TwowayError, UsageError
 from twoway.identity import identity
 from twoway.parcel import finished_runs, unwrap, wrap
 from twoway.paths import ROOT, VM
@@ -38,16 +39,25 @@ _MOST_WAITING = 256
 _PATIENCE_S = 10
 # So many times as long without any worker, and no more are expected: services come back in seconds.
 _PATIENCE = 6
+# Dask forgets what was submitted while it is still telling others that the scheduler is gone.
+_RECONNECT_S = 1
 # Read when this module is: a worker that was not restarted has older code than its disk.
 _CODE = " ".join((revision(), code_revision(ROOT / "twoway"), code_revision(VM)))
 
 
 @dataclass(frozen=True)
 class Sent:
-    """What a worker returns: a parcel, or why there is none."""
+    """What a worker returns: a parcel, or why there is none.
+
+    Attributes:
+        parcel: the run and its metrics.
+        error: a sentence.
+        unfit: the worker's address, where it is the worker that another point would fail on, too.
+    """
 
     parcel: bytes = b""
     error: str = ""
+    unfit: str = ""
 
 
 @contextmanager
@@ -70,7 +80,7 @@ def lab_workers(scheduler: str, certificates: Path) -> Iterator[Crew]:
     with client, ThreadPoolExecutor(_MOST_WAITING) as pool:
         _await_workers(client, scheduler)
         try:
-            yield pool, partial(run_point, run=partial(_run_there, client))
+            yield pool, partial(run_point, run=partial(_run_there, client, set()))
         except BaseException:
             client.close()  # those that wait for a point are told so
             pool.shutdown(wait=True, cancel_futures=True)
@@ -107,22 +117,40 @@ def wanted_there(case: Case, backend: Backend) -> str:
     return f"{identity(case, backend)} {_CODE}"
 
 
-def _run_there(client: Any, case: Case, backend: Backend, results: Path) -> Path:
-    """As run_case, on some worker; called in a thread that waits for it."""
-    wanted = wanted_there(case, backend)
-    future = client.submit(run_here, case, backend.name, wanted, pure=False, retries=RETRIES)
-    try:
-        sent = _awaited(future, client)
-    except CancelledError as error:
-        raise TwowayError("interrupted") from error
-    except TwowayError:
-        raise
-    except Exception as error:  # what Dask raises has no base of its own
-        raise TwowayError(f"no worker could run it: {error}") from error
+def _run_there(client: Any, unfit: set[str], case: Case, backend: Backend, results: Path) -> Path:
+    """As run_case, on some worker; called in a thread that waits for it.
+
+    One that refuses is free at once, for the next point as well: it is asked last from then on.
+    """
+    work = (run_here, case, backend.name, wanted_there(case, backend))
+    sent = _sent_back(client, work)
+    while sent.unfit:
+        if sent.unfit not in unfit:
+            unfit.add(sent.unfit)
+            say(sent.error, markup=False)
+        fit = client.nthreads().keys() - unfit
+        if not fit:
+            break
+        sent = _sent_back(client, work, workers=sorted(fit), allow_other_workers=True)
     if sent.error:
         raise TwowayError(sent.error)
     (folder,) = unwrap(io.BytesIO(sent.parcel), results)
     return folder
+
+
+def _sent_back(client: Any, work: tuple[Any, ...], **where: Any) -> Sent:
+    """What a worker returns, submitted anew if the scheduler is started anew meanwhile."""
+    while True:
+        try:
+            return _awaited(client.submit(*work, pure=False, retries=RETRIES, **where), client)
+        except CancelledError as error:
+            if getattr(error, "reason", "") != "scheduler-connection-lost":
+                raise TwowayError("interrupted") from error
+            time.sleep(_RECONNECT_S)
+        except TwowayError:
+            raise
+        except Exception as error:  # what Dask raises has no base of its own
+            raise TwowayError(f"no worker could run it: {error}") from error
 
 
 def _awaited(future: Any, client: Any) -> Sent:
@@ -150,10 +178,12 @@ def run_here(case: Case, backend_name: str, wanted: str) -> Sent:
         try:
             backend = find_backend(backend_name)
             if wanted_there(case, backend) != wanted:
-                return Sent(error=_another())
+                return Sent(error=_another(), unfit=_worker().address)
             analysed(run_case(case, backend, results), case)
+        except DiskFullError as error:
+            return Sent(error=f"worker {_worker().name}: {error}", unfit=_worker().address)
         except (TwowayError, AnalysisError) as error:
-            return Sent(error=f"{_worker()}: {error}")
+            return Sent(error=f"worker {_worker().name}: {error}")
         parcel = io.BytesIO()
         wrap(results, finished_runs(results), parcel)
         give_back_memory()
@@ -162,12 +192,12 @@ def run_here(case: Case, backend_name: str, wanted: str) -> Sent:
 
 def _another() -> str:
     return (
-        f"{_worker()} would run something else: another checkout, guest or version of a tool; "
-        "deploy again"
+        f"worker {_worker().name} would run something else: another checkout, guest or version of "
+        "a tool; deploy again"
     )
 
 
-def _worker() -> str:
+def _worker() -> Any:
     from distributed import get_worker  # noqa: PLC0415 - a worker has it
 
-    return f"worker {get_worker().name}"
+    return get_worker()

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
+from capture_analysis.papers.results import label
 from pydantic import Field
 
 from twoway.errors import SpecError
@@ -53,15 +54,6 @@ def points(matrix: Matrix) -> Iterator[Point]:
     """Every point, the last axis varying fastest; one without axes if there is no matrix."""
     for values in itertools.product(*(axis.to for axis in matrix.values())):
         yield dict(zip(matrix, values, strict=True))
-
-
-def label(value: Value) -> str:
-    """How a value stands in the name of a point."""
-    if isinstance(value, list):
-        return "+".join(label(each) for each in value)
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def point_name(point: Point) -> str:

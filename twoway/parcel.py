@@ -44,20 +44,18 @@ def wrap(results: Path, runs: Iterable[str], to: BinaryIO) -> None:
             if not (results / run / "manifest.json").is_file():
                 raise ParcelError(f"{results / run}: not a finished run")
             for path in sorted((results / run).rglob("*")):
-                if path.is_file() and not path.is_symlink():
+                if path.is_file() and not path.is_symlink() and path.name[0] != ".":
                     name = str(path.relative_to(results))
-                    sums.append(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {name}\n")
-                    archive.add(path, name, recursive=False, filter=_nobodys)
-        content = "".join(sums).encode()
-        last = tarfile.TarInfo(_SUMS)
-        last.size = len(content)
-        archive.addfile(last, io.BytesIO(content))
+                    content = path.read_bytes()  # once: an analysis may be writing it
+                    sums.append(f"{hashlib.sha256(content).hexdigest()}  {name}\n")
+                    _add(archive, name, content, int(path.stat().st_mtime))
+        _add(archive, _SUMS, "".join(sums).encode(), 0)
 
 
-def _nobodys(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    member.uid = member.gid = 0
-    member.uname = member.gname = ""
-    return member
+def _add(archive: tarfile.TarFile, name: str, content: bytes, changed: int) -> None:
+    member = tarfile.TarInfo(name)
+    member.size, member.mtime = len(content), changed
+    archive.addfile(member, io.BytesIO(content))
 
 
 def unwrap(parcel: BinaryIO, results: Path) -> list[Path]:
@@ -93,7 +91,8 @@ def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, aside: Path) -> 
     """
     parts = Path(member.name).parts
     content = archive.extractfile(member) if member.isreg() else None
-    if content is None or ".." in parts or Path(member.name).is_absolute():
+    placed = len(parts) > 2 and parts[0] not in {"/", "latest"} and ".." not in parts
+    if content is None or not (placed or member.name == _SUMS):
         raise ParcelError(f"parcel of runs: {member.name}: must not be in one")
     target = aside / member.name
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -96,7 +96,7 @@ def route_command(stack: Stack, graph: Graph, interface: Interface) -> str:
     return (
         f"route replace default via {gateway} dev {interface.name}"
         f" initcwnd {stack.initial_window_packets}{quickack}"
-        f" rto_min {stack.least_timeout_ms}ms{window}"
+        f" rto_min {stack.rto_min_ms}ms{window}"
     )
 
 
@@ -113,7 +113,7 @@ def route_readback(stack: Stack) -> list[tuple[list[str], Any]]:
     """What `ip -j route show default` must say on a host."""
     metrics: dict[str, int] = {
         "initcwnd": stack.initial_window_packets,
-        "rto_min": stack.least_timeout_ms,
+        "rto_min": stack.rto_min_ms,
     }
     if stack.acks == "every-segment":
         metrics["quickack"] = 1

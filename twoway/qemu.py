@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from twoway.backend import Progress
-from twoway.errors import RunError, UsageError
+from twoway.errors import DiskFullError, RunError, UsageError
 from twoway.files import module_identity, sha256, write_json
 from twoway.machine import CONSOLE_LOG, HIDE_CHECKOUT, RUNNER, STALL_S, live, own_core, sandbox
 from twoway.paths import VM, cache
@@ -196,6 +196,8 @@ def why_not_kvm(stock: StockKernel) -> str:
         began = time.monotonic()
         try:
             run(stock, "kvm", folder, lambda _: None, runner=["/bin/true"], stall_s=_KVM_BOOT_S)
+        except DiskFullError:
+            raise
         except RunError as error:
             if time.monotonic() - began >= _KVM_BOOT_S:
                 return f"{stock.package.split()[0]} has not booted in {_KVM_BOOT_S:.0f} s"

@@ -19,7 +19,7 @@ from twoway.backend import Backend, Progress
 from twoway.captures import pack
 from twoway.case import Case
 from twoway.errors import DiskFullError, RunError
-from twoway.files import hand_over, out_of_space, owner_of, write_json
+from twoway.files import hand_over, make_folder, out_of_space, write_json
 from twoway.identity import identity
 from twoway.manifest import build_manifest, describe
 from twoway.plan import START_NS, build_plan, stop_ns
@@ -49,7 +49,6 @@ def run_case(
     Returns: the run's folder, complete but for what the analysis adds.
     Raises: DiskFullError, with nothing kept; any other RunError, with the partial run kept aside.
     """
-    owner = owner_of(results)
     running, lock = _new_folder(results / case.id)
     name = running.name.removeprefix(".running-")
     try:
@@ -74,7 +73,8 @@ def run_case(
     finished = running.with_name(name)
     running.rename(finished)
     _point_latest(results, finished)
-    hand_over(owner, finished, results, results / "latest", finished.parent)
+    hand_over(finished)
+    hand_over(results / "latest")
     return finished
 
 
@@ -111,7 +111,7 @@ def kept_run(case: Case, backend: Backend, results: Path) -> Path | None:
 
 def _new_folder(parent: Path) -> tuple[Path, IO[str]]:
     """A run's folder, and the lock by which others see that its process lives."""
-    parent.mkdir(parents=True, exist_ok=True)
+    make_folder(parent)
     for left in parent.glob(".running-*"):
         _remove_if_dead(left)
     while True:
@@ -146,6 +146,7 @@ def _ended_early(running: Path, error: BaseException) -> BaseException:
         return error
     (running / _LOCK).unlink(missing_ok=True)
     kept = running.rename(running.with_name(running.name.removeprefix(".running-") + ".partial"))
+    hand_over(kept)
     if isinstance(error, OSError):
         return RunError(f"{error.strerror}: {error.filename}", f"kept in {kept}")
     if isinstance(error, RunError):

@@ -4,7 +4,7 @@ Units are part of each field's name. Unknown keys are errors, and all errors of 
 reported at once.
 """
 
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -16,8 +16,6 @@ from twoway.matrix import (
 )
 from twoway.model import Model, Name, NonNegative, Positive
 from twoway.transfers import Transfers
-
-ModelT = TypeVar("ModelT", bound=Model)
 
 
 class Direction(Model):
@@ -148,7 +146,7 @@ class Stack(Model):
         description="senders spread a window over its round trip instead of sending with each ACK; "
         "`fixed` and `tahoe` cannot",
     )
-    least_timeout_ms: Annotated[int, Field(ge=1, le=120_000)] = Field(
+    rto_min_ms: Annotated[int, Field(ge=1, le=120_000)] = Field(
         default=200,
         description="what the retransmission timer adds to the round-trip time at least",
     )

@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, as_completed
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from capture_analysis.testbed.report import analyse_run, revision
 from twoway.backend import Backend
 from twoway.case import Case, load_case
 from twoway.errors import DiskFullError, TwowayError
-from twoway.files import hand_over, out_of_space, owner_of
+from twoway.files import hand_over, out_of_space
 from twoway.run import kept_run, run_case
 
 # What boot, set-up and analysis cost, in packets that the guest would pass meanwhile.
@@ -50,6 +50,11 @@ class Outcome:
     def good(self) -> bool:
         """It ran, and all holds that was expected."""
         return self.folder is not None and not self.missed
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        folder = None if self.folder is None else str(self.folder)
+        return {**asdict(self), "folder": folder, "pass": self.good}
 
 
 # An executor, and what it does with each point: its name, where it runs, where its run is to be.
@@ -148,5 +153,5 @@ def analysed(folder: Path, case: Case) -> dict[str, Any]:
     now = {"analysis": revision(), "spec_sha256": manifest["spec_sha256"]}
     if any(document.get(key) != value for key, value in now.items()):
         document = analyse_run(folder, pictures=not case.point)
-        hand_over(owner_of(folder), folder)
+        hand_over(folder)
     return document

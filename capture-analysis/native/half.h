@@ -8,7 +8,7 @@
 #include "holes.h"
 #include "track.h"
 
-/* As in tracking.py: 1 MiB of segments; 1 KiB while it may be that nothing acknowledges them. */
+/* As in tracking/: 1 MiB of segments; 1 KiB while it may be that nothing acknowledges them. */
 #define SEGMENTS_MAX 65536
 #define SEGMENTS_AT_FIRST 64
 #define RECENT 4

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The library: counts of integers in log-linear bins, apart for each lane; see histogram.py.
+ * The library: counts of integers in log-linear bins, apart for each lane; see histogram/.
  */
 #ifndef CAPTURE_ANALYSIS_HISTOGRAM_H
 #define CAPTURE_ANALYSIS_HISTOGRAM_H

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* As HOLES in tracking.py: a window of 64 losses; 1 KiB. */
+/* As HOLES in tracking/: a window of 64 losses; 1 KiB. */
 #define HOLES_MAX 64
 
 /* Sequence numbers first..end-1. */

@@ -25,7 +25,7 @@
 
 #define CONNECTIONS_OF_A_SLAB 256	/* 100 KiB */
 
-/* As Kind in tracking.py. */
+/* As Kind in tracking/. */
 enum kind {
 	KIND_CONTROL,
 	KIND_NEW_DATA,

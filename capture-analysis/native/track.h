@@ -12,7 +12,7 @@
 
 #include "parser.h"
 
-/* As TRACKED_TYPES in tracking.py, which says what they mean; the caller's. */
+/* As TRACKED_TYPES in tracking/, which says what they mean; the caller's. */
 struct ca_tracked {
 	int64_t *seq_bytes;
 	int64_t *ack_bytes;
@@ -24,7 +24,7 @@ struct ca_tracked {
 	uint8_t *kind;
 };
 
-/* As Forgotten in tracking.py. */
+/* As Forgotten in tracking/. */
 struct ca_forgotten {
 	uint64_t holes;
 	uint64_t segments;

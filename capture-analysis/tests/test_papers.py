@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from capture_analysis.errors import AnalysisError
-from capture_analysis.papers.claims import claims, worst_percent
+from capture_analysis.papers.claims import Claim, claims, worst_percent
 from capture_analysis.papers.curves import curves
 from capture_analysis.papers.results import BEYOND, read_results
 from capture_analysis.papers.site import write_site
@@ -106,6 +106,10 @@ def test_claims_gather_all_sources_of_a_number(folders: list[Path]) -> None:
     assert found[-1].measured is None
     assert found[-1].off_percent("theory") is None
     assert worst_percent(found, "paper") == pytest.approx(-50)
+    none_expected = {"theory": _said("theory", 4, 3.0, False) | {"value": 0.0}}
+    dropped = Claim(swept.results[0], "drops_data.left", "packets", 3.0, none_expected)
+    assert dropped.off_percent("theory") is None  # 3 is no percentage of 0
+    assert worst_percent([dropped], "theory") is None
 
 
 def test_curves_overlay_measured_theory_and_paper(folders: list[Path]) -> None:

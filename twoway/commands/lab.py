@@ -4,6 +4,7 @@ import argparse
 import json
 
 from twoway.commands.options import shown
+from twoway.files import written_aside
 
 
 def bundle(args: argparse.Namespace) -> int:  # noqa: ARG001 - as all commands
@@ -19,7 +20,7 @@ def pack(args: argparse.Namespace) -> int:
     """Write finished runs into one archive."""
     from twoway.parcel import finished_runs, wrap
 
-    with args.to.open("wb") as archive:
+    with written_aside(args.to) as archive:
         wrap(args.results, args.runs or finished_runs(args.results), archive)
     return 0
 

@@ -10,7 +10,7 @@ from capture_analysis.testbed.expectation import in_words
 
 from twoway.commands.options import shown
 from twoway.errors import TwowayError, UsageError
-from twoway.files import hand_over, owner_of
+from twoway.files import hand_over
 from twoway.progress import say
 
 
@@ -30,7 +30,8 @@ def report_on(folder: Path, *, as_json: bool) -> int:
         document = analyse_run(folder)
     except AnalysisError as error:
         raise TwowayError(str(error), f"the run is in {folder}") from error
-    hand_over(owner_of(folder), folder)
+    finally:
+        hand_over(folder)
     if as_json:
         print(json.dumps(document, indent=1))
     _print_verdicts(document)

@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from twoway.commands.options import all_ids, shown
 from twoway.commands.reporting import report_on
+from twoway.files import hand_over, make_folder
 from twoway.progress import say
 
 if TYPE_CHECKING:
@@ -32,7 +33,10 @@ def run(args: argparse.Namespace) -> int:
 
 def sweep(args: argparse.Namespace) -> int:
     """Run many experiments and all their points, those that are not there yet."""
-    return _judge(_run_all(args))
+    outcomes = _run_all(args)
+    if args.json:
+        print(json.dumps([outcome.document() for outcome in outcomes], indent=1))
+    return _judge(outcomes)
 
 
 def papers(args: argparse.Namespace) -> int:
@@ -41,7 +45,9 @@ def papers(args: argparse.Namespace) -> int:
 
     outcomes = _run_all(args)
     done = [outcome.folder for outcome in outcomes if outcome.folder]
+    make_folder(args.results / "papers")
     document = write_site(done, args.results / "papers")
+    hand_over(args.results / "papers")
     if args.json:
         print(json.dumps(document, indent=1))
     status = _judge(outcomes)

@@ -1,6 +1,5 @@
 """Claims: what paper, theory and the authors' own simulation say of a number, and what came out."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -74,11 +73,10 @@ def _percent(value: float | None, reference: float | None) -> float | None:
         return None
     if value == reference:
         return 0.0
-    return 100 * (value - reference) / abs(reference) if reference else math.inf
+    return 100 * (value - reference) / abs(reference) if reference else None
 
 
 def worst_percent(found: list[Claim], source: str) -> float | None:
     """The largest difference from a source, by size; None where no percentage makes sense."""
     off = [claim.off_percent(source) for claim in found]
-    finite = [each for each in off if each is not None and math.isfinite(each)]
-    return max(finite, key=abs, default=None)
+    return max((each for each in off if each is not None), key=abs, default=None)

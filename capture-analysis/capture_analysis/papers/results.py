@@ -73,7 +73,7 @@ class Experiment:
 
 
 def label(value: Any) -> str:
-    """A point's value for people."""
+    """How a point's value stands in its name and in tables."""
     if isinstance(value, list):
         return "+".join(label(each) for each in value)
     if isinstance(value, bool):

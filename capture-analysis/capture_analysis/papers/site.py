@@ -123,7 +123,7 @@ def write_site(folders: Iterable[Path], site: Path) -> dict[str, Any]:
     page_template.write(site / "index.html", "papers.html.j2", [], papers=papers)
     document = {"papers": [_paper_document(paper, site) for paper in papers]}
     partial = site / ".papers.json"
-    partial.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    partial.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     partial.replace(site / "papers.json")
     return document
 

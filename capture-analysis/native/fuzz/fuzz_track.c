@@ -20,7 +20,7 @@
 	X(seq_bytes, 8) X(ack_bytes, 8) X(gap_ns, 8) X(rtt_ns, 8) X(new_bytes, 4)	\
 	X(acked_bytes, 4) X(in_flight_bytes, 4) X(kind, 1)
 
-/* As Kind in tracking.py. */
+/* As Kind in tracking/. */
 enum { CONTROL, NEW_DATA, RETRANSMISSION, LATE_DATA, PROBE, ACK, OLD_ACK = 8, COPY };
 
 static const uint16_t FLAGS[] = {

@@ -11,6 +11,7 @@ from capture_analysis.columns import IntArray
 from capture_analysis.testbed import throughput
 from capture_analysis.testbed.analysis import Analysis, ConnectionView
 from capture_analysis.testbed.congestion_epochs import congestion_epochs
+from capture_analysis.testbed.flight import most_in_flight
 from capture_analysis.testbed.metric import Scope
 
 SCOPE = Scope.CONNECTION
@@ -32,10 +33,11 @@ def measure(analysis: Analysis, view: ConnectionView) -> dict[str, float]:
         goodput_bit = payload * 8e9 / (last - first)
         rate_bit = view.forward.rate_bit(first, last)
         efficiency = throughput.efficiency(goodput_bit, view.arrived, view.forward.queue, rate_bit)
+    peak = most_in_flight(analysis.run, view)
     return {
         "sawtooth_period": period_s,
         "sawtooth_efficiency": efficiency,
-        "window_peak": _window_peak(analysis, view),
+        "window_peak": float("nan") if peak is None else float(peak),
     }
 
 
@@ -60,16 +62,3 @@ def cycle_ends(loss_ns: IntArray, begun_ns: int, steady_ns: tuple[int, int]) -> 
     steady = (loss_ns >= steady_ns[0]) & (loss_ns < steady_ns[1])
     longest_ns = since_ns[steady].max(initial=0)
     return np.asarray(loss_ns[steady & (2 * since_ns >= longest_ns)])
-
-
-def _window_peak(analysis: Analysis, view: ConnectionView) -> float:
-    """Most segments from the oldest unacknowledged to the newest sent, in the steady window."""
-    run = analysis.run
-    data = run.steady(view.sent.data())
-    acks = run.between(view.connection.source_interface, view.connection, forward=False)
-    before = np.searchsorted(acks.time_ns, data.time_ns, side="right") - 1
-    known = before >= 0
-    if not known.any():
-        return float("nan")
-    span = (data.seq[known] + data.payload_bytes[known] - acks.ack[before[known]]) % (1 << 32)
-    return float(-(-span.max() // data.payload_bytes.max()))
