@@ -231,6 +231,10 @@ def test_results_that_cannot_be_written_are_a_sentence() -> None:
             "queue_packets: 9, dtm: {trace: {steps: [{after_ms: -1, slots: 2}]}}",
             "steps.0.after_ms: must be greater than or equal to 0, got -1",
         ),
+        (
+            "queue_packets: 9, dtm: {trace: {steps: [{after_ms: 0.0001, slots: 2}]}}",
+            "steps.0.after_ms: must be a multiple of 0.001, got 0.0001",
+        ),
     ],
 )
 def test_profiles_of_dtm_channels(tmp_path: Path, fields: str, sentence: str) -> None:

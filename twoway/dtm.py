@@ -58,6 +58,20 @@ class Rate(Model):
             f"estimate {round(self.estimate_mbit * 1e6)}bit"
         )
 
+    def readback(self) -> dict[str, Any]:
+        """As tc says it."""
+        return {
+            "sample_ns": round(self.sample_ms * 1e6),
+            "shift_up": self.shift_up,
+            "shift_down": self.shift_down,
+            "margin": self.margin_slots,
+            "corridor": self.corridor_slots,
+            "rounding": self.rounding,
+            "count": self.count,
+            "hold_on_loss_ns": round(self.hold_on_loss_ms * 1e6),
+            "estimate_bit": round(self.estimate_mbit * 1e6),
+        }
+
 
 class Buffer(Model):
     """Follows the backlog between two thresholds."""
@@ -78,6 +92,16 @@ class Buffer(Model):
             f"allocator buffer high {self.high_bytes} low {self.low_bytes} "
             f"rise {_ns(self.rise_ms)} fall {_ns(self.fall_ms)} step {self.step_slots}"
         )
+
+    def readback(self) -> dict[str, Any]:
+        """As tc says it."""
+        return {
+            "high": self.high_bytes,
+            "low": self.low_bytes,
+            "rise_ns": round(self.rise_ms * 1e6),
+            "fall_ns": round(self.fall_ms * 1e6),
+            "step": self.step_slots,
+        }
 
 
 class Level(Model):
@@ -104,12 +128,17 @@ class Hysteresis(Model):
         levels = ",".join(f"{v.slots}:{v.up_bytes}:{v.down_bytes}" for v in self.levels)
         return f"allocator hysteresis levels {levels}"
 
+    def readback(self) -> dict[str, Any]:
+        """As tc says it."""
+        levels = [{"slots": v.slots, "up": v.up_bytes, "down": v.down_bytes} for v in self.levels]
+        return {"levels": levels}
+
 
 class Step(Model):
     """One step of a trace."""
 
-    after_ms: Annotated[float, Field(ge=0, le=4_000_000)] = Field(
-        description="since the step before, the first since the traffic's start"
+    after_ms: Annotated[float, Field(ge=0, le=4_000_000, multiple_of=0.001)] = Field(
+        description="since the step before, the first since the traffic's start; whole us"
     )
     slots: Slots = Field(description="slots from then on")
 
@@ -125,6 +154,11 @@ class Trace(Model):
         """As tc has it."""
         steps = ",".join(f"{_ns(s.after_ms)}:{s.slots}" for s in self.steps)
         return f"allocator trace steps {steps}"
+
+    def readback(self) -> dict[str, Any]:
+        """As tc says it."""
+        steps = [{"after_ns": round(s.after_ms * 1e6), "slots": s.slots} for s in self.steps]
+        return {"steps": steps}
 
 
 class Channel(Model):
@@ -216,17 +250,8 @@ class Channel(Model):
             "signalling_ns": round(self.signalling_ms * 1e6),
             "allocator": self.allocator,
         }
-        if self.rate:
-            said |= {
-                "sample_ns": round(self.rate.sample_ms * 1e6),
-                "shift_up": self.rate.shift_up,
-                "shift_down": self.rate.shift_down,
-                "margin": self.rate.margin_slots,
-                "corridor": self.rate.corridor_slots,
-                "rounding": self.rate.rounding,
-                "count": self.rate.count,
-            }
-        return said
+        allocator = getattr(self, self.allocator, None)
+        return said | (allocator.readback() if allocator else {})
 
 
 def _level_problems(levels: list[Level]) -> list[str]:
