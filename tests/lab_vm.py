@@ -35,7 +35,8 @@ _ACCELERATION = {
     "kvm": "-accel kvm -cpu host",
     "tcg": "-accel tcg -cpu max,-erms,-fsrm,-avx2,-bmi2",
 }
-# All that is on a machine, a line each, but logs, caches, and the backups of useradd and dpkg.
+# All that is on a machine, a line each, but logs, caches, and the backups of useradd and, made at
+# midnight, of dpkg.
 _STATE = r"""
 dpkg-query -W -f 'package ${db:Status-Abbrev} ${Package} ${Version}\n'
 apt-mark showmanual | sed 's/^/manual /'
@@ -46,6 +47,7 @@ sysctl -e kernel.unprivileged_userns_clone net.core.rmem_max net.core.wmem_max n
 ls /sys/module | grep -E '^(sch_dtm|tcp_(fast|fixed|tahoe))$' | sed 's/^/module /'
 find / -xdev \( -path /var/log -o -path /var/cache -o -path /var/tmp -o -path /tmp -o -path /run \
   -o -path /home -o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /var/lib/systemd \
+  -o -path /var/backups \
   -o -path '/etc/*-' \) -prune -o -printf 'file %p %M %U:%G %l\n'
 find /etc -type f -not -name '*-' -exec sha256sum {} +
 """
