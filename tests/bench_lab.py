@@ -1,11 +1,12 @@
 """`sudo make bench-lab`: how much faster three workers sweep than one.
 
-Each worker has the same part of a processor (a control group's quota), so small that three of them,
-the scheduler and the command that waits for them do not compete for this machine's. They do share
-its caches, which hosts do not: where one worker is measured two more sweep for somebody else. So
-the workers are equal hosts, and one does not become faster where it is alone.
+Each worker stands for a host of one processor: it is pinned to one, and has a part of it (a control
+group's quota) so small that those that share a processor, the scheduler and the command that waits
+for them do not compete. They do share caches, which hosts do not: where one worker is measured two
+more sweep for somebody else. So the workers are equal, and none becomes faster where it is alone.
 """
 
+import math
 import os
 import statistics
 import subprocess
@@ -14,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from itertools import cycle
 from pathlib import Path
 
 import yaml
@@ -22,17 +24,18 @@ from lab_crew import PRELOAD, ROOT, Crew, started_crew
 ROUNDS = 3
 HOSTS = 3
 POINTS = 24
-# Of the processors, what workers leave to the others.
-LEFT = 0.25
+# Of a processor, what its workers leave to the others.
+LEFT = 0.1
 GROUPS = Path("/sys/fs/cgroup")
 PERIOD_US = 100_000
+CORES = sorted(os.sched_getaffinity(0))
 
 
 def main() -> int:
     """Measure, and print a line per round."""
     if os.geteuid() != 0:
         raise SystemExit("bench_lab: needs root, to give each worker its part of a processor")
-    part = (1 - LEFT) * (os.cpu_count() or 1) / HOSTS
+    part = (1 - LEFT) / math.ceil(HOSTS / len(CORES))
     print(f"{POINTS} points of kalampoukas-3.2; a worker has {part:.2f} processors")
     ratios = []
     with tempfile.TemporaryDirectory(prefix="twoway-bench-") as scratch:
@@ -87,12 +90,14 @@ def _experiment(folder: Path, points: int) -> Path:
 
 @contextmanager
 def _limited(crew: Crew, part: float) -> Iterator[None]:
-    """Give each worker a part of a processor."""
+    """Give each worker a part of a processor of its own, or of one that it shares."""
     quota_us = round(part * PERIOD_US)
     old = (GROUPS / "cpu").is_dir()
     groups = []
     try:
-        for process in crew.workers:
+        for process, core in zip(crew.workers, cycle(CORES), strict=False):
+            for thread in Path(f"/proc/{process.pid}/task").iterdir():
+                os.sched_setaffinity(int(thread.name), {core})
             group = (GROUPS / "cpu" if old else GROUPS) / f"twoway-bench-{process.pid}"
             group.mkdir()
             groups.append(group)
