@@ -22,13 +22,15 @@ from twoway.case import load_case
 from twoway.errors import UsageError
 from twoway.lab import _security, run_here
 
-POINTS = 40
-SWEPT: dict[str, Any] = {
-    **SMALL,
-    "duration_s": 0.2,
-    "warm_up_s": 0.1,
-    "matrix": {"window": {"set": ["flows.left.window_packets"], "to": list(range(2, POINTS + 2))}},
-}
+
+def _swept(points: int) -> dict[str, Any]:
+    windows = list(range(2, points + 2))
+    return {
+        **SMALL,
+        "duration_s": 0.2,
+        "warm_up_s": 0.1,
+        "matrix": {"window": {"set": ["flows.left.window_packets"], "to": windows}},
+    }
 
 
 @pytest.fixture
@@ -59,26 +61,34 @@ def _bytes(results: Path) -> dict[str, list[tuple[str, bytes]]]:
     return found
 
 
+def _ran(results: Path) -> list[str]:
+    """The point of each run that is there."""
+    return [run.parent.name for run in results.glob("small@*/[0-9]*")]
+
+
+def _under_way(arguments: list[str], results: Path, runs: int) -> subprocess.Popen[bytes]:
+    """A sweep that has come so far."""
+    sweep = subprocess.Popen(
+        [sys.executable, "-m", "twoway.cli", *arguments], cwd=ROOT, stderr=subprocess.PIPE
+    )
+    wait(lambda: len(_ran(results)) >= runs)
+    return sweep
+
+
 def test_a_worker_that_dies_loses_nothing(crew: Crew, tmp_path: Path) -> None:
     """Of 40 points on three workers, one killed midway, all are there once, as local runs are."""
-    path = write_experiment(tmp_path, SWEPT)
+    path = write_experiment(tmp_path, _swept(40))
     there, here = tmp_path / "there", tmp_path / "here"
-    sweep = subprocess.Popen(
-        [sys.executable, "-m", "twoway.cli", *crew.sweep(path, there)],
-        cwd=ROOT,
-        stderr=subprocess.PIPE,
-    )
-    wait(lambda: len(list(there.glob("small@*/[0-9]*"))) >= POINTS // 4)
+    sweep = _under_way(crew.sweep(path, there), there, 10)
     victim = crew.workers[1]
     os.kill(victim.pid, signal.SIGKILL)
     victim.wait()
-    finished_by_then = len(list(there.glob("small@*/[0-9]*")))
+    finished_by_then = len(_ran(there))
     said = sweep.communicate()[1].decode()
     assert sweep.returncode == 0, said
-    assert finished_by_then < POINTS
-    runs = [folder.name for folder in there.glob("small@*/[0-9]*")]
-    assert len(runs) == len(set(runs)) == POINTS
-    compared = [f"{path}@window={window}" for window in range(2, POINTS + 2, 5)]
+    assert finished_by_then < 40
+    assert len(_ran(there)) == len(set(_ran(there))) == 40
+    compared = [f"{path}@window={window}" for window in range(2, 42, 5)]
     assert twoway("sweep", *compared, "--results", here).returncode == 0
     local = _bytes(here)
     assert len(local) == len(compared)
@@ -108,30 +118,24 @@ def test_others_take_what_one_refuses(tmp_path: Path) -> None:
     """A worker that was not deployed again is named, once, and costs a sweep nothing else."""
     stale = tmp_path / "stale.py"
     stale.write_text("from twoway import lab\nlab._CODE = 'of another day'\n")
-    path = write_experiment(tmp_path, SWEPT)
+    path = write_experiment(tmp_path, _swept(12))
     with started_crew(tmp_path / "crew", (PRELOAD, str(stale), PRELOAD)) as crew:
         done = twoway(*crew.sweep(path, tmp_path / "results"))
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("worker lab2 would run something else") == 1
-    assert len([*(tmp_path / "results").glob("small@*/[0-9]*/manifest.json")]) == POINTS
+    assert len(_ran(tmp_path / "results")) == len(set(_ran(tmp_path / "results"))) == 12
 
 
 def test_a_scheduler_that_dies_loses_nothing(crew: Crew, tmp_path: Path) -> None:
-    """Of 40 points all are there once, when the scheduler and with it the workers began anew."""
-    path, there = write_experiment(tmp_path, SWEPT), tmp_path / "there"
-    sweep = subprocess.Popen(
-        [sys.executable, "-m", "twoway.cli", *crew.sweep(path, there)],
-        cwd=ROOT,
-        stderr=subprocess.PIPE,
-    )
-    wait(lambda: len(list(there.glob("small@*/[0-9]*"))) >= POINTS // 4)
+    """All points are there once, when the scheduler and with it the workers began anew."""
+    path, there = write_experiment(tmp_path, _swept(18)), tmp_path / "there"
+    sweep = _under_way(crew.sweep(path, there), there, 3)
     crew.scheduler.kill()
     crew.scheduler.wait()
     crew.begin_again()
     said = sweep.communicate()[1].decode()
     assert sweep.returncode == 0, said
-    runs = [folder.name for folder in there.glob("small@*/[0-9]*")]
-    assert len(runs) == len(set(runs)) == POINTS
+    assert len(_ran(there)) == len(set(_ran(there))) == 18
 
 
 def test_nothing_listens_elsewhere(crew: Crew) -> None:
