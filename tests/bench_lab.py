@@ -29,20 +29,19 @@ LEFT = 0.1
 GROUPS = Path("/sys/fs/cgroup")
 PERIOD_US = 100_000
 CORES = sorted(os.sched_getaffinity(0))
+PART = (1 - LEFT) / math.ceil(HOSTS / len(CORES))
 
 
 def main() -> int:
     """Measure, and print a line per round."""
     if os.geteuid() != 0:
         raise SystemExit("bench_lab: needs root, to give each worker its part of a processor")
-    part = (1 - LEFT) / math.ceil(HOSTS / len(CORES))
-    print(f"{POINTS} points of kalampoukas-3.2; a worker has {part:.2f} processors")
+    print(f"{POINTS} points of kalampoukas-3.2; a worker has {PART:.2f} processors")
     ratios = []
     with tempfile.TemporaryDirectory(prefix="twoway-bench-") as scratch:
         for number in range(ROUNDS):
             one, three = (
-                _sweep_s(Path(scratch) / f"{number}-{workers}", workers, part)
-                for workers in (1, HOSTS)
+                _sweep_s(Path(scratch) / f"{number}-{workers}", workers) for workers in (1, HOSTS)
             )
             ratios.append(one / three)
             print(f"one worker {one:6.1f} s, three {three:6.1f} s: {one / three:.2f}", flush=True)
@@ -50,11 +49,11 @@ def main() -> int:
     return 0
 
 
-def _sweep_s(folder: Path, workers: int, part: float) -> float:
+def _sweep_s(folder: Path, workers: int) -> float:
     """Wall seconds of a sweep by so many workers, while the other hosts are busy, too."""
-    others = HOSTS - workers
-    busy = _sweeping(folder / "others", others, HOSTS * POINTS, part) if others else nullcontext()
-    with busy, _sweeping(folder / "ours", workers, POINTS, part) as ours:
+    others, cores = HOSTS - workers, cycle(CORES)
+    busy = _sweeping(folder / "others", others, HOSTS * POINTS, cores) if others else nullcontext()
+    with busy, _sweeping(folder / "ours", workers, POINTS, cores) as ours:
         began = time.monotonic()
         if ours.wait() != 0:
             raise SystemExit("bench_lab: the sweep failed; run it by itself to see why")
@@ -63,12 +62,12 @@ def _sweep_s(folder: Path, workers: int, part: float) -> float:
 
 @contextmanager
 def _sweeping(
-    folder: Path, workers: int, points: int, part: float
+    folder: Path, workers: int, points: int, cores: Iterator[int]
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A sweep that has begun, by so many workers; killed if it has not ended."""
+    """A sweep that has begun, by so many workers on the next cores; killed if it has not ended."""
     folder.mkdir(parents=True)
     path = _experiment(folder, points)
-    with started_crew(folder / "crew", (PRELOAD,) * workers) as crew, _limited(crew, part):
+    with started_crew(folder / "crew", (PRELOAD,) * workers) as crew, _limited(crew, cores):
         command = [sys.executable, "-m", "twoway.cli", *crew.sweep(path, folder / "results")]
         with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as sweep:
             try:
@@ -89,13 +88,13 @@ def _experiment(folder: Path, points: int) -> Path:
 
 
 @contextmanager
-def _limited(crew: Crew, part: float) -> Iterator[None]:
+def _limited(crew: Crew, cores: Iterator[int]) -> Iterator[None]:
     """Give each worker a part of a processor of its own, or of one that it shares."""
-    quota_us = round(part * PERIOD_US)
+    quota_us = round(PART * PERIOD_US)
     old = (GROUPS / "cpu").is_dir()
     groups = []
     try:
-        for process, core in zip(crew.workers, cycle(CORES), strict=False):
+        for process, core in zip(crew.workers, cores, strict=False):
             for thread in Path(f"/proc/{process.pid}/task").iterdir():
                 os.sched_setaffinity(int(thread.name), {core})
             group = (GROUPS / "cpu" if old else GROUPS) / f"twoway-bench-{process.pid}"

@@ -22,15 +22,14 @@ from twoway.case import load_case
 from twoway.errors import UsageError
 from twoway.lab import _security, run_here
 
-
-def _swept(points: int) -> dict[str, Any]:
-    windows = list(range(2, points + 2))
-    return {
-        **SMALL,
-        "duration_s": 0.2,
-        "warm_up_s": 0.1,
-        "matrix": {"window": {"set": ["flows.left.window_packets"], "to": windows}},
-    }
+WINDOWS = range(2, 42)
+SWEPT: dict[str, Any] = {
+    **SMALL,
+    "duration_s": 0.2,
+    "warm_up_s": 0.1,
+    "matrix": {"window": {"set": ["flows.left.window_packets"], "to": list(WINDOWS)}},
+}
+EACH_ONCE = sorted(f"small@window={window}" for window in WINDOWS)
 
 
 @pytest.fixture
@@ -62,33 +61,35 @@ def _bytes(results: Path) -> dict[str, list[tuple[str, bytes]]]:
 
 
 def _ran(results: Path) -> list[str]:
-    """The point of each run that is there."""
-    return [run.parent.name for run in results.glob("small@*/[0-9]*")]
+    """The point of each finished run."""
+    return sorted(path.parts[-3] for path in results.glob("small@*/[0-9]*/manifest.json"))
 
 
-def _under_way(arguments: list[str], results: Path, runs: int) -> subprocess.Popen[bytes]:
-    """A sweep that has come so far."""
+def _begun(crew: Crew, path: Path, results: Path) -> subprocess.Popen[bytes]:
+    """A sweep of which a quarter is done."""
     sweep = subprocess.Popen(
-        [sys.executable, "-m", "twoway.cli", *arguments], cwd=ROOT, stderr=subprocess.PIPE
+        [sys.executable, "-m", "twoway.cli", *crew.sweep(path, results)],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
     )
-    wait(lambda: len(_ran(results)) >= runs)
+    wait(lambda: len(_ran(results)) >= len(WINDOWS) // 4)
     return sweep
 
 
 def test_a_worker_that_dies_loses_nothing(crew: Crew, tmp_path: Path) -> None:
     """Of 40 points on three workers, one killed midway, all are there once, as local runs are."""
-    path = write_experiment(tmp_path, _swept(40))
+    path = write_experiment(tmp_path, SWEPT)
     there, here = tmp_path / "there", tmp_path / "here"
-    sweep = _under_way(crew.sweep(path, there), there, 10)
+    sweep = _begun(crew, path, there)
     victim = crew.workers[1]
     os.kill(victim.pid, signal.SIGKILL)
     victim.wait()
     finished_by_then = len(_ran(there))
     said = sweep.communicate()[1].decode()
     assert sweep.returncode == 0, said
-    assert finished_by_then < 40
-    assert len(_ran(there)) == len(set(_ran(there))) == 40
-    compared = [f"{path}@window={window}" for window in range(2, 42, 5)]
+    assert finished_by_then < len(WINDOWS)
+    assert _ran(there) == EACH_ONCE
+    compared = [f"{path}@window={window}" for window in WINDOWS[::5]]
     assert twoway("sweep", *compared, "--results", here).returncode == 0
     local = _bytes(here)
     assert len(local) == len(compared)
@@ -118,24 +119,24 @@ def test_others_take_what_one_refuses(tmp_path: Path) -> None:
     """A worker that was not deployed again is named, once, and costs a sweep nothing else."""
     stale = tmp_path / "stale.py"
     stale.write_text("from twoway import lab\nlab._CODE = 'of another day'\n")
-    path = write_experiment(tmp_path, _swept(12))
+    path = write_experiment(tmp_path, SWEPT)
     with started_crew(tmp_path / "crew", (PRELOAD, str(stale), PRELOAD)) as crew:
         done = twoway(*crew.sweep(path, tmp_path / "results"))
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("worker lab2 would run something else") == 1
-    assert len(_ran(tmp_path / "results")) == len(set(_ran(tmp_path / "results"))) == 12
+    assert _ran(tmp_path / "results") == EACH_ONCE
 
 
 def test_a_scheduler_that_dies_loses_nothing(crew: Crew, tmp_path: Path) -> None:
-    """All points are there once, when the scheduler and with it the workers began anew."""
-    path, there = write_experiment(tmp_path, _swept(18)), tmp_path / "there"
-    sweep = _under_way(crew.sweep(path, there), there, 3)
+    """Of 40 points all are there once, when the scheduler and with it the workers began anew."""
+    path, there = write_experiment(tmp_path, SWEPT), tmp_path / "there"
+    sweep = _begun(crew, path, there)
     crew.scheduler.kill()
     crew.scheduler.wait()
     crew.begin_again()
     said = sweep.communicate()[1].decode()
     assert sweep.returncode == 0, said
-    assert len(_ran(there)) == len(set(_ran(there))) == 18
+    assert _ran(there) == EACH_ONCE
 
 
 def test_nothing_listens_elsewhere(crew: Crew) -> None:
