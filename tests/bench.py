@@ -26,7 +26,7 @@ import yaml
 from in_guest import run_in_guest
 
 from twoway.build import find_guest
-from twoway.machine import PROGRESS_FILE, read_progress
+from twoway.machine import read_progress
 from twoway.plan import START_NS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -102,7 +102,7 @@ def _timed_run(folder: Path) -> tuple[float, float]:
     run = _twoway("run", "kalampoukas-5.2", "--results", str(results))
     while run.poll() is None:
         for running in results.glob("*/.running-*") if first is None else ():
-            progress = read_progress(running / PROGRESS_FILE)
+            progress = read_progress(running)
             if progress and progress.time_ns >= START_NS:
                 first = time.monotonic() - began
         time.sleep(0.005)

@@ -139,7 +139,7 @@ def test_module_that_refuses_a_parameter_is_quoted(guest: Guest, tmp_path: Path)
 
 
 def test_slow_sampling_is_not_a_stopped_clock(guest: Guest, tmp_path: Path) -> None:
-    """The watchdog watches the clock, not the samples: few samples in a long run are no stall."""
+    """With no sample of TCP_INFO in a run, the guest still reports that its clock moves."""
     plan = build_plan(load_case("kalampoukas-5.2"))
     observer = plan["sources"][0]["run"]
     observer[observer.index("--interval") + 1] = str(10**15)
@@ -147,9 +147,9 @@ def test_slow_sampling_is_not_a_stopped_clock(guest: Guest, tmp_path: Path) -> N
     folder.mkdir()
     (folder / "plan.json").write_text(json.dumps(plan))
     seen: list[int] = []
-    uml.run(guest, folder, lambda p: seen.append(p.time_ns), stall_s=1.5)
+    uml.run(guest, folder, lambda p: seen.append(p.time_ns))
     assert seen == sorted(seen)
-    assert seen[-1] > plan["clock"]["start_ns"]
+    assert len([time_ns for time_ns in seen if time_ns > plan["clock"]["start_ns"]]) > 5
 
 
 def test_killed_guest_is_not_a_result(guest: Guest, tmp_path: Path) -> None:

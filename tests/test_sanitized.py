@@ -12,9 +12,10 @@ from twoway.build import Guest
 from twoway.case import load_case
 from twoway.congestion import CONTROLS
 from twoway.errors import RunError
+from twoway.machine import complaints
 from twoway.paths import EXPERIMENTS, KERNEL_MODULES
 from twoway.run import run_case
-from twoway.uml import Uml, complaints
+from twoway.uml import Uml
 
 pytestmark = pytest.mark.sanitized
 

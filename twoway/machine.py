@@ -1,13 +1,16 @@
 """A guest as a process of this machine: its sandbox, its life, and what it died of.
 
 The sandbox (bubblewrap) makes the only writable host folder that exists in it the run's. It also
-gives every run the same paths, so that nothing of where the checkout lies reaches the guest.
+gives every run the same paths, so that nothing of where the checkout lies reaches the guest. A
+guest has no capability of the host in it, whoever starts it; what it leaves in the run's folder is
+untrusted (guest_files.py).
 """
 
 import contextlib
 import fcntl
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -17,6 +20,7 @@ from pathlib import Path
 from twoway.backend import Progress
 from twoway.errors import RunError
 from twoway.files import refuse_full_disk
+from twoway.guest_files import read_guest_file, remove_special_files
 from twoway.paths import ROOT, cache
 
 CONSOLE_LOG = "log/console.txt"
@@ -34,11 +38,20 @@ _SANDBOX = """
     --tmpfs /mnt --dir /mnt/upper --dir /mnt/root
     --clearenv --setenv TMPDIR /dev/shm --chdir /
 """
+# Users' files, sockets of the host's daemons, the keys of a lab's worker.
+_HIDDEN = ("/root", "/home", "/run", "/etc/twoway")
 RUNNER = ("/mnt/venv/bin/python", "-I", "/mnt/twoway/vm/guest/run.py")
 
-
-# The checkout has one name only: overlayfs refuses a folder that it meets under two.
-HIDE_CHECKOUT = ("--tmpfs", str(ROOT))
+# What a kernel says when something is wrong, whichever of its checkers noticed, and of a module's
+# parameter that it ignores. The sanitised one begins its own lines with a time.
+_COMPLAINT = re.compile(
+    r"^(?:<\d>)?\[ *\d+\.\d+\] .*(?:"
+    r"BUG: |WARNING: |ERROR: |KASAN|UBSAN|ODEBUG|INFO: (?:task|possible|trying|lockdep)"
+    r"|DEBUG_LOCKS_WARN|unreferenced object|refcount_t|ref_tracker"
+    r"|waiting for \S+ to become free|corruption|blocked for more than|Oops|unknown parameter"
+    r").*$",
+    re.MULTILINE,
+)
 
 
 def sandbox(folder: Path, programs: Path, kernel: Path, more: Mapping[str, Path]) -> list[str]:
@@ -61,6 +74,23 @@ def sandbox(folder: Path, programs: Path, kernel: Path, more: Mapping[str, Path]
     for inside, outside in readable.items():
         words += ["--ro-bind", str(outside), inside]
     return words
+
+
+def confinement() -> list[str]:
+    """Options of the sandbox that keep a guest, even one root started, from the host.
+
+    Root in the sandbox without capabilities is root still to /proc/sys: that is read-only.
+    """
+    words = ["--cap-drop", "ALL", "--ro-bind", "/proc/sys", "/proc/sys"]
+    hidden = {Path(folder).resolve() for folder in _HIDDEN if Path(folder).is_dir()}
+    for folder in sorted(hidden):
+        words += ["--tmpfs", str(folder)]
+    # The interpreter that the environment's is a link to, if a user installed it.
+    python = Path(sys.base_prefix).resolve()
+    if not hidden.isdisjoint(python.parents):
+        words += ["--ro-bind", str(python), str(python)]
+    # The checkout has one name only: overlayfs refuses a folder that it meets under two.
+    return [*words, "--tmpfs", str(ROOT)]
 
 
 @contextlib.contextmanager
@@ -103,6 +133,11 @@ def live(
 
     Raises: RunError if the guest failed, died, was killed or its clock stopped; DiskFullError.
     """
+
+    def look() -> Progress | None:
+        refuse_full_disk(folder)
+        return read_progress(folder, progress_file)
+
     (folder / "log").mkdir(exist_ok=True)
     (folder / "pcap").mkdir(exist_ok=True)
     ended, lifeline = os.pipe()
@@ -117,20 +152,26 @@ def live(
         )
         os.close(lifeline)
         try:
-            _watch(process, folder / progress_file, on_progress, stall_s, culprit)
+            _watch(process, look, on_progress, stall_s, culprit)
         finally:
             process.kill()
             process.wait()
             # Every process of the sandbox holds the lifeline: reading ends when the last is gone.
             os.read(ended, 1)
             os.close(ended)
+            removed = remove_special_files(folder)
     refuse_full_disk(folder)
+    if removed:
+        raise RunError(
+            f"the guest left {removed[0]} in the run's folder",
+            "a guest may leave plain files and folders; links, pipes and devices are removed",
+        )
     _judge(process.returncode, folder)
 
 
 def _watch(
     process: subprocess.Popen[bytes],
-    progress_file: Path,
+    look: Callable[[], Progress | None],
     on_progress: Callable[[Progress], None],
     stall_s: float,
     culprit: Callable[[], str],
@@ -141,8 +182,7 @@ def _watch(
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(POLL_S)
             return
-        refuse_full_disk(progress_file.parents[1])
-        progress = read_progress(progress_file)
+        progress = look()
         if progress != last and progress is not None:
             last, moved = progress, time.monotonic()
             on_progress(progress)
@@ -153,29 +193,59 @@ def _watch(
             )
 
 
-def read_progress(path: Path) -> Progress | None:
+def read_progress(folder: Path, name: str = PROGRESS_FILE) -> Progress | None:
     """What the guest last reported, or None before its first report or in the middle of one."""
     try:
-        return Progress(**json.loads(path.read_text().splitlines()[-1]))
-    except (OSError, ValueError, IndexError):
+        return Progress(**json.loads(read_guest_file(folder, name).splitlines()[-1]))
+    except (OSError, ValueError, IndexError, TypeError):
         return None
+
+
+def read_console(folder: Path) -> list[str]:
+    """Lines that the guest's kernel and its runner printed."""
+    return read_guest_file(folder, CONSOLE_LOG).splitlines()
 
 
 def _judge(returncode: int, folder: Path) -> None:
     """Tell a finished run from all the ways in which one does not finish."""
-    console = (folder / CONSOLE_LOG).read_text(errors="replace").splitlines()
-    status = folder / "exit-status"
-    finished = status.is_file() and status.read_text().strip() == "0"
-    error = folder / "guest-error.json"
-    if error.is_file():
-        raise RunError(f"in the guest: {json.loads(error.read_text())['error']}")
+    console = read_console(folder)
+    status = _read_if_left(folder, "exit-status")
+    error = guest_error(folder)
+    if error is not None:
+        raise RunError(f"in the guest: {error}")
     panic = next((line for line in console if "Kernel panic" in line), None)
     if panic:
-        raise RunError(f"the guest kernel panicked: {panic.strip()}", f"see {CONSOLE_LOG}")
-    if not status.is_file():
+        said = panic[panic.index("Kernel panic") :].strip()
+        raise RunError(f"the guest kernel panicked: {said}", f"see {CONSOLE_LOG}")
+    if status is None:
         how = f"signal {-returncode}" if returncode < 0 else f"exit status {returncode}"
         said = console[-1].strip() if console else "nothing"
         raise RunError(f"the guest died ({how}); its last words: {said}", f"see {CONSOLE_LOG}")
-    if not finished:
+    if status.strip() != "0":
         said = " / ".join(line.strip() for line in console[-3:])
         raise RunError(f"the guest's runner failed: {said}", f"see {CONSOLE_LOG}")
+    if found := complaints(folder):
+        raise RunError(f"the guest kernel complained: {found[0]}", f"see {CONSOLE_LOG}")
+
+
+def complaints(folder: Path) -> list[str]:
+    """Lines of a run's console in which the guest's kernel reports a fault."""
+    return _COMPLAINT.findall(read_guest_file(folder, CONSOLE_LOG))
+
+
+def _read_if_left(folder: Path, name: str) -> str | None:
+    try:
+        return read_guest_file(folder, name)
+    except FileNotFoundError:
+        return None
+
+
+def guest_error(folder: Path) -> str | None:
+    """The sentence with which the guest's runner gave up, if it did."""
+    content = _read_if_left(folder, "guest-error.json")
+    if content is None:
+        return None
+    try:
+        return str(json.loads(content)["error"])
+    except (ValueError, TypeError, KeyError):  # not what the runner writes
+        return repr(content[:200])

@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args
 from twoway.backend import Progress
 from twoway.errors import DiskFullError, RunError, UsageError
 from twoway.files import module_identity, sha256, write_json
-from twoway.machine import CONSOLE_LOG, HIDE_CHECKOUT, RUNNER, STALL_S, live, own_core, sandbox
+from twoway.machine import CONSOLE_LOG, RUNNER, STALL_S, confinement, live, own_core, sandbox
 from twoway.paths import VM, cache
 from twoway.progress import say
 from twoway.stock import StockKernel, initramfs
@@ -53,7 +53,8 @@ _MACHINE = """
 """
 # No IPv6, whose neighbours talk unasked; a small table of connections, because a sample of
 # TCP_INFO walks all of it.
-_KERNEL = "console=ttyS0 quiet panic=-1 ipv6.disable=1 thash_entries=256 share=run"
+# The console shows warnings and worse: complaints are looked for there.
+_KERNEL = "console=ttyS0 quiet loglevel=5 panic=-1 ipv6.disable=1 thash_entries=256 share=run"
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def command(
     packaged = {"/mnt/modules": stock.modules, "/mnt/boot": stock.image.parent}
     return [
         *sandbox(folder, stock.programs, stock.image, packaged),
-        *HIDE_CHECKOUT,
+        *confinement(),
         *_devices(accelerator),
         PROGRAM,
         *f"{_MACHINE} {memory} {_ACCELERATION[accelerator]}".split(),

@@ -11,6 +11,7 @@ from twoway import uml
 from twoway.build import Guest
 from twoway.case import Case
 from twoway.files import write_json
+from twoway.machine import guest_error
 from twoway.plan import build_plan
 from twoway.progress import say
 
@@ -26,7 +27,7 @@ def open_shell(case: Case, guest: Guest) -> int:
         (folder / "uml").mkdir()
         write_json(folder / "plan.json", build_plan(case, mode="shell"))
         done = subprocess.run(uml.command(guest, folder, virtual_time=False), check=False)
-        error = folder / "guest-error.json"
-        if error.is_file():
-            say(error.read_text(), markup=False)
-        return 1 if error.is_file() or done.returncode else 0
+        error = guest_error(folder)
+        if error is not None:
+            say(error, markup=False)
+        return 1 if error is not None or done.returncode else 0

@@ -6,7 +6,6 @@ makes that hold against guest root as well.
 
 import json
 import os
-import re
 import shutil
 import socket
 import struct
@@ -18,26 +17,15 @@ from typing import Any
 
 from twoway.backend import Progress
 from twoway.build import Guest
-from twoway.errors import RunError
 from twoway.files import module_identity, sha256
-from twoway.machine import CONSOLE_LOG, HIDE_CHECKOUT, RUNNER, STALL_S, live, own_core, sandbox
+from twoway.guest_files import open_guest_folder
+from twoway.machine import RUNNER, STALL_S, confinement, live, own_core, read_console, sandbox
 from twoway.paths import VM
 from twoway.plan import BOOT_NS
 
 _RANDOM_SEED = 1
 _UMID = "twoway"
 _MCONSOLE_MAGIC = 0xCAFEBABE
-
-# What a kernel says when something is wrong, whichever of its checkers noticed. The sanitised one
-# begins its own lines with a time.
-_COMPLAINT = re.compile(
-    r"^(?:<\d>)?\[ *\d+\.\d+\] .*(?:"
-    r"BUG: |WARNING: |ERROR: |KASAN|UBSAN|ODEBUG|INFO: (?:task|possible|trying|lockdep)"
-    r"|DEBUG_LOCKS_WARN|unreferenced object|refcount_t|ref_tracker"
-    r"|waiting for \S+ to become free|corruption|blocked for more than|Oops"
-    r").*$",
-    re.MULTILINE,
-)
 
 _ROOT_FILE_SYSTEM = "root=/dev/root rootfstype=hostfs rootflags=/ ro init=/mnt/bin/init panic=-1"
 
@@ -52,7 +40,7 @@ class Uml:
     def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:
         """See Backend."""
         run(self.guest, folder, on_progress)
-        shutil.rmtree(folder / "uml")  # its control socket
+        shutil.rmtree(folder / "uml", ignore_errors=True)  # of its control socket
 
     def description(self) -> dict[str, Any]:
         """See Backend."""
@@ -67,7 +55,7 @@ class Uml:
         """See Backend."""
         programs = [p for p in self.guest.programs.iterdir() if p.suffix != ".ko"]
         return {
-            "kernel": self.guest.kernel.parent.name,
+            "kernel": sha256(self.guest.kernel),
             "programs": {p.name: sha256(p) for p in sorted(programs) if p.is_file()},
             "runner": sha256(VM / "guest/run.py"),
             "modules": {name: sha256(self.guest.programs / name) for name in modules},
@@ -95,12 +83,12 @@ def command(
     if guest.has_seccomp:
         kernel += " seccomp=on"
     if virtual_time:
-        kernel += " con=null con0=null,fd:1 time-travel=inf-cpu"
+        kernel += " con=null con0=null,fd:1 printk.time=1 time-travel=inf-cpu"
         kernel += f" time-travel-start={BOOT_NS} random-seed={_RANDOM_SEED}"
     else:
         kernel += " con=null con0=fd:0,fd:1 quiet"
     sandboxed = sandbox(folder, guest.programs, guest.kernel, {})
-    return [*sandboxed, *HIDE_CHECKOUT, *kernel.split(), "--", *runner]
+    return [*sandboxed, *confinement(), *kernel.split(), "--", *runner]
 
 
 def run(
@@ -122,8 +110,8 @@ def run(
         virtual_time: as for command().
         stall_s: wall time without a report of progress after which the guest counts as stuck.
 
-    Raises: RunError if the guest failed, died, was killed or its clock stopped, or if the
-        sanitised kernel found a bug in itself.
+    Raises: RunError if the guest failed, died, was killed or its clock stopped, or if its kernel
+        found a fault.
     """
     (folder / "uml").mkdir(exist_ok=True)
     with own_core() as pinned:
@@ -135,38 +123,28 @@ def run(
             stall_s=stall_s,
             culprit=lambda: _running_process(folder),
         )
-    if guest.flavour == "sanitized" and (found := complaints(folder)):
-        raise RunError(f"the guest kernel complained: {found[0]}", f"see {CONSOLE_LOG}")
-
-
-def complaints(folder: Path) -> list[str]:
-    """Lines of a run's console in which the sanitised kernel reports a bug."""
-    return _COMPLAINT.findall((folder / CONSOLE_LOG).read_text(errors="replace"))
 
 
 def _running_process(folder: Path) -> str:
     """Ask the guest kernel's console socket what it is running (sysrq-p)."""
     try:
-        _mconsole(folder / "uml" / _UMID / "mconsole", "sysrq p")
+        _mconsole(folder, "sysrq p")
     except OSError as error:
         return f"its kernel does not answer ({error.strerror})"
     time.sleep(1)  # the answer takes the way of kernel messages
-    for line in reversed((folder / CONSOLE_LOG).read_text(errors="replace").splitlines()):
+    for line in reversed(read_console(folder)):
         if "comm:" in line.lower():
             return f"running in the guest: {line.split('omm:', 1)[1].split()[0]}"
     return "its kernel does not say what it runs"
 
 
-def _mconsole(path: Path, request: str) -> None:
+def _mconsole(folder: Path, request: str) -> None:
     """Send one request to user-mode Linux's management console (its protocol version 2)."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as console:
         console.settimeout(2)
         console.bind(b"\0twoway-%d" % os.getpid())
         data = request.encode()
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
+        with open_guest_folder(folder, f"uml/{_UMID}") as opened:
             # A path of constant length: socket addresses hold 108 bytes.
-            console.connect(f"/proc/self/fd/{folder}/{path.name}")
-        finally:
-            os.close(folder)
+            console.connect(f"/proc/self/fd/{opened}/mconsole")
         console.send(struct.pack("=IiI512s", _MCONSOLE_MAGIC, 2, len(data), data))

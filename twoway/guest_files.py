@@ -1,0 +1,93 @@
+"""What a guest leaves in a run's folder, which is the guest's to choose.
+
+A link there leads wherever the guest pointed it, and a pipe holds up whoever opens it. So no path
+in the folder is opened with a link in it, nothing but plain files is read, and as soon as the guest
+is gone everything but plain files and folders is removed.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+# Of a file that the guest may have written without end.
+_MOST_BYTES = 64 << 20
+_KINDS = {
+    stat.S_IFLNK: "a link",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+@contextlib.contextmanager
+def open_guest_folder(folder: Path, name: str) -> Iterator[int]:
+    """Open a folder in a run's folder without following a link.
+
+    Args:
+        folder: the run's.
+        name: relative to it; "." for itself.
+
+    Yields: its descriptor.
+    Raises: OSError if a part of the name is missing or no folder.
+    """
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for part in PurePosixPath(name).parts:
+            inside = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=opened)
+            os.close(opened)
+            opened = inside
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def read_guest_file(folder: Path, name: str) -> str:
+    """Read a plain file in a run's folder, without following a link or waiting for a writer.
+
+    Args:
+        folder: the run's.
+        name: relative to it.
+
+    Returns: its text, the last 64 MiB of it if there is more.
+    Raises: OSError if it is missing or no plain file.
+    """
+    path = PurePosixPath(name)
+    with open_guest_folder(folder, str(path.parent)) as parent:
+        # O_NONBLOCK: opening a pipe does not wait for who writes to it.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+        with open(os.open(path.name, flags, dir_fd=parent), "rb") as file:  # noqa: PTH123 - no path
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(f"{folder / name}: not a plain file")
+            file.seek(max(0, status.st_size - _MOST_BYTES))
+            return file.read(_MOST_BYTES).decode(errors="replace")
+
+
+def remove_special_files(folder: Path) -> list[str]:
+    """Remove what is neither a plain file nor a folder; sockets of a guest's kernel without a word.
+
+    Args:
+        folder: a run's, whose guest is gone.
+
+    Returns: of each link, pipe and device, and of each folder that cannot be read, a phrase that
+        names it.
+    """
+    found = []
+
+    def unreadable(error: OSError) -> None:
+        found.append(f"a folder that cannot be read ({error.strerror}: {error.filename})")
+
+    for parent, folders, files, opened in os.fwalk(folder, onerror=unreadable):
+        special = {}
+        for name in sorted([*folders, *files]):
+            mode = os.stat(name, dir_fd=opened, follow_symlinks=False).st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                special[name] = _KINDS.get(stat.S_IFMT(mode))
+        for name, kind in special.items():
+            os.unlink(name, dir_fd=opened)
+            if kind is not None:
+                found.append(f"{kind} at {(Path(parent) / name).relative_to(folder)}")
+        folders[:] = [name for name in folders if name not in special]
+    return found
