@@ -77,6 +77,14 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
         ),
         ({"schema": 2}, "schema: must be 1, got 2"),
         (
+            {"modules": {"tcp_fixed": {"window": 77}}},
+            "modules.tcp_fixed.window: no such parameter; tcp_fixed has windows",
+        ),
+        (
+            {"modules": {"tcp_fixed": {"windows": "3 quiet"}}},
+            "modules.tcp_fixed.windows",
+        ),
+        (
             {"stack": {"pacing": True}},
             "flows.0.congestion: stack.pacing has no rate for fixed",
         ),

@@ -12,6 +12,7 @@ import pytest
 from conftest import ROOT, run_small
 
 from twoway.build import Guest
+from twoway.congestion import module_parameters
 from twoway.manifest import git_revision
 from twoway.paths import cache
 
@@ -87,6 +88,14 @@ def test_builds_for_the_guest(guest: Guest, sources: Path) -> None:
     check_modules(sources, guest.release, REVISION)
 
 
+def test_parameters_are_those_of_the_built_modules(guest: Guest) -> None:
+    """The parameters that an experiment may set are those that modinfo finds in each module."""
+    for name in ("tcp_fast", "tcp_fixed", "tcp_tahoe"):
+        listed = say("modinfo", "-F", "parm", guest.programs / f"{name}.ko").splitlines()
+        built = {line.partition(":")[0] for line in listed}
+        assert set(module_parameters(name)) == built != set()
+
+
 def test_guest_modules_name_their_content(guest: Guest, small: Path, tmp_path: Path) -> None:
     """The guest's modules and a run's manifest name the key of their content, not a commit."""
     check_modules(guest.programs, guest.release, guest.key)
@@ -134,17 +143,23 @@ def test_dkms_installs_and_removes(tmp_path: Path) -> None:
     release = headers.name.removeprefix("linux-headers-")
     dkms = headers.parents[1] / "sbin"
     assert (dkms / "dkms").is_file()
-    installed, registered, copied = (
-        tmp_path / name for name in ("lib-modules", "var-lib-dkms", "usr-src")
+    library, registered, copied = (
+        tmp_path / name for name in ("usr-lib", "var-lib-dkms", "usr-src")
     )
+    installed = library / "modules"
     for folder in (installed / release, registered, copied):
         folder.mkdir(parents=True)
     (installed / release / "build").symlink_to(headers)
+    # A machine without a packaged kernel has no /usr/lib/modules to mount ours on. So all of its
+    # /usr/lib is replaced, by links to what is in it and that folder.
+    for path in Path("/usr/lib").iterdir():
+        if path.name != installed.name:
+            (library / path.name).symlink_to(f"/mnt/{path.name}")
     # A system on which root may write in these three folders only, which are ours.
     sandbox: list[str | Path] = [
         *("bwrap", "--unshare-all", "--uid", "0", "--gid", "0", "--die-with-parent"),
         *("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"),
-        *("--bind", installed, "/usr/lib/modules", "--tmpfs", "/var/lib"),
+        *("--ro-bind", "/usr/lib", "/mnt", "--bind", library, "/usr/lib", "--tmpfs", "/var/lib"),
         *("--bind", registered, "/var/lib/dkms"),
         *("--bind", copied, "/usr/src", "--ro-bind", ROOT, ROOT, "--ro-bind", cache(), cache()),
         *("--setenv", "PATH", f"{dkms}:/usr/sbin:/usr/bin"),

@@ -8,10 +8,12 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from capture_analysis.testbed.run_folder import read_manifest
 from conftest import (
     ROOT,
     SMALL,
@@ -25,6 +27,8 @@ from conftest import (
 from twoway.build import Guest
 from twoway.case import load_case
 from twoway.identity import identity
+from twoway.plan import build_plan
+from twoway.run import kept_run
 from twoway.uml import Uml
 
 WINDOWS = (4, 6, 8, 10, 12, 14)
@@ -177,6 +181,55 @@ def test_identity_is_of_what_decides_the_bytes(guest: Guest, tmp_path: Path) -> 
     flows[0]["window_packets"] += 1
     changed = [of(flows=flows), of(profile="slots-1ms"), of(stack={"mtu_bytes": 9000})]
     assert len({same, *changed}) == 4
+
+
+def test_identity_is_of_the_kernel(guest: Guest, tmp_path: Path) -> None:
+    """Two guests whose kernels differ give two identities, also to a run that loads no module."""
+    kernel = tmp_path / "build/linux"
+    kernel.parent.mkdir()
+    kernel.write_bytes(guest.kernel.read_bytes() + b"\0")
+    other = replace(guest, kernel=kernel)
+    for name in ("kalampoukas-5.2", "aqm@aqm=drop-tail,up_mbit=8"):
+        case = load_case(name)
+        assert identity(case, Uml(guest)) != identity(case, Uml(other))
+    loaded = [step for step in build_plan(case)["setup"] if step.get("run", [""])[0] == "insmod"]
+    assert loaded == []
+
+
+def test_run_of_another_kernel_is_run_once_more(guest: Guest, small: Path, tmp_path: Path) -> None:
+    """A run that another kernel left is not kept; the one after it is."""
+    other = replace(guest, kernel=tmp_path / "linux")
+    other.kernel.write_bytes(b"another kernel")
+    case, results = load_case(str(small)), tmp_path / "results"
+    left = run_small(small, results)
+    document = json.loads((left / "manifest.json").read_text())
+    document["identity"] = identity(case, Uml(other))
+    (left / "manifest.json").write_text(json.dumps(document))
+    assert kept_run(case, Uml(guest), results) is None
+    again = run_small(small, results)
+    assert kept_run(case, Uml(guest), results) == again
+
+
+@pytest.mark.usefixtures("guest")
+def test_nothing_of_a_finished_run_is_rewritten(tmp_path: Path) -> None:
+    """Another expectation and title are judged anew; what the run left keeps every byte."""
+    results = tmp_path / "results"
+    folder = run_small(write_experiment(tmp_path, SMALL), results)
+
+    def left() -> dict[str, bytes]:
+        names = [*json.loads((folder / "manifest.json").read_text())["files"], "manifest.json"]
+        return {name: (folder / name).read_bytes() for name in names}
+
+    before = left()
+    missed = {**EXPECTED, "value": 0.0}
+    path = write_experiment(tmp_path, {**SMALL, "title": "Another", "expect": [missed]})
+    done = twoway("sweep", path, "--results", results)
+    assert done.returncode == 1
+    assert "(kept)" in done.stderr
+    assert left() == before
+    document = json.loads((folder / "metrics.json").read_text())
+    assert [row["expected"] for row in document["expect"]] == [0.0]
+    assert read_manifest(folder)["experiment"]["title"] == "Another"
 
 
 def test_a_changed_module_concerns_who_loads_it(guest: Guest, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from capture_analysis.papers.results import label
 
-from twoway.congestion import CONTROLS, PARAMETER_FIELDS
+from twoway.congestion import CONTROLS, PARAMETER_FIELDS, module_parameters
 from twoway.matrix import matrix_problems
 from twoway.spec import Direction, Expectation, Experiment, Flow, Stack
 
@@ -96,7 +96,14 @@ def _module_problems(experiment: Experiment) -> list[str]:
         for name in experiment.modules
         if name not in used
     ]
-    return problems
+    return problems + [
+        f"modules.{module}.{name}: no such parameter; {module} has "
+        f"{', '.join(module_parameters(module)) or 'none'}"
+        for module, given in experiment.modules.items()
+        if module in used
+        for name in given
+        if name not in module_parameters(module)
+    ]
 
 
 def _flow_problems(flow: Flow, experiment: Experiment) -> list[str]:

@@ -4,7 +4,11 @@ A control with a parameter is a family of names in the kernel, one per value: `f
 window_packets 30 is "fixed30", which its module registers when told `windows=30`.
 """
 
+import re
 from dataclasses import dataclass
+from functools import cache
+
+from twoway.paths import KERNEL_MODULES
 
 
 @dataclass(frozen=True)
@@ -38,3 +42,13 @@ CONTROLS = {
 }
 # Every flow field that some control takes as its parameter.
 PARAMETER_FIELDS = tuple(dict.fromkeys(c.field for c in CONTROLS.values() if c.field))
+
+
+@cache
+def module_parameters(module: str) -> tuple[str, ...]:
+    """List the parameters of one of our kernel modules, as its source declares them.
+
+    The kernel ignores a parameter that a module does not have, with a line in its log.
+    """
+    source = (KERNEL_MODULES / f"{module}.c").read_text("utf-8")
+    return tuple(re.findall(r"^module_param(?:_array)?\((\w+),", source, re.MULTILINE))

@@ -6,7 +6,6 @@ is removed, and so is what a killed process left, when its experiment runs again
 """
 
 import fcntl
-import json
 import os
 import shutil
 import time
@@ -14,6 +13,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
+
+from capture_analysis.errors import AnalysisError
+from capture_analysis.testbed.run_folder import EXPERIMENT, read_manifest
 
 from twoway.backend import Backend, Progress
 from twoway.captures import pack
@@ -92,19 +94,20 @@ def run_watched(case: Case, backend: Backend, results: Path) -> Path:
 def kept_run(case: Case, backend: Backend, results: Path) -> Path | None:
     """The newest finished run with the same identity, described as its experiment is now.
 
-    Texts, expectations and the warm-up may have changed since: its manifest then says so.
+    Texts, expectations and the warm-up may have changed since: experiment.json then has them, and
+    what the run left stays as it was.
     """
     wanted = identity(case, backend)
     for folder in sorted((results / case.id).glob("[0-9]*"), reverse=True):
         try:
-            manifest = json.loads((folder / "manifest.json").read_text())
-        except OSError:  # a partial run
+            manifest = read_manifest(folder)
+        except AnalysisError:  # a partial run
             continue
         if manifest.get("identity") != wanted:
             continue
         now = describe(case)
-        if any(manifest[key] != value for key, value in now.items()):
-            write_json(folder / "manifest.json", manifest | now)
+        if any(manifest.get(key) != value for key, value in now.items()):
+            write_json(folder / EXPERIMENT, now)
         return folder
     return None
 

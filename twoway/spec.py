@@ -17,6 +17,9 @@ from twoway.matrix import (
 from twoway.model import Model, Name, NonNegative, Positive
 from twoway.transfers import Transfers
 
+# A kernel splits what it is given for modules at spaces, and takes quotes for its own.
+ModuleValue = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.,:+-]+$", max_length=256)]
+
 
 class Direction(Model):
     """One direction of a link: rate and queue at one hop, delay at another."""
@@ -269,7 +272,7 @@ class Experiment(Model):
     profile: Name = Field(description="file stem under tc-profiles/")
     stack: Stack = Stack()
     flows: Annotated[list[Flow], Field(min_length=1)]
-    modules: dict[str, dict[str, int | str]] = Field(
+    modules: dict[str, dict[str, int | ModuleValue]] = Field(
         default={}, description="parameters of the kernel modules in use, by module name"
     )
     duration_s: Annotated[float, Field(ge=0.001, le=10_000_000)] = Field(

@@ -15,6 +15,7 @@ from typing import Any
 from capture_analysis.errors import AnalysisError
 from capture_analysis.testbed.expectation import in_words
 from capture_analysis.testbed.report import analyse_run, revision
+from capture_analysis.testbed.run_folder import read_manifest
 
 from twoway.backend import Backend
 from twoway.case import Case, load_case
@@ -145,10 +146,10 @@ def analysed(folder: Path, case: Case) -> dict[str, Any]:
 
     Single runs get their pictures; of a sweep's points only numbers are made.
     """
-    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest = read_manifest(folder)
     try:
         document: dict[str, Any] = json.loads((folder / "metrics.json").read_text())
-    except OSError:
+    except (OSError, ValueError):  # none, or one that was cut short
         document = {}
     now = {"analysis": revision(), "spec_sha256": manifest["spec_sha256"]}
     if any(document.get(key) != value for key, value in now.items()):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from capture_analysis.errors import AnalysisError
+from capture_analysis.testbed.run_folder import read_manifest
 
 # The page of experiments that come from no paper.
 BEYOND = "Beyond the papers"
@@ -91,7 +92,7 @@ def read_results(folders: Iterable[Path]) -> list[Experiment]:
     """
     by_id: dict[str, list[Result]] = {}
     for folder in folders:
-        result = Result(folder, *(_document(folder / f"{n}.json") for n in ("manifest", "metrics")))
+        result = Result(folder, read_manifest(folder), _document(folder / "metrics.json"))
         by_id.setdefault(result.id.partition("@")[0], []).append(result)
     return [Experiment(name, tuple(_ordered(found))) for name, found in sorted(by_id.items())]
 

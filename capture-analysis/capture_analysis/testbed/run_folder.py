@@ -1,4 +1,8 @@
-"""A run's folder as the analysis sees it: manifest.json, and the files it names."""
+"""A run's folder as the analysis sees it: manifest.json, and the files it names.
+
+Nothing of that changes once the run has finished. If the experiment's file does, in its texts,
+expectations or warm-up, experiment.json beside it has what the file says since.
+"""
 
 import csv
 import json
@@ -16,6 +20,8 @@ from capture_analysis.testbed.clocks import Clock, read_clock
 
 # The version of manifest.json that this package reads.
 SCHEMA = 1
+# The experiment as its file describes it now, where that is not what manifest.json says.
+EXPERIMENT = "experiment.json"
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,32 @@ class Connection:
     start_ns: int
 
 
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Read a run's manifest.json, with the experiment as it is described now.
+
+    Raises: AnalysisError if the folder holds none that this package reads.
+    """
+    manifest = _document(folder / "manifest.json")
+    if manifest is None:
+        raise AnalysisError(f"{folder}: no manifest.json: not a finished run")
+    if manifest.get("schema") != SCHEMA:
+        raise AnalysisError(f"{folder}/manifest.json: not of schema {SCHEMA}")
+    return manifest | (_document(folder / EXPERIMENT) or {})
+
+
+def _document(path: Path) -> dict[str, Any] | None:
+    """A file's JSON object; None if there is no such file."""
+    try:
+        document = json.loads(path.read_text())
+    except OSError:
+        return None
+    except ValueError as error:
+        raise AnalysisError(f"{path}: not JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise AnalysisError(f"{path}: not a JSON object")
+    return document
+
+
 class Run:
     """A finished run's folder.
 
@@ -92,14 +124,7 @@ class Run:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        try:
-            self.manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
-        except OSError as error:
-            raise AnalysisError(f"{folder}: no manifest.json: not a finished run") from error
-        except ValueError as error:
-            raise AnalysisError(f"{folder}/manifest.json: not JSON: {error}") from error
-        if not isinstance(self.manifest, dict) or self.manifest.get("schema") != SCHEMA:
-            raise AnalysisError(f"{folder}/manifest.json: not of schema {SCHEMA}")
+        self.manifest = read_manifest(folder)
         missing = [f for f in self.manifest["files"] if not (folder / f).is_file()]
         if missing:
             raise AnalysisError(f"{folder}: files are missing: {', '.join(missing)}")
