@@ -2,6 +2,8 @@
 
 import copy
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,23 @@ def test_windows_are_loaded_once_each(tmp_path: Path) -> None:
     """tcp_fixed is loaded with the set of windows that flows use."""
     first = _plan(tmp_path)["setup"][0]
     assert first["run"] == ["insmod", "/mnt/bin/tcp_fixed.ko", "windows=20,28"]
+
+
+def test_a_line_in_congestion_is_all_that_a_control_needs(tmp_path: Path) -> None:
+    """A control added to CONTROLS, and nowhere else, is a flow's choice and loads its module."""
+    flow = {"name": "left", "from": "h1", "to": "h2", "congestion": "westwood"}
+    path = write_experiment(tmp_path, {**SMALL, "flows": [flow], "expect": []})
+    script = f"""
+from twoway.congestion import CONTROLS, Control
+CONTROLS["westwood"] = Control("tcp_westwood")
+from twoway.case import load_case
+from twoway.plan import build_plan
+print(build_plan(load_case({str(path)!r}))["setup"][0]["run"])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "['insmod', '/mnt/bin/tcp_westwood.ko']\n"
 
 
 def test_captures_cover_both_sides_of_each_queue(tmp_path: Path) -> None:

@@ -4,10 +4,11 @@ Units are part of each field's name. Unknown keys are errors, and all errors of 
 reported at once.
 """
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
+from twoway.congestion import CONTROLS
 from twoway.dtm import SLOT_MBIT, Channel
 from twoway.film import Film
 from twoway.matrix import (
@@ -19,6 +20,12 @@ from twoway.transfers import Transfers
 
 # A kernel splits what it is given for modules at spaces, and takes quotes for its own.
 ModuleValue = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.,:+-]+$", max_length=256)]
+
+# A flow may name every control of CONTROLS; mypy takes no Literal that is computed.
+if TYPE_CHECKING:
+    CongestionName = str
+else:
+    CongestionName = Literal[tuple(CONTROLS)]
 
 
 class Direction(Model):
@@ -190,11 +197,9 @@ class Flow(Model):
         description="when the connection is set up: `before` all traffic, at zero load, or "
         "`at-start` of its own data, in the queues of others, as iperf3 always does",
     )
-    congestion: Literal["fixed", "fast", "tahoe", "tahoe_rto", "reno", "cubic", "bbr", "vegas"] = (
-        Field(
-            description="congestion control; `fixed` (with window_packets), `fast` (with "
-            "alpha_packets), `tahoe` and `tahoe_rto` are our kernel modules"
-        )
+    congestion: CongestionName = Field(
+        description="congestion control; `fixed` (with window_packets), `fast` (with "
+        "alpha_packets), `tahoe` and `tahoe_rto` are our kernel modules"
     )
     window_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         default=None, description="the constant window of `fixed`, in segments"
