@@ -1,4 +1,4 @@
-"""End to end: every experiment that we ship meets what it expects, on the real kernel."""
+"""End to end: the first point of every experiment that we ship, on the real kernel."""
 
 import json
 from pathlib import Path
@@ -16,6 +16,9 @@ from twoway.uml import Uml
 pytestmark = pytest.mark.usefixtures("guest")
 
 EXPERIMENTS = sorted(path.stem for path in (ROOT / "experiments").glob("*.yml"))
+# Claims that their experiment's first point contradicts, by the point's name; docs/findings.md
+# says the same. They stay claims, and are red in `make papers`.
+CONTRADICTED = {"modern-cc@control=reno,buffer=30": ["acks_compressed.right"]}
 
 
 @pytest.fixture(scope="module", name="swept")
@@ -31,11 +34,21 @@ def first_points(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_experiment_meets_every_expectation(name: str, swept: dict[str, dict[str, Any]]) -> None:
-    """All expect entries and all fidelity checks of a shipped experiment's first point pass."""
+def test_first_point_contradicts_what_is_named_and_no_more(
+    name: str, swept: dict[str, dict[str, Any]]
+) -> None:
+    """All fidelity checks of a first point pass, and all its claims but those in CONTRADICTED."""
     assert swept[name]["expect"]
-    checks = swept[name]["expect"] + swept[name]["fidelity"]
-    assert [row for row in checks if not row["pass"]] == []
+    assert [row for row in swept[name]["fidelity"] if not row["pass"]] == []
+    failed = [row["metric"] for row in swept[name]["expect"] if not row["pass"]]
+    assert failed == CONTRADICTED.get(case.case_names(name)[0], [])
+
+
+def test_contradicted_claims_are_of_first_points() -> None:
+    """Each name in CONTRADICTED is a first point with such a claim, so the test above meets it."""
+    assert set(CONTRADICTED) <= {case.case_names(name)[0] for name in EXPERIMENTS}
+    for point, claims in CONTRADICTED.items():
+        assert set(claims) <= {each.metric for each in case.load_case(point).experiment.expect}
 
 
 def test_two_flows_have_windows_of_their_own(tmp_path: Path) -> None:
