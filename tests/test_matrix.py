@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SMALL, write_experiment
+from conftest import ROOT, SMALL, write_experiment
 
 from twoway.case import case_names, load_case
 from twoway.errors import SpecError
@@ -24,6 +24,15 @@ EFFICIENCY = {
 def _swept(folder: Path, **fields: Any) -> str:
     document = {**SMALL, "matrix": {"window": WINDOW, "delay": DELAY}, **fields}
     return str(write_experiment(folder, document))
+
+
+def test_readme_counts_experiments_and_points() -> None:
+    """README names as many experiments and points as the files in experiments/ make."""
+    names = sorted(path.stem for path in (ROOT / "experiments").glob("*.yml"))
+    points = sum(len(case_names(name)) for name in names)
+    readme = (ROOT / "README.md").read_text()
+    assert f"{len(names)} experiments with {points} points" in readme
+    assert f"{len(names)} of the {points} points" in readme
 
 
 def test_points_are_the_product_of_the_axes(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ UNITS = {
 
 
 def measure(analysis: Analysis, view: ConnectionView) -> dict[str, float]:
-    """The ratio's median, and the share of acknowledgements with a ratio below a half."""
+    """Return the ratio's median and the share of ratios below 0.75."""
     del analysis
     ratio = ack_compression.ack_spacing_ratio(view.acks.sent_ns, view.acks.arrived_ns)
     ratio = ratio[~np.isnan(ratio)]
