@@ -12,7 +12,8 @@ from typing import Any
 import lab_vm
 import pytest
 import yaml
-from conftest import ROOT, SMALL, twoway, write_experiment
+from capture_analysis.testbed.expectation import NOTHING_TOLD, misses
+from conftest import ROOT, SMALL, metrics, twoway, write_experiment
 from lab_vm import Machine, wait_for
 from playing import Played, play
 from test_lab import SLOW
@@ -22,7 +23,7 @@ from twoway.progress import Steps, say
 from twoway.stock import build_stock
 
 SCHEDULER = 8786
-# On a line this slow what an emulated processor adds to a packet is next to nothing.
+# On a line this slow a machine adds little to a packet, unless it is emulated on a busy host.
 WITNESSED: dict[str, Any] = {
     **SLOW,
     "expect": [
@@ -132,14 +133,19 @@ def test_redeploy_changes_nothing(deployed: Deployed) -> None:
 
 
 def test_native_runs_the_modules_of_dkms(deployed: Deployed) -> None:
-    """The machine's own kernel runs an experiment with DKMS's module; the run is gathered."""
+    """The machine's own kernel runs an experiment with DKMS's module; the run is gathered.
+
+    What is expected of it holds, or an emulated machine's clock cannot tell any of it.
+    """
     vm, experiment = deployed.vm, "/var/lib/twoway/witnessed.yml"
     before = vm.state()
     vm.run("tee", experiment, text=yaml.safe_dump(WITNESSED))
     options = json.dumps({"twoway_experiments": [experiment], "twoway_backend": "native"})
     ran = _played("run", deployed.inventory, "-e", options)
-    assert ran.status == 0, ran.said
+    assert ran.status == 0 or NOTHING_TOLD in ran.said, ran.said
     (run,) = deployed.results.glob("witnessed/2*")
+    judged = metrics(run)
+    assert [row for row in judged["expect"] + judged["fidelity"] if misses(row)] == []
     manifest = json.loads((run / "manifest.json").read_text())
     assert manifest["backend"] == "native"
     assert manifest["kernel"]["release"] == vm.run("uname", "-r").strip()

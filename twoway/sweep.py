@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from capture_analysis.errors import AnalysisError
-from capture_analysis.testbed.expectation import in_words
+from capture_analysis.testbed.expectation import NOTHING_TOLD, in_words, misses, nothing_told
 from capture_analysis.testbed.report import analyse_run, revision
 from capture_analysis.testbed.run_folder import read_manifest
 
@@ -125,17 +125,20 @@ def run_point(
     return Outcome(
         name,
         folder,
-        missed=tuple(_missed(document)),
+        missed=tuple(missed(document)),
         kept=kept,
         wall_s=time.monotonic() - began,
     )
 
 
-def _missed(document: dict[str, Any]) -> Iterator[str]:
+def missed(document: dict[str, Any]) -> Iterator[str]:
+    """What does not hold of a run's metrics.json, a line each."""
     for row in document["expect"]:
-        if not row["pass"] and row.get("supported", True):
+        if misses(row):
             measured = "undefined" if row["measured"] is None else f"{row['measured']:.5g}"
             yield f"{row['metric']}: {measured}, {row['source']} says {in_words(row)}"
+    if nothing_told(document["expect"]):
+        yield f"{NOTHING_TOLD} (vm/README.md)"
     for row in document["fidelity"]:
         if not row["pass"]:
             yield f"{row['check']}: {row['value']}, bound {row['bound']}"

@@ -142,6 +142,21 @@ def test_document_has_every_claim_and_verdict(folders: list[Path], tmp_path: Pat
     assert beyond["experiments"][0]["pass"] is True
 
 
+def test_claims_that_cannot_be_told(folders: list[Path], tmp_path: Path) -> None:
+    """A claim that a run's clock cannot tell neither holds nor differs, and the page says so."""
+    for folder in folders[:-1]:
+        edit_json(
+            folder / "metrics.json",
+            lambda m: [row.update({"pass": False, "supported": False}) for row in m["expect"]],
+        )
+    _, swept = read_results(folders)
+    assert not any(claim.holds or claim.differs for claim in claims(swept))
+    write_site(folders, tmp_path / "site")
+    page = (tmp_path / "site/zhang-1991.html").read_text(encoding="utf-8")
+    assert "6 of 6 claims cannot be told" in page
+    assert "DIFFERS" not in page
+
+
 def test_no_run(tmp_path: Path) -> None:
     """A folder that is no analysed run is named."""
     with pytest.raises(AnalysisError, match=f"{tmp_path}: no manifest.json: not a finished run"):

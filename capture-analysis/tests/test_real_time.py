@@ -1,11 +1,13 @@
 """On a clock that goes on while the machine works, bounds come from what the run measured."""
 
 import dataclasses
+import html
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from capture_analysis.cli import main
 from capture_analysis.testbed.analysis import Analysis
 from capture_analysis.testbed.document import compute
 from capture_analysis.testbed.fidelity import fidelity
@@ -16,6 +18,7 @@ from synthetic_run import (
     KERNEL_READ_NS,
     REVERSE,
     START_NS,
+    bounds,
     edit_json,
     expectation,
     write_run,
@@ -123,30 +126,128 @@ def test_acks_delayed_on_the_way(tmp_path: Path) -> None:
 )
 def test_least_tolerances(tmp_path: Path, unit: str, metric: str, needed: float) -> None:
     """A machine that adds nothing moves no time, but decides who of two comes first."""
-    assert ClockError(Analysis(real_time(tmp_path))).needs(metric, 10, unit) == needed
+    assert ClockError(Analysis(real_time(tmp_path))).of(metric, 10, unit) == needed
 
 
-def test_unsupported_expectation_decides_nothing(tmp_path: Path) -> None:
-    """A peak expected to the packet is marked, with the reason, and no verdict hangs on it."""
+def judged(folder: Path, *expect: dict[str, Any]) -> dict[str, Any]:
+    """The document of a run with other expectations."""
+    edit_json(folder / "manifest.json", lambda m: m["experiment"].update(expect=list(expect)))
+    return compute(Analysis(folder))
+
+
+def slow_machine(tmp_path: Path) -> Path:
+    """A run whose packets reach their hosts 0.5 ms, a transmission, later than links say."""
     folder = real_time(tmp_path)
-    wrong = [expectation("queue_peak.forward", 99, 0)]
-    edit_json(folder / "manifest.json", lambda m: m["experiment"].update(expect=wrong))
-    document = compute(Analysis(folder))
+
+    def shorten(manifest: dict[str, Any]) -> None:
+        for queue in manifest["queues"]:
+            queue["delay_ns"] = DELAY_US * 1000 - 500_000
+
+    edit_json(folder / "manifest.json", shorten)
+    return folder
+
+
+def test_miss_beyond_tolerance_and_error_fails(tmp_path: Path) -> None:
+    """A peak of 4 that may be off by 1 fails where 6 is expected to the packet."""
+    document = judged(real_time(tmp_path), expectation("queue_peak.forward", 6, 0))
     (row,) = document["expect"]
-    assert not row["pass"]
-    assert not row["supported"]
+    assert (row["pass"], row["supported"]) == (False, True)
     assert row["limit"] == "real time: off by up to 1 by itself"
-    assert document["pass"] == all(r["pass"] for r in document["fidelity"])
-
-
-def test_supported_expectation_decides(tmp_path: Path) -> None:
-    """An expectation that the clock can tell fails the run when it does not hold."""
-    folder = real_time(tmp_path)
-    wrong = [expectation("queue_peak.forward", 99, 2)]
-    edit_json(folder / "manifest.json", lambda m: m["experiment"].update(expect=wrong))
-    document = compute(Analysis(folder))
-    assert document["expect"][0]["supported"]
     assert not document["pass"]
+
+
+def test_miss_within_tolerance_and_error_cannot_be_told(tmp_path: Path) -> None:
+    """A peak of 4 that may be off by 1 says nothing where 5 is expected to the packet."""
+    told = expectation("drops_data.forward", 1, 2)
+    document = judged(real_time(tmp_path), told, expectation("queue_peak.forward", 5, 0))
+    _, row = document["expect"]
+    assert (row["pass"], row["supported"]) == (False, False)
+    assert row["limit"] == "real time: off by up to 1 by itself"
+    assert document["pass"]
+
+
+def test_hit_with_an_error_above_the_tolerance_cannot_be_told(tmp_path: Path) -> None:
+    """A peak of 4 that may be off by 1 does not prove a 4 that is expected to the packet."""
+    (row,) = judged(real_time(tmp_path), expectation("queue_peak.forward", 4, 0))["expect"]
+    assert (row["pass"], row["supported"]) == (False, False)
+
+
+def test_hit_with_an_error_within_the_tolerance_passes(tmp_path: Path) -> None:
+    """A peak of 4 that may be off by 1 meets 5 +- 1, and the row states no limit."""
+    document = judged(real_time(tmp_path), expectation("queue_peak.forward", 5, 1))
+    (row,) = document["expect"]
+    assert (row["pass"], row["supported"]) == (True, True)
+    assert "limit" not in row
+    assert document["pass"]
+
+
+@pytest.mark.parametrize(
+    ("at_least", "at_most", "outcome"),
+    [
+        (3, None, (True, True)),
+        (4, None, (False, False)),
+        (5, None, (False, False)),
+        (6, None, (False, True)),
+        (None, 5, (True, True)),
+        (None, 3, (False, False)),
+        (None, 2, (False, True)),
+        (3, 5, (True, True)),
+        (4, 5, (False, False)),
+    ],
+)
+def test_bounds_on_a_real_clock(
+    tmp_path: Path, at_least: float | None, at_most: float | None, outcome: tuple[bool, bool]
+) -> None:
+    """A peak of 3 to 5 is beyond a bound, within it, or the bound lies between."""
+    (row,) = judged(real_time(tmp_path), bounds("queue_peak.forward", at_least, at_most))["expect"]
+    assert (row["pass"], row["supported"]) == outcome
+
+
+def test_undefined_fails_on_any_clock(tmp_path: Path) -> None:
+    """A metric without a value is no measurement that a clock could have put wrong."""
+    (row,) = judged(real_time(tmp_path), expectation("compression_factor.second", 1, 9))["expect"]
+    assert (row["measured"], row["pass"], row["supported"]) == (None, False, True)
+
+
+def test_absurd_expectations_fail(tmp_path: Path) -> None:
+    """Values several times off fail on a machine that delays packets by a transmission."""
+    absurd = [
+        expectation("queue_peak.forward", 99, 1),
+        expectation("goodput.first", 50, 0.02),
+        expectation("busy_period_cycle.forward", 1, 1e-7),
+        bounds("efficiency.first", at_least=0.99),
+        expectation("drops_data.forward", 40, 0),
+    ]
+    document = judged(slow_machine(tmp_path), *absurd)
+    outcomes = [(row["metric"], row["pass"], row["supported"]) for row in document["expect"]]
+    assert outcomes == [(row["metric"], False, True) for row in absurd]
+    assert not document["pass"]
+
+
+def test_run_that_tells_nothing_fails(tmp_path: Path) -> None:
+    """A run on whose clock no expectation can be told does not pass."""
+    document = judged(real_time(tmp_path), expectation("queue_peak.forward", 5, 0))
+    assert all(row["pass"] for row in document["fidelity"])
+    assert not any(row["supported"] for row in document["expect"])
+    assert not document["pass"]
+
+
+def test_run_without_expectations_passes(tmp_path: Path) -> None:
+    """A run of which nothing was expected passes with its fidelity checks, on any clock."""
+    assert judged(real_time(tmp_path))["pass"]
+
+
+def test_report_of_a_run_that_tells_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command says that nothing could be told, and exits with 1."""
+    folder = real_time(tmp_path)
+    judged(folder, expectation("queue_peak.forward", 5, 0))
+    assert main(["report", str(folder)]) == 1
+    said = "capture-analysis: no expectation can be told on this run's clock\n"
+    assert capsys.readouterr() == (f"{folder}/report.html\n", said)
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "no expectation can be told on this run's clock" in html.unescape(page)
 
 
 def test_offset_of_the_clock(tmp_path: Path) -> None:

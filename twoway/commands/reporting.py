@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from capture_analysis.errors import AnalysisError
-from capture_analysis.testbed.expectation import in_words
+from capture_analysis.testbed.expectation import NOTHING_TOLD, in_words, nothing_told
 
 from twoway.commands.options import shown
 from twoway.errors import TwowayError, UsageError
@@ -47,6 +47,8 @@ def _print_verdicts(document: dict[str, Any]) -> None:
             f"{in_words(row)} {row['source']}"
             f"{'; ' + row['limit'] if 'limit' in row else ''}"
         )
+    if nothing_told(document["expect"]):
+        say(f"[red]FAIL[/] {NOTHING_TOLD}: vm/README.md says what each clock can tell")
     checks = document["fidelity"]
     for row in checks:
         if not row["pass"] or "supported" in row:

@@ -13,7 +13,7 @@ from capture_analysis.commands.measuring import add_options, add_second, given
 from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture.single import NOTHING
 from capture_analysis.pages import capture_report
-from capture_analysis.testbed.expectation import in_words
+from capture_analysis.testbed.expectation import NOTHING_TOLD, in_words, misses, nothing_told
 from capture_analysis.testbed.report import analyse_run
 
 
@@ -51,7 +51,7 @@ def _of_run(folder: Path) -> int:
     """What does not hold goes to stderr."""
     document = analyse_run(folder)
     for row in document["expect"]:
-        if not row["pass"]:
+        if misses(row):
             _complain(
                 f"{row['metric']}: measured {row['measured']}, "
                 f"expected {in_words(row)} ({row['source']})"
@@ -59,6 +59,8 @@ def _of_run(folder: Path) -> int:
     for row in document["fidelity"]:
         if not row["pass"]:
             _complain(f"{row['check']}: {row['value']}, bound {row['bound']}")
+    if nothing_told(document["expect"]):
+        _complain(NOTHING_TOLD)
     sys.stdout.write(f"{folder / 'report.html'}\n")
     return 0 if document["pass"] else 1
 

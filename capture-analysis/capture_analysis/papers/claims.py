@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from capture_analysis.papers.results import Experiment, Result, label
+from capture_analysis.testbed.expectation import misses
 
 SOURCES = ("theory", "paper", "simulation")
 
@@ -36,6 +37,11 @@ class Claim:
     def holds(self) -> bool:
         """Every source is right, within the tolerance derived for it."""
         return all(row["pass"] for row in self.said.values())
+
+    @property
+    def differs(self) -> bool:
+        """A source is wrong, beyond its tolerance and what the run's clock may be off."""
+        return any(misses(row) for row in self.said.values())
 
     def expected(self, source: str) -> float | None:
         """The value that a source says; None if it says nothing, or a bound."""

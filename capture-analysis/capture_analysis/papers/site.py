@@ -32,13 +32,25 @@ class Section:
 
     @property
     def holds(self) -> bool:
-        """Every run can be believed and does what is expected of it."""
+        """Every run can be believed and does what is expected of it, as far as can be told."""
         return all(result.metrics["pass"] for result in self.experiment.results)
 
     @property
     def misses(self) -> int:
-        """How many claims do not hold."""
-        return sum(not claim.holds for claim in self.claims)
+        """How many claims do not hold; those that cannot be told are not among them."""
+        return sum(claim.differs for claim in self.claims)
+
+    @property
+    def verdict(self) -> str:
+        """What came of its claims, in words."""
+        if self.misses:
+            return f"{self.misses} of {len(self.claims)} claims do not hold"
+        if not all(result.fidelity_holds for result in self.experiment.results):
+            return "a fidelity check fails"
+        untold = sum(not claim.holds for claim in self.claims)
+        if untold:
+            return f"{untold} of {len(self.claims)} claims cannot be told"
+        return "all claims hold"
 
     def worst(self, source: str) -> float | None:
         """The largest difference from what a source says, per cent."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from capture_analysis.errors import AnalysisError
 from capture_analysis.testbed.analysis import Analysis
-from capture_analysis.testbed.expectation import FIELDS, holds, margin
+from capture_analysis.testbed.expectation import FIELDS, Verdict, judge, misses, nothing_told
 from capture_analysis.testbed.fidelity import fidelity
 from capture_analysis.testbed.metric import Scope, of_scope
 from capture_analysis.testbed.real_time import ClockError
@@ -18,16 +18,15 @@ Metrics = dict[str, dict[str, Any]]
 def compute(analysis: Analysis) -> dict[str, Any]:
     """The whole of metrics.json.
 
-    An expectation that the run's clock cannot support counts neither for nor against "pass".
+    An expectation that cannot be told on the run's clock counts neither for nor against "pass",
+    but a run that was expected something and tells nothing does not pass.
 
     Raises: AnalysisError if an expectation names a metric that does not exist.
     """
     manifest = analysis.run.manifest
     metrics = _measured(analysis)
-    expect = [_verdict(e, metrics) for e in manifest["experiment"]["expect"]]
-    if not analysis.run.exact_clock:
-        error = ClockError(analysis)
-        expect = [row | _support(row, error) for row in expect]
+    error = None if analysis.run.exact_clock else ClockError(analysis)
+    expect = [_row(e, metrics, error) for e in manifest["experiment"]["expect"]]
     checks = fidelity(analysis)
     return {
         "experiment": manifest["experiment"]["id"],
@@ -39,7 +38,7 @@ def compute(analysis: Analysis) -> dict[str, Any]:
         "metrics": metrics,
         "expect": expect,
         "fidelity": checks,
-        "pass": all(row["pass"] or not row.get("supported", True) for row in expect + checks),
+        "pass": not any(misses(row) for row in expect + checks) and not nothing_told(expect),
     }
 
 
@@ -75,27 +74,30 @@ def _metric(value: float, unit: str) -> dict[str, Any]:
     return {"value": number if math.isfinite(number) else None, "unit": unit}
 
 
-def _verdict(expectation: dict[str, Any], metrics: Metrics) -> dict[str, Any]:
+def _row(expectation: dict[str, Any], metrics: Metrics, error: ClockError | None) -> dict[str, Any]:
+    """An expectation, the measurement and the verdict; of a real clock, what it rests on."""
     name = expectation["metric"]
     if name not in metrics:
         raise AnalysisError(f'expect: no metric "{name}"; there are: {", ".join(sorted(metrics))}')
-    measured = metrics[name]["value"]
+    measured, unit = metrics[name]["value"], metrics[name]["unit"]
     said = {field: expectation.get(field) for field in FIELDS}
-    return {
+    row = {
         "metric": name,
         "measured": measured,
-        "unit": metrics[name]["unit"],
+        "unit": unit,
         **said,
         "source": expectation["source"],
         "why": expectation["why"],
-        "pass": holds(said, measured),
     }
+    if error is None:
+        return row | {"pass": judge(said, measured) is Verdict.PASS}
+    off = 0.0 if measured is None else error.of(name, measured, unit)
+    verdict = judge(said, measured, off)
+    row |= {"pass": verdict is Verdict.PASS, "supported": verdict is not Verdict.CANNOT_TELL}
+    return row if row["pass"] or measured is None else row | {"limit": _limit(off)}
 
 
-def _support(row: dict[str, Any], error: ClockError) -> dict[str, Any]:
-    """Whether a clock that goes on while the machine works can tell if an expectation holds."""
-    near = row["value"] if row["value"] is not None else row["measured"]
-    needed = error.needs(row["metric"], near or 0, row["unit"])
-    if needed <= margin(row, row["measured"]):
-        return {"supported": True}
-    return {"supported": False, "limit": f"real time: off by up to {needed:.2g} by itself"}
+def _limit(off: float) -> str:
+    if math.isfinite(off):
+        return f"real time: off by up to {off:.2g} by itself"
+    return "real time: not to be measured on this clock"

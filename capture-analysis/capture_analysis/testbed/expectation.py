@@ -1,37 +1,61 @@
 """What an experiment expects of a metric: a value within a tolerance, or a bound."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from enum import Enum, auto
 from typing import Any
 
 FIELDS = ("value", "tolerance", "at_least", "at_most")
+# The verdict on a run of which each expectation cannot be told.
+NOTHING_TOLD = "no expectation can be told on this run's clock"
 
 
-def holds(said: Mapping[str, Any], measured: float | None) -> bool:
-    """Whether a metric is as expected.
+class Verdict(Enum):
+    """The three verdicts of a measurement on an expectation."""
+
+    PASS = auto()
+    FAIL = auto()
+    CANNOT_TELL = auto()
+
+
+def judge(said: Mapping[str, Any], measured: float | None, error: float = 0.0) -> Verdict:
+    """Compare a metric, known to within an error, with what is expected of it.
+
+    The true value lies between measurement - error and measurement + error.
+
+    PASS: for a value, the measurement is within the tolerance, and the error is not larger than the
+    tolerance. For bounds, the whole interval is within them.
+    FAIL: the whole interval is outside. For a value, the miss is larger than tolerance plus error.
+    CANNOT_TELL: everything else; never without an error.
 
     Args:
         said: the expectation: value and tolerance, or at_least, at_most, or both; else null.
         measured: the metric; None if undefined, which nothing expects.
+        error: how far the metric may be off, in its unit; infinite if it says nothing.
     """
     if measured is None:
-        return False
+        return Verdict.FAIL
     low, high = _range(said)
     # Decimal fractions have no exact binary form: 1.98 is within 0.02 of 2.
     rounding = 4 * math.ulp(max(abs(edge) for edge in (low, high) if math.isfinite(edge)))
-    return low - rounding <= measured <= high + rounding
+    low, high = low - rounding, high + rounding
+    if measured + error < low or measured - error > high:
+        return Verdict.FAIL
+    if said["value"] is None:
+        passes = low <= measured - error and measured + error <= high
+    else:
+        passes = low <= measured <= high and error <= said["tolerance"]
+    return Verdict.PASS if passes else Verdict.CANNOT_TELL
 
 
-def margin(said: Mapping[str, Any], measured: float | None) -> float:
-    """How far off a measurement may be, and still tell whether it is as expected.
+def misses(row: Mapping[str, Any]) -> bool:
+    """Tell whether a row of metrics.json fails; one that cannot be told does not."""
+    return not row["pass"] and bool(row.get("supported", True))
 
-    Of a value it is the tolerance; of a bound, the way from the measurement to it.
-    """
-    if said["value"] is not None:
-        return float(said["tolerance"])
-    if measured is None:
-        return math.inf
-    return min(abs(measured - edge) for edge in _range(said) if math.isfinite(edge))
+
+def nothing_told(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell whether there are expectations and every one of them cannot be told."""
+    return bool(rows) and not any(row.get("supported", True) for row in rows)
 
 
 def in_words(said: Mapping[str, Any], digits: int = 5) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from capture_analysis.pages import page_template
 from capture_analysis.pictures.figure import Figure
 from capture_analysis.testbed.analysis import Analysis
+from capture_analysis.testbed.expectation import NOTHING_TOLD, nothing_told
 from capture_analysis.testbed.map import topology_svg
 
 
@@ -19,6 +20,7 @@ def write_page(
         "report.html.j2",
         figures,
         document=document,
+        not_told=NOTHING_TOLD if nothing_told(document["expect"]) else "",
         manifest=manifest,
         experiment=manifest["experiment"],
         topology=topology_svg(manifest),

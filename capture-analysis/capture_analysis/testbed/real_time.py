@@ -1,9 +1,8 @@
 """What a run on a clock that goes on while the machine works can say, and what it cannot.
 
 In virtual time packets are handled in no time and timers are never late. Elsewhere both take some,
-which no theory of the papers knows. How much is measured in each run, by its own captures, and
-every expectation is held against it: one whose tolerance is less than what the machine adds is
-neither met nor missed, it is not supported.
+which no theory of the papers knows. How much is measured in each run, by its own captures. Each
+metric's error follows from that, and expectation.judge says what such a metric can tell.
 """
 
 import math
@@ -50,27 +49,30 @@ class ClockError:
         late_ns = max((2 * _late_ns(self.analysis, view) for view in views), default=0)
         return late_ns + 4 * self.analysis.run.clocks_differ_ns
 
-    def needs(self, metric: str, value: float, unit: str) -> float:
-        """By how much a metric may be off for the machine's sake alone.
+    def of(self, metric: str, measured: float, unit: str) -> float:
+        """Bound how far the machine alone puts a metric off.
+
+        The error depends on the measurement, not on what is expected: an absurd expectation must
+        not make its own error large.
 
         Args:
             metric: its name, family and all.
-            value: what is expected of it.
+            measured: the metric.
             unit: its unit.
 
-        Returns: the least tolerance that an expectation of it can have, in its unit.
+        Returns: the error in the metric's unit.
         """
         family, _, place = metric.partition(".")
         if family.startswith("compression_factor"):
             view = self.analysis.connections[place]
-            return value * spacing_error_ns(view) / max(view.ack_service_ns, 1)
+            return measured * spacing_error_ns(view) / max(view.ack_service_ns, 1)
         if unit == "s":
             return self.round_trip_ns / 1e9
         if unit in {"packets", "acks", "segments"}:
             packets = self.round_trip_ns / self._shortest_ns
             # Who comes first when two are due at once is the machine's choice.
             return packets if family.endswith("_mean") else max(1, math.ceil(packets))
-        return abs(value) * self.round_trip_ns / self._base_rtt_ns
+        return abs(measured) * self.round_trip_ns / self._base_rtt_ns
 
     @cached_property
     def _shortest_ns(self) -> int:
