@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from conftest import SMALL, twoway, write_experiment
+from conftest import ROOT, SMALL, twoway, write_experiment
 
 from twoway import qemu
 from twoway.progress import Steps
@@ -55,6 +55,17 @@ def test_two_kernels_agree(tmp_path: Path) -> None:
         # One data packet of 80 ms more or less in 25 s.
         values = [d["metrics"][name]["value"] for d in (stock, virtual)]
         assert values[0] == pytest.approx(values[1], abs=0.08 / 25), name
+
+
+@pytest.mark.usefixtures("stock")
+def test_what_an_emulated_processor_can_tell(tmp_path: Path) -> None:
+    """At a tenth of its rate a stock kernel has kalampoukas-5.2's efficiency and queue."""
+    tenth = ROOT / "experiments/lab/kalampoukas-5.2-tenth.yml"
+    done = twoway("run", tenth, "--backend", "qemu", "--results", tmp_path, "--json")
+    assert done.returncode == 0, done.stderr
+    rows = {row["metric"]: row for row in json.loads(done.stdout)["expect"]}
+    for name in ("efficiency.left", "efficiency.right", "queue_peak_data.forward"):
+        assert (rows[name]["pass"], rows[name]["supported"]) == (True, True), rows[name]
 
 
 def test_native_leaves_nothing(stock: StockKernel, tmp_path: Path) -> None:

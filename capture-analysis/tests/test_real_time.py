@@ -250,6 +250,61 @@ def test_report_of_a_run_that_tells_nothing(
     assert "no expectation can be told on this run's clock" in html.unescape(page)
 
 
+def queue_errors(folder: Path) -> tuple[int, float, float]:
+    """How far connections may have moved against one another; a peak's and a drop's error."""
+    error = ClockError(Analysis(folder))
+    peak, drops = (
+        error.of(f"{name}.forward", 4, "packets") for name in ("queue_peak", "drops_data")
+    )
+    return error.phase_ns, peak, drops
+
+
+def test_late_start_moves_queues(tmp_path: Path) -> None:
+    """A connection 1 ms later than another, two transmissions, moves a peak by two packets."""
+    folder = real_time(tmp_path)
+    assert queue_errors(folder) == (0, 1, 1)
+    edit_json(
+        folder / "manifest.json",
+        lambda m: m["connections"][0].update(start_ns=START_NS + 1_000_000),
+    )
+    assert queue_errors(folder) == (1_000_000, 2, 1)
+
+
+def test_uneven_round_trips_move_queues(tmp_path: Path) -> None:
+    """Round trips that are not alike carry connections apart, as a walk does: with the root of n.
+
+    Every other ack of the first connection is 20 us late, a deviation of 10 us.
+    """
+    acks = [c for c in REVERSE if (c.connection, c.kind) == ("first", "ack")]
+    late = acks[::2]
+    reverse = [dataclasses.replace(c, delayed_us=20 * (c in late)) for c in REVERSE]
+    folder = real_time(tmp_path, reverse=reverse)
+    moved_ns, _, _ = queue_errors(folder)
+    # Within 30 ms there are 11.8 round trips of 2.55 ms.
+    assert moved_ns == pytest.approx(2.81 * np.sqrt(2 * 30 / 2.55) * 10_000, rel=0.05)
+
+
+def test_one_connection_alone_has_no_phase(tmp_path: Path) -> None:
+    """Where there is one connection none can have moved against another."""
+    folder = real_time(tmp_path)
+    edit_json(folder / "manifest.json", lambda m: m["connections"].pop())
+    assert queue_errors(folder)[0] == 0
+
+
+@pytest.mark.parametrize(("later_us", "told"), [(50, True), (60, False)])
+def test_bunches_need_spacing(tmp_path: Path, later_us: int, told: bool) -> None:
+    """Bunches cannot be told where acks are off by more than an ack's transmission of 50 us."""
+    reverse = [
+        dataclasses.replace(c, left_us=14_050 + later_us) if c.left_us == 14_050 else c
+        for c in REVERSE
+    ]
+    folder = real_time(tmp_path, reverse=reverse)
+    (row,) = judged(folder, expectation("ack_bunch_max.first", 9, 0))["expect"]
+    assert row["supported"] == told
+    if not told:
+        assert row["limit"] == "real time: not to be measured on this clock"
+
+
 def test_offset_of_the_clock(tmp_path: Path) -> None:
     """Packets that a machine stamped by another clock are where the plan's clock has them."""
     folder = write_run(tmp_path)

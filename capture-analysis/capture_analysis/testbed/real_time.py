@@ -12,11 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from capture_analysis import ack_compression
 from capture_analysis.columns import IntArray, Packets
 from capture_analysis.testbed.analysis import Analysis, ConnectionView, QueueView
 
 # Of many timers few are very late; what one packet in a hundred meets decides no metric.
 QUANTILE = 0.99
+# In 99 % of cases a random walk stays within so many standard deviations of its last point. By the
+# reflection principle at most twice as many leave that range as end outside it, and 0.5 % of the
+# normal distribution are outside 2.81.
+WALK_DEVIATIONS = 2.81
+# Metrics of how high a queue is at its highest or lowest, which depends on when bursts meet there.
+HEIGHTS = ("queue_peak", "plateau_")
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,25 @@ class ClockError:
         late_ns = max((2 * _late_ns(self.analysis, view) for view in views), default=0)
         return late_ns + 4 * self.analysis.run.clocks_differ_ns
 
+    @cached_property
+    def phase_ns(self) -> int:
+        """Bound the error of the phase between two connections, in 99 % of runs.
+
+        TCP never restores that phase, so its errors add up. The first is the difference of how late
+        the connections start. Each round trip adds the difference of the machine's parts of theirs:
+        over n round trips a random walk of n steps, whose deviation follows from the captures. What
+        the machine adds to both alike does not change the phase.
+        """
+        views = self.analysis.connections.values()
+        if len(views) < 2:
+            return 0
+        late_ns = [_start_late_ns(view) for view in views]
+        run = self.analysis.run
+        trips = (run.stop_ns - min(v.connection.start_ns for v in views)) / self._base_rtt_ns
+        step_ns = math.sqrt(2) * max(_spread_ns(self.analysis, view) for view in views)
+        walk_ns = WALK_DEVIATIONS * step_ns * math.sqrt(trips)
+        return max(late_ns) - min(late_ns) + math.ceil(walk_ns)
+
     def of(self, metric: str, measured: float, unit: str) -> float:
         """Bound how far the machine alone puts a metric off.
 
@@ -60,16 +86,22 @@ class ClockError:
             measured: the metric.
             unit: its unit.
 
-        Returns: the error in the metric's unit.
+        Returns: the error in the metric's unit; infinite where the clock resolves too little.
         """
         family, _, place = metric.partition(".")
-        if family.startswith("compression_factor"):
+        if family.startswith(("compression_factor", "ack_bunch")):
             view = self.analysis.connections[place]
-            return measured * spacing_error_ns(view) / max(view.ack_service_ns, 1)
+            closer = spacing_error_ns(view) / max(view.ack_service_ns, 1)
+            if family.startswith("compression_factor"):
+                return measured * closer
+            # Acks whose gap is larger than so many transmissions count as two bunches.
+            if closer > ack_compression.BUNCH_SERVICE_TIMES - 1:
+                return math.inf
         if unit == "s":
             return self.round_trip_ns / 1e9
         if unit in {"packets", "acks", "segments"}:
-            packets = self.round_trip_ns / self._shortest_ns
+            moved_ns = self.phase_ns if family.startswith(HEIGHTS) else 0
+            packets = (self.round_trip_ns + moved_ns) / self._shortest_ns
             # Who comes first when two are due at once is the machine's choice.
             return packets if family.endswith("_mean") else max(1, math.ceil(packets))
         return abs(measured) * self.round_trip_ns / self._base_rtt_ns
@@ -170,6 +202,22 @@ def _late_ns(analysis: Analysis, view: ConnectionView) -> int:
         quantile(_lateness_ns(queue, arrived))
         for queue, arrived in ((view.forward, view.arrived), (view.reverse, acks))
     )
+
+
+def _start_late_ns(view: ConnectionView) -> int:
+    """Measure how late a connection sends its first data; 0 if it sends none."""
+    late_ns = view.sent.time_ns[view.sent.payload_bytes > 0] - view.connection.start_ns
+    late_ns = late_ns[late_ns >= 0]  # what iperf3 says before it starts
+    return int(late_ns.min()) if len(late_ns) else 0
+
+
+def _spread_ns(analysis: Analysis, view: ConnectionView) -> float:
+    """Return the standard deviation of the machine's part of a connection's round trips."""
+    found = [
+        _lateness_ns(queue, arrived)
+        for queue, arrived in ((view.forward, view.arrived), (view.reverse, _acks(analysis, view)))
+    ]
+    return math.sqrt(sum(float(late_ns.var()) for late_ns in found if len(late_ns)))
 
 
 def _acks(analysis: Analysis, view: ConnectionView) -> Packets:
