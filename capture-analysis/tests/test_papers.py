@@ -44,6 +44,7 @@ def _point(folder: Path, window: int, acks: str) -> Path:
     run.mkdir(parents=True)
     measured = 1.1 * window if window != 16 else None
     manifest = {
+        "schema": 1,
         "experiment": {
             "id": run.name,
             "title": "A sweep",
