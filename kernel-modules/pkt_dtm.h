@@ -124,7 +124,14 @@ struct tc_dtm_xstats {
 	__u32 peak_bytes;
 };
 
-/* Generic netlink: family "dtm", group "reallocations", command DTM_CMD_REALLOCATION. */
+/*
+ * Generic netlink: family "dtm". Reallocations are multicast to the group "reallocations", soon
+ * after they happen and in the order in which they happen on a link.
+ *
+ * Each has the sequence number DTM_A_SEQUENCE, which rises by one from event to event of a network
+ * namespace. A gap is the number of events that did not get through, because they happened faster
+ * than they could be sent or because the socket had no room (then recv() fails with ENOBUFS, too).
+ */
 #define DTM_GENL_NAME		"dtm"
 #define DTM_GENL_VERSION	1
 #define DTM_GENL_GROUP		"reallocations"
@@ -132,6 +139,11 @@ struct tc_dtm_xstats {
 enum {
 	DTM_CMD_UNSPEC,
 	DTM_CMD_REALLOCATION,	/* sent, never received */
+	/*
+	 * A request without attributes, for anybody. It is answered when all events that happened
+	 * before it have been sent, with the DTM_A_SEQUENCE that the next one will have at least.
+	 */
+	DTM_CMD_SYNC,
 };
 
 enum tc_dtm_cause {
@@ -154,6 +166,7 @@ enum {
 	DTM_A_WANTED,		/* u32: slots asked for */
 	DTM_A_ESTIMATE,		/* u64: bit/s */
 	DTM_A_BACKLOG,		/* u32: bytes on the link */
+	DTM_A_SEQUENCE,		/* u32: of the event; wraps */
 	__DTM_A_MAX
 };
 

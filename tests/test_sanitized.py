@@ -144,8 +144,8 @@ def test_any_allocation_may_fail(guest: Guest, tmp_path: Path) -> None:
 
 
 def refusals() -> set[str]:
-    """Every sentence with which sch_dtm.c refuses, but for ranges that are a type's own."""
-    source = (KERNEL_MODULES / "sch_dtm.c").read_text()
+    """Every sentence with which sch_dtm refuses, but for ranges that are a type's own."""
+    source = (KERNEL_MODULES / "dtm_qdisc.c").read_text()
     found = set(re.findall(r'NL_SET_ERR_MSG\w*\([^"]*"([^"]+)"\)', source))
     for name, low, high, unit in re.findall(
         r'DTM_OPTION\(\w+, \w+, \w+, "(.*?)", (\S+), (\d+), "(.*?)"\)', source

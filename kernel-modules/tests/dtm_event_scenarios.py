@@ -4,9 +4,11 @@ import contextlib
 import csv
 import itertools
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from dtm_claims import RUN, claim, expect, run
@@ -15,6 +17,11 @@ from rtnetlink import Handle, Rtnetlink, attribute, u32
 EVENTS = "/mnt/bin/dtm-events"
 NOTES = RUN / "reallocations.csv"
 TCA_DTM_SLOTS = 2
+ETH_P_ALL = 0x0003
+NETLINK_GENERIC = 16
+DTM_A_TO = 7
+# Events that a link keeps until they are sent, DTM_EVENTS of dtm_events.h.
+RING = 512
 
 
 class Row(NamedTuple):
@@ -129,20 +136,128 @@ def burst() -> None:
     claim("times rise", all(p.time_ns < q.time_ns for p, q in itertools.pairwise(rows)))
 
 
+def end_with_losses(process: subprocess.Popen[str]) -> int:
+    """Interrupt dtm-events, which must find that events were lost; how many, as it says."""
+    process.send_signal(signal.SIGTERM)
+    expect("exit status", process.wait(), 1)
+    assert process.stderr is not None
+    said = process.stderr.read()
+    number, _, rest = said.removeprefix("dtm-events: ").partition(" ")
+    expect("standard error", (said[:12], rest), ("dtm-events: ", "events were lost\n"))
+    return int(number)
+
+
 def lost() -> None:
-    """Events that found no room are not passed over in silence."""
+    """Events that found no room in the socket are counted, the last one included."""
     run("tc qdisc add dev d0 root handle 1 dtm slots 2")
+    # The kernel makes 16 MiB of the buffer of 8; a message of 100 bytes takes 512 and an skb.
+    happened = (16 << 20) // 512
     with recorder() as process:
         process.send_signal(signal.SIGSTOP)
-        # The kernel makes 16 MiB of the buffer of 8; a message of 100 bytes takes 512 and an skb.
-        change_slots((16 << 20) // 512)
+        change_slots(happened)
         process.send_signal(signal.SIGCONT)
         time.sleep(1)
-        process.send_signal(signal.SIGTERM)
-        expect("exit status", process.wait(), 1)
-        assert process.stderr is not None
-        expect("standard error", process.stderr.read(), "dtm-events: events were lost\n")
+        missing = end_with_losses(process)
     run("tc qdisc del dev d0 root")
+    claim("some were lost and some were not", 0 < missing < happened)
+    expect("written down or lost", len(read_rows()) + missing, happened)
+
+
+def steps(number: int) -> str:
+    """A trace of so many changes, one each millisecond."""
+    return ",".join(f"1ms:{1 + k % 2}" for k in range(number))
+
+
+def overrun() -> None:
+    """Of more events at once than a link's ring holds the newest are sent, the others counted."""
+    run("tc qdisc add dev d0 root handle 1 prio bands 3")
+    for band in (1, 2, 3):
+        run(
+            f"tc qdisc add dev d0 parent 1:{band} handle 1{band} dtm slots 2 pool 6"
+            f" allocator trace steps {steps(250)}"
+        )
+    with recorder() as process:
+        time.sleep(1)
+        # Nobody has looked at the link so far: all its events happen now.
+        run("tc -s qdisc show dev d0")
+        missing = end_with_losses(process)
+    run("tc qdisc del dev d0 root")
+    rows = read_rows()
+    expect("lost", missing, 3 * 250 - RING)
+    expect("sent", len(rows), RING)
+    for handle in ("11:", "12:", "13:"):
+        times = [row.time_ns for row in rows if row.handle == handle]
+        claim(f"a third is of {handle}", abs(len(times) - RING / 3) <= 1)
+        gaps = {q - p for p, q in itertools.pairwise(times)}
+        expect(f"steps of {handle}", gaps, {10**6})
+        expect(
+            f"the last step of {handle}", [r.to_slots for r in rows if r.handle == handle][-1], 2
+        )
+
+
+def last_events() -> None:
+    """What a channel does as it is deleted, alone or with its device, still gets out."""
+    with recording() as rows:
+        run("tc qdisc add dev d0 root handle 1 dtm slots 2 allocator trace steps 1s:5,1s:6")
+        time.sleep(3)
+        run("tc qdisc del dev d0 root")
+        run("ip link add gone type dummy", "ip link set gone up")
+        run("tc qdisc add dev gone root handle 2 dtm slots 3 allocator trace steps 1s:7,1s:8")
+        time.sleep(3)
+        run("ip link del gone")
+    slots = [(row.handle, row.to_slots) for row in rows if row.cause == "allocator"]
+    expect("slots", slots, [("1:", 5), ("1:", 6), ("2:", 7), ("2:", 8)])
+
+
+def namespace_ends() -> None:
+    """Network namespaces end right after events in them, and those elsewhere go on."""
+    used = Path("/sys/module/sch_dtm/refcnt")
+    before = used.read_text()
+    with recording() as rows:
+        for _ in range(10):
+            run("ip netns add gone", "ip -n gone link add e0 type dummy")
+            run("ip -n gone link set e0 up")
+            inside = ["ip", "netns", "exec", "gone", EVENTS, "--out", "/dev/null"]
+            with subprocess.Popen(inside, stderr=subprocess.PIPE, text=True) as listener:
+                assert listener.stderr is not None
+                claim("listening", "listening on" in listener.stderr.readline())
+                run(f"tc -n gone qdisc add dev e0 root dtm allocator trace steps {steps(250)}")
+                time.sleep(1)
+                run("tc -n gone -s qdisc show dev e0")
+                listener.kill()
+            run("ip netns del gone")
+        for _ in range(100):
+            if used.read_text() == before:
+                break
+            time.sleep(0.1)
+        expect("uses of sch_dtm", used.read_text(), before)
+        run("tc qdisc add dev d0 root handle 1 dtm slots 2", "tc qdisc del dev d0 root")
+    expect("events here", [row.cause for row in rows], ["operator", "start"])
+
+
+def monitored() -> None:
+    """A channel may be on an nlmon device, which makes packets for it of its own events.
+
+    If events were sent under the channel's locks, the packet would wait for them for ever; the
+    lock checker of the sanitised kernel reports that, and the run fails.
+    """
+    run("ip link add m0 type nlmon", "ip link set m0 up")
+    run("tc qdisc add dev m0 root handle 1 dtm slots 20")
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL)) as watcher:
+        watcher.bind(("m0", ETH_P_ALL))
+        with recording() as rows:
+            run("tc qdisc change dev m0 root handle 1 dtm slots 5")
+            time.sleep(1)
+        copies = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                data, (_, protocol, *_) = watcher.recvfrom(1 << 16, socket.MSG_DONTWAIT)
+                # The event's number of slots, an attribute of 32 bits.
+                if protocol == NETLINK_GENERIC and attribute(DTM_A_TO, u32(5)) in data:
+                    copies.append(data)
+    run("ip link del m0")
+    expect("slots", [(row.from_slots, row.to_slots) for row in rows], [(20, 5)])
+    claim("the event was a packet in the channel", bool(copies))
 
 
 def usage() -> None:

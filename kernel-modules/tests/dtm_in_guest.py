@@ -70,6 +70,14 @@ def clear(*interfaces: str) -> None:
             route.qdisc("del", interface, options=None, kind=None)
 
 
+def has_device(kind: str) -> bool:
+    """The kernel knows a kind of network device."""
+    added = subprocess.run(["ip", "link", "add", "probe", "type", kind], check=False)
+    if added.returncode == 0:
+        run("ip link del probe")
+    return added.returncode == 0
+
+
 def attribute_names() -> dict[str, int]:
     """Numbers of the attributes of pkt_dtm.h, without TCA_DTM_."""
     header = (HERE.parent / "pkt_dtm.h").read_text(encoding="utf-8")
@@ -123,6 +131,8 @@ def judge(case: Case, names: dict[str, int]) -> dict[str, str]:
     missing = [tool for tool in case.get("needs", []) if not shutil.which(tool)]
     if missing:
         return {"skipped": f"{', '.join(missing)}: not on this machine"}
+    if "device" in case and not has_device(case["device"]):
+        return {"skipped": f"{case['device']}: not in this guest's kernel"}
     try:
         if "scenario" in case:
             SCENARIOS[case["scenario"]](**case.get("arguments", {}))

@@ -15,7 +15,8 @@
  * pro rata, and the times are exact: dtm_service.h has the arithmetic. Who decides about n is an
  * allocator: the rate estimator of Abrahamsson, Hagsand and Marsh (2002; dtm_rate.h), thresholds
  * or levels of the backlog, a list of times, or nobody. Channels of one link may share its slots.
- * dtm_channel.h has allocators and pool; this file ties them to packets, netlink and timers.
+ * dtm_channel.h has allocators and pool, dtm_events.c tells user space what they do; this file ties
+ * them to packets, netlink and timers.
  *
  * How this differs from DTM hardware: a packet is cut into slots without any encapsulation (give
  * the real one's size with `overhead`); the cycle is not common to the channels of a link, but
@@ -24,7 +25,8 @@
  *
  * Locking: a channel is protected by its link's lock, taken inside the qdisc's root lock. Links
  * are found and dropped under dtm_links_lock. A channel's configuration is replaced, never
- * modified. The clock is read under the link's lock, so that its time never goes back.
+ * modified. The clock is read under the link's lock, so that its time never goes back. Nothing is
+ * sent under these locks: dtm_events.h says how reallocations get to user space.
  */
 
 #include <linux/list.h>
@@ -33,7 +35,6 @@
 #include <linux/netdevice.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
-#include <net/genetlink.h>
 #include <net/netlink.h>
 #include <net/pkt_sched.h>
 
@@ -44,14 +45,16 @@
 #include "dtm_trace.h"
 
 #include "dtm_channel.h"
+#include "dtm_events.h"
 
 /* A link: the slots that some channels share, or that one channel has to itself. */
 struct dtm_link {
 	struct list_head list;		/* of dtm_links, if shared */
 	const struct net_device *dev;	/* what it is found by */
 	unsigned int channels;		/* under dtm_links_lock */
-	spinlock_t lock;		/* all below, and the channels */
+	spinlock_t lock;		/* the pool, and the channels */
 	struct dtm_pool pool;
+	struct dtm_events events;	/* has a lock of its own */
 };
 
 struct dtm_sched_data {
@@ -75,61 +78,24 @@ static struct dtm_skb_cb *dtm_skb_cb(const struct sk_buff *skb)
 	return (struct dtm_skb_cb *)qdisc_skb_cb(skb)->data;
 }
 
-/* Reallocations, told to whoever listens */
-
-static const struct genl_multicast_group dtm_groups[] = {
-	{ .name = DTM_GENL_GROUP },
-};
-
-static struct genl_family dtm_family __ro_after_init = {
-	.name		= DTM_GENL_NAME,
-	.version	= DTM_GENL_VERSION,
-	.maxattr	= DTM_A_MAX,
-	.netnsok	= true,
-	.module		= THIS_MODULE,
-	.mcgrps		= dtm_groups,
-	.n_mcgrps	= ARRAY_SIZE(dtm_groups),
-};
-
-static int dtm_put_event(struct sk_buff *msg, const struct dtm_channel *ch, u64 now, u32 from,
-			 u32 wanted, enum tc_dtm_cause cause)
-{
-	const struct dtm_sched_data *q = container_of(ch, struct dtm_sched_data, channel);
-	u64 real_ns = ktime_to_ns(ktime_mono_to_real(ns_to_ktime(now)));
-	void *header = genlmsg_put(msg, 0, 0, &dtm_family, 0, DTM_CMD_REALLOCATION);
-
-	if (!header ||
-	    nla_put_u64_64bit(msg, DTM_A_TIME, real_ns, DTM_A_PAD) ||
-	    nla_put_u32(msg, DTM_A_IFINDEX, qdisc_dev(q->sch)->ifindex) ||
-	    nla_put_u32(msg, DTM_A_HANDLE, q->sch->handle) ||
-	    nla_put_u8(msg, DTM_A_CAUSE, cause) ||
-	    nla_put_u32(msg, DTM_A_FROM, from) ||
-	    nla_put_u32(msg, DTM_A_TO, ch->slots) ||
-	    nla_put_u32(msg, DTM_A_WANTED, wanted) ||
-	    nla_put_u64_64bit(msg, DTM_A_ESTIMATE, ch->rate.estimate, DTM_A_PAD) ||
-	    nla_put_u32(msg, DTM_A_BACKLOG, ch->bytes))
-		return -EMSGSIZE;
-	genlmsg_end(msg, header);
-	return 0;
-}
-
+/* A channel's slots have changed, or its allocator has started. Under the link's lock. */
 static void dtm_channel_changed(const struct dtm_channel *ch, u64 now, u32 from, u32 wanted,
 				enum tc_dtm_cause cause)
 {
 	const struct dtm_sched_data *q = container_of(ch, struct dtm_sched_data, channel);
-	struct net *net = dev_net(qdisc_dev(q->sch));
-	struct sk_buff *msg;
+	const struct dtm_event event = {
+		.time_ns	= ktime_to_ns(ktime_mono_to_real(ns_to_ktime(now))),
+		.estimate	= ch->rate.estimate,
+		.handle		= q->sch->handle,
+		.backlog	= ch->bytes,
+		.from		= from,
+		.to		= ch->slots,
+		.wanted		= wanted,
+		.cause		= cause,
+	};
 
 	trace_dtm_reallocation(qdisc_dev(q->sch), q->sch->handle, ch, now, from, wanted, cause);
-	if (!genl_has_listeners(&dtm_family, net, 0))
-		return;
-	msg = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_ATOMIC);
-	if (!msg)
-		return;
-	if (dtm_put_event(msg, ch, now, from, wanted, cause))
-		nlmsg_free(msg);
-	else
-		genlmsg_multicast_netns(&dtm_family, net, msg, 0, 0, GFP_ATOMIC);
+	dtm_events_record(&q->link->events, &event);
 }
 
 /* Packets */
@@ -510,13 +476,14 @@ static struct dtm_link *dtm_get_link(const struct net_device *dev,
 		return ERR_PTR(-ENOSPC);
 	}
 	if (!link) {
-		link = kzalloc(sizeof(*link), GFP_KERNEL);
+		link = kvzalloc(sizeof(*link), GFP_KERNEL);
 		if (!link)
 			return ERR_PTR(-ENOMEM);
 		INIT_LIST_HEAD(&link->list);
 		link->dev = dev;
 		link->pool.size = config->pool ?: DTM_MAX_SLOTS;
 		spin_lock_init(&link->lock);
+		dtm_events_init(&link->events, dev_net(dev), dev->ifindex);
 		if (config->pool)
 			list_add(&link->list, &dtm_links);
 	}
@@ -528,7 +495,7 @@ static void dtm_put_link(struct dtm_link *link)
 {
 	if (!--link->channels) {
 		list_del(&link->list);
-		kfree(link);
+		kvfree(link);
 	}
 }
 
@@ -571,6 +538,8 @@ static int dtm_configure(struct Qdisc *sch, struct nlattr *opt, struct dtm_confi
 		spin_unlock_bh(&q->link->lock);
 	}
 	mutex_unlock(&dtm_links_lock);
+	if (!err)
+		dtm_events_flush(&q->link->events);
 	return err;
 }
 
@@ -601,11 +570,13 @@ static void dtm_destroy(struct Qdisc *sch)
 	qdisc_watchdog_cancel(&q->watchdog);
 	if (!q->link)
 		return;
-	mutex_lock(&dtm_links_lock);
 	spin_lock_bh(&q->link->lock);
 	dtm_pool_advance(&q->link->pool, ktime_get_ns());
 	dtm_pool_leave(&q->channel);
 	spin_unlock_bh(&q->link->lock);
+	/* A channel that has left records no more events; send those that it has recorded. */
+	dtm_events_flush(&q->link->events);
+	mutex_lock(&dtm_links_lock);
 	dtm_put_link(q->link);
 	mutex_unlock(&dtm_links_lock);
 	kfree(q->config);
@@ -645,6 +616,7 @@ static int dtm_apply(struct Qdisc *sch, struct dtm_config *config, struct nlattr
 	sch_tree_unlock(sch);
 	if (!err)
 		qdisc_watchdog_schedule_ns(&q->watchdog, now);
+	dtm_events_flush(&q->link->events);
 	kfree(config);
 	return err;
 }
@@ -777,19 +749,19 @@ static int __init dtm_module_init(void)
 
 	for (i = 0; i < ARRAY_SIZE(dtm_options); i++)
 		dtm_policy[dtm_options[i].attribute].type = dtm_options[i].type;
-	err = genl_register_family(&dtm_family);
+	err = dtm_events_register();
 	if (err)
 		return err;
 	err = register_qdisc(&dtm_qdisc_ops);
 	if (err)
-		genl_unregister_family(&dtm_family);
+		dtm_events_unregister();
 	return err;
 }
 
 static void __exit dtm_module_exit(void)
 {
 	unregister_qdisc(&dtm_qdisc_ops);
-	genl_unregister_family(&dtm_family);
+	dtm_events_unregister();
 }
 
 module_init(dtm_module_init);
