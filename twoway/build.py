@@ -48,6 +48,8 @@ _MODULE_SETTINGS: dict[Flavour, list[str]] = {
 # Below kernel-modules/, what modules and our parts of tc are made of.
 MODULE_SOURCES = ("*.c", "*.h", "compat/*.h", "tc/*.[ch]", "tc/Makefile", "Kbuild")
 _COMPILE = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-static"]
+# Of what a machine has, and a kernel that has no use for it writes into its configuration.
+_NOT_USED = ("RUSTC=not-used", "PAHOLE=not-used")
 # Two builds of one source are the same file only if the kernel does not say when and where.
 _REPRODUCIBLE = {
     "KBUILD_BUILD_TIMESTAMP": "1970-01-01",
@@ -263,7 +265,7 @@ def _build_kernel(source: KernelSource, folder: Path, steps: Steps, flavour: Fla
     _patch(tree)
     steps.begin(f"{flavour} kernel: configure")
     output.mkdir()
-    make = ["make", "-C", str(tree), f"O={output}", "ARCH=um"]
+    make = ["make", "-C", str(tree), f"O={output}", "ARCH=um", *_NOT_USED]
     call([*make, "tinyconfig"])
     call(
         [
