@@ -48,8 +48,8 @@ test-sanitized: env test-packages ## the modules under KASAN, lockdep and others
 	@$(BIN)/twoway build --sanitized
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um TWOWAY_TESTS=m \
 		KDIR=$$($(BIN)/twoway build --sanitized --kernel-dir)
-	@$(BIN)/pytest --guest sanitized -m "" tests/test_sanitized.py tests/test_dtm_tc.py \
-		tests/test_tahoe.py
+	@$(BIN)/pytest --guest sanitized -m "" tests/guest/test_sanitized.py \
+		tests/guest/test_dtm_tc.py tests/guest/test_tahoe.py
 
 test-lab: setup test-packages qemu-packages lab-packages ## stock kernels in QEMU, and the playbooks on a machine there; long
 	@$(BIN)/pytest -m lab --verbose --capture=no
@@ -60,12 +60,12 @@ lint: setup test-packages ## style and types: ruff, mypy, yamllint, ansible-lint
 	@$(BIN)/mypy
 	@$(BIN)/yamllint --strict experiments tc-profiles kernel-modules/tests/dtm playbooks
 	@cd playbooks && PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint --offline -q --profile production
-	@shellcheck vm/install-packages .ci/run kernel-modules/tests/fetch-headers tests/lab_host.sh tests/lab_image.sh \
+	@shellcheck vm/install-packages .ci/run kernel-modules/tests/fetch-headers tests/support/lab_host.sh tests/support/lab_image.sh \
 		$$(find playbooks -path '*/files/*' -type f)
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um KDIR=$$($(BIN)/twoway build --kernel-dir)
 
 bench: setup bench-captures ## speed, medians of five runs
-	@$(BIN)/python tests/bench.py
+	@$(BIN)/python tests/bench/speed.py
 
 fuzz: test-packages ## any bytes are a capture: fuzz its parser in C for SECONDS=1800
 	@$(MAKE) --no-print-directory -C capture-analysis/native fuzz SECONDS=$(SECONDS)
@@ -74,7 +74,7 @@ bench-captures: setup test-packages ## speed of capture-analysis beside its peer
 	@$(BIN)/python capture-analysis/bench/bench_captures.py $(if $(MEMORY),--memory $(MEMORY))
 
 bench-lab: setup ## a sweep by three workers beside one (as root)
-	@$(BIN)/python tests/bench_lab.py
+	@$(BIN)/python tests/bench/lab_speed.py
 
 ##@ Set up
 setup: env ## packages, Python environment, guest kernel, modules: once, and what changed since

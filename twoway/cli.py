@@ -10,7 +10,7 @@ from typing import Any
 
 from capture_analysis.errors import AnalysisError
 
-from twoway.commands import bench, experiments, lab, machine, reporting, running
+from twoway.commands import experiments, lab, lab_hosts, machine, reporting, running
 from twoway.commands.options import BACKEND, CREW, JSON, RESULTS, complain
 from twoway.errors import TwowayError
 from twoway.progress import say
@@ -91,7 +91,7 @@ COMMANDS = (
     ),
     Command(
         "share",
-        bench.share,
+        lab_hosts.share,
         "cut an experiment's plan into what each machine of a bench does",
         "one",
         (
@@ -101,13 +101,13 @@ COMMANDS = (
     ),
     Command(
         "node",
-        bench.node,
+        lab_hosts.node,
         "carry out a machine's share of a plan, as root",
         options=(("folder", {"type": Path, "help": "the one with its plan.json"}),),
     ),
     Command(
         "clock",
-        bench.clock,
+        lab_hosts.clock,
         "how far other machines' clocks are ahead of this one's",
         options=(
             ("machines", {"nargs": "*", "metavar": "NAME=ADDRESS", "help": "who answers"}),
@@ -118,7 +118,7 @@ COMMANDS = (
     ),
     Command(
         "merge",
-        bench.merge,
+        lab_hosts.merge,
         "make a run of what the machines of a bench left, and report",
         "one",
         (

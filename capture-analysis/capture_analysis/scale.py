@@ -169,8 +169,7 @@ def captures_in(folder: Path) -> list[Path]:
     found = sorted(path for path in folder.rglob("*") if path.name.endswith(endings))
     if not found:
         raise AnalysisError(
-            f"{folder}: neither a run (no manifest.json) nor captures "
-            f"({', '.join(SUFFIXES)}, compressed or not) in it"
+            f"{folder}: no captures ({', '.join(SUFFIXES)}, compressed or not) in it"
         )
     return found
 

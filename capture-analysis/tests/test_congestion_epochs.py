@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from capture_analysis.testbed.congestion_epochs import SEVERAL, CongestionEpochs, congestion_epochs
+from capture_analysis.congestion_epochs import SEVERAL, CongestionEpochs, congestion_epochs
 from hypothesis import given
 from hypothesis import strategies as st
 

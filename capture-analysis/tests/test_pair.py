@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from capture_analysis.testbed.queues import Passage, occupancy
 from capture_analysis.two_captures import first_contact
 from capture_analysis.two_captures.pair import PairOfCaptures
 from capture_analysis.two_captures.pair_document import document
@@ -83,22 +82,6 @@ def test_delays_are_exact(plain: dict[str, Any]) -> None:
     assert value(plain, "ack_delay_median") == pytest.approx(
         np.quantile(delay[acks], 0.5, method="inverted_cdf"), rel=1 / 256
     )
-
-
-@pytest.mark.parametrize("way", [0, 1])
-def test_the_queue_is_that_of_a_run(plain: dict[str, Any], way: int) -> None:
-    """Peak and mean of the streamed queue are those of the whole arrays (queues.occupancy)."""
-    rows = way == PATH.way
-    first, second = (PATH.a_ns, PATH.b_ns) if way == 0 else (PATH.b_ns, PATH.a_ns)
-    order = np.argsort(first[rows], kind="stable")
-    entering = PATH.packets.where(np.flatnonzero(rows)[order]).widened()
-    entering.time_ns[:] = first[rows][order]
-    passed: Any = Passage(entering, second[rows][order] - PROPAGATION_NS, entering.flow >= 0)
-    whole = occupancy(passed)
-    found = plain["ways"][("a_to_b", "b_to_a")[way]]
-    start, stop = int(whole.time_ns[0]), int(whole.time_ns[-1])
-    assert found["queue_peak"]["value"] == whole.packets.max()
-    assert found["queue_mean"]["value"] == pytest.approx(whole.mean(start, stop), rel=1e-9)
 
 
 def test_the_bottleneck_is_found(plain: dict[str, Any]) -> None:

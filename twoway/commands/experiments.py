@@ -18,7 +18,7 @@ _PARTS_OF_A_PLAN = (
 
 def vet(args: argparse.Namespace) -> int:
     """Check experiments without running them."""
-    from twoway.case import case_names, load_case
+    from twoway.spec.point import case_names, load_case
 
     problems: dict[str, None] = {}  # what is wrong at every point is said once
     for name in args.experiments or all_ids():
@@ -38,7 +38,7 @@ def vet(args: argparse.Namespace) -> int:
 
 def list_experiments(args: argparse.Namespace) -> int:
     """Print the experiments there are."""
-    from twoway.spec_file import load_experiment
+    from twoway.spec.reading import load_experiment
 
     rows = []
     for name in all_ids():
@@ -61,8 +61,8 @@ def list_experiments(args: argparse.Namespace) -> int:
 
 def plan(args: argparse.Namespace) -> int:
     """Print every command of a run, in order, without running any."""
-    from twoway.case import load_case
-    from twoway.plan import build_plan
+    from twoway.plan.plan import build_plan
+    from twoway.spec.point import load_case
 
     document = build_plan(load_case(args.experiment))
     if args.json:
@@ -87,7 +87,7 @@ def _print_step(step: dict[str, Any]) -> None:
 
 def schema(args: argparse.Namespace) -> int:
     """Print the JSON Schema of experiments or profiles: every field described."""
-    from twoway.spec import Experiment, Profile
+    from twoway.spec.experiment import Experiment, Profile
 
     model = Experiment if args.kind == "experiment" else Profile
     print(json.dumps(model.model_json_schema(by_alias=True), indent=1))

@@ -4,13 +4,13 @@ import argparse
 import json
 
 from twoway.commands.options import shown
-from twoway.files import written_aside
+from twoway.contract.writing import written_aside
 
 
 def bundle(args: argparse.Namespace) -> int:  # noqa: ARG001 - as all commands
     """Print what lab hosts are given, made if need be, as a JSON document."""
-    from twoway.backends import built_guest
-    from twoway.bundles import make_bundles
+    from twoway.backends.registry import built_guest
+    from twoway.lab.bundles import make_bundles
 
     print(json.dumps([each.document() for each in make_bundles(built_guest())], indent=1))
     return 0
@@ -18,7 +18,7 @@ def bundle(args: argparse.Namespace) -> int:  # noqa: ARG001 - as all commands
 
 def pack(args: argparse.Namespace) -> int:
     """Write finished runs into one archive."""
-    from twoway.parcel import finished_runs, wrap
+    from twoway.runs.archive import finished_runs, wrap
 
     with written_aside(args.to) as archive:
         wrap(args.results, args.runs or finished_runs(args.results), archive)
@@ -27,7 +27,7 @@ def pack(args: argparse.Namespace) -> int:
 
 def gather(args: argparse.Namespace) -> int:
     """Put the runs of archives into the results, each file checked; print their folders."""
-    from twoway.parcel import unwrap
+    from twoway.runs.archive import unwrap
 
     for path in args.archives:
         with path.open("rb") as archive:

@@ -6,7 +6,7 @@ import json
 
 def doctor(args: argparse.Namespace) -> int:
     """Say what this machine can do, and what is missing."""
-    from twoway.doctor import examine
+    from twoway.backends.doctor import examine
 
     findings = examine()
     if args.json:
@@ -22,16 +22,16 @@ def doctor(args: argparse.Namespace) -> int:
 
 def shell(args: argparse.Namespace) -> int:
     """Open an experiment's network in the guest, with Mininet's prompt and the host's clock."""
-    from twoway.backends import built_guest
-    from twoway.case import load_case
-    from twoway.shell import open_shell
+    from twoway.backends.registry import built_guest
+    from twoway.runs.shell import open_shell
+    from twoway.spec.point import load_case
 
     return open_shell(load_case(args.experiment), built_guest())
 
 
 def build(args: argparse.Namespace) -> int:
     """Build the guest kernel, its modules and programs into the cache."""
-    from twoway.build import Flavour, build_guest, find_guest
+    from twoway.guest.build import Flavour, build_guest, find_guest
     from twoway.progress import Steps
 
     flavour: Flavour = "sanitized" if args.sanitized else "guest"

@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from twoway.backend import BACKENDS
+from twoway.backends.backend import BACKENDS
 from twoway.paths import EXPERIMENTS, ROOT
 
 

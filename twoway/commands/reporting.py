@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from capture_analysis.errors import AnalysisError
-from capture_analysis.testbed.expectation import NOTHING_TOLD, in_words, nothing_told
 
 from twoway.commands.options import shown
+from twoway.contract.verdict import NOTHING_TOLD, in_words, nothing_told
+from twoway.contract.writing import hand_over
 from twoway.errors import TwowayError, UsageError
-from twoway.files import hand_over
 from twoway.progress import say
 
 
@@ -21,7 +21,7 @@ def report(args: argparse.Namespace) -> int:
 
 def report_on(folder: Path, *, as_json: bool) -> int:
     """Analyse a run, and say what holds; the exit code."""
-    from capture_analysis.testbed.report import analyse_run
+    from twoway.report.report import analyse_run
 
     if not (folder / "manifest.json").is_file():
         raise UsageError(f"{folder}: not a finished run", "`twoway run` makes one")

@@ -9,18 +9,18 @@ from rich.markup import escape
 
 from twoway.commands.options import all_ids, shown
 from twoway.commands.reporting import report_on
-from twoway.files import hand_over, make_folder
+from twoway.contract.writing import hand_over, make_folder
 from twoway.progress import say
 
 if TYPE_CHECKING:
-    from twoway.sweep import Outcome
+    from twoway.sweeps.sweep import Outcome
 
 
 def run(args: argparse.Namespace) -> int:
     """Run an experiment, analyse it, and write its report; of a sweep, every point."""
-    from twoway.backends import find_backend
-    from twoway.case import case_names, load_case
-    from twoway.run import run_watched
+    from twoway.backends.registry import find_backend
+    from twoway.runs.run import run_watched
+    from twoway.spec.point import case_names, load_case
 
     names = case_names(args.experiment)
     if len(names) > 1 or args.scheduler:
@@ -41,7 +41,7 @@ def sweep(args: argparse.Namespace) -> int:
 
 def papers(args: argparse.Namespace) -> int:
     """Run all experiments that are not there yet, and write the reproduction report."""
-    from capture_analysis.papers.site import write_site
+    from twoway.report.papers_site import write_site
 
     outcomes = _run_all(args)
     done = [outcome.folder for outcome in outcomes if outcome.folder]
@@ -57,8 +57,8 @@ def papers(args: argparse.Namespace) -> int:
 
 def calibrate(args: argparse.Namespace) -> int:
     """Measure the error floor of link profiles with a constant-rate stream."""
-    from twoway.backends import find_backend
-    from twoway.calibrate import calibrate_profiles
+    from twoway.backends.registry import find_backend
+    from twoway.runs.calibrate import calibrate_profiles
 
     rows = calibrate_profiles(find_backend(args.backend), args.profiles, args.results)
     if args.json:
@@ -68,17 +68,17 @@ def calibrate(args: argparse.Namespace) -> int:
 
 def _run_all(args: argparse.Namespace) -> "list[Outcome]":
     """Every point of the experiments that the command line names, all by default."""
-    from twoway.backends import find_backend
-    from twoway.case import case_names, load_case
-    from twoway.processes import workers
+    from twoway.backends.registry import find_backend
     from twoway.progress import SweepBar
-    from twoway.sweep import cost, run_points
+    from twoway.spec.point import case_names, load_case
+    from twoway.sweeps.sweep import cost, run_points
+    from twoway.sweeps.workers import workers
 
     names = [case for name in args.experiments or all_ids() for case in case_names(name)]
     cases = {name: load_case(name) for name in names}
     backend = find_backend(args.backend)
     if args.scheduler:
-        from twoway.lab import lab_workers
+        from twoway.sweeps.scheduler import lab_workers
 
         crew = lab_workers(args.scheduler, args.certificates)
     else:

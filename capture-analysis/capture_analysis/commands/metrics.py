@@ -1,7 +1,7 @@
 """Print every metric as JSON.
 
-Of one capture; of all captures below a folder, on all cores or on the workers of a Dask scheduler;
-or of a finished run of twoway. What two captures of one path say together: see `match`.
+Of one capture; or of all captures below a folder, on all cores or on the workers of a Dask
+scheduler. What two captures of one path say together: see `match`.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from capture_analysis.one_capture.document import FLOWS_LISTED, document
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's own."""
-    add_options(parser, "a capture (- is standard input), a folder of captures, or a run's folder")
+    add_options(parser, "a capture (- is standard input), or a folder of captures")
     parser.add_argument(
         "--flows",
         type=flow_count,
@@ -45,18 +45,12 @@ def run(arguments: argparse.Namespace) -> int:
     Raises: AnalysisError if there is nothing to measure.
     """
     path = arguments.path
-    if (path / "manifest.json").is_file():
-        from capture_analysis.testbed.analysis import Analysis
-        from capture_analysis.testbed.document import compute
-
-        found = compute(Analysis(path))
-    elif path.is_dir():
+    if path.is_dir():
         return _print_each(_of_folder(arguments))
-    else:
-        from capture_analysis import scale
+    from capture_analysis import scale
 
-        measured = scale.measure_file(path, given(arguments), arguments.workers)
-        found = document(measured, arguments.flows)
+    measured = scale.measure_file(path, given(arguments), arguments.workers)
+    found = document(measured, arguments.flows)
     sys.stdout.write(json.dumps(found, indent=1, allow_nan=False) + "\n")
     return 0
 

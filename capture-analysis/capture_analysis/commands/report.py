@@ -1,7 +1,6 @@
 """Write a page with pictures, metrics.json and figures.
 
-Of a capture, or of two captures of one path: into a folder of its own. Of a finished run of
-twoway, a folder with manifest.json: into that folder.
+Of a capture, or of two captures of one path, into a folder of its own.
 """
 
 import argparse
@@ -13,13 +12,11 @@ from capture_analysis.commands.measuring import add_options, add_second, given
 from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture.single import NOTHING
 from capture_analysis.pages import capture_report
-from capture_analysis.testbed.expectation import NOTHING_TOLD, in_words, misses, nothing_told
-from capture_analysis.testbed.report import analyse_run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's own."""
-    add_options(parser, "a capture, a file; or a run's folder")
+    add_options(parser, "a capture, a file")
     add_second(parser)
     parser.add_argument(
         "--output",
@@ -32,9 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the report; the page's name goes to stdout."""
     if arguments.path.is_dir():
-        if arguments.second or arguments.output:
-            raise AnalysisError(f"{arguments.path}: a run's report goes into its folder, alone")
-        return _of_run(arguments.path)
+        raise AnalysisError(f"{arguments.path}: a folder; a report is of one capture or of two")
     command = shlex.join(["capture-analysis", *sys.argv[1:]])
     if arguments.second:
         if given(arguments) != NOTHING:
@@ -45,25 +40,3 @@ def run(arguments: argparse.Namespace) -> int:
         page = capture_report.report(arguments.path, arguments.output, given(arguments), command)
     sys.stdout.write(f"{page}\n")
     return 0
-
-
-def _of_run(folder: Path) -> int:
-    """What does not hold goes to stderr."""
-    document = analyse_run(folder)
-    for row in document["expect"]:
-        if misses(row):
-            _complain(
-                f"{row['metric']}: measured {row['measured']}, "
-                f"expected {in_words(row)} ({row['source']})"
-            )
-    for row in document["fidelity"]:
-        if not row["pass"]:
-            _complain(f"{row['check']}: {row['value']}, bound {row['bound']}")
-    if nothing_told(document["expect"]):
-        _complain(NOTHING_TOLD)
-    sys.stdout.write(f"{folder / 'report.html'}\n")
-    return 0 if document["pass"] else 1
-
-
-def _complain(text: str) -> None:
-    sys.stderr.write(f"capture-analysis: {text}\n")

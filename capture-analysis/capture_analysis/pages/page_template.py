@@ -1,34 +1,47 @@
 """Pages: a template, figures and numbers, written whole or not at all."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from capture_analysis.pages import provenance
 from capture_analysis.pictures.figure import Figure
 from capture_analysis.pictures.interactive import embedded
-from capture_analysis.testbed.expectation import in_words
+
+# The package with base.html.j2, which all templates extend.
+_BASE = "capture_analysis.pages"
 
 
-def write(path: Path, template: str, figures: Sequence[Figure], **context: Any) -> None:
+def write(
+    path: Path,
+    template: str,
+    figures: Sequence[Figure],
+    *,
+    package: str = _BASE,
+    filters: Mapping[str, Callable[..., str]] = MappingProxyType({}),
+    **context: Any,
+) -> None:
     """Write a page.
 
     Args:
         path: the file.
-        template: name in `templates`; it extends base.html.j2.
+        template: its name in the package's folder `templates`; it extends base.html.j2.
         figures: drawn where the template places them.
+        package: whose template it is.
+        filters: functions that the template calls, by name.
         context: what else the template names, beside `versions` and `written`.
     """
     environment = Environment(
-        loader=PackageLoader("capture_analysis.pages", "templates"),
+        loader=ChoiceLoader([PackageLoader(each, "templates") for each in (package, _BASE)]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"figure": number, "in_words": in_words}
+    environment.filters |= {"figure": number, **filters}
     text = environment.get_template(template).render(
         figures=figures,
         versions=provenance.versions(),

@@ -17,8 +17,8 @@ from typing import ClassVar
 import numpy as np
 
 from capture_analysis.columns import IntArray
+from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epochs
 from capture_analysis.one_capture.lanes import LaneArray
-from capture_analysis.testbed.congestion_epochs import CongestionEpochs, congestion_epochs
 from capture_analysis.two_captures.crossings import ABSENT, CROSSING, is_ack, is_data
 from capture_analysis.two_captures.holes import Holes
 from capture_analysis.two_captures.match_rows import Rows, where

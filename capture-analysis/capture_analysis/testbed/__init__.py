@@ -1,1 +1,0 @@
-"""Runs of twoway: the folder, its metrics and fidelity checks, its report."""

@@ -1,0 +1,15 @@
+"""Packets without a capture: columns for the tests of what is computed from them."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+import numpy as np
+from capture_analysis.columns import Packets
+
+
+def packets(**columns: Sequence[int]) -> Packets:
+    """Packets with the given columns, at least one; the others are zero."""
+    length = len(next(iter(columns.values())))
+    return Packets(
+        *(np.array(columns.get(f.name, [0] * length), dtype=np.int64) for f in fields(Packets))
+    )

@@ -1,0 +1,153 @@
+"""`make bench`: how fast twoway is on this machine; medians of several runs.
+
+Costs of our kernel modules beside the kernel's own are measured in the guest on a real clock,
+in nanoseconds per packet through a qdisc and per acknowledgement to a congestion control.
+
+Speeds are simulated seconds per wall second, all captures on: over the guest's whole life, boot and
+set-up included, and of the traffic alone (what a longer run adds per second that it adds).
+
+The gain of a second worker is a ratio of two sweeps, one after the other: a machine that is faster
+at one hour than at another changes both.
+"""
+
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import yaml
+from in_guest import run_in_guest
+
+from twoway.backends.sandbox import read_progress
+from twoway.contract.clock import START_NS
+from twoway.guest.build import find_guest
+
+ROOT = Path(__file__).resolve().parents[2]
+ROUNDS = 5
+SWEPT_POINTS = 8
+
+
+def main() -> int:
+    """Measure and print one line per figure."""
+    print(f"{_machine()}, medians of {ROUNDS}")
+    with tempfile.TemporaryDirectory(prefix="twoway-bench-") as scratch:
+        for name, costs in _module_costs(Path(scratch)).items():
+            _show(name, statistics.median(costs), "ns")
+    with tempfile.TemporaryDirectory(prefix="twoway-bench-") as scratch:
+        folder = Path(scratch)
+        walls, firsts = zip(*(_timed_run(folder) for _ in range(ROUNDS)), strict=True)
+        _show("kalampoukas-5.2, command to report", statistics.median(walls), "s")
+        _show("kalampoukas-5.2, command to first packet", statistics.median(firsts), "s")
+        for name, longer_s in (("kalampoukas-5.2", 300), ("zhang-fig8", 5000)):
+            short = _guest_wall_s(folder, name, 100)
+            longer = _guest_wall_s(folder, name, longer_s)
+            _show(f"{name}, 100 s, whole life of the guest", 100 / short, "x")
+            _show(f"{name}, traffic alone", (longer_s - 100) / (longer - short), "x")
+        gains = [_sweep_wall_s(folder, 1) / _sweep_wall_s(folder, 2) for _ in range(ROUNDS)]
+        _show("sweep, two workers over one", statistics.median(gains), "x")
+    return 0
+
+
+def _module_costs(folder: Path) -> dict[str, list[float]]:
+    """Nanoseconds per packet or acknowledgement, from a module that measures in the guest."""
+    guest = find_guest()
+    if guest is None:
+        raise SystemExit("bench: the guest is not built: run `make setup`")
+    source = ROOT / "kernel-modules/tests/bench"
+    built, run = folder / "module", folder / "guest"
+    shutil.copytree(source, built)
+    build_tree = guest.kernel.parent
+    subprocess.run(
+        ["make", "-s", "-C", str(build_tree), "ARCH=um", f"M={built}", "modules"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    run.mkdir()
+    (built / "twoway_bench.ko").rename(run / "twoway_bench.ko")
+    run_in_guest(guest, run, source / "run.py", "/mnt/run", virtual_time=False)
+    costs: dict[str, list[float]] = json.loads((run / "bench.json").read_text())
+    return costs
+
+
+def _show(what: str, value: float, unit: str) -> None:
+    print(f"{what:<46} {value:8.2f} {unit}", flush=True)
+
+
+def _machine() -> str:
+    with Path("/proc/cpuinfo").open() as lines:
+        model = next((x.split(":")[1].strip() for x in lines if x.startswith("model name")), "?")
+    return f"{platform.node()}: {model}, {os.cpu_count()} processors, Linux {platform.release()}"
+
+
+def _twoway(*arguments: str) -> subprocess.Popen[bytes]:
+    argv = [sys.executable, "-m", "twoway.cli", *arguments]
+    return subprocess.Popen(argv, cwd=ROOT, stderr=subprocess.DEVNULL)
+
+
+def _timed_run(folder: Path) -> tuple[float, float]:
+    """Wall seconds from command to report, and to the first packet of traffic.
+
+    The observer reports progress for the first time in the instant in which traffic starts.
+    """
+    results = Path(tempfile.mkdtemp(dir=folder))
+    began = time.monotonic()
+    first = None
+    run = _twoway("run", "kalampoukas-5.2", "--results", str(results))
+    while run.poll() is None:
+        for running in results.glob("*/.running-*") if first is None else ():
+            progress = read_progress(running)
+            if progress and progress.time_ns >= START_NS:
+                first = time.monotonic() - began
+        time.sleep(0.005)
+    wall = time.monotonic() - began
+    if run.returncode != 0 or first is None:
+        raise SystemExit("bench: kalampoukas-5.2 failed; run it by itself to see why")
+    return wall, first
+
+
+def _experiment(name: str, duration_s: float) -> dict[str, Any]:
+    """An experiment of another length, of which nothing is expected."""
+    document: dict[str, Any] = yaml.safe_load((ROOT / f"experiments/{name}.yml").read_text())
+    return document | {"duration_s": duration_s, "warm_up_s": duration_s / 10, "expect": []}
+
+
+def _guest_wall_s(folder: Path, name: str, duration_s: float) -> float:
+    """Median wall time of a guest's life for a run of the given length."""
+    document = _experiment(name, duration_s)
+    experiment = folder / f"{name}.yml"
+    experiment.write_text(yaml.safe_dump(document))
+    walls = []
+    for _ in range(ROUNDS):
+        if _twoway("run", str(experiment), "--results", str(folder / "results")).wait() != 0:
+            raise SystemExit(f"bench: {name} failed; run it by itself to see why")
+        manifest = json.loads((folder / "results/latest/manifest.json").read_text())
+        walls.append(float(manifest["timing"]["wall_s"]))
+    return statistics.median(walls)
+
+
+def _sweep_wall_s(folder: Path, workers: int) -> float:
+    """Wall time of a sweep of points alike, from the command to its end."""
+    document = _experiment("kalampoukas-5.2", 30)
+    starts = {"set": ["flows.left.start_s"], "to": [n / 1000 for n in range(SWEPT_POINTS)]}
+    document |= {"theory": None, "matrix": {"start": starts}}
+    experiment = folder / "sweep.yml"
+    experiment.write_text(yaml.safe_dump(document))
+    results = Path(tempfile.mkdtemp(dir=folder))
+    began = time.monotonic()
+    sweep = _twoway("sweep", str(experiment), "--results", str(results), "--workers", str(workers))
+    if sweep.wait() != 0:
+        raise SystemExit("bench: the sweep failed; run it by itself to see why")
+    wall = time.monotonic() - began
+    shutil.rmtree(results)
+    return wall
+
+
+if __name__ == "__main__":
+    sys.exit(main())

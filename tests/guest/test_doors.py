@@ -1,0 +1,150 @@
+"""Ways in: mn --custom, the shell, the doctor, calibration, the build."""
+
+import json
+import os
+import pty
+import select
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import ROOT, twoway
+
+from twoway.backends import doctor, uml
+from twoway.errors import RunError
+from twoway.guest.build import Guest, kernel_source
+from twoway.plan.plan import build_plan
+from twoway.spec.point import load_case
+
+
+@pytest.mark.parametrize(("topology", "dropped"), [("two_node", "0%"), ("dumbbell,2", "0%")])
+def test_mn_custom_loads_the_topology(
+    guest: Guest, tmp_path: Path, topology: str, dropped: str
+) -> None:
+    """Mininet's own `mn --custom` builds our topology, and every host reaches every other."""
+    name = topology.split(",", maxsplit=1)[0]
+    mn = (
+        f"mn --custom /mnt/twoway/topologies/{name}.py --topo {topology} --controller none"
+        " --test pingall"
+    )
+    folder = tmp_path / "run"
+    folder.mkdir()
+    plan = build_plan(load_case("kalampoukas-5.2"))
+    script = f"ulimit -n 1024; {mn} > /mnt/run/mn.txt 2>&1; exit 1"
+    plan["setup"] = [{"node": None, "run": ["bash", "-c", script]}]
+    (folder / "plan.json").write_text(json.dumps(plan))
+    with pytest.raises(RunError):
+        uml.run(guest, folder, lambda _: None)
+    assert f"{dropped} dropped" in (folder / "mn.txt").read_text()
+
+
+@pytest.mark.usefixtures("guest")
+def test_shell_gives_mininets_prompt() -> None:
+    """`twoway shell` answers at Mininet's prompt, a ping crosses the network, exit ends it."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(ROOT)
+        os.execv(sys.executable, [sys.executable, "-m", "twoway.cli", "shell"])  # noqa: S606 - in the pty
+    said = _until(terminal, "mininet> ")
+    for line, wanted in (("nodes", "h1 h2 r1 r2"), ("h1 ping -c 1 10.0.2.2", " 0% packet loss")):
+        os.write(terminal, f"{line}\n".encode())
+        said = _until(terminal, "mininet> ")
+        assert wanted in said
+    os.write(terminal, b"exit\n")
+    _until(terminal, None)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def _until(terminal: int, mark: str | None) -> str:
+    """What a terminal says up to a mark; all of it for None."""
+    said = ""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if not select.select([terminal], [], [], 0.5)[0]:
+            continue
+        try:
+            data = os.read(terminal, 4096)
+        except OSError:  # the other end is closed
+            return said
+        if not data:
+            return said
+        said += data.decode(errors="replace")
+        if mark and said.endswith(mark):
+            return said
+    pytest.fail(f"no {mark!r} in: {said}")
+
+
+@pytest.mark.usefixtures("guest")
+def test_doctor_finds_this_machine_able() -> None:
+    """After set-up nothing required is missing, and each backend is spoken of."""
+    done = twoway("doctor", "--json")
+    findings = {f["what"]: f for f in json.loads(done.stdout)}
+    assert done.returncode == 0, done.stdout
+    assert findings["backend uml"]["ok"]
+    assert {"backend qemu", "backend native"} <= set(findings)
+
+
+def test_doctor_names_what_is_missing_and_the_remedy() -> None:
+    """A program that is not there is a finding, with the package that has it."""
+    finding = doctor._program("no-such-program", "its-package", "a test")
+    assert not finding["ok"]
+    assert "apt-get install its-package" in finding["remedy"]
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_compilers_are_for_a_guest_that_is_not_built(
+    built: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host that has the guest, as deployed ones do, needs no compiler to be found able."""
+    monkeypatch.setattr(doctor, "_guest", lambda: {"what": "backend uml", "ok": built})
+    findings = {f["what"]: f for f in doctor.examine()}
+    assert {findings[name]["required"] for name in ("cc", "flex", "bison")} == {not built}
+
+
+@pytest.mark.usefixtures("guest")
+def test_calibration_finds_no_error(tmp_path: Path) -> None:
+    """In virtual time a constant-rate stream leaves the bottleneck when arithmetic says."""
+    done = twoway("calibrate", "zhang-10ms", "--json", "--results", tmp_path)
+    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert [row["departure_error_worst_ns"] for row in rows] == [0, 0]
+    assert [row["packets"] for row in rows] == [2000, 2000]
+
+
+def test_kernel_source_that_is_none_is_refused(tmp_path: Path) -> None:
+    """KERNEL_SRC must be a kernel tree of 6.12 or newer."""
+    environment = {**os.environ, "KERNEL_SRC": str(tmp_path)}
+    done = twoway("build", env=environment)
+    assert done.returncode == 2
+    assert "not a kernel tree" in done.stderr
+    (tmp_path / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 2\n")
+    done = twoway("build", env=environment)
+    assert done.returncode == 2
+    assert "kernel 6.1; 6.12 is the oldest supported" in done.stderr
+
+
+def test_edit_of_a_kernel_tree_asks_for_another_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Touching a source of KERNEL_SRC, or its version, changes what the guest is built from."""
+    (tmp_path / "net/ipv4").mkdir(parents=True)
+    makefile, source = tmp_path / "Makefile", tmp_path / "net/ipv4/tcp.c"
+    makefile.write_text("VERSION = 7\nPATCHLEVEL = 2\nSUBLEVEL = 0\n")
+    source.write_text("int a;")
+    monkeypatch.setenv("KERNEL_SRC", str(tmp_path))
+    seen = {kernel_source().identity}
+    source.write_text("int b, c;")
+    seen.add(kernel_source().identity)
+    makefile.write_text(makefile.read_text() + "EXTRAVERSION = -rc7\n")
+    seen.add(kernel_source().identity)
+    assert len(seen) == 3
+
+
+def test_schema_describes_every_field() -> None:
+    """Each field of an experiment has a description, or is a section that has them."""
+    schema = json.loads(twoway("schema", "experiment").stdout)
+    for section in ("Flow", "Stack", "Expectation", "Source", "Observe"):
+        for name, field in schema["$defs"][section]["properties"].items():
+            assert field.get("description"), f"{section}.{name}"

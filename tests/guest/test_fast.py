@@ -1,0 +1,374 @@
+"""FAST TCP against its closed forms, on the real kernel.
+
+The link of most of these tests is the profile fast-10mbit: 10 Mbit/s, packets of 1000 bytes and
+ACKs of 40, 2 ms of propagation, and a queue that is never full. A packet takes 0.8 ms, so an empty
+path holds 2.832 / 0.8 = 3.54 packets, and a queue of n packets delays by n times 0.8 ms.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fast_parameters import ACCEPTED, REFUSED
+from in_guest import run_in_guest
+from running import ROOT, write_experiment
+
+from twoway.backends.uml import Uml
+from twoway.contract.clock import START_NS
+from twoway.guest.build import Guest
+from twoway.measure.analysis import Analysis
+from twoway.measure.document import compute
+from twoway.plan.plan import build_plan
+from twoway.plan.shaping import compile_profile
+from twoway.runs import run
+from twoway.spec.point import Case, load_case
+
+PACKET_US = 800
+BASE_US = 2000 + PACKET_US + 32
+PIPE_PACKETS = BASE_US / PACKET_US
+VEGAS_INFO = "/mnt/twoway/tests/support/vegas_info.py"
+TCP_CA_RECOVERY, TCP_CA_LOSS = 3, 4
+
+
+def flow(alpha: int, name: str = "only", **more: Any) -> dict[str, Any]:
+    """A FAST flow from h1 to h2, with anything else as given."""
+    ends = {"from": "h1", "to": "h2"}
+    return {"name": name, **ends, "congestion": "fast", "alpha_packets": alpha, **more}
+
+
+def experiment(flows: Sequence[dict[str, Any]], seconds: float, **more: Any) -> dict[str, Any]:
+    """An experiment on the link above, its second half measured unless `more` says otherwise."""
+    return {
+        "schema": 1,
+        "title": "FAST",
+        "summary": "For tests.",
+        "topology": {"name": "two_node"},
+        "profile": "fast-10mbit",
+        "stack": {"mtu_bytes": 1000},
+        "flows": list(flows),
+        "duration_s": seconds,
+        "warm_up_s": seconds / 2,
+        "observe": {"tcp_info_ms": 1},
+        **more,
+    }
+
+
+def with_base(base_us: int = BASE_US, **more: int) -> dict[str, Any]:
+    """Module parameters: a base round trip that is given, and any other."""
+    return {"tcp_fast": {"base_rtt_us": base_us, **more}}
+
+
+class Outcome:
+    """A run with what its analysis found; every fidelity check held."""
+
+    def __init__(self, guest: Guest, folder: Path, document: dict[str, Any]) -> None:
+        self.folder = run.run_case(
+            load_case(str(write_experiment(folder, document))), Uml(guest), folder / "results"
+        )
+        self.analysis = Analysis(self.folder)
+        found = compute(self.analysis)
+        assert found["pass"], found["fidelity"]
+        self.metrics = {name: row["value"] for name, row in found["metrics"].items()}
+        columns = ("time_ns", "cwnd", "ssthresh", "ca_state", "retransmits")
+        table = self.analysis.run.table("sockets/tcp-info.csv", *columns)
+        self.sockets = {name: np.array(table[name], dtype=np.int64) for name in columns}
+        self.ms = (self.sockets["time_ns"] - START_NS) / 1e6
+
+    def cwnd_levels(self) -> list[int]:
+        """The values the window had, in order; only for runs with one connection."""
+        cwnd = self.sockets["cwnd"]
+        return [int(level) for level in cwnd[np.append(True, np.diff(cwnd) != 0)]]
+
+    def vegas(self, at_s: float) -> dict[str, int]:
+        """What the module said of the first connection at a time."""
+        said: dict[str, dict[str, int]] = json.loads(
+            (self.folder / f"log/vegas-{at_s:g}.out").read_text()
+        )
+        return said["40001"]
+
+
+@pytest.mark.parametrize("name", ["fast-ex3", "fast-ex5"])
+def test_expected_throughput_is_theorem_1(name: str) -> None:
+    """Throughputs expected from theory are alphas' shares of the bottleneck, ACKs included."""
+    case = load_case(name)
+    rates = [case.profile.directions[d].start_mbit for d in ("forward", "reverse")]
+    alphas = [flow.alpha_packets or 0 for flow in case.experiment.flows]
+    data, ack = 1000, 40
+    # Each direction carries its flow's data and the other's ACKs; the longer delay is the queue's.
+    delays = [
+        (alphas[own] * data + alphas[1 - own] * ack) / rates[own] for own in range(len(alphas))
+    ]
+    expected = {
+        f"throughput.{flow.name}": alpha * data / max(delays)
+        for flow, alpha in zip(case.experiment.flows, alphas, strict=True)
+    }
+    theory = {e.metric: e.value for e in case.experiment.expect if e.source == "theory"}
+    assert {name: theory[name] for name in expected} == pytest.approx(expected, rel=5e-5)
+
+
+def test_parameters_are_checked(guest: Guest, tmp_path: Path) -> None:
+    """Each parameter out of range is refused with a sentence; the ends of the ranges load."""
+    run_in_guest(guest, tmp_path / "run", ROOT / "tests/support/fast_parameters.py")
+    found = json.loads((tmp_path / "run/loaded.json").read_text())
+    assert {row["case"]: row["said"][-1] for row in found if row["status"]} == REFUSED
+    assert [row["case"] for row in found if not row["status"]] == list(ACCEPTED)
+
+
+@pytest.mark.parametrize(("alpha", "gamma"), [(10, 100), (100, 500)])
+def test_one_flow_queues_alpha(guest: Guest, tmp_path: Path, alpha: int, gamma: int) -> None:
+    """A flow alone keeps alpha packets waiting: its window is what the path holds and alpha.
+
+    With a gamma of 0.1, whole windows in the module would stop the growth ten packets short.
+    """
+    document = experiment([flow(alpha)], 4, modules=with_base(gamma=gamma))
+    outcome = Outcome(guest, tmp_path, document)
+    window = PIPE_PACKETS + alpha
+    steady = outcome.sockets["cwnd"][outcome.ms >= 2000]
+    # A window is a whole number: it has the one above, the one below, or alternates.
+    assert set(steady.tolist()) <= {math.floor(window), math.ceil(window)}
+    assert outcome.metrics["utilisation.forward"] == pytest.approx(1, abs=1e-6)
+    # The packet in service is not one that waits; one packet of window is one of queue.
+    assert outcome.metrics["queue_mean.forward"] == pytest.approx(alpha + 1, abs=1)
+
+
+@pytest.mark.parametrize("gamma", [250, 500])
+def test_error_shrinks_by_gamma(guest: Guest, tmp_path: Path, gamma: int) -> None:
+    """Each update takes gamma of the way to equilibrium, from a window fifteen times too large.
+
+    With an update in every other round trip, the averaged one is that of the window in force,
+    but for (1 - 3/w)^w of it, at most e^-3, which is still the round trip of the window before.
+    """
+    stack = {"mtu_bytes": 1000, "initial_window_packets": 500}
+    document = experiment(
+        [flow(30)], 4, stack=stack, modules=with_base(gamma=gamma, every_other_rtt=1)
+    )
+    levels = Outcome(guest, tmp_path, document).cwnd_levels()
+    window, keep = PIPE_PACKETS + 30, 1 - gamma / 1000
+    falling = [level for level in levels[1:] if level > window + 2]
+    assert len(falling) >= 5
+    # An older round trip, larger by 1/keep, makes RTT too large by this share, which moves the
+    # law's baseRTT/RTT w, here the 3.54 packets of an empty path.
+    stale = math.exp(-3) * (1 / keep - 1)
+    tolerance = 0.5 + 0.5 * keep + (1 - keep) * PIPE_PACKETS * stale
+    for before, after in pairwise(falling):
+        assert after - window == pytest.approx(keep * (before - window), abs=tolerance)
+
+
+def test_growth_without_delay(guest: Guest, tmp_path: Path) -> None:
+    """Where there is no queueing delay the window doubles, then grows by gamma alpha per round.
+
+    The given base round trip is above any, so that the law sees no delay at all; the path is
+    100 Mbit/s and 20 ms, of which a round's packets take less than half.
+    """
+    document = experiment(
+        [flow(30)], 0.24, profile="fast-100-10mbit", modules=with_base((1 << 31) - 1)
+    )
+    outcome = Outcome(guest, tmp_path, document)
+    # Packets leave in bursts, one a round; look while all is in flight, 1 ms before the next.
+    round_ms = 20 + 0.08 + 0.032
+    looks = [np.searchsorted(outcome.ms, (n + 1) * round_ms - 1) for n in range(11)]
+    windows = [int(outcome.sockets["cwnd"][at]) for at in looks]
+    growth = np.diff(windows).tolist()
+    assert windows[0] == 10
+    assert growth[0] == 9  # to 20: the last packet of an increase comes with the next round's ACK
+    assert growth[3:] == [15] * 7
+    view = outcome.analysis.connections["only"]
+    sent, acked = view.sent.data().time_ns, view.acks.arrived_ns
+    answered = acked[acked < outcome.analysis.run.stop_ns]
+    released = np.diff(np.searchsorted(sent, answered))
+    assert set(released.tolist()) == {1, 2}
+
+
+def test_alphas_share_the_link(guest: Guest, tmp_path: Path) -> None:
+    """Alphas of 20 and 60 with the true base round trip get a quarter and three, each its queue."""
+    flows = [
+        flow(20, "small", **{"from": "l1", "to": "r1"}),
+        flow(60, "large", **{"from": "l2", "to": "r2"}),
+    ]
+    topology = {"name": "dumbbell", "parameters": {"pairs": 2}}
+    document = experiment(flows, 6, topology=topology, modules=with_base())
+    outcome = Outcome(guest, tmp_path, document)
+    for name, alpha, share in (("small", 20, 0.25), ("large", 60, 0.75)):
+        windows = PIPE_PACKETS + 80
+        error = _rounding(share, 2, windows) + _window_end(share, windows, 3)
+        assert outcome.metrics[f"throughput.{name}"] / 10 == pytest.approx(share, abs=error)
+        # What waits, and its share of the packet in service.
+        assert outcome.metrics[f"queued_mean.{name}"] == pytest.approx(alpha + share, abs=1)
+
+
+def _rounding(share: float, count: int, windows: float) -> float:
+    """How much half a packet more or less in each window moves one flow's share of them all."""
+    return 0.5 * ((1 - share) + (count - 1) * share) / windows
+
+
+def _window_end(share: float, windows: float, seconds: float) -> float:
+    """Share of a link's packets in a window of time that where it starts and ends may decide."""
+    return share * windows * PACKET_US / (seconds * 1e6)
+
+
+def settled(alpha: float, errors: Sequence[float]) -> tuple[list[float], float]:
+    """Shares and queue (packets) of flows that started one after the other settled.
+
+    Each takes the queue it finds for part of the path: base_i = the queue before it, plus an error.
+    The queue Q solves sum alpha / (Q - base_i) = 1.
+    """
+    bases: list[float] = []
+    queue = 0.0
+    for error in errors:
+        bases.append(queue + error)
+        low, high = max(bases), max(bases) + alpha * (len(bases) + 1)
+        for _ in range(60):
+            queue = (low + high) / 2
+            low, high = (
+                (queue, high) if sum(alpha / (queue - b) for b in bases) > 1 else (low, queue)
+            )
+    return [alpha / (queue - base) for base in bases], queue
+
+
+@pytest.mark.parametrize(
+    ("shares", "queue"),
+    [((1.0,), 1.0), ((0.38197, 0.61803), 2.61803), ((0.217, 0.278, 0.505), 4.599)],
+)
+def test_persistent_congestion_closed_form(shares: tuple[float, ...], queue: float) -> None:
+    """One, two, three flows in a row: the golden ratio for two; queues of 1, 2.618, 4.599 alpha."""
+    got, waiting = settled(1, [0] * len(shares))
+    assert got == pytest.approx(shares, abs=5e-4)
+    assert waiting == pytest.approx(queue, abs=5e-4)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_late_starters_take_more(guest: Guest, tmp_path: Path, count: int) -> None:
+    """Flows that start one after the other measure the queue into their base, and take more."""
+    alpha, apart_s = 50, 4
+    names = ["one", "two", "three"][:count]
+    flows = [  # iperf3 connects when it starts, behind the queue; ours connect while it is empty
+        flow(
+            alpha,
+            name,
+            generator="iperf3",
+            start_s=apart_s * n,
+            **{"from": f"l{n + 1}", "to": f"r{n + 1}"},
+        )
+        for n, name in enumerate(names)
+    ]
+    document = experiment(
+        flows,
+        apart_s * (count + 1),
+        topology={"name": "dumbbell", "parameters": {"pairs": count}},
+        warm_up_s=apart_s * count,
+        observe={"tcp_info_ms": 20},
+    )
+    outcome = Outcome(guest, tmp_path, document)
+    shares, queue = settled(alpha, [0] * count)
+    windows = PIPE_PACKETS + queue
+    for index, name in enumerate(names):
+        error = sum(
+            abs(settled(alpha, [e == other for e in range(count)])[0][index] - shares[index])
+            for other in range(count)
+        )  # a base is off by a packet: windows are whole, and a short segment measured it
+        error += _rounding(shares[index], count, windows)
+        error += _window_end(shares[index], windows, apart_s)
+        got = outcome.metrics[f"throughput.{name}"] / 10
+        assert got == pytest.approx(shares[index], abs=error), error
+    off = sum(
+        abs(settled(alpha, [e == other for e in range(count)])[1] - queue) for other in range(count)
+    )
+    assert outcome.metrics["queue_mean.forward"] - 1 == pytest.approx(queue, abs=off + count / 2)
+
+
+def _interfere(
+    monkeypatch: pytest.MonkeyPatch, interface: str, bad: str, good: str, for_s: float
+) -> None:
+    """At 2 s of traffic, change a netem for a while; ask the module before and after."""
+
+    def plan(case: Case, mode: str = "run") -> dict[str, Any]:
+        shapers = compile_profile(case.profile, case.graph)
+        shaper = next(s for s in shapers if s.interface.name == interface)
+        change = f"tc qdisc change dev {interface} root handle 1: {' '.join(shaper.arguments)}"
+        program = f"{change} {bad}; sleep {for_s}; {change} {good}"
+        node = shaper.interface.node
+        document = build_plan(case, mode)
+        document["timed_sources"] = [
+            _vegas_at(1.9),
+            {
+                "name": "drop",
+                "node": node,
+                "at_ns": START_NS + 2_000_000_000,
+                "run": ["sh", "-c", program],
+            },
+            _vegas_at(2.1),
+            _vegas_at(3.9),
+        ]
+        return document
+
+    monkeypatch.setattr(run, "build_plan", plan)
+
+
+def _vegas_at(at_s: float) -> dict[str, Any]:
+    return {
+        "name": f"vegas-{at_s:g}",
+        "node": "h1",
+        "at_ns": START_NS + round(at_s * 1e9),
+        "run": ["python3", "-I", VEGAS_INFO],
+    }
+
+
+def _assert_same_round_trips(outcome: Outcome) -> None:
+    """Base and averaged round trips are what they were before the loss, and were never above it."""
+    before, during, after = (outcome.vegas(at_s) for at_s in (1.9, 2.1, 3.9))
+    assert before["base_rtt_us"] == during["base_rtt_us"] == after["base_rtt_us"]
+    assert during["rtt_us"] <= before["rtt_us"]
+    assert after["rtt_us"] == before["rtt_us"]
+    assert before["enabled"] == during["enabled"] == after["enabled"] == 1
+
+
+def test_one_loss_halves_the_window(
+    guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One packet dropped: recovery to half the window, no more; then FAST goes on to where it was.
+
+    The queue's limit is 1 for less than a packet's time, so exactly one packet is refused.
+    """
+    _interfere(monkeypatch, "r1-eth1", "limit 1", "", 0.0004)
+    outcome = Outcome(guest, tmp_path, experiment([flow(30)], 4))
+    cwnd, state = outcome.sockets["cwnd"], outcome.sockets["ca_state"]
+    before = int(cwnd[outcome.ms < 2000][-1])
+    assert outcome.metrics["drops_data.forward"] == 1
+    assert outcome.sockets["retransmits"][-1] == 1
+    recovery = np.flatnonzero(state == TCP_CA_RECOVERY)
+    assert set(state.tolist()) <= {0, 1, TCP_CA_RECOVERY}
+    assert np.diff(recovery).max() == 1  # once
+    assert cwnd[outcome.ms > 2000].min() == before // 2
+    assert cwnd[recovery[-1] + 1] == before // 2
+    assert np.all(np.diff(cwnd[recovery]) <= 0)
+    assert np.all(np.diff(cwnd[recovery[-1] + 1 :]) >= 0)
+    assert cwnd[-1] == before
+    _assert_same_round_trips(outcome)
+
+
+def test_timeout_slow_starts_to_half(
+    guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole window and its probe lost: from one packet to half by slow start, then FAST.
+
+    Behind the bottleneck, everything is lost for 100 ms, four round trips.
+    """
+    _interfere(monkeypatch, "r2-eth0", "loss 100%", "loss 0%", 0.1)
+    outcome = Outcome(guest, tmp_path, experiment([flow(30)], 4))
+    cwnd, state = outcome.sockets["cwnd"], outcome.sockets["ca_state"]
+    before = int(cwnd[outcome.ms < 2000][-1])
+    loss = np.flatnonzero(state == TCP_CA_LOSS)
+    assert cwnd[loss[0]] == 1
+    assert cwnd[loss[-1]] == before // 2
+    assert cwnd[loss].max() == before // 2
+    assert np.all(np.diff(cwnd[loss]) >= 0)
+    after = cwnd[loss[-1] + 1 :]
+    assert after[0] == before // 2
+    assert np.all(np.diff(after) >= 0)
+    assert after[-1] == before
+    _assert_same_round_trips(outcome)

@@ -1,0 +1,249 @@
+"""What goes wrong is said clearly, costs nothing else, and never looks like a result."""
+
+import copy
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+from running import ROOT, guest_processes, run_small, twoway
+
+from twoway.backends import uml
+from twoway.backends.sandbox import STALL_S
+from twoway.errors import RunError
+from twoway.guest.build import Guest
+from twoway.plan.plan import build_plan
+from twoway.runs.run import run_case
+from twoway.spec.point import load_case
+
+# Runs as root in the guest: tries every way out that we know.
+ESCAPE = r"""
+mark=twoway-escaped-$1
+echo x > /mnt/run/$mark
+for place in /etc /root /var/tmp /usr "$1" /mnt/twoway /mnt/venv /mnt/bin; do
+  echo x > "$place/$mark"
+done 2> /dev/null
+mkdir /tmp/again && mount -t hostfs -o / none /tmp/again
+mount -o remount,rw /tmp/again
+for place in etc root var/tmp usr home "$1" mnt/twoway mnt/venv; do
+  echo x > "/tmp/again/$place/$mark"
+done 2> /dev/null
+exit 1
+"""
+
+
+def _plan_with(*steps: dict[str, Any]) -> dict[str, Any]:
+    plan = build_plan(load_case("kalampoukas-5.2"))
+    return {**copy.deepcopy(plan), "setup": [{"node": None, **step} for step in steps]}
+
+
+def _run_plan(
+    guest: Guest, folder: Path, plan: dict[str, Any], stall_s: float = STALL_S
+) -> RunError:
+    folder.mkdir()
+    (folder / "plan.json").write_text(json.dumps(plan))
+    with pytest.raises(RunError) as caught:
+        uml.run(guest, folder, lambda _: None, stall_s=stall_s)
+    assert guest_processes(folder) == []
+    return caught.value
+
+
+def _wait_for(condition: Any, what: str) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, f"never saw {what}"
+        threading.Event().wait(0.02)
+
+
+def test_guest_root_writes_nothing_outside_the_runs_folder(guest: Guest, tmp_path: Path) -> None:
+    """Guest root, with a second writable mount of the host, leaves one file: in its own folder."""
+    mark = f"twoway-escaped-{tmp_path}".replace("/", "_")
+    script = ESCAPE.replace("twoway-escaped-$1", mark)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    plan = _plan_with({"run": ["sh", "-c", script, "sh", str(outside)]})
+    _run_plan(guest, tmp_path / "run", plan)
+    assert (tmp_path / "run" / mark).is_file()
+    places: list[str | Path] = [
+        "/etc",
+        "/root",
+        "/var/tmp",
+        "/usr",
+        "/home",
+        "/tmp",
+        "/mnt",
+        outside,
+        ROOT,
+        sys.prefix,
+        guest.programs,
+    ]
+    assert [p for p in places if os.access(Path(p) / mark, os.F_OK)] == []
+
+
+def test_readback_mismatch_fails_before_traffic(guest: Guest, tmp_path: Path) -> None:
+    """A knob that reads back otherwise than it was set stops the run and is named."""
+    plan = _plan_with(
+        {
+            "check": ["ip", "-j", "link", "show", "lo"],
+            "name": "lo",
+            "expect": [[["lo", "mtu"], 9000]],
+        }
+    )
+    error = _run_plan(guest, tmp_path / "run", plan)
+    assert "lo mtu: wanted 9000, reads 65536" in str(error)
+    assert not list((tmp_path / "run/pcap").iterdir())
+
+
+def test_refused_sysctl_is_named(guest: Guest, tmp_path: Path) -> None:
+    """A sysctl that this kernel lacks stops the run and is named."""
+    error = _run_plan(guest, tmp_path / "run", _plan_with({"sysctl": {"net.ipv4.tcp_warp": 9}}))
+    assert "sysctl net.ipv4.tcp_warp: No such file or directory" in str(error)
+
+
+def test_panic_is_told_from_an_ordinary_end(guest: Guest, tmp_path: Path) -> None:
+    """A kernel that panics is reported with its own words."""
+    crash = {"run": ["sh", "-c", "echo c > /proc/sysrq-trigger"]}
+    error = _run_plan(guest, tmp_path / "run", _plan_with(crash))
+    assert "the guest kernel panicked: Kernel panic - not syncing" in str(error)
+
+
+def test_busy_loop_is_found_and_named(guest: Guest, tmp_path: Path) -> None:
+    """A program that never lets virtual time pass is stopped by the watchdog and named."""
+    loop = {"run": ["bash", "-c", "while :; do :; done"]}
+    error = _run_plan(guest, tmp_path / "run", _plan_with(loop), stall_s=4)
+    assert "the guest's clock has not moved for 4 s of wall time" in str(error)
+    assert "running in the guest: bash" in str(error)
+
+
+def test_cause_is_named_not_its_consequence(guest: Guest, tmp_path: Path) -> None:
+    """When a source cannot start, its own words are the error, not its lonely sink's."""
+    plan = build_plan(load_case("kalampoukas-5.2"))
+    source = plan["sources"][1]
+    source["run"][source["run"].index("--congestion") + 1] = "nosuch"
+    error = _run_plan(guest, tmp_path / "run", plan)
+    assert "source-left: exit status 1: stream: nosuch: No such file or directory" in str(error)
+
+
+def test_module_that_refuses_a_parameter_is_quoted(guest: Guest, tmp_path: Path) -> None:
+    """From insmod comes only "Invalid parameters"; the module's own sentence is the error."""
+    load = {"run": ["insmod", "/mnt/bin/tcp_fast.ko", "alphas=30", "gamma=0"]}
+    error = _run_plan(guest, tmp_path / "run", _plan_with(load))
+    assert "Invalid parameters: tcp_fast: gamma: must be 1..1000" in str(error)
+
+
+def test_slow_sampling_is_not_a_stopped_clock(guest: Guest, tmp_path: Path) -> None:
+    """With no sample of TCP_INFO in a run, the guest still reports that its clock moves."""
+    plan = build_plan(load_case("kalampoukas-5.2"))
+    observer = plan["sources"][0]["run"]
+    observer[observer.index("--interval") + 1] = str(10**15)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "plan.json").write_text(json.dumps(plan))
+    seen: list[int] = []
+    uml.run(guest, folder, lambda p: seen.append(p.time_ns))
+    assert seen == sorted(seen)
+    assert len([time_ns for time_ns in seen if time_ns > plan["clock"]["start_ns"]]) > 5
+
+
+def test_killed_guest_is_not_a_result(guest: Guest, tmp_path: Path) -> None:
+    """A guest killed from outside is an error that says so, with nothing left running."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "plan.json").write_text(json.dumps(build_plan(load_case("zhang-fig8"))))
+
+    def kill() -> None:
+        _wait_for(lambda: guest_processes(folder), "the guest")
+        subprocess.run(["pkill", "-KILL", "-f", str(folder)], check=False)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    with pytest.raises(RunError, match=r"the guest died \(signal 9\)"):
+        uml.run(guest, folder, lambda _: None)
+    killer.join()
+    assert guest_processes(folder) == []
+
+
+@pytest.mark.usefixtures("guest")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt_keeps_the_partial_run_aside(tmp_path: Path, how: signal.Signals) -> None:
+    """Ctrl-C or kill end with exit code 1, a .partial folder, no result and no process."""
+    running = subprocess.Popen(
+        [sys.executable, "-m", "twoway.cli", "run", "zhang-fig9", "--results", str(tmp_path)],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    _wait_for(lambda: list(tmp_path.glob("*/.running-*/pcap/*.pcap")), "the run")
+    running.send_signal(how)
+    _, said = running.communicate(timeout=30)
+    assert running.returncode == 1
+    assert "interrupted" in said
+    folders = [p.name for p in (tmp_path / "zhang-fig9").iterdir()]
+    assert len(folders) == 1
+    assert folders[0].endswith(".partial")
+    assert not (tmp_path / "latest").exists()
+    assert guest_processes(tmp_path) == []
+
+
+@pytest.mark.usefixtures("guest")
+def test_the_same_run_twice_at_once(tmp_path: Path, small: Path) -> None:
+    """Two runs of one experiment at the same time both finish, each in its own folder."""
+    results = tmp_path / "results"
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-m", "twoway.cli", "run", str(small), "--results", str(results)],
+            cwd=ROOT,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    assert [p.communicate(timeout=120) and p.returncode for p in both] == [0, 0]
+    folders = list((results / "small").iterdir())
+    assert len(folders) == 2
+    assert all((f / "report.html").is_file() for f in folders)
+
+
+def test_missing_guest_is_an_error_with_the_remedy(tmp_path: Path) -> None:
+    """With an empty cache `twoway run` says what to do, and starts nothing."""
+    done = twoway("run", env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)})
+    assert done.returncode == 1
+    assert "the guest is not built" in done.stderr
+    assert "make setup" in done.stderr
+
+
+def test_run_small_is_a_result(tmp_path: Path, small: Path) -> None:
+    """A good run leaves nothing but its own folder and the link to it."""
+    run_small(small, tmp_path / "results")
+    names = sorted(p.name for p in (tmp_path / "results").iterdir())
+    assert names == ["latest", "small"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="who is not root makes nothing for others")
+def test_what_root_runs_is_the_owners(small: Path, tmp_path: Path) -> None:
+    """All that a run by root leaves belongs to whom the folder of results is made for."""
+    (tmp_path / "theirs").mkdir()
+    os.chown(tmp_path / "theirs", 65534, 65534)
+    run_small(small, tmp_path / "theirs/results")
+    made = [tmp_path / "theirs/results", *(tmp_path / "theirs/results").rglob("*")]
+    assert len(made) > 10
+    assert {path.lstat().st_uid for path in made} == {65534}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="who is not root makes nothing for others")
+def test_what_root_fails_to_run_is_the_owners(small: Path, tmp_path: Path) -> None:
+    """A run by root that fails leaves no folder in which its owner could not run the same."""
+    (tmp_path / "theirs").mkdir()
+    os.chown(tmp_path / "theirs", 65534, 65534)
+    broken = Mock(run=Mock(side_effect=RunError("it fails")))
+    with pytest.raises(RunError, match="it fails"):
+        run_case(load_case(str(small)), broken, tmp_path / "theirs/results")
+    made = [tmp_path / "theirs/results", *(tmp_path / "theirs/results").rglob("*")]
+    assert {path.lstat().st_uid for path in made} == {65534}

@@ -1,0 +1,82 @@
+"""tcp_fixed keeps its window in flight, neither more nor less, on the real kernel."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from in_guest import run_in_guest
+from running import ROOT, SMALL, run_small, write_experiment
+from scripted_receiver import SCENARIOS
+from scripted_traces import Trace, play_scenarios
+
+from twoway.guest.build import Guest
+from twoway.measure.analysis import Analysis
+from twoway.measure.throughput import unwrap
+
+NAMES = [name for name in SCENARIOS if name.startswith("fixed")]
+
+
+@pytest.fixture(scope="module")
+def traces(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Trace]:
+    """What the real sender did in each scenario."""
+    return play_scenarios(guest, tmp_path_factory.mktemp("guest") / "run", "fixed")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_flight_is_the_window(traces: dict[str, Trace], name: str) -> None:
+    """After every event, losses and a timeout included, W are in flight while any are unsent."""
+    scenario = SCENARIOS[name]
+    window = int(scenario.congestion.removeprefix("fixed"))
+    last = sum(scenario.writes)
+    for step in traces[name]:
+        flight = step["unacked"] - step["sacked"] - step["lost"] + step["retrans"]
+        assert step["cwnd"] == window
+        assert step["on_the_way"] <= window
+        assert flight <= window
+        if step["ack"] + step["unacked"] < last:
+            assert flight == window
+
+
+def flights(analysis: Analysis, name: str) -> Iterator[int]:
+    """Bytes in flight of a connection without loss, after each instant of the steady window."""
+    run, view = analysis.run, analysis.connections[name]
+    data = view.sent.data()
+    acks = run.between(view.connection.source_interface, view.connection, forward=False)
+    acks = acks.where(acks.time_ns >= data.time_ns[0])
+    sent = unwrap(data.seq) + data.payload_bytes
+    acked = unwrap(acks.ack) + (int(acks.ack[0]) - int(data.seq[0])) % (1 << 32)
+    for now in sorted({*data.time_ns.tolist(), *acks.time_ns.tolist()}):
+        if run.steady_ns <= now < run.stop_ns:
+            last_sent = data.time_ns.searchsorted(now, side="right") - 1
+            last_acked = acks.time_ns.searchsorted(now, side="right") - 1
+            yield int(sent[last_sent] - acked[last_acked])
+
+
+def test_flight_in_captures(tmp_path: Path) -> None:
+    """Two ways at once, without loss: the captures have the whole window in flight at any time."""
+    folder = run_small(write_experiment(tmp_path, SMALL), tmp_path / "results")
+    analysis = Analysis(folder)
+    for name, window in (("left", 28), ("right", 20)):
+        segment = int(analysis.connections[name].sent.payload_bytes.max())
+        assert set(flights(analysis, name)) == {window * segment}
+
+
+def test_parameters(guest: Guest, tmp_path: Path) -> None:
+    """Each window registers a name; windows of none, too many or the same segments are refused."""
+    folder = tmp_path / "run"
+    refused = {
+        "windows=0": "windows: must be 1..65535 segments, got 0",
+        "windows=30,65536": "windows: must be 1..65535 segments, got 65536",
+        "windows=30,25,30": "windows: 30 is given twice",
+    }
+    attempts = ("windows=65535,1", *refused)
+    run_in_guest(guest, folder, ROOT / "tests/support/load_modules.py", "tcp_fixed", *attempts)
+    found = json.loads((folder / "loads.json").read_text())
+    assert found["windows=65535,1"]["registers"] == ["fixed1", "fixed65535"]
+    for parameter, sentence in refused.items():
+        assert found[parameter] == {
+            "loaded": False,
+            "said": [f"tcp_fixed: {sentence}"],
+            "registers": [],
+        }

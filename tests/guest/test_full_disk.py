@@ -1,0 +1,55 @@
+"""A disk that fills up costs the runs that did not fit, and nothing that is there."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from running import SWEPT, twoway, write_experiment
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+WINDOWS = [8, 10, 12, 14]
+# A point leaves 0.6 MiB: four are more than there is beyond the 64 that must stay free.
+SIZE = "66m"
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system with room for some points, not for all."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small file system takes root")
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "none", folder], check=True)
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_a_sweep_ends_with_a_sentence_and_goes_on_later(tmp_path: Path, disk: Path) -> None:
+    """No run that did not fit is left, those that did are kept, and with room the rest follow."""
+    to = {"set": ["flows.left.window_packets", "flows.right.window_packets"], "to": WINDOWS}
+    path = write_experiment(tmp_path, {**SWEPT, "duration_s": 2, "matrix": {"window": to}})
+    first = twoway("sweep", path, "--results", disk)
+    assert first.returncode == 1
+    assert "less than 64 MiB left on the disk\n\nhint: make room" in first.stderr
+    assert "Traceback" not in first.stderr
+    complete = {path.parent for path in disk.glob("small@*/2*/metrics.json")}
+    assert {run for run in disk.glob("small@*/*") if run.name[0] != "."} == complete
+    assert not list(disk.glob("small@*/.*"))
+    assert len(complete) < len(WINDOWS)
+    subprocess.run(["mount", "-o", "remount,size=200m", disk], check=True)
+    again = twoway("sweep", path, "--results", disk)
+    assert again.returncode == 0, again.stderr
+    assert again.stderr.count("(kept)") == len(complete)
+    assert len(list(disk.glob("small@*/2*/metrics.json"))) == len(WINDOWS)
+
+
+def test_a_run_that_does_not_fit_leaves_nothing(small: Path, disk: Path) -> None:
+    """A single run on a full disk ends with the reason, and there is no folder of it."""
+    (disk / "other").write_bytes(bytes(2 << 20))
+    done = twoway("run", small, "--results", disk)
+    assert done.returncode == 1
+    assert f"{disk}/small: less than 64 MiB left on the disk" in done.stderr
+    assert sorted(path.name for path in disk.rglob("*")) == ["other", "small"]

@@ -1,0 +1,159 @@
+"""What flows may send besides unlimited data: films, transfers that come and go, paced windows."""
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from running import SMALL, write_experiment
+
+from twoway.backends.uml import Uml
+from twoway.contract.clock import CONNECT_NS, START_NS
+from twoway.guest.build import Guest
+from twoway.measure.analysis import Analysis
+from twoway.measure.document import compute
+from twoway.plan.plan import build_plan
+from twoway.runs.run import run_case
+from twoway.spec.point import Case, load_case
+from twoway.spec.traffic.film import Film
+from twoway.spec.traffic.transfers import Transfers
+
+FILM = {"mean_mbit": 10, "frames_per_s": 25}
+TRANSFERS = {"per_s": 20, "mean_bytes": 50_000}
+
+
+def case(tmp_path: Path, flow: dict[str, Any] | None = None, **more: Any) -> Case:
+    """SMALL with other fields, its only flow's among them."""
+    only = {**SMALL["flows"][0], **(flow or {})}
+    document = {**SMALL, "flows": [only], "duration_s": 1, "warm_up_s": 0, **more}
+    return load_case(str(write_experiment(tmp_path, document)))
+
+
+def sources(of: Case) -> list[list[str]]:
+    """The command of each source in the plan."""
+    return [s["run"] for s in build_plan(of)["sources"] if s["name"].startswith("source-")]
+
+
+def option(command: list[str], name: str) -> str:
+    """What follows an option."""
+    return command[command.index(name) + 1]
+
+
+@pytest.mark.parametrize("seconds", [1, 70, 10_000])
+def test_film_has_its_mean_rate(seconds: float) -> None:
+    """However long, frames add up to the mean rate, each rounded to a byte."""
+    film = Film.model_validate(FILM)
+    sizes = film.frame_bytes(seconds)
+    assert len(sizes) == seconds * 25
+    assert sum(sizes) * 8 / seconds == pytest.approx(10e6, abs=len(sizes) * 8 / seconds)
+
+
+def test_film_varies_as_it_says() -> None:
+    """Over a long film the coefficient of variation is 0.97 and the largest frame 6.7 means."""
+    sizes = Film.model_validate(FILM).frame_bytes(10_000)
+    mean = statistics.mean(sizes)
+    assert statistics.pstdev(sizes) / mean == pytest.approx(0.97, abs=0.02)
+    assert max(sizes) / mean == pytest.approx(6.7, abs=0.1)
+
+
+def test_film_is_of_groups() -> None:
+    """Within a group the first frame is six times a B frame, and every third one twice."""
+    group = Film.model_validate(FILM).frame_bytes(10)[:12]
+    ratios = [size / group[1] for size in group]
+    assert ratios == pytest.approx([6, 1, 1, 2, 1, 1, 2, 1, 1, 2, 1, 1], rel=1e-3)
+
+
+def test_transfers_are_poisson_and_exponential() -> None:
+    """Of 20 000, gaps and sizes have the mean that is given and a deviation as large."""
+    found = Transfers(per_s=20, mean_bytes=50_000).arrivals(1000)
+    gaps = np.diff([each.start_s for each in found])
+    sizes = [each.payload_bytes for each in found]
+    for drawn, mean in ((gaps, 0.05), (sizes, 50_000)):
+        assert np.mean(drawn) == pytest.approx(mean, rel=3 / 20_000**0.5)
+        assert np.std(drawn) == pytest.approx(mean, rel=5 / 20_000**0.5)
+
+
+def test_another_seed_is_another_series() -> None:
+    """A seed gives one series, again and again, and another seed another."""
+    films = [Film.model_validate({**FILM, "seed": n}).frame_bytes(60) for n in (1, 1, 2)]
+    assert films[0] == films[1] != films[2]
+    arrivals = [Transfers.model_validate({**TRANSFERS, "seed": n}).arrivals(9) for n in (1, 1, 2)]
+    assert arrivals[0] == arrivals[1] != arrivals[2]
+
+
+def test_each_transfer_is_a_connection(tmp_path: Path) -> None:
+    """Transfers are numbered connections that start when they come and have their own size."""
+    of = case(tmp_path, {"transfers": TRANSFERS, "start_s": 0.25})
+    arrivals = Transfers.model_validate(TRANSFERS).arrivals(0.75)
+    assert [c.name for c in of.connections] == [f"left-{n + 1}" for n in range(len(arrivals))]
+    for command, each in zip(sources(of), arrivals, strict=True):
+        assert option(command, "--bytes") == str(each.payload_bytes)
+        start_ns = START_NS + round((0.25 + each.start_s) * 1e9)
+        assert option(command, "--start-at") == str(start_ns)
+        assert option(command, "--connect-at") == str(CONNECT_NS)
+
+
+def test_connecting_at_the_start(tmp_path: Path) -> None:
+    """With connect: at-start a source connects when its data begins, not before all traffic."""
+    (command,) = sources(case(tmp_path, {"connect": "at-start", "start_s": 0.5}))
+    assert option(command, "--connect-at") == option(command, "--start-at")
+
+
+def test_send_buffer_holds_fasts_window(tmp_path: Path) -> None:
+    """Buffers follow what FAST may have on its way: the path and all alphas.
+
+    131 Mbit/s and 16.832 ms hold 31 frames of 9180 bytes; each takes 16 KiB and a page.
+    """
+    flow = {"congestion": "fast", "alpha_packets": 300, "window_packets": None}
+    (command,) = sources(case(tmp_path, flow))
+    assert option(command, "--send-buffer") == str((300 + 31) * (16384 + 4096))
+
+
+def test_film_on_the_wire(guest: Guest, tmp_path: Path) -> None:
+    """Frames leave whole, 40 ms apart, and arrive as many bytes as the film has."""
+    film = {"congestion": "fixed", "window_packets": 500, "film": FILM}
+    folder = run_case(case(tmp_path, film), Uml(guest), tmp_path / "results")
+    analysis = Analysis(folder)
+    assert compute(analysis)["pass"]
+    view = analysis.connections["left"]
+    data = view.sent.data()
+    data = data.where(data.time_ns >= analysis.run.start_ns)
+    frame = (data.time_ns - analysis.run.start_ns) // 40_000_000
+    sent = np.bincount(frame, weights=data.payload_bytes)
+    assert sent.tolist() == Film.model_validate(FILM).frame_bytes(1)
+
+
+def test_transfers_end(guest: Guest, tmp_path: Path) -> None:
+    """Each transfer's receiver gets its payload, once, and the byte that is sent before."""
+    folder = run_case(case(tmp_path, {"transfers": TRANSFERS}), Uml(guest), tmp_path / "results")
+    analysis = Analysis(folder)
+    assert compute(analysis)["pass"]
+    arrivals = Transfers.model_validate(TRANSFERS).arrivals(1)
+    got = [v.arrived.data().payload_bytes.sum() - 1 for v in analysis.connections.values()]
+    ended = [each.start_s < 0.8 for each in arrivals]
+    assert sum(ended) >= 10
+    for size, each, done in zip(got, arrivals, ended, strict=True):
+        assert size == each.payload_bytes or not done
+
+
+def test_pacing_spreads_windows(guest: Guest, tmp_path: Path) -> None:
+    """Over a way longer than the queues FAST leaves the bottleneck idle, unless it is paced.
+
+    By the closed form of `theory.fast.bunched` it is 91.4 % full in bunches.
+    """
+    shares = []
+    ends = ({"from": "h1", "to": "h2"}, {"from": "h2", "to": "h1"})
+    flows = [
+        {"name": f"to-{way['to']}", **way, "congestion": "fast", "alpha_packets": alpha}
+        for way, alpha in zip(ends, (140, 10), strict=True)
+    ]
+    for pacing in (False, True):
+        fields = {"stack": {"mtu_bytes": 1000, "pacing": pacing}, "flows": flows}
+        link = {"profile": "fast-100-10mbit", "duration_s": 4, "warm_up_s": 2}
+        of = load_case(str(write_experiment(tmp_path, {**SMALL, **link, **fields})))
+        found = compute(Analysis(run_case(of, Uml(guest), tmp_path / "results")))
+        assert found["pass"], found["fidelity"]
+        shares.append(found["metrics"]["utilisation.reverse"]["value"])
+    assert shares == pytest.approx([0.914, 1], abs=0.02)
+    assert shares[1] == pytest.approx(1, abs=1e-6)

@@ -1,0 +1,80 @@
+"""The manual of capture-analysis: what it shows is what the commands say."""
+
+import doctest
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from capture_analysis.one_capture.measure import all_measures
+from capture_analysis.two_captures.pair_measure import all_pair_measures
+from running import ROOT, run_small
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+DOCS = ROOT / "capture-analysis/docs"
+TUTORIAL = (DOCS / "tutorial.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The captures of the tutorial's run."""
+    results = tmp_path_factory.mktemp("results")
+    folder = run_small(ROOT / "experiments/kalampoukas-5.2.yml", results) / "pcap"
+    subprocess.run(["zstd", "-dq", *folder.iterdir()], check=True)
+    return folder
+
+
+def blocks(language: str) -> str:
+    """The tutorial's blocks of code in a language, one after the other."""
+    return "\n".join(
+        re.findall(rf"^```{language}\n(.*?)^```$", TUTORIAL, flags=re.MULTILINE | re.DOTALL)
+    )
+
+
+def test_tutorial_commands(captures: Path) -> None:
+    """Each command of the tutorial prints what stands below it, to the last character."""
+    shown = re.split(r"^\$ (.*)\n", blocks("console"), flags=re.MULTILINE)[1:]
+    assert shown
+    for command, expected in zip(shown[::2], shown[1::2], strict=True):
+        program, *arguments = command.split()
+        said = subprocess.run(
+            [Path(sys.executable).with_name(program), *arguments],
+            cwd=captures,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert said.stdout.strip() == expected.strip()
+
+
+def test_tutorial_python(captures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each line of Python in the tutorial yields what stands below it."""
+    monkeypatch.chdir(captures)
+    session = doctest.DocTestParser().get_doctest(blocks("pycon"), {}, "tutorial", None, 0)
+    assert len(session.examples) > 10
+    assert doctest.DocTestRunner().run(session).failed == 0
+
+
+def test_pages(captures: Path, tmp_path: Path) -> None:
+    """Every metric has a page with each of its quantities and a picture that is there."""
+    site = tmp_path / "site"
+    subprocess.run(
+        [
+            sys.executable,
+            DOCS / "build.py",
+            site,
+            captures / "h1-eth0.pcap",
+            captures / "h2-eth0.pcap",
+        ],
+        check=True,
+    )
+    for where, measures in (("one", all_measures()), ("two", all_pair_measures())):
+        for measure in measures:
+            name = measure.__module__.rpartition(".")[2]
+            page = (site / f"{where}-{name}.html").read_text(encoding="utf-8")
+            assert (site / re.findall(r'<img src="([^"]*)"', page)[0]).is_file()
+            for scope in ("per_direction", "per_way", "per_pair", "per_capture"):
+                for quantity in getattr(measure, scope, ()):
+                    assert f"<code>{quantity.name}</code>" in page

@@ -1,0 +1,173 @@
+"""The modules build for each kernel that they are meant for, and DKMS takes them."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from running import ROOT, run_small
+
+from twoway.guest.build import Guest
+from twoway.paths import cache
+from twoway.runs.manifest import git_revision
+from twoway.spec.congestion import module_parameters
+
+KERNEL_MODULES = ROOT / "kernel-modules"
+FETCH_HEADERS = KERNEL_MODULES / "tests/fetch-headers"
+COULD_NOT_FETCH = 75
+MODULES = ["sch_dtm", "tcp_fast", "tcp_fixed", "tcp_tahoe"]
+REVISION = "v1-2-gabc"
+STRICT = ("W=1", "KCFLAGS=-Werror", f"TWOWAY_REVISION={REVISION}")
+
+
+def say(*argv: str | Path) -> str:
+    """Run a program that must end well; all that it says, in C's locale."""
+    # Ours, without what a make around us would tell a make inside.
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+    environment |= {"LC_ALL": "C", "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
+    done = subprocess.run(
+        argv,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def kdir(kernel: str) -> Path:
+    """The headers of one of Debian's kernels; skips if they are neither cached nor to be had."""
+    done = subprocess.run([FETCH_HEADERS, kernel], capture_output=True, text=True, check=False)
+    if done.returncode == COULD_NOT_FETCH:
+        pytest.skip(f"modules not built for Linux {kernel}: {done.stderr.strip().splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip()).resolve()
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """A copy of the modules' sources, for a build leaves its products beside them."""
+    return shutil.copytree(
+        KERNEL_MODULES,
+        tmp_path / "kernel-modules",
+        ignore=shutil.ignore_patterns("tests", "*.ko", "*.o", "*.mod*", ".*", "Module.symvers"),
+    )
+
+
+def check_modules(folder: Path, release: str, revision: str) -> None:
+    """All modules are there and say for which kernel they are and what they were built from."""
+    assert sorted(path.stem for path in folder.glob("*.ko")) == MODULES
+    for path in folder.glob("*.ko"):
+        fields = dict(re.findall(r"^(\w+): +(.*)$", say("modinfo", path), re.MULTILINE))
+        assert fields["license"] == "GPL"
+        assert fields["revision"] == revision
+        assert fields["vermagic"].split()[0] == release
+    assert "net-sch-dtm" in say("modinfo", "-F", "alias", folder / "sch_dtm.ko").split()
+
+
+@pytest.mark.parametrize("kernel", say(FETCH_HEADERS, "--list").split())
+def test_builds_for_debian(kernel: str, sources: Path) -> None:
+    """For Debian's 6.1, 6.12 and newest kernel all modules build with W=1, in silence."""
+    headers = kdir(kernel)
+    said = say("make", "-s", "-C", headers, f"M={sources}", *STRICT, "modules")
+    # Headers may come without a vmlinux, whose types BTF would refer to; that is all.
+    assert re.sub(r"Skipping BTF generation for .*\n", "", said) == ""
+    check_modules(sources, headers.name.removeprefix("linux-headers-"), REVISION)
+
+
+def test_builds_for_the_guest(guest: Guest, sources: Path) -> None:
+    """For user-mode Linux all modules build with W=1, in silence."""
+    assert say("make", "-s", "-C", guest.kernel.parent, "ARCH=um", f"M={sources}", *STRICT) == ""
+    check_modules(sources, guest.release, REVISION)
+
+
+def test_parameters_are_those_of_the_built_modules(guest: Guest) -> None:
+    """The parameters that an experiment may set are those that modinfo finds in each module."""
+    for name in ("tcp_fast", "tcp_fixed", "tcp_tahoe"):
+        listed = say("modinfo", "-F", "parm", guest.programs / f"{name}.ko").splitlines()
+        built = {line.partition(":")[0] for line in listed}
+        assert set(module_parameters(name)) == built != set()
+
+
+def test_guest_modules_name_their_content(guest: Guest, small: Path, tmp_path: Path) -> None:
+    """The guest's modules and a run's manifest name the key of their content, not a commit."""
+    check_modules(guest.programs, guest.release, guest.key)
+    manifest = json.loads((run_small(small, tmp_path / "results") / "manifest.json").read_text())
+    assert {name: entry["revision"] for name, entry in manifest["modules"].items()} == {
+        f"{name}.ko": guest.key for name in MODULES
+    }
+
+
+def test_revision_is_gits_or_the_files_or_unknown(sources: Path) -> None:
+    """The revision is the REVISION file's, else the checkout's, else unknown."""
+
+    def revision(folder: Path) -> str:
+        show = "show:;@echo $(TWOWAY_REVISION)"
+        return say("make", "-s", "-C", folder, f"--eval={show}", "show").strip()
+
+    assert revision(KERNEL_MODULES) == git_revision()
+    assert revision(sources) == "unknown"
+    around = ("git", "-C", sources.parent, "-c", "user.name=a", "-c", "user.email=a@localhost")
+    say(*around, "init", "--quiet")
+    say(*around, "commit", "--quiet", "--allow-empty", "--message", "another project")
+    assert revision(sources) == "unknown", "not of a project that they only lie in"
+    (sources / "REVISION").write_text(f"{REVISION}\n")
+    assert revision(sources) == REVISION
+
+
+def test_packaging_names_every_module() -> None:
+    """Kbuild and dkms.conf name the modules that there are, and dkms.conf twoway's version."""
+    kbuild = (KERNEL_MODULES / "Kbuild").read_text()
+    packaging = (KERNEL_MODULES / "dkms.conf").read_text()
+    indexed = re.findall(r'^BUILT_MODULE_NAME\[(\d+)\]="(\w+)"$', packaging, re.MULTILINE)
+    destinations = re.findall(
+        r'^DEST_MODULE_LOCATION\[(\d+)\]="/updates/dkms"$', packaging, re.MULTILINE
+    )
+    assert re.findall(r"^obj-m \+= (\w+)\.o$", kbuild, re.MULTILINE) == MODULES
+    assert indexed == [(str(index), name) for index, name in enumerate(MODULES)]
+    assert destinations == [index for index, _ in indexed]
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert f'PACKAGE_VERSION="{version}"' in packaging
+
+
+def test_dkms_installs_and_removes(tmp_path: Path) -> None:
+    """With 6.1's headers `make dkms-install` installs all modules, and dkms-remove leaves none."""
+    headers = kdir("6.1")
+    release = headers.name.removeprefix("linux-headers-")
+    dkms = headers.parents[1] / "sbin"
+    assert (dkms / "dkms").is_file()
+    library, registered, copied = (
+        tmp_path / name for name in ("usr-lib", "var-lib-dkms", "usr-src")
+    )
+    installed = library / "modules"
+    for folder in (installed / release, registered, copied):
+        folder.mkdir(parents=True)
+    (installed / release / "build").symlink_to(headers)
+    # A machine without a packaged kernel has no /usr/lib/modules to mount ours on. So all of its
+    # /usr/lib is replaced, by links to what is in it and that folder.
+    for path in Path("/usr/lib").iterdir():
+        if path.name != installed.name:
+            (library / path.name).symlink_to(f"/mnt/{path.name}")
+    # A system on which root may write in these three folders only, which are ours.
+    sandbox: list[str | Path] = [
+        *("bwrap", "--unshare-all", "--uid", "0", "--gid", "0", "--die-with-parent"),
+        *("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"),
+        *("--ro-bind", "/usr/lib", "/mnt", "--bind", library, "/usr/lib", "--tmpfs", "/var/lib"),
+        *("--bind", registered, "/var/lib/dkms"),
+        *("--bind", copied, "/usr/src", "--ro-bind", ROOT, ROOT, "--ro-bind", cache(), cache()),
+        *("--setenv", "PATH", f"{dkms}:/usr/sbin:/usr/bin"),
+        *("make", "-C", KERNEL_MODULES, f"KERNEL={release}", f"TWOWAY_REVISION={REVISION}"),
+    ]
+    say(*sandbox, "dkms-install")
+    check_modules(installed / release / "updates/dkms", release, REVISION)
+    say(*sandbox, "dkms-remove")
+    assert not list(installed.rglob("*.ko*"))
+    assert not list(copied.iterdir())
+    assert not (registered / "twoway").exists()

@@ -1,0 +1,243 @@
+"""A guest stays in its sandbox, as root and as a user; what it leaves behind is not trusted."""
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import guest_processes
+
+from twoway.backends import uml
+from twoway.backends.guest_files import read_guest_file, remove_special_files
+from twoway.backends.sandbox import confinement, read_progress, sandbox
+from twoway.backends.uml import Uml
+from twoway.errors import RunError
+from twoway.guest.build import Guest
+from twoway.plan.plan import build_plan
+from twoway.runs import run as run_module
+from twoway.runs.run import run_case
+from twoway.spec.point import load_case
+
+# What a guest's kernel may do on the host is what any process in its sandbox may. Of each of these
+# ways out it prints the name if it is open.
+WAYS_OUT = r"""
+exec 2> /dev/null
+grep -q '^CapEff:[[:space:]]*0*$' /proc/self/status || echo capabilities
+grep -q '^NoNewPrivs:[[:space:]]*1$' /proc/self/status || echo new privileges
+for name in kernel/printk_ratelimit_burst vm/swappiness kernel/core_pattern; do
+  cat /proc/sys/$name > /tmp/was && cat /tmp/was > /proc/sys/$name && echo sysctl $name
+done
+echo 0 > /proc/sysrq-trigger && echo sysrq
+mount -o remount,rw / && echo remount
+mount -o remount,rw /proc/sys && echo remount sysctls
+umount /proc/sys && echo umount
+mount -t proc none /tmp && echo proc
+unshare --user --map-root-user --mount sh -c '
+  mount -o remount,bind,rw / || mount -o remount,bind,rw /proc/sys || umount /proc/sys ||
+  umount /root || umount /home || umount /run' && echo user namespace
+mknod /mnt/run/null c 1 3 && echo device
+mknod /tmp/disk b 254 0 && echo disk
+for place in /root /home /run /etc/twoway; do
+  [ ! -d $place ] || [ -z "$(find $place -mindepth 1 -type f)" ] || echo files in $place
+done
+cat /run/*/* /etc/twoway/* && echo keys
+exit 0
+"""
+# In the guest, as its root; with a mount of the host's sysctls, and one of its root.
+GUEST_WAYS_OUT = r"""
+mkdir /tmp/sysctl /tmp/root
+mount -t hostfs -o /proc/sys/kernel none /tmp/sysctl
+cat /tmp/sysctl/printk_ratelimit_burst > /tmp/was
+cat /tmp/was > /tmp/sysctl/printk_ratelimit_burst && echo sysctl >> /mnt/run/ways-out
+mount -t hostfs -o / none /tmp/root
+mknod /mnt/run/node c 1 3 && echo device >> /mnt/run/ways-out
+mknod /tmp/root/tmp/node b 254 0 && echo disk >> /mnt/run/ways-out
+for place in root home run etc/twoway; do
+  find "/tmp/root/$place" -mindepth 1 -type f >> /mnt/run/ways-out
+done
+exit 1
+"""
+
+
+def test_nothing_in_the_sandbox_leads_out(guest: Guest, tmp_path: Path) -> None:
+    """A process of the sandbox has no capability, changes no setting and sees no user's files."""
+    words = sandbox(tmp_path, guest.programs, guest.kernel, {})
+    done = subprocess.run(
+        [*words, *confinement(), "sh", "-c", WAYS_OUT], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == ""
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_guest_root_has_no_way_out(guest: Guest, tmp_path: Path) -> None:
+    """Guest root writes no setting of the host, makes no device and sees no user's files."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    plan = build_plan(load_case("kalampoukas-5.2"))
+    step = {"node": None, "run": ["sh", "-c", GUEST_WAYS_OUT]}
+    (folder / "plan.json").write_text(json.dumps({**plan, "setup": [step]}))
+    with pytest.raises(RunError):
+        uml.run(guest, folder, lambda _: None)
+    ways_out = folder / "ways-out"
+    assert not ways_out.exists() or ways_out.read_text() == ""
+    assert not [p for p in folder.rglob("*") if not (p.is_file() or p.is_dir())]
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Path:
+    """A file of the user's, outside of the run's folder."""
+    path = tmp_path / "victim"
+    path.write_text("the user's")
+    return path
+
+
+def _ends(action: Callable[[], Any], within_s: float = 60) -> Any:
+    """What an action returns or raises; fails if it waits for ever, as for a pipe's writer."""
+    outcome: list[Any] = []
+
+    def carry_out() -> None:
+        try:
+            outcome.append(action())
+        except BaseException as error:  # noqa: BLE001 - handed to the test
+            outcome.append(error)
+
+    thread = threading.Thread(target=carry_out, daemon=True)
+    thread.start()
+    thread.join(within_s)
+    assert outcome, "it waits for ever"
+    return outcome[0]
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "device", "folder by a link"])
+def test_only_plain_files_are_read(tmp_path: Path, victim: Path, kind: str) -> None:
+    """A link, a pipe, a device, and a file behind a linked folder are refused, without a wait."""
+    folder = tmp_path / "run"
+    (folder / "sockets").mkdir(parents=True)
+    path = folder / "sockets/progress.json"
+    if kind == "link":
+        path.symlink_to(victim)
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        if os.geteuid() != 0:
+            pytest.skip("only root makes devices")
+        os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 5))
+    else:
+        (folder / "sockets").rmdir()
+        (folder / "sockets").symlink_to(tmp_path)
+        (tmp_path / "progress.json").write_text("{}")
+    assert isinstance(_ends(lambda: read_guest_file(folder, "sockets/progress.json")), OSError)
+    assert _ends(lambda: read_progress(folder)) is None
+
+
+def test_special_files_are_removed_and_named(tmp_path: Path, victim: Path) -> None:
+    """Links, of files and of folders, and pipes go and are named; plain files and targets stay."""
+    folder, outside = tmp_path / "run", tmp_path / "outside"
+    (folder / "pcap").mkdir(parents=True)
+    outside.mkdir()
+    (outside / "kept").touch()
+    (folder / "pcap/h1-eth0.pcap").write_text("packets")
+    (folder / ".manifest.json").symlink_to(victim)
+    (folder / "figures").symlink_to(outside)
+    os.mkfifo(folder / "pcap/pipe")
+    assert sorted(remove_special_files(folder)) == [
+        "a link at .manifest.json",
+        "a link at figures",
+        "a pipe at pcap/pipe",
+    ]
+    assert sorted(str(p.relative_to(folder)) for p in folder.rglob("*")) == [
+        "pcap",
+        "pcap/h1-eth0.pcap",
+    ]
+    assert victim.read_text() == "the user's"
+    assert (outside / "kept").exists()
+
+
+LEFT = {
+    ".manifest.json": "a link at .manifest.json",
+    ".metrics.json": "a link at .metrics.json",
+    "pcap/h1-eth0.pcap.zst": "a link at pcap/h1-eth0.pcap.zst",
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_links_that_a_guest_leaves_are_not_followed(
+    guest: Guest, small: Path, victim: Path, name: str, monkeypatch: Any
+) -> None:
+    """A good run whose guest leaves a link where the host writes fails, and the target is whole."""
+    results = victim.parent / "results"
+
+    def plan_with_link(case: Any) -> dict[str, Any]:
+        plan = build_plan(case)
+        link = ["sh", "-c", 'mkdir -p "/mnt/run/$(dirname "$2")"; ln -s "$1" "/mnt/run/$2"', "sh"]
+        plan["setup"].append({"node": None, "run": [*link, str(victim), name]})
+        return plan
+
+    monkeypatch.setattr(run_module, "build_plan", plan_with_link)
+    with pytest.raises(RunError, match=LEFT[name]):
+        run_case(load_case(str(small)), Uml(guest), results)
+    assert victim.read_text() == "the user's"
+    (partial,) = (results / "small").iterdir()
+    assert partial.name.endswith(".partial")
+    assert not [p for p in partial.rglob("*") if p.is_symlink()]
+
+
+def test_a_pipe_in_place_of_progress_does_not_stop_the_watchdog(
+    guest: Guest, tmp_path: Path
+) -> None:
+    """A guest whose report of progress is a pipe, and that never ends, is ended as a stuck one."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    plan = build_plan(load_case("kalampoukas-5.2"))
+    script = "rm -f progress.json; mkfifo progress.json; while :; do :; done"
+    step = {"node": None, "run": ["sh", "-c", f"cd /mnt/run/sockets; {script}"]}
+    (folder / "plan.json").write_text(json.dumps({**plan, "setup": [step]}))
+    error = _ends(lambda: uml.run(guest, folder, lambda _: None, stall_s=4))
+    assert isinstance(error, RunError)
+    assert "has not moved for 4 s" in str(error)
+    assert guest_processes(folder) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("insmod /mnt/bin/tcp_fast.ko alphas=30 gama=77", "unknown parameter 'gama' ignored"),
+        ("echo '<4>WARNING: CPU: 0 PID: 1 at dev.c' > /dev/kmsg", "WARNING: CPU: 0 PID: 1"),
+        ("echo '<1>BUG: kernel NULL pointer' > /dev/kmsg", "BUG: kernel NULL pointer"),
+        ("echo '<1>Oops: 0002 [#1]' > /dev/kmsg", "Oops: 0002"),
+        ("echo '<4>a word of warning' > /dev/kmsg", None),
+    ],
+)
+def test_a_fault_in_the_kernels_log_fails_the_run(
+    guest: Guest, tmp_path: Path, command: str, sentence: str | None
+) -> None:
+    """A parameter a module ignores, a warning or an oops fails a run that otherwise ends well."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    plan = build_plan(load_case("kalampoukas-5.2"))
+    programs = ("recorders", "captures", "at_start", "sinks", "sources", "timed_sources")
+    nothing: dict[str, Any] = {name: [] for name in (*programs, "teardown")}
+    setup = [{"node": None, "run": ["sh", "-c", command]}]
+    (folder / "plan.json").write_text(json.dumps({**plan, **nothing, "setup": setup}))
+    if sentence is None:
+        uml.run(guest, folder, lambda _: None)
+        return
+    with pytest.raises(RunError, match=f"the guest kernel complained: .*{re.escape(sentence)}"):
+        uml.run(guest, folder, lambda _: None)
+
+
+def test_the_interpreter_is_there_where_homes_are_hidden(monkeypatch: Any, tmp_path: Path) -> None:
+    """An environment's interpreter that lies in a user's folder is all that is shown of it."""
+    monkeypatch.setattr("twoway.backends.sandbox._HIDDEN", (str(tmp_path),))
+    monkeypatch.setattr(sys, "base_prefix", str(tmp_path / "python"))
+    words = confinement()
+    place = words.index(str(tmp_path / "python"))
+    assert words[place - 1 : place + 2] == ["--ro-bind", *[str(tmp_path / "python")] * 2]
+    assert words.index(str(tmp_path)) < place

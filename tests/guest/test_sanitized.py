@@ -1,0 +1,202 @@
+"""The kernel modules in the sanitised guest: every complaint of its kernel is a failure."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from in_guest import run_in_guest
+
+from twoway.backends.sandbox import complaints
+from twoway.backends.uml import Uml
+from twoway.errors import RunError
+from twoway.guest.build import Guest
+from twoway.paths import EXPERIMENTS, KERNEL_MODULES
+from twoway.runs.run import run_case
+from twoway.spec.congestion import CONTROLS
+from twoway.spec.point import load_case
+
+pytestmark = pytest.mark.sanitized
+
+TESTS = KERNEL_MODULES / "tests"
+# Two values of each congestion control's parameter, to have two controls of one module.
+VALUES = (10, 20)
+REQUESTS = 100_000
+# Virtual seconds of an experiment: enough for the first losses, reallocations and bunches of ACKs.
+SHORT_S = 3.0
+WARM_UP_S = 1.0
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _checkers(guest: Guest) -> None:
+    if guest.flavour != "sanitized":
+        pytest.fail("these need --guest sanitized, as `make test-sanitized` gives it")
+
+
+def endure(guest: Guest, folder: Path, trial: str, *arguments: str) -> str:
+    """Run a trial of endurance.py; what it and the kernel said."""
+    return run_in_guest(guest, folder, TESTS / "endurance.py", trial, *arguments)
+
+
+def congestion_modules(guest: Guest) -> list[str]:
+    """Each module with its parameters and congestion controls, as endurance.py takes them."""
+    parameters: dict[str, str] = {}
+    names: dict[str, list[str]] = {}
+    for family, control in CONTROLS.items():
+        if control.module is None or not (guest.programs / f"{control.module}.ko").is_file():
+            continue
+        variants = [f"{family}{value}" for value in VALUES] if control.variants else [family]
+        names.setdefault(control.module, []).extend(variants)
+        parameters[control.module] = (
+            f"{control.variants}={','.join(map(str, VALUES))}" if control.variants else ""
+        )
+    return [f"{name}/{parameters[name]}/{','.join(names[name])}" for name in names]
+
+
+# The checkers
+
+
+@pytest.mark.parametrize(
+    ("bug", "report"),
+    [
+        ("out_of_bounds", "KASAN: slab-out-of-bounds"),
+        ("use_after_free", "KASAN: slab-use-after-free"),
+        ("stack_out_of_bounds", "KASAN: stack-out-of-bounds"),
+        ("array_index", "UBSAN: array-index-out-of-bounds"),
+        ("shift", "UBSAN: shift-out-of-bounds"),
+        ("misaligned", "UBSAN: misaligned-access"),
+        ("leak", "unreferenced object"),
+        ("lock_order", "possible circular locking dependency"),
+        ("sleep_in_atomic", "sleeping function called from invalid context"),
+        ("unlocked_rcu", "suspicious RCU usage"),
+        ("free_active_timer", "ODEBUG: free active"),
+        ("list_corruption", "list_add double add"),
+    ],
+)
+def test_a_planted_bug_is_noticed(guest: Guest, tmp_path: Path, bug: str, report: str) -> None:
+    """The sanitised kernel reports each kind of bug that the others are said not to have."""
+    with pytest.raises(RunError):
+        endure(guest, tmp_path / "run", "planted", bug)
+    assert report in (tmp_path / "run/log/console.txt").read_text(errors="replace")
+
+
+# The modules
+
+
+def kunit_cases() -> list[str]:
+    """Suite and name of each case in the source: one that does not run is a failure, too."""
+    source = (TESTS / "twoway_kunit.c").read_text()
+    found = []
+    for cases, suite in re.findall(
+        r"struct kunit_case (\w+)\[\] = \{(?:.*?)\n\};.*?\.name = \"(\w+)\"", source, re.DOTALL
+    ):
+        block = source[source.index(f"struct kunit_case {cases}[]") :]
+        block = block[: block.index("\n};")]
+        found += [f"{suite}.{case}" for case in re.findall(r"KUNIT_CASE\w*\((\w+)", block)]
+    return found
+
+
+@pytest.fixture(scope="session")
+def kunit(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Each case's verdict, "ok" or what the kernel said of its failure."""
+    folder = tmp_path_factory.mktemp("kunit") / "run"
+    endure(guest, folder, "kunit")
+    verdicts = {}
+    for path in (folder / "kunit").glob("*/results"):
+        said: list[str] = []
+        for line in path.read_text().splitlines():
+            if match := re.match(r"\s{4,}(not )?ok \d+ (\w+)", line):
+                verdicts[f"{path.parent.name}.{match[2]}"] = "\n".join(said) if match[1] else "ok"
+                said = []
+            else:
+                said.append(line)
+    return verdicts
+
+
+@pytest.mark.parametrize("case", kunit_cases())
+def test_arithmetic(kunit: dict[str, str], case: str) -> None:
+    """A KUnit case of the modules' arithmetic holds in the kernel it is compiled for."""
+    assert kunit.get(case, "did not run") == "ok"
+
+
+def test_modules_come_and_go(guest: Guest, tmp_path: Path) -> None:
+    """A hundred loads and unloads of each module leave no memory behind."""
+    endure(guest, tmp_path / "run", "load_and_unload", *congestion_modules(guest))
+
+
+def test_queues_and_sockets_end_under_traffic(guest: Guest, tmp_path: Path) -> None:
+    """Channels, devices, hosts and sockets go away in use, modules in use stay, nothing leaks."""
+    endure(guest, tmp_path / "run", "traffic", *congestion_modules(guest))
+
+
+def test_any_allocation_may_fail(guest: Guest, tmp_path: Path) -> None:
+    """Each allocation of a load or of a channel's request fails once, and all else goes on."""
+    folder = tmp_path / "run"
+    try:
+        endure(guest, folder, "out_of_memory", *congestion_modules(guest))
+    except RunError as error:
+        if "complained" not in str(error):
+            raise
+    # The kernel itself says so when it has no room to describe a module's tracepoint.
+    core = "kernel/trace/trace_events.c"
+    assert [line for line in complaints(folder) if core not in line] == []
+
+
+def refusals() -> set[str]:
+    """Every sentence with which sch_dtm refuses, but for ranges that are a type's own."""
+    source = (KERNEL_MODULES / "dtm_qdisc.c").read_text()
+    found = set(re.findall(r'NL_SET_ERR_MSG\w*\([^"]*"([^"]+)"\)', source))
+    for name, low, high, unit in re.findall(
+        r'DTM_OPTION\(\w+, \w+, \w+, "(.*?)", (\S+), (\d+), "(.*?)"\)', source
+    ):
+        if (low, high) != ("0", "4294967295"):
+            found.add(f"{name} must be {low}..{high}{unit}")
+    return found
+
+
+def test_dtm_survives_any_request(guest: Guest, tmp_path: Path) -> None:
+    """100 000 requests of dtm_fuzz.c are taken or refused with a sentence, all of which occur."""
+    folder = tmp_path / "run"
+    console = endure(guest, folder, "fuzz", "1", str(REQUESTS))
+    rows = [line.split("\t") for line in (folder / "fuzz.tsv").read_text().splitlines()]
+    assert sum(int(row[0]) for row in rows if row[2] == "done") == REQUESTS, console
+    assert [row for row in rows if row[2] == "ours"] == []
+    assert refusals() - {row[3] for row in rows if row[2] == "said"} == set()
+
+
+def _short(experiment: Path) -> dict[str, Any]:
+    """The experiment with little of its time, and no expectations."""
+    document: dict[str, Any] = yaml.safe_load(experiment.read_text())
+    for field in ("expect", "theory", "matrix"):
+        document.pop(field, None)
+    document.update(duration_s=SHORT_S, warm_up_s=WARM_UP_S)
+    for flow in document["flows"]:
+        flow["start_s"] = min(flow.get("start_s", 0), WARM_UP_S)
+        if "transfers" in flow:
+            flow["transfers"]["per_s"] = 10  # so that some come in this time
+    return document
+
+
+def _kernel_side(experiment: Path) -> tuple[Any, ...]:
+    """What an experiment asks of the kernel: topology, family of links, kinds of flows."""
+    document = yaml.safe_load(experiment.read_text())
+    kinds = sorted({(flow["congestion"], *sorted(flow)) for flow in document["flows"]})
+    modules = sorted(document.get("modules", {}))
+    return document["topology"]["name"], document["profile"].partition("-")[0], kinds, modules
+
+
+def _representatives() -> list[Path]:
+    """The first of all experiments that ask the kernel for the same."""
+    first: dict[str, Path] = {}
+    for experiment in sorted(EXPERIMENTS.glob("*.yml")):
+        first.setdefault(repr(_kernel_side(experiment)), experiment)
+    return list(first.values())
+
+
+@pytest.mark.parametrize("experiment", _representatives(), ids=lambda e: e.stem)
+def test_experiments_run_clean(guest: Guest, tmp_path: Path, experiment: Path) -> None:
+    """The first seconds of an experiment pass without a complaint of the kernel."""
+    short = tmp_path / experiment.name
+    short.write_text(yaml.safe_dump(_short(experiment)))
+    run_case(load_case(str(short)), Uml(guest), tmp_path / "results")

@@ -1,0 +1,238 @@
+"""Sweeps as they run: on all cores, resumed after any end, nothing lost and nothing twice."""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import (
+    ROOT,
+    SMALL,
+    SWEPT,
+    WINDOWS,
+    guest_processes,
+    metrics,
+    run_small,
+    twoway,
+    write_experiment,
+)
+
+from twoway.backends.uml import Uml
+from twoway.guest.build import Guest
+from twoway.measure.run_folder import read_manifest
+from twoway.plan.plan import build_plan
+from twoway.runs.identity import identity
+from twoway.runs.run import kept_run
+from twoway.spec.point import load_case
+
+EXPECTED = {
+    "metric": "efficiency.left",
+    "value": 0.5,
+    "tolerance": 0.5,
+    "source": "theory",
+    "why": "a share",
+}
+
+
+def _runs(results: Path) -> dict[str, list[str]]:
+    """The finished runs of each point, which must not look partial."""
+    return {
+        folder.name: sorted(run.name for run in folder.iterdir() if run.suffix != ".partial")
+        for folder in results.glob("small@*")
+    }
+
+
+def _command(path: Path, results: Path) -> list[str]:
+    return [sys.executable, "-m", "twoway.cli", "sweep", str(path), "--results", str(results)]
+
+
+def test_points_run_once(tmp_path: Path) -> None:
+    """A sweep has one run of each point; the same sweep again runs nothing, and says so.
+
+    To programs, too, and `run` of all points is the same.
+    """
+    path, results = write_experiment(tmp_path, SWEPT), tmp_path / "results"
+    first = twoway("sweep", path, "--results", results)
+    assert first.returncode == 0, first.stderr
+    runs = _runs(results)
+    assert set(runs) == {f"small@window={window}" for window in WINDOWS}
+    assert all(len(found) == 1 for found in runs.values())
+    again = twoway("run", path, "--results", results, "--json")
+    assert again.stderr.count("(kept)") == len(WINDOWS)
+    assert _runs(results) == runs
+    said = json.loads(again.stdout)
+    assert [outcome["name"] for outcome in said] == [f"{path}@window={w}" for w in WINDOWS]
+    assert all(outcome["kept"] and outcome["pass"] for outcome in said)
+
+
+def test_sweep_gives_the_same_bytes_as_a_run(tmp_path: Path) -> None:
+    """A point of a sweep of two workers has the captures of the same point run alone."""
+    path = write_experiment(tmp_path, SWEPT)
+    for name, arguments in (("all", ["sweep", path]), ("one", ["run", f"{path}@window=8"])):
+        done = twoway(*arguments, "--results", tmp_path / name)
+        assert done.returncode == 0, done.stderr
+    captures = [
+        {path.name: path.read_bytes() for path in folder.glob("small@window=8/2*/pcap/*")}
+        for folder in (tmp_path / "all", tmp_path / "one")
+    ]
+    assert captures[0] == captures[1]
+    assert captures[0]
+
+
+def test_changed_expectations_are_judged_without_a_run(tmp_path: Path) -> None:
+    """An expectation added later is judged on the runs there are; one missed makes the status 1."""
+    path, results = write_experiment(tmp_path, SWEPT), tmp_path / "results"
+    assert twoway("sweep", path, "--results", results).returncode == 0
+    runs = _runs(results)
+    missed = {**EXPECTED, "source": "paper", "at": {"window": 8}, "tolerance": 0}
+    write_experiment(tmp_path, {**SWEPT, "expect": [EXPECTED, missed]})
+    again = twoway("sweep", path, "--results", results)
+    assert again.returncode == 1
+    assert f"\n     twoway run {path}@window=8\n" in again.stderr
+    assert "efficiency.left: " in again.stderr
+    assert _runs(results) == runs
+    (folder,) = (results / "small@window=8").glob("2*")
+    assert [row["pass"] for row in metrics(folder)["expect"]] == [True, False]
+
+
+def test_a_failing_point_stops_no_other(tmp_path: Path) -> None:
+    """Where one point's run fails the others end, and the command that runs it again is named."""
+    path, results = write_experiment(tmp_path, SWEPT), tmp_path / "results"
+    results.mkdir()
+    (results / "small@window=8").write_text("in the way of the run's folder")
+    done = twoway("sweep", path, "--results", results)
+    assert done.returncode == 1
+    assert f"FAIL {path}@window=8: " in done.stderr
+    assert f"twoway run {path}@window=8" in done.stderr
+    assert "5 of 6 points hold" in done.stderr
+    assert len(list(results.glob("small@*/2*/metrics.json"))) == len(WINDOWS) - 1
+
+
+def _kill_a_sweep(path: Path, results: Path, how: signal.Signals) -> int:
+    """End a sweep when it has finished a run, and wait for its guests' ends; how many it has."""
+    process = subprocess.Popen(_command(path, results), cwd=ROOT, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not list(results.glob("small@*/2*/metrics.json")):
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.02)
+    os.kill(process.pid, how)
+    process.wait()
+    while guest_processes(results):
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.02)
+    return sum(any(run[0] == "2" for run in runs) for runs in _runs(results).values())
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_killed_sweep_is_resumed(tmp_path: Path, how: signal.Signals) -> None:
+    """A sweep that was ended in the middle leaves no guest, and is completed by the next."""
+    path, finished, attempts = write_experiment(tmp_path, SWEPT), len(WINDOWS), 0
+    while finished == len(WINDOWS):  # on a busy machine all may be there before it is killed
+        results, attempts = tmp_path / f"results-{attempts}", attempts + 1
+        finished = _kill_a_sweep(path, results, how)
+    assert finished > 0
+    again = twoway("sweep", path, "--results", results)
+    assert again.returncode == 0, again.stderr
+    assert again.stderr.count("(kept)") >= finished
+    assert len(list(results.glob("small@*/2*/metrics.json"))) == len(WINDOWS)
+
+
+def test_what_a_killed_run_left_is_removed(tmp_path: Path, small: Path) -> None:
+    """The next run removes the folder of one whose process is gone, not of one that goes on."""
+    parent = tmp_path / "results/small"
+    for name in (".running-dead", ".running-alive"):
+        (parent / name).mkdir(parents=True)
+    (parent / ".running-dead/lock").touch()
+    with (parent / ".running-alive/lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        folder = run_small(small, tmp_path / "results")
+    assert sorted(parent.iterdir()) == [parent / ".running-alive", folder]
+    assert not (folder / "lock").exists()
+
+
+def test_identity_is_of_what_decides_the_bytes(guest: Guest, tmp_path: Path) -> None:
+    """Texts, expectations and warm-up leave the identity; a window, delay or parameter does not."""
+
+    def of(**fields: Any) -> str:
+        path = write_experiment(tmp_path, {**SMALL, **fields})
+        return identity(load_case(str(path)), Uml(guest))
+
+    same = of()
+    assert of(title="Another", expect=[EXPECTED], warm_up_s=0.25) == same
+    flows = json.loads(json.dumps(SMALL["flows"]))
+    flows[0]["window_packets"] += 1
+    changed = [of(flows=flows), of(profile="slots-1ms"), of(stack={"mtu_bytes": 9000})]
+    assert len({same, *changed}) == 4
+
+
+def test_identity_is_of_the_kernel(guest: Guest, tmp_path: Path) -> None:
+    """Two guests whose kernels differ give two identities, also to a run that loads no module."""
+    kernel = tmp_path / "build/linux"
+    kernel.parent.mkdir()
+    kernel.write_bytes(guest.kernel.read_bytes() + b"\0")
+    other = replace(guest, kernel=kernel)
+    for name in ("kalampoukas-5.2", "aqm@aqm=drop-tail,up_mbit=8"):
+        case = load_case(name)
+        assert identity(case, Uml(guest)) != identity(case, Uml(other))
+    loaded = [step for step in build_plan(case)["setup"] if step.get("run", [""])[0] == "insmod"]
+    assert loaded == []
+
+
+def test_run_of_another_kernel_is_run_once_more(guest: Guest, small: Path, tmp_path: Path) -> None:
+    """A run that another kernel left is not kept; the one after it is."""
+    other = replace(guest, kernel=tmp_path / "linux")
+    other.kernel.write_bytes(b"another kernel")
+    case, results = load_case(str(small)), tmp_path / "results"
+    left = run_small(small, results)
+    document = json.loads((left / "manifest.json").read_text())
+    document["identity"] = identity(case, Uml(other))
+    (left / "manifest.json").write_text(json.dumps(document))
+    assert kept_run(case, Uml(guest), results) is None
+    again = run_small(small, results)
+    assert kept_run(case, Uml(guest), results) == again
+
+
+@pytest.mark.usefixtures("guest")
+def test_nothing_of_a_finished_run_is_rewritten(tmp_path: Path) -> None:
+    """Another expectation and title are judged anew; what the run left keeps every byte."""
+    results = tmp_path / "results"
+    folder = run_small(write_experiment(tmp_path, SMALL), results)
+
+    def left() -> dict[str, bytes]:
+        names = [*json.loads((folder / "manifest.json").read_text())["files"], "manifest.json"]
+        return {name: (folder / name).read_bytes() for name in names}
+
+    before = left()
+    missed = {**EXPECTED, "value": 0.0}
+    path = write_experiment(tmp_path, {**SMALL, "title": "Another", "expect": [missed]})
+    done = twoway("sweep", path, "--results", results)
+    assert done.returncode == 1
+    assert "(kept)" in done.stderr
+    assert left() == before
+    document = json.loads((folder / "metrics.json").read_text())
+    assert [row["expected"] for row in document["expect"]] == [0.0]
+    assert read_manifest(folder)["experiment"]["title"] == "Another"
+
+
+def test_a_changed_module_concerns_who_loads_it(guest: Guest, tmp_path: Path) -> None:
+    """With another tcp_fixed, runs with fixed windows have another identity, and no others do."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for path in guest.programs.iterdir():
+        (programs / path.name).write_bytes(path.read_bytes())
+    with (programs / "tcp_fixed.ko").open("ab") as module:
+        module.write(b"\0")
+    other = Guest(**{**vars(guest), "programs": programs})
+    differ = {
+        name: identity(load_case(name), Uml(guest)) != identity(load_case(name), Uml(other))
+        for name in ("kalampoukas-5.2", "fast-ex5")
+    }
+    assert differ == {"kalampoukas-5.2": True, "fast-ex5": False}

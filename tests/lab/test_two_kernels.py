@@ -1,0 +1,70 @@
+"""On Debian's own kernel, in QEMU: the second witness (`make test-lab`; minutes)."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from running import ROOT, SLOW, twoway, write_experiment
+
+from twoway.backends import qemu
+from twoway.guest.stock_kernel import StockKernel, build_stock
+from twoway.progress import Steps
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture(scope="module")
+def stock() -> StockKernel:
+    """Debian's kernel, fetched unless it is in the cache."""
+    with Steps() as steps:
+        return build_stock(steps)
+
+
+def run(folder: Path, backend: str) -> dict[str, Any]:
+    """The metrics of the slow experiment on a backend."""
+    experiment = write_experiment(folder, SLOW)
+    done = twoway("run", experiment, "--backend", backend, "--results", folder / backend, "--json")
+    assert done.returncode == 0, done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+@pytest.mark.usefixtures("guest", "stock")
+def test_two_kernels_agree(tmp_path: Path) -> None:
+    """A stock kernel whose time is counted measures what user-mode Linux does in virtual time."""
+    virtual, stock = run(tmp_path, "uml"), run(tmp_path, "qemu")
+    assert virtual["clock_source"] == "virtual"
+    assert stock["kernel"] != virtual["kernel"]
+    for name in ("queue_peak.forward", "queue_peak.reverse", "drops_data.forward"):
+        assert stock["metrics"][name] == virtual["metrics"][name], name
+    for name in ("utilisation.forward", "utilisation.reverse", "efficiency.left"):
+        # One data packet of 80 ms more or less in 25 s.
+        values = [d["metrics"][name]["value"] for d in (stock, virtual)]
+        assert values[0] == pytest.approx(values[1], abs=0.08 / 25), name
+
+
+@pytest.mark.usefixtures("stock")
+def test_what_an_emulated_processor_can_tell(tmp_path: Path) -> None:
+    """At a tenth of its rate a stock kernel has kalampoukas-5.2's efficiency and queue."""
+    tenth = ROOT / "experiments/lab/kalampoukas-5.2-tenth.yml"
+    done = twoway("run", tenth, "--backend", "qemu", "--results", tmp_path, "--json")
+    assert done.returncode == 0, done.stderr
+    rows = {row["metric"]: row for row in json.loads(done.stdout)["expect"]}
+    for name in ("efficiency.left", "efficiency.right", "queue_peak_data.forward"):
+        assert (rows[name]["pass"], rows[name]["supported"]) == (True, True), rows[name]
+
+
+def test_native_leaves_nothing(stock: StockKernel, tmp_path: Path) -> None:
+    """On a stock kernel `native` runs to its end and is killed, and leaves no trace either way."""
+    plan = {"memory_mib": 600, "experiment": yaml.safe_dump(SLOW)}
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    program = "/mnt/twoway/tests/support/native_in_guest.py"
+    paths = "PYTHONPATH=/mnt/twoway:/mnt/twoway/capture-analysis"
+    runner = ["/usr/bin/env", paths, "/mnt/venv/bin/python", program]
+    accelerator = qemu.best_accelerator(stock)
+    qemu.run(stock, accelerator, tmp_path, lambda _: None, runner=runner, stall_s=600)
+    found = json.loads((tmp_path / "native.json").read_text())
+    assert found["before"]["our modules"] == []
+    assert [state for _, state in found["after"]] == [found["before"]] * 2

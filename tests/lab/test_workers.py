@@ -1,0 +1,229 @@
+"""Points on Dask's workers, over TLS: none lost, none twice, and the bytes of a local run."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from distributed import Client
+from lab_crew import PRELOAD, WORKERS, Crew, started_crew, wait
+from playing import play
+from running import ROOT, SMALL, twoway, write_experiment
+
+from twoway.backends.registry import find_backend
+from twoway.errors import UsageError
+from twoway.spec.point import load_case
+from twoway.sweeps import scheduler
+from twoway.sweeps.scheduler import _security, run_here
+
+WINDOWS = range(2, 42)
+SWEPT: dict[str, Any] = {
+    **SMALL,
+    "duration_s": 0.2,
+    "warm_up_s": 0.1,
+    "matrix": {"window": {"set": ["flows.left.window_packets"], "to": list(WINDOWS)}},
+}
+EACH_ONCE = sorted(f"small@window={window}" for window in WINDOWS)
+
+
+@pytest.fixture
+def crew(tmp_path: Path) -> Iterator[Crew]:
+    """Three workers with a certificate each."""
+    with started_crew(tmp_path / "crew") as there:
+        yield there
+
+
+def _bytes(results: Path) -> dict[str, list[tuple[str, bytes]]]:
+    """What each point's runs hold, but for when and how fast they ran."""
+    found: dict[str, list[tuple[str, bytes]]] = {}
+    for manifest in sorted(results.glob("small@*/[0-9]*/manifest.json")):
+        run = manifest.parent
+        said = json.loads(manifest.read_text())
+        for changing in ("run", "timing"):
+            del said[changing]
+        metrics = json.loads((run / "metrics.json").read_text())
+        del metrics["run"]
+        files = [*run.glob("pcap/*"), *run.glob("sockets/tcp-info.csv"), run / "plan.json"]
+        found.setdefault(run.parent.name, []).extend(
+            [
+                ("manifest", json.dumps(said).encode()),
+                ("metrics", json.dumps(metrics).encode()),
+                *((path.name, path.read_bytes()) for path in sorted(files)),
+            ]
+        )
+    return found
+
+
+def _ran(results: Path) -> list[str]:
+    """The point of each finished run."""
+    return sorted(path.parts[-3] for path in results.glob("small@*/[0-9]*/manifest.json"))
+
+
+def _begun(crew: Crew, path: Path, results: Path) -> subprocess.Popen[bytes]:
+    """A sweep of which a quarter is done."""
+    sweep = subprocess.Popen(
+        [sys.executable, "-m", "twoway.cli", *crew.sweep(path, results)],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+    )
+    wait(lambda: len(_ran(results)) >= len(WINDOWS) // 4)
+    return sweep
+
+
+def test_a_worker_that_dies_loses_nothing(crew: Crew, tmp_path: Path) -> None:
+    """Of 40 points on three workers, one killed midway, all are there once, as local runs are."""
+    path = write_experiment(tmp_path, SWEPT)
+    there, here = tmp_path / "there", tmp_path / "here"
+    sweep = _begun(crew, path, there)
+    victim = crew.workers[1]
+    os.kill(victim.pid, signal.SIGKILL)
+    victim.wait()
+    finished_by_then = len(_ran(there))
+    said = sweep.communicate()[1].decode()
+    assert sweep.returncode == 0, said
+    assert finished_by_then < len(WINDOWS)
+    assert _ran(there) == EACH_ONCE
+    compared = [f"{path}@window={window}" for window in WINDOWS[::5]]
+    assert twoway("sweep", *compared, "--results", here).returncode == 0
+    local = _bytes(here)
+    assert len(local) == len(compared)
+    assert {point: _bytes(there)[point] for point in local} == local
+
+
+def test_another_deployment_is_refused(crew: Crew, tmp_path: Path) -> None:
+    """A worker that would run something else does not: the sentence names it, and what to do."""
+    case = load_case(str(write_experiment(tmp_path, SMALL)))
+    security = _security(crew.address, crew.certificates)
+    with Client(crew.address, security=security) as client:
+        sent = client.submit(run_here, case, "uml", "another identity").result()
+    assert sent.parcel == b""
+    assert re.fullmatch(r"worker lab\d would run something else: .*; deploy again", sent.error)
+
+
+def test_older_code_is_refused(crew: Crew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker whose code was loaded before the client's changed refuses."""
+    case, backend = load_case(str(write_experiment(tmp_path, SMALL))), find_backend("uml")
+    with Client(crew.address, security=_security(crew.address, crew.certificates)) as client:
+        monkeypatch.setattr(scheduler, "_CODE", "of another day")
+        sent = client.submit(run_here, case, "uml", scheduler.wanted_there(case, backend)).result()
+    assert "would run something else" in sent.error
+
+
+def test_others_take_what_one_refuses(tmp_path: Path) -> None:
+    """A worker that was not deployed again is named, once, and costs a sweep nothing else."""
+    stale = tmp_path / "stale.py"
+    stale.write_text("from twoway import lab\nlab._CODE = 'of another day'\n")
+    path = write_experiment(tmp_path, SWEPT)
+    with started_crew(tmp_path / "crew", (PRELOAD, str(stale), PRELOAD)) as crew:
+        done = twoway(*crew.sweep(path, tmp_path / "results"))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("worker lab2 would run something else") == 1
+    assert _ran(tmp_path / "results") == EACH_ONCE
+
+
+def test_a_scheduler_that_dies_loses_nothing(crew: Crew, tmp_path: Path) -> None:
+    """Of 40 points all are there once, when the scheduler and with it the workers began anew."""
+    path, there = write_experiment(tmp_path, SWEPT), tmp_path / "there"
+    sweep = _begun(crew, path, there)
+    crew.scheduler.kill()
+    crew.scheduler.wait()
+    crew.begin_again()
+    said = sweep.communicate()[1].decode()
+    assert sweep.returncode == 0, said
+    assert _ran(there) == EACH_ONCE
+
+
+def test_nothing_listens_elsewhere(crew: Crew) -> None:
+    """With the options of the services neither scheduler nor workers listen but where told."""
+    sockets = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True).stdout
+    for process in (crew.scheduler, *crew.workers):
+        of_it = [line.split() for line in sockets.splitlines() if f"pid={process.pid}," in line]
+        assert len(of_it) == 2  # Dask's own, and HTTP
+        assert {at.rpartition(":")[0] for _, _, _, at, *_ in of_it} == {"127.0.0.1"}
+
+
+def test_without_a_certificate(crew: Crew, tmp_path: Path) -> None:
+    """Without its certificate, or with another lab's, a client is turned away with a sentence."""
+    path = write_experiment(tmp_path, SMALL)
+    arguments = crew.sweep(path, tmp_path / "results")[:-1]
+    none = twoway(*arguments, tmp_path)
+    assert none.returncode == 2
+    assert f"{tmp_path}/ca.crt: not there" in none.stderr
+    other = tmp_path / "other"
+    subprocess.run(
+        [WORKERS / "files/make-certificates", other, "client"], check=True, capture_output=True
+    )
+    turned_away = twoway(*arguments, other)
+    assert turned_away.returncode == 2
+    assert f"--scheduler {crew.address}: " in turned_away.stderr
+
+
+def test_without_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scheduler whose workers do not come while one waits for them is refused by name."""
+    monkeypatch.setattr(scheduler, "_PATIENCE", 0.1)
+    with started_crew(tmp_path / "crew", preloads=()) as crew:
+        refused = pytest.raises(UsageError, match=f"--scheduler {crew.address}: has no workers")
+        with refused, scheduler.lab_workers(crew.address, crew.certificates):
+            pass
+
+
+def test_services_are_sound(tmp_path: Path) -> None:
+    """What the role writes are services that systemd finds nothing wrong with.
+
+    Ansible fills them in for two hosts, of which one is told its address in the scheduler.
+    """
+    program = tmp_path / "environment/bin/dask"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    everyone = {
+        "hosts": {"scheduler": {"twoway_lab_address": "192.0.2.11"}, "worker": {}},
+        "vars": {
+            "ansible_connection": "local",
+            "ansible_become": False,
+            "twoway_home": str(tmp_path),
+            "twoway_data": str(tmp_path),
+            "twoway_user": "root",
+        },
+    }
+    inventory = tmp_path / "inventory.yml"
+    inventory.write_text(json.dumps({"all": everyone, "scheduler": {"hosts": {"scheduler": None}}}))
+    played = play(str(_filling_in(tmp_path).with_suffix("")), inventory)
+    assert played.status == 0, played.said
+    for service in ("scheduler", "worker"):
+        unit = tmp_path / f"twoway-{service}.service"
+        verify = ["systemd-analyze", "verify", "--man=no", str(unit)]
+        done = subprocess.run(verify, capture_output=True, text=True, check=False)
+        assert unit.name not in done.stderr
+        assert done.returncode == 0
+    scheduler, worker = (
+        (tmp_path / f"twoway-{service}.service").read_text() for service in ("scheduler", "worker")
+    )
+    assert "--host tls://192.0.2.11 --port 8786 " in scheduler
+    assert "--dashboard-address 127.0.0.1:0 " in scheduler
+    assert "--dashboard-address 127.0.0.1:0 " in worker
+    assert " tls://192.0.2.11:8786 " in worker
+
+
+def _filling_in(folder: Path) -> Path:
+    """A playbook that writes each host's service into a folder, and installs nothing."""
+    template = {
+        "src": str(WORKERS / "templates/{{ inventory_hostname }}.service.j2"),
+        "dest": f"{folder}/twoway-{{{{ inventory_hostname }}}}.service",
+        "mode": "0644",
+    }
+    document = {
+        "hosts": "all",
+        "roles": [str(WORKERS.with_name("twoway"))],
+        "vars_files": [str(WORKERS / "vars/main.yml")],
+        "tasks": [{"ansible.builtin.template": template}],
+    }
+    path = folder / "fill-in.yml"
+    path.write_text(json.dumps([document]))
+    return path

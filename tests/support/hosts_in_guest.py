@@ -1,0 +1,166 @@
+"""A bench of three hosts with cables between them: runs as root in the guest.
+
+    hosts_in_guest.py shares      /mnt/run/shares/<host>/plan.json, carried out without Ansible
+    hosts_in_guest.py playbook    /mnt/run/small.yml, by bench.yml over SSH
+
+In virtual time the first is exact. Each leaves what it made below /mnt/run, and says on the console
+what of a host is not as it was.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path += [f"/mnt/twoway{part}" for part in ("", "/capture-analysis", "/tests/support")]
+
+from host_places import CABLES, PLACES
+from lab_hosts import Lab, LabHost, lab
+
+from twoway.backends.host import NEEDED, _key
+from twoway.contract.clock import READY_NS
+from twoway.contract.writing import write_json
+
+RUN = Path("/mnt/run")
+COMMAND = Path("/usr/local/bin/twoway")
+COMMAND_TEXT = """#!/bin/sh
+export PYTHONPATH=/mnt/twoway:/mnt/twoway/capture-analysis XDG_CACHE_HOME=/mnt/cache
+exec /mnt/venv/bin/python -m twoway.cli "$@"
+"""
+# What only a kernel's first network namespace has is set there; hosts are shown something to set.
+ONCE = ("core/rmem_max", "core/wmem_max", "ipv4/tcp_mem")
+MOST = {"core/rmem_max": "33554432", "core/wmem_max": "33554432", "ipv4/tcp_mem": "4194304 " * 3}
+PREPARE = f"""
+mount -t tmpfs fake /proc/sys/net
+mkdir /proc/sys/net/core /proc/sys/net/ipv4
+touch {" ".join(f"/proc/sys/net/{name}" for name in ONCE)}
+"""
+# On each host; and how long they have to read when the plan's time begins.
+SHARE, MARGIN_NS = Path("/tmp/share"), 10 * 10**9
+
+
+def prepare() -> None:
+    """Give this guest what an installed system has, and the command that hosts share with it."""
+    for name, value in MOST.items():
+        (Path("/proc/sys/net") / name).write_text(value)
+    Path("/proc/sys/net/ipv4/ip_forward").write_text("1")  # from host to host
+    Path("/dev/shm").mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "shm", "/dev/shm"], check=True)
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    COMMAND.write_text(COMMAND_TEXT)
+    COMMAND.chmod(0o755)
+    release = os.uname().release
+    Path(f"/boot/config-{release}").write_text("".join(f"{name}=y\n" for name in NEEDED))
+    programs = Path("/mnt/cache/twoway/programs")
+    programs.mkdir(parents=True)
+    (programs / _key(release, {})).symlink_to("/mnt/bin")
+
+
+def plug(bench: Lab) -> None:
+    """Join the hosts' interfaces."""
+    for cable in CABLES:
+        one, other = (
+            ["name", interface, "netns", str(bench.hosts[host].first_process())]
+            for host, interface in cable
+        )
+        subprocess.run(["ip", "link", "add", *one, "type", "veth", "peer", *other], check=True)
+
+
+def state(host: LabHost) -> str:
+    """What a run could leave on a host."""
+    return host.run("sh", "-c", "ip -o link; ip netns; cat /run/twoway/changes.json").stdout
+
+
+def carry_out_shares(bench: Lab) -> None:
+    """What bench.yml does, without a word over SSH: once called off, once to the end."""
+    folders, jobs = ready(bench)
+    for folder in folders.values():
+        (folder / "called-off").touch()
+    ended(jobs, 1)
+    folders, jobs = ready(bench)
+    before = clocks(bench)
+    offset_ns = before["now_ns"] + MARGIN_NS - READY_NS
+    for name, folder in folders.items():
+        ahead = before["machines"].get(name, {"offset_ns": 0})
+        write_json(folder / "clock.json", {"offset_ns": offset_ns + ahead["offset_ns"]})
+    ended(jobs, 0)
+    times = {"offset_ns": offset_ns, "before": before["machines"]}
+    write_json(RUN / "shares/times.json", times | {"after": clocks(bench)["machines"]})
+    for name, folder in folders.items():
+        shutil.copytree(folder, RUN / "shares" / name, dirs_exist_ok=True)
+
+
+def ready(bench: Lab) -> tuple[dict[str, Path], dict[str, subprocess.Popen[bytes]]]:
+    """Start each host's share; its folder and its process, by host."""
+    folders = {name: host.root / SHARE.relative_to("/") for name, host in bench.hosts.items()}
+    for name, folder in folders.items():
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(RUN / "shares" / name, folder)
+    jobs = {name: _start(host, "node", SHARE) for name, host in bench.hosts.items()}
+    while not all((folder / "ready").exists() for folder in folders.values()):
+        time.sleep(0.1)
+    return folders, jobs
+
+
+def ended(jobs: dict[str, subprocess.Popen[bytes]], wanted: int) -> None:
+    """Wait for all, and say which ended otherwise than it should."""
+    for name, job in jobs.items():
+        if (status := job.wait()) != wanted:
+            print(f"bench: {name}: exit status {status}")
+
+
+def clocks(bench: Lab) -> dict[str, Any]:
+    """The hosts' clocks, by that in the middle."""
+    others = [host for name, host in bench.hosts.items() if name != "middle"]
+    for host in others:
+        _start(host, "clock", "--answer", host.address)
+    words = [f"{host.name}={host.address}" for host in others]
+    said: dict[str, Any] = json.loads(
+        bench.hosts["middle"].run(str(COMMAND), "clock", *words).stdout
+    )
+    return said
+
+
+def _start(host: LabHost, *words: str | Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([*host.inside, COMMAND, *words])
+
+
+def play(bench: Lab) -> None:
+    """bench.yml, whose hosts are slow here."""
+    inventory = bench.inventory(
+        group="bench",
+        twoway_results=str(RUN / "results"),
+        twoway_here=str(COMMAND),
+        twoway_experiment=str(RUN / "small.yml"),
+    )
+    settings = {"ANSIBLE_CONFIG": "/mnt/twoway/playbooks/ansible.cfg", "LC_ALL": "C.UTF-8"}
+    settings |= {"ANSIBLE_HOME": "/tmp/ansible", "ANSIBLE_NOCOLOR": "1"}
+    # By its module: the script names a Python where the host has it.
+    ansible = ["/mnt/venv/bin/python", "-m", "ansible", "playbook"]
+    subprocess.run(
+        [*ansible, "/mnt/twoway/playbooks/bench.yml", "-i", inventory, "-e", "bench_margin_s=90"],
+        env={**os.environ, **settings},
+        check=True,
+    )
+
+
+def main() -> int:
+    """One of the two, and what it changed."""
+    prepare()
+    hosts = {name: {"prepare": PREPARE, **place} for name, place in PLACES.items()}
+    with lab(Path("/tmp/lab"), hosts) as bench:
+        plug(bench)
+        before = {name: state(host) for name, host in bench.hosts.items()}
+        {"shares": carry_out_shares, "playbook": play}[sys.argv[1]](bench)
+        for name, host in bench.hosts.items():
+            if (now := state(host)) != before[name]:
+                print(f"bench: {name}: {before[name]!r} before, {now!r} now")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

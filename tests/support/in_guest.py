@@ -1,0 +1,52 @@
+"""Run a program of the tests as root in the guest, in virtual time unless told otherwise."""
+
+import json
+from pathlib import Path
+
+from twoway.backends import uml
+from twoway.guest.build import Guest
+from twoway.paths import ROOT
+
+MEMORY_MIB = 512
+PATIENCE_S = 600.0
+
+
+def run_in_guest(
+    guest: Guest,
+    folder: Path,
+    program: Path,
+    *arguments: str,
+    virtual_time: bool = True,
+    memory_mib: int = MEMORY_MIB,
+    patience_s: float = PATIENCE_S,
+) -> str:
+    """Boot the guest, run a Python program of the checkout, power off.
+
+    The program finds the kernel modules in /mnt/bin, the checkout in /mnt/twoway, and may write
+    into /mnt/run, which is `folder`. It need not report progress.
+
+    Args:
+        guest: what to boot.
+        folder: for what it writes; made if it is not there.
+        program: a Python file below the project's root.
+        arguments: passed to it.
+        virtual_time: False for benchmarks, which need the host's clock.
+        memory_mib: the guest's.
+        patience_s: how much wall time it has.
+
+    Returns: what the program and the kernel said on the console.
+    Raises: RunError if it does not end with status 0.
+    """
+    folder.mkdir(exist_ok=True)
+    (folder / "plan.json").write_text(json.dumps({"memory_mib": memory_mib}))
+    inside = Path("/mnt/twoway") / program.resolve().relative_to(ROOT)
+    runner = ["/mnt/venv/bin/python", "-I", str(inside), *arguments]
+    uml.run(
+        guest,
+        folder,
+        lambda _: None,
+        runner=runner,
+        virtual_time=virtual_time,
+        stall_s=patience_s,
+    )
+    return (folder / "log/console.txt").read_text(errors="replace")

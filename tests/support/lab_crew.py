@@ -1,0 +1,117 @@
+"""A scheduler and workers as their Ansible role starts them, but as processes of this machine."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+WORKERS = ROOT / "playbooks/roles/workers"
+PRELOAD = "twoway.sweeps.scheduler"
+LISTENING = ("--host", "tls://127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")
+
+
+@dataclass
+class Crew:
+    """A scheduler and its workers.
+
+    Attributes:
+        address: the scheduler's.
+        certificates: folder with the client's.
+        scheduler: its process.
+        workers: theirs.
+    """
+
+    address: str
+    certificates: Path
+    scheduler: subprocess.Popen[bytes]
+    workers: list[subprocess.Popen[bytes]]
+
+    def sweep(self, path: Path, results: Path) -> list[str]:
+        """The arguments of `twoway` that put a sweep to this crew."""
+        to = ["--scheduler", self.address, "--certificates", str(self.certificates)]
+        return ["sweep", str(path), "--results", str(results), *to]
+
+    def begin_again(self) -> None:
+        """What systemd does when the scheduler has died: its workers have ended then, too."""
+        self.scheduler = _scheduler(self.certificates, self.address.rpartition(":")[2])
+        for number, worker in enumerate(self.workers):
+            worker.wait()
+            self.workers[number] = _worker(self, f"lab{number + 1}", PRELOAD)
+
+
+@contextmanager
+def started_crew(folder: Path, preloads: Sequence[str] = (PRELOAD,) * 3) -> Iterator[Crew]:
+    """Start a scheduler and workers, each with a certificate, and end them.
+
+    Args:
+        folder: to be made, for certificates and logs.
+        preloads: what each worker loads as it starts, a module or a file.
+    """
+    names = [f"lab{number}" for number in range(1, len(preloads) + 1)]
+    make = str(WORKERS / "files/make-certificates")
+    command = [make, str(folder), "client", "scheduler", *names]
+    subprocess.run(command, check=True, capture_output=True)
+    file = folder / "scheduler.json"
+    crew = Crew("", folder, _scheduler(folder, "0", "--scheduler-file", str(file)), [])
+    try:
+        wait(lambda: file.is_file() and file.read_text().endswith("}"))  # it is not written at once
+        crew.address = json.loads(file.read_text())["address"]
+        for name, preload in zip(names, preloads, strict=True):
+            crew.workers.append(_worker(crew, name, preload))
+        for name in names:
+            wait(partial(_says, folder / f"{name}.log", b"Registered to"))
+        yield crew
+    finally:
+        for process in (*crew.workers, crew.scheduler):
+            process.terminate()
+            process.wait()
+
+
+def wait(there: Callable[[], bool]) -> None:
+    """Wait until something is there."""
+    deadline = time.monotonic() + 120
+    while not there():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.02)
+
+
+def _scheduler(folder: Path, port: str, *options: str) -> subprocess.Popen[bytes]:
+    return _dask(folder, "scheduler", "scheduler", "--port", port, *options)
+
+
+def _worker(crew: Crew, name: str, preload: str) -> subprocess.Popen[bytes]:
+    own = str(crew.certificates / f"{name}-own")
+    how = ["--nthreads", "1", "--no-nanny", "--local-directory", own, "--preload", preload]
+    return _dask(crew.certificates, name, "worker", *how, "--name", name, crew.address)
+
+
+def _dask(folder: Path, name: str, program: str, *options: str) -> subprocess.Popen[bytes]:
+    certificate = ["--tls-ca-file", "ca.crt", "--tls-cert", f"{name}.crt", "--tls-key"]
+    with (folder / f"{name}.log").open("wb") as log:
+        return subprocess.Popen(
+            [
+                *(sys.executable, "-m", f"distributed.cli.dask_{program}"),
+                *(*LISTENING, *certificate, f"{name}.key", *options),
+            ],
+            cwd=folder,
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
+                "DASK_DISTRIBUTED__SCHEDULER__WORKER_SATURATION": "1.0",
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+
+
+def _says(log: Path, words: bytes) -> bool:
+    return words in log.read_bytes()

@@ -1,0 +1,19 @@
+"""What the real sender does in the scenarios of scripted_receiver.py, played in the guest."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from in_guest import run_in_guest
+
+from twoway.guest.build import Guest
+from twoway.paths import ROOT
+
+Trace = list[dict[str, Any]]
+
+
+def play_scenarios(guest: Guest, folder: Path, prefix: str) -> dict[str, Trace]:
+    """Play the scenarios whose names start so, in one boot; each one's steps by name."""
+    run_in_guest(guest, folder, ROOT / "tests/support/scripted_receiver.py", prefix)
+    document: dict[str, Trace] = json.loads((folder / "traces.json").read_text())
+    return document

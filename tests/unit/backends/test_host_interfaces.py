@@ -1,0 +1,98 @@
+"""Interfaces lent to a bench's nodes come back as they were, whatever ends the run."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from running import ROOT
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("unshare") is None, reason="namespaces take root"
+)
+
+# A machine of its own: a network, /run and processes, with a cable whose ends are its interfaces.
+MACHINE = """
+set -e
+mount --make-rprivate /
+mount -t tmpfs run /run
+ip link add enp1s0 mtu 1400 type veth peer name enp2s0
+ip link set enp1s0 address 02:aa:00:00:00:01 up
+ip link set enp2s0 up
+{before}
+"$@"
+"""
+# Lends both ends to two nodes, does as a plan does, says what there is, and ends or is killed.
+RUN = """
+import os, signal, subprocess, sys
+from pathlib import Path
+from twoway.backends.host_changes import Kept
+from twoway.backends.host_interfaces import join
+def ip(*words):
+    subprocess.run(["ip", *words], check=True)
+with Kept() as kept:
+    kept.nodes(["h1", "r1"])
+    kept.link("h1-eth0", "enp1s0")
+    kept.link("r1-eth0", "enp2s0")
+    join(["h1-eth1", "r1-eth1"])
+    ip("-n", "twoway-h1", "link", "set", "h1-eth0", "address", "02:00:00:00:00:00", "mtu", "9000")
+    ip("-n", "twoway-h1", "link", "set", "h1-eth0", "gso_max_segs", "1", "up")
+    ip("netns", "exec", "twoway-h1", "ethtool", "-K", "h1-eth0", "gro", "off", "tso", "off")
+    ip("-n", "twoway-h1", "address", "add", "10.0.1.2/24", "dev", "h1-eth0")
+    print(*sorted(os.listdir("/sys/class/net")), flush=True)
+    print(*sorted(os.listdir("/run/netns")), flush=True)
+    if sys.argv[1] == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if sys.argv[1] == "failed":
+        raise SystemExit("it failed")
+"""
+SEEN = "ip -d -o link show; ethtool -k enp1s0; ethtool -k enp2s0; ip -o -4 address; ip netns list"
+
+
+def on_a_machine(script: str, *arguments: str, before: str = "") -> list[str]:
+    """What a shell script said, in namespaces whose end is that of all in it."""
+    machine = ["unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"]
+    shell = ["sh", "-c", MACHINE.format(before=before), "sh", "sh", "-c", script, "sh", *arguments]
+    done = subprocess.run(
+        [*machine, *shell],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split("--\n")
+
+
+SCRIPT = f"""
+{SEEN}; echo --
+mount -t sysfs sysfs /sys
+"$1" -c "$2" $3 2>&1 || true
+flock /run/twoway/lock true
+echo --; {SEEN}
+"""
+
+
+@pytest.mark.parametrize("end", ["good", "failed", "killed"])
+def test_interfaces_come_back(end: str) -> None:
+    """Names, addresses, sizes and offloads are those of before, and no namespace is left."""
+    before, during, after = on_a_machine(SCRIPT, sys.executable, RUN, end)
+    assert during.splitlines()[:2] == ["lo", "twoway-h1 twoway-r1"]
+    assert sorted(after.splitlines()) == sorted(before.splitlines())
+
+
+IN_USE = {
+    "ip address add 192.0.2.7/24 dev enp2s0": "enp2s0 has the address 192.0.2.7",
+    "ip link add br0 type bridge; ip link set enp2s0 master br0": "enp2s0 is part of br0",
+}
+
+
+@pytest.mark.parametrize("busy", IN_USE)
+def test_an_interface_in_use_is_refused(busy: str) -> None:
+    """One that something else uses is not taken, and what was taken before it is given back."""
+    before, during, after = on_a_machine(SCRIPT, sys.executable, RUN, "good", before=busy)
+    assert IN_USE[busy] in during
+    assert sorted(after.splitlines()) == sorted(before.splitlines())

@@ -1,0 +1,108 @@
+"""Another machine's clock, measured: what is measured holds whatever the network does."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from twoway.errors import RunError
+from twoway.lab import clock_probe
+from twoway.lab.clock_probe import answer, ask
+
+HERE = "127.0.0.1"
+SKEW_NS = -7_000_000_321
+
+
+@contextmanager
+def responder(seconds: float = 60, at: str = HERE) -> Iterator[tuple[int, threading.Thread]]:
+    """One that answers, its port and its thread."""
+    with clock_probe._socket(at, 1) as free:
+        free.bind((at, 0))
+        port = free.getsockname()[1]
+    thread = threading.Thread(target=answer, args=(at, port, seconds))
+    thread.start()
+    try:
+        yield port, thread
+    finally:
+        with clock_probe._socket(at, 1) as end:
+            end.sendto(clock_probe._QUESTION.pack(-1), (at, port))
+        thread.join()
+
+
+@contextmanager
+def elsewhere(port: int, *, there_s: float, back_s: float) -> Iterator[int]:
+    """A way to a responder that takes a while, and at whose end the clock is another.
+
+    Yields: the port at which the way begins.
+    """
+    ways = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
+    for way in ways:
+        way.bind((HERE, 0))
+        way.settimeout(0.1)
+    here, there = ways
+    there.connect((HERE, port))
+    ended = threading.Event()
+
+    def carry() -> None:
+        while not ended.is_set():
+            try:
+                question, who = here.recvfrom(64)
+                time.sleep(there_s)
+                there.send(question)
+                number, *times = clock_probe._ANSWER.unpack(there.recv(64))
+            except TimeoutError:
+                continue
+            time.sleep(back_s)
+            here.sendto(clock_probe._ANSWER.pack(number, *(t + SKEW_NS for t in times)), who)
+
+    thread = threading.Thread(target=carry)
+    thread.start()
+    try:
+        yield here.getsockname()[1]
+    finally:
+        ended.set()
+        thread.join()
+        for way in ways:
+            way.close()
+
+
+@pytest.mark.parametrize(("there_s", "back_s"), [(0, 0), (0.003, 0), (0, 0.003)])
+def test_a_skewed_clock(there_s: float, back_s: float) -> None:
+    """The offset is off by no more than is said, by however much one way takes longer."""
+    with (
+        responder() as (port, _),
+        elsewhere(port, there_s=there_s, back_s=back_s) as way,
+    ):
+        measured = ask(HERE, way, questions=20)
+    assert abs(measured.offset_ns - SKEW_NS) <= measured.uncertainty_ns
+    assert measured.uncertainty_ns >= (there_s + back_s) * 1e9 / 2
+
+
+@pytest.mark.parametrize("at", [HERE, "::1"])
+def test_a_clock_that_is_the_same(at: str) -> None:
+    """This machine's own clock is ahead of itself by nothing, and the responder ends when asked."""
+    with responder(at=at) as (port, thread):
+        measured = ask(at, port)
+        thread.join()
+    assert abs(measured.offset_ns) <= measured.uncertainty_ns
+
+
+def test_a_responder_nobody_asks() -> None:
+    """A responder ends by itself, and does so whatever else comes along."""
+    with responder(0.2) as (port, thread):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            stranger.sendto(b"?", (HERE, port))
+        thread.join()
+
+
+def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that does not answer is named, with its port."""
+    monkeypatch.setattr(clock_probe, "_MOST_LOST", 1)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind((HERE, 0))
+        port = silent.getsockname()[1]
+        with pytest.raises(RunError, match=f"{HERE}: its clock does not answer on UDP port {port}"):
+            ask(HERE, port, questions=3)

@@ -1,0 +1,154 @@
+"""A bench: an experiment's plan shared out among machines, and their parts made one run."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import SMALL, write_experiment
+
+from twoway.errors import UsageError
+from twoway.lab.hosts_plan import Place, shares
+from twoway.lab.hosts_run import Bench, Clock, clock
+from twoway.plan.plan import build_plan
+from twoway.spec.point import Case, load_case
+
+PLACES = {
+    "left": Place(nodes=["h1"], links={"h1-eth0": "enp1s0"}),
+    "middle": Place(nodes=["r1", "r2"], links={"r1-eth0": "enp1s0", "r2-eth0": "enp2s0"}),
+    "right": Place(nodes=["h2"], links={"h2-eth0": "enp1s0"}),
+}
+PARTS = ("setup", "recorders", "captures", "at_start", "sinks", "sources", "teardown")
+
+
+@pytest.fixture
+def case(small: Path) -> Case:
+    """A short two-way exchange."""
+    return load_case(str(small))
+
+
+def test_each_step_is_somebodys(case: Case) -> None:
+    """Each step of a node is in one share, in the plan's order; what is no node's is in all."""
+    plan, shared = build_plan(case), shares(case, PLACES)
+    for part in PARTS:
+        for machine, place in PLACES.items():
+            ours = [s for s in plan[part] if s["node"] in (None, *place.nodes)]
+            assert [s["node"] for s in shared[machine][part]] == [s["node"] for s in ours]
+        of_nodes = [s for share in shared.values() for s in share[part] if s["node"]]
+        assert sorted(of_nodes, key=str) == sorted((s for s in plan[part] if s["node"]), key=str)
+    assert all(share["clock"] == plan["clock"] for share in shared.values())
+
+
+def test_observers_see_what_is_there(case: Case) -> None:
+    """Of what the plan's observer looks at each machine's looks at its own nodes'."""
+    seen = {
+        machine: [
+            word for word in share["sources"][0]["run"] if word[:2] in {"h1", "h2", "r1", "r2"}
+        ]
+        for machine, share in shares(case, PLACES).items()
+    }
+    assert seen == {"left": ["h1"], "middle": ["r1/r1-eth1", "r2/r2-eth1"], "right": ["h2"]}
+
+
+def test_links_within_a_machine(case: Case) -> None:
+    """A link is joined on the machine that plays both its ends, once, and nowhere else."""
+    joints = {machine: share["joints"] for machine, share in shares(case, PLACES).items()}
+    assert joints == {"left": [], "middle": [["r1-eth1", "r2-eth1"]], "right": []}
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "nobody": (
+        {"right": None},
+        "small: no machine plays h2; the topology has h1, h2, r1, r2",
+    ),
+    "both": (
+        {"other": {"nodes": ["h2"], "links": {"h2-eth0": "enp1s0"}}},
+        "small: right and other both play h2",
+    ),
+    "stranger": (
+        {"other": {"nodes": ["h7"], "links": {}}},
+        "small: other plays h7, which the topology has not; it has h1, h2, r1, r2",
+    ),
+    "no interface": (
+        {"right": {"nodes": ["h2"], "links": {}}},
+        "small: right: no interface of it is h2-eth0, the link to r2-eth0",
+    ),
+    "no such link": (
+        {"right": {"nodes": ["h2"], "links": {"h2-eth0": "enp1s0", "h2-eth1": "enp2s0"}}},
+        "small: right: h2-eth1 is no link of it to another machine",
+    ),
+    "inside": (
+        {
+            "middle": {
+                "nodes": ["r1", "r2"],
+                "links": {"r1-eth0": "a", "r2-eth0": "b", "r1-eth1": "c"},
+            }
+        },
+        "small: middle: r1-eth1 is no link of it to another machine",
+    ),
+    "twice": (
+        {"middle": {"nodes": ["r1", "r2"], "links": {"r1-eth0": "a", "r2-eth0": "a"}}},
+        "small: middle: a is r1-eth0 and r2-eth0",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_misplaced(case: Case, what: str) -> None:
+    """A bench that does not fit the topology is refused with a sentence for each thing wrong."""
+    changed, sentence = WRONG[what]
+    places = {**PLACES, **{k: Place(**v) if v else None for k, v in changed.items()}}
+    with pytest.raises(UsageError) as error:
+        shares(case, {k: v for k, v in places.items() if v})
+    assert str(error.value) == sentence
+    assert "twoway_nodes" in error.value.hint
+
+
+def test_iperf3_is_refused(tmp_path: Path) -> None:
+    """A flow of iperf3, whose control connection takes its own wire, is refused by name."""
+    flows = [{"name": "left", "from": "h1", "to": "h2", "congestion": "reno"}]
+    wired = SMALL | {"flows": [flows[0] | {"generator": "iperf3"}], "duration_s": 2}
+    with pytest.raises(UsageError, match=r"flows\.left\.generator: iperf3"):
+        shares(load_case(str(write_experiment(tmp_path, wired))), PLACES)
+
+
+def test_a_clock_between_two_measurements() -> None:
+    """Offset and drift are the line through two measurements; the worse uncertainty holds."""
+    before = {"at_ns": 1000, "offset_ns": 500, "uncertainty_ns": 7}
+    after = {"at_ns": 2_000_001_000, "offset_ns": 2500, "uncertainty_ns": 4}
+    assert clock(before, after, 1_000_001_000) == Clock(500, 1500, 1000.0, 7)
+
+
+def test_parts_become_a_run(tmp_path: Path) -> None:
+    """Files of one machine are kept; tables of several are one table in time's order."""
+    for machine, time_ns in (("a", 20), ("b", 10)):
+        part = tmp_path / machine
+        for folder in ("sockets", "pcap", "log"):
+            (part / folder).mkdir(parents=True)
+        rows = f"# clock\ntime_ns,node\n{time_ns},{machine}\n{time_ns + 15},{machine}\n"
+        (part / "sockets/tcp-info.csv").write_text(rows)
+        (part / "sockets/queues.csv").write_text("# clock\ntime_ns,interface\n")
+        (part / "sockets/progress.json").write_text("{}")
+        (part / f"pcap/{machine}-eth0.pcap").write_text(machine)
+        (part / "log/console.txt").write_text(f"{machine}\n")
+        (part / "plan.json").write_text("of a share")
+        machine_says = {"nodes": [f"n{machine}"], "kernel": {"release": "6.1"}}
+        (part / "manifest.json").write_text(json.dumps(machine_says))
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "plan.json").write_text('{"clock": {"start_ns": 0}}')
+    measured = {"at_ns": 0, "offset_ns": 3, "uncertainty_ns": 1}
+    times = {"offset_ns": 9, "before": {"b": measured}, "after": {"b": measured | {"at_ns": 5}}}
+    bench = Bench({"a": tmp_path / "a", "b": tmp_path / "b"}, times)
+    bench.run(run, lambda _: None)
+    assert bench.took_s == pytest.approx(5e-9)
+    table = (run / "sockets/tcp-info.csv").read_text().splitlines()
+    assert table == ["# clock", "time_ns,node", "10,b", "20,a", "25,b", "35,a"]
+    assert (run / "sockets/queues.csv").read_text() == "# clock\ntime_ns,interface\n"
+    assert (run / "log/console.txt").read_text() == "a\nb\n"
+    assert [p.read_text() for p in sorted(run.glob("pcap/*"))] == ["a", "b"]
+    assert json.loads((run / "plan.json").read_text()) == {"clock": {"start_ns": 0}}
+    clocks = json.loads((run / "clock.json").read_text())
+    assert clocks["offset_ns"] == 9
+    assert clocks["nodes"] == {"na": vars(Clock()), "nb": vars(Clock(3, 3, 0.0, 1))}
+    assert not (run / "sockets/progress.json").exists()

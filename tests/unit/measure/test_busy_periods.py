@@ -1,0 +1,77 @@
+"""Busy periods, from a queue's departures."""
+
+from itertools import groupby
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from queue_columns import passage_of
+
+from twoway.measure.busy_periods import BusyPeriods, busy_periods
+from twoway.measure.queues import Passage
+
+
+def departures(kinds: str) -> Passage:
+    """Packets that leave a second apart from 0 on: D is data, a is an acknowledgement."""
+    times = list(range(len(kinds)))
+    return passage_of(times, times, payload_bytes=[int(kind == "D") for kind in kinds])
+
+
+def as_pairs(periods: BusyPeriods) -> list[tuple[int, int]]:
+    """Start and segments of each."""
+    return list(zip(periods.start_ns.tolist(), periods.segments.tolist(), strict=True))
+
+
+def test_runs_of_data() -> None:
+    """A busy period is the data between two acknowledgements; the last of all is left out."""
+    assert as_pairs(busy_periods(departures("aDDDaaDDaDa"), 0, 99)) == [(1, 3), (6, 2)]
+
+
+def test_start_of_capture_is_no_start() -> None:
+    """Data before the first acknowledgement may be the rest of a period, and is left out."""
+    assert as_pairs(busy_periods(departures("DDaDaD"), 0, 99)) == [(3, 1)]
+
+
+def test_window_takes_starts() -> None:
+    """A period belongs to the window in which it starts, though an ACK before it does not."""
+    everything = departures("aDDaDaDDDaDa")
+    assert as_pairs(busy_periods(everything, 4, 11)) == [(4, 1), (6, 3)]
+    assert as_pairs(busy_periods(everything, 5, 11)) == [(6, 3)]
+    assert as_pairs(busy_periods(everything, 4, 10)) == [(4, 1)]
+
+
+@given(st.text("Da", max_size=40), st.integers(0, 40), st.integers(0, 40))
+def test_by_grouping(kinds: str, start: int, stop: int) -> None:
+    """Start and length are those of the runs that grouping the departures finds."""
+    runs = [list(group) for _, group in groupby(enumerate(kinds), key=lambda pair: pair[1])]
+    found = [(run[0][0], len(run)) for run in runs[1:] if run[0][1] == "D"]
+    found = [(at, length) for at, length in found if start <= at < stop]
+    assert as_pairs(busy_periods(departures(kinds), start, stop)) == found[:-1]
+
+
+def test_dropped_packets_separate_nothing() -> None:
+    """An acknowledgement that was dropped does not end a busy period."""
+    passed = passage_of([0, 1, 2, 3, 4, 5], [0, 1, -1, 3, 4, 5], payload_bytes=[0, 1, 0, 1, 0, 1])
+    assert as_pairs(busy_periods(passed, 0, 99)) == [(1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("starts_s", "cycle_s"),
+    [
+        ([0, 1, 4], 2.0),
+        ([0, 1, 4, 5], 2.0),  # the odd one out would make it 5/3
+        ([0, 1, 4, 5, 8], 2.0),
+    ],
+)
+def test_cycle_is_over_pairs(starts_s: list[int], cycle_s: float) -> None:
+    """The mean cycle spans an even number of periods, as these alternate in length."""
+    starts = np.array(starts_s) * 1_000_000_000
+    assert BusyPeriods(starts, np.ones_like(starts)).cycle_s() == cycle_s
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_no_cycle(count: int) -> None:
+    """Fewer than three starts do not make a cycle."""
+    starts = np.arange(count)
+    assert np.isnan(BusyPeriods(starts, starts).cycle_s())

@@ -1,0 +1,156 @@
+"""A DTM channel's slots, transmissions and estimates, worked out by hand."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from capture_analysis.errors import AnalysisError
+from dtm_rate import RATE
+from hypothesis import given
+from hypothesis import strategies as st
+from queue_columns import passage_of, queue_of
+from synthetic_run import START_NS, edit_json, write_run
+
+from twoway.measure.analysis import Analysis
+from twoway.measure.channel import Slots, estimates, read_slots, service_error_ns
+from twoway.measure.metrics import capacity_use
+from twoway.measure.run_folder import Run
+
+CHANNEL: dict[str, Any] = {
+    "framed": False,
+    "min_slots": 1,
+    "max_slots": 8192,
+    "change_s": 1,
+    "signalling_ms": 0,
+    "rate": RATE,
+}
+
+
+def slots_of(changes: list[tuple[int, int]], **options: Any) -> Slots:
+    """A step function from (time, slots) pairs, the allocator starting with the first."""
+    times, slots = np.array(changes, dtype=np.int64).T
+    return Slots(times, slots, int(times[0]), {**CHANNEL, **options})
+
+
+def test_slots_by_hand() -> None:
+    """4 slots for 10 ns, then 8: their integral, its inverse, mean and extremes."""
+    slots = slots_of([(0, 4), (10, 8), (1000, 2)])
+    assert slots.at(np.array([0, 9, 10, 999, 1000])).tolist() == [4, 4, 8, 8, 2]
+    assert slots.integral(np.array([0, 10, 20])).tolist() == [0, 40, 120]
+    assert slots.when(np.array([1, 40, 41, 120])).tolist() == [1, 10, 11, 20]
+    assert slots.mean(0, 20) == 6
+    assert sorted(slots.within(5, 1000)) == [4, 8]
+    assert slots.changes(0, 1000).tolist() == [10]
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 50), st.integers(1, 30)), min_size=1, max_size=8),
+    st.integers(0, 300),
+)
+def test_when_is_the_first_time_of_an_integral(pairs: list[tuple[int, int]], wanted: int) -> None:
+    """The integral is reached at the time given, and not a nanosecond before."""
+    gaps, numbers = zip(*pairs, strict=True)
+    times = np.cumsum((0, *gaps[:-1])).tolist()
+    slots = slots_of(list(zip(times, numbers, strict=True)))
+    at = int(slots.when(np.array([wanted]))[0])
+    assert slots.integral(np.array([at]))[0] >= wanted
+    assert at == 0 or slots.integral(np.array([at - 1]))[0] < wanted
+
+
+def test_transmission_over_a_reallocation() -> None:
+    """1024 bytes over 4 slots for 2 ms, then over 8: sent after 3 ms; a late one is 7 ns late."""
+    slots = slots_of([(0, 4), (2_000_000, 8)])
+    passed = passage_of([0, 5_000_000], [3_000_000, 5_015_632], frame_bytes=[1024, 8])
+    assert service_error_ns(queue_of(), slots, passed).tolist() == [0, 7]
+
+
+def test_back_to_back_packets_share_their_fractions() -> None:
+    """Three packets of 1514 bytes over 20 slots end at the ceilings of k * 1182812.5 ns."""
+    slots = slots_of([(0, 20)])
+    passed = passage_of([0, 0, 0], [1_182_813, 2_365_625, 3_548_438], frame_bytes=[1514] * 3)
+    assert service_error_ns(queue_of(), slots, passed).tolist() == [0, 0, 0]
+
+
+def test_framed_packets_end_with_cycles() -> None:
+    """1514 bytes over 20 slots take 10 cycles of 125 us, counted from each packet's start."""
+    slots = slots_of([(0, 20)], framed=True)
+    passed = passage_of([77, 77], [1_250_077, 2_500_077], frame_bytes=[1514, 1514])
+    assert service_error_ns(queue_of(), slots, passed).tolist() == [0, 0]
+
+
+def test_estimates_of_a_constant_rate() -> None:
+    """100 ms of 62500 bytes are 5 Mbit/s; the estimate closes an eighth of the gap each time."""
+    arrivals = [k * 100_000_000 for k in range(30)]
+    passed = passage_of(arrivals, [t + 1 for t in arrivals], frame_bytes=[62_500] * 30)
+    made = estimates(queue_of(), slots_of([(0, 20)]), passed, 3_000_000_000)
+    assert set(made.measured_bit) == {5_000_000}
+    assert made.estimate_bit[:2].tolist() == [625_000, 1_171_875]
+    # 3.68 Mbit/s after a second, 4.65 after two: 7.2 and 9.1 slots, 1.75 added, rounded up.
+    assert list(zip(made.change_ns.tolist(), made.slots.tolist(), strict=True)) == [
+        (1_000_000_000, 9),
+        (2_000_000_000, 11),
+    ]
+
+
+def test_dropped_packets_count_as_arrivals_or_not() -> None:
+    """count: arrivals measures what was dropped, count: accepted does not."""
+    passed = passage_of([0, 1], [10, -1], frame_bytes=[1000, 2000])
+    for count, bit in (("arrivals", 240_000), ("accepted", 80_000)):
+        slots = slots_of([(0, 20)], rate={**RATE, "count": count})
+        assert estimates(queue_of(), slots, passed, 100_000_000).measured_bit.tolist() == [bit]
+
+
+def test_hold_on_loss_keeps_the_estimate() -> None:
+    """For the hold after a drop the estimate does not fall; then it does."""
+    rate = {**RATE, "hold_on_loss_ms": 150, "estimate_mbit": 1}
+    passed = passage_of([50_000_000], [-1], frame_bytes=[1])
+    made = estimates(queue_of(), slots_of([(0, 20)], rate=rate), passed, 300_000_000)
+    assert made.estimate_bit.tolist() == [1_000_000, 875_000, 765_625]
+
+
+def _recorded(folder: Path, rows: list[str]) -> Run:
+    header = "# slots\ntime_ns,interface,handle,cause,from,to,wanted,estimate_bit,backlog_bytes\n"
+    (folder / "qdisc/r1-reallocations.csv").write_text(header + "".join(r + "\n" for r in rows))
+    edit_json(
+        folder / "manifest.json",
+        lambda m: (
+            m["queues"][0].update(reallocations="qdisc/r1-reallocations.csv"),
+            m.update(profile={"directions": {"forward": {"dtm": CHANNEL}}}),
+        ),
+    )
+    return Run(folder)
+
+
+def test_recording_is_read_from_before_the_start(tmp_path: Path) -> None:
+    """What happened during set-up counts for its packets; the last start is the allocator's."""
+    run = _recorded(
+        write_run(tmp_path),
+        [
+            f"{START_NS - 50},r1-eth1,1:,allocator,20,2,2,0,0",
+            f"{START_NS - 40},r1-eth0,1:,allocator,1,2,2,0,0",
+            f"{START_NS + 10},r1-eth1,1:,operator,2,20,20,0,0",
+            f"{START_NS + 10},r1-eth1,1:,start,20,20,20,0,0",
+            f"{START_NS + 99},r1-eth1,1:,allocator,20,9,9,0,0",
+        ],
+    )
+    slots = read_slots(run, run.queues[0])
+    assert slots.start_ns == START_NS + 10
+    times = np.array([START_NS - 60, START_NS - 50, START_NS + 10, START_NS + 99])
+    assert slots.at(times).tolist() == [20, 2, 20, 9]
+    assert slots.changes(slots.start_ns, START_NS + 1000).tolist() == [START_NS + 99]
+
+
+def test_recording_without_a_start_is_refused(tmp_path: Path) -> None:
+    """A recording that does not have the allocator's start is an error that names the file."""
+    run = _recorded(write_run(tmp_path), [])
+    with pytest.raises(AnalysisError, match=r"r1-reallocations\.csv: no start of r1-eth1"):
+        read_slots(run, run.queues[0])
+
+
+def test_goodput_of_what_passes_over_capacity(tmp_path: Path) -> None:
+    """Of 4 slots, 2.048 Mbit/s, the first's 1.98 Mbit/s are used; the second's data go back."""
+    analysis = Analysis(write_run(tmp_path))
+    slots = slots_of([(START_NS, 4)])
+    found = capacity_use.measure(analysis, analysis.queues["forward"], slots)
+    assert found == {"capacity_goodput": pytest.approx(1.98 / 2.048)}

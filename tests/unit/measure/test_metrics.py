@@ -1,0 +1,449 @@
+"""Every metric of the run made by hand, and the verdict on what was expected of it."""
+
+import dataclasses
+import json
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+from capture_analysis.errors import AnalysisError
+from running import ROOT
+from synthetic_run import FORWARD, REVERSE, Crossing, bounds, edit_json, expectation, write_run
+
+from twoway.measure import document
+from twoway.measure.analysis import Analysis
+from twoway.measure.metric import metric_names
+
+# A window of 20000 us. Times in us; a segment takes 500, an ACK 50.
+QUEUES = {
+    "utilisation.forward": 5850 / 20000,  # 11 segments and 7 ACKs
+    "utilisation_data.forward": 5500 / 20000,
+    "queue_peak.forward": 4,
+    "queue_peak_data.forward": 4,
+    # Two bursts of four segments, three on their own, and 7 ACKs that do not wait.
+    "queue_mean.forward": (5000 + 4850 + 3 * 500 + 7 * 50) / 20000,
+    "busy_periods.forward": 3,  # from segments 1, 6 and 10; that from 11 is the last
+    "busy_period_segments.forward": 4,  # of 4, 5 and 1
+    "busy_period_cycle.forward": 0.0065,  # from 10500 to 23500 are two
+    "drops_data.forward": 1,
+    "drops_ack.forward": 0,
+    "utilisation_data.reverse": 3500 / 20000,
+    "idle_periods.forward": 10,
+    "idle_period_mean.forward": 0.001165,  # 14150 us, less 2500 that the window's end cuts
+    "idle_period_max.forward": 0.003,
+    "oscillation_period.forward": pytest.approx(0.00495, abs=20e-3 / 65536),  # burst to burst
+    "plateau_high.forward": None,
+    "plateau_low.forward": None,
+    "queue_epochs.forward": 1,
+    "epoch_drops.forward": 1,
+    "epoch_drops_ack.forward": 0,
+    "epoch_drops_half_gap.forward": 1,
+    "queue_epoch_period.forward": None,
+    "utilisation.reverse": 4050 / 20000,  # 7 segments, 10 ACKs and a FIN
+    "queue_peak.reverse": 5,
+    "queue_peak_data.reverse": 5,
+    # A burst of five, three ACKs behind it, and the rest alone.
+    "queue_mean.reverse": (7500 + 1950 + 1500 + 1050 + 2 * 500 + 8 * 50) / 20000,
+    "busy_periods.reverse": 2,  # from segments 1 and 6
+    "busy_period_segments.reverse": 3,  # of 5 and 1
+    "busy_period_cycle.reverse": None,
+    "drops_data.reverse": 0,
+    "drops_ack.reverse": 1,
+    "idle_periods.reverse": 10,
+    "idle_period_mean.reverse": 0.00136,  # 15950 us, less 1400 and 950 at the window's ends
+    "idle_period_max.reverse": 0.0035,
+    "oscillation_period.reverse": None,
+    "plateau_high.reverse": None,
+    "plateau_low.reverse": None,
+    "queue_epochs.reverse": 1,
+    "epoch_drops.reverse": 1,
+    "epoch_drops_ack.reverse": 1,
+    "epoch_drops_half_gap.reverse": 1,
+    "queue_epoch_period.reverse": None,
+}
+RUN = {
+    "congestion_epochs": 1,
+    "drops_per_epoch": 1,
+    "single_victim_epochs": 1,
+    "alternating_victims": None,
+    "jain_index": pytest.approx(3.24**2 / (2 * (1.98**2 + 1.26**2))),
+    "epoch_period": None,
+    "dropped_data_share": 0.5,
+    "both_busy": 0.04,
+    "neither_busy": 0.545,  # 1 - 5850/20000 - 4050/20000 + 0.04
+    "synchronisation": None,  # no queue in some tenths of the window
+    "synchronisation_error": None,
+}
+CONNECTIONS = {
+    "goodput.first": 1.98,  # 11 segments of 450 bytes; the dropped one counts when it arrives
+    "throughput.first": 2.2,  # the same of 500 bytes
+    "queued_mean.first": (5000 + 4850 + 3 * 500) / 20000,  # the queue's without the 7 ACKs
+    "efficiency.first": 0.275,  # of 7.2 Mbit/s
+    "sawtooth_period.first": None,
+    "sawtooth_efficiency.first": None,
+    "window_peak.first": 5,
+    "ack_to_data.first": 1,
+    "ack_spacing_ratio.first": 1,
+    "acks_compressed.first": 3 / 9,  # 50/500 twice, and 2450/3450
+    "ack_bunch_mean.first": 10 / 8,
+    "ack_bunch_max.first": 3,
+    "ack_bunch_max_sent.first": 1,
+    "compression_factor.first": 10,
+    "compression_factor_bound.first": 10,
+    "acks_lost.first": 1,
+    "clustering.first": 0.7,  # of the ten that another packet precedes
+    "cluster_mean.first": 10 / 3,
+    "effective_pipe.first": (1000 + 1485) / 500,
+    "epoch_losses.first": 1,
+    "goodput.second": 1.26,  # 7 segments
+    "throughput.second": 1.4,
+    "queued_mean.second": (7500 + 2 * 500) / 20000,
+    "efficiency.second": 0.175,
+    "sawtooth_period.second": None,
+    "sawtooth_efficiency.second": None,
+    "window_peak.second": 5,
+    "ack_to_data.second": 1,
+    "ack_spacing_ratio.second": 1,
+    "acks_compressed.second": 0,
+    "ack_bunch_mean.second": 1,
+    "ack_bunch_max.second": 1,
+    "ack_bunch_max_sent.second": 1,
+    "compression_factor.second": None,
+    "compression_factor_bound.second": 10,
+    "acks_lost.second": 0,
+    "clustering.second": 4 / 6,
+    "cluster_mean.second": 6 / 2,
+    "effective_pipe.second": (1000 + 1050) / 500,
+    "epoch_losses.second": 0,
+}
+UNITS = {
+    "congestion_epochs": "1",
+    "drops_per_epoch": "packets",
+    "single_victim_epochs": "1",
+    "alternating_victims": "1",
+    "queue_correlation": "1",
+    "utilisation": "1",
+    "utilisation_data": "1",
+    "bottleneck_time": "1",
+    "jain_index": "1",
+    "queue_peak": "packets",
+    "queue_peak_data": "packets",
+    "queue_mean": "packets",
+    "busy_periods": "1",
+    "busy_period_segments": "segments",
+    "busy_period_cycle": "s",
+    "drops_data": "packets",
+    "drops_ack": "packets",
+    "goodput": "Mbit/s",
+    "throughput": "Mbit/s",
+    "queued_mean": "packets",
+    "efficiency": "1",
+    "sawtooth_period": "s",
+    "sawtooth_efficiency": "1",
+    "window_peak": "segments",
+    "ack_to_data": "1",
+    "ack_spacing_ratio": "1",
+    "acks_compressed": "1",
+    "ack_bunch_mean": "acks",
+    "ack_bunch_max": "acks",
+    "ack_bunch_max_sent": "acks",
+    "compression_factor": "1",
+    "compression_factor_bound": "1",
+    "acks_lost": "acks",
+    "epoch_period": "s",
+    "dropped_data_share": "1",
+    "pendulum_index": "1",
+    "both_busy": "1",
+    "neither_busy": "1",
+    "synchronisation": "1",
+    "synchronisation_error": "1",
+    "idle_periods": "1",
+    "idle_period_mean": "s",
+    "idle_period_max": "s",
+    "oscillation_period": "s",
+    "plateau_high": "packets",
+    "plateau_low": "packets",
+    "queue_epochs": "1",
+    "epoch_drops": "packets",
+    "epoch_drops_ack": "packets",
+    "epoch_drops_half_gap": "packets",
+    "queue_epoch_period": "s",
+    "clustering": "1",
+    "cluster_mean": "packets",
+    "effective_pipe": "packets",
+    "epoch_losses": "packets",
+}
+
+
+def computed(folder: Path) -> dict[str, Any]:
+    """The whole of metrics.json."""
+    return document.compute(Analysis(folder))
+
+
+def values(folder: Path) -> dict[str, float | None]:
+    """Metric names and values."""
+    return {name: row["value"] for name, row in computed(folder)["metrics"].items()}
+
+
+def test_every_metric(tmp_path: Path) -> None:
+    """Drops, compression, queues and throughput come out as the timetables have them, exactly."""
+    got = values(write_run(tmp_path))
+    levels = counted_levels()
+    assert got.pop("queue_correlation") == pytest.approx(statistics.correlation(*levels), abs=1e-12)
+    busy = [[min(level, 1) for level in counted] for counted in levels]
+    assert got.pop("pendulum_index") == pytest.approx(statistics.correlation(*busy), abs=1e-12)
+    bottleneck = [got.pop(f"bottleneck_time.{name}") for name in ("forward", "reverse")]
+    assert bottleneck == counted_bottleneck()
+    assert got == approximately(RUN | QUEUES | CONNECTIONS)
+
+
+def counted_levels() -> list[list[int]]:
+    """The two queues' lengths, counted in each microsecond of the window."""
+    return [
+        [
+            sum(c.entered_us <= now < c.left_us for c in table if c.left_us is not None)
+            for now in range(10_000, 30_000)
+        ]
+        for table in (FORWARD, REVERSE)
+    ]
+
+
+def approximately(expected: dict[str, Any]) -> Any:
+    """Equal but for the order of adding, with what is approximate already left as it is."""
+    return {
+        name: pytest.approx(value, rel=1e-12) if isinstance(value, float) else value
+        for name, value in expected.items()
+    }
+
+
+def counted_bottleneck() -> list[float]:
+    """Shares of the window's microseconds in which each queue would be the last to run empty."""
+    last = [0, 0]
+    for now in range(10_000, 30_000):
+        empty = [
+            max([now] + [c.left_us for c in table if c.entered_us <= now and c.left_us is not None])
+            for table in (FORWARD, REVERSE)
+        ]
+        last[0] += empty[0] > empty[1]
+        last[1] += empty[1] > empty[0]
+    return [count / 20_000 for count in last]
+
+
+def test_every_unit(tmp_path: Path) -> None:
+    """Each metric has its unit, whichever queue or connection it is of."""
+    rows = computed(write_run(tmp_path))["metrics"]
+    assert {name: row["unit"] for name, row in rows.items()} == {
+        name: UNITS[name.split(".")[0]] for name in rows
+    }
+
+
+def test_the_table_lists_every_metric() -> None:
+    """The table in docs/metrics.md has each metric with its unit, and no other."""
+    text = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
+    rows = [line.split("|") for line in text.splitlines() if line.startswith("| `")]
+    listed = {row[1].strip().strip("`").split(".")[0]: row[3].strip() for row in rows}
+    assert listed == UNITS
+
+
+def test_document(tmp_path: Path) -> None:
+    """The document names experiment, run, backend and kernel, and holds when all does."""
+    document = computed(write_run(tmp_path, [expectation("drops_data.forward", 1, 0)]))
+    assert document["experiment"] == "by-hand"
+    assert document["run"] == "20000101-000030-000000"
+    assert document["backend"] == "uml"
+    assert document["kernel"] == "6.12.0"
+    assert [row["pass"] for row in document["fidelity"]] == [True] * 13
+    assert document["pass"] is True
+
+
+def test_expectation_row(tmp_path: Path) -> None:
+    """A verdict repeats the expectation and adds what was measured and its unit."""
+    (row,) = computed(write_run(tmp_path, [expectation("goodput.first", 2, 0.05)]))["expect"]
+    assert row == {
+        "metric": "goodput.first",
+        "measured": 1.98,
+        "unit": "Mbit/s",
+        "value": 2,
+        "tolerance": 0.05,
+        "at_least": None,
+        "at_most": None,
+        "source": "theory",
+        "why": "by hand",
+        "pass": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "tolerance", "holds"), [(5, 1, True), (3, 1, True), (6, 1, False), (2, 1, False)]
+)
+def test_tolerance_is_inclusive(
+    tmp_path: Path, value: float, tolerance: float, holds: bool
+) -> None:
+    """A measured 4 holds if it is at most the tolerance away, on either side."""
+    folder = write_run(tmp_path, [expectation("queue_peak.forward", value, tolerance)])
+    document = computed(folder)
+    assert document["expect"][0]["pass"] is holds
+    assert document["pass"] is holds
+
+
+@pytest.mark.parametrize(
+    ("at_least", "at_most", "holds"),
+    [(4, None, True), (5, None, False), (None, 4, True), (None, 3, False), (3, 5, True)],
+)
+def test_bounds_are_inclusive(
+    tmp_path: Path, at_least: float | None, at_most: float | None, holds: bool
+) -> None:
+    """A measured 4 is at least and at most 4, and whatever else lies between the bounds."""
+    folder = write_run(tmp_path, [bounds("queue_peak.forward", at_least, at_most)])
+    assert computed(folder)["expect"][0]["pass"] is holds
+
+
+def test_one_failure_fails_the_run(tmp_path: Path) -> None:
+    """One expectation that fails among others that hold makes the whole run fail."""
+    expect = [expectation("drops_ack.reverse", number, 0) for number in (1, 2, 1)]
+    document = computed(write_run(tmp_path, expect))
+    assert [row["pass"] for row in document["expect"]] == [True, False, True]
+    assert document["pass"] is False
+
+
+def test_tolerance_is_decimal(tmp_path: Path) -> None:
+    """1.98 is within 0.02 of 2, though their binary forms are not."""
+    (row,) = computed(write_run(tmp_path, [expectation("goodput.first", 2, 0.02)]))["expect"]
+    assert row["pass"] is True
+
+
+def test_names_are_those_measured(tmp_path: Path) -> None:
+    """The names that experiments are checked against are exactly the metrics of a run."""
+    document = computed(write_run(tmp_path))
+    expected = metric_names(("forward", "reverse"), ("first", "second"))
+    assert sorted(document["metrics"]) == sorted(expected)
+
+
+def test_undefined_meets_no_expectation(tmp_path: Path) -> None:
+    """A metric without a value fails every expectation, however tolerant."""
+    document = computed(write_run(tmp_path, [expectation("compression_factor.second", 1, 1e9)]))
+    assert document["expect"][0]["measured"] is None
+    assert document["pass"] is False
+
+
+def test_unknown_metric(tmp_path: Path) -> None:
+    """An expectation of a metric that does not exist is an error that lists those that do."""
+    folder = write_run(tmp_path, [expectation("efficiency.third", 1, 1)])
+    with pytest.raises(
+        AnalysisError, match=r'no metric "efficiency\.third"; .* efficiency\.first, efficiency\.'
+    ):
+        computed(folder)
+
+
+def test_failed_check_fails_the_run(tmp_path: Path) -> None:
+    """A run whose captures lost packets fails, though it was expected to do nothing."""
+    folder = write_run(tmp_path)
+    edit_json(folder / "manifest.json", lambda m: m["capture_drops"].update({"h1-eth0": 1}))
+    assert computed(folder)["pass"] is False
+
+
+def test_connection_without_acks(tmp_path: Path) -> None:
+    """A connection whose sink never answered has data, and no value for what ACKs define."""
+    folder = write_run(tmp_path, reverse=[c for c in REVERSE if c.connection == "second"])
+    got = values(folder)
+    assert got["goodput.first"] == 1.98
+    assert got["ack_to_data.first"] == 0
+    undefined = {name for name, value in got.items() if value is None and name.endswith("first")}
+    assert undefined == {
+        "sawtooth_period.first",
+        "sawtooth_efficiency.first",
+        "window_peak.first",
+        "ack_spacing_ratio.first",
+        "acks_compressed.first",
+        "ack_bunch_mean.first",
+        "compression_factor.first",
+        "compression_factor_bound.first",
+        "effective_pipe.first",
+    }
+
+
+def test_factor_is_a_median(tmp_path: Path) -> None:
+    """Of two compressed gaps, 500 us to 50 and to 100, the factor is the one in the middle."""
+    late = [dataclasses.replace(c, left_us=14_100) if c.left_us == 14_050 else c for c in REVERSE]
+    assert values(write_run(tmp_path, reverse=late))["compression_factor.first"] == 7.5
+
+
+def test_connection_without_data(tmp_path: Path) -> None:
+    """A connection that sent nothing has a goodput of zero, and no value for what data define."""
+    folder = write_run(tmp_path, forward=[c for c in FORWARD if c.connection == "second"])
+    got = values(folder)
+    assert got["goodput.first"] == 0
+    undefined = {name for name, value in got.items() if value is None and name.endswith("first")}
+    assert undefined == {
+        "efficiency.first",
+        "sawtooth_period.first",
+        "sawtooth_efficiency.first",
+        "window_peak.first",
+        "ack_to_data.first",
+        "compression_factor.first",
+        "compression_factor_bound.first",
+        "effective_pipe.first",
+        "clustering.first",
+        "cluster_mean.first",
+        "epoch_losses.first",
+    }
+
+
+def test_queue_with_no_packets(tmp_path: Path) -> None:
+    """A queue through which nothing passed is idle and empty, and has no busy periods."""
+    first = [c for c in FORWARD if c.connection == "first"]
+    got = values(write_run(tmp_path, forward=first, reverse=[]))
+    assert {name: value for name, value in got.items() if name.endswith("reverse")} == {
+        "bottleneck_time.reverse": 0,
+        "utilisation.reverse": 0,
+        "utilisation_data.reverse": 0,
+        "queue_peak.reverse": 0,
+        "queue_peak_data.reverse": 0,
+        "queue_mean.reverse": 0,
+        "busy_periods.reverse": 0,
+        "busy_period_segments.reverse": None,
+        "busy_period_cycle.reverse": None,
+        "drops_data.reverse": 0,
+        "drops_ack.reverse": 0,
+        "idle_periods.reverse": 0,
+        "idle_period_mean.reverse": None,
+        "idle_period_max.reverse": 0,
+        "oscillation_period.reverse": None,
+        "plateau_high.reverse": None,
+        "plateau_low.reverse": None,
+        "queue_epochs.reverse": 0,
+        "epoch_drops.reverse": None,
+        "epoch_drops_ack.reverse": None,
+        "epoch_drops_half_gap.reverse": None,
+        "queue_epoch_period.reverse": None,
+    }
+
+
+def test_drops_after_traffic_do_not_count(tmp_path: Path) -> None:
+    """A drop after the end of traffic is not one of the run's."""
+    late = Crossing("first", "data", 13, 30_100, None)
+    got = values(write_run(tmp_path, forward=[*FORWARD[:-1], late, FORWARD[-1]]))
+    del got["queue_correlation"], got["pendulum_index"]
+    for name in ("forward", "reverse"):
+        del got[f"bottleneck_time.{name}"]
+    assert got == approximately(RUN | QUEUES | CONNECTIONS)
+
+
+def test_write_is_whole(tmp_path: Path) -> None:
+    """metrics.json is what was computed, and nothing else is left behind."""
+    document.write(tmp_path, {"pass": True, "value": 0.5, "none": None})
+    assert [path.name for path in tmp_path.iterdir()] == ["metrics.json"]
+    assert json.loads((tmp_path / "metrics.json").read_text()) == {
+        "pass": True,
+        "value": 0.5,
+        "none": None,
+    }
+
+
+def test_write_refuses_what_is_not_json(tmp_path: Path) -> None:
+    """A number that JSON has no word for is refused, and an earlier metrics.json survives."""
+    document.write(tmp_path, {"pass": True})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        document.write(tmp_path, {"value": float("nan")})
+    assert json.loads((tmp_path / "metrics.json").read_text()) == {"pass": True}

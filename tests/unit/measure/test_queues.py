@@ -1,0 +1,209 @@
+"""A queue reconstructed from what entered and what left it."""
+
+import statistics
+
+import numpy as np
+import pytest
+from capture_analysis.errors import AnalysisError
+from hypothesis import given
+from hypothesis import strategies as st
+from packet_columns import packets
+from queue_columns import passage_of, queue_of
+
+from twoway.measure.queues import (
+    STILL_QUEUED,
+    Occupancy,
+    correlation,
+    occupancy,
+    passage,
+    service_error_ns,
+)
+
+NEVER = -1
+
+
+@st.composite
+def drop_tail(draw: st.DrawFn) -> tuple[list[int], list[int], list[int]]:
+    """Arrival times, sizes and departure times of a drop-tail queue, packet by packet."""
+    sizes = draw(st.lists(st.integers(1, 9), max_size=25))
+    gaps = draw(st.lists(st.integers(0, 9), min_size=len(sizes), max_size=len(sizes)))
+    limit = draw(st.integers(1, 4))
+    entered: list[int] = []
+    left: list[int] = []
+    queued: list[int] = []
+    idle_at = now = 0
+    for size, gap in zip(sizes, gaps, strict=True):
+        now += gap
+        queued = [end for end in queued if end > now]
+        entered.append(now)
+        if len(queued) == limit:
+            left.append(NEVER)
+            continue
+        idle_at = max(idle_at, now) + size
+        queued.append(idle_at)
+        left.append(idle_at)
+    return entered, sizes, left
+
+
+def count_at(entered: list[int], left: list[int], now: int) -> int:
+    """Packets in the queue at a time, by looking at every one of them."""
+    return sum(a <= now < b for a, b in zip(entered, left, strict=True))
+
+
+@given(drop_tail())
+def test_occupancy_by_counting(case: tuple[list[int], list[int], list[int]]) -> None:
+    """The occupancy at any time is the number of packets that have entered and not left."""
+    entered, _, left = case
+    times = np.arange(-1, 250)
+    got = occupancy(passage_of(entered, left)).at(times)
+    assert got.tolist() == [count_at(entered, left, int(now)) for now in times]
+
+
+@given(drop_tail(), st.integers(0, 60), st.integers(1, 60))
+def test_summaries_by_counting(
+    case: tuple[list[int], list[int], list[int]], start: int, length: int
+) -> None:
+    """Mean, peak and range over a window are those of the occupancy at each of its instants."""
+    entered, _, left = case
+    steps = occupancy(passage_of(entered, left))
+    stop = start + length
+    counts = [count_at(entered, left, now) for now in range(start, stop)]
+    assert steps.mean(start, stop) == sum(counts) / length
+    assert steps.peak(start, stop) == max(counts)
+    lowest, highest = steps.range(np.array([start]), np.array([stop]))
+    before = count_at(entered, left, start - 1)
+    after = count_at(entered, left, stop)
+    assert lowest[0] <= min([before, *counts, after])
+    assert highest[0] == max([before, *counts, after])
+
+
+def test_range_sees_each_level() -> None:
+    """A range holds the level on entry and each one taken within, and none from outside."""
+    steps = Occupancy(np.array([10, 20, 30, 40]), np.array([5, 1, 3, 9]))
+    lowest, highest = steps.range(np.array([0, 15, 20, 31]), np.array([9, 30, 20, 39]))
+    assert lowest.tolist() == [0, 1, 1, 3]
+    assert highest.tolist() == [0, 5, 5, 3]
+
+
+def test_peak_counts_what_was_there() -> None:
+    """A queue that only drains within a window peaks at what it held when the window began."""
+    steps = Occupancy(np.array([0, 10, 20]), np.array([3, 2, 1]))
+    assert steps.peak(5, 30) == 3
+    assert steps.peak(10, 30) == 2
+    assert steps.peak(21, 30) == 1
+
+
+def test_departure_before_arrival() -> None:
+    """A packet that arrives as another leaves does not raise the queue above its limit."""
+    steps = occupancy(passage_of([0, 10], [10, 20]))
+    assert steps.time_ns.tolist() == [0, 10, 10, 20]
+    assert steps.packets.tolist() == [1, 0, 1, 0]
+
+
+def test_occupancy_of_some() -> None:
+    """Counting only data leaves acknowledgements and drops out."""
+    passed = passage_of([0, 1, 2, 3], [10, 11, NEVER, 21], payload_bytes=[9, 0, 9, 9])
+    steps = occupancy(passed, passed.is_data)
+    assert steps.time_ns.tolist() == [0, 3, 10, 21]
+    assert steps.packets.tolist() == [1, 2, 1, 0]
+
+
+@given(drop_tail(), st.integers(0, 250))
+def test_passage_finds_drops(
+    case: tuple[list[int], list[int], list[int]], capture_ends: int
+) -> None:
+    """From both captures come each packet's departure, the drops, and who was still queued."""
+    entered, _, left = case
+    numbers = list(range(len(entered)))
+    entering = packets(time_ns=entered, ip_id=numbers)
+    out = [n for n in numbers if left[n] != NEVER and left[n] <= capture_ends]
+    leaving = packets(time_ns=[left[n] for n in out], ip_id=out)
+    last = max(out, default=-1)
+    expected = [left[n] if n <= last else STILL_QUEUED for n in numbers]
+    got = passage(queue_of(), entering, leaving)
+    assert got.left_ns.tolist() == expected
+    assert got.dropped.tolist() == [time == NEVER for time in expected]
+    assert got.departures.tolist() == out
+
+
+def test_identical_packets_pair_in_order() -> None:
+    """Packets that nothing tells apart leave in the order in which they entered."""
+    entering = packets(time_ns=[0, 1, 2], seq=[7, 7, 8])
+    leaving = packets(time_ns=[10, 20, 30], seq=[7, 7, 8])
+    assert passage(queue_of(), entering, leaving).left_ns.tolist() == [10, 20, 30]
+
+
+def test_retransmission_is_another_packet() -> None:
+    """A dropped segment and its retransmission, alike but for IP's count, are not confused."""
+    entering = packets(time_ns=[0, 1, 2], seq=[7, 8, 7], ip_id=[1, 2, 3])
+    leaving = packets(time_ns=[10, 20], seq=[8, 7], ip_id=[2, 3])
+    assert passage(queue_of(), entering, leaving).left_ns.tolist() == [NEVER, 10, 20]
+
+
+def test_left_but_never_entered() -> None:
+    """A packet that left without having entered is an error that names the interface."""
+    entering = packets(time_ns=[0], ip_id=[1])
+    leaving = packets(time_ns=[10, 20, 30], ip_id=[1, 2, 3])
+    with pytest.raises(AnalysisError, match="r1-eth1: 2 packets left the queue that no capture"):
+        passage(queue_of(), entering, leaving)
+
+
+@pytest.mark.parametrize(("until_ns", "last"), [(3000, NEVER), (2999, NEVER), (2000, STILL_QUEUED)])
+def test_last_packet_was_dropped_if_it_had_time_to_leave(until_ns: int, last: int) -> None:
+    """A last packet that would have left by 2000 ns was dropped if anything was seen later."""
+    entering = packets(time_ns=[0, 500], seq=[0, 1], frame_bytes=[1, 1])
+    leaving = packets(time_ns=[1000], seq=[0], frame_bytes=[1])
+    assert passage(queue_of(), entering, leaving, until_ns).left_ns.tolist() == [1000, last]
+
+
+@given(drop_tail())
+def test_exact_service_has_no_error(case: tuple[list[int], list[int], list[int]]) -> None:
+    """A queue that serves by arithmetic has a departure error of zero for every packet."""
+    entered, sizes, left = case
+    thousand = [1000 * size for size in sizes]  # bytes of 1 us each, in a time of ms
+    ms = [1_000_000 * time for time in entered]
+    left = [1_000_000 * time if time != NEVER else NEVER for time in left]
+    errors = service_error_ns(queue_of(), passage_of(ms, left, frame_bytes=thousand))
+    assert errors.tolist() == [0] * sum(time != NEVER for time in left)
+
+
+def test_late_departure_is_one_error() -> None:
+    """A packet that leaves 7 ns late is one error of 7 ns; the next, served after it, is none."""
+    passed = passage_of([0, 0, 0], [1000, 2007, 3007])
+    assert service_error_ns(queue_of(), passed).tolist() == [0, 7, 0]
+
+
+def test_size_on_the_link() -> None:
+    """The overhead is added, then the frame is cut into cells, each with its own overhead."""
+    atm = queue_of(overhead_bytes=-14, cell_bytes=48, cell_overhead_bytes=5)
+    assert atm.link_bytes(62) == 53
+    assert atm.link_bytes(63) == 106
+    assert atm.link_bytes(np.array([54, 1514])).tolist() == [53, 32 * 53]
+    assert queue_of(overhead_bytes=-4).link_bytes(504) == 500
+
+
+def test_service_time_is_cut() -> None:
+    """A transmission takes whole ns at a rate of whole bytes per second, as in netem."""
+    assert queue_of(rate_bit=24).service_ns(1) == 333_333_333
+    assert queue_of(rate_bit=31).service_ns(1) == 333_333_333
+    assert queue_of(rate_bit=32).service_ns(3) == 750_000_000
+
+
+@given(drop_tail(), drop_tail(), st.integers(0, 60), st.integers(2, 60))
+def test_correlation_by_counting(
+    one: tuple[list[int], list[int], list[int]],
+    other: tuple[list[int], list[int], list[int]],
+    start: int,
+    length: int,
+) -> None:
+    """Correlation is that of the lengths counted in each ns; none if one of them is constant."""
+    levels = [
+        [count_at(entered, left, now) for now in range(start, start + length)]
+        for entered, _, left in (one, other)
+    ]
+    queues = [occupancy(passage_of(entered, left)) for entered, _, left in (one, other)]
+    got = correlation(queues[0], queues[1], start, start + length)
+    if any(len(set(level)) == 1 for level in levels):
+        assert np.isnan(got)
+    else:
+        assert got == pytest.approx(statistics.correlation(*levels), abs=1e-9)

@@ -1,0 +1,125 @@
+"""A run's folder: what is refused, and with which words."""
+
+from pathlib import Path
+
+import pytest
+import zstandard
+from capture_analysis.errors import AnalysisError
+from synthetic_run import edit_json, write_run
+
+from twoway.measure.analysis import Analysis
+from twoway.measure.document import compute
+from twoway.measure.run_folder import Run
+
+
+def test_no_manifest(tmp_path: Path) -> None:
+    """A folder without manifest.json is not a finished run."""
+    with pytest.raises(AnalysisError, match=r"no manifest\.json: not a finished run$"):
+        Run(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["pcap/r1-eth1.pcap", "qdisc/r2-after.json"])
+def test_missing_file(tmp_path: Path, name: str) -> None:
+    """A file that the manifest names and the folder lacks is an error that names it."""
+    folder = write_run(tmp_path)
+    (folder / name).unlink()
+    with pytest.raises(AnalysisError, match=f"files are missing: {name}$"):
+        Run(folder)
+
+
+def test_all_missing_files_at_once(tmp_path: Path) -> None:
+    """Several missing files are one error."""
+    folder = write_run(tmp_path)
+    for name in ("h1-eth0", "h2-eth0"):
+        (folder / f"pcap/{name}.pcap").unlink()
+    with pytest.raises(AnalysisError, match=r"pcap/h1-eth0\.pcap, pcap/h2-eth0\.pcap$"):
+        Run(folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("{", r"manifest\.json: not JSON: "),
+        ("[]", r"manifest\.json: not a JSON object$"),
+        ('{"schema": 2}', r"manifest\.json: not of schema 1$"),
+    ],
+)
+def test_unreadable_manifest(tmp_path: Path, content: str, complaint: str) -> None:
+    """A manifest that is cut off, or of another schema, is refused with the reason."""
+    (tmp_path / "manifest.json").write_text(content)
+    with pytest.raises(AnalysisError, match=complaint):
+        Run(tmp_path)
+
+
+def test_captures_are_compressed_or_not(tmp_path: Path) -> None:
+    """A run with its captures compressed is the same run."""
+    plain, packed = write_run(tmp_path / "plain"), write_run(tmp_path / "packed")
+    captures = sorted((packed / "pcap").iterdir())
+    for path in captures:
+        path.with_suffix(".pcap.zst").write_bytes(zstandard.compress(path.read_bytes()))
+        path.unlink()
+    names = {f"pcap/{path.name}": f"pcap/{path.name}.zst" for path in captures}
+    files = [names.get(name, name) for name in Run(plain).manifest["files"]]
+    edit_json(packed / "manifest.json", lambda manifest: manifest.update(files=files))
+    assert compute(Analysis(packed)) == compute(Analysis(plain))
+
+
+def test_damaged_capture(tmp_path: Path) -> None:
+    """A capture cut off in the middle is an error that names it, not fewer packets."""
+    folder = write_run(tmp_path)
+    path = folder / "pcap/r2-eth1.pcap"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(AnalysisError, match=r"r2-eth1\.pcap: ends inside record"):
+        _ = Analysis(folder).queues
+
+
+def test_capture_both_ways_at_a_queue(tmp_path: Path) -> None:
+    """A tap that mixes both directions cannot tell what entered the queue, and is refused."""
+    folder = write_run(tmp_path)
+    edit_json(folder / "manifest.json", lambda m: m["captures"].update({"r1-eth0": "inout"}))
+    with pytest.raises(AnalysisError, match="r1-eth0: captured both ways, but r1-eth1 needs"):
+        _ = Analysis(folder).queues
+
+
+def test_connection_of_unknown_direction(tmp_path: Path) -> None:
+    """A connection whose ACKs take no known queue is an error that names both."""
+    folder = write_run(tmp_path)
+    edit_json(folder / "manifest.json", lambda m: m["queues"].pop())
+    with pytest.raises(AnalysisError, match='first: no queue has direction "reverse"'):
+        _ = Analysis(folder).connections
+
+
+def test_table(tmp_path: Path) -> None:
+    """A table's preamble is skipped, and one without rows still has its columns."""
+    run = Run(write_run(tmp_path))
+    (tmp_path / "full.csv").write_text("# clock: x\na,b\n1,2\n3,4\n")
+    (tmp_path / "bare.csv").write_text("# clock: x\na,b\n")
+    assert run.table("full.csv") == {"a": ["1", "3"], "b": ["2", "4"]}
+    assert run.table("bare.csv") == {"a": [], "b": []}
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("# clock: x\na,b\n1,2\n", r"x\.csv: no column c, d: written by another version"),
+        ("", r"x\.csv: no column a, c, d: "),
+        ("a,c,d\n1,2,3\n4,5\n", r"x\.csv: row 2 has 2 of 3 columns$"),
+    ],
+)
+def test_unusable_table(tmp_path: Path, content: str, complaint: str) -> None:
+    """A table that lacks columns, of all rows or of one, is an error that says which."""
+    run = Run(write_run(tmp_path))
+    (tmp_path / "x.csv").write_text(content)
+    with pytest.raises(AnalysisError, match=complaint):
+        run.table("x.csv", "a", "c", "d")
+
+
+def test_between(tmp_path: Path) -> None:
+    """At one interface a connection's data and its acknowledgements are told apart."""
+    run = Run(write_run(tmp_path))
+    first, second = run.connections
+    data = run.between("h1-eth0", first, forward=True)
+    assert data.payload_bytes.tolist() == [450] * 14
+    assert len(run.between("h1-eth0", first, forward=False)) == 13  # 12 ACKs and a FIN
+    assert run.between("h1-eth0", second, forward=True).payload_bytes.tolist() == [450] * 8
+    assert len(run.between("h1-eth0", second, forward=False)) == 8

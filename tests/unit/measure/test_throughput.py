@@ -1,0 +1,153 @@
+"""Goodput, efficiency and utilisation over a window."""
+
+import math
+
+import numpy as np
+import pytest
+from capture_analysis.columns import FLAG_RST
+from hypothesis import given
+from hypothesis import strategies as st
+from packet_columns import packets
+from queue_columns import passage_of, queue_of
+
+from twoway.measure.queues import STILL_QUEUED
+from twoway.measure.throughput import (
+    before_reset,
+    efficiency,
+    full_payload_share,
+    in_order_bytes,
+    new_payload_bytes,
+    unwrap,
+    utilisation,
+)
+
+EVER = np.iinfo(np.int64).max
+# A segment: first byte and length, among few bytes so that many overlap.
+SEGMENTS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10)))
+
+
+@given(st.integers(0, (1 << 32) - 1), st.lists(st.integers(-(1 << 31), (1 << 31) - 1)))
+def test_unwrap_any_steps(first: int, steps: list[int]) -> None:
+    """Steps of less than 2^31 either way come back, however often the number wraps around."""
+    positions = np.concatenate(([0], np.cumsum(np.array(steps, dtype=np.int64))))
+    assert unwrap((first + positions) % (1 << 32)).tolist() == positions.tolist()
+
+
+def test_unwrap_nothing() -> None:
+    """No sequence numbers are none, not one."""
+    assert unwrap(np.zeros(0, dtype=np.int64)).tolist() == []
+
+
+@given(SEGMENTS, st.integers(0, 30), st.integers(0, 30), st.integers(0, (1 << 32) - 1))
+def test_new_payload_by_marking(
+    segments: list[tuple[int, int]], start: int, length: int, initial: int
+) -> None:
+    """New payload is the bytes of the window's segments that none before them brought."""
+    stop = start + length
+    seen: set[int] = set()
+    new = 0
+    for time, (first, size) in enumerate(segments):
+        fresh = set(range(first, first + size)) - seen
+        new += len(fresh) if start <= time < stop else 0
+        seen |= fresh
+    arriving = packets(
+        time_ns=range(len(segments)),
+        seq=[(initial + first) % (1 << 32) for first, _ in segments],
+        payload_bytes=[size for _, size in segments],
+    )
+    assert new_payload_bytes(arriving, start, stop) == new
+
+
+def test_hole_is_not_payload() -> None:
+    """Bytes skipped by a loss count when they arrive, not when they are skipped."""
+    arriving = packets(time_ns=[0, 1, 9], seq=[0, 200, 100], payload_bytes=[100, 100, 100])
+    assert new_payload_bytes(arriving, 0, 5) == 200
+    assert new_payload_bytes(arriving, 5, 10) == 100
+
+
+def test_window_is_half_open() -> None:
+    """What arrives as the window starts is in it, what arrives as it ends is not."""
+    arriving = packets(time_ns=[3, 6, 9], seq=[0, 1, 3], payload_bytes=[1, 2, 4])
+    assert new_payload_bytes(arriving, 3, 9) == 3
+    assert new_payload_bytes(arriving, 4, 10) == 6
+
+
+def test_retransmission_counts_once() -> None:
+    """A segment that arrives twice is new payload once."""
+    arriving = packets(time_ns=[0, 1, 2], seq=[0, 100, 0], payload_bytes=[100, 100, 100])
+    assert new_payload_bytes(arriving, 0, EVER) == 200
+
+
+@given(SEGMENTS)
+def test_in_order_by_marking(segments: list[tuple[int, int]]) -> None:
+    """What can be handed over is every byte from the first on, up to the first that is missing."""
+    held = {byte for first, size in segments for byte in range(first, first + size)}
+    reached = start = min(held, default=0)
+    while reached in held:
+        reached += 1
+    arriving = packets(
+        time_ns=range(len(segments)),
+        seq=[first for first, _ in segments],
+        payload_bytes=[size for _, size in segments],
+    )
+    assert in_order_bytes(arriving) == reached - start
+
+
+def test_share_of_the_largest() -> None:
+    """The payload share is that of the largest segment, on the link and not as captured."""
+    arriving = packets(payload_bytes=[0, 446, 10], frame_bytes=[54, 500, 64])
+    assert full_payload_share(arriving, queue_of()) == 446 / 500
+    assert full_payload_share(arriving, queue_of(overhead_bytes=-54)) == 1.0
+
+
+def test_share_without_data() -> None:
+    """Without data there is no payload share, and no efficiency."""
+    arriving = packets(payload_bytes=[0], frame_bytes=[54])
+    assert math.isnan(full_payload_share(arriving, queue_of()))
+    assert math.isnan(efficiency(0.0, arriving, queue_of(), 8e6))
+
+
+def test_efficiency_of_a_full_link() -> None:
+    """A connection whose data fills the link has an efficiency of 1, headers notwithstanding."""
+    arriving = packets(payload_bytes=[750], frame_bytes=[1000])
+    assert efficiency(6_000_000.0, arriving, queue_of(), 8e6) == 1.0
+    assert efficiency(3_000_000.0, arriving, queue_of(), 8e6) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("start_us", "stop_us", "share"),
+    [
+        (0, 100, 0.4),  # 10..30 and 50..70; the drop and what never left do not count
+        (20, 60, 0.5),  # half of each
+        (12, 22, 1.0),
+        (30, 50, 0.0),
+    ],
+)
+def test_utilisation_by_hand(start_us: int, stop_us: int, share: float) -> None:
+    """Utilisation is the share of the window in which a transmission is under way."""
+    passed = passage_of(
+        [10_000, 50_000, 50_000, 90_000],
+        [30_000, 70_000, -1, STILL_QUEUED],
+        frame_bytes=[20, 20, 20, 20],
+    )
+    assert utilisation(passed, start_us * 1000, stop_us * 1000) == share
+
+
+@pytest.mark.parametrize(
+    ("refused_ns", "received_ns"),
+    [
+        ([], [10, 20, 30, 40]),  # the reset ended nobody, or nothing came after it
+        ([30, 40], [10, 20]),
+        ([31, 41], [10, 20]),  # a host that takes its time
+        ([5], [10, 20, 30, 40]),  # an answer to something else
+    ],
+)
+def test_data_after_a_reset_is_not_received(refused_ns: list[int], received_ns: list[int]) -> None:
+    """Where a host answers data with resets, none counts that came after the reset before them."""
+    arriving = packets(
+        time_ns=[10, 20, 25, 30, 40],
+        payload_bytes=[1, 1, 0, 1, 1],
+        flags=[0, 0, FLAG_RST, 0, 0],
+    )
+    answers = packets(time_ns=[10, *refused_ns], flags=[0, *[FLAG_RST] * len(refused_ns)])
+    assert before_reset(arriving, answers).data().time_ns.tolist() == received_ns

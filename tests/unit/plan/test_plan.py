@@ -1,0 +1,197 @@
+"""The plan: complete, in order, and the same wherever and whenever it is made."""
+
+import copy
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import ROOT, SMALL, twoway, write_experiment
+
+from twoway.errors import SpecError
+from twoway.paths import TOPOLOGIES
+from twoway.plan.plan import build_plan
+from twoway.spec.point import load_case
+from twoway.spec.topology import load_topology
+
+
+def _plan(tmp_path: Path, **changes: Any) -> dict[str, Any]:
+    path = write_experiment(tmp_path, copy.deepcopy(SMALL) | changes)
+    return build_plan(load_case(str(path)))
+
+
+def test_plan_says_nothing_of_where_the_checkout_is(tmp_path: Path) -> None:
+    """No host path reaches the guest: two checkouts have one plan."""
+    text = json.dumps(_plan(tmp_path))
+    assert str(ROOT) not in text
+    assert str(tmp_path) not in text
+
+
+def test_windows_are_loaded_once_each(tmp_path: Path) -> None:
+    """tcp_fixed is loaded with the set of windows that flows use."""
+    first = _plan(tmp_path)["setup"][0]
+    assert first["run"] == ["insmod", "/mnt/bin/tcp_fixed.ko", "windows=20,28"]
+
+
+def test_a_line_in_congestion_is_all_that_a_control_needs(tmp_path: Path) -> None:
+    """A control added to CONTROLS, and nowhere else, is a flow's choice and loads its module."""
+    flow = {"name": "left", "from": "h1", "to": "h2", "congestion": "westwood"}
+    path = write_experiment(tmp_path, {**SMALL, "flows": [flow], "expect": []})
+    script = f"""
+from twoway.spec.congestion import CONTROLS, Control
+CONTROLS["westwood"] = Control("tcp_westwood")
+from twoway.spec.point import load_case
+from twoway.plan.plan import build_plan
+print(build_plan(load_case({str(path)!r}))["setup"][0]["run"])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "['insmod', '/mnt/bin/tcp_westwood.ko']\n"
+
+
+def test_captures_cover_both_sides_of_each_queue(tmp_path: Path) -> None:
+    """Hosts are captured both ways, routers before and after each bottleneck queue."""
+    taps = {c["interface"]: c["direction"] for c in _plan(tmp_path)["captures"]}
+    assert taps == {
+        "h1-eth0": "inout",
+        "h2-eth0": "inout",
+        "r1-eth0": "in",
+        "r1-eth1": "out",
+        "r2-eth0": "in",
+        "r2-eth1": "out",
+    }
+
+
+def test_every_knob_set_on_a_host_is_read_back(tmp_path: Path) -> None:
+    """Each node's links, offloads and qdiscs have a check after the commands that set them."""
+    steps = _plan(tmp_path)["setup"]
+    checks = {s["name"] for s in steps if "check" in s}
+    assert checks >= {"h1-link", "h1-offload-h1-eth0", "h1-qdisc", "h1-route", "r1-qdisc"}
+
+
+@pytest.mark.parametrize(
+    ("stack", "recovery", "frto", "least"),
+    [
+        ({}, 1, 2, 200),
+        (
+            {"rack": False, "spurious_timeout_detection": False, "rto_min_ms": 1000},
+            0,
+            0,
+            1000,
+        ),
+    ],
+)
+def test_loss_detection_is_set_and_read_back(
+    tmp_path: Path, stack: dict[str, Any], recovery: int, frto: int, least: int
+) -> None:
+    """RACK, F-RTO and the least timeout are what the stack says, by default what Linux has."""
+    steps = _plan(tmp_path, stack={"mtu_bytes": 9180} | stack)["setup"]
+    on_host = [step for step in steps if step["node"] == "h1"]
+    (sysctls,) = [step["sysctl"] for step in on_host if "sysctl" in step]
+    assert (sysctls["net.ipv4.tcp_recovery"], sysctls["net.ipv4.tcp_frto"]) == (recovery, frto)
+    routes = [step["stdin"][0] for step in on_host if "route replace" in step.get("stdin", [""])[0]]
+    assert [f"rto_min {least}ms" in route for route in routes] == [True]
+    (check,) = [step for step in on_host if step.get("name") == "h1-route"]
+    assert [["default", "metrics", "0", "rto_min"], least] in [list(e) for e in check["expect"]]
+
+
+def test_delayed_acks_leave_quickack_out(tmp_path: Path) -> None:
+    """With acks: delayed no route asks for an ACK per segment."""
+    stack = {"mtu_bytes": 9180, "acks": "delayed"}
+    assert "quickack" not in json.dumps(_plan(tmp_path, stack=stack)["setup"])
+
+
+def test_counted_flows_get_names_and_ports_of_their_own(tmp_path: Path) -> None:
+    """Three connections of one flow are three sources with different ports."""
+    flows = [{**SMALL["flows"][0], "count": 3}]
+    sources = _plan(tmp_path, flows=flows)["sources"][1:]
+    assert [s["name"] for s in sources] == ["source-left-1", "source-left-2", "source-left-3"]
+    assert len({s["run"][s["run"].index("--port") + 1] for s in sources}) == 3
+
+
+def test_plan_command_prints_commands_without_running_any() -> None:
+    """`twoway plan` shows tc's lines and leaves no results."""
+    done = twoway("plan", "kalampoukas-5.2")
+    assert done.returncode == 0
+    assert "netem limit 1000 rate 131000000bit -14 0 0" in done.stdout
+
+
+def test_dumbbell_has_hosts_on_both_sides() -> None:
+    """A dumbbell of three pairs has six hosts, two routers and one queue each way."""
+    graph = load_topology(TOPOLOGIES / "dumbbell.py", {"pairs": 3})
+    assert graph.hosts == ("l1", "l2", "l3", "r1", "r2", "r3")
+    assert graph.routers == ("s1", "s2")
+    assert [i.name for i in graph.queues["forward"]] == ["s1-eth3"]
+    assert [i.name for i in graph.delays["forward"]] == ["s2-eth0", "s2-eth1", "s2-eth2"]
+
+
+def test_r1_has_long_and_short_channels() -> None:
+    """Six hosts; two long channels and a short one each way, delayed at the far end."""
+    graph = load_topology(TOPOLOGIES / "r1.py", {})
+    assert len(graph.hosts) == 6
+    assert [i.node for i in graph.queues["long-forward"]] == ["a1", "a2"]
+    assert [i.node for i in graph.queues["short-reverse"]] == ["b3"]
+    assert [i.peer_node for i in graph.delays["long-reverse"]] == ["l1", "l2"]
+
+
+def test_client_server_has_a_channel_for_each_client() -> None:
+    """Each client's channel has queues of its own both ways; the server has one interface."""
+    graph = load_topology(TOPOLOGIES / "client_server.py", {"clients": 2})
+    assert [(i.node, i.peer_node) for i in graph.queues["down"]] == [("j1", "k1"), ("j2", "k2")]
+    assert [(i.node, i.peer_node) for i in graph.queues["up"]] == [("k1", "j1"), ("k2", "j2")]
+    assert len(graph.of("sv")) == 1
+
+
+def test_flow_without_connections_sends_nothing(tmp_path: Path) -> None:
+    """A count of 0 leaves the flow out: the other is alone, with its one source and sink."""
+    flows = copy.deepcopy(SMALL["flows"])
+    flows[1]["count"] = 0
+    plan = _plan(tmp_path, flows=flows)
+    assert [sink["name"] for sink in plan["sinks"]] == ["sink-left"]
+
+
+def test_receive_window_is_on_the_route_and_read_back(tmp_path: Path) -> None:
+    """28 segments of 9140 bytes: what hosts offer at most, set as the route's window."""
+    steps = _plan(tmp_path, stack={"mtu_bytes": 9180, "receive_window_packets": 28})["setup"]
+    on_host = [step for step in steps if step["node"] == "h1"]
+    routes = [step["stdin"][0] for step in on_host if "route replace" in step.get("stdin", [""])[0]]
+    assert ["window 255920" in route for route in routes] == [True]
+    (check,) = [step for step in on_host if step.get("name") == "h1-route"]
+    assert [["default", "metrics", "0", "window"], 255920] in [list(e) for e in check["expect"]]
+
+
+def test_topology_parameter_out_of_range_is_refused() -> None:
+    """A topology's own complaint reaches the user with the file's name."""
+    with pytest.raises(SpecError, match=r"dumbbell.py: ValueError: pairs must be 1..50, got 0"):
+        load_topology(TOPOLOGIES / "dumbbell.py", {"pairs": 0})
+
+
+def test_dtm_channel_is_recorded_and_starts_with_the_traffic() -> None:
+    """sch_dtm is loaded, its events are recorded, and its clock starts when traffic does."""
+    plan = build_plan(load_case("dtm-fig2"))
+    assert ["insmod", "/mnt/bin/sch_dtm.ko"] in [step.get("run") for step in plan["setup"]]
+    assert [(r["node"], r["run"]) for r in plan["recorders"]] == [("r3", ["/mnt/bin/dtm-events"])]
+    (restart,) = plan["at_start"]
+    assert restart["node"] == "r3"
+    assert " ".join(restart["run"]).startswith(
+        "env TC_LIB_DIR=/mnt/bin tc qdisc change dev r3-eth1 root dtm slots 20 limit 100 "
+    )
+
+
+def test_bottleneck_of_a_path_is_its_slowest_queue() -> None:
+    """Of several queues in a row a connection's direction is the slowest, and so for its acks."""
+    (connection,) = load_case("dtm-fig2").connections
+    assert (connection.direction, connection.ack_direction) == ("bottleneck", "return")
+
+
+def test_plan_shows_every_command() -> None:
+    """`twoway plan` prints each program that the guest is told to run, whatever part it is of."""
+    plan = build_plan(load_case("dtm-fig2"))
+    shown = twoway("plan", "dtm-fig2").stdout
+    for part in (value for value in plan.values() if isinstance(value, list)):
+        for step in part:
+            if "run" in step:
+                assert " ".join(step["run"]) in shown

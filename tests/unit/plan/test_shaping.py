@@ -1,0 +1,168 @@
+"""Link profiles become the tc commands that the fidelity rules ask for, or are refused."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from twoway.errors import SpecError
+from twoway.paths import TOPOLOGIES
+from twoway.plan.shaping import compile_profile
+from twoway.spec.experiment import Profile
+from twoway.spec.placement import placement_problems
+from twoway.spec.topology import Graph, load_topology
+
+
+def _profile(**changes: Any) -> Profile:
+    direction = {"rate_mbit": 10, "delay_ms": 20, "queue_packets": 50, **changes}
+    return Profile.model_validate(
+        {"schema": 1, "title": "t", "directions": {"forward": direction, "reverse": direction}}
+    )
+
+
+@pytest.fixture
+def graph() -> Graph:
+    """The two-node topology."""
+    return load_topology(TOPOLOGIES / "two_node.py", {})
+
+
+def refuse(profile: Profile, graph: Graph) -> None:
+    """Raise what is wrong with where a profile takes effect."""
+    raise SpecError(placement_problems(profile, graph))
+
+
+def test_rate_and_delay_go_to_different_hops(graph: Graph) -> None:
+    """The rate with its queue sits on r1's way to r2, the delay on r2's way to h2."""
+    shapers = compile_profile(_profile(), graph)
+    by_interface = {s.interface.name: " ".join(s.arguments) for s in shapers}
+    assert by_interface["r1-eth1"] == "netem limit 50 rate 10000000bit"
+    assert by_interface["r2-eth0"].endswith("delay 20000us")
+    assert set(by_interface) == {"r1-eth0", "r1-eth1", "r2-eth0", "r2-eth1"}
+
+
+def test_delay_queue_holds_ten_times_what_it_can_fill(graph: Graph) -> None:
+    """A delay must never drop: 100 Mbit/s over 200 ms in 54-byte frames, times ten."""
+    shapers = compile_profile(_profile(rate_mbit=100, delay_ms=200), graph)
+    delay = next(s for s in shapers if s.interface.name == "r2-eth0")
+    assert delay.arguments[2] == "462963"
+
+
+def test_overhead_and_cells_follow_the_rate(graph: Graph) -> None:
+    """Sizes on the link are netem's overhead and cell arguments, in its order."""
+    shapers = compile_profile(
+        _profile(overhead_bytes=-14, cell_bytes=48, cell_overhead_bytes=5), graph
+    )
+    assert shapers[0].arguments[-3:] == ("-14", "48", "5")
+
+
+def test_rate_and_delay_on_one_interface_is_refused(graph: Graph) -> None:
+    """Rule 1: netem's limit would count packets in flight."""
+    bad = dataclasses.replace(graph, delays=graph.queues)
+    with pytest.raises(SpecError, match="r1-eth1: rate and delay on one interface"):
+        refuse(_profile(), bad)
+
+
+def test_shaping_on_a_sending_host_is_refused(graph: Graph) -> None:
+    """Rule 2: TCP small queues would keep the queue from building."""
+    host = tuple(i for i in graph.interfaces if i.name == "h1-eth0")
+    bad = dataclasses.replace(graph, queues={**graph.queues, "forward": host})
+    with pytest.raises(SpecError, match="h1-eth0: shaping on h1, a sending host"):
+        refuse(_profile(), bad)
+
+
+def test_directions_must_be_the_topologys(graph: Graph) -> None:
+    """A profile that names other directions than the topology is refused."""
+    profile = Profile.model_validate(
+        {
+            "schema": 1,
+            "title": "t",
+            "directions": {"up": {"rate_mbit": 1, "delay_ms": 0, "queue_packets": 1}},
+        }
+    )
+    with pytest.raises(SpecError, match="the topology has forward, reverse; got up"):
+        refuse(profile, graph)
+
+
+def test_inexact_delay_is_refused_with_its_neighbours(graph: Graph) -> None:
+    """A delay that tc would round is refused, naming the two nearest exact ones."""
+    with pytest.raises(SpecError, match=r"got 8.41, nearest 8.408 and 8.416"):
+        refuse(_profile(delay_ms=8.41), graph)
+
+
+@pytest.mark.parametrize("delay_ms", [0.008, 8.416, 10, 1000, 7.992])
+def test_exact_delays_are_accepted(graph: Graph, delay_ms: float) -> None:
+    """Every multiple of 8 us reaches tc as that many whole microseconds."""
+    shapers = compile_profile(_profile(delay_ms=delay_ms), graph)
+    assert f"{round(delay_ms * 1000)}us" in shapers[1].arguments
+
+
+def test_dtm_channel_takes_the_place_of_a_rate(graph: Graph) -> None:
+    """A direction with dtm has our qdisc on the bottleneck, and its options read back."""
+    shapers = compile_profile(_profile(rate_mbit=None, dtm={"slots": 7, "rate": {}}), graph)
+    channel = next(s for s in shapers if s.interface.name == "r1-eth1")
+    assert channel.arguments[:5] == ("dtm", "slots", "7", "limit", "50")
+    assert (("options", "allocator"), "rate") in channel.readback
+    assert channel.is_channel
+
+
+def test_delay_without_a_place_is_refused(graph: Graph) -> None:
+    """A delay for a direction to which the topology gives no place is an error."""
+    bare = dataclasses.replace(graph, delays={"forward": graph.delays["forward"]})
+    with pytest.raises(SpecError, match=r"reverse.delay_ms: the topology has no place for it, got"):
+        refuse(_profile(), bare)
+
+
+@pytest.mark.parametrize(("place", "kind"), [("own", "drr"), ("priority", "prio bands 2")])
+def test_ack_queue_is_htb_over_two_queues(graph: Graph, place: str, kind: str) -> None:
+    """HTB keeps the rate without credit, small TCP packets have band 1, all else band 2."""
+    shapers = compile_profile(_profile(ack_queue=place, overhead_bytes=-14), graph)
+    shaper = next(s for s in shapers if s.interface.name == "r1-eth1")
+    assert " ".join(shaper.arguments) == "stab overhead -14 htb default 1"
+    inner = "\n".join(shaper.inner)
+    assert "parent 1: classid 1:1 htb rate 10000000bit burst 1 cburst 1" in inner
+    assert f"parent 1:1 handle 2: {kind}" in inner
+    assert "u32 match ip protocol 6 0xff match u16 0 0xff80 at 2 flowid 2:1" in inner
+    assert inner.count("pfifo limit 50") == 2
+
+
+def test_delay_behind_an_ack_queue_adds_the_transmission(graph: Graph) -> None:
+    """What HTB lets go at the start of its transmission, the delay's netem holds for its length."""
+    shapers = compile_profile(_profile(ack_queue="own", delay_ms=0), graph)
+    delay = next(s for s in shapers if s.interface.name == "r2-eth0")
+    assert " ".join(delay.arguments) == "netem limit 1000 delay 0us rate 10000000bit"
+
+
+def test_ack_queue_needs_a_delay_of_its_own() -> None:
+    """Where several queues feed one delay, it cannot add the transmissions of each."""
+    graph = load_topology(TOPOLOGIES / "client_server.py", {"clients": 2})
+    link = {"rate_mbit": 10, "delay_ms": 8, "queue_packets": 50, "ack_queue": "priority"}
+    profile = Profile.model_validate(
+        {"schema": 1, "title": "t", "directions": {"down": link, "up": link}}
+    )
+    with pytest.raises(SpecError, match=r"down.ack_queue: takes a direction with one queue"):
+        refuse(profile, graph)
+
+
+@pytest.mark.parametrize(("aqm", "isolation"), [("cake", "flows"), ("cake-flowblind", "flowblind")])
+def test_managed_queue(graph: Graph, aqm: str, isolation: str) -> None:
+    """Cake shapes to the rate itself, and counts overhead from the IP packet, not the frame."""
+    shapers = compile_profile(_profile(aqm=aqm, overhead_bytes=-4), graph)
+    wanted = f"cake bandwidth 10000000bit besteffort {isolation} overhead 10"
+    assert " ".join(shapers[0].arguments) == wanted
+
+
+def test_fq_codel_has_htb_for_the_rate(graph: Graph) -> None:
+    """With the least burst there is, a byte: at 2 Mbit/s 4 us, of which tc's ticks make 3968 ns."""
+    profile = _profile(aqm="fq_codel", rate_mbit=2)
+    shaper = compile_profile(profile, graph)[0]
+    rate, queue = shaper.inner
+    assert rate.endswith("htb rate 2000000bit burst 1 cburst 1")
+    assert queue.endswith("handle 2: fq_codel")
+    assert profile.directions["forward"].credit_ns == 3968
+    assert _profile(rate_mbit=2).directions["forward"].credit_ns == 0
+
+
+def test_managed_queue_has_no_cells(graph: Graph) -> None:
+    """Cells and a managed queue exclude each other, with a sentence."""
+    with pytest.raises(SpecError, match=r"directions\.forward\.aqm: cake is a shaper of its own"):
+        refuse(_profile(aqm="cake", cell_bytes=48, cell_overhead_bytes=5), graph)

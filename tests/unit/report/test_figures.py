@@ -1,0 +1,247 @@
+"""The pictures of the run made by hand, the page and the map."""
+
+import json
+import re
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import packed_page
+import pytest
+from capture_analysis.pages.page_template import number
+from capture_analysis.pictures.figure import Figure, Line, Style
+from capture_analysis.pictures.interactive import _look
+from capture_analysis.pictures.plots import save_all
+from pcap_files import EPOCH_NS
+from synthetic_run import CAPTURES, expectation, write_run
+
+from twoway.measure.analysis import Analysis
+from twoway.report.figures import all_figures
+from twoway.report.map import topology_svg
+from twoway.report.report import analyse_run
+
+EXPECT = [expectation("queue_peak.forward", 4, 0), expectation("efficiency.first", 0.5, 0.1)]
+IDS = [
+    *("queues", "sequence", "spacing", "bunches", "overview", "goodput"),
+    *("cwnd-detail", "cwnd", "rtt"),
+]
+
+
+@pytest.fixture(scope="module")
+def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
+    """Every figure of the run, by its id."""
+    folder = write_run(tmp_path_factory.mktemp("run"), EXPECT)
+    return {figure.id: figure for figure in all_figures(Analysis(folder))}
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run's folder with its report; one of its expectations fails."""
+    folder = write_run(tmp_path_factory.mktemp("run"), EXPECT)
+    analyse_run(folder)
+    return folder
+
+
+def line(figure: Figure, name: str) -> Line:
+    """The trace of that name."""
+    return next(each for each in figure.lines if each.name == name)
+
+
+def points(trace: Line) -> list[tuple[float, float]]:
+    """A trace's points."""
+    return list(zip(trace.x.tolist(), trace.y.tolist(), strict=True))
+
+
+def test_order(figures: dict[str, Figure]) -> None:
+    """The report has these figures, in this order."""
+    assert list(figures) == IDS
+
+
+def test_queue_steps(figures: dict[str, Figure]) -> None:
+    """The queue is drawn from the steady window's start, each instant at its last level."""
+    steps = points(line(figures["queues"], "forward queue"))
+    assert steps[:6] == [(0.01, 4), (0.01, 4), (0.0105, 3), (0.011, 2), (0.0115, 1), (0.012, 0)]
+    # Segments 6 and 7 enter as an ACK leaves: one step, to two packets.
+    assert (0.01495, 2.0) in steps
+    assert (0.01495, 0.0) not in steps
+    assert steps[-1] == (0.03, 0.0)
+
+
+def test_expected_peak_is_drawn(figures: dict[str, Figure]) -> None:
+    """An expected peak is a dashed line across the figure."""
+    trace = line(figures["queues"], "forward peak, theory")
+    assert points(trace) == [(0.01, 4.0), (0.03, 4.0)]
+    assert trace.style == "dashed"
+
+
+def test_sequence_numbers(figures: dict[str, Figure]) -> None:
+    """Progress starts at zero, and a retransmission falls back to the segment that was lost."""
+    trace = line(figures["sequence"], "first: sent")
+    segments = np.rint(trace.y * 1e6 / 450).astype(int).tolist()
+    assert segments == [0, 1, 2, 3, 4, 5, 6, 7, 8, 4, 9, 10]
+    assert trace.x[0] == 0.01
+
+
+def test_slopes(figures: dict[str, Figure]) -> None:
+    """A full link's progress is 0.9 MB/s times the window, the predicted one half of that."""
+    full = line(figures["sequence"], "first: one way, full link")
+    assert full.y.tolist() == [0.0, pytest.approx(0.018, abs=1e-15)]
+    predicted = line(figures["sequence"], "first: predicted")
+    assert predicted.y.tolist() == [0.0, full.y[1] / 2]
+    assert "second: predicted" not in [each.name for each in figures["sequence"].lines]
+
+
+def test_spacing(figures: dict[str, Figure]) -> None:
+    """The same three ACKs are 0.5 ms apart as sent and 0.05 ms on arrival."""
+    sent = line(figures["spacing"], "first's acks as sent")
+    arrived = line(figures["spacing"], "first's acks on arrival")
+    assert sent.y[:3].tolist() == [0.5, 0.5, 3.45]
+    assert arrived.y[:3].tolist() == [0.05, 0.05, 2.45]
+    assert sent.x[:3].tolist() == [0.015, 0.01505, 0.0175]
+    assert figures["spacing"].log_y
+
+
+def test_bunch_shares(figures: dict[str, Figure]) -> None:
+    """Seven of ten ACKs arrive alone and three together; all were sent alone."""
+    trace = line(figures["bunches"], "first's acks on arrival")
+    assert points(trace) == [(1.0, 70.0), (3.0, 30.0)]
+    assert points(line(figures["bunches"], "first's acks as sent")) == [(1.0, 100.0)]
+
+
+def test_overview(figures: dict[str, Figure]) -> None:
+    """The overview reaches the queue's true peak, and marks each drop at the limit."""
+    assert line(figures["overview"], "forward queue, lowest and highest").y.max() == 4
+    assert points(line(figures["overview"], "forward drops")) == [(0.01, 4.0)]
+    assert points(line(figures["overview"], "reverse drops")) == [(0.0115, 5.0)]
+
+
+def test_goodput(figures: dict[str, Figure]) -> None:
+    """Payload shows in the interval in which it first arrives; an interval is a whole cycle."""
+    trace = line(figures["goodput"], "first")
+    cycle_us = 6500
+    assert (trace.x * 1e6).tolist() == pytest.approx([0, 6500, 13_000, 19_500, 26_000])
+    # Segment 0 arrives at 6500 us, 4 at 13000 and 5, after its loss, at 20000; 11 after the last.
+    assert (trace.y[:-1] * cycle_us / (450 * 8)).tolist() == pytest.approx([0, 4, 5, 2])
+
+
+def test_expected_goodput(figures: dict[str, Figure]) -> None:
+    """An efficiency that is expected is drawn as the goodput it means, 0.5 of 7.2 Mbit/s."""
+    assert points(line(figures["goodput"], "first: theory")) == [(0.0, 3.6), (0.026, 3.6)]
+    assert [each.name for each in figures["goodput"].lines] == ["first", "first: theory", "second"]
+
+
+def test_socket_figures(figures: dict[str, Figure]) -> None:
+    """Windows and round trips are the kernel's, losses marked; no infinite threshold is drawn."""
+    assert points(line(figures["cwnd"], "first: cwnd")) == [(0.0, 10.0), (0.019, 5.0)]
+    assert points(line(figures["cwnd"], "first: ssthresh")) == [(0.019, 5.0)]
+    # Segment 5, dropped at 10000 us; the queue that dropped second's ACK did not drop its data.
+    assert points(line(figures["cwnd"], "first: segments dropped")) == [(0.01, 10.0)]
+    assert "second: segments dropped" not in [each.name for each in figures["cwnd"].lines]
+    assert points(line(figures["rtt"], "second: smoothed RTT")) == [(0.0, 2.5), (0.019, 2.5)]
+
+
+def test_run_without_traffic(tmp_path: Path) -> None:
+    """A run in which nothing was sent has all figures but the one of windows after losses."""
+    folder = write_run(tmp_path, forward=[], reverse=[])
+    wanted = [name for name in IDS if name != "cwnd-detail"]
+    assert [figure.id for figure in all_figures(Analysis(folder))] == wanted
+
+
+def test_windows_in_detail(figures: dict[str, Figure]) -> None:
+    """Where segments were dropped the windows are drawn once more for the queues' time span."""
+    names = [each.name for each in figures["cwnd-detail"].lines]
+    assert "first: segments dropped" in names
+    assert points(line(figures["cwnd-detail"], "first: cwnd")) == [(0.019, 5.0)]
+
+
+def test_files_of_figures(reported: Path) -> None:
+    """Each figure is saved as PNG and SVG, and nothing else is left beside the report."""
+    saved = sorted(path.name for path in (reported / "figures").iterdir())
+    assert saved == sorted(f"{name}.{kind}" for name in IDS for kind in ("png", "svg"))
+    assert sorted(path.name for path in reported.iterdir() if path.is_file()) == [
+        "manifest.json",
+        "metrics.json",
+        "report.html",
+    ]
+
+
+def test_equal_figures_are_equal_files(tmp_path: Path) -> None:
+    """Drawing a figure twice gives the same SVG, so that a diff shows what changed."""
+    x = np.arange(3.0)
+    lines = [
+        Line(style, x, x, style, n, top=x + 1 if style == "spans" else None, letter="R")
+        for n, style in enumerate(get_args(Style))
+    ]
+    figure = Figure("x", "title", "caption", "time, s", "packets", lines)
+    for name in ("a", "b"):
+        save_all([figure], tmp_path / name)
+    assert (tmp_path / "a/x.svg").read_bytes() == (tmp_path / "b/x.svg").read_bytes()
+
+
+def test_page_tells_the_verdict(reported: Path) -> None:
+    """The page says that an expectation fails, and which one."""
+    page = (reported / "report.html").read_text()
+    assert '<span class="verdict fail">' in page
+    assert '<span class="verdict pass">' not in page
+    verdicts = re.findall(r"<tr><td><code>([^<]+)</code>.*?(pass|FAIL)</td>", page)
+    assert verdicts[:2] == [("queue_peak.forward", "pass"), ("efficiency.first", "FAIL")]
+
+
+def test_page_escapes(reported: Path) -> None:
+    """A title with characters of HTML's own is shown, not interpreted."""
+    page = (reported / "report.html").read_text()
+    assert "<h1>Two drops &amp; &lt;one&gt; compression</h1>" in page
+
+
+def test_page_is_self_contained(reported: Path) -> None:
+    """The page loads nothing: its script and its data are in it."""
+    page = (reported / "report.html").read_text()
+    assert re.findall(r"<(?:script|img|iframe)[^>]* src=", page) == []
+    assert re.findall(r'<link[^>]*href="(?!data:)', page) == []
+
+
+def test_page_has_every_plot(reported: Path) -> None:
+    """The page's data are its figures' traces, one element for each to be drawn in."""
+    page = (reported / "report.html").read_text()
+    plots = packed_page.plots(page)
+    assert list(plots) == IDS
+    assert re.findall(r'<div class="plot" id="([\w-]+)">', page) == IDS
+    drop = next(t for t in plots["overview"]["traces"] if t["look"]["name"] == "reverse drops")
+    assert (drop["x"].tolist(), drop["y"].tolist()) == ([0.0115], [5.0])
+    assert drop["look"]["mode"] == "markers"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "\N{EN DASH}"), (0, "0"), (12345.0, "12,345"), (0.123456, "0.1235"), (-2.0, "-2")],
+)
+def test_numbers_on_the_page(value: float | None, text: str) -> None:
+    """Numbers have four digits, whole ones are whole, and none is a dash."""
+    assert number(value) == text
+
+
+def test_trace_colours_do_not_leak() -> None:
+    """Two traces of one style keep their own colours."""
+    nothing = np.zeros(0)
+    first, second = (_look(Line("x", nothing, nothing, "points", n)) for n in (0, 1))
+    assert first["marker"]["color"] != second["marker"]["color"]
+
+
+def test_map(reported: Path) -> None:
+    """The map has every node and link once, and each bottleneck's arrow points its way."""
+    manifest = json.loads((reported / "manifest.json").read_text())
+    svg = topology_svg(manifest)
+    assert sorted(re.findall(r'class="node">(\w+)<', svg)) == ["h1", "h2", "r1", "r2"]
+    assert len(re.findall("<line ", svg)) == len(CAPTURES) / 2
+    assert svg.count('class="bottleneck"') == 1
+    assert re.findall(r'class="label">([^<]+)<', svg) == [
+        "→ 8 Mbit/s, 1 ms, 4 packets",
+        "← 8 Mbit/s, 1 ms, 5 packets",
+    ]
+
+
+def test_times_are_relative(figures: dict[str, Figure]) -> None:
+    """No figure shows the clock's epoch: all start within the run."""
+    for figure in figures.values():
+        if figure.id != "bunches":
+            assert max(each.x.max() for each in figure.lines) <= 0.03 < EPOCH_NS / 1e9

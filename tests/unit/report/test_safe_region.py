@@ -1,0 +1,52 @@
+"""The picture of Barakat and Altman's safe region."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from twoway.report.curves import pictures
+from twoway.report.results import Experiment, Result
+
+PIPE = 205.0
+
+
+def _result(name: str, main: int, upstream: int, drops: float) -> Result:
+    """A run with buffers of so many packets, and one more in transmission."""
+    limits = {"node1": upstream + 1, "bottleneck": main + 1}
+    manifest = {
+        "experiment": {
+            "id": f"barakat-fig5-6@point={name}",
+            "matrix": {"point": {"to": ["safe", "step", "lossy"]}},
+        },
+        "point": {"point": name},
+        "queues": [{"direction": d, "limit_packets": limit} for d, limit in limits.items()],
+    }
+    peak: dict[str, Any] = {
+        "metric": "window_peak.flow",
+        "measured": PIPE + main,
+        "value": PIPE + main,
+        "unit": "segments",
+        "source": "theory",
+        "pass": True,
+    }
+    metrics = {
+        "expect": [peak],
+        "metrics": {"drops_per_epoch": {"value": drops, "unit": "packets"}},
+    }
+    return Result(Path(), manifest, metrics)
+
+
+def test_edges_and_points() -> None:
+    """For mu T = 205 the exact region begins above 64 packets, the paper's above mu T / 3.
+
+    205 + B < 2^n + 2B, 2^n the power of two from 2B on, holds from B = 64.5 on, where that is 256.
+    """
+    results = (_result("safe", 80, 80, 1), _result("step", 66, 80, 1), _result("lossy", 80, 50, 7))
+    figure = pictures(Experiment("barakat-fig5-6", results))[0]
+    exact, paper, safe, lossy = figure.lines
+    assert exact.x.min() == exact.y.min() == 64.5
+    assert paper.x.min() == 68.5  # the first half above 205/3
+    assert dict(zip(paper.x, paper.y, strict=True))[80.0] == pytest.approx((PIPE + 80) / 4)
+    assert list(zip(safe.x, safe.y, strict=True)) == [(80, 80), (66, 80)]
+    assert list(zip(lossy.x, lossy.y, strict=True)) == [(80, 50)]

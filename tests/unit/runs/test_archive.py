@@ -1,0 +1,119 @@
+"""Runs on their way between machines: whole and unchanged, or not at all."""
+
+import io
+import tarfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from twoway.runs.archive import ParcelError, finished_runs, unwrap, wrap
+
+RUNS = ["one/20000101-000000-000000", "two@x=1/20000101-000001-000000"]
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Two finished runs, one that is not, and the link to the latest."""
+    folder = tmp_path / "results"
+    for name in RUNS:
+        (folder / name / "pcap").mkdir(parents=True)
+        (folder / name / "manifest.json").write_text(f'"{name}"')
+        (folder / name / "pcap/a.pcap").write_bytes(bytes(100_000))
+    (folder / "one/20000101-000002-000000.partial").mkdir()
+    (folder / "latest").symlink_to(RUNS[0])
+    return folder
+
+
+def _wrapped(results: Path) -> bytes:
+    parcel = io.BytesIO()
+    wrap(results, finished_runs(results), parcel)
+    return parcel.getvalue()
+
+
+def _files(results: Path) -> dict[str, bytes]:
+    there = (path for name in RUNS for path in (results / name).rglob("*") if path.is_file())
+    return {str(path.relative_to(results)): path.read_bytes() for path in there}
+
+
+def test_round_trip(results: Path, tmp_path: Path) -> None:
+    """What is unwrapped is what was wrapped, finished runs only; once more, it is kept."""
+    parcel = _wrapped(results)
+    there = tmp_path / "there"
+    for _ in range(2):
+        assert unwrap(io.BytesIO(parcel), there) == [there / name for name in RUNS]
+        assert _files(there) == _files(results)
+        assert sorted(path.name for path in there.iterdir()) == ["one", "two@x=1"]
+
+
+def _changed(parcel: bytes) -> bytes:
+    return parcel.replace(bytes(1000), bytes(999) + b"\1", 1)
+
+
+def _with(name: str, parcel: bytes) -> bytes:
+    extended = io.BytesIO()
+    with tarfile.open(fileobj=extended, mode="w") as new:
+        with tarfile.open(fileobj=io.BytesIO(parcel)) as old:
+            for member in old:
+                new.addfile(member, old.extractfile(member))
+        new.addfile(tarfile.TarInfo(name))
+    return extended.getvalue()
+
+
+def _outside(_: bytes) -> bytes:
+    parcel = io.BytesIO()
+    with tarfile.open(fileobj=parcel, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("../escaped"))
+    return parcel.getvalue()
+
+
+def _link(_: bytes) -> bytes:
+    parcel = io.BytesIO()
+    with tarfile.open(fileobj=parcel, mode="w") as archive:
+        link = tarfile.TarInfo("one")
+        link.type, link.linkname = tarfile.SYMTYPE, "/"
+        archive.addfile(link)
+    return parcel.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (_changed, "one/.*: another checksum than when it was sent"),
+        (partial(_with, f"{RUNS[0]}/more"), f"{RUNS[0]}/more: not as sent"),
+        (partial(_with, "one/more"), "one/more: must not be in one"),
+        (partial(_with, "latest/of/more"), "latest/of/more: must not be in one"),
+        (partial(_with, "/tmp/of/more"), "/tmp/of/more: must not be in one"),
+        (_outside, r"\.\./escaped: must not be in one"),
+        (_link, "one: must not be in one"),
+        (lambda parcel: parcel[: len(parcel) // 2], "not a whole parcel of runs"),
+        (lambda _: b"", "not a whole parcel of runs"),
+        (lambda _: b"no archive" * 100, "not a whole parcel of runs"),
+    ],
+)
+def test_damaged(
+    results: Path, tmp_path: Path, damage: Callable[[bytes], bytes], sentence: str
+) -> None:
+    """A parcel that was cut short, changed or made up is refused, and adds nothing."""
+    there = tmp_path / "there"
+    with pytest.raises(ParcelError, match=sentence):
+        unwrap(io.BytesIO(damage(_wrapped(results))), there)
+    assert [*there.iterdir()] == []
+    assert not (tmp_path / "escaped").exists()
+
+
+def test_another_run_of_that_name(results: Path, tmp_path: Path) -> None:
+    """A run that is there under a name is never replaced by another."""
+    there = tmp_path / "there"
+    (there / RUNS[1]).mkdir(parents=True)
+    (there / RUNS[1] / "manifest.json").write_text("another")
+    with pytest.raises(ParcelError, match="another run of that name is there"):
+        unwrap(io.BytesIO(_wrapped(results)), there)
+    assert not (there / RUNS[0]).exists()
+
+
+def test_unfinished(results: Path) -> None:
+    """A run that is not finished is not sent."""
+    with pytest.raises(ParcelError, match="partial: not a finished run"):
+        wrap(results, ["one/20000101-000002-000000.partial"], io.BytesIO())

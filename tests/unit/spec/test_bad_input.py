@@ -1,0 +1,261 @@
+"""Bad input: every problem at once, exit code 2, and nothing started."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import SMALL, twoway, write_experiment
+
+from twoway.errors import SpecError
+from twoway.spec.reading import load_profile
+
+
+def _vet(tmp_path: Path, **changes: Any) -> str:
+    document = copy.deepcopy(SMALL) | changes
+    done = twoway("run", write_experiment(tmp_path, document), "--results", tmp_path / "results")
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert not (tmp_path / "results").exists()
+    return done.stderr
+
+
+def _flow(**changes: Any) -> dict[str, Any]:
+    return {**SMALL["flows"][0], **changes}
+
+
+def _expect(metric: str) -> dict[str, Any]:
+    return {"metric": metric, "value": 1, "tolerance": 0, "source": "theory", "why": "none"}
+
+
+def test_unknown_key_is_named_with_the_likely_one(tmp_path: Path) -> None:
+    """A misspelt field is refused by name, and the field it resembles is suggested."""
+    said = _vet(tmp_path, duration_sec=3)
+    assert 'duration_sec: unknown field; did you mean "duration_s"?' in said
+
+
+_FILM = {"mean_mbit": 1, "frames_per_s": 25}
+_TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"duration_s": -1}, "duration_s: must be greater than or equal to 0.001, got -1"),
+        ({"duration_s": "10 ms"}, "duration_s: must be a valid number"),
+        ({"topology": {"name": "torus"}}, "topologies/torus.py: no such topology"),
+        ({"profile": "campus"}, "tc-profiles/campus.yml: no such profile"),
+        ({"warm_up_s": 9}, "warm_up_s: must be below duration_s (1.5), got 9"),
+        ({"flows": []}, "flows: List should have at least 1 item"),
+        ({"flows": [_flow(to="h9")]}, 'flows.0.to: no host "h9"; the topology has h1, h2'),
+        ({"flows": [_flow(to="h1")]}, 'flows.0.to: "h1" is where the flow comes from'),
+        ({"flows": [_flow(), _flow()]}, 'flows.1.name: "left" is used twice'),
+        ({"flows": [_flow(window_packets=None)]}, "flows.0.window_packets: required with"),
+        ({"flows": [_flow(window_packets=30000)]}, "30000 segments of 9180 bytes need 275400000"),
+        ({"flows": [_flow(congestion="nosuch")]}, "must be 'fixed', 'fast', 'tahoe'"),
+        ({"flows": [_flow(count=2), _flow(name="left-1")]}, '"left-1" is used twice'),
+        ({"flows": [_flow(generator="iperf3")]}, "iperf3 runs for whole seconds; duration_s less"),
+        ({"duration_s": float("inf")}, "duration_s: "),
+        ({"observe": {"tcp_info_ms": 1e-7}}, "tcp_info_ms: must be greater than or equal to 0.01"),
+        ({"flows": [_flow(congestion="cubic")]}, "only congestion: fixed takes it, got 28"),
+        ({"flows": [_flow(generator="ftp")]}, "must be 'stream' or 'iperf3', got 'ftp'"),
+        (
+            {"expect": [_expect("efficency.left"), _expect("queue_peak.sideways")]},
+            'expect.0.metric: no metric "efficency.left"; did you mean "efficiency.left"?',
+        ),
+        (
+            {"expect": [_expect("efficiency.left"), {**_expect("efficiency.left"), "value": 2}]},
+            'expect.1.metric: "efficiency.left" of theory is in expect.0 already',
+        ),
+        (
+            {"expect": [{**_expect("jain_index"), "at_most": 1}]},
+            "expect.0: value, or at_least or at_most, says what is expected; got both",
+        ),
+        (
+            {"expect": [{**_expect("jain_index"), "tolerance": None}]},
+            "expect.0.tolerance: goes with a value, got None",
+        ),
+        ({"schema": 2}, "schema: must be 1, got 2"),
+        (
+            {"modules": {"tcp_fixed": {"window": 77}}},
+            "modules.tcp_fixed.window: no such parameter; tcp_fixed has windows",
+        ),
+        (
+            {"modules": {"tcp_fixed": {"windows": "3 quiet"}}},
+            "modules.tcp_fixed.windows",
+        ),
+        (
+            {"stack": {"pacing": True}},
+            "flows.0.congestion: stack.pacing has no rate for fixed",
+        ),
+        (
+            {"flows": [_flow(rate_mbit=1, film=_FILM)]},
+            "flows.0.film: a flow has one of rate_mbit, film, transfers; got ['rate_mbit', 'film']",
+        ),
+        (
+            {"flows": [_flow(transfers=_TRANSFERS, count=2)]},
+            "flows.0.count: transfers says how many there are, got 2",
+        ),
+        (
+            {"flows": [_flow(transfers={**_TRANSFERS, "per_s": 1000})]},
+            "flows.0.transfers.per_s: 1500 transfers in 1.5 s, at most 500 can be run",
+        ),
+        (
+            {"flows": [_flow(transfers={**_TRANSFERS, "per_s": 0.001})]},
+            "flows.0.transfers.per_s: none arrives in 1.5 s with seed 1",
+        ),
+        (
+            {"flows": [_flow(film={**_FILM, "mean_mbit": 9000})]},
+            "flows.0.film.mean_mbit: the largest frame has",
+        ),
+        (
+            {"duration_s": 2, "flows": [_flow(generator="iperf3", film=_FILM)]},
+            "flows.0: film needs generator: stream, got iperf3",
+        ),
+    ],
+)
+def test_each_mistake_has_its_sentence(
+    tmp_path: Path, changes: dict[str, Any], sentence: str
+) -> None:
+    """Every kind of mistake is refused with file, field and value."""
+    said = _vet(tmp_path, **changes)
+    assert sentence in said
+    assert "small.yml" in said
+
+
+def test_all_problems_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
+    """Three mistakes in one file give three lines in one go."""
+    said = _vet(tmp_path, duration_s=-1, warm_up_s=-2, colour="red")
+    assert [word in said for word in ("duration_s:", "warm_up_s:", "colour:")] == [True] * 3
+
+
+def test_missing_and_unreadable_files(tmp_path: Path) -> None:
+    """An experiment that is not there, not YAML, or not a mapping is exit code 2."""
+    assert twoway("run", "no-such-experiment").returncode == 2
+    broken = tmp_path / "broken.yml"
+    broken.write_text("flows: [")
+    done = twoway("vet", broken)
+    assert done.returncode == 2
+    assert "not YAML" in done.stderr
+    broken.write_text("just a sentence")
+    assert "must be a mapping of fields, got str" in twoway("vet", broken).stderr
+
+
+def test_files_that_yaml_alone_would_let_pass(tmp_path: Path) -> None:
+    """Duplicate keys and files that are not UTF-8 are refused with a sentence."""
+    twice = tmp_path / "twice.yml"
+    twice.write_text(write_experiment(tmp_path, SMALL).read_text() + "duration_s: 9\n")
+    assert '"duration_s" is given twice' in twoway("vet", twice).stderr
+    twice.write_bytes(b"title: \xff\n")
+    assert "not UTF-8" in twoway("vet", twice).stderr
+
+
+@pytest.mark.parametrize("name", ["latest", "calibration", "a b"])
+def test_ids_that_results_need_for_themselves(tmp_path: Path, name: str) -> None:
+    """An experiment may not be called what the results folder uses for other things."""
+    done = twoway("vet", write_experiment(tmp_path, SMALL, name))
+    assert done.returncode == 2
+    assert "cannot be an experiment's id" in done.stderr
+
+
+def test_usage_errors_are_exit_code_2() -> None:
+    """A command that does not exist is bad usage."""
+    assert twoway("frobnicate").returncode == 2
+
+
+def test_report_of_an_unfinished_run_is_refused(tmp_path: Path) -> None:
+    """A folder without a manifest is not a run."""
+    done = twoway("report", tmp_path)
+    assert done.returncode == 2
+    assert "not a finished run" in done.stderr
+
+
+def test_every_experiment_in_the_tree_is_sound() -> None:
+    """`twoway vet` accepts all that we ship."""
+    done = twoway("vet")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        (
+            "rate_mbit: -10",
+            "rate_mbit: must be greater than or equal to 0.001, got -10",
+        ),
+        ("rate_kbit: 10", 'rate_kbit: unknown field; did you mean "rate_mbit"?'),
+        ("rate_mbit: fast", "rate_mbit: must be a valid number"),
+    ],
+)
+def test_profile_mistakes_have_their_sentence(tmp_path: Path, line: str, sentence: str) -> None:
+    """A profile with a wrong rate or unit is refused with file, field and value."""
+    path = tmp_path / "campus.yml"
+    path.write_text(
+        f"schema: 1\ntitle: t\ndirections: {{forward: {{{line}, delay_ms: 8, queue_packets: 9}}}}\n"
+    )
+    with pytest.raises(SpecError) as caught:
+        load_profile(path)
+    assert f"{path}: directions.forward.{sentence}" in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_results_that_cannot_be_written_are_a_sentence() -> None:
+    """A results folder under a file is an error, not a traceback."""
+    done = twoway("run", "--results", "/dev/null/results")
+    assert done.returncode == 1
+    assert done.stderr.startswith("twoway: /dev/null")
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ("queue_packets: 9", "forward: rate_mbit or dtm says how fast it is; got neither"),
+        ("queue_packets: 9, rate_mbit: 1, dtm: {}", "says how fast it is; got both"),
+        (
+            "queue_packets: 9, dtm: {rate: {}, buffer: {}}",
+            "forward.dtm: takes one allocator, got rate, buffer",
+        ),
+        (
+            "queue_packets: 9, dtm: {slots: 4, min_slots: 9}",
+            "dtm.slots: must lie within min_slots and max_slots (9..8192), got 4",
+        ),
+        (
+            "queue_packets: 9, dtm: {buffer: {low_bytes: 30000}}",
+            "dtm.buffer.low_bytes: must be below high_bytes (30000), got 30000",
+        ),
+        (
+            "queue_packets: 9, dtm: {hysteresis: {levels: [{slots: 5}, {slots: 5}]}}",
+            "levels.1.slots: must exceed those of the level before (5), got 5",
+        ),
+        (
+            "queue_packets: 9, dtm: {trace: {steps: [&s {after_ms: 0, slots: 2}, *s]}}",
+            "dtm.trace.steps.1.after_ms: must be above 0, got 0",
+        ),
+        ("queue_packets: 9, dtm: {}, cell_bytes: 48", "a dtm channel has no cells, got 48"),
+        ("queue_packets: 9, dtm: {}, ack_queue: own", ".ack_queue: a dtm channel has one queue"),
+        ("queue_packets: 9, dtm: {slots: 9000}", "less than or equal to 8192, got 9000"),
+        ("queue_packets: 9, dtm: {rate: {margin_slots: 0.7501}}", "multiple of 0.001, got 0.7501"),
+        (
+            "queue_packets: 9, dtm: {trace: {steps: [{after_ms: -1, slots: 2}]}}",
+            "steps.0.after_ms: must be greater than or equal to 0, got -1",
+        ),
+        (
+            "queue_packets: 9, dtm: {trace: {steps: [{after_ms: 0.0001, slots: 2}]}}",
+            "steps.0.after_ms: must be a multiple of 0.001, got 0.0001",
+        ),
+    ],
+)
+def test_profiles_of_dtm_channels(tmp_path: Path, fields: str, sentence: str) -> None:
+    """What is wrong with a channel is said with the field and the value."""
+    path = tmp_path / "p.yml"
+    path.write_text(f"schema: 1\ntitle: t\ndirections:\n  forward: {{delay_ms: 0, {fields}}}\n")
+    with pytest.raises(SpecError) as caught:
+        load_profile(path)
+    assert any(sentence in problem for problem in caught.value.problems)
+
+
+def test_parameters_of_modules_that_nobody_uses(tmp_path: Path) -> None:
+    """Parameters for a module not in use, or for what flows say, are refused by name."""
+    said = _vet(tmp_path, modules={"tcp_fast": {"gamma": 1}, "tcp_fixed": {"windows": "3"}})
+    assert "modules.tcp_fast: no flow uses it; in use: tcp_fixed" in said
+    assert "modules.tcp_fixed.windows: set by the flows' window_packets" in said

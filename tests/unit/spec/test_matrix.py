@@ -1,0 +1,153 @@
+"""Sweeps as files say them: the points there are, and every mistake by its name."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import ROOT, SMALL, write_experiment
+
+from twoway.errors import SpecError
+from twoway.spec.point import case_names, load_case
+
+WINDOW = {"set": ["flows.left.window_packets", "flows.right.window_packets"], "to": [4, 8]}
+DELAY = {"set": ["profile.forward.delay_ms"], "to": [0.8, 1.6]}
+# The sum of both windows over the cycle, W / (W + D + a), says something at every point.
+EFFICIENCY = {
+    "metric": "efficiency.left",
+    "value": 1,
+    "tolerance": 1,
+    "source": "paper",
+    "why": "a share",
+}
+
+
+def _swept(folder: Path, **fields: Any) -> str:
+    document = {**SMALL, "matrix": {"window": WINDOW, "delay": DELAY}, **fields}
+    return str(write_experiment(folder, document))
+
+
+def test_readme_counts_experiments_and_points() -> None:
+    """README names as many experiments and points as the files in experiments/ make."""
+    names = sorted(path.stem for path in (ROOT / "experiments").glob("*.yml"))
+    points = sum(len(case_names(name)) for name in names)
+    readme = (ROOT / "README.md").read_text()
+    assert f"{len(names)} experiments with {points} points" in readme
+    assert f"{len(names)} of the {points} points" in readme
+
+
+def test_points_are_the_product_of_the_axes(tmp_path: Path) -> None:
+    """Every combination is a point, the last axis varying fastest."""
+    path = _swept(tmp_path)
+    assert case_names(path) == [
+        f"{path}@window={window},delay={delay}" for window in (4, 8) for delay in (0.8, 1.6)
+    ]
+
+
+def test_a_point_sets_flows_and_profile(tmp_path: Path) -> None:
+    """A point has its values in the flows and in one direction of the profile, and no other."""
+    case = load_case(f"{_swept(tmp_path)}@window=8,delay=1.6")
+    assert case.id == "small@window=8,delay=1.6"
+    assert [flow.window_packets for flow in case.experiment.flows] == [8, 8]
+    assert case.profile.directions["forward"].delay_ms == 1.6
+    assert case.profile.directions["reverse"].delay_ms == 8.416
+
+
+def test_a_list_has_a_value_for_each_field(tmp_path: Path) -> None:
+    """A value that is a list is divided among the axis's fields, and named by all of them."""
+    matrix = {"window": {**WINDOW, "to": [[4, 9]]}}
+    case = load_case(f"{_swept(tmp_path, matrix=matrix)}@window=4+9")
+    assert [flow.window_packets for flow in case.experiment.flows] == [4, 9]
+
+
+def test_a_name_stands_for_a_list(tmp_path: Path) -> None:
+    """Values by name: the point has the name, in `at` too, and sets the values."""
+    matrix = {"window": {**WINDOW, "to": {"even": [4, 4], 9: [4, 9]}}}
+    path = _swept(tmp_path, matrix=matrix, expect=[{**EFFICIENCY, "at": {"window": 9}}])
+    assert case_names(path) == [f"{path}@window=even", f"{path}@window=9"]
+    assert not load_case(f"{path}@window=even").experiment.expect
+    experiment = load_case(f"{path}@window=9").experiment
+    assert [flow.window_packets for flow in experiment.flows] == [4, 9]
+    assert experiment.expect
+
+
+def test_a_section_left_out_can_be_set(tmp_path: Path) -> None:
+    """An axis may set a field of a section that the file leaves to its defaults."""
+    matrix = {"ms": {"set": ["observe.tcp_info_ms"], "to": [5]}}
+    case = load_case(f"{_swept(tmp_path, matrix=matrix)}@ms=5")
+    assert case.experiment.observe.tcp_info_ms == 5
+
+
+def test_expectations_hold_where_they_say(tmp_path: Path) -> None:
+    """An expectation with `at` is one of the points it names, by values of an axis."""
+    path = _swept(tmp_path, expect=[{**EFFICIENCY, "at": {"window": 8, "delay": [0.8, 1.6]}}])
+    found = {name: len(load_case(name).experiment.expect) for name in case_names(path)}
+    assert list(found.values()) == [0, 0, 1, 1]
+
+
+def _problems(path: str) -> list[str]:
+    try:
+        for name in case_names(path):
+            load_case(name)
+    except SpecError as error:
+        return [problem.partition(": ")[2] for problem in error.problems]
+    return []
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        (
+            {"matrix": {"window": {**WINDOW, "to": [4, [1, 2, 3]]}}},
+            "matrix.window.to.1: 3 values for 2 fields of set",
+        ),
+        ({"matrix": {"window": {**WINDOW, "to": [4, 4]}}}, "matrix.window.to: 4 is given twice"),
+        (
+            {"matrix": {"a": DELAY, "b": DELAY}},
+            "matrix: profile.forward.delay_ms is set twice",
+        ),
+        (
+            {"matrix": {"window": {**WINDOW, "to": [4, 0]}}},
+            "point window=0: flows.0.window_packets: must be greater than or equal to 1, got 0",
+        ),
+        (
+            {"matrix": {"x": {"set": ["flows.middle.count"], "to": [2]}}},
+            'point x=2: flows.middle.count: no "middle"; there are: left, right',
+        ),
+        (
+            {"matrix": {"x": {"set": ["stack.mtu"], "to": [2000]}}},
+            "point x=2000: stack.mtu: unknown field",
+        ),
+        (
+            {"matrix": {"x": {"set": ["profile.sideways.delay_ms"], "to": [2]}}},
+            'point x=2: profile: directions.sideways.delay_ms: no "sideways"; there are: forward',
+        ),
+        (
+            {"expect": [EFFICIENCY, {**EFFICIENCY, "at": {"window": 8}}]},
+            'point window=8,delay=0.8: expect.1.metric: "efficiency.left" of',
+        ),
+        ({"expect": [{**EFFICIENCY, "at": {"rate": 8}}]}, 'expect.0.at: no axis "rate" in matrix'),
+        (
+            {"expect": [{**EFFICIENCY, "at": {"window": 7}}]},
+            "expect.0.at.window: 7 is none of its values: 4, 8",
+        ),
+        (
+            {"expect": [{**EFFICIENCY, "value": "theory"}]},
+            'expect.0.value: "theory", but the file names no theory',
+        ),
+        (
+            {"theory": "astrology"},
+            'point window=4,delay=0.8: theory: no "astrology"; there are: ',
+        ),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, fields: dict[str, Any], problem: str) -> None:
+    """Each mistake in a sweep is told by field and value, and by point where it has one."""
+    assert any(found.startswith(problem) for found in _problems(_swept(tmp_path, **fields)))
+
+
+def test_unknown_point(tmp_path: Path) -> None:
+    """A point that the matrix does not have is refused, and some that it has are named."""
+    with pytest.raises(SpecError) as caught:
+        load_case(f"{_swept(tmp_path)}@window=5")
+    assert 'no point "window=5"' in str(caught.value)
+    assert "there are 4: window=4,delay=0.8" in caught.value.hint

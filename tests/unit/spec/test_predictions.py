@@ -1,0 +1,43 @@
+"""Theories applied to the experiments as they stand."""
+
+import math
+
+import pytest
+
+from twoway.measure.metric import metric_names
+from twoway.spec.point import load_case
+from twoway.spec.predictions import setup_of
+from twoway.theory.setup import predict
+
+THEORIES = {**{f"fast-ex{n}": "fast" for n in range(1, 6)}, "dtm-fig2": "dtm", "dtm-fig4": "dtm"}
+
+
+def _predicted(name: str) -> dict[str, float]:
+    case = load_case(name)
+    setup = setup_of(case.experiment, case.profile, case.graph, list(case.connections))
+    return predict(THEORIES[name], setup)
+
+
+@pytest.mark.parametrize("name", ["dtm-fig2", "dtm-fig4"])
+def test_expectations_are_predictions(name: str) -> None:
+    """Every value of theory written in these files is their theory's, to the digits printed."""
+    values = _predicted(name)
+    checked = 0
+    for entry in load_case(name).experiment.expect:
+        if entry.source == "theory":
+            assert isinstance(entry.value, float)
+            digits = len(f"{entry.value:g}".partition(".")[2])
+            assert entry.value == pytest.approx(values[entry.metric], abs=0.51 * 10**-digits)
+            checked += 1
+    assert checked >= 3
+
+
+@pytest.mark.parametrize("name", THEORIES)
+def test_predictions_are_metrics(name: str) -> None:
+    """Theories name nothing that is not measured, and give numbers."""
+    case = load_case(name)
+    channels = [n for n, link in case.profile.directions.items() if link.dtm]
+    known = metric_names(case.profile.directions, [c.name for c in case.connections], channels)
+    values = _predicted(name)
+    assert set(values) <= set(known)
+    assert all(math.isfinite(value) for value in values.values())

@@ -1,0 +1,288 @@
+"""Barakat and Altman's nodes and their flow's cycle, against printed numbers and limits."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from twoway.theory.barakat import (
+    Node,
+    avoidance_rate,
+    equivalent,
+    filling_bursts,
+    is_safe,
+    largest_window,
+    least_buffers,
+    loses_in_slow_start,
+    loss_cycle,
+    loss_window,
+    slowing,
+    uniform_chain,
+)
+from twoway.theory.setup import Connection, Link, Setup, predict
+from twoway.theory.window_cycle import Cycle, Path, reno_cycle, tahoe_cycle
+
+PACKET_BIT = 512 * 8
+MU = 1.5e6 / PACKET_BIT  # packets/s
+TRIP_S = 0.560
+PIPE = MU * TRIP_S  # 205.1 packets
+
+
+@given(count=st.integers(1, 10), buffer=st.integers(1, 200), own=st.integers(1, 200))
+def test_bursts_of_a_uniform_chain(count: int, buffer: int, own: int) -> None:
+    """The paper's simple calculation: S = B (n + 2) and S_i = B_i (2 (n + 1) - (i - 1))."""
+    main = Node(MU, own)
+    bursts = filling_bursts(uniform_chain(count, buffer, main), main)
+    expected = [buffer * (2 * (count + 1) - (i - 1)) for i in range(1, count + 1)]
+    assert bursts == pytest.approx([*expected, own * (count + 2)])
+
+
+@pytest.mark.parametrize("count", range(1, 11))
+def test_equivalent_node_of_figure_4(count: int) -> None:
+    """Buffers of 17 packets give B' = 8.5 n (n + 3) / (n + 1) and mu' = mu + mu / (n + 1)."""
+    main = Node(MU, 20)
+    node = equivalent(uniform_chain(count, 17, main), main)
+    assert node.rate == pytest.approx(MU + MU / (count + 1))
+    assert node.buffer_packets == pytest.approx(8.5 * count * (count + 3) / (count + 1))
+
+
+@pytest.mark.parametrize("count", range(1, 11))
+def test_figure_4_overflows_upstream_from_four_nodes_on(count: int) -> None:
+    """With 17 packets against 20, S_n is the smallest burst from n = 4 on, as the paper says."""
+    main = Node(MU, 20)
+    bursts = filling_bursts(uniform_chain(count, 17, main), main)
+    smallest = bursts.index(min(bursts))
+    assert smallest == (count - 1 if count >= 4 else count)
+
+
+def test_figure_4_jumps_once_and_by_little() -> None:
+    """Slow start's losses end at n = 3, where 2 W_B = 228 exceeds 225 by three packets.
+
+    The paper has its jump near n = 5; two packets of S_B would move ours to 4.
+    """
+    main = Node(MU, 20)
+    chains = [uniform_chain(n, 17, main) for n in range(11)]
+    loses = [loses_in_slow_start(PIPE, chain, main) for chain in chains]
+    assert loses == [True] * 3 + [False] * 8
+    assert 2 * loss_window(min(filling_bursts(chains[3], main))) == pytest.approx(228)
+    assert largest_window(PIPE, main) == pytest.approx(225.08, abs=5e-3)
+
+
+@given(
+    rates=st.lists(st.floats(1.01, 1.99), min_size=1, max_size=6, unique=True),
+    buffers=st.lists(st.integers(1, 300), min_size=6, max_size=6),
+    own=st.integers(1, 300),
+)
+def test_equivalent_node_is_equivalent(rates: list[float], buffers: list[int], own: int) -> None:
+    """Node and chain fill at the same burst; and that of one node is the node itself."""
+    main = Node(1, own)
+    chain = [Node(r, b) for r, b in zip(sorted(rates, reverse=True), buffers, strict=False)]
+    node = equivalent(chain, main)
+    assert filling_bursts([node], main) == pytest.approx(
+        [min(filling_bursts(chain, main)[:-1]), filling_bursts(chain, main)[-1]]
+    )
+    again = equivalent([node], main)
+    assert again.buffer_packets == pytest.approx(node.buffer_packets)
+
+
+@given(burst=st.floats(1, 1e6))
+def test_loss_window_lies_in_its_cycle(burst: float) -> None:
+    """2^(n_B - 1) < S_B <= 2^n_B, and W_B is between three quarters and all of 2^n_B."""
+    cycle = loss_cycle(burst)
+    assert 2 ** (cycle - 1) < burst * (1 + 1e-6)
+    assert burst <= 2**cycle * (1 + 1e-6)
+    assert 0.75 * 2**cycle * (1 - 1e-6) <= loss_window(burst) <= 2**cycle * (1 + 1e-6)
+
+
+def test_a_power_of_two_is_its_own_cycle() -> None:
+    """A burst of exactly 2^k overflows in cycle k, however its quotient was rounded."""
+    assert loss_cycle(128.0) == loss_cycle(128.00000000000003) == 7
+    assert loss_cycle(129) == 8
+
+
+def test_fast_nodes_do_not_count() -> None:
+    """Nodes of 2 mu and more, nodes after a slower one and nodes of mu are left out."""
+    nodes = [Node(2, 9), Node(1.5, 9), Node(1.7, 9), Node(1.2, 9), Node(1, 9)]
+    assert slowing(nodes, Node(1, 9)) == [nodes[1], nodes[3]]
+    with pytest.raises(ValueError, match="must fall from twice the last"):
+        filling_bursts(nodes, Node(1, 9))
+    with pytest.raises(ValueError, match="no nodes"):
+        equivalent([], Node(1, 9))
+
+
+def test_slow_upstream_nodes_only_help() -> None:
+    """The single node is the worst case: S of 2B with no node, more with any (figure 5)."""
+    main = Node(MU, 20)
+    assert filling_bursts([], main) == [40]
+    bursts = [filling_bursts([Node(MU * r, 20)], main)[-1] for r in (1.99, 1.5, 1.1)]
+    assert bursts == sorted(bursts)
+    assert bursts[0] > 40
+
+
+def _loses(main_packets: float, upstream_packets: float) -> list[bool]:
+    """Whether slow start loses, at mu' from 1.02 to 1.98 mu."""
+    main = Node(MU, main_packets)
+    return [
+        loses_in_slow_start(PIPE, [Node(MU * ratio, upstream_packets)], main)
+        for ratio in np.linspace(1.02, 1.98, 49)
+    ]
+
+
+def test_figure_7_has_the_papers_three_shapes() -> None:
+    """As mu' falls from 2 mu: B' = 80 ends the losses, 45 ends and restarts them, 20 keeps them.
+
+    With B = 50, which the paper does not give: below mu T / 3 = 68, as it says of its own.
+    """
+    large, medium, small = (_loses(50, upstream)[::-1] for upstream in (80, 45, 20))
+    for shape, turns in ((large, 1), (medium, 2), (small, 0)):
+        assert shape[0]
+        assert sum(a != b for a, b in itertools.pairwise(shape)) == turns
+
+
+@settings(deadline=None)
+@given(main=st.integers(1, 400), upstream=st.integers(1, 400))
+def test_safe_buffers_are_safe_at_every_rate(main: int, upstream: int) -> None:
+    """Inside figure 6's exact region slow start loses nothing, whatever mu' is."""
+    assume(is_safe(PIPE, main, upstream))
+    assert not any(_loses(main, upstream))
+
+
+def test_figure_6_region() -> None:
+    """B > mu T / 3 and B' > (mu T + B) / 4, which meet where they are equal."""
+    least_main, least_upstream = least_buffers(PIPE, PIPE / 3)
+    assert least_main == pytest.approx(68.36, abs=5e-3)
+    assert least_upstream == pytest.approx(least_main)
+    assert least_buffers(PIPE, 100)[1] - least_buffers(PIPE, 80)[1] == pytest.approx(5)
+
+
+def test_figure_2_moves_the_queue() -> None:
+    """1.6 Mbit/s is above R_CA, so that W_max falls by 100 - 50 packets when it replaces 1.5."""
+    assert avoidance_rate(PIPE, Node(1.5, 50)) == pytest.approx(1.5073, abs=5e-5)
+    assert largest_window(PIPE, Node(MU, 100)) == pytest.approx(305.1, abs=0.05)
+    assert largest_window(PIPE, Node(MU, 50)) == pytest.approx(255.1, abs=0.05)
+
+
+def test_figure_2_throughput() -> None:
+    """The cycle gives a little more than ns did: 1.401 to 1.371 and 1.288 to 1.247 Mbit/s.
+
+    Our cycle repeats; theirs begin with a slow start to an unknown threshold, which costs a share
+    that they do not tell. The fall from one to the other, 9.0 %, is then one of 8.1 %.
+    """
+    first, second = (
+        tahoe_cycle(Path(MU, TRIP_S, buffer)).rate * PACKET_BIT / 1e6 for buffer in (100, 50)
+    )
+    assert (first, second) == pytest.approx((1.4013, 1.2885), abs=5e-5)
+    assert first > 1.371
+    assert second > 1.247
+    assert 1 - second / first == pytest.approx(0.081, abs=5e-4)
+
+
+def test_slow_start_loss_costs_throughput() -> None:
+    """The single-node model of figure 4 underestimates: 0.856 against 1.177 Mbit/s.
+
+    Its second slow start loses as well: 56 packets are still more than W_B = 52.
+    """
+    path = Path(MU, TRIP_S, 20)
+    lossy = tahoe_cycle(path, loss_window(40)).rate * PACKET_BIT / 1e6
+    clean = tahoe_cycle(path).rate * PACKET_BIT / 1e6
+    assert lossy == pytest.approx(0.856, abs=5e-4)
+    assert clean == pytest.approx(1.177, abs=5e-4)
+
+
+def test_a_timer_after_slow_start_costs_more() -> None:
+    """With a threshold of 2, avoidance starts at once, and the cycle is 28 s longer.
+
+    From 2 to 56.3 takes 54.3 round trips of 0.56 s, less slow start's log2(28.1) = 4.8.
+    """
+    path = Path(MU, TRIP_S, 20)
+    again, waiting = (tahoe_cycle(path, 57, timer_s) for timer_s in (None, 0.76))
+    assert waiting.duration_s - again.duration_s == pytest.approx(49.45 * 0.56 + 0.76, abs=0.02)
+    assert waiting.rate < again.rate
+
+
+@given(buffer=st.floats(0, 2000))
+def test_reno_fills_the_link_from_a_pipe_of_buffer_on(buffer: float) -> None:
+    """Half of mu T + B covers mu T if B does; then Reno never idles, and Tahoe always gets less."""
+    path = Path(MU, TRIP_S, buffer)
+    rate = reno_cycle(path).rate
+    assert (rate > MU * (1 - 1e-9)) == (buffer >= PIPE * (1 - 1e-6))
+    assert tahoe_cycle(path).rate < rate
+
+
+@pytest.mark.parametrize(
+    "cycle",
+    [
+        reno_cycle(Path(MU, TRIP_S, 20)),
+        tahoe_cycle(Path(MU, TRIP_S, 20)),
+        tahoe_cycle(Path(MU, TRIP_S, 20), 52),
+        tahoe_cycle(Path(MU, TRIP_S, 20), 52, 0.76),
+        tahoe_cycle(Path(MU, TRIP_S, 400)),
+    ],
+)
+def test_sampled_rates_average_to_the_cycles(cycle: Cycle) -> None:
+    """What a cycle delivers in steps adds up to its packets, and never exceeds the bottleneck."""
+    edges = np.linspace(0, 3 * cycle.duration_s, 301)
+    rates = cycle.rates(edges)
+    assert rates.mean() == pytest.approx(cycle.rate)
+    assert rates.min() >= 0
+    assert rates.max() <= cycle.path.rate * (1 + 1e-9)
+    assert all(phase.duration_s >= 0 for phase in cycle.phases)
+
+
+def test_delivery_of_each_phase_ends_with_its_packets() -> None:
+    """Each phase's fluid has delivered its packets at its end."""
+    path = Path(MU, TRIP_S, 20)
+    for phase in tahoe_cycle(path, 52).phases:
+        delivered = phase.delivered(np.array([0.0, phase.duration_s]), path.trip_s)
+        assert delivered == pytest.approx([0, phase.packets])
+
+
+def _setup(congestion: str, upstream_mbit: float | None) -> Setup:
+    """Figure 2's path; a queue's limit is one more than B, for the packet in transmission."""
+
+    def link(mbit: float, delay_s: float, limit: int) -> Link:
+        rate = mbit * 1e6
+        return Link(rate, delay_s, limit, PACKET_BIT / rate, 320 / rate, 472 / 512)
+
+    links = {"main": link(1.5, 0.28, 51), "return": link(1000, 0.28, 1000)}
+    names: tuple[str, ...] = ("main",)
+    if upstream_mbit:
+        links["first"] = link(upstream_mbit, 0, 18)
+        names = ("first", "main")
+    flow = Connection("flow", "main", "return", names, ("return",), congestion, None, None, None, 0)
+    return Setup(links, (flow,), 472, True, 100, 1000, {}, {})
+
+
+def test_prediction() -> None:
+    """What one node gives: the cycle of B = 50 and a trip with all transmission times."""
+    values = predict("barakat", _setup("tahoe", None))
+    trip_s = 0.56 + PACKET_BIT / 1.5e6 + 320 / 1e9
+    lost = loss_window(100)
+    assert (MU * trip_s + 50) / 2 > lost
+    rate = tahoe_cycle(Path(MU, trip_s, 50), lost, trip_s + 0.2).rate * PACKET_BIT / 1e6
+    assert values["throughput.flow"] == pytest.approx(rate)
+    assert values["goodput.flow"] == pytest.approx(rate * 472 / 512)
+    assert values["utilisation.main"] == values["efficiency.flow"] == pytest.approx(rate / 1.5)
+
+
+def test_prediction_with_nodes_upstream() -> None:
+    """A node of 17 packets upstream makes Tahoe lose earlier; Reno has no slow start to lose in."""
+    alone, behind = (
+        predict("barakat", _setup("tahoe", mbit))["throughput.flow"] for mbit in (None, 1.6)
+    )
+    assert behind < alone
+    reno = [predict("barakat", _setup("reno", m))["efficiency.flow"] for m in (None, 3000)]
+    assert reno[0] == pytest.approx(reno[1], abs=1e-5)  # 3 Gbit/s adds 1.4 us of trip
+    assert reno[0] > alone / 1.5
+
+
+def test_refuses_other_traffic() -> None:
+    """Other congestion controls and several flows are named."""
+    setup = _setup("cubic", None)
+    with pytest.raises(ValueError, match="not cubic"):
+        predict("barakat", setup)
+    with pytest.raises(ValueError, match="one flow, got 2"):
+        predict("barakat", replace(setup, connections=setup.connections * 2))

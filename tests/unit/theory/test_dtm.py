@@ -1,0 +1,206 @@
+"""The DTM channel's estimator and slots, and what is predicted of experiments with one."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from dtm_rate import RATE
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twoway.theory.dtm import (
+    SLOT_BIT,
+    Allocator,
+    allocate,
+    response_s,
+    settled_slots,
+    whole_slots,
+)
+from twoway.theory.setup import Connection, Link, Setup, predict
+
+
+def _channel(slots: int = 20, rate: dict[str, Any] | None = RATE, **fields: Any) -> dict[str, Any]:
+    none = dict.fromkeys(("buffer", "hysteresis", "trace"))
+    bounds = {"min_slots": 1, "max_slots": 8192, "change_s": 1, "signalling_ms": 0}
+    return {"slots": slots, "framed": False, "rate": rate, **bounds, **none, **fields}
+
+
+@pytest.mark.parametrize(
+    ("share", "seconds"), [(0.5, 0.52), (1 - 1 / math.e, 0.75), (0.9, 1.72), (0.99, 3.45)]
+)
+def test_step_response(share: float, seconds: float) -> None:
+    """A step is followed to 50, 63, 90 and 99 % in 0.52, 0.75, 1.72 and 3.45 s."""
+    assert response_s(share) == pytest.approx(seconds, abs=0.005)
+
+
+@pytest.mark.parametrize("shift", [0, 1, 3, 5])
+def test_step_response_is_the_allocators(shift: int) -> None:
+    """The estimator itself passes 90 % of a step in the sample that the closed form says."""
+    step = 10**9  # bit/s, large enough that whole bits do not matter
+    allocator = Allocator(0, 20, _channel(rate={**RATE, "shift_up": shift}))
+    count = 0
+    while allocator.estimate < 0.9 * step:
+        count += 1
+        allocator.sample(count * 10**8, step)
+    assert count == -(-response_s(0.9, shift) // 0.1)
+
+
+@given(old=st.integers(0, 10**9), new=st.integers(0, 10**9), hold=st.booleans())
+def test_estimate_moves_by_an_eighth(old: int, new: int, *, hold: bool) -> None:
+    """A sample moves the estimate an eighth of the way, rounded down; holding stops its fall."""
+    allocator = Allocator(0, 20, _channel(rate={**RATE, "estimate_mbit": old / 1e6}))
+    moved = allocator.sample(10**8, new, hold=hold)
+    if new >= old:
+        assert moved == old + (new - old) // 8
+    else:
+        assert moved == (old if hold else old - (old - new) // 8)
+
+
+def test_asymmetric_shifts() -> None:
+    """The paper's second proposal: with a shift of 5 down, a fall takes four times a rise."""
+    assert response_s(0.5, 5) / response_s(0.5, 3) == pytest.approx(4.2, abs=0.05)
+
+
+@pytest.mark.parametrize(("rounding", "slots"), [("up", 12), ("nearest", 12), ("down", 11)])
+def test_slots_of_figure_4(rounding: str, slots: int) -> None:
+    """5 Mbit/s are 9.77 slots and with margin and half the corridor 11.52, whole up: 12."""
+    channel = _channel(rate={**RATE, "rounding": rounding})
+    assert settled_slots(5_000_000, channel)[1] == slots
+
+
+def test_figure_4_has_a_mbit_to_spare() -> None:
+    """12 slots are 1.144 Mbit/s above 5, the paper's "about one Megabit per second more"."""
+    slots = settled_slots(5_000_000, _channel())[1]
+    assert slots * SLOT_BIT - 5_000_000 == 1_144_000
+
+
+@given(bit=st.integers(0, 10**8))
+def test_margin_lies_above_the_corridor(bit: int) -> None:
+    """Rounded up, slots hold the corridor's upper edge with the margin on top, less than one more.
+
+    Hence the allocation never cuts off a rate that its corridor allows.
+    """
+    slots = settled_slots(bit, _channel())[1]
+    assert 1.75 * SLOT_BIT <= slots * SLOT_BIT - bit < 2.75 * SLOT_BIT
+
+
+@given(bit=st.integers(64, 10**8), start=st.integers(1, 300), shift=st.integers(0, 6))
+def test_constant_rate_settles_where_said(bit: int, start: int, shift: int) -> None:
+    """After any start a constant rate ends with slots that `settled_slots` has.
+
+    A shift leaves up to 2^6 - 1 bit/s undone, by which the estimate may miss the rate.
+    """
+    channel = _channel(start, {**RATE, "shift_up": shift, "shift_down": shift})
+    changes = allocate([bit] * 3000, channel)
+    few, many = settled_slots(bit - 63, channel)[0], settled_slots(bit + 63, channel)[2]
+    assert few <= changes[-1][1] <= many
+    assert changes[-1][0] < 100
+
+
+def test_history_may_cost_a_slot() -> None:
+    """The same 5 Mbit/s end with 11 slots from below and 12 from a start at the rate itself."""
+    assert settled_slots(5_000_000, _channel()) == (11, 12, 13)
+    assert allocate([5_000_000] * 200, _channel())[-1][1] == 11
+    known = {**RATE, "estimate_mbit": 4.99}
+    assert allocate([5_000_000] * 200, _channel(rate=known))[-1][1] == 12
+
+
+def test_first_change_of_figure_2() -> None:
+    """At 1 s the estimate of a constant 5 Mbit/s is 3.68, and 9 slots are decided; next at 2 s."""
+    changes = allocate([5_000_000] * 50, _channel())
+    assert changes == [(0.0, 20), (1.0, 9), (2.0, 11)]
+
+
+def test_a_corridor_ignores_small_changes() -> None:
+    """Within half a corridor, 512 kbit/s, of the decided rate nothing changes; beyond it does."""
+    start = [5_000_000] * 100
+    known = _channel(rate={**RATE, "estimate_mbit": 4.99})
+    assert len(allocate([*start, *[5_480_000] * 100], known)) == 2
+    assert len(allocate([*start, *[5_530_000] * 100], known)) == 3
+
+
+def test_bounds_and_signalling() -> None:
+    """Slots stay within the channel's bounds, and take effect after signalling."""
+    bounded = _channel(max_slots=10, min_slots=5, signalling_ms=250)
+    assert allocate([9_000_000] * 20, bounded)[1:] == [(1.25, 10)]
+    assert allocate([0] * 20, _channel(min_slots=5))[1:] == []
+    assert allocate([1_000] * 20, _channel(min_slots=5))[1:] == [(1.0, 5)]
+
+
+@pytest.mark.parametrize(("bit", "slots"), [(0, 0), (1, 1), (512_000, 1), (512_001, 2)])
+def test_whole_slots(bit: int, slots: int) -> None:
+    """Rounded up, a slot is begun by its first bit/s."""
+    assert whole_slots(bit) == slots
+
+
+def _setup(limit: int, congestion: str, dtm: dict[str, Any]) -> Setup:
+    """dtm-4's path: 5 Mbit/s, then the channel, 20 ms each way, packets of 1040 bytes."""
+    bit = 1040 * 8
+
+    def link(mbit: float, delay_s: float, packets: int) -> Link:
+        rate = mbit * 1e6
+        return Link(rate, delay_s, packets, bit / rate, 320 / rate, 1000 / 1040)
+
+    links = {
+        "access": link(10, 0, 1000),
+        "bottleneck": link(5, 0, limit),
+        "channel": replace(link(dtm["slots"] * 0.512, 0.02, 100), dtm=dtm),
+        "return": link(0.512, 0.02, 1000),
+    }
+    way = ("access", "bottleneck", "channel")
+    flow = Connection(
+        "flow", "bottleneck", "return", way, ("return",), congestion, None, None, None, 0
+    )
+    return Setup(links, (flow,), 1000, True, 10, 60, {}, {})
+
+
+def test_prediction_for_figures_2_and_4() -> None:
+    """What dtm-fig2 and dtm-fig4 expect: first change at 1 s, 12 slots, 1.144 Mbit/s unused."""
+    values = predict("dtm", _setup(50, "reno", _channel()))
+    assert values["first_reallocation.channel"] == 1
+    assert values["slots_mean.channel"] == 12
+    assert values["capacity_unused.channel"] == pytest.approx(1.144)
+    assert values["reallocations.channel"] == 0
+    assert values["utilisation.bottleneck"] == values["efficiency.flow"] == pytest.approx(1)
+    assert values["throughput.flow"] == pytest.approx(5)
+
+
+def test_prediction_for_figure_5() -> None:
+    """With a queue of 10 packets the rate follows the window, but no slot changes: the corridor."""
+    values = predict("dtm", _setup(10, "reno", _channel()))
+    assert values["reallocations.channel"] == 0
+    assert 4 < values["throughput.flow"] < 5
+
+
+def test_prediction_for_figure_6() -> None:
+    """Tahoe's slow start makes the allocation follow its sawtooth, and Reno's does not."""
+    setup = _setup(10, "tahoe", _channel())
+    links = {**setup.links, "channel": replace(setup.links["channel"], delay_s=0.05)}
+    values = predict("dtm", replace(setup, links=links))
+    assert values["reallocations.channel"] > 4
+    assert values["slots_max.channel"] > values["slots_min.channel"] + 1
+
+
+def test_prediction_for_a_static_channel() -> None:
+    """Without an allocator the channel keeps its slots and flows their bottlenecks (figure 8)."""
+    values = predict("dtm", _setup(50, "reno", _channel(rate=None)))
+    assert values["slots_mean.channel"] == 20
+    assert values["throughput.flow"] == pytest.approx(5)
+    assert values["capacity_unused.channel"] == pytest.approx(5.24)
+    assert "first_reallocation.channel" not in values
+
+
+def test_refuses_what_has_no_closed_form() -> None:
+    """Losses at the channel, several flows on one bottleneck and other allocators are refused."""
+    with pytest.raises(ValueError, match="wider than its flows' bottlenecks"):
+        predict("dtm", _setup(50, "reno", _channel(slots=9)))
+    with pytest.raises(ValueError, match="rate allocator and static"):
+        predict("dtm", _setup(50, "reno", _channel(buffer={"high_bytes": 1})))
+    setup = _setup(50, "reno", _channel())
+    other = replace(setup.connections[0], name="other")
+    with pytest.raises(ValueError, match="flow, other share one"):
+        predict("dtm", replace(setup, connections=(*setup.connections, other)))
+    plain = {name: replace(link, dtm=None) for name, link in setup.links.items()}
+    with pytest.raises(ValueError, match="one DTM channel, got none"):
+        predict("dtm", replace(setup, links=plain))

@@ -1,0 +1,313 @@
+"""The closed forms of two-way FAST against the paper's printed numbers and against their limits."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twoway.theory.fast import (
+    Equilibrium,
+    Flow,
+    Way,
+    bunched,
+    equilibrium,
+    persistent_congestion,
+    slope,
+)
+from twoway.theory.packet_model import Side, simulate
+from twoway.theory.setup import Connection, Link, Setup, predict
+
+FORWARD, BACKWARD = Way
+DATA_BIT, ACK_BIT = 8000, 320  # section 5.1: packets of 1000 bytes, ACKs of 40
+
+
+def _flow(way: Way, alpha: float) -> Flow:
+    return Flow(way, alpha, DATA_BIT, ACK_BIT)
+
+
+def _mbit(settled: Equilibrium) -> list[float]:
+    return [rate * DATA_BIT / 1e6 for rate in settled.rates]
+
+
+# Tables 1 and 2: alphas of F and of B, capacities in Mbit/s, throughputs in the order of the
+# flows, bottlenecks and utilisations by data. Printed to 0.1 Mbit/s or better, and to 0.1 % but
+# for example 1 (25 %) and 3 (88 %). Example 4's order there is flow 1, flow 2, flow 3: F, B, F.
+EXAMPLES = [
+    (([100, 200], []), (100, 1), [8.3, 16.7], (False, True), (0.25, 0)),
+    (([300, 200], [100]), (100, 100), [59.5, 39.7, 19.84], (True, False), (0.992, 0.198)),
+    (([100], [30]), (100, 10), [29.4, 8.82], (False, True), (0.294, 0.88)),
+    (([100, 200], [30]), (100, 10), [23.8, 47.6, 7.14], (False, True), (0.714, 0.714)),
+    (([30], [30]), (10, 10), [9.62, 9.62], (True, True), (0.962, 0.962)),
+]
+
+
+@pytest.mark.parametrize(("alphas", "mbit", "rates", "where", "data"), EXAMPLES)
+def test_examples_of_the_paper(
+    alphas: tuple[list[float], list[float]],
+    mbit: tuple[float, float],
+    rates: list[float],
+    where: tuple[bool, bool],
+    data: tuple[float, float],
+) -> None:
+    """Theorem 1 gives each printed rate, bottleneck and utilisation to the last digit printed."""
+    flows = [_flow(way, alpha) for way in Way for alpha in alphas[way]]
+    settled = equilibrium(flows, (mbit[0] * 1e6, mbit[1] * 1e6))
+    assert _mbit(settled) == pytest.approx(rates, abs=0.05)
+    assert settled.is_bottleneck == where
+    assert settled.data_share == pytest.approx(data, abs=0.005)
+
+
+# Table 3: the analysis of Table 2 over its simulation, less 1, in per cent to two digits.
+TABLE_3 = [
+    ([59.5, 39.7, 19.84], [57, 38, 20], [4.39, 4.47, 0.8]),
+    ([29.4, 8.8], [28.3, 8.6], [3.89, 2.32]),
+    ([23.8, 7.14, 47.6], [21.3, 7.2, 42.4], [11.74, 0.83, 12.26]),
+    ([9.62, 9.62], [9.4, 9.4], [2.34, 2.34]),
+]
+
+
+@pytest.mark.parametrize(("theory", "simulated", "printed"), TABLE_3)
+def test_table_3_is_of_the_rounded_figures(
+    theory: list[float], simulated: list[float], printed: list[float]
+) -> None:
+    """Table 3 follows from the printed digits of Table 2."""
+    differences = [100 * abs(a - s) / s for a, s in zip(theory, simulated, strict=True)]
+    assert differences == pytest.approx(printed, abs=0.01)
+
+
+@given(
+    forward=st.lists(st.integers(1, 500), min_size=1, max_size=6),
+    backward=st.lists(st.integers(1, 500), max_size=6),
+    mbit=st.tuples(st.integers(1, 1000), st.integers(1, 1000)),
+    ack_bit=st.integers(0, 9000),
+)
+def test_a_bottleneck_is_full_and_nothing_is_overfull(
+    forward: list[int], backward: list[int], mbit: tuple[int, int], ack_bit: int
+) -> None:
+    """Exactly the bottlenecks carry their whole rate, for any flows, rates and sizes of ACKs."""
+    flows = [
+        *(Flow(FORWARD, alpha, DATA_BIT, ack_bit) for alpha in forward),
+        *(Flow(BACKWARD, alpha, DATA_BIT, ack_bit) for alpha in backward),
+    ]
+    settled = equilibrium(flows, (mbit[0] * 1e6, mbit[1] * 1e6))
+    for way in Way:
+        used = settled.data_share[way] + settled.ack_share[way]
+        assert used <= 1 + 1e-9
+        assert settled.is_bottleneck[way] == (used > 1 - 1e-9)
+    assert any(settled.is_bottleneck)
+    queued = [rate * settled.delay_s for rate in settled.rates]
+    assert queued == pytest.approx([*forward, *backward])
+
+
+@given(alphas=st.lists(st.integers(1, 500), min_size=1, max_size=6))
+def test_free_acks_leave_one_way_traffic_alone(alphas: list[int]) -> None:
+    """Without ACKs' time, flows one way share the link as their alphas: FAST's own theorem."""
+    settled = equilibrium([Flow(FORWARD, a, DATA_BIT, 0) for a in alphas], (10e6, 1e6))
+    assert _mbit(settled) == pytest.approx([10 * a / sum(alphas) for a in alphas])
+
+
+@given(alpha=st.integers(1, 500), count=st.integers(1, 8))
+def test_mirrored_flows_are_equal(alpha: int, count: int) -> None:
+    """Alike both ways, all flows get c / (1 + b) together, each way (example 5's form)."""
+    flows = [_flow(way, alpha) for way in Way for _ in range(count)]
+    settled = equilibrium(flows, (10e6, 10e6))
+    assert settled.is_bottleneck == (True, True)
+    assert settled.data_share == pytest.approx([1 / 1.04] * 2)
+    assert _mbit(settled) == pytest.approx([10 / 1.04 / count] * 2 * count)
+
+
+@given(n=st.integers(0, 30), m=st.integers(0, 30))
+def test_the_dividing_line_is_theorem_1s(n: int, m: int) -> None:
+    """F is the bottleneck of flows that are alike from n = theta m on, the paper's (17)."""
+    if n + m == 0:
+        return
+    capacity = (10e6, 20e6)
+    flows = [*(_flow(FORWARD, 10),) * n, *(_flow(BACKWARD, 10),) * m]
+    assert slope(capacity, 0.04) == pytest.approx(23 / 49)
+    assert equilibrium(flows, capacity).is_bottleneck[FORWARD] == (49 * n >= 23 * m)
+
+
+# Each start's queue and the shares of the link, in units of alpha and of the link: those of the
+# golden ratio for two; the others as the equation sum 1 / (q - e) = 1 has it.
+LATE = [
+    (1, 1.0, [1.0]),
+    (2, 2.618, [0.382, 0.618]),
+    (3, 4.599, [0.217, 0.278, 0.505]),
+    (4, 6.842, [0.146, 0.171, 0.237, 0.446]),
+]
+
+
+@pytest.mark.parametrize(("count", "queue", "shares"), LATE)
+def test_late_flows_take_more(count: int, queue: float, shares: list[float]) -> None:
+    """Flows that measure the others' queue as propagation queue more and get more of the link."""
+    settled = persistent_congestion([[Flow(FORWARD, 100, DATA_BIT, 0)]] * count, (10e6, 10e6))
+    assert settled.delay_s * 10e6 / DATA_BIT / 100 == pytest.approx(queue, abs=5e-4)
+    assert [mbit / 10 for mbit in _mbit(settled)] == pytest.approx(shares, abs=6e-4)
+
+
+def test_second_of_two_late_is_the_golden_ratio() -> None:
+    """Two equal flows share 1 to the golden ratio and queue its square, exactly."""
+    golden = (1 + math.sqrt(5)) / 2
+    settled = persistent_congestion([[Flow(FORWARD, 100, DATA_BIT, 0)]] * 2, (10e6, 10e6))
+    assert settled.rates[1] / settled.rates[0] == pytest.approx(golden, rel=1e-12)
+    assert settled.delay_s == pytest.approx(golden**2 * 100 * DATA_BIT / 10e6, rel=1e-12)
+
+
+def test_starting_together_is_theorem_1() -> None:
+    """Flows that start at once measure an empty link, and nobody takes more."""
+    flows = [_flow(FORWARD, 100), _flow(BACKWARD, 30)]
+    assert persistent_congestion([flows], (100e6, 10e6)) == equilibrium(flows, (100e6, 10e6))
+
+
+@pytest.mark.parametrize("capacity", [(0, 1e6), (1e6, -1)])
+def test_refuses_no_capacity(capacity: tuple[float, float]) -> None:
+    """A direction without capacity is an error, and so is a network without flows."""
+    with pytest.raises(ValueError, match="must have capacity"):
+        equilibrium([_flow(FORWARD, 100)], capacity)
+    with pytest.raises(ValueError, match="without flows"):
+        equilibrium([], (1e6, 1e6))
+
+
+@pytest.mark.parametrize(
+    ("propagation_s", "third", "share"),
+    [(0.02, 200, 1), (0.08, 20, 1), (0.08, 340, 0.8705), (0.16, 20, 0.9560), (0.16, 340, 0.7918)],
+)
+def test_bunches_cost_more_on_longer_and_more_balanced_links(
+    propagation_s: float, third: int, share: float
+) -> None:
+    """Example 4 loses nothing; longer ways do, the more the nearer both directions are to full."""
+    flows = [_flow(FORWARD, 100), _flow(BACKWARD, 30), _flow(FORWARD, third)]
+    settled = equilibrium(flows, (100e6, 10e6))
+    found = bunched(settled, flows, (100e6, 10e6), propagation_s)
+    assert [a / b for a, b in zip(found.rates, settled.rates, strict=True)] == pytest.approx(
+        [share] * 3, abs=5e-5
+    )
+    assert found.is_bottleneck == (settled.is_bottleneck if share == 1 else (False, False))
+
+
+@pytest.mark.parametrize("alpha", [30, 100])
+def test_bunches_are_those_of_fixed_windows(alpha: int) -> None:
+    """Two opposite windows as large as FAST's have its round trip, packet by packet.
+
+    Ten cycles are watched from the eleventh on; a window is a whole number, half a packet of 96.
+    """
+    capacity, propagation_s = 10_000_000, Fraction(8, 100)
+    flows = [_flow(FORWARD, alpha), _flow(BACKWARD, alpha)]
+    settled = equilibrium(flows, (capacity, capacity))
+    found = bunched(settled, flows, (capacity, capacity), float(propagation_s))
+    round_trip = float(propagation_s) + found.delay_s
+    window = round(alpha * round_trip / found.delay_s)
+    side = Side(
+        window, Fraction(DATA_BIT, capacity), Fraction(ACK_BIT, capacity), propagation_s / 2
+    )
+    cycle = Fraction(round_trip)
+    outcome, _ = simulate((side, side), (10 * cycle, 20 * cycle))
+    busy = float(outcome.busy / (10 * cycle))
+    assert busy == pytest.approx(sum((found.data_share[0], found.ack_share[0])), rel=0.5 / window)
+
+
+def test_one_way_has_no_bunches_to_meet() -> None:
+    """Without opposite data ACKs are not held up, however long the way."""
+    flows = [_flow(FORWARD, 30)]
+    settled = equilibrium(flows, (10e6, 10e6))
+    assert bunched(settled, flows, (10e6, 10e6), 1.0) is settled
+
+
+def _link(mbit: float, delay_s: float) -> Link:
+    rate = mbit * 1e6
+    return Link(rate, delay_s, 10_000, DATA_BIT / rate, ACK_BIT / rate, 0.96)
+
+
+def _connection(name: str, way: str, alpha: int | None, **fields: Any) -> Connection:
+    other = "reverse" if way == "forward" else "forward"
+    made = Connection(name, way, other, (way,), (other,), "fast", None, alpha, None, 0)
+    return replace(made, **fields)
+
+
+def _setup(links: dict[str, Link], connections: list[Connection], base_us: int) -> Setup:
+    modules = {"tcp_fast": {"base_rtt_us": base_us}} if base_us else {}
+    return Setup(links, tuple(connections), 960, True, 5, 15, modules, {})
+
+
+EXAMPLE_3 = {"forward": _link(100, 0.010), "reverse": _link(10, 0.010)}
+FIRST, SECOND = _connection("first", "forward", 100), _connection("second", "reverse", 30)
+
+
+def test_prediction_for_example_3() -> None:
+    """What fast-ex3 expects of theory: 29.412 and 8.8235 Mbit/s, the slow direction full."""
+    values = predict("fast", _setup(EXAMPLE_3, [FIRST, SECOND], 20_000))
+    assert values["throughput.first"] == pytest.approx(29.412, abs=5e-4)
+    assert values["throughput.second"] == pytest.approx(8.8235, abs=5e-5)
+    assert values["utilisation.reverse"] == pytest.approx(1)
+    assert values["utilisation.forward"] == pytest.approx(0.29412 + 0.00353, abs=1e-5)
+    assert values["utilisation_data.reverse"] == pytest.approx(0.88235, abs=1e-5)
+    assert values["utilisation_data.forward"] == pytest.approx(0.29412, abs=1e-5)
+    assert (values["bottleneck_time.forward"], values["bottleneck_time.reverse"]) == (0, 1)
+    assert values["jain_index"] == pytest.approx(130**2 / (2 * (100**2 + 30**2)))
+    assert values["goodput.first"] == pytest.approx(0.96 * values["throughput.first"])
+    assert not any(name.startswith("queued_mean") for name in values)
+
+
+def test_prediction_for_example_5() -> None:
+    """What fast-ex5 expects of theory: 9.6154 Mbit/s, 15.46 packets each, both ways full."""
+    links = {"forward": _link(10, 0.001), "reverse": _link(10, 0.001)}
+    first = replace(FIRST, alpha_packets=30)
+    values = predict("fast", _setup(links, [first, SECOND], 2_000))
+    for name in ("first", "second"):
+        assert values[f"throughput.{name}"] == pytest.approx(9.6154, abs=5e-5)
+        assert values[f"queued_mean.{name}"] == pytest.approx(15.46, abs=5e-3)
+    assert values["utilisation.forward"] == values["utilisation.reverse"] == pytest.approx(1)
+
+
+def test_prediction_for_one_way() -> None:
+    """One way, alpha packets less those whose ACKs are in transmission wait in the one queue."""
+    links = {"forward": _link(10, 0.010), "reverse": _link(10, 0.010)}
+    values = predict("fast", _setup(links, [FIRST], 20_000))
+    assert values["throughput.first"] == pytest.approx(10)
+    assert values["queued_mean.first"] == pytest.approx(100 - 0.04)
+
+
+@pytest.mark.parametrize(
+    ("starts", "rates"), [((0, 5), (23.217, 9.0713)), ((5, 0), (76.129, 6.9548))]
+)
+def test_prediction_where_base_rtt_is_measured(
+    starts: tuple[int, int], rates: tuple[float, float]
+) -> None:
+    """Without a given base RTT the later flow of example 3 gets more than its theorem has."""
+    late = [
+        replace(each, start_s=start) for each, start in zip((FIRST, SECOND), starts, strict=True)
+    ]
+    values = predict("fast", _setup(EXAMPLE_3, late, 0))
+    assert values["throughput.first"] == pytest.approx(rates[0], abs=5e-4)
+    assert values["throughput.second"] == pytest.approx(rates[1], abs=5e-5)
+
+
+@pytest.mark.parametrize(("pacing", "full"), [(True, 1), (False, 0.7918)])
+def test_prediction_depends_on_pacing(pacing: bool, full: float) -> None:
+    """Over 160 ms and near balance, the slow direction idles a fifth unless windows are paced."""
+    third = _connection("third", "forward", 340)
+    links = {"forward": _link(100, 0.080), "reverse": _link(10, 0.080)}
+    setup = replace(_setup(links, [FIRST, SECOND, third], 160_000), pacing=pacing)
+    assert predict("fast", setup)["utilisation.reverse"] == pytest.approx(full, abs=5e-5)
+
+
+def test_constant_rates_come_off_the_link() -> None:
+    """1.3 Mbit/s of other traffic leave Theorem 1 8.7 Mbit/s, still full (section 5.2)."""
+    crossing = _connection("film", "reverse", None, congestion="reno", rate_mbit=1.3)
+    values = predict("fast", _setup(EXAMPLE_3, [FIRST, SECOND, crossing], 20_000))
+    assert values["throughput.second"] == pytest.approx(8.8235 * 0.87, abs=5e-5)
+    assert values["utilisation.reverse"] == pytest.approx(1)
+
+
+def test_refuses_what_is_not_fast() -> None:
+    """Other congestion controls, and paths of several links, are named in the error."""
+    other = _connection("bulk", "forward", None, congestion="reno")
+    with pytest.raises(ValueError, match="not bulk"):
+        predict("fast", _setup(EXAMPLE_3, [FIRST, other], 0))
+    long = replace(SECOND, directions=("access", "reverse"))
+    with pytest.raises(ValueError, match="second does not pass it alone"):
+        predict("fast", _setup(EXAMPLE_3, [FIRST, long], 0))

@@ -1,0 +1,113 @@
+"""FAST's Markov chain against queues with known answers, a simulation, and its own error bound."""
+
+import numpy as np
+import pytest
+
+from twoway.theory.fast import slope
+from twoway.theory.fast_markov import Arrivals, fractions
+
+MBIT = 1e6
+
+
+def _figure_5(rate: float) -> Arrivals:
+    """The traffic of the paper's figure 5, flows of 1 Mbit on links of 1 and 2 Mbit/s."""
+    return Arrivals(rate, rate, MBIT, MBIT, 2 * MBIT, 0.04)
+
+
+@pytest.mark.parametrize("load", [0.1, 0.5, 0.8])
+def test_one_way_is_a_processor_sharing_queue(load: float) -> None:
+    """With flows on F alone the chain is M/M/1: busy for the load, load / (1 - load) flows."""
+    solved = fractions(Arrivals(load, 0, MBIT, MBIT, 2 * MBIT, 0.04), 100)
+    assert solved.forward == pytest.approx(load, abs=1e-8)
+    assert solved.backward == 0
+    assert solved.empty == pytest.approx(1 - load, abs=1e-8)
+    assert solved.mean_forward == pytest.approx(load / (1 - load), abs=1e-6)
+
+
+def test_acks_as_large_as_data_make_one_queue() -> None:
+    """With b = 1 and equal rates both ways all flows share one processor: M/M/1 of their sum."""
+    solved = fractions(Arrivals(0.3, 0.2, MBIT, MBIT, MBIT, 1), 100)
+    assert solved.empty == pytest.approx(0.5, abs=1e-12)
+    assert solved.mean_forward == pytest.approx(0.6, abs=1e-12)
+    assert solved.mean_backward == pytest.approx(0.4, abs=1e-12)
+
+
+def test_directions_are_names() -> None:
+    """The link turned round has the two fractions and the two means exchanged."""
+    one = fractions(Arrivals(0.4, 0.3, MBIT, MBIT, 2 * MBIT, 0.04), 40)
+    other = fractions(Arrivals(0.3, 0.4, MBIT, 2 * MBIT, MBIT, 0.04), 40)
+    assert one.forward == pytest.approx(other.backward)  # no state below 40 is on the line
+    assert one.backward == pytest.approx(other.forward)
+    assert one.mean_forward == pytest.approx(other.mean_backward)
+    assert one.empty == pytest.approx(other.empty)
+    assert one.forward + one.backward + one.empty == pytest.approx(1)
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.5, 0.65])
+def test_error_bounds_what_truncation_does(rate: float) -> None:
+    """Cutting off at 25 and at 40 flows changes no fraction by more than the bound says."""
+    exact = fractions(_figure_5(rate), 100)
+    for largest in (25, 40):
+        cut = fractions(_figure_5(rate), largest)
+        assert cut.is_proved
+        for name in ("forward", "backward", "empty"):
+            difference = abs(getattr(cut, name) - getattr(exact, name))
+            assert difference <= cut.error + exact.error + 1e-12
+
+
+def test_bound_says_where_it_is_no_theorem() -> None:
+    """From lambda (1/c_F + 1/c_B) / mu = 1 on, 2/3 in figure 5, the bound is an estimate."""
+    assert fractions(_figure_5(0.66), 40).is_proved
+    assert not fractions(_figure_5(0.67), 40).is_proved
+
+
+def test_figure_5_has_the_papers_shape() -> None:
+    """Empty falls with load, F rises to almost always; B rises and falls again between."""
+    solved = [fractions(_figure_5(rate), 100) for rate in (0.02, 0.3, 0.6, 0.8, 0.9)]
+    empty = [each.empty for each in solved]
+    forward = [each.forward for each in solved]
+    backward = [each.backward for each in solved]
+    assert empty == sorted(empty, reverse=True)
+    assert forward == sorted(forward)
+    assert forward[-1] > 0.9
+    assert max(backward) == backward[2]
+    assert backward[0] < 0.02
+
+
+def test_chain_agrees_with_a_simulation_of_it() -> None:
+    """400,000 simulated jumps give figure 5's fractions at half load, to four deviations.
+
+    The deviation is that of 20 batches' means.
+    """
+    arrivals, random = _figure_5(0.5), np.random.default_rng(5)
+    theta = slope((MBIT, 2 * MBIT), 0.04)
+    chances = random.random(400_000).tolist()
+    n = m = 0
+    batches = np.zeros((20, 3))
+    for jump, chance in enumerate(chances):
+        each = 0.0
+        if n + m:
+            each = 1 / (n + 0.04 * m) if n >= theta * m else 2 / (0.04 * n + m)
+        total = 1.0 + (n + m) * each
+        where = 0 if n + m == 0 else 1 if n >= theta * m else 2
+        batches[jump * 20 // len(chances), where] += 1 / total
+        drawn = chance * total
+        if drawn < 0.5:
+            n += 1
+        elif drawn < 1:
+            m += 1
+        elif drawn < 1 + n * each:
+            n -= 1
+        else:
+            m -= 1
+    shares = batches / batches.sum(axis=1, keepdims=True)
+    deviation = shares.std(axis=0, ddof=1) / np.sqrt(20)
+    solved = fractions(arrivals, 80)
+    expected = np.array([solved.empty, solved.forward, solved.backward])
+    assert (np.abs(shares.mean(axis=0) - expected) < 4 * deviation).all()
+
+
+def test_refuses_overload() -> None:
+    """At and above a load of 1 there is no equilibrium to compute."""
+    with pytest.raises(ValueError, match=r"loads must be below 1, got 1\.040 forward"):
+        fractions(_figure_5(1), 10)

@@ -1,0 +1,102 @@
+"""Kalampoukas's closed forms: worked numbers, and an independent packet-level model."""
+
+from fractions import Fraction
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from twoway.theory import kalampoukas, zhang
+from twoway.theory.packet_model import Side, simulate
+
+FREE = Fraction(0)
+
+
+def _even(window: int, delay: int) -> Side:
+    return Side(window, Fraction(1), FREE, Fraction(delay))
+
+
+def test_worked_example_has_two_thirds() -> None:
+    """Windows of 4 on a link of 2 get 66.67 %, and queues of 3 and 1 alternate (section 3)."""
+    side = _even(4, 2)
+    assert kalampoukas.printed_efficiency(side, side) == Fraction(2, 3)
+    assert kalampoukas.next_queue(side, side, Fraction(3)) == 1
+    assert kalampoukas.printed_queue_bound(side, side) == 4
+
+
+def test_section_5_2_has_its_efficiency_and_queue() -> None:
+    """Windows of 28 and 15 segments of delay get 65.1 %, with queues of 13 (section 5.2)."""
+    side = _even(28, 15)
+    assert round(float(kalampoukas.printed_efficiency(side, side)), 3) == 0.651
+    assert kalampoukas.next_queue(side, side, Fraction(13)) == 13
+
+
+def test_zhang_figure_8_has_its_peaks() -> None:
+    """Windows of 30 and 25 over a short pipe peak at 55 and 23 (figure 8)."""
+    assert zhang.out_of_phase(30, 25, Fraction(1, 8))
+    assert not zhang.out_of_phase(30, 25, Fraction(25, 2))
+    assert [int(p) for p in zhang.out_of_phase_peaks(30, 25, Fraction(1, 10))] == [55, 23]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    windows=st.tuples(st.integers(2, 20), st.integers(2, 20)),
+    delay=st.integers(1, 60).map(lambda n: Fraction(n, 5)),
+    ack=st.sampled_from([Fraction(1, 200), Fraction(1, 10)]),
+)
+def test_model_is_busy_as_the_closed_form_says(
+    windows: tuple[int, int], delay: Fraction, ack: Fraction
+) -> None:
+    """In every region the model's links are busy as derived, within a cycle's work at each end."""
+    one, two = (Side(w, Fraction(1), ack, delay) for w in windows)
+    period = kalampoukas.cycle(one, two)
+    outcomes = simulate((one, two), (30 * period, 70 * period))
+    for outcome, here, there in zip(outcomes, (one, two), (two, one), strict=True):
+        expected = kalampoukas.utilisation(here, there)
+        assert abs(outcome.busy / (40 * period) - expected) <= Fraction(2, 40)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    windows=st.tuples(st.integers(3, 24), st.integers(3, 24)),
+    rate=st.sampled_from([Fraction(1, 3), Fraction(1, 2), Fraction(3)]),
+    delay=st.fractions(1, 16, max_denominator=7),
+)
+def test_closed_form_holds_on_links_as_unequal_as_three_to_one(
+    windows: tuple[int, int], rate: Fraction, delay: Fraction
+) -> None:
+    """Both sides have one cycle, that of the longer round trip even without compression."""
+    ack, delay = Fraction(40, 9180), delay + Fraction(1, 101)
+    one = Side(windows[0], 1 / rate, ack / rate, delay)
+    two = Side(windows[1], Fraction(1), ack, delay)
+    period = kalampoukas.cycle(one, two)
+    outcomes = simulate((one, two), (30 * period, 70 * period))
+    for outcome, here, there in zip(outcomes, (one, two), (two, one), strict=True):
+        expected = kalampoukas.utilisation(here, there)
+        assert abs(outcome.busy / (40 * period) - expected) <= Fraction(2, 40)
+
+
+@given(window=st.integers(1, 40), delay=st.fractions(0, 20, max_denominator=9))
+def test_one_way_traffic_is_stored_before_it_is_forwarded(window: int, delay: Fraction) -> None:
+    """Alone, a connection fills its link from W = 2L + 1 on; printed, from W = 2L (section 3)."""
+    side = Side(window, Fraction(1), FREE, delay)
+    alone = kalampoukas.one_way_efficiency(side, side)
+    assert alone == min(window / (2 * delay + 1), Fraction(1))
+    if delay:
+        assert alone <= kalampoukas.printed_one_way_efficiency(window, delay)
+
+
+@given(
+    windows=st.tuples(st.integers(1, 40), st.integers(1, 40)),
+    data=st.fractions(Fraction(1, 4), 4, max_denominator=4),
+    delay=st.fractions(0, 20, max_denominator=9),
+)
+def test_free_acks_leave_the_printed_theorem(
+    windows: tuple[int, int], data: Fraction, delay: Fraction
+) -> None:
+    """Without ACK time, Theorem 2 is what is left unless a segment's round trip takes longest."""
+    one = Side(windows[0], data, FREE, delay)
+    two = Side(windows[1], Fraction(1), FREE, delay)
+    longest = kalampoukas.cycle(one, two)
+    ways = (kalampoukas.one_way_cycle(one, two), kalampoukas.one_way_cycle(two, one))
+    if longest > max(ways) and kalampoukas.compresses(one, two):
+        assert kalampoukas.efficiency(one, two) == kalampoukas.printed_efficiency(one, two)

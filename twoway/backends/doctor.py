@@ -1,0 +1,113 @@
+"""What this machine can do: every backend, usable or why not, and what to install."""
+
+import os
+import shutil
+import subprocess
+from typing import Any
+
+from twoway.backends.host import unfit
+from twoway.backends.qemu import version
+from twoway.errors import TwowayError
+from twoway.guest.build import find_guest
+from twoway.guest.stock_kernel import find_stock
+
+# Program, the Debian and Ubuntu package that has it, and what it is for.
+PROGRAMS = (
+    ("bwrap", "bubblewrap", "sandbox of the guest"),
+    ("mnexec", "mininet", "Mininet's namespaces"),
+    ("ip", "iproute2", "links and routes"),
+    ("tc", "iproute2", "queues and delays"),
+    ("ethtool", "ethtool", "offloads"),
+    ("ifconfig", "net-tools", "Mininet's addresses"),
+    ("tcpdump", "tcpdump", "captures"),
+    ("iperf3", "iperf3", "standard traffic"),
+    ("insmod", "kmod", "kernel modules"),
+)
+# Needed to build the guest; a lab host is sent one that is built.
+COMPILERS = (
+    ("cc", "gcc", "guest programs"),
+    ("flex", "flex", "kernel build"),
+    ("bison", "bison", "kernel build"),
+)
+
+
+def examine() -> list[dict[str, Any]]:
+    """Findings, each {what, ok, found, remedy, required}."""
+    guest = _guest()
+    compilers = [_program(*p) | {"required": not guest["ok"]} for p in COMPILERS]
+    return [*(_program(*p) for p in PROGRAMS), *compilers, _sandbox(), guest, _qemu(), _native()]
+
+
+def _finding(
+    what: str, ok: bool, found: str, remedy: str, *, required: bool = True
+) -> dict[str, Any]:
+    return {"what": what, "ok": ok, "found": found, "remedy": remedy, "required": required}
+
+
+def _program(name: str, package: str, purpose: str) -> dict[str, Any]:
+    path = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    return _finding(
+        name,
+        path is not None,
+        path or f"for: {purpose}",
+        f"apt-get install {package} (or `make setup`)",
+    )
+
+
+def _sandbox() -> dict[str, Any]:
+    what = "sandbox"
+    argv = [
+        "bwrap",
+        "--ro-bind",
+        "/",
+        "/",
+        "--dev",
+        "/dev",
+        "--unshare-pid",
+        "--unshare-net",
+        "true",
+    ]
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=10)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return _finding(what, False, str(error), "apt-get install bubblewrap")
+    return _finding(
+        what,
+        done.returncode == 0,
+        done.stderr.strip() or "user namespaces work",
+        "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1)"
+        ", or run as root",
+    )
+
+
+def _guest() -> dict[str, Any]:
+    what = "backend uml"
+    try:
+        guest = find_guest()
+    except TwowayError as error:
+        return _finding(what, False, str(error), error.hint)
+    if guest is None:
+        return _finding(what, False, "the guest is not built", "`make setup`")
+    mode = "seccomp" if guest.has_seccomp else "ptrace"
+    return _finding(what, True, f"Linux {guest.release}, virtual time, {mode}", "")
+
+
+def _qemu() -> dict[str, Any]:
+    what, remedy = "backend qemu", "`make experiment VM=qemu` installs and fetches it"
+    try:
+        found = version()
+        stock = find_stock()
+    except TwowayError as error:
+        return _finding(what, False, str(error), remedy, required=False)
+    if stock is None:
+        return _finding(what, False, "no kernel fetched", remedy, required=False)
+    return _finding(what, True, f"{stock.package}, {found}", "", required=False)
+
+
+def _native() -> dict[str, Any]:
+    what = "backend native"
+    try:
+        lacks = unfit()
+    except TwowayError as error:
+        return _finding(what, False, str(error), error.hint, required=False)
+    return _finding(what, not lacks, lacks or os.uname().release, "another kernel", required=False)

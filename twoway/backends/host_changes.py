@@ -1,0 +1,208 @@
+"""What a run changes of the whole machine, and a process that changes it back.
+
+The keeper outlives the run that started it: it reads from a pipe that ends when the run does,
+however that is, kill -9 included, and then undoes what the run wrote down before doing it. Should
+the keeper be killed as well, the next run undoes it first.
+
+    python -m twoway.backends.host_changes FOLDER
+
+undoes what is written down in the folder once its standard input ends.
+"""
+
+import copy
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from twoway.backends import host_interfaces
+from twoway.errors import RunError, UsageError
+
+_FOLDER = Path("/run/twoway")
+_CHANGES = "changes.json"
+_NOTHING: dict[str, Any] = {"settings": {}, "modules": [], "nodes": [], "links": {}}
+# A module is in use until the last socket of the run is gone.
+_UNLOAD_S = 30.0
+
+
+class Kept:
+    """Changes to the machine for the length of a `with`; one at a time on a machine.
+
+    Args:
+        folder: where they are written down.
+    """
+
+    def __init__(self, folder: Path = _FOLDER) -> None:
+        self._folder = folder
+        self._changes: dict[str, Any] = copy.deepcopy(_NOTHING)
+        self._keeper: subprocess.Popen[bytes] | None = None
+        self._lock: IO[str] | None = None
+
+    def __enter__(self) -> Self:
+        """Take the machine, undo what a run that was killed left, and start the keeper.
+
+        Raises: UsageError if another run has the machine, or what one left cannot be undone.
+        """
+        self._folder.mkdir(exist_ok=True)
+        self._lock = (self._folder / "lock").open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._lock.close()
+            raise UsageError("another run uses this machine's kernel; wait for it") from None
+        if not undo(self._folder):
+            self._lock.close()
+            raise UsageError(*self._left())
+        self._keeper = subprocess.Popen(
+            [sys.executable, "-P", "-m", "twoway.backends.host_changes", str(self._folder)],
+            stdin=subprocess.PIPE,
+            pass_fds=(self._lock.fileno(),),  # the machine is taken until it is as it was
+            start_new_session=True,
+        )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
+    ) -> None:
+        """Have the keeper undo the changes.
+
+        Raises: RunError if it could not.
+        """
+        assert self._keeper is not None
+        assert self._keeper.stdin is not None
+        assert self._lock is not None
+        self._keeper.stdin.close()
+        status = self._keeper.wait()
+        self._lock.close()
+        if status != 0 and kind is None:
+            raise RunError(*self._left())
+
+    def setting(self, path: Path, value: str) -> None:
+        """Write one of the kernel's settings, a file under /proc/sys.
+
+        Raises: RunError if the kernel has no such thing or another value afterwards.
+        """
+        try:
+            self._changes["settings"].setdefault(str(path), path.read_text().strip())
+            self._write_down()
+            path.write_text(value)
+            got = path.read_text().split()
+        except OSError as error:
+            raise RunError(f"{path}: {error.strerror}") from error
+        if got != value.split():
+            raise RunError(f"{path}: set {value}, reads {' '.join(got)}")
+
+    def module(self, path: Path, parameters: list[str]) -> None:
+        """Load a module with parameters.
+
+        Raises: RunError if it is loaded, or the kernel refuses it.
+        """
+        name = path.stem
+        if Path(f"/sys/module/{name}").exists():
+            raise RunError(
+                f"module {name} is loaded already, perhaps with other parameters",
+                f"`rmmod {name}`, unless something uses it",
+            )
+        self._changes["modules"].append(name)
+        self._write_down()
+        done = _command("insmod", str(path), *parameters)
+        if done.returncode != 0:
+            raise RunError(f"{done.stderr.strip()}", "with Secure Boot modules must be signed")
+
+    def nodes(self, nodes: list[str]) -> None:
+        """Make a namespace for each node.
+
+        Raises: RunError if one of that name is there.
+        """
+        for node in nodes:
+            self._changes["nodes"].append(node)
+            self._write_down()
+            host_interfaces.add_namespace(node)
+
+    def link(self, name: str, interface: str) -> None:
+        """Lend an interface of this machine to a node, as the interface that the plan names.
+
+        Raises: RunError if it is not there or has an address.
+        """
+        self._changes["links"][name] = host_interfaces.describe_link(interface)
+        self._write_down()
+        host_interfaces.lend(interface, name)
+
+    def _write_down(self) -> None:
+        """Before the change: it is undone whether or not it came about."""
+        _write(self._folder, self._changes)
+
+    def _left(self) -> tuple[str, str]:
+        return "this machine is not as it was", f"{self._folder / _CHANGES} says what is left"
+
+
+def _write(folder: Path, changes: dict[str, Any]) -> None:
+    partial = folder / f".{_CHANGES}"
+    with partial.open("w") as file:
+        json.dump(changes, file)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(folder / _CHANGES)
+
+
+def undo(folder: Path) -> bool:
+    """Undo what is written down in a folder; whether all of it could be."""
+    path = folder / _CHANGES
+    try:
+        changes = _NOTHING | json.loads(path.read_text())
+    except FileNotFoundError:
+        return True
+    lent = {name: was for name, was in changes["links"].items() if not _give_back(name, was)}
+    nodes = {host_interfaces.node_of(name) for name in lent}
+    for node in set(changes["nodes"]) - nodes:
+        host_interfaces.remove_namespace(node)
+    modules = [name for name in changes["modules"] if not _unload(name)]
+    for setting, value in changes["settings"].items():
+        Path(setting).write_text(value)
+    if lent or modules:
+        left = {"modules": modules, "nodes": sorted(nodes), "links": lent}
+        _write(folder, _NOTHING | left)
+        return False
+    path.unlink()
+    return True
+
+
+def _give_back(name: str, was: dict[str, Any]) -> bool:
+    try:
+        host_interfaces.give_back(name, was)
+    except RunError as error:
+        sys.stderr.write(f"{error}\n")
+        return False
+    return True
+
+
+def _unload(name: str) -> bool:
+    deadline = time.monotonic() + _UNLOAD_S
+    while Path(f"/sys/module/{name}").exists():
+        if _command("rmmod", name).returncode != 0:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.1)
+    return True
+
+
+def _command(*argv: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(argv, capture_output=True, text=True, check=False)
+
+
+def main() -> int:
+    """Wait for the end of the run, then undo."""
+    for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, signal.SIG_IGN)
+    sys.stdin.buffer.read()
+    return 0 if undo(Path(sys.argv[1])) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

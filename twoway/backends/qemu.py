@@ -1,0 +1,214 @@
+"""The backend `qemu`: a distribution's own kernel, on a clock that its work takes time on.
+
+One virtual processor, and the same sandbox, root file system and programs as user-mode Linux. With
+KVM the guest's time is the host's. Without, QEMU counts instructions: each takes the guest a
+nanosecond, and idle time is skipped, so that the host's load changes nothing and waiting is free.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache as once
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from twoway.backends.backend import Progress
+from twoway.backends.sandbox import (
+    CONSOLE_LOG,
+    RUNNER,
+    STALL_S,
+    confinement,
+    live,
+    own_core,
+    sandbox,
+)
+from twoway.contract.writing import module_identity, sha256, write_json
+from twoway.errors import DiskFullError, RunError, UsageError
+from twoway.guest.stock_kernel import StockKernel, initramfs
+from twoway.paths import VM, cache
+from twoway.progress import say
+
+# The host's processor; emulation whose time is the instructions executed; emulation in the host's
+# time.
+Accelerator = Literal["kvm", "icount", "tcg"]
+ACCELERATORS: tuple[Accelerator, ...] = get_args(Accelerator)
+PROGRAM = "qemu-system-x86_64"
+# What a stock kernel takes besides what the plan counts, and for the run's artifacts.
+_KERNEL_MIB, _ARTIFACTS_MIB = 512, 2048
+# KVM boots this kernel in a second or two, if at all.
+_KVM_BOOT_S = 20.0
+_ACCELERATION: dict[Accelerator, str] = {
+    "kvm": "-accel kvm -cpu host",
+    "icount": "-accel tcg -icount shift=0,sleep=off -cpu max,-erms,-fsrm,-rdrand,-rdseed",
+    "tcg": "-accel tcg -cpu max,-erms,-fsrm",
+}
+# Nothing but a processor, memory, two serial ports and the shared folders.
+_MACHINE = """
+    -machine q35 -smp 1 -nodefaults -no-user-config -display none -no-reboot
+    -rtc base=2000-01-01T00:00:00
+    -chardev stdio,id=console,signal=off -serial chardev:console
+    -chardev file,id=progress,path=/mnt/run/qemu/progress -serial chardev:progress
+    -fsdev local,id=root,path=/,security_model=none,readonly=on,multidevs=remap
+    -device virtio-9p-pci,fsdev=root,mount_tag=root
+    -fsdev local,id=run,path=/mnt/run,security_model=none
+    -device virtio-9p-pci,fsdev=run,mount_tag=run
+    -kernel /mnt/linux -initrd /mnt/run/qemu/initrd
+"""
+# No IPv6, whose neighbours talk unasked; a small table of connections, because a sample of
+# TCP_INFO walks all of it.
+# The console shows warnings and worse: complaints are looked for there.
+_KERNEL = "console=ttyS0 quiet loglevel=5 panic=-1 ipv6.disable=1 thash_entries=256 share=run"
+
+
+@dataclass(frozen=True)
+class Qemu:
+    """The backend (see backend.py)."""
+
+    stock: StockKernel
+    accelerator: Accelerator
+    name: str = "qemu"
+
+    def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:
+        """See Backend."""
+        run(self.stock, self.accelerator, folder, on_progress)
+
+    def description(self) -> dict[str, Any]:
+        """See Backend."""
+        return {
+            "backend": self.name,
+            "kernel": {
+                "release": self.stock.release,
+                "key": self.stock.key,
+                "package": self.stock.package,
+            },
+            "clock_source": "instructions" if self.accelerator == "icount" else "host",
+            "qemu": f"{version()}, {self.accelerator}",
+            "modules": {p.name: module_identity(p) for p in sorted(self._modules())},
+        }
+
+    def decisive(self, modules: Sequence[str]) -> dict[str, Any]:
+        """See Backend."""
+        programs = self.stock.programs
+        return {
+            "kernel": self.stock.package,
+            "accelerator": self.accelerator,
+            "qemu": version(),
+            "key": self.stock.key,
+            "runner": sha256(VM / "guest/run.py"),
+            "modules": {name: sha256(programs / name) for name in modules},
+        }
+
+    def _modules(self) -> list[Path]:
+        return [*self.stock.programs.glob("*.ko")]
+
+
+@once
+def version() -> str:
+    """The first line that QEMU says of its version.
+
+    Raises: UsageError if it is not installed.
+    """
+    try:
+        done = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise UsageError(f"{PROGRAM}: {error}", "`vm/install-packages qemu` installs it") from error
+    return done.stdout.splitlines()[0]
+
+
+def command(
+    stock: StockKernel, accelerator: Accelerator, folder: Path, runner: Sequence[str]
+) -> list[str]:
+    """The command that boots the guest on a run's folder, which holds plan.json."""
+    memory_mib = json.loads((folder / "plan.json").read_text())["memory_mib"]
+    memory = f"-m {memory_mib + _KERNEL_MIB + _ARTIFACTS_MIB}"
+    packaged = {"/mnt/modules": stock.modules, "/mnt/boot": stock.image.parent}
+    return [
+        *sandbox(folder, stock.programs, stock.image, packaged),
+        *confinement(),
+        *_devices(accelerator),
+        PROGRAM,
+        *f"{_MACHINE} {memory} {_ACCELERATION[accelerator]}".split(),
+        "-append",
+        " ".join([_KERNEL, "--", *runner]),
+    ]
+
+
+def _devices(accelerator: Accelerator) -> list[str]:
+    return ["--dev-bind", "/dev/kvm", "/dev/kvm"] if accelerator == "kvm" else []
+
+
+def run(
+    stock: StockKernel,
+    accelerator: Accelerator,
+    folder: Path,
+    on_progress: Callable[[Progress], None],
+    *,
+    runner: Sequence[str] = (*RUNNER, "--real-time"),
+    stall_s: float = STALL_S,
+) -> None:
+    """Boot the guest on a folder with a plan and wait until it has powered off.
+
+    Args:
+        stock: kernel, modules and programs.
+        accelerator: what executes it.
+        folder: the run's folder, which holds plan.json; the guest writes its artifacts there.
+        on_progress: called about ten times a second while the guest's time moves.
+        runner: what the guest runs, instead of carrying out the plan.
+        stall_s: wall time without a report of progress after which the guest counts as stuck.
+
+    Raises: RunError if the guest failed, died, was killed or is stuck.
+    """
+    version()
+    (folder / "qemu").mkdir(exist_ok=True)
+    (folder / "qemu/initrd").write_bytes(initramfs(stock))
+    with own_core() as pinned:
+        boot = [*pinned, *command(stock, accelerator, folder, runner)]
+        live(
+            boot,
+            folder,
+            on_progress,
+            stall_s=stall_s,
+            culprit=lambda: f"its last words are in {CONSOLE_LOG}",
+            progress_file="qemu/progress",
+        )
+    shutil.rmtree(folder / "qemu")
+
+
+def best_accelerator(stock: StockKernel) -> Accelerator:
+    """KVM where it runs this kernel, found by trying once and remembered; else counting."""
+    verdicts = cache() / "stock/kvm.json"
+    tried = f"{os.uname().release}, {version()}, {stock.package}"
+    try:
+        known: dict[str, str] = json.loads(verdicts.read_text())
+    except (OSError, ValueError):
+        known = {}
+    if tried not in known:
+        known[tried] = why_not_kvm(stock)
+        write_json(verdicts, known)
+        if known[tried]:
+            say(f"KVM is of no use here: {known[tried]}; QEMU emulates and counts instructions")
+    return "icount" if known[tried] else "kvm"
+
+
+def why_not_kvm(stock: StockKernel) -> str:
+    """Why KVM cannot run this kernel, found by booting it; empty if it can."""
+    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return "/dev/kvm is not there" if not Path("/dev/kvm").exists() else "/dev/kvm is not ours"
+    with tempfile.TemporaryDirectory(prefix="twoway-kvm-") as scratch:
+        folder = Path(scratch)
+        write_json(folder / "plan.json", {"memory_mib": 0})
+        began = time.monotonic()
+        try:
+            run(stock, "kvm", folder, lambda _: None, runner=["/bin/true"], stall_s=_KVM_BOOT_S)
+        except DiskFullError:
+            raise
+        except RunError as error:
+            if time.monotonic() - began >= _KVM_BOOT_S:
+                return f"{stock.package.split()[0]} has not booted in {_KVM_BOOT_S:.0f} s"
+            return str(error)
+    return ""

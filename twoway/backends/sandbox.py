@@ -1,0 +1,253 @@
+"""A guest as a process of this machine: its sandbox, its life, and what it died of.
+
+The sandbox (bubblewrap) makes the only writable host folder that exists in it the run's. It also
+gives every run the same paths, so that nothing of where the checkout lies reaches the guest. A
+guest has no capability of the host in it, whoever starts it; what it leaves in the run's folder is
+untrusted (guest_files.py).
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from twoway.backends.backend import Progress
+from twoway.backends.guest_files import read_guest_file, remove_special_files
+from twoway.contract.writing import refuse_full_disk
+from twoway.errors import RunError
+from twoway.paths import ROOT, cache
+
+CONSOLE_LOG = "log/console.txt"
+PROGRESS_FILE = "sockets/progress.json"
+POLL_S = 0.1
+# A guest whose clock has not moved for this long is stuck. In real time it reports nothing between
+# set-up and the start of traffic, 22 s; user-mode Linux on a machine that is itself emulated, on
+# half a processor, took more than 30 s to start Python.
+STALL_S = 120.0
+
+# Everything of the host read-only, no network, no other process; /mnt is ours.
+_SANDBOX = """
+    bwrap --die-with-parent --unshare-net --unshare-pid --unshare-ipc --unshare-uts
+    --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp
+    --tmpfs /mnt --dir /mnt/upper --dir /mnt/root
+    --clearenv --setenv TMPDIR /dev/shm --chdir /
+"""
+# Users' files, sockets of the host's daemons, the keys of a lab's worker.
+_HIDDEN = ("/root", "/home", "/run", "/etc/twoway")
+# Where a guest finds its programs (vm/guest/init.c), whatever the caller's PATH.
+GUEST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+RUNNER = ("/mnt/venv/bin/python", "-I", "/mnt/twoway/vm/guest/run.py")
+
+# What a kernel says when something is wrong, whichever of its checkers noticed, and of a module's
+# parameter that it ignores. The sanitised one begins its own lines with a time.
+_COMPLAINT = re.compile(
+    r"^(?:<\d>)?\[ *\d+\.\d+\] .*(?:"
+    r"BUG: |WARNING: |ERROR: |KASAN|UBSAN|ODEBUG|INFO: (?:task|possible|trying|lockdep)"
+    r"|DEBUG_LOCKS_WARN|unreferenced object|refcount_t|ref_tracker"
+    r"|waiting for \S+ to become free|corruption|blocked for more than|Oops|unknown parameter"
+    r").*$",
+    re.MULTILINE,
+)
+
+
+def sandbox(folder: Path, programs: Path, kernel: Path, more: Mapping[str, Path]) -> list[str]:
+    """The command prefix that puts a guest into the sandbox; more of bwrap's options may follow.
+
+    Args:
+        folder: the run's, /mnt/run inside.
+        programs: the guest's, /mnt/bin inside.
+        kernel: /mnt/linux inside.
+        more: other files and folders of the host, by what they are inside.
+    """
+    readable = {
+        "/mnt/twoway": ROOT,
+        "/mnt/venv": Path(sys.prefix),
+        "/mnt/bin": programs,
+        "/mnt/linux": kernel,
+        **more,
+    }
+    words = [*_SANDBOX.split(), "--bind", str(folder), "/mnt/run"]
+    for inside, outside in readable.items():
+        words += ["--ro-bind", str(outside), inside]
+    return words
+
+
+def confinement() -> list[str]:
+    """Options of the sandbox that keep a guest, even one root started, from the host.
+
+    Root in the sandbox without capabilities is root still to /proc/sys: that is read-only.
+    """
+    words = ["--cap-drop", "ALL", "--ro-bind", "/proc/sys", "/proc/sys"]
+    hidden = {Path(folder).resolve() for folder in _HIDDEN if Path(folder).is_dir()}
+    for folder in sorted(hidden):
+        words += ["--tmpfs", str(folder)]
+    # The interpreter that the environment's is a link to, if a user installed it.
+    python = Path(sys.base_prefix).resolve()
+    if not hidden.isdisjoint(python.parents):
+        words += ["--ro-bind", str(python), str(python)]
+    # The checkout has one name only: overlayfs refuses a folder that it meets under two.
+    return [*words, "--tmpfs", str(ROOT)]
+
+
+@contextlib.contextmanager
+def own_core() -> Iterator[list[str]]:
+    """Reserve a processor for one guest, so that its processes never wake another.
+
+    Yields: the command prefix that pins to it; empty when all are taken (the scheduler decides).
+    """
+    folder = cache() / "cores"
+    folder.mkdir(parents=True, exist_ok=True)
+    for core in sorted(os.sched_getaffinity(0), reverse=True):
+        with (folder / str(core)).open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            yield ["taskset", "-c", str(core)]
+            return
+    yield []
+
+
+def live(
+    argv: Sequence[str],
+    folder: Path,
+    on_progress: Callable[[Progress], None],
+    *,
+    stall_s: float,
+    culprit: Callable[[], str],
+    progress_file: str = PROGRESS_FILE,
+) -> None:
+    """Boot a guest on a folder with a plan and wait until it has powered off.
+
+    Args:
+        argv: what boots it, sandbox and all.
+        folder: the run's folder; the guest writes its artifacts there.
+        on_progress: called about ten times a second while the guest's time moves.
+        stall_s: wall time without a report of progress after which the guest counts as stuck.
+        culprit: says what holds a stuck guest.
+        progress_file: where in the folder the guest reports progress.
+
+    Raises: RunError if the guest failed, died, was killed or its clock stopped; DiskFullError.
+    """
+
+    def look() -> Progress | None:
+        refuse_full_disk(folder)
+        return read_progress(folder, progress_file)
+
+    (folder / "log").mkdir(exist_ok=True)
+    (folder / "pcap").mkdir(exist_ok=True)
+    ended, lifeline = os.pipe()
+    with (folder / CONSOLE_LOG).open("wb") as console:
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=(lifeline,),
+        )
+        os.close(lifeline)
+        try:
+            _watch(process, look, on_progress, stall_s, culprit)
+        finally:
+            process.kill()
+            process.wait()
+            # Every process of the sandbox holds the lifeline: reading ends when the last is gone.
+            os.read(ended, 1)
+            os.close(ended)
+            removed = remove_special_files(folder)
+    refuse_full_disk(folder)
+    if removed:
+        raise RunError(
+            f"the guest left {removed[0]} in the run's folder",
+            "a guest may leave plain files and folders; links, pipes and devices are removed",
+        )
+    _judge(process.returncode, folder)
+
+
+def _watch(
+    process: subprocess.Popen[bytes],
+    look: Callable[[], Progress | None],
+    on_progress: Callable[[Progress], None],
+    stall_s: float,
+    culprit: Callable[[], str],
+) -> None:
+    last: Progress | None = None
+    moved = time.monotonic()
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(POLL_S)
+            return
+        progress = look()
+        if progress != last and progress is not None:
+            last, moved = progress, time.monotonic()
+            on_progress(progress)
+        elif time.monotonic() - moved > stall_s:
+            raise RunError(
+                f"the guest's clock has not moved for {stall_s:.0f} s of wall time; {culprit()}",
+                "in virtual time a program that polls without sleeping never lets time pass",
+            )
+
+
+def read_progress(folder: Path, name: str = PROGRESS_FILE) -> Progress | None:
+    """What the guest last reported, or None before its first report or in the middle of one."""
+    try:
+        return Progress(**json.loads(read_guest_file(folder, name).splitlines()[-1]))
+    except (OSError, ValueError, IndexError, TypeError):
+        return None
+
+
+def read_console(folder: Path) -> list[str]:
+    """Lines that the guest's kernel and its runner printed."""
+    return read_guest_file(folder, CONSOLE_LOG).splitlines()
+
+
+def _judge(returncode: int, folder: Path) -> None:
+    """Tell a finished run from all the ways in which one does not finish."""
+    console = read_console(folder)
+    status = _read_if_left(folder, "exit-status")
+    error = guest_error(folder)
+    if error is not None:
+        raise RunError(f"in the guest: {error}")
+    panic = next((line for line in console if "Kernel panic" in line), None)
+    if panic:
+        said = panic[panic.index("Kernel panic") :].strip()
+        raise RunError(f"the guest kernel panicked: {said}", f"see {CONSOLE_LOG}")
+    if status is None:
+        how = f"signal {-returncode}" if returncode < 0 else f"exit status {returncode}"
+        said = console[-1].strip() if console else "nothing"
+        raise RunError(f"the guest died ({how}); its last words: {said}", f"see {CONSOLE_LOG}")
+    if status.strip() != "0":
+        said = " / ".join(line.strip() for line in console[-3:])
+        raise RunError(f"the guest's runner failed: {said}", f"see {CONSOLE_LOG}")
+    if found := complaints(folder):
+        raise RunError(f"the guest kernel complained: {found[0]}", f"see {CONSOLE_LOG}")
+
+
+def complaints(folder: Path) -> list[str]:
+    """Lines of a run's console in which the guest's kernel reports a fault."""
+    return _COMPLAINT.findall(read_guest_file(folder, CONSOLE_LOG))
+
+
+def _read_if_left(folder: Path, name: str) -> str | None:
+    try:
+        return read_guest_file(folder, name)
+    except FileNotFoundError:
+        return None
+
+
+def guest_error(folder: Path) -> str | None:
+    """The sentence with which the guest's runner gave up, if it did."""
+    content = _read_if_left(folder, "guest-error.json")
+    if content is None:
+        return None
+    try:
+        return str(json.loads(content)["error"])
+    except (ValueError, TypeError, KeyError):  # not what the runner writes
+        return repr(content[:200])

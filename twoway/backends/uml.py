@@ -1,0 +1,158 @@
+"""The default backend: a user-mode Linux guest in virtual time, inside a sandbox.
+
+The guest's root file system is the host's, read-only, with an overlay in guest memory; the sandbox
+makes that hold against guest root as well.
+"""
+
+import json
+import os
+import shutil
+import socket
+import struct
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from twoway.backends.backend import Progress
+from twoway.backends.guest_files import open_guest_folder
+from twoway.backends.sandbox import (
+    RUNNER,
+    STALL_S,
+    confinement,
+    live,
+    own_core,
+    read_console,
+    sandbox,
+)
+from twoway.contract.writing import module_identity, sha256
+from twoway.guest.build import Guest
+from twoway.paths import VM
+
+_RANDOM_SEED = 1
+_UMID = "twoway"
+_MCONSOLE_MAGIC = 0xCAFEBABE
+
+_ROOT_FILE_SYSTEM = "root=/dev/root rootfstype=hostfs rootflags=/ ro init=/mnt/bin/init panic=-1"
+
+
+@dataclass(frozen=True)
+class Uml:
+    """The backend (see backend.py)."""
+
+    guest: Guest
+    name: str = "uml"
+
+    def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:
+        """See Backend."""
+        run(self.guest, folder, on_progress)
+        shutil.rmtree(folder / "uml", ignore_errors=True)  # of its control socket
+
+    def description(self) -> dict[str, Any]:
+        """See Backend."""
+        return {
+            "backend": self.name,
+            "clock_source": "virtual",
+            "kernel": {"release": self.guest.release, "key": self.guest.key},
+            "modules": {p.name: module_identity(p) for p in self._modules()},
+        }
+
+    def decisive(self, modules: Sequence[str]) -> dict[str, Any]:
+        """See Backend."""
+        programs = [p for p in self.guest.programs.iterdir() if p.suffix != ".ko"]
+        return {
+            "kernel": sha256(self.guest.kernel),
+            "programs": {p.name: sha256(p) for p in sorted(programs) if p.is_file()},
+            "runner": sha256(VM / "guest/run.py"),
+            "modules": {name: sha256(self.guest.programs / name) for name in modules},
+        }
+
+    def _modules(self) -> list[Path]:
+        return sorted(self.guest.programs.glob("*.ko"))
+
+
+def command(
+    guest: Guest, folder: Path, *, runner: Sequence[str] = RUNNER, virtual_time: bool = True
+) -> list[str]:
+    """The command that boots the guest on a run's folder.
+
+    Args:
+        guest: kernel and programs to boot.
+        folder: the run's folder, which holds plan.json.
+        runner: what the guest runs, instead of carrying out the plan.
+        virtual_time: False boots with the host's clock, for interactive use and benchmarks.
+    """
+    plan = json.loads((folder / "plan.json").read_text())
+    kernel = f"/mnt/linux mem={plan['memory_mib']}M {_ROOT_FILE_SYSTEM}"
+    kernel += f" uml_dir=/mnt/run/uml umid={_UMID}"
+    if guest.flavour == "sanitized":
+        kernel += " panic_on_warn=1"
+    if guest.has_seccomp:
+        kernel += " seccomp=on"
+    if virtual_time:
+        kernel += " con=null con0=null,fd:1 printk.time=1 time-travel=inf-cpu"
+        kernel += f" time-travel-start={plan['clock']['boot_ns']} random-seed={_RANDOM_SEED}"
+    else:
+        kernel += " con=null con0=fd:0,fd:1 quiet"
+    sandboxed = sandbox(folder, guest.programs, guest.kernel, {})
+    return [*sandboxed, *confinement(), *kernel.split(), "--", *runner]
+
+
+def run(
+    guest: Guest,
+    folder: Path,
+    on_progress: Callable[[Progress], None],
+    *,
+    runner: Sequence[str] = RUNNER,
+    virtual_time: bool = True,
+    stall_s: float = STALL_S,
+) -> None:
+    """Boot the guest on a folder with a plan and wait until it has powered off.
+
+    Args:
+        guest: kernel and programs to boot.
+        folder: the run's folder; the guest writes its artifacts there.
+        on_progress: called about ten times a second while virtual time moves.
+        runner: as for command().
+        virtual_time: as for command().
+        stall_s: wall time without a report of progress after which the guest counts as stuck.
+
+    Raises: RunError if the guest failed, died, was killed or its clock stopped, or if its kernel
+        found a fault.
+    """
+    (folder / "uml").mkdir(exist_ok=True)
+    with own_core() as pinned:
+        boot = [*pinned, *command(guest, folder, runner=runner, virtual_time=virtual_time)]
+        live(
+            boot,
+            folder,
+            on_progress,
+            stall_s=stall_s,
+            culprit=lambda: _running_process(folder),
+        )
+
+
+def _running_process(folder: Path) -> str:
+    """Ask the guest kernel's console socket what it is running (sysrq-p)."""
+    try:
+        _mconsole(folder, "sysrq p")
+    except OSError as error:
+        return f"its kernel does not answer ({error.strerror})"
+    time.sleep(1)  # the answer takes the way of kernel messages
+    for line in reversed(read_console(folder)):
+        if "comm:" in line.lower():
+            return f"running in the guest: {line.split('omm:', 1)[1].split()[0]}"
+    return "its kernel does not say what it runs"
+
+
+def _mconsole(folder: Path, request: str) -> None:
+    """Send one request to user-mode Linux's management console (its protocol version 2)."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as console:
+        console.settimeout(2)
+        console.bind(b"\0twoway-%d" % os.getpid())
+        data = request.encode()
+        with open_guest_folder(folder, f"uml/{_UMID}") as opened:
+            # A path of constant length: socket addresses hold 108 bytes.
+            console.connect(f"/proc/self/fd/{opened}/mconsole")
+        console.send(struct.pack("=IiI512s", _MCONSOLE_MAGIC, 2, len(data), data))

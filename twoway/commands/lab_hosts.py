@@ -1,0 +1,79 @@
+"""One experiment on several machines: what playbooks/bench.yml runs on them and on this one."""
+
+import argparse
+import json
+import time
+from typing import TYPE_CHECKING
+
+from twoway.commands.reporting import report_on
+
+if TYPE_CHECKING:
+    from twoway.spec.point import Case
+
+
+def share(args: argparse.Namespace) -> int:
+    """Write each machine's share of an experiment's plan, and print what they all must know."""
+    from pydantic import TypeAdapter, ValidationError
+
+    from twoway.contract.clock import READY_NS
+    from twoway.contract.writing import write_json
+    from twoway.errors import UsageError
+    from twoway.lab.hosts_plan import Place, shares
+
+    try:
+        places = TypeAdapter(dict[str, Place]).validate_json(args.places)
+    except ValidationError as error:
+        problems = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
+        raise UsageError("\n".join(f"--places: {problem}" for problem in problems)) from error
+    case = _one_case(args.experiment)
+    for machine, plan in shares(case, places).items():
+        folder = args.to / machine
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / "plan.json", plan)
+    # Whose clock the others' are held against: a router is next to most of them.
+    reference = next(m for m, place in places.items() if case.graph.nodes[-1] in place.nodes)
+    print(json.dumps({"experiment": case.id, "reference": reference, "ready_by_ns": READY_NS}))
+    return 0
+
+
+def node(args: argparse.Namespace) -> int:
+    """Carry out a share."""
+    from twoway.lab.hosts_run import carry_out
+
+    carry_out(args.folder)
+    return 0
+
+
+def clock(args: argparse.Namespace) -> int:
+    """Answer what this machine's clock reads, or print how far others' are ahead of it."""
+    from twoway.lab.clock_probe import answer, ask
+
+    if args.answer:
+        answer(args.answer, args.port, args.seconds)
+        return 0
+    machines = dict(word.split("=", 1) for word in args.machines)
+    found = {name: ask(address, args.port).document() for name, address in machines.items()}
+    print(json.dumps({"now_ns": time.time_ns(), "machines": found}))
+    return 0
+
+
+def merge(args: argparse.Namespace) -> int:
+    """Make a run of what the machines left, and report on it."""
+    from twoway.lab.hosts_run import Bench
+    from twoway.runs.run import run_case
+
+    parts = {path.parent.name: path.parent for path in sorted(args.parts.glob("*/manifest.json"))}
+    bench = Bench(parts, json.loads((args.parts / "times.json").read_text()))
+    folder = run_case(_one_case(args.experiment), bench, args.results, took_s=bench.took_s)
+    return report_on(folder, as_json=args.json)
+
+
+def _one_case(experiment: str) -> "Case":
+    """An experiment that is no sweep, or one point of it."""
+    from twoway.errors import UsageError
+    from twoway.spec.point import case_names, load_case
+
+    names = case_names(experiment)
+    if len(names) > 1:
+        raise UsageError(f"{experiment}: has {len(names)} points; name one", f"as {names[0]}")
+    return load_case(names[0])

@@ -1,0 +1,1 @@
+"""What the stages tell each other, in files, and the words that all of them share."""

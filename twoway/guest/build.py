@@ -1,0 +1,392 @@
+"""What the guest is made of, built once into the cache: kernel, modules, programs.
+
+Each is kept under a key of everything it depends on, built aside and renamed when complete, so
+that a build that was interrupted is not mistaken for one that finished.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from twoway.contract.writing import write_json
+from twoway.errors import TwowayError, UsageError
+from twoway.paths import KERNEL_MODULES, VM, cache
+from twoway.progress import Steps
+
+# "guest" runs the experiments; "sanitized" is the same with every checker that there is.
+Flavour = Literal["guest", "sanitized"]
+
+OLDEST_KERNEL = (6, 12)
+# Configurations under vm/, each on top of those before it.
+_FRAGMENTS: dict[Flavour, list[str]] = {
+    "guest": ["guest.config"],
+    "sanitized": ["guest.config", "sanitized.config"],
+}
+# Programs to compile for a guest.
+GUEST_PROGRAMS = [VM / "guest" / name for name in ("init.c", "observe.c", "stream.c")]
+GUEST_SOURCES = [*GUEST_PROGRAMS, VM / "guest/plan_clock.h"]
+_PROGRAMS: dict[Flavour, list[Path]] = {
+    "guest": GUEST_PROGRAMS,
+    "sanitized": [*GUEST_PROGRAMS, KERNEL_MODULES / "tests/dtm_fuzz.c"],
+}
+# What make needs to know about our modules: the tests' are built, and alignment is checked, which
+# a kernel's own code does not pass.
+_MODULE_SETTINGS: dict[Flavour, list[str]] = {
+    "guest": ["KCFLAGS=-Werror"],
+    "sanitized": ["KCFLAGS=-Werror -fsanitize=alignment", "TWOWAY_TESTS=m"],
+}
+# Below kernel-modules/, what modules and our parts of tc are made of.
+MODULE_SOURCES = ("*.c", "*.h", "compat/*.h", "tc/*.[ch]", "tc/Makefile", "Kbuild")
+_COMPILE = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-static"]
+# Of what a machine has, and a kernel that has no use for it writes into its configuration.
+_NOT_USED = ("RUSTC=not-used", "PAHOLE=not-used")
+# Two builds of one source are the same file only if the kernel does not say when and where.
+_REPRODUCIBLE = {
+    "KBUILD_BUILD_TIMESTAMP": "1970-01-01",
+    "KBUILD_BUILD_USER": "twoway",
+    "KBUILD_BUILD_HOST": "twoway",
+}
+# Lines that make prints for 6.12 with our configuration; for the progress bar alone.
+_LINES_OF_A_BUILD = 1310
+# Where an edit of a KERNEL_SRC tree asks for another build.
+_WATCHED_SOURCES = (
+    "net/core",
+    "net/ipv4",
+    "net/sched",
+    "net/packet",
+    "kernel",
+    "include/net",
+    "include/linux",
+    "arch/um",
+    "arch/x86/um",
+)
+# Large, and of no use to this kernel; the rest must be there because Kconfig reads all of it.
+_NEVER_BUILT = (
+    "tools/testing/*",
+    "arch/*/boot/dts/*",
+    "drivers/gpu/drm/*.[ch]",
+    "Documentation/*.rst",
+    "Documentation/*.yaml",
+)
+
+
+class BuildError(TwowayError):
+    """The guest could not be built."""
+
+
+@dataclass(frozen=True)
+class Guest:
+    """A built guest.
+
+    Attributes:
+        kernel: the user-mode Linux executable.
+        programs: folder with init, stream, observe and the kernel modules.
+        release: kernel release, as uname -r has it.
+        has_seccomp: the kernel can run user space under seccomp instead of ptrace.
+        key: identifies source, configuration, patches, modules and programs.
+        flavour: which of the configurations.
+    """
+
+    kernel: Path
+    programs: Path
+    release: str
+    has_seccomp: bool
+    key: str
+    flavour: Flavour = "guest"
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """A kernel to build: a distribution's tarball or an unpacked tree.
+
+    Attributes:
+        path: where it is; None for that of a guest that was built elsewhere and deployed here.
+        identity: tells it from others.
+    """
+
+    path: Path | None
+    identity: str
+
+
+def find_guest(flavour: Flavour = "guest") -> Guest | None:
+    """The guest as built before, or None if anything of it changed or is missing."""
+    source = kernel_source()
+    kernel = cache() / "kernel" / _kernel_key(source, flavour)
+    facts = kernel / "guest.json"
+    programs = cache() / "programs" / _programs_key(source, flavour)
+    if not facts.is_file() or not programs.is_dir():
+        return None
+    known = json.loads(facts.read_text())
+    return Guest(
+        kernel / "build/linux",
+        programs,
+        known["release"],
+        known["has_seccomp"],
+        programs.name,
+        flavour,
+    )
+
+
+def build_guest(steps: Steps, flavour: Flavour = "guest") -> Guest:
+    """Build what is missing of the guest.
+
+    Args:
+        steps: shows progress.
+        flavour: which configuration.
+
+    Raises: BuildError with the end of the compiler's output; UsageError without a source.
+    """
+    source = kernel_source()
+    if source.path is None:
+        raise BuildError("the guest that was deployed is not this checkout's", "deploy again")
+    with build_lock(flavour):
+        kernel = cache() / "kernel" / _kernel_key(source, flavour)
+        if not (kernel / "guest.json").is_file():
+            _build_kernel(source, kernel, steps, flavour)
+        programs = cache() / "programs" / _programs_key(source, flavour)
+        if not programs.is_dir():
+            kbuild = ["-C", str(kernel / "build"), "ARCH=um", "W=1", *_MODULE_SETTINGS[flavour]]
+            build_programs(programs, _PROGRAMS[flavour], kbuild, steps, flavour)
+    guest = find_guest(flavour)
+    assert guest is not None
+    return guest
+
+
+def kernel_source() -> KernelSource:
+    """$KERNEL_SRC if set, else what a deployed guest is of, else the distribution's package.
+
+    Raises: UsageError if there is none, or it is too old.
+    """
+    chosen = os.environ.get("KERNEL_SRC")
+    if chosen:
+        return _tree(Path(chosen).resolve())
+    deployed = cache() / "deployed.json"
+    if deployed.is_file():
+        return KernelSource(None, json.loads(deployed.read_text())["source"])
+    found = []
+    for path in Path("/usr/src").glob("linux-source-*.tar.*"):
+        match = re.match(r"linux-source-(\d+)\.(\d+)", path.name)
+        if match and (int(match[1]), int(match[2])) >= OLDEST_KERNEL:
+            found.append(((int(match[1]), int(match[2])), path))
+    if not found:
+        raise UsageError(
+            "no kernel source of 6.12 or newer in /usr/src",
+            "`make setup` installs linux-source-6.12; KERNEL_SRC= takes an unpacked tree",
+        )
+    path = min(found)[1]
+    return KernelSource(path, f"{path.name} {path.stat().st_size}")
+
+
+def _tree(path: Path) -> KernelSource:
+    try:
+        makefile = (path / "Makefile").read_text()
+    except OSError as error:
+        raise UsageError(f"KERNEL_SRC: {path}: not a kernel tree: {error.strerror}") from error
+    fields = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)", makefile, re.MULTILINE))
+    version = (int(fields.get("VERSION", 0)), int(fields.get("PATCHLEVEL", 0)))
+    if version < OLDEST_KERNEL:
+        raise UsageError(
+            f"KERNEL_SRC: {path}: kernel {version[0]}.{version[1]}; 6.12 is the oldest supported"
+        )
+    return KernelSource(path, f"{path} {_tree_state(path)}")
+
+
+def _tree_state(tree: Path) -> str:
+    """A hash over names, sizes and times of the sources that the guest is mostly made of."""
+    digest = hashlib.sha256((tree / "Makefile").read_bytes())
+    for part in _WATCHED_SOURCES:
+        for path in sorted((tree / part).rglob("*")):
+            state = path.lstat()
+            digest.update(f"{path} {state.st_size} {state.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
+
+
+def _kernel_key(source: KernelSource, flavour: Flavour) -> str:
+    return content_hash(
+        source.identity.encode(), *contents(VM, [*_FRAGMENTS[flavour], "patches/*.patch"])
+    )
+
+
+def _programs_key(source: KernelSource, flavour: Flavour) -> str:
+    modules = [*MODULE_SOURCES]
+    if "TWOWAY_TESTS=m" in _MODULE_SETTINGS[flavour]:
+        modules += ["tests/*.[ch]", "tests/Kbuild"]
+    return content_hash(
+        _kernel_key(source, flavour).encode(),
+        *(source.read_bytes() for source in GUEST_SOURCES),
+        *contents(KERNEL_MODULES, modules),
+    )
+
+
+def contents(folder: Path, patterns: Sequence[str]) -> Iterator[bytes]:
+    """The names and contents of files that patterns find."""
+    for pattern in patterns:
+        for path in sorted(folder.glob(pattern)):
+            yield path.name.encode()
+            yield path.read_bytes()
+
+
+def content_hash(*parts: bytes) -> str:
+    """A key that tells contents apart; 16 hexadecimal digits."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.hexdigest()[:16]
+
+
+@contextlib.contextmanager
+def build_lock(name: str) -> Iterator[None]:
+    """Have one process at a time build a guest."""
+    cache().mkdir(parents=True, exist_ok=True)
+    with (cache() / f"build-{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _build_kernel(source: KernelSource, folder: Path, steps: Steps, flavour: Flavour) -> None:
+    """Build in place, for the build tree remembers its path; guest.json, last, says it is done."""
+    tree, output = folder / "source", folder / "build"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    fragments = [VM / name for name in _FRAGMENTS[flavour]]
+    steps.begin(f"{flavour} kernel: unpack")
+    _unpack(source, tree)
+    _patch(tree)
+    steps.begin(f"{flavour} kernel: configure")
+    output.mkdir()
+    make = ["make", "-C", str(tree), f"O={output}", "ARCH=um", *_NOT_USED]
+    call([*make, "tinyconfig"])
+    call(
+        [
+            str(tree / "scripts/kconfig/merge_config.sh"),
+            "-m",
+            "-O",
+            str(output),
+            str(output / ".config"),
+            *map(str, fragments),
+        ],
+        cwd=tree,
+    )
+    call([*make, "olddefconfig"])
+    _check_config(output / ".config", fragments)
+    jobs = len(os.sched_getaffinity(0))
+    steps.begin(f"{flavour} kernel: compile ({jobs} jobs)", _LINES_OF_A_BUILD)
+    call([*make, f"-j{jobs}", "linux", "modules"], on_line=steps.advance)
+    release = (output / "include/config/kernel.release").read_text().strip()
+    has_seccomp = b"seccomp=" in (output / "linux").read_bytes()
+    facts = {"release": release, "has_seccomp": has_seccomp, "source": source.identity}
+    write_json(folder / "guest.json", facts)
+
+
+def _unpack(source: KernelSource, tree: Path) -> None:
+    assert source.path is not None
+    if source.path.is_dir():
+        shutil.copytree(source.path, tree, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+        return
+    tree.mkdir()
+    excluded = [f"--exclude=*/{pattern}" for pattern in _NEVER_BUILT]
+    call(["tar", "-xf", str(source.path), "--strip-components=1", *excluded, "-C", str(tree)])
+
+
+def _patch(tree: Path) -> None:
+    """Apply our patches, less those that the source no longer needs (Needed-until:)."""
+    version = _version(tree)
+    for patch in sorted((VM / "patches").glob("*.patch")):
+        until = re.search(r"^Needed-until: (\d+)\.(\d+)$", patch.read_text(), re.MULTILINE)
+        if until and version >= (int(until[1]), int(until[2])):
+            continue
+        call(["patch", "-p1", "--forward", "-d", str(tree), "-i", str(patch)])
+
+
+def _version(tree: Path) -> tuple[int, int]:
+    makefile = (tree / "Makefile").read_text()
+    fields = dict(re.findall(r"^(VERSION|PATCHLEVEL) = (\d+)", makefile, re.MULTILINE))
+    return int(fields["VERSION"]), int(fields["PATCHLEVEL"])
+
+
+def _check_config(config: Path, fragments: list[Path]) -> None:
+    """Every option asked for must be on: Kconfig drops what it cannot satisfy in silence."""
+    have = set(config.read_text().splitlines())
+    wanted: dict[str, str] = {}
+    for fragment in fragments:
+        wanted |= re.findall(r"^(CONFIG_\w+)=(.*)", fragment.read_text(), re.MULTILINE)
+    missing = [line for line in map("=".join, wanted.items()) if line not in have]
+    if missing:
+        raise BuildError(f"{fragments[-1]}: this kernel does not take {', '.join(missing)}")
+
+
+def build_programs(
+    folder: Path,
+    sources: Sequence[Path],
+    modules: Sequence[str] | Mapping[str, bytes],
+    steps: Steps,
+    name: str,
+) -> None:
+    """Build a guest's programs, our modules for its kernel and our parts of tc, aside; then rename.
+
+    Args:
+        folder: where they are to be.
+        sources: programs in C, each a file.
+        modules: what is told to make to build them for the kernel: where it is, and settings; or
+            those that are built, by file name.
+        steps: shows progress.
+        name: of the guest, for that.
+
+    Raises: BuildError with the end of the compiler's output.
+    """
+    steps.begin(f"{name} programs and kernel modules")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".building-", dir=folder.parent) as scratch:
+        built, tree = Path(scratch) / "built", Path(scratch) / "modules"
+        built.mkdir()
+        for source in sources:
+            call([*_COMPILE, "-o", str(built / source.stem), str(source)])
+        shutil.copytree(KERNEL_MODULES, tree, ignore=shutil.ignore_patterns("*.md"))
+        if isinstance(modules, Mapping):
+            for module, content in modules.items():
+                (tree / module).write_bytes(content)
+        else:
+            # Not git's revision: the same sources are the same modules, of whatever commit.
+            call(["make", *modules, f"M={tree}", f"TWOWAY_REVISION={folder.name}", "modules"])
+        call(["make", "-C", str(tree / "tc")])
+        for made in [*tree.rglob("*.ko"), tree / "tc/q_dtm.so", tree / "tc/dtm-events"]:
+            made.rename(built / made.name)
+        built.rename(folder)
+
+
+def call(
+    argv: list[str], cwd: Path | None = None, on_line: Callable[[], None] | None = None
+) -> None:
+    """Run a program of the build; keep its output for the error, if there is one."""
+    tail: list[str] = []
+    environment = {**os.environ, **_REPRODUCIBLE}
+    environment.pop("MAKEFLAGS", None)  # we may run under make ourselves
+    environment.pop("MFLAGS", None)
+    with subprocess.Popen(
+        argv,
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            tail = [*tail[-40:], line.rstrip()]
+            if on_line:
+                on_line()
+    if process.returncode != 0:
+        raise BuildError(f"{' '.join(argv[:6])} ...: failed\n" + "\n".join(tail))

@@ -1,0 +1,183 @@
+"""A distribution's own kernel for the backend `qemu`: fetched as packaged, never installed.
+
+apt fetches and checks the packages: the kernel image, and the headers that our modules are built
+against with Kbuild. They stay in the cache until it is removed, so that a run tomorrow is on the
+kernel of today.
+"""
+
+import json
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from twoway.contract.writing import write_json
+from twoway.guest.build import (
+    GUEST_PROGRAMS,
+    GUEST_SOURCES,
+    MODULE_SOURCES,
+    BuildError,
+    build_lock,
+    build_programs,
+    call,
+    content_hash,
+    contents,
+)
+from twoway.paths import KERNEL_MODULES, VM, cache
+from twoway.progress import Steps
+
+PACKAGE = "linux-image-amd64"
+_PROGRAMS = [*GUEST_PROGRAMS, VM / "guest/boot.c"]
+# What the kernel must load to reach its root file system; the rest modprobe finds there.
+_BOOT_MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
+_DIRECTORY, _EXECUTABLE, _FILE = 0o040755, 0o100755, 0o100644
+
+
+@dataclass(frozen=True)
+class StockKernel:
+    """A kernel as packaged, with our modules and programs.
+
+    Attributes:
+        image: what QEMU boots.
+        modules: folder with the kernel's own modules, by release.
+        programs: folder with initrd, init, stream, observe and our kernel modules.
+        release: kernel release, as uname -r has it.
+        package: the package and its version.
+        key: identifies package, modules and programs.
+    """
+
+    image: Path
+    modules: Path
+    programs: Path
+    release: str
+    package: str
+    key: str
+
+
+def find_stock() -> StockKernel | None:
+    """The kernel as fetched and built for before, or None if anything is missing or changed."""
+    root = _folder() / "root"
+    try:
+        facts = json.loads((_folder() / "stock.json").read_text())
+    except OSError:
+        return None
+    programs = cache() / "programs" / _key(facts["package"])
+    if not programs.is_dir():
+        return None
+    release = facts["release"]
+    return StockKernel(
+        image=root / f"boot/vmlinuz-{release}",
+        modules=root / "lib/modules",
+        programs=programs,
+        release=release,
+        package=facts["package"],
+        key=programs.name,
+    )
+
+
+def build_stock(steps: Steps) -> StockKernel:
+    """Fetch the kernel and build for it what is missing.
+
+    Raises: BuildError with the end of what the program that failed said.
+    """
+    with build_lock("stock"):
+        facts = _folder() / "stock.json"
+        if not facts.is_file():
+            _fetch(_folder(), steps)
+        known = json.loads(facts.read_text())
+        programs = cache() / "programs" / _key(known["package"])
+        if not programs.is_dir():
+            headers = _folder() / f"root/usr/src/linux-headers-{known['release']}"
+            kbuild = ["-C", str(headers), "KCFLAGS=-Werror"]
+            build_programs(programs, _PROGRAMS, kbuild, steps, PACKAGE)
+    stock = find_stock()
+    assert stock is not None
+    return stock
+
+
+def initramfs(stock: StockKernel) -> bytes:
+    """An archive (cpio, "newc") with the program boot and the modules that it loads, in order."""
+    base = stock.modules / stock.release
+    entries = [("modules", _DIRECTORY, b""), ("init", _EXECUTABLE, _program(stock, "boot"))]
+    for number, path in enumerate(_in_order(base)):
+        entries.append((f"modules/{number:02}-{path.name}", _FILE, path.read_bytes()))
+    archive = bytearray()
+    for number, (name, mode, data) in enumerate([*entries, ("TRAILER!!!", 0, b"")], start=1):
+        # inode, mode, uid, gid, links, mtime, size, four device numbers, length of name, checksum
+        fields = (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name) + 1, 0)
+        archive += b"070701" + b"".join(b"%08X" % field for field in fields)
+        archive += _padded(archive, name.encode() + b"\0")
+        archive += _padded(archive, data)
+    return bytes(archive)
+
+
+def _padded(archive: bytearray, data: bytes) -> bytes:
+    """Data that ends where its archive is a multiple of four bytes long."""
+    return data + bytes(-(len(archive) + len(data)) % 4)
+
+
+def _program(stock: StockKernel, name: str) -> bytes:
+    return (stock.programs / name).read_bytes()
+
+
+def _in_order(base: Path) -> list[Path]:
+    """The modules that boot loads, each after those that it needs, as depmod found them."""
+    needs: dict[str, list[str]] = {}
+    by_name: dict[str, str] = {}
+    for line in (base / "modules.dep").read_text().splitlines():
+        path, _, needed = line.partition(":")
+        needs[path] = needed.split()
+        by_name[Path(path).name.split(".")[0].replace("-", "_")] = path
+    ordered: dict[str, None] = {}
+    for name in _BOOT_MODULES:
+        if name in by_name:  # or it is built in
+            path = by_name[name]
+            ordered |= dict.fromkeys([*reversed(needs[path]), path])
+    return [base / path for path in ordered]
+
+
+def _folder() -> Path:
+    return cache() / "stock" / PACKAGE
+
+
+def _key(package: str) -> str:
+    return content_hash(
+        package.encode(),
+        *(source.read_bytes() for source in [*GUEST_SOURCES, VM / "guest/boot.c"]),
+        *contents(KERNEL_MODULES, MODULE_SOURCES),
+    )
+
+
+def _fetch(folder: Path, steps: Steps) -> None:
+    """Fetch and unpack; stock.json, last, says that it is done."""
+    image = next(_depends(PACKAGE, r"linux-image-\d.*"), "")
+    if not image:
+        raise BuildError(f"apt knows no {PACKAGE}: its lists are missing or this is not Debian")
+    release = image.removeprefix("linux-image-")
+    headers = f"linux-headers-{release}"
+    packages = [image, headers, *_depends(headers, r"linux-(headers|kbuild)-.*")]
+    steps.begin(f"{image}: fetch")
+    root = folder / "root"
+    call(["rm", "-rf", str(folder)])
+    root.mkdir(parents=True)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        call(["apt-get", "download", *packages], cwd=Path(scratch))
+        for package in Path(scratch).glob("*.deb"):
+            call(["dpkg", "-x", str(package), str(root)])
+    makefile = root / f"usr/src/{headers}/Makefile"
+    makefile.write_text(makefile.read_text().replace("/usr/src/", f"{root}/usr/src/"))
+    call(["/sbin/depmod", "-b", str(root), release])
+    version = _apt_cache("show", "--no-all-versions", image, find=r"^Version: (.*)$")
+    write_json(folder / "stock.json", {"release": release, "package": f"{image} {next(version)}"})
+
+
+def _depends(package: str, wanted: str) -> Iterator[str]:
+    return _apt_cache("depends", package, find=rf"^ *Depends: ({wanted})$")
+
+
+def _apt_cache(*words: str, find: str) -> Iterator[str]:
+    """What a pattern's first group matches in apt-cache's output."""
+    done = subprocess.run(["apt-cache", *words], capture_output=True, text=True, check=False)
+    return (match[1] for match in re.finditer(find, done.stdout, re.MULTILINE))

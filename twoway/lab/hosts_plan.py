@@ -1,0 +1,114 @@
+"""One experiment on several machines with real links between them: a bench.
+
+A machine plays one node of the topology or more. It is handed its share of the plan, which is a
+plan with the steps of those nodes alone, and carries it out in namespaces of its own kernel
+(native.py). What all leave is made one run's folder (bench_run.py), as if one machine had left it.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from twoway.errors import UsageError
+from twoway.plan.plan import build_plan
+from twoway.spec.base import Model
+from twoway.spec.point import Case
+from twoway.spec.topology import Graph
+
+_WHERE = "set twoway_nodes and twoway_links in the inventory; docs/lab.md shows how"
+
+
+class Place(Model):
+    """What a machine is to a bench: its part of the inventory.
+
+    Attributes:
+        nodes: those of the topology that it plays.
+        links: its interfaces by what the plan calls them, of links to other machines.
+    """
+
+    nodes: list[str]
+    links: dict[str, str]
+
+
+def shares(case: Case, places: Mapping[str, Place]) -> dict[str, dict[str, Any]]:
+    """Each machine's share of an experiment's plan.
+
+    Args:
+        case: the experiment.
+        places: machines by name.
+
+    Raises: UsageError with all that does not fit: nodes without a machine, links without an
+        interface, traffic that takes a wire of its own.
+    """
+    problems = [*_misplaced_nodes(case.graph, places), *_misplaced_links(case.graph, places)]
+    problems += [
+        f"flows.{flow.name}.generator: iperf3 takes a wire of its own, which a bench has not"
+        for flow in case.experiment.flows
+        if flow.generator == "iperf3"
+    ]
+    if problems:
+        raise UsageError("\n".join(f"{case.id}: {problem}" for problem in problems), _WHERE)
+    plan = build_plan(case)
+    return {name: _share(plan, case.graph, place) for name, place in places.items()}
+
+
+def _misplaced_nodes(graph: Graph, places: Mapping[str, Place]) -> Iterable[str]:
+    players: dict[str, list[str]] = {node: [] for node in graph.nodes}
+    for machine, place in places.items():
+        for node in place.nodes:
+            if node not in players:
+                has = ", ".join(graph.nodes)
+                yield f"{machine} plays {node}, which the topology has not; it has {has}"
+            players.setdefault(node, []).append(machine)
+    for node, machines in players.items():
+        if not machines:
+            yield f"no machine plays {node}; the topology has {', '.join(graph.nodes)}"
+        if len(machines) > 1:
+            yield f"{' and '.join(machines)} both play {node}"
+
+
+def _misplaced_links(graph: Graph, places: Mapping[str, Place]) -> Iterable[str]:
+    for machine, place in places.items():
+        outward = {
+            i.name: i.peer_name
+            for i in graph.interfaces
+            if i.node in place.nodes and i.peer_node not in place.nodes
+        }
+        for name in sorted(set(outward) - set(place.links)):
+            yield f"{machine}: no interface of it is {name}, the link to {outward[name]}"
+        for name in sorted(set(place.links) - set(outward)):
+            yield f"{machine}: {name} is no link of it to another machine"
+        for interface in sorted(set(place.links.values())):
+            names = [name for name, its in place.links.items() if its == interface]
+            if len(names) > 1:
+                yield f"{machine}: {interface} is {' and '.join(names)}"
+
+
+def _share(plan: dict[str, Any], graph: Graph, place: Place) -> dict[str, Any]:
+    """What a machine does of a plan; each step of it is the plan's."""
+
+    def ours(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [step for step in steps if step["node"] in (None, *place.nodes)]
+
+    share = {k: ours(part) if isinstance(part, list) else part for k, part in plan.items()}
+    share["sources"] = [
+        step | {"run": _observed(step["run"], place.nodes)} if step["name"] == "observe" else step
+        for step in share["sources"]
+    ]
+    inside = [i for i in graph.interfaces if {i.node, i.peer_node} <= set(place.nodes)]
+    return share | {
+        "nodes": place.nodes,
+        "links": place.links,
+        "joints": [[i.name, i.peer_name] for i in inside if i.name < i.peer_name],
+    }
+
+
+def _observed(argv: list[str], nodes: list[str]) -> list[str]:
+    """The observer's command, of some nodes alone."""
+    words = iter(argv)
+    kept = []
+    for word in words:
+        if word not in {"--sockets", "--queue"}:
+            kept.append(word)
+        elif (where := next(words)).partition("/")[0] in nodes:
+            kept += [word, where]
+    return kept

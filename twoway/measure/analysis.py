@@ -1,0 +1,221 @@
+"""Everything measured on one run, computed once and shared by metrics, figures and report."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from capture_analysis import ack_compression
+from capture_analysis.ack_compression import AckTimes
+from capture_analysis.columns import IntArray, Packets, merge
+from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epochs
+from capture_analysis.errors import AnalysisError
+
+from twoway.measure import channel, throughput
+from twoway.measure.busy_periods import BusyPeriods, busy_periods
+from twoway.measure.queues import (
+    Occupancy,
+    Passage,
+    lingering,
+    occupancy,
+    passage,
+    service_error_ns,
+    transmitted,
+)
+from twoway.measure.run_folder import Connection, Queue, Run
+from twoway.theory.dtm import SLOT_BIT
+
+ETHERNET_BYTES = 14
+
+
+@dataclass(frozen=True)
+class QueueView:
+    """A bottleneck queue with what passed it; a DTM channel has slots, other queues None.
+
+    The kernel's count is between `kernel_least` and `kernel_most`: without the packet in
+    transmission where that leaves at its start, with what is yet to be dropped where that is not
+    refused. They are the same for a drop-tail queue.
+    """
+
+    queue: Queue
+    passed: Passage
+    all_packets: Occupancy
+    kernel_least: Occupancy
+    kernel_most: Occupancy
+    data_packets: Occupancy
+    slots: channel.Slots | None
+    error_ns: IntArray
+
+    def rate_bit(self, start_ns: int, stop_ns: int) -> float:
+        """The link's mean rate between two times, bit/s."""
+        if self.slots is None:
+            return self.queue.rate_bit
+        return self.slots.mean(start_ns, stop_ns) * SLOT_BIT
+
+    @property
+    def has_one_rate(self) -> bool:
+        """The link's rate never changes, so that a transmission time says something for all."""
+        return self.slots is None or len(self.slots.time_ns) == 1
+
+
+@dataclass(frozen=True)
+class ConnectionView:
+    """One connection: its data and its acks, at both ends, and its data in the bottleneck queue."""
+
+    connection: Connection
+    forward: QueueView
+    reverse: QueueView
+    sent: Packets = field(repr=False)
+    arrived: Packets = field(repr=False)
+    acks: AckTimes = field(repr=False)
+    queued: Occupancy = field(repr=False)
+    acks_sent: int = 0
+    acks_lost: int = 0
+
+    @cached_property
+    def segment_frame_bytes(self) -> int:
+        """Captured size of the largest data segment, 0 if none arrived."""
+        data = self.arrived.payload_bytes > 0
+        return int(self.arrived.frame_bytes[data].max(initial=0))
+
+    @cached_property
+    def ack_frame_bytes(self) -> int:
+        """Captured size of the smallest ack: those that carry SACK blocks are larger."""
+        return int(self.acks.frame_bytes.min()) if len(self.acks.frame_bytes) else 0
+
+    @property
+    def has_one_rate(self) -> bool:
+        """Neither bottleneck's rate changes: acks have a bound to their compression."""
+        return self.forward.has_one_rate and self.reverse.has_one_rate
+
+    @property
+    def data_service_ns(self) -> int:
+        """Transmission time of a full segment on its bottleneck, 0 if none arrived."""
+        size = self.segment_frame_bytes
+        return int(self.forward.queue.service_ns(size)) if size else 0
+
+    @property
+    def ack_service_ns(self) -> int:
+        """Transmission time of an ack on its bottleneck, the reverse one; 0 if there is none."""
+        size = self.ack_frame_bytes
+        return int(self.reverse.queue.service_ns(size)) if size else 0
+
+
+class Analysis:
+    """One run, measured.
+
+    Args:
+        folder: a run's folder.
+
+    Raises: AnalysisError if the folder or its captures cannot be used.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.run = Run(folder)
+
+    @cached_property
+    def queues(self) -> dict[str, QueueView]:
+        """Each direction's queue."""
+        return {q.direction: self._queue(q) for q in self.run.queues}
+
+    @cached_property
+    def connections(self) -> dict[str, ConnectionView]:
+        """Each connection by name."""
+        return {c.name: self._connection(c) for c in self.run.connections}
+
+    def busy(self, view: QueueView) -> BusyPeriods:
+        """A queue's busy periods in the steady window."""
+        return busy_periods(view.passed, self.run.steady_ns, self.run.stop_ns)
+
+    def _queue(self, queue: Queue) -> QueueView:
+        run = self.run
+        seen = passage(queue, run.entering(queue), run.capture(queue.interface), run.last_seen_ns)
+        passed = transmitted(queue, seen)
+        slots = channel.read_slots(run, queue) if queue.reallocations else None
+        return QueueView(
+            queue=queue,
+            passed=passed,
+            all_packets=occupancy(passed),
+            kernel_least=occupancy(seen),
+            kernel_most=occupancy(lingering(queue, seen)),
+            data_packets=occupancy(passed, passed.is_data),
+            slots=slots,
+            error_ns=channel.service_error_ns(queue, slots, passed)
+            if slots
+            else service_error_ns(queue, passed),
+        )
+
+    def _connection(self, connection: Connection) -> ConnectionView:
+        run = self.run
+        for direction in (connection.direction, connection.ack_direction):
+            if direction not in self.queues:
+                raise AnalysisError(f'{connection.name}: no queue has direction "{direction}"')
+        acks_out = run.steady(run.between(connection.sink_interface, connection, forward=False))
+        acks_in = run.between(connection.source_interface, connection, forward=False)
+        times, lost = ack_compression.match_acks(acks_out, acks_in)
+        passed = self.queues[connection.direction].passed
+        mine = run.belongs(passed.packets, connection, forward=True)
+        return ConnectionView(
+            connection=connection,
+            forward=self.queues[connection.direction],
+            reverse=self.queues[connection.ack_direction],
+            sent=run.between(connection.source_interface, connection, forward=True),
+            arrived=run.between(connection.sink_interface, connection, forward=True),
+            acks=times,
+            queued=occupancy(passed, passed.is_data & mine),
+            acks_sent=len(times.sent_ns) + lost,
+            acks_lost=lost,
+        )
+
+    def goodput_bit(self, view: ConnectionView) -> float:
+        """A connection's new payload in the steady window, bit/s."""
+        run = self.run
+        payload = throughput.new_payload_bytes(view.arrived, run.steady_ns, run.stop_ns)
+        return payload * 8 * 1e9 / run.window_ns
+
+    def lost(self, view: ConnectionView) -> Packets:
+        """The data of a connection that queues on its way dropped, as `drops` counts."""
+        drops = merge([self.drops(queue) for queue in self.queues.values()])
+        mine = self.run.belongs(drops, view.connection, forward=True)
+        return drops.where(mine).data()
+
+    @cached_property
+    def congestion_epochs(self) -> CongestionEpochs:
+        """The clusters of data drops, in whichever queue, that start in the steady window.
+
+        What separates them is the longest round trip.
+        """
+        run = self.run
+        lost_ns = [self.lost(view).time_ns for view in self.connections.values()]
+        victim = np.repeat(np.arange(len(lost_ns)), [len(each) for each in lost_ns])
+        time_ns = np.concatenate(lost_ns)
+        order = np.argsort(time_ns, kind="stable")
+        found = congestion_epochs(time_ns[order], victim[order], self.longest_round_trip_ns)
+        return found.within(run.steady_ns, run.stop_ns)
+
+    @cached_property
+    def longest_round_trip_ns(self) -> int:
+        """With all queues full of the largest frames that each carries."""
+        return sum(
+            view.queue.delay_ns
+            + view.queue.limit_packets
+            * int(view.queue.service_ns(view.passed.packets.frame_bytes.max(initial=0)))
+            for view in self.queues.values()
+        )
+
+    def queue_epochs(self, view: QueueView, gap_ns: int) -> CongestionEpochs:
+        """The clusters of one queue's drops that start in the steady window; no victims told.
+
+        Args:
+            view: the queue.
+            gap_ns: what separates them, at least.
+        """
+        time_ns = self.drops(view).time_ns
+        nobody = np.zeros(len(time_ns), dtype=np.int64)
+        found = congestion_epochs(time_ns, nobody, gap_ns)
+        return found.within(self.run.steady_ns, self.run.stop_ns)
+
+    def drops(self, view: QueueView) -> Packets:
+        """The packets a queue dropped, from the start of the capture to the end of traffic."""
+        packets = view.passed.packets.where(view.passed.dropped)
+        return packets.where(packets.time_ns < self.run.stop_ns)

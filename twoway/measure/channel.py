@@ -1,0 +1,170 @@
+"""A DTM channel's slots over time, and what its allocator should have made of the traffic.
+
+A channel has n slots of 512 kbit/s: a byte takes 15625 ns of one slot. n changes while packets
+are being sent, so their times follow from the integral of n, in slot-nanoseconds: whole numbers.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from capture_analysis.columns import IntArray
+from capture_analysis.errors import AnalysisError
+
+from twoway.measure.queues import Passage
+from twoway.measure.run_folder import Queue, Run
+from twoway.theory.dtm import CYCLE_NS, Allocator
+
+BYTE_WORK = 15_625
+# Longer than any run's set-up: before that no channel had a packet.
+_BEFORE_NS = 3600 * 10**9
+
+
+@dataclass(frozen=True)
+class Slots:
+    """A channel's slots as a step function, set-up included.
+
+    Attributes:
+        time_ns: shape (k,), when the number changed; the first is before all packets.
+        slots: shape (k,), from then on.
+        start_ns: when the allocator started, with the traffic.
+        options: the channel as the profile has it.
+    """
+
+    time_ns: IntArray
+    slots: IntArray
+    start_ns: int
+    options: dict[str, Any]
+
+    def at(self, time_ns: Any) -> Any:
+        """Slots at given times."""
+        return self.slots[np.searchsorted(self.time_ns, time_ns, side="right") - 1]
+
+    def integral(self, time_ns: IntArray) -> IntArray:
+        """Slot-ns from the first time to each of some others."""
+        row = np.searchsorted(self.time_ns, time_ns, side="right") - 1
+        return self._integrals()[row] + (time_ns - self.time_ns[row]) * self.slots[row]
+
+    def when(self, integral: IntArray) -> IntArray:
+        """When the integral reaches given values, rounded up to whole ns."""
+        row = np.maximum(np.searchsorted(self._integrals(), integral, side="left") - 1, 0)
+        rest = integral - self._integrals()[row]
+        return self.time_ns[row] - (-rest // self.slots[row])
+
+    def changes(self, start_ns: int, stop_ns: int) -> IntArray:
+        """Times of the changes in a window, the allocator's start not being one."""
+        inside = (self.time_ns > max(start_ns, self.start_ns)) & (self.time_ns < stop_ns)
+        return self.time_ns[inside]
+
+    def mean(self, start_ns: int, stop_ns: int) -> float:
+        """Time average in a window."""
+        ends = self.integral(np.array([start_ns, stop_ns]))
+        return float((ends[1] - ends[0]) / (stop_ns - start_ns))
+
+    def within(self, start_ns: int, stop_ns: int) -> IntArray:
+        """The numbers of slots that occur in a window."""
+        first = int(self.at(start_ns))
+        return np.concatenate(([first], self.at(self.changes(start_ns, stop_ns))))
+
+    def _integrals(self) -> IntArray:
+        steps = np.diff(self.time_ns) * self.slots[:-1]
+        return np.concatenate(([0], np.cumsum(steps)))
+
+
+def read_slots(run: Run, queue: Queue) -> Slots:
+    """A channel's slots as its qdisc told them.
+
+    Raises: AnalysisError if the recording does not begin with the allocator's start.
+    """
+    assert queue.reallocations is not None
+    columns = ("time_ns", "interface", "cause", "from", "to")
+    table = run.table(queue.reallocations, *columns)
+    rows = [i for i, name in enumerate(table["interface"]) if name == queue.interface]
+    starts = [i for i in rows if table["cause"][i] == "start"]
+    if not starts:
+        raise AnalysisError(f"{run.folder / queue.reallocations}: no start of {queue.interface}")
+    changes = [i for i in rows if table["from"][i] != table["to"][i]]
+    first = table["from"][rows[0]]
+    told_ns = run.clock(queue.interface).of_stamps(np.array(table["time_ns"], dtype=np.int64))
+    return Slots(
+        np.array([run.start_ns - _BEFORE_NS, *(told_ns[i] for i in changes)]),
+        np.array([int(first), *(int(table["to"][i]) for i in changes)]),
+        int(told_ns[starts[-1]]),
+        run.manifest["profile"]["directions"][queue.direction]["dtm"],
+    )
+
+
+def service_error_ns(queue: Queue, slots: Slots, passed: Passage) -> IntArray:
+    """How far each departure was from when it should have been, as for other queues.
+
+    Packets that wait for one another share one integral, so that fractions of a nanosecond do not
+    add up; one that arrives in the nanosecond in which another leaves begins afresh. With framing
+    each packet begins and ends with a cycle.
+    """
+    rows = passed.departures
+    left, arrived = passed.left_ns[rows], passed.packets.time_ns[rows]
+    before = np.concatenate(([np.iinfo(np.int64).min], left[:-1]))
+    work = BYTE_WORK * queue.link_bytes(passed.packets.frame_bytes[rows])
+    begun = np.maximum(arrived, before)
+    if slots.options["framed"]:
+        raw = slots.when(slots.integral(begun) + work)
+        return np.asarray(left - begun - -(-(raw - begun) // CYCLE_NS) * CYCLE_NS)
+    total = np.cumsum(work)
+    is_first = arrived >= before
+    first = np.flatnonzero(is_first)
+    run_of = np.cumsum(is_first) - 1
+    base = slots.integral(arrived[first]) - (total[first] - work[first])
+    return np.asarray(left - slots.when(base[run_of] + total), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Figure 1 of Abrahamsson, Hagsand and Marsh (2002), fed with what was captured.
+
+    Attributes:
+        time_ns: shape (k,), when each sample ended.
+        measured_bit: shape (k,), bit/s of the sample.
+        estimate_bit: shape (k,), the estimate after it.
+        change_ns: shape (m,), when the number of slots changed.
+        slots: shape (m,), from then on.
+    """
+
+    time_ns: IntArray
+    measured_bit: IntArray
+    estimate_bit: IntArray
+    change_ns: IntArray
+    slots: IntArray
+
+
+def estimates(queue: Queue, slots: Slots, passed: Passage, stop_ns: int) -> Estimates:
+    """What the rate allocator makes of the packets that came to a channel.
+
+    Args:
+        queue: the channel.
+        slots: for its start and its options.
+        passed: what came and what was dropped.
+        stop_ns: where to end.
+    """
+    rate, channel = slots.options["rate"], slots.options
+    sample_ns = round(rate["sample_ms"] * 1e6)
+    ticks = np.arange(slots.start_ns + sample_ns, stop_ns + 1, sample_ns)
+    edges = np.concatenate(([slots.start_ns], ticks))
+    counted = ~passed.dropped if rate["count"] == "accepted" else np.full(len(passed.left_ns), True)
+    size = queue.link_bytes(passed.packets.frame_bytes)[counted]
+    before = np.concatenate(([0], np.cumsum(size)))
+    arrived = np.searchsorted(passed.packets.time_ns[counted], edges, side="left")
+    measured = np.diff(before[arrived]) * 8_000_000_000 // sample_ns
+    drops = passed.packets.time_ns[passed.dropped]
+    last_drop = np.concatenate(([np.iinfo(np.int64).min // 2], drops))[
+        np.searchsorted(drops, ticks, side="left")
+    ]
+    held = ticks - last_drop < round(rate["hold_on_loss_ms"] * 1e6)
+    allocator = Allocator(slots.start_ns, int(slots.at(slots.start_ns)), channel)
+    estimate = [
+        allocator.sample(int(at), int(new), hold=bool(hold))
+        for at, new, hold in zip(ticks, measured, held, strict=True)
+    ]
+    changes = np.array(allocator.changes, dtype=np.int64).reshape(-1, 2)
+    return Estimates(
+        ticks, measured, np.array(estimate, dtype=np.int64), changes[:, 0], changes[:, 1]
+    )

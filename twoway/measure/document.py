@@ -1,0 +1,104 @@
+"""metrics.json: every number of a run under its name, and the verdict on what was expected."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from capture_analysis.errors import AnalysisError
+
+from twoway.contract.verdict import FIELDS, Verdict, judge, misses, nothing_told
+from twoway.measure.analysis import Analysis
+from twoway.measure.fidelity import fidelity
+from twoway.measure.metric import Scope, of_scope
+from twoway.measure.real_time import ClockError
+
+Metrics = dict[str, dict[str, Any]]
+
+
+def compute(analysis: Analysis) -> dict[str, Any]:
+    """The whole of metrics.json.
+
+    An expectation that cannot be told on the run's clock counts neither for nor against "pass",
+    but a run that was expected something and tells nothing does not pass.
+
+    Raises: AnalysisError if an expectation names a metric that does not exist.
+    """
+    manifest = analysis.run.manifest
+    metrics = _measured(analysis)
+    error = None if analysis.run.exact_clock else ClockError(analysis)
+    expect = [_row(e, metrics, error) for e in manifest["experiment"]["expect"]]
+    checks = fidelity(analysis)
+    return {
+        "experiment": manifest["experiment"]["id"],
+        "run": manifest["run"],
+        "spec_sha256": manifest["spec_sha256"],
+        "backend": manifest["backend"],
+        "clock_source": manifest["clock_source"],
+        "kernel": manifest["kernel"]["release"],
+        "metrics": metrics,
+        "expect": expect,
+        "fidelity": checks,
+        "pass": not any(misses(row) for row in expect + checks) and not nothing_told(expect),
+    }
+
+
+def write(folder: Path, document: dict[str, Any]) -> None:
+    """Write metrics.json, whole or not at all."""
+    partial = folder / ".metrics.json"
+    partial.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    partial.replace(folder / "metrics.json")
+
+
+def _measured(analysis: Analysis) -> Metrics:
+    found = _of(Scope.RUN, "", analysis)
+    for name, queue in analysis.queues.items():
+        found |= _of(Scope.QUEUE, f".{name}", analysis, queue)
+        if queue.slots:
+            found |= _of(Scope.CHANNEL, f".{name}", analysis, queue, queue.slots)
+    for name, connection in analysis.connections.items():
+        found |= _of(Scope.CONNECTION, f".{name}", analysis, connection)
+    return found
+
+
+def _of(scope: Scope, suffix: str, *measured_on: Any) -> Metrics:
+    return {
+        f"{family}{suffix}": _metric(value, module.UNITS[family])
+        for module in of_scope(scope)
+        for family, value in module.measure(*measured_on).items()
+    }
+
+
+def _metric(value: float, unit: str) -> dict[str, Any]:
+    """A metric; what is undefined (no ack, no busy period) is null, not a number."""
+    number = float(value)
+    return {"value": number if math.isfinite(number) else None, "unit": unit}
+
+
+def _row(expectation: dict[str, Any], metrics: Metrics, error: ClockError | None) -> dict[str, Any]:
+    """An expectation, the measurement and the verdict; of a real clock, what it rests on."""
+    name = expectation["metric"]
+    if name not in metrics:
+        raise AnalysisError(f'expect: no metric "{name}"; there are: {", ".join(sorted(metrics))}')
+    measured, unit = metrics[name]["value"], metrics[name]["unit"]
+    said = {field: expectation.get(field) for field in FIELDS}
+    row = {
+        "metric": name,
+        "measured": measured,
+        "unit": unit,
+        **said,
+        "source": expectation["source"],
+        "why": expectation["why"],
+    }
+    if error is None:
+        return row | {"pass": judge(said, measured) is Verdict.PASS}
+    off = 0.0 if measured is None else error.of(name, measured, unit)
+    verdict = judge(said, measured, off)
+    row |= {"pass": verdict is Verdict.PASS, "supported": verdict is not Verdict.CANNOT_TELL}
+    return row if row["pass"] or measured is None else row | {"limit": _limit(off)}
+
+
+def _limit(off: float) -> str:
+    if math.isfinite(off):
+        return f"real time: off by up to {off:.2g} by itself"
+    return "real time: not to be measured on this clock"

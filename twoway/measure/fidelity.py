@@ -1,0 +1,222 @@
+"""Does the run deserve to be believed? Checks of the testbed by its own captures.
+
+Each check is one row: what was checked, the value, the bound and whether it holds. In virtual time
+bounds are exact. Where the clock goes on while the machine works, those of times are derived from
+how late its timers were measured to be, and say so.
+"""
+
+from typing import Any
+
+import numpy as np
+from capture_analysis import ack_compression
+
+from twoway.measure import channel, real_time
+from twoway.measure.analysis import ETHERNET_BYTES, Analysis, ConnectionView, QueueView
+from twoway.measure.flight import most_in_flight
+from twoway.measure.throughput import before_reset, in_order_bytes
+
+# iperf3 opens each stream with a 37-byte cookie that it does not count.
+IPERF3_COOKIE_BYTES = 37
+
+
+def fidelity(analysis: Analysis) -> list[dict[str, Any]]:
+    """All checks of a run."""
+    checks = [_frames(analysis), _capture_drops(analysis)]
+    error = None if analysis.run.exact_clock else real_time.ClockError(analysis)
+    if error:
+        checks += real_time.checks(analysis, error)
+    for direction, queue in analysis.queues.items():
+        checks += [
+            _service_times(analysis, direction, queue, error),
+            _kernel_queue(analysis, direction, queue, error),
+            _kernel_drops(analysis, direction, queue),
+        ]
+        if queue.slots and queue.slots.options["rate"]:
+            checks.append(_allocations(analysis, direction, queue, queue.slots, error))
+    for name, connection in analysis.connections.items():
+        checks += _generator_bytes(analysis, name, connection)
+        checks += _ack_checks(analysis, name, connection)
+        checks += _window_check(analysis, name, connection)
+    return checks
+
+
+def _check(what: str, value: float | None, bound: str, holds: bool) -> dict[str, Any]:
+    return {"check": what, "value": value, "bound": bound, "pass": bool(holds)}
+
+
+def _frames(analysis: Analysis) -> dict[str, Any]:
+    """Offloads are off only if no frame on any wire exceeds the MTU."""
+    most = analysis.run.manifest["experiment"]["stack"]["mtu_bytes"] + ETHERNET_BYTES
+    largest = max(
+        int(analysis.run.capture(i).frame_bytes.max(initial=0))
+        for i in analysis.run.manifest["captures"]
+    )
+    return _check("largest captured frame, bytes", largest, f"at most {most}", largest <= most)
+
+
+def _capture_drops(analysis: Analysis) -> dict[str, Any]:
+    dropped = sum(analysis.run.manifest["capture_drops"].values())
+    return _check("packets dropped by the capture", dropped, "0", dropped == 0)
+
+
+def _service_times(
+    analysis: Analysis, direction: str, view: QueueView, error: real_time.ClockError | None
+) -> dict[str, Any]:
+    """Departures happen when arithmetic says; netem cuts each service time to whole ns.
+
+    HTB has a byte of credit after an idle time.
+
+    Up to the end of traffic: then sinks may answer what still comes with resets, each like the
+    others, and which of them a queue dropped cannot be told.
+    """
+    if error:
+        off_ns, late_ns = real_time.departure_error_ns(view), error.timer_ns
+        bound = f"real time: at most {late_ns}, as timers are late"
+        return _check(f"{direction}: departures off in 99 %, ns", off_ns, bound, off_ns <= late_ns)
+    left_ns = view.passed.left_ns[view.passed.departures]
+    found_ns = view.error_ns[left_ns < analysis.run.stop_ns]
+    worst, credit_ns = int(np.abs(found_ns).max(initial=0)), view.queue.credit_ns
+    holds = found_ns.max(initial=0) <= 1 and found_ns.min(initial=0) >= -1 - credit_ns
+    bound = "at most 1" + (f", or {1 + credit_ns} too early" if credit_ns else "")
+    return _check(f"{direction}: worst departure error, ns", worst, bound, holds)
+
+
+def _kernel_queue(
+    analysis: Analysis, direction: str, view: QueueView, error: real_time.ClockError | None
+) -> dict[str, Any]:
+    """The queue from the captures against the kernel's own count.
+
+    The observer's sample falls between its two time stamps, so its count must be one that the
+    queue had within that time. A packet is captured before it is queued, and after it has left:
+    where the clock goes on meanwhile, within that time and the machine's part around it, in 99 %.
+    """
+    numbers = ("time_ns", "read_ns", "packets")
+    table = analysis.run.table("sockets/queues.csv", "interface", *numbers)
+    rows = [i for i, name in enumerate(table["interface"]) if name == view.queue.interface]
+    columns = {
+        name: np.array([int(table[name][i]) for i in rows], dtype=np.int64) for name in numbers
+    }
+    clock = analysis.run.clock(view.queue.interface)
+    around_ns = max(error.round_trip_ns, 0) if error else 0  # less where clocks differ
+    begin_ns = clock.of_programs(columns["time_ns"]) - around_ns
+    end_ns = clock.of_programs(columns["read_ns"]) + around_ns
+    lowest, _ = view.kernel_least.range(begin_ns, end_ns)
+    _, highest = view.kernel_most.range(begin_ns, end_ns)
+    off = np.maximum(columns["packets"] - highest, lowest - columns["packets"])
+    worst = max(real_time.quantile(off), 0) if error else int(off.max(initial=0))
+    bound = f"real time: 0 in 99 %, within {around_ns} ns" if error else "0"
+    what = f"{direction}: captures' queue against {len(rows)} kernel samples, packets"
+    return _check(what, worst, bound, bool(rows) and worst == 0)
+
+
+def _kernel_drops(analysis: Analysis, direction: str, view: QueueView) -> dict[str, Any]:
+    node = view.queue.interface.rsplit("-", 1)[0]
+    counts = []
+    for when in ("before", "after"):
+        qdiscs = analysis.run.document(f"qdisc/{node}-{when}.json")
+        counts.append(next(q["drops"] for q in qdiscs if q["dev"] == view.queue.interface))
+    kernel = counts[1] - counts[0]
+    captured = int(view.passed.dropped.sum())
+    return _check(
+        f"{direction}: drops in the captures less the kernel's {kernel}",
+        captured - kernel,
+        "0",
+        captured == kernel,
+    )
+
+
+def _allocations(
+    analysis: Analysis,
+    direction: str,
+    view: QueueView,
+    slots: channel.Slots,
+    error: real_time.ClockError | None,
+) -> dict[str, Any]:
+    """The kernel's reallocations against the paper's algorithm fed with the captures.
+
+    Where the clock goes on meanwhile a packet captured before a sample's end may count after it,
+    and one is enough for another decision.
+    """
+    stop_ns = analysis.run.stop_ns
+    expected = channel.estimates(view.queue, slots, view.passed, stop_ns)
+    changed_ns = slots.changes(slots.start_ns, stop_ns)
+    got = list(zip(changed_ns, slots.at(changed_ns), strict=True))
+    wanted = list(zip(expected.change_ns, expected.slots, strict=True))
+    off = len(set(got) ^ set(wanted))
+    what = f"{direction}: {len(got)} reallocations against figure 1 fed with the captures"
+    if error:
+        bound = "real time: none, packets may count in the next sample"
+        return _check(what, off, bound, True) | {"supported": False}
+    return _check(what, off, "0 differ", off == 0)
+
+
+def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> list[dict[str, Any]]:
+    """What the generator says it received against the payload in the capture."""
+    if not len(view.arrived.data()):
+        return [_check(f"{name}: payload captured, bytes", 0, "above 0", False)]
+    answers = analysis.run.between(view.connection.sink_interface, view.connection, forward=False)
+    captured = in_order_bytes(before_reset(view.arrived, answers))
+    if view.connection.generator == "iperf3":
+        report = analysis.run.document(f"traffic/{name}-source.json")
+        said = report["end"]["sum_received"]["bytes"]
+        # It stops counting when the test ends; what is on its way then is in the capture alone.
+        slack = IPERF3_COOKIE_BYTES + report["end"]["sum_sent"]["bytes"] - said
+        holds = 0 <= captured - said <= slack
+        bound = f"0..{slack}"
+    else:
+        report = analysis.run.document(f"traffic/{name}-sink.json")
+        said = report["bytes_received"]
+        holds, bound = captured == said, "0"
+    return [
+        _check(
+            f"{name}: payload in the capture less the sink's {said}, bytes",
+            captured - said,
+            bound,
+            holds,
+        )
+    ]
+
+
+def _ack_checks(analysis: Analysis, name: str, view: ConnectionView) -> list[dict[str, Any]]:
+    checks = []
+    if analysis.run.manifest["experiment"]["stack"]["acks"] == "every-segment":
+        off = view.acks_sent - len(analysis.run.steady(view.arrived.data()))
+        checks.append(_check(f"{name}: acks less data segments", off, "-1..1", abs(off) <= 1))
+    factors = ack_compression.compression_factors(view.acks, view.data_service_ns)
+    if len(factors) and view.ack_service_ns and view.has_one_rate:
+        checks.append(_largest_factor(analysis, name, view, factors.max()))
+    return checks
+
+
+def _largest_factor(
+    analysis: Analysis, name: str, view: ConnectionView, factor: float
+) -> dict[str, Any]:
+    """ACKs arrive no closer than their link can bring them, but for the clock's error."""
+    what, value = f"{name}: largest compression factor", round(factor, 2)
+    # What counts as back to back when sent.
+    data_ns = view.data_service_ns * ack_compression.BACK_TO_BACK
+    if analysis.run.exact_clock:
+        bound = data_ns / view.ack_service_ns * (1 + 1 / view.ack_service_ns)  # whole ns
+        return _check(what, value, f"at most {bound:.2f}", factor <= bound)
+    closer_ns = real_time.closer_ns(analysis, view)
+    least_ns = view.ack_service_ns - closer_ns
+    if least_ns <= 0:
+        why = f"acks are up to {closer_ns} ns closer, one takes {view.ack_service_ns}"
+        return _check(what, value, f"real time: none, {why}", True) | {"supported": False}
+    bound = data_ns / least_ns
+    return _check(what, value, f"real time: at most {bound:.2f}", factor <= bound)
+
+
+def _window_check(analysis: Analysis, name: str, view: ConnectionView) -> list[dict[str, Any]]:
+    """A fixed window is in flight in full at some time, and never more than that.
+
+    Only where nothing was lost: selective acknowledgements make the flight less than the span.
+    """
+    window = view.connection.window_packets
+    paced = view.connection.paced
+    lost = any(len(analysis.drops(queue)) for queue in analysis.queues.values())
+    if window is None or paced or lost:
+        return []
+    most = most_in_flight(analysis.run, view)
+    what = f"{name}: most segments in flight, of a window of {window}"
+    return [_check(what, most, str(window), most == window)]

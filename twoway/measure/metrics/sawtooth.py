@@ -1,0 +1,64 @@
+"""The cycle of a window that grows until it is cut: its length, what it delivers, how far it gets.
+
+A cycle ends with the loss that ends congestion avoidance. Losses of slow start follow another
+within a few round trips: they end intervals less than half as long as the longest. Whole cycles
+need no long average; the part of a cycle at either end of the steady window would count at random.
+"""
+
+import numpy as np
+from capture_analysis.columns import IntArray
+from capture_analysis.congestion_epochs import congestion_epochs
+
+from twoway.measure import throughput
+from twoway.measure.analysis import Analysis, ConnectionView
+from twoway.measure.flight import most_in_flight
+from twoway.measure.metric import Scope
+
+SCOPE = Scope.CONNECTION
+UNITS = {
+    "sawtooth_period": "s",
+    "sawtooth_efficiency": "1",
+    "window_peak": "segments",
+}
+
+
+def measure(analysis: Analysis, view: ConnectionView) -> dict[str, float]:
+    """Of the whole cycles in the steady window; NaN without one, but for the largest window."""
+    ends = _cycle_ends(analysis, view)
+    period_s = efficiency = float("nan")
+    if len(ends) > 1:
+        first, last = int(ends[0]), int(ends[-1])
+        period_s = (last - first) / (len(ends) - 1) / 1e9
+        payload = throughput.new_payload_bytes(view.arrived, first, last)
+        goodput_bit = payload * 8e9 / (last - first)
+        rate_bit = view.forward.rate_bit(first, last)
+        efficiency = throughput.efficiency(goodput_bit, view.arrived, view.forward.queue, rate_bit)
+    peak = most_in_flight(analysis.run, view)
+    return {
+        "sawtooth_period": period_s,
+        "sawtooth_efficiency": efficiency,
+        "window_peak": float("nan") if peak is None else float(peak),
+    }
+
+
+def _cycle_ends(analysis: Analysis, view: ConnectionView) -> IntArray:
+    """Times of the losses in the steady window that end a cycle."""
+    run = analysis.run
+    lost_ns = analysis.lost(view).time_ns
+    epochs = congestion_epochs(lost_ns, np.zeros_like(lost_ns), analysis.longest_round_trip_ns)
+    steady = (run.steady_ns, run.stop_ns)
+    return cycle_ends(epochs.start_ns, view.connection.start_ns, steady)
+
+
+def cycle_ends(loss_ns: IntArray, begun_ns: int, steady_ns: tuple[int, int]) -> IntArray:
+    """The losses that end a cycle: those after at least half of the longest interval.
+
+    Args:
+        loss_ns: shape (n,), when each epoch of loss started; sorted.
+        begun_ns: when the connection began.
+        steady_ns: start and end of the window from which they are.
+    """
+    since_ns = np.diff(loss_ns, prepend=begun_ns)
+    steady = (loss_ns >= steady_ns[0]) & (loss_ns < steady_ns[1])
+    longest_ns = since_ns[steady].max(initial=0)
+    return np.asarray(loss_ns[steady & (2 * since_ns >= longest_ns)])

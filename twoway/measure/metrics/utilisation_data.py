@@ -1,0 +1,23 @@
+"""Share of the time in which a link transmits data: acknowledgements do not count.
+
+Ge et al. (2011), section 4.2, call this a link's utilisation; headers of data count.
+"""
+
+from twoway.measure import throughput
+from twoway.measure.analysis import Analysis, QueueView
+from twoway.measure.metric import Scope
+
+SCOPE = Scope.QUEUE
+UNITS = {
+    "utilisation_data": "1",
+}
+
+
+def measure(analysis: Analysis, view: QueueView) -> dict[str, float]:
+    """Of the steady window."""
+    run = analysis.run
+    return {
+        "utilisation_data": throughput.utilisation(
+            view.passed, run.steady_ns, run.stop_ns, data_only=True
+        )
+    }

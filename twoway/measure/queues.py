@@ -1,0 +1,245 @@
+"""A queue reconstructed from the captures on both sides of it.
+
+Ingress taps see a packet before the queue, egress taps after it, so their difference is the
+queue, packet by packet and exactly.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from capture_analysis.columns import BoolArray, IntArray, Packets
+from capture_analysis.errors import AnalysisError
+from capture_analysis.two_captures.queue_levels import steps
+from numpy.typing import NDArray
+
+from twoway.measure.run_folder import Queue
+
+STILL_QUEUED = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Every packet offered to a queue, with what became of it.
+
+    Attributes:
+        packets: shape (n,), at the time each entered.
+        left_ns: shape (n,), when its transmission ended; -1 if it was dropped, STILL_QUEUED if
+            the capture ended first.
+        is_data: shape (n,), carries payload.
+    """
+
+    packets: Packets
+    left_ns: IntArray
+    is_data: BoolArray
+
+    @property
+    def dropped(self) -> BoolArray:
+        """Shape (n,): offered to the queue and refused."""
+        return self.left_ns < 0
+
+    @property
+    def departures(self) -> IntArray:
+        """Rows of the packets that left, in the order they left."""
+        rows = np.flatnonzero((self.left_ns >= 0) & (self.left_ns < STILL_QUEUED))
+        return rows[np.argsort(self.left_ns[rows], kind="stable")]
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """A step function: after each of `time_ns`, the queue holds `packets` packets.
+
+    The packet being transmitted counts, as it does in the kernel's drop-tail limit.
+    """
+
+    time_ns: IntArray
+    packets: IntArray
+
+    def at(self, time_ns: IntArray) -> IntArray:
+        """Occupancy at given times; before the first event the queue is empty."""
+        levels = np.concatenate(([0], self.packets))
+        return levels[np.searchsorted(self.time_ns, time_ns, side="right")]
+
+    def range(self, start_ns: IntArray, stop_ns: IntArray) -> tuple[IntArray, IntArray]:
+        """Lowest and highest occupancy within each of several closed intervals.
+
+        Args:
+            start_ns: shape (k,), where each interval starts; its level on entry counts.
+            stop_ns: shape (k,), where each ends.
+        """
+        first = np.searchsorted(self.time_ns, start_ns, side="left")
+        last = np.searchsorted(self.time_ns, stop_ns, side="right")
+        levels = np.concatenate(([0], self.packets))
+        spans = [levels[a : b + 1] for a, b in zip(first, last, strict=True)]
+        lowest = np.array([span.min() for span in spans], dtype=np.int64)
+        return lowest, np.array([span.max() for span in spans], dtype=np.int64)
+
+    def within(self, start_ns: int, stop_ns: int) -> "Occupancy":
+        """The part of the step function between two times."""
+        rows = (self.time_ns >= start_ns) & (self.time_ns < stop_ns)
+        return Occupancy(self.time_ns[rows], self.packets[rows])
+
+    def peak(self, start_ns: int, stop_ns: int) -> int:
+        """Highest occupancy from one time until before another, what was queued before included."""
+        entry = int(self.at(np.array([start_ns]))[0])
+        return int(self.within(start_ns, stop_ns).packets.max(initial=entry))
+
+    def mean(self, start_ns: int, stop_ns: int) -> float:
+        """Time average between two times, in packets."""
+        inside = self.within(start_ns, stop_ns)
+        edges = np.concatenate(([start_ns], inside.time_ns, [stop_ns]))
+        levels = np.concatenate((self.at(np.array([start_ns])), inside.packets))
+        return float((np.diff(edges) * levels).sum() / (stop_ns - start_ns))
+
+
+def passage(queue: Queue, entering: Packets, leaving: Packets, until_ns: int = 0) -> Passage:
+    """Match the packets on both sides of a first-in-first-out queue.
+
+    A packet that never left was dropped if one that entered after it did leave, or if it would
+    have left while there still was a capture; otherwise it was still queued when that ended.
+
+    Args:
+        queue: for error texts, and for how long a packet takes.
+        entering: packets offered to it, time order.
+        leaving: packets that left it, time order.
+        until_ns: when a capture of the run still saw something.
+
+    Raises: AnalysisError if a packet left that never entered: the captures are incomplete.
+    """
+    in_key, out_key = _occurrence_keys(entering), _occurrence_keys(leaving)
+    order = np.argsort(out_key, kind="stable")
+    place = np.minimum(np.searchsorted(out_key[order], in_key), max(len(order) - 1, 0))
+    found = out_key[order[place]] == in_key if len(order) else np.zeros(len(in_key), dtype=np.bool_)
+    unknown = len(leaving) - int(found.sum())
+    if unknown:
+        raise AnalysisError(
+            f"{queue.interface}: {unknown} packets left the queue that no capture saw enter"
+        )
+    left_ns = np.full(len(entering), -1, dtype=np.int64)
+    left_ns[found] = leaving.time_ns[order[place[found]]]
+    after_last = np.flatnonzero(found)[-1] + 1 if found.any() else 0
+    idle_ns = leaving.time_ns.max(initial=0)
+    service_ns = queue.service_ns(entering.frame_bytes[after_last:])
+    would_leave = np.maximum(entering.time_ns[after_last:], idle_ns) + service_ns
+    left_ns[after_last:][would_leave >= until_ns] = STILL_QUEUED
+    return Passage(entering, left_ns, entering.payload_bytes > 0)
+
+
+def transmitted(queue: Queue, seen: Passage) -> Passage:
+    """With `left_ns` where transmissions end, whichever end of them the captures saw."""
+    if not queue.leaves_at_start:
+        return seen
+    gone = (seen.left_ns >= 0) & (seen.left_ns < STILL_QUEUED)
+    service_ns = queue.service_ns(seen.packets.frame_bytes)
+    return replace(seen, left_ns=np.where(gone, seen.left_ns + service_ns, seen.left_ns))
+
+
+def lingering(queue: Queue, seen: Passage) -> Passage:
+    """As if what a managed queue dropped had left it as late as it may have.
+
+    CoDel drops at the head, which no capture sees: at the latest when the next packet of the same
+    connection, which was behind it, leaves. What a full queue refuses never was in it.
+    """
+    if not queue.leaves_at_start:
+        return seen
+    until_ns = seen.left_ns.copy()
+    sender = 2 * seen.packets.flow + seen.packets.half
+    for each in np.unique(sender[seen.dropped]):
+        rows = np.flatnonzero(sender == each)
+        left_ns = np.where(seen.dropped[rows], STILL_QUEUED, seen.left_ns[rows])
+        until_ns[rows] = np.minimum.accumulate(left_ns[::-1])[::-1]
+    return replace(seen, left_ns=until_ns)
+
+
+def _occurrence_keys(packets: Packets) -> NDArray[np.int64]:
+    """Packet keys made unique: the k-th packet with a key gets the key plus k."""
+    key = packets.key()
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    first = np.concatenate(([True], ordered[1:] != ordered[:-1])) if len(key) else ordered > 0
+    starts = np.flatnonzero(first)
+    group = np.cumsum(first) - 1
+    occurrence = np.empty(len(key), dtype=np.int64)
+    occurrence[order] = np.arange(len(key)) - starts[group]
+    return key + occurrence
+
+
+def occupancy(passed: Passage, which: BoolArray | None = None) -> Occupancy:
+    """Queue length over time.
+
+    Args:
+        passed: what entered and left.
+        which: shape (n,), count only these packets; all by default.
+
+    Returns: one step per event; an arrival at the instant of a departure counts after it.
+    """
+    counted = ~passed.dropped if which is None else ~passed.dropped & which
+    arrived, left = passed.packets.time_ns[counted], passed.left_ns[counted]
+    ones = np.ones(len(left), dtype=np.int64)
+    time_ns, change = steps(arrived, left, (ones, ones))
+    return Occupancy(time_ns, np.cumsum(change))
+
+
+def correlation(first: Occupancy, second: Occupancy, start_ns: int, stop_ns: int) -> float:
+    """Correlation of two queues' lengths over time: negative if they are out of phase.
+
+    Args:
+        first: one queue.
+        second: the other.
+        start_ns: where the window starts.
+        stop_ns: where it ends.
+
+    Returns: Pearson's coefficient with time as the weight, exact; NaN if a queue never changes.
+    """
+    inside = [queue.within(start_ns, stop_ns).time_ns for queue in (first, second)]
+    edges = np.unique(np.concatenate(([start_ns], *inside)))
+    weight = np.diff(edges, append=stop_ns)
+    off = [q - np.average(q, weights=weight) for q in (first.at(edges), second.at(edges))]
+    spread = np.sqrt(np.prod([np.average(o * o, weights=weight) for o in off]))
+    return float(np.average(off[0] * off[1], weights=weight) / spread) if spread else float("nan")
+
+
+def last_to_empty_ns(
+    passed: Passage, others: Sequence[Passage], start_ns: int, stop_ns: int
+) -> int:
+    """For how long a queue would run empty later than each of some others, if no more came.
+
+    When that would be changes only when a packet enters, so that between arrivals one comparison
+    holds for as long as the queue holds anything.
+
+    Args:
+        passed: what went through the queue.
+        others: what went through the others.
+        start_ns: where the window starts.
+        stop_ns: where it ends.
+    """
+    entered = [each.packets.time_ns[~each.dropped] for each in (passed, *others)]
+    edges = np.unique(np.concatenate(([start_ns], *entered)))
+    edges = edges[(edges >= start_ns) & (edges < stop_ns)]
+    empty_ns = [_empty_at(each, edges) for each in (passed, *others)]
+    longest_ns = np.max(empty_ns[1:], axis=0, initial=0)
+    until_ns = np.minimum(empty_ns[0], np.append(edges[1:], stop_ns))
+    held_ns = np.maximum(until_ns - edges, 0)
+    return int(held_ns[empty_ns[0] > longest_ns].sum())
+
+
+def _empty_at(passed: Passage, time_ns: IntArray) -> IntArray:
+    """When a queue would run empty, if nothing entered after each of some times."""
+    entered, left_ns = passed.packets.time_ns[~passed.dropped], passed.left_ns[~passed.dropped]
+    last_ns = np.concatenate(([0], np.maximum.accumulate(left_ns)))
+    return np.asarray(last_ns[np.searchsorted(entered, time_ns, side="right")])
+
+
+def service_error_ns(queue: Queue, passed: Passage) -> IntArray:
+    """How far each departure was from when it should have been.
+
+    A transmission starts when the packet arrives or when the one before it ends, whichever is
+    later, and takes its analytic service time.
+
+    Returns: shape (m,), ns, one per departure, positive if late; all zeros on an exact clock.
+    """
+    rows = passed.departures
+    left, arrived = passed.left_ns[rows], passed.packets.time_ns[rows]
+    before = np.concatenate(([0], left[:-1]))
+    expected = np.maximum(arrived, before) + queue.service_ns(passed.packets.frame_bytes[rows])
+    return np.asarray(left - expected, dtype=np.int64)

@@ -1,0 +1,1 @@
+"""Every command of a run, in order, before any of them runs."""

@@ -1,0 +1,42 @@
+"""Captures: one tcpdump per interface that the analysis needs."""
+
+from typing import Any
+
+from twoway.spec.point import Case
+
+SNAP_BYTES = 96
+CAPTURE_RING_KIB = 2048
+
+
+def captures(case: Case) -> list[dict[str, Any]]:
+    """One tcpdump per interface: hosts both ways, and both sides of each queue."""
+    graph = case.graph
+    wanted = {i.name: {"in", "out"} for host in graph.hosts for i in graph.of(host)}
+    for placed in graph.queues.values():
+        for queue in placed:
+            wanted.setdefault(queue.name, set()).add("out")
+            for other in graph.of(queue.node):
+                if other.name != queue.name:
+                    wanted.setdefault(other.name, set()).add("in")
+    nodes = {i.name: i.node for i in graph.interfaces}
+    captures = []
+    for name, directions in sorted(wanted.items()):
+        direction = directions.pop() if len(directions) == 1 else "inout"
+        tcpdump = f"""
+            tcpdump -Z root -n -i {name} -Q {direction} -s {SNAP_BYTES} -B {CAPTURE_RING_KIB}
+            --time-stamp-precision=nano -w -
+        """
+        captures.append(
+            {
+                "name": f"tcpdump-{name}",
+                "node": nodes[name],
+                "interface": name,
+                "direction": direction,
+                # Not by its name: tcpdump as root would change the file's owner, and cannot where
+                # the host's user is not root.
+                "stdout": f"pcap/{name}.pcap",
+                "run": tcpdump.split(),
+                "ready": "listening on",
+            }
+        )
+    return captures

@@ -1,0 +1,132 @@
+"""The TCP stack's personality: every knob that decides what the wire looks like.
+
+What is set here is read back in the guest before any traffic; a mismatch fails the run.
+"""
+
+from typing import Any
+
+from twoway.spec.experiment import Stack
+from twoway.spec.topology import Graph, Interface
+
+# Off on every interface: what merges, splits or defers packets.
+_OFFLOADS = ("tso", "gso", "gro", "tx", "rx", "sg")
+_OFFLOAD_FEATURES = (
+    "tcp-segmentation-offload",
+    "generic-segmentation-offload",
+    "generic-receive-offload",
+    "tx-checksumming",
+    "rx-checksumming",
+    "scatter-gather",
+)
+
+
+def root_sysctls(stack: Stack) -> dict[str, int | str]:
+    """Limits that exist once per kernel."""
+    most = max(2 * stack.receive_buffer_bytes, 1 << 25)
+    return {
+        "net.core.rmem_max": most,
+        "net.core.wmem_max": most,
+        # Never under pressure, which would shrink windows: the guest's memory is sized to fit.
+        "net.ipv4.tcp_mem": "4194304 4194304 4194304",
+    }
+
+
+def node_sysctls(stack: Stack, *, router: bool) -> dict[str, int | str]:
+    """Sysctls of one node's network namespace."""
+    most = max(2 * stack.receive_buffer_bytes, 1 << 25)
+    return {
+        "net.ipv4.ip_forward": int(router),
+        "net.ipv4.conf.all.rp_filter": 0,
+        "net.ipv4.conf.default.rp_filter": 0,
+        "net.ipv4.conf.all.send_redirects": 0,
+        "net.ipv4.tcp_timestamps": int(stack.timestamps),
+        "net.ipv4.tcp_sack": int(stack.sack),
+        "net.ipv4.tcp_dsack": int(stack.sack),
+        "net.ipv4.tcp_early_retrans": 3 if stack.tail_loss_probe else 0,
+        "net.ipv4.tcp_recovery": int(stack.rack),
+        "net.ipv4.tcp_frto": 2 if stack.spurious_timeout_detection else 0,
+        "net.ipv4.tcp_ecn": 0,
+        "net.ipv4.tcp_no_metrics_save": 1,
+        "net.ipv4.tcp_autocorking": 0,
+        "net.ipv4.tcp_slow_start_after_idle": 0,
+        # One ACK per segment takes these, quickack on the route, and no GRO.
+        "net.ipv4.tcp_backlog_ack_defer": 0,
+        "net.ipv4.tcp_comp_sack_nr": 0,
+        "net.ipv4.tcp_mtu_probing": 0,
+        "net.ipv4.tcp_rmem": f"4096 131072 {most}",
+        "net.ipv4.tcp_wmem": f"4096 16384 {most}",
+        **_pacing_sysctls(stack),
+    }
+
+
+def _pacing_sysctls(stack: Stack) -> dict[str, int | str]:
+    """A window leaves in exactly a round trip; the kernel would take 83 % of it, or half."""
+    ratios = ("net.ipv4.tcp_pacing_ca_ratio", "net.ipv4.tcp_pacing_ss_ratio")
+    return dict.fromkeys(ratios, 100) if stack.pacing else {}
+
+
+def link_commands(stack: Stack, interface: Interface) -> list[str]:
+    """ip(8) batch lines for one interface: address and sizes."""
+    return [
+        f"link set dev {interface.name} address {interface.mac}",
+        f"link set dev {interface.name} mtu {stack.mtu_bytes} gso_max_segs 1",
+    ]
+
+
+def neighbour_command(graph: Graph, interface: Interface) -> str:
+    """The ip(8) batch line that makes ARP unnecessary on one interface."""
+    peer = graph.peer(interface)
+    return f"neigh replace {peer.address.ip} lladdr {peer.mac} dev {interface.name} nud permanent"
+
+
+def neighbour_readback(graph: Graph, interface: Interface) -> list[tuple[list[str], Any]]:
+    """What `ip -j neigh show` must say of an interface's peer."""
+    peer = graph.peer(interface)
+    return [
+        ([str(peer.address.ip), "lladdr"], peer.mac),
+        ([str(peer.address.ip), "state"], ["PERMANENT"]),
+    ]
+
+
+def route_command(stack: Stack, graph: Graph, interface: Interface) -> str:
+    """The ip(8) batch line for a host's default route, with its TCP metrics."""
+    gateway = graph.peer(interface).address.ip
+    quickack = " quickack 1" if stack.acks == "every-segment" else ""
+    window = f" window {stack.receive_window_bytes}" if stack.receive_window_packets else ""
+    return (
+        f"route replace default via {gateway} dev {interface.name}"
+        f" initcwnd {stack.initial_window_packets}{quickack}"
+        f" rto_min {stack.rto_min_ms}ms{window}"
+    )
+
+
+def link_readback(stack: Stack, interface: Interface) -> list[tuple[list[str], Any]]:
+    """What `ip -j -d link show` must say of one interface."""
+    return [
+        ([interface.name, "mtu"], stack.mtu_bytes),
+        ([interface.name, "address"], interface.mac),
+        ([interface.name, "gso_max_segs"], 1),
+    ]
+
+
+def route_readback(stack: Stack) -> list[tuple[list[str], Any]]:
+    """What `ip -j route show default` must say on a host."""
+    metrics: dict[str, int] = {
+        "initcwnd": stack.initial_window_packets,
+        "rto_min": stack.rto_min_ms,
+    }
+    if stack.acks == "every-segment":
+        metrics["quickack"] = 1
+    if stack.receive_window_packets:
+        metrics["window"] = stack.receive_window_bytes
+    return [(["default", "metrics", "0", name], value) for name, value in metrics.items()]
+
+
+def offload_command(interface: Interface) -> list[str]:
+    """Turn every offload of one interface off."""
+    return ["ethtool", "-K", interface.name, *(word for o in _OFFLOADS for word in (o, "off"))]
+
+
+def offload_readback(interface: Interface) -> list[tuple[list[str], Any]]:
+    """What `ethtool --json -k` must say of one interface."""
+    return [([interface.name, feature, "active"], False) for feature in _OFFLOAD_FEATURES]

@@ -1,0 +1,68 @@
+"""The plan: every command of a run, in order, decided before any of them runs.
+
+Pure: the same experiment gives the same plan, byte for byte, wherever the checkout is.
+"""
+
+from typing import Any
+
+from twoway.contract.clock import BOOT_NS, READY_NS, SETTLE_NS, START_NS
+from twoway.plan.captures import captures
+from twoway.plan.setup import channel_recorders, channel_restarts, queue_statistics, setup_steps
+from twoway.plan.shaping import compile_profile
+from twoway.plan.timing import stop_ns
+from twoway.plan.traffic import iperf3_source, observer, send_buffer_bytes, sink, stream_source
+from twoway.spec.point import Case
+
+# Guest memory: the system, then what each node, capture and connection may take at most.
+SYSTEM_MIB, NODE_MIB, CAPTURE_MIB, CONNECTION_MIB = 512, 8, 4, 4
+
+
+def build_plan(case: Case, mode: str = "run") -> dict[str, Any]:
+    """Everything the guest does, as plain data.
+
+    Args:
+        case: the experiment and what it refers to.
+        mode: "run", or "shell" to stop after set-up with Mininet's prompt.
+    """
+    found = captures(case)
+    shapers = compile_profile(case.profile, case.graph)
+    return {
+        "schema": 1,
+        "experiment": case.id,
+        "mode": mode,
+        "memory_mib": _memory_mib(case, len(found)),
+        "topology": case.experiment.topology.model_dump(),
+        "clock": {
+            "boot_ns": BOOT_NS,
+            "ready_by_ns": READY_NS,
+            "start_ns": START_NS,
+            "stop_ns": stop_ns(case),
+            "settle_ns": SETTLE_NS,
+        },
+        "setup": setup_steps(case, shapers),
+        "recorders": channel_recorders(shapers),
+        "captures": found,
+        "at_start": channel_restarts(shapers),
+        "sinks": [sink(case, c) for c in case.connections],
+        "sources": [
+            observer(case),
+            *(stream_source(case, c) for c in case.connections if c.flow.generator == "stream"),
+        ],
+        "timed_sources": sorted(
+            (iperf3_source(case, c) for c in case.connections if c.flow.generator == "iperf3"),
+            key=lambda program: int(program["at_ns"]),
+        ),
+        "teardown": queue_statistics(shapers, "after"),
+    }
+
+
+def _memory_mib(case: Case, captures: int) -> int:
+    """Memory that the guest needs; it takes from the host only what it touches."""
+    buffers = sum(2 * send_buffer_bytes(case, c) for c in case.connections) >> 20
+    return (
+        SYSTEM_MIB
+        + NODE_MIB * len(case.graph.nodes)
+        + CAPTURE_MIB * captures
+        + CONNECTION_MIB * len(case.connections)
+        + buffers
+    )

@@ -1,0 +1,153 @@
+"""Link profiles compiled to tc; spec/placement.py has checked where they take effect."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from twoway.plan import ack_queue
+from twoway.spec.experiment import Direction, Profile
+from twoway.spec.topology import Graph, Interface
+
+# The smallest frame there is: what a delay queue holds most of.
+_SMALLEST_FRAME_BYTES = 54
+_ETHERNET_BYTES = 14
+# A delay queue must never drop: ten times the most it can hold.
+_DELAY_LIMIT_MARGIN = 10
+
+
+@dataclass(frozen=True)
+class Shaper:
+    """One qdisc: what to run, and what `tc -j qdisc show` must then say.
+
+    Attributes:
+        interface: whose root it is.
+        arguments: its kind, and what it is told.
+        readback: paths into tc's output, and what is there.
+        inner: lines of a tc batch for what is inside it.
+    """
+
+    interface: Interface
+    arguments: tuple[str, ...]
+    readback: tuple[tuple[tuple[str, ...], Any], ...]
+    inner: tuple[str, ...] = ()
+
+    @property
+    def is_channel(self) -> bool:
+        """It is our qdisc dtm, which has a clock of its own and events to record."""
+        return self.arguments[0] == "dtm"
+
+
+def compile_profile(profile: Profile, graph: Graph) -> list[Shaper]:
+    """List the qdiscs of every shaped interface.
+
+    Args:
+        profile: link behaviour by direction.
+        graph: where directions take effect.
+    """
+    shapers = []
+    for name, direction in profile.directions.items():
+        shapers += [_queue(i, direction) for i in graph.queues[name]]
+        if direction.delay_ms or direction.has_ack_queue:
+            shapers += [_delay(i, direction) for i in graph.delays[name]]
+    return shapers
+
+
+def _queue(interface: Interface, direction: Direction) -> Shaper:
+    if direction.dtm:
+        return _channel(interface, direction)
+    if direction.aqm == "fq_codel":
+        return _fq_codel(interface, direction)
+    if direction.aqm != "drop-tail":
+        return _cake(interface, direction)
+    if direction.has_ack_queue:
+        return Shaper(
+            interface,
+            ack_queue.root_arguments(direction),
+            ((("kind",), "htb"),),
+            tuple(ack_queue.inner_lines(interface.name, direction)),
+        )
+    limit = direction.queue_packets
+    rate, readback = _rate(direction)
+    return Shaper(
+        interface,
+        ("netem", "limit", str(limit), *rate),
+        ((("kind",), "netem"), (("options", "limit"), limit), *readback),
+    )
+
+
+def _rate(direction: Direction) -> tuple[list[str], list[tuple[tuple[str, ...], Any]]]:
+    """A rate as netem takes it, and as tc reads it back."""
+    rate_bit = round(direction.start_mbit * 1e6)
+    overhead = [direction.overhead_bytes, direction.cell_bytes, direction.cell_overhead_bytes]
+    arguments = ["rate", f"{rate_bit}bit"]
+    if any(overhead):
+        arguments += [str(value) for value in overhead]
+    names = ("packetoverhead", "cellsize", "celloverhead")
+    said = {"rate": rate_bit // 8, **dict(zip(names, overhead, strict=True))}
+    return arguments, [(("options", "rate", name), value) for name, value in said.items()]
+
+
+def _cake(interface: Interface, direction: Direction) -> Shaper:
+    """Cake's own shaper: exact, but a packet leaves as its transmission starts, not as it ends.
+
+    Its overhead is added to the IP packet, not to the frame.
+    """
+    rate_bit = round(direction.start_mbit * 1e6)
+    isolation = "flowblind" if direction.aqm == "cake-flowblind" else "flows"
+    overhead = direction.overhead_bytes + _ETHERNET_BYTES
+    arguments = f"cake bandwidth {rate_bit}bit besteffort {isolation} overhead {overhead}"
+    return Shaper(
+        interface,
+        tuple(arguments.split()),
+        (
+            (("kind",), "cake"),
+            (("options", "bandwidth"), rate_bit // 8),
+            (("options", "diffserv"), "besteffort"),
+            (("options", "flowmode"), isolation),
+            (("options", "overhead"), overhead),
+        ),
+    )
+
+
+def _fq_codel(interface: Interface, direction: Direction) -> Shaper:
+    """With HTB for the rate, as where ACKs have a queue of their own (ack_queue.py)."""
+    rate_bit = round(direction.start_mbit * 1e6)
+    dev = interface.name
+    return Shaper(
+        interface,
+        ack_queue.root_arguments(direction),
+        ((("kind",), "htb"),),
+        (
+            f"class add dev {dev} parent 1: classid 1:1 htb rate {rate_bit}bit burst 1 cburst 1",
+            f"qdisc add dev {dev} parent 1:1 handle 2: fq_codel",
+        ),
+    )
+
+
+def _channel(interface: Interface, direction: Direction) -> Shaper:
+    assert direction.dtm is not None
+    limits = (direction.queue_packets, direction.overhead_bytes)
+    said = direction.dtm.readback(*limits)
+    return Shaper(
+        interface,
+        tuple(direction.dtm.arguments(*limits)),
+        ((("kind",), "dtm"), *((("options", name), value) for name, value in said.items())),
+    )
+
+
+def _delay(interface: Interface, direction: Direction) -> Shaper:
+    delay_ns = round(direction.delay_ms * 1e6)
+    most = direction.most_mbit * 1e6 / 8 * delay_ns * 1e-9 / _SMALLEST_FRAME_BYTES
+    limit = max(1000, math.ceil(_DELAY_LIMIT_MARGIN * most))
+    rate, readback = _rate(direction) if direction.has_ack_queue else ([], [])
+    return Shaper(
+        interface,
+        ("netem", "limit", str(limit), "delay", f"{delay_ns // 1000}us", *rate),
+        (
+            (("kind",), "netem"),
+            (("options", "limit"), limit),
+            # tc prints seconds with six digits.
+            (("options", "delay", "delay"), float(f"{delay_ns / 1e9:.6g}")),
+            *readback,
+        ),
+    )

@@ -1,0 +1,29 @@
+"""When things of a run happen, on the guest's clock."""
+
+from twoway.contract.clock import CONNECT_NS, START_NS
+from twoway.spec.connections import Connection
+from twoway.spec.point import Case
+
+
+def stop_ns(case: Case) -> int:
+    """Tell when a run's traffic stops, ns on the guest's clock."""
+    return START_NS + round(case.experiment.duration_s * 1e9)
+
+
+def connect_ns(connection: Connection) -> int:
+    """Tell when a connection is set up, ns on the guest's clock."""
+    return CONNECT_NS if connection.flow.connect == "before" else start_ns(connection)
+
+
+def start_ns(connection: Connection) -> int:
+    """Tell when a connection has its first data, ns on the guest's clock."""
+    return START_NS + round(connection.start_s * 1e9)
+
+
+def drain_s(case: Case) -> float:
+    """How long the last packet of a run may take to arrive, in virtual time."""
+    mtu_bit = case.experiment.stack.mtu_bytes * 8
+    return 5 + sum(
+        d.queue_packets * mtu_bit / (d.least_mbit * 1e6) + d.delay_ms / 1e3
+        for d in case.profile.directions.values()
+    )

@@ -1,0 +1,267 @@
+"""The pictures of a run."""
+
+from typing import Any
+
+import numpy as np
+from capture_analysis import ack_compression
+from capture_analysis.pictures.bunch_figures import bunch_bars
+from capture_analysis.pictures.figure import Figure, FloatArray, Line
+
+from twoway.measure.analysis import Analysis, ConnectionView, QueueView
+from twoway.measure.queues import Occupancy
+from twoway.measure.throughput import full_payload_share, rate_bit, unwrap
+from twoway.report.channel_figures import channel_figures
+from twoway.report.socket_figures import socket_figures
+
+# How many congestion epochs, or else busy periods, or else seconds, the detailed views span.
+DETAIL_EPOCHS = 4
+DETAIL_CYCLES = 6
+DETAIL_FALLBACK_S = 2.0
+# Points of the whole-run view of a queue: two per pixel column of a wide screen.
+OVERVIEW_BINS = 1500
+# About how many intervals of a whole run goodput is averaged in.
+GOODPUT_INTERVALS = 200
+
+
+def all_figures(analysis: Analysis) -> list[Figure]:
+    """Every picture of a run's report."""
+    start_s, stop_s = _detail(analysis)
+    return [
+        *channel_figures(analysis),
+        _queues(analysis, start_s, stop_s),
+        _sequence_numbers(analysis, start_s, stop_s),
+        _ack_spacing(analysis, start_s, stop_s),
+        _bunches(analysis),
+        _queue_overview(analysis),
+        _goodput(analysis),
+        *socket_figures(analysis, start_s, stop_s),
+    ]
+
+
+def headline_figures(analysis: Analysis) -> list[Figure]:
+    """What shows a run best: the channels' slots if there are any, else the queues."""
+    return channel_figures(analysis) or [_queues(analysis, *_detail(analysis))]
+
+
+def _detail(analysis: Analysis) -> tuple[float, float]:
+    """The part of the steady window that detailed views show, s after traffic's start."""
+    run = analysis.run
+    cycle_s = _cycle_s(analysis)
+    epochs_ns = analysis.congestion_epochs.within(run.steady_ns, run.stop_ns).start_ns
+    length = DETAIL_CYCLES * cycle_s if cycle_s else DETAIL_FALLBACK_S
+    if len(epochs_ns) > DETAIL_EPOCHS:
+        length = float(DETAIL_EPOCHS * np.diff(epochs_ns).mean() / 1e9)
+    start = (run.steady_ns - run.start_ns) / 1e9
+    return start, min(start + length, (run.stop_ns - run.start_ns) / 1e9)
+
+
+def _cycle_s(analysis: Analysis) -> float | None:
+    """The longest of the queues' busy period cycles, if there is any."""
+    cycles = [analysis.busy(view).cycle_s() for view in analysis.queues.values()]
+    return max((c for c in cycles if np.isfinite(c)), default=None)
+
+
+def _expected(analysis: Analysis, metric: str) -> list[dict[str, Any]]:
+    """The values, not the bounds, that a metric is expected to have."""
+    expect = analysis.run.manifest["experiment"]["expect"]
+    return [e for e in expect if e["metric"] == metric and e["value"] is not None]
+
+
+def _queues(analysis: Analysis, start_s: float, stop_s: float) -> Figure:
+    lines = []
+    for colour, (direction, view) in enumerate(analysis.queues.items()):
+        x, y = _clip(analysis, view.all_packets, start_s, stop_s)
+        lines.append(Line(f"{direction} queue", x, y, "steps", colour))
+        lines += _drops(analysis, direction, view, colour, (start_s, stop_s))
+        for metric in (f"queue_peak.{direction}", f"queue_peak_data.{direction}"):
+            lines += [
+                Line(
+                    f"{direction} peak, {e['source']}",
+                    np.array([start_s, stop_s]),
+                    np.full(2, float(e["value"])),
+                    "dashed",
+                    colour,
+                )
+                for e in _expected(analysis, metric)
+            ]
+    return Figure(
+        "queues",
+        "Bottleneck queues",
+        "Packets in each router's queue, the one in service included, from the captures on both "
+        "sides of it; each jump up is a bunch of acknowledgements that released a burst of data, "
+        "each cross a dropped packet.",
+        "time, s",
+        "packets",
+        lines,
+    )
+
+
+def _drops(
+    analysis: Analysis, direction: str, view: QueueView, colour: int, window_s: tuple[float, float]
+) -> list[Line]:
+    """Crosses at the queue's limit where it dropped packets, if it did."""
+    x = analysis.run.seconds(analysis.drops(view).time_ns)
+    x = x[(x >= window_s[0]) & (x < window_s[1])]
+    limit = np.full(len(x), float(view.queue.limit_packets))
+    return [Line(f"{direction} drops", x, limit, "crosses", colour)] if len(x) else []
+
+
+def _clip(
+    analysis: Analysis, occupancy: Occupancy, start_s: float, stop_s: float
+) -> tuple[FloatArray, FloatArray]:
+    base = analysis.run.start_ns
+    start_ns, stop_ns = base + int(start_s * 1e9), base + int(stop_s * 1e9)
+    part = occupancy.within(start_ns, stop_ns)
+    # Of the steps taken in one instant only the last is seen.
+    last = np.diff(part.time_ns, append=np.iinfo(np.int64).max) > 0
+    time_ns, packets = part.time_ns[last], part.packets[last]
+    entry = occupancy.at(np.array([start_ns]))
+    x = np.concatenate(([start_s], analysis.run.seconds(time_ns), [stop_s]))
+    y = np.concatenate((entry, packets, packets[-1:] if len(packets) else entry))
+    return x, y.astype(np.float64)
+
+
+def _sequence_numbers(analysis: Analysis, start_s: float, stop_s: float) -> Figure:
+    lines = []
+    for colour, (name, view) in enumerate(analysis.connections.items()):
+        sent = view.sent.data()
+        x = analysis.run.seconds(sent.time_ns)
+        inside = (x >= start_s) & (x < stop_s)
+        if not inside.any():
+            continue
+        y = unwrap(sent.seq)[inside] / 1e6
+        y = y - y[0]
+        lines.append(Line(f"{name}: sent", x[inside], y, "points", colour))
+        lines += _slopes(analysis, view, start_s, stop_s, colour)
+    return Figure(
+        "sequence",
+        "Progress of each connection",
+        "Sequence numbers as the sender emits them. A full link would follow the dashed line; "
+        "the step-like growth below it is the throughput lost to two-way traffic.",
+        "time, s",
+        "sequence number, MB",
+        lines,
+    )
+
+
+def _slopes(
+    analysis: Analysis, view: ConnectionView, start_s: float, stop_s: float, colour: int
+) -> list[Line]:
+    name, queue = view.connection.name, view.forward.queue
+    full = queue.rate_bit * full_payload_share(view.arrived, queue) / 8e6
+    x = np.array([start_s, stop_s])
+    lines = [Line(f"{name}: one way, full link", x, (x - start_s) * full, "dashed", colour)]
+    for e in _expected(analysis, f"efficiency.{name}"):
+        if e["source"] == "theory":
+            predicted = (x - start_s) * full * float(e["value"])
+            lines.append(Line(f"{name}: predicted", x, predicted, "line", colour))
+    return lines
+
+
+def _ack_spacing(analysis: Analysis, start_s: float, stop_s: float) -> Figure:
+    lines = []
+    for colour, (name, view) in enumerate(analysis.connections.items()):
+        x = analysis.run.seconds(view.acks.arrived_ns[1:])
+        inside = (x >= start_s) & (x < stop_s)
+        for where, times, shade in (
+            ("as sent", view.acks.sent_ns, 2 * colour),
+            ("on arrival", view.acks.arrived_ns, 2 * colour + 1),
+        ):
+            gap_ms = np.diff(times)[inside] / 1e6
+            lines.append(
+                Line(f"{name}'s acks {where}", x[inside], np.maximum(gap_ms, 1e-6), "points", shade)
+            )
+    return Figure(
+        "spacing",
+        "Ack spacing at the two vantage points",
+        "Time between consecutive acknowledgements where they are sent and where they arrive. "
+        "Compressed ones fall from a data packet's transmission time to an acknowledgement's.",
+        "time, s",
+        "spacing, ms",
+        lines,
+        log_y=True,
+    )
+
+
+def _bunches(analysis: Analysis) -> Figure:
+    lines = []
+    for colour, (name, view) in enumerate(analysis.connections.items()):
+        for where, times, shade in (
+            ("as sent", view.acks.sent_ns, 2 * colour),
+            ("on arrival", view.acks.arrived_ns, 2 * colour + 1),
+        ):
+            sizes = ack_compression.bunch_sizes(times, view.ack_service_ns)
+            lines.append(bunch_bars(f"{name}'s acks {where}", sizes, shade))
+    return Figure(
+        "bunches",
+        "Ack bunch sizes",
+        "Share of the acknowledgements that travel in a bunch of each size; bunched means spaced "
+        "by at most two acknowledgement transmission times.",
+        "acks in a bunch",
+        "share of acks, %",
+        lines,
+    )
+
+
+def _queue_overview(analysis: Analysis) -> Figure:
+    run = analysis.run
+    lines = []
+    edges = np.linspace(run.start_ns, run.stop_ns, OVERVIEW_BINS + 1).astype(np.int64)
+    x = np.repeat(analysis.run.seconds((edges[:-1] + edges[1:]) // 2), 2)
+    for colour, (direction, view) in enumerate(analysis.queues.items()):
+        lowest, highest = view.all_packets.range(edges[:-1], edges[1:])
+        y = np.stack((lowest, highest), axis=1).ravel().astype(np.float64)
+        lines.append(Line(f"{direction} queue, lowest and highest", x, y, "line", colour))
+        lines += _drops(analysis, direction, view, colour, (0, np.inf))
+    return Figure(
+        "overview",
+        "Queues over the whole run",
+        "Lowest and highest occupancy in each of 1500 intervals, warm-up included.",
+        "time, s",
+        "packets",
+        lines,
+    )
+
+
+def _goodput(analysis: Analysis) -> Figure:
+    run = analysis.run
+    interval_ns = _goodput_interval_ns(analysis)
+    edges = np.arange(run.start_ns, run.stop_ns + 1, interval_ns)
+    x = analysis.run.seconds(edges)
+    lines = []
+    for colour, (name, view) in enumerate(analysis.connections.items()):
+        mbit = rate_bit(view.arrived.data(), edges) / 1e6
+        lines.append(Line(name, x, np.append(mbit, mbit[-1]), "steps", colour))
+        for source, expected in _expected_goodput(analysis, view):
+            y = np.full(2, expected)
+            lines.append(Line(f"{name}: {source}", x[[0, -1]], y, "dashed", colour))
+    return Figure(
+        "goodput",
+        "Goodput over the whole run",
+        f"New payload of each connection in intervals of {interval_ns / 1e6:.4g} ms, whole cycles "
+        "of the queues if they have any; dashed, what is expected of the steady window.",
+        "time, s",
+        "Mbit/s",
+        lines,
+    )
+
+
+def _goodput_interval_ns(analysis: Analysis) -> int:
+    """About a 200th of the run, and whole cycles: parts of one would look like changes of rate."""
+    interval_s = (analysis.run.stop_ns - analysis.run.start_ns) / 1e9 / GOODPUT_INTERVALS
+    cycle_s = _cycle_s(analysis)
+    if cycle_s:
+        interval_s = max(round(interval_s / cycle_s), 1) * cycle_s
+    return round(interval_s * 1e9)
+
+
+def _expected_goodput(analysis: Analysis, view: ConnectionView) -> list[tuple[str, float]]:
+    """What theory and paper expect of a connection, in Mbit/s of payload, with its source."""
+    name, queue = view.connection.name, view.forward.queue
+    share = full_payload_share(view.arrived, queue)
+    payload_per = {"goodput": 1, "throughput": share, "efficiency": share * queue.rate_bit / 1e6}
+    return [
+        (e["source"], float(e["value"]) * factor)
+        for family, factor in payload_per.items()
+        for e in _expected(analysis, f"{family}.{name}")
+    ]

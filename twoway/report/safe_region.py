@@ -1,0 +1,80 @@
+"""Barakat and Altman's figure 6: with which buffers slow start never loses anything."""
+
+import numpy as np
+from capture_analysis.pictures.figure import Figure, FloatArray, Line, Style
+
+from twoway.report.claims import claims
+from twoway.report.results import Experiment, Result
+from twoway.theory.barakat import is_safe, least_buffers
+
+# What is drawn, in packets: the runs have buffers from 50 to 80.
+_BUFFERS = np.arange(40, 100.5, 0.5)
+
+
+def safe_region(experiment: Experiment) -> Figure:
+    """The region's edge, exact and approximate, and what slow start did at each point.
+
+    Args:
+        experiment: runs of several buffers, each of which expects a window's peak, mu T + B.
+    """
+    pipe = _pipe(experiment)
+    exact = [next((y for y in _BUFFERS if is_safe(pipe, x, y)), np.inf) for x in _BUFFERS]
+    least = [max(least_buffers(pipe, x)[1], _BUFFERS[0]) for x in _BUFFERS]
+    lines = [
+        _edge("exact condition, theory", np.array(exact), 0),
+        _edge(
+            "approximation, paper",
+            np.where(least_buffers(pipe, 0)[0] < _BUFFERS, least, np.inf),
+            2,
+        ),
+        _points("nothing lost in slow start, measured", experiment, "points", losing=False),
+        _points("lost in slow start, measured", experiment, "crosses", losing=True),
+    ]
+    return Figure(
+        f"{experiment.id}-safe-region",
+        "buffers with which slow start loses nothing",
+        "Right of and above a dashed line slow start loses nothing, whatever the rate of the "
+        "upstream node. Bursts are powers of two, which gives the exact condition steps; the paper "
+        "draws the approximation.",
+        "bottleneck's buffer B, packets",
+        "upstream node's buffer B', packets",
+        lines,
+    )
+
+
+def _pipe(experiment: Experiment) -> float:
+    """The mean mu T of the points, which differ by the upstream node's transmission time."""
+    found = [
+        peak - _buffer(claim.result, "bottleneck")
+        for claim in claims(experiment)
+        if claim.metric.startswith("window_peak.")
+        and (peak := claim.expected("theory")) is not None
+    ]
+    return float(np.mean(found))
+
+
+def _buffer(result: Result, direction: str) -> int:
+    """A queue's limit counts the packet in transmission, which the paper's buffer does not."""
+    limits = {queue["direction"]: queue["limit_packets"] for queue in result.manifest["queues"]}
+    return int(limits[direction]) - 1
+
+
+def _edge(name: str, least: FloatArray, colour: int) -> Line:
+    """The lower edge of a region, and from its leftmost point straight up."""
+    inside = np.isfinite(least)
+    x, y = _BUFFERS[inside], least[inside]
+    return Line(name, np.insert(x, 0, x[0]), np.insert(y, 0, _BUFFERS[-1]), "dashed", colour)
+
+
+def _points(name: str, experiment: Experiment, style: Style, *, losing: bool) -> Line:
+    """Runs in which slow start lost, or not: avoidance ends with one drop."""
+    results = [
+        result
+        for result in experiment.results
+        if (result.metrics["metrics"]["drops_per_epoch"]["value"] > 1) is losing
+    ]
+    x, y = (
+        np.array([_buffer(result, direction) for result in results], dtype=np.float64)
+        for direction in ("bottleneck", "node1")
+    )
+    return Line(name, x, y, style, 1 if losing else 0)

@@ -1,0 +1,90 @@
+"""The pictures of what the kernel says of each connection: window and round-trip time."""
+
+import numpy as np
+from capture_analysis.columns import IntArray
+from capture_analysis.pictures.figure import Figure, FloatArray, Line
+
+from twoway.measure.analysis import Analysis
+from twoway.measure.run_folder import Connection
+
+
+def socket_figures(analysis: Analysis, start_s: float, stop_s: float) -> list[Figure]:
+    """Windows over the whole run and, where segments were dropped, in the detailed view.
+
+    Args:
+        analysis: the run.
+        start_s: where the detailed view starts, s after the traffic's start.
+        stop_s: where it ends.
+    """
+    numbers = ("cwnd", "ssthresh", "rtt_us")
+    table = analysis.run.table("sockets/tcp-info.csv", "time_ns", "source_port", *numbers)
+    port = np.array(table["source_port"], dtype=np.int64)
+    time_ns = np.array(table["time_ns"], dtype=np.int64)  # as floats they would lose digits
+    columns = {name: np.array(table[name], dtype=np.float64) for name in numbers}
+    windows, round_trips = [], []
+    for colour, connection in enumerate(analysis.run.connections):
+        mine = port == connection.source_port
+        of = {name: column[mine] for name, column in columns.items()}
+        at_ns = analysis.run.clock(connection.source_interface).of_programs(time_ns[mine])
+        windows += _windows(analysis, connection, colour, at_ns, of)
+        x, rtt_ms = analysis.run.seconds(at_ns), of["rtt_us"] / 1e3
+        round_trips.append(Line(f"{connection.name}: smoothed RTT", x, rtt_ms, "line", colour))
+    whole = Figure(
+        "cwnd",
+        "Congestion windows",
+        "As the kernel reports them (TCP_INFO); a cross where a queue dropped a segment of the "
+        "connection.",
+        "time, s",
+        "segments",
+        windows,
+    )
+    rtt = Figure(
+        "rtt",
+        "Round-trip times",
+        "The kernel's smoothed estimate (TCP_INFO).",
+        "time, s",
+        "ms",
+        round_trips,
+    )
+    inside = [_clipped(line, start_s, stop_s) for line in windows]
+    if not any(line.style == "crosses" and len(line.x) for line in inside):
+        return [whole, rtt]
+    detail = Figure(
+        "cwnd-detail",
+        "Congestion windows in detail",
+        "The part that the queues' figure shows: each cross is a dropped segment, and the window "
+        "falls when its sender hears of it.",
+        "time, s",
+        "segments",
+        [line for line in inside if len(line.x)],
+    )
+    return [detail, whole, rtt]
+
+
+def _windows(
+    analysis: Analysis,
+    connection: Connection,
+    colour: int,
+    time_ns: IntArray,
+    columns: dict[str, FloatArray],
+) -> list[Line]:
+    x = analysis.run.seconds(time_ns)
+    cwnd, threshold = columns["cwnd"], columns["ssthresh"]
+    lines = [Line(f"{connection.name}: cwnd", x, cwnd, "steps", colour)]
+    lost_ns = analysis.lost(analysis.connections[connection.name]).time_ns
+    last = np.searchsorted(time_ns, lost_ns, side="right") - 1
+    seen = last >= 0
+    if seen.any():
+        at = analysis.run.seconds(lost_ns[seen])
+        name = f"{connection.name}: segments dropped"
+        lines.append(Line(name, at, cwnd[last[seen]], "crosses", colour))
+    known = threshold >= 0
+    if known.any():
+        name = f"{connection.name}: ssthresh"
+        lines.append(Line(name, x[known], threshold[known], "dashed", colour))
+    return lines
+
+
+def _clipped(line: Line, start_s: float, stop_s: float) -> Line:
+    inside = (line.x >= start_s) & (line.x < stop_s)
+    return Line(line.name, line.x[inside], line.y[inside], line.style, line.colour)

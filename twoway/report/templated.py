@@ -1,0 +1,18 @@
+"""Pages from this package's templates."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from capture_analysis.pages import page_template
+from capture_analysis.pictures.figure import Figure
+
+from twoway.contract.verdict import in_words
+
+
+def write(path: Path, template: str, figures: Sequence[Figure], **context: Any) -> None:
+    """Write a page, as capture_analysis.pages.page_template does."""
+    filters = {"in_words": in_words}
+    page_template.write(
+        path, template, figures, package="twoway.report", filters=filters, **context
+    )

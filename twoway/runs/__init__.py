@@ -1,0 +1,1 @@
+"""A run's life: planned, carried out, described, kept."""

@@ -1,0 +1,121 @@
+"""Calibration: the error floor of each link profile, from a constant-rate stream through it.
+
+A one-way connection writes one full segment at a time, at 90 % of the link's rate. What leaves
+the bottleneck should leave when arithmetic says, and what is sent should be sent on schedule.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from twoway.backends.backend import Backend
+from twoway.contract.clock import START_NS
+from twoway.contract.writing import hand_over, write_json
+from twoway.errors import SpecError
+from twoway.measure.analysis import ETHERNET_BYTES, Analysis
+from twoway.paths import PROFILES
+from twoway.progress import say
+from twoway.runs.run import run_watched
+from twoway.spec.experiment import Experiment
+from twoway.spec.point import find_profile, make_case
+from twoway.spec.reading import load_profile
+
+# Small enough that no profile's transmission time reaches the 200 ms of the least RTO.
+_MTU_BYTES = 576
+_PACKETS = 2000
+_LOAD = 0.9
+# netem cuts each transmission time to whole nanoseconds.
+_ERROR_BOUND_NS = 1
+
+
+def calibrate_profiles(backend: Backend, names: list[str], results: Path) -> list[dict[str, Any]]:
+    """Calibrate link profiles and keep the rows in results/calibration/calibration.json.
+
+    Args:
+        backend: where to run.
+        names: profiles; all of tc-profiles/ if empty.
+        results: the results folder.
+
+    Returns: one row per profile and direction.
+    """
+    rows: list[dict[str, Any]] = []
+    for name in names or sorted(p.stem for p in PROFILES.glob("*.yml")):
+        rows += _calibrate(backend, name, results)
+    path = results / "calibration/calibration.json"
+    write_json(path, rows)
+    hand_over(path)
+    return rows
+
+
+def _calibrate(backend: Backend, name: str, results: Path) -> list[dict[str, Any]]:
+    path = find_profile(name)
+    profile = load_profile(path)
+    if set(profile.directions) != {"forward", "reverse"}:
+        got = ", ".join(profile.directions)
+        raise SpecError([f"{path}: calibration takes directions forward and reverse, got {got}"])
+    rows = []
+    for direction, (source, sink) in {"forward": ("h1", "h2"), "reverse": ("h2", "h1")}.items():
+        link = profile.directions[direction]
+        # A flow's rate counts IP packets; the link counts their size on it.
+        share = _MTU_BYTES / link.link_bytes(_MTU_BYTES + ETHERNET_BYTES)
+        rate_mbit = _LOAD * link.start_mbit * share
+        interval_ns = round(_MTU_BYTES * 8e3 / rate_mbit)
+        duration_s = _PACKETS * interval_ns / 1e9
+        experiment = Experiment.model_validate(
+            {
+                "schema": 1,
+                "title": f"Calibration of {name}, {direction}",
+                "summary": "A constant-rate stream at 90 % of the link's rate.",
+                "topology": {"name": "two_node"},
+                "profile": name,
+                "stack": {"mtu_bytes": _MTU_BYTES},
+                "flows": [
+                    {
+                        "name": "probe",
+                        "from": source,
+                        "to": sink,
+                        "congestion": "fixed",
+                        "window_packets": 4000,
+                        "rate_mbit": rate_mbit,
+                    }
+                ],
+                "duration_s": duration_s,
+                "warm_up_s": 0,
+                "observe": {"tcp_info_ms": duration_s * 10},
+            }
+        )
+        case = make_case(f"calibrate {name}", f"{name}-{direction}", experiment)
+        rows.append(
+            {"profile": name, "direction": direction}
+            | _measure(run_watched(case, backend, results / "calibration"), direction, interval_ns)
+        )
+        _show(rows[-1])
+    return rows
+
+
+def _measure(folder: Path, direction: str, interval_ns: int) -> dict[str, Any]:
+    analysis = Analysis(folder)
+    error_ns = analysis.queues[direction].error_ns
+    sent = analysis.connections["probe"].sent
+    data = sent.where((sent.payload_bytes > 1) & (sent.time_ns >= START_NS))
+    schedule = START_NS + interval_ns * np.arange(len(data))
+    lateness_ns = data.time_ns - schedule
+    worst = int(np.abs(error_ns).max(initial=0))
+    return {
+        "packets": len(data),
+        "departure_error_worst_ns": worst,
+        "departure_error_rms_ns": round(float(np.sqrt(np.mean(error_ns**2.0))), 3),
+        "timer_lateness_worst_ns": int(lateness_ns.max(initial=0)),
+        "timer_lateness_spread_ns": int(np.ptp(lateness_ns)) if len(data) else 0,
+        "pass": worst <= _ERROR_BOUND_NS and len(data) == _PACKETS,
+    }
+
+
+def _show(row: dict[str, Any]) -> None:
+    mark = "[green]pass[/]" if row["pass"] else "[red]FAIL[/]"
+    say(
+        f"{mark} {row['profile']:<16} {row['direction']:<8} {row['packets']} packets, "
+        f"departures off by {row['departure_error_worst_ns']} ns at most, timers late by "
+        f"{row['timer_lateness_worst_ns']} ns at most"
+    )

@@ -1,0 +1,175 @@
+"""A run's life: a folder of its own, the guest, the manifest, the analysis, the final name.
+
+A folder under results/<experiment>/ that carries a run's plain name is complete. While it runs
+its name starts with `.running-`; if it fails it ends in `.partial`. What does not fit on the disk
+is removed, and so is what a killed process left, when its experiment runs again.
+"""
+
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from capture_analysis.errors import AnalysisError
+
+from twoway.backends.backend import Backend, Progress
+from twoway.contract.clock import START_NS
+from twoway.contract.writing import hand_over, make_folder, out_of_space, write_json
+from twoway.errors import DiskFullError, RunError
+from twoway.measure.run_folder import EXPERIMENT, read_manifest
+from twoway.plan.plan import build_plan
+from twoway.plan.timing import stop_ns
+from twoway.progress import RunClock
+from twoway.runs.captures import pack
+from twoway.runs.identity import identity
+from twoway.runs.manifest import build_manifest, describe
+from twoway.spec.point import Case
+
+# Held while a run's process lives.
+_LOCK = "lock"
+
+
+def run_case(
+    case: Case,
+    backend: Backend,
+    results: Path,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+    *,
+    took_s: float = 0,
+) -> Path:
+    """Run an experiment and collect its artifacts.
+
+    Args:
+        case: the experiment.
+        backend: where it runs.
+        results: folder that holds one folder per experiment.
+        on_progress: see Backend.run.
+        took_s: what the run had taken before it came here.
+
+    Returns: the run's folder, complete but for what the analysis adds.
+    Raises: DiskFullError, with nothing kept; any other RunError, with the partial run kept aside.
+    """
+    running, lock = _new_folder(results / case.id)
+    name = running.name.removeprefix(".running-")
+    try:
+        began = time.monotonic() - took_s
+        plan = build_plan(case)
+        write_json(running / "plan.json", plan)
+        backend.run(running, on_progress)
+        pack(running)
+        manifest = build_manifest(case, plan, backend, running)
+        manifest["run"] = name
+        manifest["identity"] = identity(case, backend)
+        manifest["timing"] = _timing(case, began)
+        write_json(running / "manifest.json", manifest)
+        (running / _LOCK).unlink()
+    except BaseException as error:
+        told = _ended_early(running, error)
+        if told is error:
+            raise
+        raise told from error
+    finally:
+        lock.close()
+    finished = running.with_name(name)
+    running.rename(finished)
+    _point_latest(results, finished)
+    hand_over(finished)
+    hand_over(results / "latest")
+    return finished
+
+
+def run_watched(case: Case, backend: Backend, results: Path) -> Path:
+    """As `run_case`, with the run's clock on standard error."""
+    with RunClock(case.id, START_NS, stop_ns(case)) as clock:
+        return run_case(
+            case,
+            backend,
+            results,
+            lambda now: clock.show(now.time_ns, now.acked_bytes, now.queued_packets),
+        )
+
+
+def kept_run(case: Case, backend: Backend, results: Path) -> Path | None:
+    """The newest finished run with the same identity, described as its experiment is now.
+
+    Texts, expectations and the warm-up may have changed since: experiment.json then has them, and
+    what the run left stays as it was.
+    """
+    wanted = identity(case, backend)
+    for folder in sorted((results / case.id).glob("[0-9]*"), reverse=True):
+        try:
+            manifest = read_manifest(folder)
+        except AnalysisError:  # a partial run
+            continue
+        if manifest.get("identity") != wanted:
+            continue
+        now = describe(case)
+        if any(manifest.get(key) != value for key, value in now.items()):
+            write_json(folder / EXPERIMENT, now)
+        return folder
+    return None
+
+
+def _new_folder(parent: Path) -> tuple[Path, IO[str]]:
+    """A run's folder, and the lock by which others see that its process lives."""
+    make_folder(parent)
+    for left in parent.glob(".running-*"):
+        _remove_if_dead(left)
+    while True:
+        stamp = datetime.now(tz=UTC).strftime("%Y%m%d-%H%M%S-%f")
+        folder = parent / f".new-{stamp}"  # until it is locked
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        lock = (folder / _LOCK).open("w")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return folder.rename(parent / f".running-{stamp}"), lock
+
+
+def _remove_if_dead(left: Path) -> None:
+    try:
+        with (left / _LOCK).open("r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return
+    except (FileNotFoundError, PermissionError):  # it has just ended; it is root's
+        return
+    shutil.rmtree(left, ignore_errors=True)
+
+
+def _ended_early(running: Path, error: BaseException) -> BaseException:
+    """Put a run aside, or remove what did not fit on the disk; what to raise."""
+    if isinstance(error, OSError) and out_of_space(error):
+        error = DiskFullError(f"{running.parent}: {error}")
+    if isinstance(error, DiskFullError):
+        shutil.rmtree(running, ignore_errors=True)
+        return error
+    (running / _LOCK).unlink(missing_ok=True)
+    kept = running.rename(running.with_name(running.name.removeprefix(".running-") + ".partial"))
+    hand_over(kept)
+    if isinstance(error, OSError):
+        return RunError(f"{error.strerror}: {error.filename}", f"kept in {kept}")
+    if isinstance(error, RunError):
+        return RunError(str(error), f"{error.hint}; kept in {kept}".lstrip("; "))
+    return error
+
+
+def _timing(case: Case, began: float) -> dict[str, Any]:
+    wall_s = time.monotonic() - began
+    return {
+        "wall_s": round(wall_s, 3),
+        "simulated_s": case.experiment.duration_s,
+        "speed": round(case.experiment.duration_s / wall_s, 2),
+    }
+
+
+def _point_latest(results: Path, finished: Path) -> None:
+    link = results / f".latest-{os.getpid()}"
+    link.unlink(missing_ok=True)
+    link.symlink_to(finished.relative_to(results))
+    link.replace(results / "latest")

@@ -1,0 +1,1 @@
+"""What experiments, profiles and topologies say, read and checked."""

@@ -1,0 +1,274 @@
+"""A DTM channel in a link profile: its fields, and the same as arguments of tc.
+
+`kernel-modules/pkt_dtm.h` has the ranges.
+"""
+
+import itertools
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from twoway.spec.base import Model
+
+# 64 bits in each cycle of 125 us
+SLOT_MBIT = 0.512
+
+Slots = Annotated[int, Field(ge=1, le=8192)]
+Milliseconds = Annotated[float, Field(ge=0, le=60_000)]
+# A number of thousandths of a slot, as the kernel keeps it.
+SlotShare = Annotated[float, Field(ge=0, le=8192, multiple_of=0.001)]
+
+
+class Rate(Model):
+    """The rate estimator of Abrahamsson, Hagsand and Marsh (2002), figure 1."""
+
+    sample_ms: Annotated[float, Field(ge=1, le=60_000)] = Field(
+        default=100, description="interval of estimates"
+    )
+    shift_up: Annotated[int, Field(ge=0, le=16)] = Field(
+        default=3, description="the estimate rises by 2^-shift of its distance to a sample"
+    )
+    shift_down: Annotated[int, Field(ge=0, le=16)] = Field(
+        default=3, description="and falls by 2^-shift of it"
+    )
+    margin_slots: SlotShare = Field(default=0.75, description="added to the estimate")
+    corridor_slots: SlotShare = Field(
+        default=2, description="width within which the estimate may move without a change"
+    )
+    rounding: Literal["up", "nearest", "down"] = Field(
+        default="up", description="of the sum to whole slots"
+    )
+    count: Literal["arrivals", "accepted"] = Field(
+        default="arrivals", description="whether the estimator sees what the queue drops"
+    )
+    hold_on_loss_ms: Milliseconds = Field(
+        default=0, description="for so long after a drop the estimate does not fall"
+    )
+    estimate_mbit: Annotated[float, Field(ge=0, le=1_000_000)] = Field(
+        default=0, description="the estimate at the traffic's start"
+    )
+
+    def arguments(self) -> str:
+        """As tc has it."""
+        return (
+            f"allocator rate sample {_ns(self.sample_ms)} shift-up {self.shift_up} "
+            f"shift-down {self.shift_down} margin {self.margin_slots:.3f} "
+            f"corridor {self.corridor_slots:.3f} rounding {self.rounding} count {self.count} "
+            f"hold-on-loss {_ns(self.hold_on_loss_ms)} "
+            f"estimate {round(self.estimate_mbit * 1e6)}bit"
+        )
+
+    def readback(self) -> dict[str, Any]:
+        """As tc says it."""
+        return {
+            "sample_ns": round(self.sample_ms * 1e6),
+            "shift_up": self.shift_up,
+            "shift_down": self.shift_down,
+            "margin": self.margin_slots,
+            "corridor": self.corridor_slots,
+            "rounding": self.rounding,
+            "count": self.count,
+            "hold_on_loss_ns": round(self.hold_on_loss_ms * 1e6),
+            "estimate_bit": round(self.estimate_mbit * 1e6),
+        }
+
+
+class Buffer(Model):
+    """Follows the backlog between two thresholds."""
+
+    high_bytes: Annotated[int, Field(ge=1)] = Field(
+        default=30_000, description="backlog above it, for rise_ms, asks for step_slots more"
+    )
+    low_bytes: Annotated[int, Field(ge=0)] = Field(
+        default=3_000, description="backlog below it, for fall_ms, gives step_slots back"
+    )
+    rise_ms: Milliseconds = Field(default=10, description="how long above high_bytes")
+    fall_ms: Milliseconds = Field(default=100, description="how long below low_bytes")
+    step_slots: Slots = Field(default=1, description="slots per change")
+
+    def arguments(self) -> str:
+        """As tc has it."""
+        return (
+            f"allocator buffer high {self.high_bytes} low {self.low_bytes} "
+            f"rise {_ns(self.rise_ms)} fall {_ns(self.fall_ms)} step {self.step_slots}"
+        )
+
+    def readback(self) -> dict[str, Any]:
+        """As tc says it."""
+        return {
+            "high": self.high_bytes,
+            "low": self.low_bytes,
+            "rise_ns": round(self.rise_ms * 1e6),
+            "fall_ns": round(self.fall_ms * 1e6),
+            "step": self.step_slots,
+        }
+
+
+class Level(Model):
+    """One level of the hysteresis allocator."""
+
+    slots: Slots = Field(description="slots at this level; each level has more than the last")
+    up_bytes: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="a backlog of so much leads to the next level"
+    )
+    down_bytes: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="one of so little to the level before"
+    )
+
+
+class Hysteresis(Model):
+    """Levels, each with a backlog to enter and one to leave (after Krishnan and Sterbenz)."""
+
+    levels: Annotated[list[Level], Field(min_length=2, max_length=32)] = Field(
+        description="from the fewest slots to the most"
+    )
+
+    def arguments(self) -> str:
+        """As tc has it."""
+        levels = ",".join(f"{v.slots}:{v.up_bytes}:{v.down_bytes}" for v in self.levels)
+        return f"allocator hysteresis levels {levels}"
+
+    def readback(self) -> dict[str, Any]:
+        """As tc says it."""
+        levels = [{"slots": v.slots, "up": v.up_bytes, "down": v.down_bytes} for v in self.levels]
+        return {"levels": levels}
+
+
+class Step(Model):
+    """One step of a trace."""
+
+    after_ms: Annotated[float, Field(ge=0, le=4_000_000, multiple_of=0.001)] = Field(
+        description="since the step before, the first since the traffic's start; whole us"
+    )
+    slots: Slots = Field(description="slots from then on")
+
+
+class Trace(Model):
+    """A list of times and slots, taken as it is."""
+
+    steps: Annotated[list[Step], Field(min_length=1, max_length=256)] = Field(
+        description="in order"
+    )
+
+    def arguments(self) -> str:
+        """As tc has it."""
+        steps = ",".join(f"{_ns(s.after_ms)}:{s.slots}" for s in self.steps)
+        return f"allocator trace steps {steps}"
+
+    def readback(self) -> dict[str, Any]:
+        """As tc says it."""
+        steps = [{"after_ns": round(s.after_ms * 1e6), "slots": s.slots} for s in self.steps]
+        return {"steps": steps}
+
+
+class Channel(Model):
+    """A channel of n slots of 512 kbit/s, n being reallocated by at most one allocator."""
+
+    slots: Slots = Field(default=20, description="slots at the traffic's start")
+    framed: bool = Field(default=False, description="a packet leaves at the end of a cycle")
+    min_slots: Slots = Field(default=1, description="allocators go no lower")
+    max_slots: Slots = Field(default=8192, description="and no higher")
+    change_s: Annotated[float, Field(ge=0, le=3600)] = Field(
+        default=1, description="least time between two changes"
+    )
+    signalling_ms: Milliseconds = Field(
+        default=0, description="from an allocator's decision to its effect"
+    )
+    rate: Rate | None = Field(default=None, description="follow the rate of arrivals")
+    buffer: Buffer | None = Field(default=None, description="follow the backlog")
+    hysteresis: Hysteresis | None = Field(default=None, description="follow the backlog in levels")
+    trace: Trace | None = Field(default=None, description="follow a list of times and slots")
+
+    @property
+    def allocator(self) -> str:
+        """The allocator's name: static if there is none."""
+        return next(iter(self.allocators), "static")
+
+    @property
+    def allocators(self) -> list[str]:
+        """Names of the allocators given: at most one may be."""
+        return [n for n in ("rate", "buffer", "hysteresis", "trace") if getattr(self, n)]
+
+    def problems(self) -> list[str]:
+        """What is wrong between fields, each starting with the field's name."""
+        found = []
+        if len(self.allocators) > 1:
+            found.append(f": takes one allocator, got {', '.join(self.allocators)}")
+        if self.min_slots > self.max_slots:
+            found.append(
+                f".min_slots: must not exceed max_slots ({self.max_slots}), got {self.min_slots}"
+            )
+        bounds = f"within min_slots and max_slots ({self.min_slots}..{self.max_slots})"
+        wanted = {".slots": self.slots}
+        if self.hysteresis:
+            wanted |= {
+                f".hysteresis.levels.{n}.slots": level.slots
+                for n, level in enumerate(self.hysteresis.levels)
+            }
+            found += [f".hysteresis.levels{p}" for p in _level_problems(self.hysteresis.levels)]
+        if self.trace:
+            steps = self.trace.steps
+            wanted |= {f".trace.steps.{n}.slots": step.slots for n, step in enumerate(steps)}
+            found += [
+                f".trace.steps.{n}.after_ms: must be above 0, got 0"
+                for n, step in enumerate(steps)
+                if n and not step.after_ms
+            ]
+        if self.buffer and self.buffer.low_bytes >= self.buffer.high_bytes:
+            found.append(
+                f".buffer.low_bytes: must be below high_bytes ({self.buffer.high_bytes}), "
+                f"got {self.buffer.low_bytes}"
+            )
+        return found + [
+            f"{field}: must lie {bounds}, got {slots}"
+            for field, slots in wanted.items()
+            if not self.min_slots <= slots <= self.max_slots
+        ]
+
+    def arguments(self, limit_packets: int, overhead_bytes: int) -> list[str]:
+        """All of `tc qdisc add dev X root` after its kind, the kind included."""
+        allocator = getattr(self, self.allocator, None)
+        words = (
+            f"dtm slots {self.slots} limit {limit_packets} overhead {overhead_bytes} "
+            f"{'framed' if self.framed else 'unframed'} min {self.min_slots} "
+            f"max {self.max_slots} change {_ns(self.change_s * 1000)} "
+            f"signalling {_ns(self.signalling_ms)} "
+            f"{allocator.arguments() if allocator else 'allocator static'}"
+        )
+        return words.split()
+
+    def readback(self, limit_packets: int, overhead_bytes: int) -> dict[str, Any]:
+        """What `tc -j qdisc show` must say of it, by option."""
+        said: dict[str, Any] = {
+            "slots": self.slots,
+            "limit": limit_packets,
+            "overhead": overhead_bytes,
+            "framed": self.framed,
+            "min": self.min_slots,
+            "max": self.max_slots,
+            "change_ns": round(self.change_s * 1e9),
+            "signalling_ns": round(self.signalling_ms * 1e6),
+            "allocator": self.allocator,
+        }
+        allocator = getattr(self, self.allocator, None)
+        return said | (allocator.readback() if allocator else {})
+
+
+def _level_problems(levels: list[Level]) -> list[str]:
+    found = []
+    for number, (lower, upper) in enumerate(itertools.pairwise(levels)):
+        if upper.slots <= lower.slots:
+            found.append(
+                f".{number + 1}.slots: must exceed those of the level before ({lower.slots}), "
+                f"got {upper.slots}"
+            )
+        if lower.up_bytes <= upper.down_bytes:
+            found.append(
+                f".{number}.up_bytes: must exceed down_bytes of the next level "
+                f"({upper.down_bytes}), got {lower.up_bytes}"
+            )
+    return found
+
+
+def _ns(ms: float) -> str:
+    return f"{round(ms * 1e6)}ns"

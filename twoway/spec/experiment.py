@@ -1,0 +1,294 @@
+"""Experiments and link profiles: what their files say.
+
+Units are part of each field's name. Unknown keys are errors, and all errors of a file are
+reported at once.
+"""
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from twoway.spec.base import Model, Name, NonNegative, Positive
+from twoway.spec.channel import SLOT_MBIT, Channel
+from twoway.spec.congestion import CONTROLS
+from twoway.spec.matrix import (
+    Axis,
+    Label,
+)
+from twoway.spec.traffic.film import Film
+from twoway.spec.traffic.transfers import Transfers
+
+# A kernel splits what it is given for modules at spaces, and takes quotes for its own.
+ModuleValue = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.,:+-]+$", max_length=256)]
+
+# A flow may name every control of CONTROLS; mypy takes no Literal that is computed.
+if TYPE_CHECKING:
+    CongestionName = str
+else:
+    CongestionName = Literal[tuple(CONTROLS)]
+
+
+class Direction(Model):
+    """One direction of a link: rate and queue at one hop, delay at another."""
+
+    rate_mbit: Annotated[float, Field(ge=0.001, le=100_000)] | None = Field(
+        default=None, description="link rate in Mbit/s (10^6 bit/s), unless it is a dtm channel"
+    )
+    dtm: Channel | None = Field(
+        default=None, description="a channel of a DTM network, instead of a rate_mbit"
+    )
+    queue_packets: Annotated[int, Field(ge=1)] = Field(
+        description="drop-tail limit in packets, the one in service included"
+    )
+    aqm: Literal["drop-tail", "cake", "cake-flowblind", "fq_codel"] = Field(
+        default="drop-tail",
+        description="what manages the queue: `cake` (CoDel, a queue for each flow), "
+        "`cake-flowblind` (CoDel, one queue), `fq_codel` (as cake, under HTB), which have no limit "
+        "of packets",
+    )
+    delay_ms: Annotated[float, Field(ge=0, le=100_000)] = Field(
+        description="propagation delay in ms, from the end of transmission to arrival"
+    )
+    ack_queue: Literal["shared", "own", "priority"] = Field(
+        default="shared",
+        description="where ACKs wait: with data in one first-in-first-out queue, in their own that "
+        "takes turns with data's, or in one that goes first; each of two has queue_packets",
+    )
+    overhead_bytes: int = Field(
+        default=0,
+        ge=-53,  # an ACK's frame has 54 bytes
+        le=1024,
+        description="added to each frame's size (Ethernet header included) to get its size on "
+        "the link; -14 charges the IP packet alone",
+    )
+    cell_bytes: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="payload of a link cell (ATM: 48); 0 for none"
+    )
+    cell_overhead_bytes: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="header of a link cell (ATM: 5)"
+    )
+
+    @property
+    def start_mbit(self) -> float:
+        """The link's rate at the start of traffic."""
+        return self.rate_mbit or (self.dtm or Channel()).slots * SLOT_MBIT
+
+    @property
+    def least_mbit(self) -> float:
+        """The lowest rate that the link may have."""
+        return self.rate_mbit or (self.dtm or Channel()).min_slots * SLOT_MBIT
+
+    @property
+    def most_mbit(self) -> float:
+        """The highest rate that the link may have."""
+        return self.rate_mbit or (self.dtm or Channel()).max_slots * SLOT_MBIT
+
+    @property
+    def has_ack_queue(self) -> bool:
+        """ACKs wait apart from data."""
+        return self.ack_queue != "shared"
+
+    @property
+    def leaves_at_start(self) -> bool:
+        """The queue hands over a packet when its transmission begins, not when that ends."""
+        return self.has_ack_queue or self.aqm != "drop-tail"
+
+    @property
+    def credit_ns(self) -> int:
+        """How much too early a packet may leave after an idle time.
+
+        HTB's least burst is a byte, of which tc takes the time in ticks of 64 ns.
+        """
+        if not (self.has_ack_queue or self.aqm == "fq_codel"):
+            return 0
+        return int(8e3 / self.start_mbit) // 64 * 64
+
+    def link_bytes(self, frame_bytes: int) -> int:
+        """Size on the link of a frame, Ethernet header included."""
+        size = frame_bytes + self.overhead_bytes
+        if not self.cell_bytes:
+            return size
+        return -(-size // self.cell_bytes) * (self.cell_bytes + self.cell_overhead_bytes)
+
+
+class Profile(Model):
+    """Link behaviour, without node names: `tc-profiles/<name>.yml`."""
+
+    schema_version: Literal[1] = Field(alias="schema", description="version of this format: 1")
+    title: str = Field(description="one line for people")
+    directions: dict[Name, Direction] = Field(
+        description="named as the topology names its directions"
+    )
+
+
+class TopologyRef(Model):
+    """The Mininet topology: `topologies/<name>.py`."""
+
+    name: Name = Field(description="file stem under topologies/")
+    parameters: dict[str, int] = Field(default={}, description="passed to the topology's build()")
+
+
+class Stack(Model):
+    """The TCP stack's personality: the same on every host."""
+
+    mtu_bytes: Annotated[int, Field(ge=88, le=65535)] = Field(
+        default=1500, description="IP packet size limit of every interface"
+    )
+    timestamps: bool = Field(default=False, description="TCP timestamps (12 bytes a segment)")
+    sack: bool = Field(default=True, description="selective acknowledgements")
+    acks: Literal["every-segment", "delayed"] = Field(
+        default="every-segment", description="when the receiver acknowledges"
+    )
+    tail_loss_probe: bool = Field(
+        default=True,
+        description="probe for a lost tail after two round trips; off for the papers' TCP",
+    )
+    rack: bool = Field(
+        default=True,
+        description="detect loss by time (RACK) where there is sack; off for the papers' TCP",
+    )
+    spurious_timeout_detection: bool = Field(
+        default=True,
+        description="F-RTO: doubt a timeout before sending all again; off for the papers' TCP",
+    )
+    pacing: bool = Field(
+        default=False,
+        description="senders spread a window over its round trip instead of sending with each ACK; "
+        "`fixed` and `tahoe` cannot",
+    )
+    rto_min_ms: Annotated[int, Field(ge=1, le=120_000)] = Field(
+        default=200,
+        description="what the retransmission timer adds to the round-trip time at least",
+    )
+    initial_window_packets: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=10, description="initial window of flows whose congestion control has none"
+    )
+    receive_window_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+        default=None,
+        description="full segments that a receiver offers at most; as its buffer allows by default",
+    )
+    receive_buffer_bytes: Annotated[int, Field(ge=65536, le=1 << 29)] = Field(
+        default=1 << 24, description="SO_RCVBUF of sinks; the kernel doubles it"
+    )
+
+    @property
+    def segment_bytes(self) -> int:
+        """Payload of a full segment."""
+        return self.mtu_bytes - 40 - (12 if self.timestamps else 0)
+
+    @property
+    def receive_window_bytes(self) -> int:
+        """Most that a receiver offers, 0 for what its buffer allows."""
+        return (self.receive_window_packets or 0) * self.segment_bytes
+
+
+class Flow(Model):
+    """TCP connections from one host to another, with unlimited data unless it says otherwise."""
+
+    name: Name = Field(description="as it appears in metrics")
+    from_: str = Field(alias="from", description="host that sends data")
+    to: str = Field(description="host that receives it")
+    count: Annotated[int, Field(ge=0, le=1000)] = Field(
+        default=1, description="how many such connections; a sweep may have points with none"
+    )
+    start_s: NonNegative = Field(default=0, description="first data, after the traffic's start")
+    connect: Literal["before", "at-start"] = Field(
+        default="before",
+        description="when the connection is set up: `before` all traffic, at zero load, or "
+        "`at-start` of its own data, in the queues of others, as iperf3 always does",
+    )
+    congestion: CongestionName = Field(
+        description="congestion control; `fixed` (with window_packets), `fast` (with "
+        "alpha_packets), `tahoe` and `tahoe_rto` are our kernel modules"
+    )
+    window_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+        default=None, description="the constant window of `fixed`, in segments"
+    )
+    alpha_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+        default=None, description="segments that a flow of `fast` keeps queued in the path"
+    )
+    rate_mbit: Positive | None = Field(
+        default=None,
+        description="constant rate in Mbit/s of full IP packets; unlimited data by default",
+    )
+    film: Film | None = Field(
+        default=None, description="frames of a video instead of unlimited data"
+    )
+    transfers: Transfers | None = Field(
+        default=None, description="connections that come one by one, each with so much to send"
+    )
+    generator: Literal["stream", "iperf3"] = Field(
+        default="stream",
+        description="`stream` (our blocking source and sink) or `iperf3`",
+    )
+
+    @property
+    def is_many(self) -> bool:
+        """Its connections are numbered."""
+        return self.count > 1 or self.transfers is not None
+
+
+class Observe(Model):
+    """What to sample besides the captures."""
+
+    tcp_info_ms: Annotated[float, Field(ge=0.01)] = Field(
+        default=10, description="interval of TCP_INFO and queue samples, in simulated ms"
+    )
+
+
+class Expectation(Model):
+    """What must come out."""
+
+    metric: str = Field(description="a name from metrics.json")
+    value: float | Literal["theory"] | None = Field(
+        default=None,
+        description="expected value, in the metric's unit; `theory` computes it with the "
+        "experiment's theory, for each point",
+    )
+    tolerance: NonNegative | None = Field(
+        default=None, description="largest difference from `value` that passes, same unit"
+    )
+    at_least: float | None = Field(default=None, description="instead of a value, a bound")
+    at_most: float | None = Field(default=None, description="likewise")
+    source: Literal["theory", "paper", "simulation"] = Field(
+        description="who says so; `simulation` is the authors' own"
+    )
+    why: str = Field(description="where value and tolerance come from")
+    at: dict[Name, Label | list[Label]] = Field(
+        default={}, description="the points that it is about, values by axis; all by default"
+    )
+
+
+class Source(Model):
+    """The paper an experiment reproduces."""
+
+    paper: str = Field(description="authors, title, year")
+    where: str = Field(description="section and figure")
+
+
+class Experiment(Model):
+    """One question put to the network: `experiments/<id>.yml`."""
+
+    schema_version: Literal[1] = Field(alias="schema", description="version of this format: 1")
+    title: str = Field(description="one line for people")
+    source: Source | None = Field(default=None, description="the paper it comes from, if any")
+    summary: str = Field(description="what is measured, and why Linux differs where it does")
+    topology: TopologyRef
+    profile: Name = Field(description="file stem under tc-profiles/")
+    stack: Stack = Stack()
+    flows: Annotated[list[Flow], Field(min_length=1)]
+    modules: dict[str, dict[str, int | ModuleValue]] = Field(
+        default={}, description="parameters of the kernel modules in use, by module name"
+    )
+    duration_s: Annotated[float, Field(ge=0.001, le=10_000_000)] = Field(
+        description="simulated seconds of traffic"
+    )
+    warm_up_s: NonNegative = Field(description="left out of every metric")
+    observe: Observe = Observe()
+    theory: Name | None = Field(
+        default=None, description="which of the theories computes what `value: theory` asks for"
+    )
+    matrix: dict[Name, Axis] = Field(
+        default={}, description="a sweep: what varies, by axis; the axes' product is run"
+    )
+    expect: list[Expectation] = []

@@ -1,0 +1,166 @@
+"""Sweeps: an experiment's `matrix:`, whose axes' product are the points that are run."""
+
+import copy
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from twoway.contract.labels import label
+from twoway.errors import SpecError
+from twoway.spec.base import Model, Name
+
+Scalar = bool | int | float | Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+Value = Scalar | list[Scalar]
+NamedValues = Annotated[dict[Scalar, Value], Field(min_length=1)]
+# A value as `label` writes it: several fields' values have "+" between them.
+Label = bool | int | float | Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")]
+Point = Mapping[str, Value]
+
+# Where a path of `set:` leads into the link profile instead of the experiment.
+_PROFILE = "profile."
+
+
+class Axis(Model):
+    """What varies together along one dimension of a sweep."""
+
+    set: Annotated[list[str], Field(min_length=1)] = Field(
+        description="fields that take the value: flows.NAME.FIELD, profile.DIRECTION.FIELD, or any "
+        "other of this file's"
+    )
+    to: Annotated[list[Value], Field(min_length=1)] | NamedValues = Field(
+        description="the values in turn, or values by the names that points have instead; a list "
+        "has one for each field of `set`"
+    )
+
+    def given(self) -> Iterable[tuple[Scalar, Value]]:
+        """The values, each with its name, or with its place in the list."""
+        return self.to.items() if isinstance(self.to, dict) else enumerate(self.to)
+
+    def value(self, at: Value) -> Value:
+        """What a point sets that is at one of `to`."""
+        if not isinstance(self.to, dict):
+            return at
+        assert not isinstance(at, list)
+        return self.to[at]
+
+
+Matrix = Mapping[Name, Axis]
+
+
+def points(matrix: Matrix) -> Iterator[Point]:
+    """Every point, the last axis varying fastest; one without axes if there is no matrix."""
+    for values in itertools.product(*(axis.to for axis in matrix.values())):
+        yield dict(zip(matrix, values, strict=True))
+
+
+def point_name(point: Point) -> str:
+    """Such as "window=8,delay=2"."""
+    return ",".join(f"{axis}={label(value)}" for axis, value in point.items())
+
+
+def full_name(name: str, point: Point) -> str:
+    """The id of an experiment's point, which is a folder's name and a command's argument."""
+    return f"{name}@{point_name(point)}" if point else name
+
+
+def find_point(where: str, matrix: Matrix, name: str) -> Point:
+    """The point of that name.
+
+    Raises: SpecError if there is none.
+    """
+    known = {point_name(point): point for point in points(matrix)}
+    if name not in known:
+        some = " ".join(itertools.islice(known, 4)) if matrix else "none: there is no matrix"
+        raise SpecError([f'{where}: no point "{name}"'], f"there are {len(known)}: {some}")
+    return known[name]
+
+
+def matrix_problems(matrix: Matrix) -> list[str]:
+    """What is wrong with a matrix as such."""
+    problems = []
+    for name, axis in matrix.items():
+        problems += [
+            f"matrix.{name}.to.{index}: {len(value)} values for {len(axis.set)} fields of set"
+            for index, value in axis.given()
+            if isinstance(value, list) and len(value) != len(axis.set)
+        ]
+        labels = [label(value) for value in axis.to]
+        problems += [
+            f"matrix.{name}.to: {each} is given twice"
+            for each in dict.fromkeys(labels)
+            if labels.count(each) > 1
+        ]
+    paths = [path for axis in matrix.values() for path in axis.set]
+    problems += [
+        f"matrix: {path} is set twice" for path in dict.fromkeys(paths) if paths.count(path) > 1
+    ]
+    return problems
+
+
+def changes(matrix: Matrix, point: Point) -> dict[str, Scalar]:
+    """What a point sets: values by path."""
+    found: dict[str, Scalar] = {}
+    for name, at in point.items():
+        paths, value = matrix[name].set, matrix[name].value(at)
+        each = value if isinstance(value, list) else [value] * len(paths)
+        found.update(zip(paths, each, strict=True))
+    return found
+
+
+def changed(document: dict[str, Any], values: Mapping[str, Scalar]) -> dict[str, Any]:
+    """An experiment's document with a point's values, those of the profile left out.
+
+    Raises: SpecError naming a path that leads nowhere.
+    """
+    document = copy.deepcopy(document)
+    for path, value in values.items():
+        if not path.startswith(_PROFILE):
+            _set(document, path, value)
+    return document
+
+
+def changed_profile(document: dict[str, Any], values: Mapping[str, Scalar]) -> dict[str, Any]:
+    """A link profile's document with a point's values.
+
+    Raises: SpecError naming a path that leads nowhere.
+    """
+    # Directions that YAML has as one anchor become two, so that each changes alone.
+    document = copy.deepcopy(document)
+    directions = document.get("directions", {})
+    document["directions"] = {name: copy.deepcopy(each) for name, each in directions.items()}
+    for path, value in values.items():
+        if path.startswith(_PROFILE):
+            _set(document, f"directions.{path.removeprefix(_PROFILE)}", value)
+    return document
+
+
+def _set(document: dict[str, Any], path: str, value: Scalar) -> None:
+    *way, last = path.split(".")
+    place: Any = document
+    for depth, step in enumerate(way):
+        if isinstance(place, list):  # flows
+            place = {each["name"]: each for each in place}
+        if step not in place:
+            if way[0] in ("flows", "directions") and depth:
+                raise SpecError([f'{path}: no "{step}"; there are: {", ".join(place)}'])
+            place[step] = {}  # left out so far, or unknown, which validation finds
+        place = place[step]
+    if not isinstance(place, dict):
+        raise SpecError([f"{path}: leads to no field"])
+    place[last] = value
+
+
+def matches(at: Mapping[str, Label | list[Label]], point: Point) -> bool:
+    """Whether a point is one of those that an expectation's `at` names, by their labels."""
+    return all(
+        label(point[axis]) in map(label, wanted if isinstance(wanted, list) else [wanted])
+        for axis, wanted in at.items()
+    )
+
+
+def size(matrix: Matrix) -> int:
+    """How many points there are."""
+    return math.prod(len(axis.to) for axis in matrix.values())

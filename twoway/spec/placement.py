@@ -1,0 +1,71 @@
+"""Fidelity rules: where a profile's rates, queues and delays may take effect in a topology.
+
+Each rule has bitten a published testbed; a layout that breaks one is refused with its reason.
+"""
+
+import math
+
+from twoway.spec.experiment import Profile
+from twoway.spec.topology import Graph
+
+# The least common multiple of tc's microsecond and the kernel's 64 ns tick.
+_DELAY_STEP_US = 8
+
+
+def placement_problems(profile: Profile, graph: Graph) -> list[str]:
+    """Name each fidelity rule that a profile breaks in a topology."""
+    problems = []
+    if set(profile.directions) != set(graph.queues):
+        problems.append(
+            f"directions: the topology has {', '.join(sorted(graph.queues))}; "
+            f"got {', '.join(sorted(profile.directions))}"
+        )
+    queues = [i for placed in graph.queues.values() for i in placed]
+    delays = [i for placed in graph.delays.values() for i in placed]
+    both = {i.name for i in queues} & {i.name for i in delays}
+    problems += [
+        f"{name}: rate and delay on one interface: netem's limit counts packets in flight, "
+        "so the buffer would be wrong; put the delay on another hop"
+        for name in sorted(both)
+    ]
+    problems += [
+        f"{i.name}: shaping on {i.node}, a sending host: TCP small queues would keep the queue "
+        "from building; the bottleneck must be a router's"
+        for i in [*queues, *delays]
+        if i.node in graph.hosts
+    ]
+    problems += [
+        f"directions.{name}.delay_ms: the topology has no place for it, got {direction.delay_ms:g}"
+        for name, direction in profile.directions.items()
+        if direction.delay_ms and name not in graph.delays
+    ]
+    problems += _misplaced_ack_queues(profile, graph)
+    problems += [
+        f"directions.{name}.aqm: {direction.aqm} is a shaper of its own, without cells or slots"
+        for name, direction in profile.directions.items()
+        if direction.aqm != "drop-tail" and (direction.dtm or direction.cell_bytes)
+    ]
+    for name, direction in profile.directions.items():
+        delay_us = direction.delay_ms * 1000
+        if abs(delay_us / _DELAY_STEP_US - round(delay_us / _DELAY_STEP_US)) > 1e-9:
+            below = math.floor(delay_us / _DELAY_STEP_US) * _DELAY_STEP_US / 1000
+            problems.append(
+                f"directions.{name}.delay_ms: tc sets netem's delay in whole microseconds and "
+                f"ticks of 64 ns, exact for multiples of 0.008 ms only; got {direction.delay_ms:g},"
+                f" nearest {below:g} and {below + _DELAY_STEP_US / 1000:g}"
+            )
+    return problems
+
+
+def _misplaced_ack_queues(profile: Profile, graph: Graph) -> list[str]:
+    """A delay that adds the transmission can do so for one queue."""
+    fed = [i.name for placed in graph.delays.values() for i in placed]
+    problems = []
+    for name, direction in profile.directions.items():
+        places = [fed.count(i.name) for i in graph.delays.get(name, ())]
+        if direction.has_ack_queue and (len(graph.queues.get(name, ())) != 1 or set(places) != {1}):
+            problems.append(
+                f"directions.{name}.ack_queue: takes a direction with one queue, and with delays "
+                f'that no other direction has; got "{direction.ack_queue}"'
+            )
+    return problems

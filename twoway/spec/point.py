@@ -1,0 +1,205 @@
+"""An experiment with everything it refers to: topology, profile, connections; all checked."""
+
+import difflib
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from twoway.errors import SpecError
+from twoway.measure.metric import metric_names
+from twoway.paths import EXPERIMENTS, PROFILES, ROOT, TOPOLOGIES
+from twoway.spec.connections import Connection, make_connections
+from twoway.spec.experiment import Expectation, Experiment, Profile
+from twoway.spec.matrix import Point, changes, find_point, full_name, matches, points
+from twoway.spec.placement import placement_problems
+from twoway.spec.predictions import predicted, setup_of
+from twoway.spec.reading import load_experiment, load_profile
+from twoway.spec.topology import Graph, load_topology
+
+# What the results folder uses for other things.
+_RESERVED_IDS = ("latest", "calibration", "papers")
+# The only point of an experiment without a matrix.
+WHOLE: Point = {}
+
+
+@dataclass(frozen=True)
+class Case:
+    """An experiment with everything it refers to, checked; of a sweep, one point.
+
+    Attributes:
+        id: the experiment's, with the point's name.
+        point: values by axis of the matrix.
+        experiment: what it says at this point, with the expectations that hold there.
+        profile: likewise.
+        graph: the topology.
+        connections: of all flows.
+    """
+
+    id: str
+    point: Point
+    experiment: Experiment
+    profile: Profile
+    graph: Graph
+    connections: tuple[Connection, ...]
+
+
+def find_experiment(name: str) -> Path:
+    """The file of an experiment given by id or by path.
+
+    Raises: SpecError if there is none.
+    """
+    path = Path(name) if name.endswith((".yml", ".yaml")) else EXPERIMENTS / f"{name}.yml"
+    if not path.is_file():
+        raise SpecError([f"{name}: no such experiment"], "`twoway list` shows those there are")
+    return path
+
+
+def find_profile(name: str) -> Path:
+    """The file of a link profile.
+
+    Raises: SpecError if there is none.
+    """
+    path = PROFILES / f"{name}.yml"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in PROFILES.glob("*.yml")))
+        raise SpecError([f"{path.relative_to(ROOT)}: no such profile"], f"there are: {known}")
+    return path
+
+
+def load_case(name: str) -> Case:
+    """Read an experiment, or one point of a sweep, and all it refers to.
+
+    Args:
+        name: an id or a file; of a sweep with "@" and the point's name.
+
+    Raises: SpecError with every problem found.
+    """
+    experiment_name, _, point_name = name.partition("@")
+    where, path = _named(experiment_name)
+    experiment = load_experiment(path)
+    if not experiment.matrix and not point_name:
+        return make_case(where, path.stem, experiment)
+    point = find_point(where, experiment.matrix, point_name)
+    return make_case(f"{where}: point {point_name}", path.stem, load_experiment(path, point), point)
+
+
+def case_names(name: str) -> list[str]:
+    """The names that `load_case` takes of an experiment's points: one if it is no sweep.
+
+    Raises: SpecError if there is no such experiment, or its file is unsound.
+    """
+    if "@" in name:
+        return [name]
+    _, path = _named(name)
+    return [full_name(name, point) for point in points(load_experiment(path).matrix)]
+
+
+def _named(name: str) -> tuple[str, Path]:
+    """An experiment's file, as errors name it and as it is."""
+    path = find_experiment(name)
+    if path.stem in _RESERVED_IDS or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", path.stem):
+        raise SpecError([f'{path}: "{path.stem}" cannot be an experiment\'s id'])
+    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path), path
+
+
+def make_case(where: str, name: str, experiment: Experiment, point: Point = WHOLE) -> Case:
+    """An experiment together with all it refers to.
+
+    Args:
+        where: the experiment's file or origin, for errors.
+        name: its id.
+        experiment: what it says, at the point.
+        point: of its matrix.
+
+    Raises: SpecError with every problem found.
+    """
+    problems: list[str] = []
+    topology_path = TOPOLOGIES / f"{experiment.topology.name}.py"
+    graph = profile = None
+    try:
+        graph = load_topology(topology_path, experiment.topology.parameters)
+        problems += [f"{where}: {p}" for p in _unknown_hosts(experiment, graph)]
+    except SpecError as error:
+        problems += [f"{where}: topology: {problem}" for problem in error.problems]
+    try:
+        values = changes(experiment.matrix, point)
+        profile = load_profile(find_profile(experiment.profile), values)
+    except SpecError as error:
+        problems += [f"{where}: profile: {problem}" for problem in error.problems]
+    if problems or graph is None or profile is None:
+        raise SpecError(problems)
+    profile_name = f"tc-profiles/{experiment.profile}.yml"
+    if problems := placement_problems(profile, graph):
+        raise SpecError([f"{profile_name}: {problem}" for problem in problems])
+    connections = make_connections(where, experiment, profile, graph)
+    here = [each for each in experiment.expect if matches(each.at, point)]
+    problems = [f"{where}: {p}" for p in _unknown_metrics(here, profile, graph, connections)]
+    problems += [f"{where}: {p}" for p in _repeated(experiment.expect, point)]
+    if problems:
+        raise SpecError(problems)
+    setup = setup_of(experiment, profile, graph, connections)
+    expect = predicted(where, experiment.theory, here, setup)
+    return Case(
+        id=full_name(name, point),
+        point=point,
+        experiment=experiment.model_copy(update={"expect": expect}),
+        profile=profile,
+        graph=graph,
+        connections=tuple(connections),
+    )
+
+
+def _unknown_hosts(experiment: Experiment, graph: Graph) -> list[str]:
+    known = ", ".join(graph.hosts)
+    return [
+        f'flows.{index}.{end}: no host "{host}"; the topology has {known}'
+        for index, flow in enumerate(experiment.flows)
+        for end, host in (("from", flow.from_), ("to", flow.to))
+        if host not in graph.hosts
+    ] + [
+        f'flows.{index}.to: "{flow.to}" is where the flow comes from'
+        for index, flow in enumerate(experiment.flows)
+        if flow.to == flow.from_
+    ]
+
+
+def _unknown_metrics(
+    expect: list[Expectation], profile: Profile, graph: Graph, connections: list[Connection]
+) -> list[str]:
+    queues = graph.placed_queues
+    channels = [queue.name for queue in queues if profile.directions[queue.direction].dtm]
+    known = metric_names([q.name for q in queues], [c.name for c in connections], channels)
+    problems = []
+    for index, expectation in enumerate(expect):
+        if expectation.metric not in known:
+            close = difflib.get_close_matches(expectation.metric, known, n=1)
+            hint = f'; did you mean "{close[0]}"?' if close else ""
+            problems.append(f'expect.{index}.metric: no metric "{expectation.metric}"{hint}')
+    return problems
+
+
+def _repeated(expect: list[Expectation], point: Point) -> list[str]:
+    """What one source says twice of one metric at a point: reports would show one of them."""
+    first: dict[tuple[str, str], int] = {}
+    problems = []
+    for index, expectation in enumerate(expect):
+        if matches(expectation.at, point):
+            said = first.setdefault((expectation.metric, expectation.source), index)
+            if said != index:
+                problems.append(
+                    f'expect.{index}.metric: "{expectation.metric}" of {expectation.source} is'
+                    f" in expect.{said} already: give each an `at` of its own, or leave one out"
+                )
+    return problems
+
+
+def spec_hash(case: Case) -> str:
+    """What identifies an experiment: a hash over all it says and refers to."""
+    document = {
+        "experiment": case.experiment.model_dump(by_alias=True, mode="json"),
+        "profile": case.profile.model_dump(by_alias=True, mode="json"),
+        "topology": (TOPOLOGIES / f"{case.experiment.topology.name}.py").read_text("utf-8"),
+    }
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,109 @@
+"""What an experiment's theory says of it, put where its expectations ask for it."""
+
+from twoway.errors import SpecError
+from twoway.spec.connections import Connection
+from twoway.spec.experiment import Direction, Expectation, Experiment, Flow, Profile
+from twoway.spec.topology import Graph
+from twoway.theory.setup import Connection as TheoryConnection
+from twoway.theory.setup import Link, Setup, known_theories, predict
+
+_ETHERNET_BYTES, _HEADER_BYTES, _TIMESTAMP_BYTES = 14, 40, 12
+
+
+def predicted(
+    where: str, theory: str | None, expect: list[Expectation], setup: Setup
+) -> list[Expectation]:
+    """The expectations, with numbers where they ask for the theory's.
+
+    Args:
+        where: the experiment, for errors.
+        theory: which it names.
+        expect: what holds at this point.
+        setup: its parameters.
+
+    Raises: SpecError if the theory is unknown, does not cover the parameters, or is silent on a
+        metric.
+    """
+    if theory is None:
+        return expect
+    if theory not in known_theories():
+        known = ", ".join(known_theories())
+        raise SpecError([f'{where}: theory: no "{theory}"; there are: {known}'])
+    try:
+        values = predict(theory, setup)
+    except ValueError as error:
+        raise SpecError([f"{where}: theory: {theory}: {error}"]) from error
+    asked = {each.metric for each in expect if each.value == "theory"}
+    problems = [
+        f"{where}: expect: theory {theory} says nothing of {metric}; it has: "
+        f"{', '.join(sorted(values))}"
+        for metric in sorted(asked - set(values))
+    ]
+    if problems:
+        raise SpecError(problems)
+    return [
+        each.model_copy(update={"value": values[each.metric]}) if each.value == "theory" else each
+        for each in expect
+    ]
+
+
+def setup_of(
+    experiment: Experiment, profile: Profile, graph: Graph, connections: list[Connection]
+) -> Setup:
+    """What a theory is told of an experiment."""
+    queues = {q.name: profile.directions[q.direction] for q in graph.placed_queues}
+    return Setup(
+        links={name: _link(direction, experiment) for name, direction in queues.items()},
+        connections=tuple(_connection(c, experiment) for c in connections),
+        segment_bytes=experiment.stack.segment_bytes,
+        acks_every_segment=experiment.stack.acks == "every-segment",
+        warm_up_s=experiment.warm_up_s,
+        duration_s=experiment.duration_s,
+        modules=experiment.modules,
+        parameters=experiment.topology.parameters,
+        pacing=experiment.stack.pacing,
+    )
+
+
+def _link(direction: Direction, experiment: Experiment) -> Link:
+    stack, rate_bit = experiment.stack, direction.start_mbit * 1e6
+    data = direction.link_bytes(stack.mtu_bytes + _ETHERNET_BYTES)
+    options = _TIMESTAMP_BYTES if stack.timestamps else 0
+    ack = direction.link_bytes(_HEADER_BYTES + options + _ETHERNET_BYTES)
+    return Link(
+        rate_bit=rate_bit,
+        delay_s=direction.delay_ms / 1e3,
+        buffer_packets=direction.queue_packets,
+        data_s=data * 8 / rate_bit,
+        ack_s=ack * 8 / rate_bit,
+        payload_share=stack.segment_bytes / data,
+        dtm=direction.dtm.model_dump() if direction.dtm else None,
+    )
+
+
+def _rate_mbit(flow: Flow, experiment: Experiment) -> float | None:
+    """Mean rate of IP packets, headers included, of flows that have one."""
+    if flow.film is None:
+        return flow.rate_mbit
+    seconds, segment = experiment.duration_s - flow.start_s, experiment.stack.segment_bytes
+    header = experiment.stack.mtu_bytes - segment
+    frames = flow.film.frame_bytes(seconds)
+    sent = sum(size + -(-size // segment) * header for size in frames)
+    return sent * 8 / 1e6 / (len(frames) / flow.film.frames_per_s)
+
+
+def _connection(connection: Connection, experiment: Experiment) -> TheoryConnection:
+    flow = connection.flow
+    return TheoryConnection(
+        name=connection.name,
+        direction=connection.direction,
+        ack_direction=connection.ack_direction,
+        directions=connection.directions,
+        ack_directions=connection.ack_directions,
+        congestion=flow.congestion,
+        window_packets=flow.window_packets,
+        alpha_packets=flow.alpha_packets,
+        rate_mbit=_rate_mbit(flow, experiment),
+        start_s=connection.start_s,
+        transfer_bytes=connection.transfer_bytes,
+    )

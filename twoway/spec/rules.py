@@ -1,0 +1,163 @@
+"""What is wrong with an experiment or a profile whose fields are sound by themselves."""
+
+from collections.abc import Iterator
+
+from twoway.contract.labels import label
+from twoway.spec.congestion import CONTROLS, PARAMETER_FIELDS, module_parameters
+from twoway.spec.experiment import Direction, Expectation, Experiment, Flow, Stack
+from twoway.spec.matrix import matrix_problems
+
+
+def direction_problems(direction: Direction) -> list[str]:
+    """What is wrong with a direction of a profile; each begins with the field, after a dot."""
+    problems = []
+    if (direction.rate_mbit is None) == (direction.dtm is None):
+        given = "neither" if direction.dtm is None else "both"
+        problems.append(f": rate_mbit or dtm says how fast it is; got {given}")
+    if direction.dtm is not None:
+        problems += [f".dtm{problem}" for problem in direction.dtm.problems()]
+        if direction.cell_bytes:
+            problems.append(f".cell_bytes: a dtm channel has no cells, got {direction.cell_bytes}")
+    if direction.has_ack_queue and direction.aqm != "drop-tail":
+        problems.append(f".ack_queue: {direction.aqm} is one queue, got {direction.ack_queue!r}")
+    if direction.has_ack_queue and (direction.dtm is not None or direction.cell_bytes):
+        kind = "a dtm channel" if direction.dtm is not None else "a link with cells"
+        problems.append(f".ack_queue: {kind} has one queue, got {direction.ack_queue!r}")
+    return problems
+
+
+def experiment_problems(experiment: Experiment) -> list[str]:
+    """What is wrong with an experiment; each begins with the field."""
+    problems = []
+    if experiment.warm_up_s >= experiment.duration_s:
+        problems.append(
+            f"warm_up_s: must be below duration_s ({experiment.duration_s:g}), "
+            f"got {experiment.warm_up_s:g}"
+        )
+    seen: set[str] = set()
+    for index, flow in enumerate(experiment.flows):
+        if flow.name in seen:
+            problems.append(f'flows.{index}.name: "{flow.name}" is used twice')
+        seen.add(flow.name)
+        problems += [f"flows.{index}{p}" for p in _flow_problems(flow, experiment)]
+    problems += matrix_problems(experiment.matrix)
+    for index, expectation in enumerate(experiment.expect):
+        problems += [f"expect.{index}{p}" for p in _expectation_problems(expectation, experiment)]
+    return problems + _module_problems(experiment)
+
+
+def _expectation_problems(expectation: Expectation, experiment: Experiment) -> list[str]:
+    problems = list(_bound_problems(expectation))
+    if expectation.value == "theory" and experiment.theory is None:
+        problems.append('.value: "theory", but the file names no theory')
+    for axis, wanted in expectation.at.items():
+        if axis not in experiment.matrix:
+            problems.append(f'.at: no axis "{axis}" in matrix')
+            continue
+        known = [label(value) for value in experiment.matrix[axis].to]
+        problems += [
+            f".at.{axis}: {label(value)} is none of its values: {', '.join(known)}"
+            for value in (wanted if isinstance(wanted, list) else [wanted])
+            if label(value) not in known
+        ]
+    return problems
+
+
+def _bound_problems(expectation: Expectation) -> Iterator[str]:
+    low, high = expectation.at_least, expectation.at_most
+    bounded = low is not None or high is not None
+    if bounded == (expectation.value is not None):
+        given = "both" if bounded else "neither"
+        yield f": value, or at_least or at_most, says what is expected; got {given}"
+    if (expectation.tolerance is None) != (expectation.value is None):
+        yield f".tolerance: goes with a value, got {expectation.tolerance}"
+    if low is not None and high is not None and low > high:
+        yield f".at_least: must not be above at_most ({high:g}), got {low:g}"
+
+
+def _module_problems(experiment: Experiment) -> list[str]:
+    problems = []
+    controls = {flow.congestion: CONTROLS[flow.congestion] for flow in experiment.flows}
+    for control in controls.values():
+        values = {getattr(f, control.field) for f in experiment.flows if control.field}
+        if len(values - {None}) > control.most_variants:
+            problems.append(
+                f"flows: {control.module} has {control.most_variants} different {control.variants} "
+                f"at most, got {len(values)}"
+            )
+        if control.variants in experiment.modules.get(control.module or "", {}):
+            problems.append(
+                f"modules.{control.module}.{control.variants}: set by the flows' {control.field}"
+            )
+    used = sorted({control.module for control in controls.values() if control.module})
+    problems += [
+        f"modules.{name}: no flow uses it; in use: {', '.join(used) or 'none'}"
+        for name in experiment.modules
+        if name not in used
+    ]
+    return problems + [
+        f"modules.{module}.{name}: no such parameter; {module} has "
+        f"{', '.join(module_parameters(module)) or 'none'}"
+        for module, given in experiment.modules.items()
+        if module in used
+        for name in given
+        if name not in module_parameters(module)
+    ]
+
+
+def _flow_problems(flow: Flow, experiment: Experiment) -> list[str]:
+    problems = []
+    seconds = experiment.duration_s - flow.start_s
+    if seconds <= 0:
+        problems.append(
+            f".start_s: must be below duration_s ({experiment.duration_s:g}), got {flow.start_s:g}"
+        )
+    elif flow.generator == "iperf3" and seconds != int(seconds):
+        problems.append(f": iperf3 runs for whole seconds; duration_s less start_s is {seconds:g}")
+    problems += _generator_problems(flow, seconds, experiment.stack)
+    needed = CONTROLS[flow.congestion].field
+    for field in PARAMETER_FIELDS:
+        value = getattr(flow, field)
+        if field == needed and value is None:
+            problems.append(f".{field}: required with congestion: {flow.congestion}")
+        if field != needed and value is not None:
+            takers = [name for name, control in CONTROLS.items() if control.field == field]
+            problems.append(
+                f".{field}: only congestion: {', '.join(takers)} takes it, "
+                f'got {value} with "{flow.congestion}"'
+            )
+    if flow.window_packets is not None:
+        problems += _window_problems(flow.window_packets, experiment.stack)
+    return problems
+
+
+def _generator_problems(flow: Flow, seconds: float, stack: Stack) -> list[str]:
+    """What is wrong with what a flow sends."""
+    problems = []
+    given = [name for name in ("rate_mbit", "film", "transfers") if getattr(flow, name) is not None]
+    if len(given) > 1:
+        problems.append(f".{given[1]}: a flow has one of rate_mbit, film, transfers; got {given}")
+    if flow.generator != "stream":
+        own = [*given, *(["pacing"] if stack.pacing else [])]
+        problems += [f": {name} needs generator: stream, got {flow.generator}" for name in own]
+    if stack.pacing and not CONTROLS[flow.congestion].can_be_paced:
+        problems.append(f".congestion: stack.pacing has no rate for {flow.congestion}")
+    if flow.transfers and flow.count > 1:
+        problems.append(f".count: transfers says how many there are, got {flow.count}")
+    for name in ("film", "transfers"):
+        if (traffic := getattr(flow, name)) is not None and seconds > 0:
+            problems += [f".{name}{problem}" for problem in traffic.problems(seconds)]
+    return problems
+
+
+def _window_problems(window_packets: int, stack: Stack) -> list[str]:
+    window_bytes = window_packets * stack.mtu_bytes
+    # Half of SO_RCVBUF: the sink leaves up to 1 MiB unread, and buffers hold headers too.
+    if window_bytes <= stack.receive_buffer_bytes // 2:
+        return []
+    problem = (
+        f".window_packets: {window_packets} segments of {stack.mtu_bytes} bytes need "
+        f"{window_bytes} bytes; half of stack.receive_buffer_bytes "
+        f"({stack.receive_buffer_bytes // 2}) is what the receiver can offer"
+    )
+    return [problem]

@@ -1,0 +1,1 @@
+"""Kinds of traffic that a flow may have instead of unlimited data."""

@@ -1,0 +1,59 @@
+"""A film: frames of an MPEG-like video, all of them from a formula and a seed.
+
+Groups of twelve frames I B B P B B P B B P B B, whose sizes are as 6 (I), 2 (P) and 1 (B), in
+scenes of four groups on average; a scene's frames are larger by 2^u, u uniform in -1..1. All is
+scaled to the mean rate, which the frames then have but for rounding. Over long films the
+coefficient of variation is 0.97, and the largest frames are 6.7 times the mean.
+"""
+
+import itertools
+import random
+from collections.abc import Iterator
+from typing import Annotated
+
+from pydantic import Field
+
+from twoway.spec.base import Model, Positive
+
+_GROUP = "IBBPBBPBBPBB"
+_RELATIVE_SIZE = {"I": 6, "P": 2, "B": 1}
+_NEW_SCENE = 1 / 4  # probability, at each group
+# What `stream` writes at once at most.
+_MOST_BYTES = 1 << 20
+
+
+class Film(Model):
+    """Frames at even times, written whole; `start_s` is the first's."""
+
+    mean_mbit: Annotated[float, Field(gt=0, le=10_000)] = Field(
+        description="mean rate of the frames, without headers, in Mbit/s"
+    )
+    frames_per_s: Positive = Field(description="frame rate")
+    seed: int = Field(default=1, description="which film it is")
+
+    def problems(self, seconds: float) -> list[str]:
+        """What is wrong with it; each begins with the field, after a dot."""
+        largest = max(self.frame_bytes(seconds))
+        if largest <= _MOST_BYTES:
+            return []
+        return [
+            f".mean_mbit: the largest frame has {largest} bytes, at most {_MOST_BYTES} are sent"
+        ]
+
+    def frame_bytes(self, seconds: float) -> list[int]:
+        """The sizes of a film that lasts so long, at least one frame."""
+        count = max(int(seconds * self.frames_per_s), 1)
+        source = random.Random(self.seed)  # noqa: S311 - a repeatable one
+        sizes = list(itertools.islice(_relative_sizes(source), count))
+        total_bytes = self.mean_mbit * 1e6 / 8 * count / self.frames_per_s
+        scale = total_bytes / sum(sizes)
+        return [max(round(size * scale), 1) for size in sizes]
+
+
+def _relative_sizes(source: random.Random) -> Iterator[float]:
+    scene = 1.0
+    for number in itertools.count():
+        if number == 0 or source.random() < _NEW_SCENE:
+            scene = 2 ** (2 * source.random() - 1)
+        for kind in _GROUP:
+            yield scene * _RELATIVE_SIZE[kind]

@@ -1,0 +1,1 @@
+"""Many runs: on all cores, or on a lab's workers."""

@@ -1,0 +1,161 @@
+"""Many runs: on all cores, in any order, and none of them twice.
+
+A run that is there with the same identity is kept, and analysed again if the analysis or what is
+expected changed. One that fails does not stop the others.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from capture_analysis.errors import AnalysisError
+
+from twoway.backends.backend import Backend
+from twoway.contract.verdict import NOTHING_TOLD, in_words, misses, nothing_told
+from twoway.contract.writing import hand_over, out_of_space
+from twoway.errors import DiskFullError, TwowayError
+from twoway.measure.run_folder import read_manifest
+from twoway.report.report import analyse_run, revision
+from twoway.runs.run import kept_run, run_case
+from twoway.spec.point import Case, load_case
+
+# What boot, set-up and analysis cost, in packets that the guest would pass meanwhile.
+_FIXED_COST = 5_000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one point.
+
+    Attributes:
+        name: of the experiment and its point.
+        folder: its run; None if it failed.
+        error: a sentence, if it failed.
+        missed: expectations and fidelity checks that do not hold, a line each.
+        kept: it was there already.
+        wall_s: wall time spent on it now.
+    """
+
+    name: str
+    folder: Path | None = None
+    error: str = ""
+    missed: tuple[str, ...] = ()
+    kept: bool = False
+    wall_s: float = 0.0
+
+    @property
+    def good(self) -> bool:
+        """It ran, and all holds that was expected."""
+        return self.folder is not None and not self.missed
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        folder = None if self.folder is None else str(self.folder)
+        return {**asdict(self), "folder": folder, "pass": self.good}
+
+
+# An executor, and what it does with each point: its name, where it runs, where its run is to be.
+Crew = tuple[Executor, Callable[[str, Backend, Path], Outcome]]
+
+
+def cost(case: Case) -> float:
+    """About how much work a point is, to begin with the longest and to tell the time left."""
+    rates = sum(direction.most_mbit for direction in case.profile.directions.values())
+    packet_bit = case.experiment.stack.mtu_bytes * 8
+    return _FIXED_COST + rates * 1e6 * case.experiment.duration_s / packet_bit
+
+
+def run_points(
+    cases: Mapping[str, Case],
+    backend: Backend,
+    results: Path,
+    crew: Crew,
+    on_outcome: Callable[[Case, Outcome], None],
+) -> list[Outcome]:
+    """Run every point that is not there yet.
+
+    Args:
+        cases: the points, by the name that `load_case` takes.
+        backend: where they run.
+        results: folder that holds one folder per point.
+        crew: who runs them.
+        on_outcome: called with each as it ends.
+
+    Returns: the outcomes, in the order of the cases.
+    Raises: DiskFullError, which every other point would meet as well.
+    """
+    longest_first = sorted(cases, key=lambda name: cost(cases[name]), reverse=True)
+    executor, work = crew
+    running = {executor.submit(work, name, backend, results): name for name in longest_first}
+    outcomes = {}
+    for future in as_completed(running):
+        name = running[future]
+        outcomes[name] = future.result()
+        on_outcome(cases[name], outcomes[name])
+    return [outcomes[name] for name in cases]
+
+
+def run_point(
+    name: str,
+    backend: Backend,
+    results: Path,
+    run: Callable[[Case, Backend, Path], Path] = run_case,
+) -> Outcome:
+    """Run one point, unless it is there, and analyse it, unless that is done.
+
+    Raises: DiskFullError, alone of all that may go wrong.
+    """
+    began = time.monotonic()
+    try:
+        case = load_case(name)
+        folder = kept_run(case, backend, results)
+        kept = folder is not None
+        folder = folder or run(case, backend, results)
+        document = analysed(folder, case)
+    except DiskFullError:
+        raise
+    except (TwowayError, AnalysisError, OSError) as error:
+        if isinstance(error, OSError) and out_of_space(error):
+            raise DiskFullError(f"{name}: {error}") from error
+        return Outcome(name, error=str(error), wall_s=time.monotonic() - began)
+    return Outcome(
+        name,
+        folder,
+        missed=tuple(missed(document)),
+        kept=kept,
+        wall_s=time.monotonic() - began,
+    )
+
+
+def missed(document: dict[str, Any]) -> Iterator[str]:
+    """What does not hold of a run's metrics.json, a line each."""
+    for row in document["expect"]:
+        if misses(row):
+            measured = "undefined" if row["measured"] is None else f"{row['measured']:.5g}"
+            yield f"{row['metric']}: {measured}, {row['source']} says {in_words(row)}"
+    if nothing_told(document["expect"]):
+        yield f"{NOTHING_TOLD} (vm/README.md)"
+    for row in document["fidelity"]:
+        if not row["pass"]:
+            yield f"{row['check']}: {row['value']}, bound {row['bound']}"
+
+
+def analysed(folder: Path, case: Case) -> dict[str, Any]:
+    """A run's metrics.json, made anew if code or expectations are not those it was made with.
+
+    Single runs get their pictures; of a sweep's points only numbers are made.
+    """
+    manifest = read_manifest(folder)
+    try:
+        document: dict[str, Any] = json.loads((folder / "metrics.json").read_text())
+    except (OSError, ValueError):  # none, or one that was cut short
+        document = {}
+    now = {"analysis": revision(), "spec_sha256": manifest["spec_sha256"]}
+    if any(document.get(key) != value for key, value in now.items()):
+        document = analyse_run(folder, pictures=not case.point)
+        hand_over(folder)
+    return document

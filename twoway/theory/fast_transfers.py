@@ -1,0 +1,84 @@
+"""FAST transfers that begin at given times: the process of Ge et al. (2011), section 6, unrolled.
+
+Between an arrival and a departure every flow sends at C(n, m), the common rate at which the slower
+direction is just full. What the chain of `fast_markov` averages over all arrivals and sizes is here
+followed for one series of them, so that a run with this series has nothing random to differ by.
+"""
+
+import math
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from twoway.theory.fast import Way
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One transfer.
+
+    Attributes:
+        way: of its data.
+        start_s: when it begins.
+        size_bit: of its data, on the link.
+    """
+
+    way: Way
+    start_s: float
+    size_bit: float
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A time in which nothing arrives or departs: from and to, s; flows by direction of data."""
+
+    start_s: float
+    stop_s: float
+    flows: tuple[int, int]
+
+
+def stretches(
+    transfers: Sequence[Transfer], capacity_bit: tuple[float, float], ack_share: float
+) -> Iterator[Stretch]:
+    """The states that transfers with equal alphas pass through, until all are done.
+
+    Args:
+        transfers: in any order.
+        capacity_bit: bit/s of FORWARD and BACKWARD.
+        ack_share: size of an ACK over that of a data packet.
+    """
+    waiting = deque(sorted(transfers, key=lambda each: each.start_s))
+    # All flows have one rate, so that one ends when each has sent so much since the beginning.
+    active: list[tuple[float, Way]] = []
+    now_s = sent_bit = 0.0
+    while waiting or active:
+        flows = _count(active)
+        rate_bit = 1 / max(delays(flows, capacity_bit, ack_share)) if active else 0.0
+        start_s = waiting[0].start_s if waiting else math.inf
+        end_s = now_s + (active[0][0] - sent_bit) / rate_bit if active else math.inf
+        until_s = min(start_s, end_s)
+        yield Stretch(now_s, until_s, flows)
+        sent_bit += rate_bit * (until_s - now_s)
+        now_s = until_s
+        if end_s <= start_s:
+            sent_bit, _ = heappop(active)
+        else:
+            come = waiting.popleft()
+            heappush(active, (sent_bit + come.size_bit, come.way))
+
+
+def delays(
+    flows: tuple[int, int], capacity_bit: tuple[float, float], ack_share: float
+) -> tuple[float, float]:
+    """Time of a bit of each flow and of its ACK's share, by direction; the longer is 1/C(n, m)."""
+    forward, backward = flows
+    return (
+        (forward + ack_share * backward) / capacity_bit[Way.FORWARD],
+        (ack_share * forward + backward) / capacity_bit[Way.BACKWARD],
+    )
+
+
+def _count(active: Sequence[tuple[float, Way]]) -> tuple[int, int]:
+    forward = sum(way is Way.FORWARD for _, way in active)
+    return forward, len(active) - forward

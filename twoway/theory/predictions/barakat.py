@@ -1,0 +1,78 @@
+"""Barakat and Altman's throughput of a Tahoe or Reno flow through several nodes."""
+
+import math
+
+from twoway.theory.barakat import (
+    Node,
+    filling_bursts,
+    loses_in_slow_start,
+    loss_window,
+    slowing,
+)
+from twoway.theory.setup import Connection, Link, Setup
+from twoway.theory.window_cycle import Cycle, Path, reno_cycle, tahoe_cycle
+
+# What Linux's retransmission timer adds to a steady round trip, and the stack's default.
+_LEAST_TIMEOUT_S = 0.2
+
+
+def predict(setup: Setup) -> dict[str, float]:
+    """The one flow's throughput, goodput, efficiency and cycle, and its bottleneck's utilisation.
+
+    Each packet counted once: what slow start sends again after a loss of its own is left out. Such
+    losses are many, and Tahoe waits for its timer; tahoe_rto's wait for every loss is left out.
+
+    Raises: ValueError if there are several flows, or one with another congestion control.
+    """
+    if len(setup.connections) != 1:
+        raise ValueError(f"is about one flow, got {len(setup.connections)}")
+    (flow,) = setup.connections
+    link = setup.links[flow.direction]
+    cycle = flow_cycle(setup, flow)
+    share = cycle.rate * link.data_s
+    mbit = share * link.rate_bit / 1e6
+    return {
+        f"efficiency.{flow.name}": share,
+        f"throughput.{flow.name}": mbit,
+        f"goodput.{flow.name}": mbit * link.payload_share,
+        f"utilisation.{flow.direction}": share,
+        f"sawtooth_efficiency.{flow.name}": share,
+        f"sawtooth_period.{flow.name}": cycle.duration_s,
+        f"window_peak.{flow.name}": cycle.path.largest_window,
+    }
+
+
+def flow_cycle(setup: Setup, flow: Connection) -> Cycle:
+    """A flow's cycle on its path.
+
+    The nodes before the main bottleneck matter to Tahoe's slow start only. A queue's limit counts
+    the packet in transmission, which the paper's B does not.
+
+    Raises: ValueError for congestion controls other than Tahoe and Reno.
+    """
+    links = [setup.links[name] for name in flow.directions]
+    main = flow.directions.index(flow.direction)
+    path = Path(1 / links[main].data_s, _trip_s(setup, flow), _node(links[main]).buffer_packets)
+    if flow.congestion == "reno":
+        return reno_cycle(path)
+    if flow.congestion not in ("tahoe", "tahoe_rto"):
+        raise ValueError(f"is about tahoe and reno, not {flow.congestion}")
+    bottleneck = _node(links[main])
+    nodes = slowing([_node(link) for link in links[:main]], bottleneck)
+    lost = math.inf
+    if loses_in_slow_start(path.pipe, nodes, bottleneck):
+        lost = loss_window(min(filling_bursts(nodes, bottleneck)))
+    # Whose timer finds the first loss sends all again from there on, as ns-2's Tahoe does.
+    timer_s = path.trip_s + _LEAST_TIMEOUT_S if flow.congestion == "tahoe" else None
+    return tahoe_cycle(path, lost, timer_s)
+
+
+def _node(link: Link) -> Node:
+    return Node(1 / link.data_s, link.buffer_packets - 1)
+
+
+def _trip_s(setup: Setup, flow: Connection) -> float:
+    """A packet there and its ACK back, without waiting."""
+    there = sum(setup.links[name].delay_s + setup.links[name].data_s for name in flow.directions)
+    back = sum(setup.links[name].delay_s + setup.links[name].ack_s for name in flow.ack_directions)
+    return there + back

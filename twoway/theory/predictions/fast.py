@@ -1,0 +1,148 @@
+"""Ge et al.'s equilibrium of an experiment's FAST flows."""
+
+from itertools import groupby
+
+from twoway.theory.fast import (
+    Equilibrium,
+    Flow,
+    Way,
+    bunched,
+    equilibrium,
+    persistent_congestion,
+)
+from twoway.theory.setup import Connection, Link, Setup
+
+
+def predict(setup: Setup) -> dict[str, float]:
+    """Throughput, goodput and efficiency by flow, utilisation and bottleneck by direction.
+
+    With `modules.tcp_fast.base_rtt_us` every flow has the same base RTT and Theorem 1 holds;
+    without it, flows that start later measure the queue of those before, taken to have settled.
+    Unpaced windows travel in bunches, which matters where the queues hold less than the way does.
+    Connections at a constant rate take their share off the links' capacity.
+
+    queued_mean only where the delay is known to be of one direction, or to be halved by symmetry;
+    and with a given base RTT, so that a packet's own transmission is known to be part of it.
+
+    Raises: ValueError if the flows do not share one link, both ways, or do other than FAST.
+    """
+    flows, crossing = _told_apart(setup)
+    names = _directions(setup)
+    links = [setup.links[name] for name in names]
+    free = _free(crossing, names, links)
+    base_us = int(setup.modules.get("tcp_fast", {}).get("base_rtt_us", 0))
+    model = [_flow(c, names, links) for c in flows]
+    if base_us:
+        settled = equilibrium(model, free)
+    else:
+        starts = groupby(zip(flows, model, strict=True), key=lambda pair: pair[0].start_s)
+        settled = persistent_congestion([[flow for _, flow in pairs] for _, pairs in starts], free)
+    if not (setup.pacing or crossing) and _knows_base(flows, base_us, links):
+        settled = bunched(settled, model, free, links[0].delay_s + links[1].delay_s)
+    predicted = {}
+    for way, name in zip(Way, names, strict=True):
+        idle = 1 - settled.data_share[way] - settled.ack_share[way]
+        predicted[f"utilisation.{name}"] = 1 - idle * free[way] / links[way].rate_bit
+        if settled.is_bottleneck[way] != settled.is_bottleneck[way.opposite]:
+            predicted[f"bottleneck_time.{name}"] = float(settled.is_bottleneck[way])
+        data_bit = settled.data_share[way] * free[way] + _crossing_bit(crossing, name)
+        predicted[f"utilisation_data.{name}"] = data_bit / links[way].rate_bit
+    for connection, x in zip(flows, settled.rates, strict=True):
+        link = setup.links[connection.direction]
+        share = x * link.data_s
+        predicted[f"efficiency.{connection.name}"] = share
+        predicted[f"throughput.{connection.name}"] = share * link.rate_bit / 1e6
+        predicted[f"goodput.{connection.name}"] = share * link.payload_share * link.rate_bit / 1e6
+    if not crossing:
+        squares = sum(x**2 for x in settled.rates)
+        predicted["jain_index"] = sum(settled.rates) ** 2 / (len(flows) * squares)
+    if base_us and not crossing:
+        predicted |= _queued(setup, flows, settled, base_us / 1e6)
+    return predicted
+
+
+def _knows_base(flows: list[Connection], base_us: int, links: list[Link]) -> bool:
+    """Whether the flows' base RTT is the propagation delay, but for transmissions."""
+    if base_us:
+        return base_us == round(1e6 * (links[0].delay_s + links[1].delay_s))
+    return len({each.start_s for each in flows}) == 1
+
+
+def _told_apart(setup: Setup) -> tuple[list[Connection], list[Connection]]:
+    """FAST flows by their starts, and connections at a constant rate."""
+    flows = [c for c in setup.connections if c.congestion == "fast" and c.rate_mbit is None]
+    crossing = [c for c in setup.connections if c.rate_mbit is not None]
+    others = [c.name for c in setup.connections if c not in flows and c not in crossing]
+    if others:
+        raise ValueError(f"is about FAST flows and constant rates, not {', '.join(others)}")
+    if not flows:
+        raise ValueError("is about FAST flows, and there are none")
+    return sorted(flows, key=lambda c: c.start_s), crossing
+
+
+def _directions(setup: Setup) -> tuple[str, str]:
+    """The link's directions: that of the first connection's data, and the other."""
+    first = setup.connections[0]
+    names = (first.direction, first.ack_direction)
+    for each in setup.connections:
+        if (each.directions, each.ack_directions) not in {
+            ((names[0],), (names[1],)),
+            ((names[1],), (names[0],)),
+        }:
+            raise ValueError(f"is about one link both ways; {each.name} does not pass it alone")
+    return names
+
+
+def _flow(connection: Connection, names: tuple[str, str], links: list[Link]) -> Flow:
+    way = Way(names.index(connection.direction))
+    data, acks = links[way], links[way.opposite]
+    assert connection.alpha_packets is not None
+    return Flow(
+        way,
+        connection.alpha_packets,
+        data_bit=data.data_s * data.rate_bit,
+        ack_bit=acks.ack_s * acks.rate_bit,
+    )
+
+
+def _crossing_bit(crossing: list[Connection], direction: str) -> float:
+    """Bit/s that constant rates have in a direction."""
+    return sum((c.rate_mbit or 0) * 1e6 for c in crossing if c.direction == direction)
+
+
+def _free(
+    crossing: list[Connection], names: tuple[str, str], links: list[Link]
+) -> tuple[float, float]:
+    """Bit/s that constant rates and their ACKs leave, by direction."""
+    free = [link.rate_bit for link in links]
+    for each in crossing:
+        assert each.rate_mbit is not None
+        way = Way(names.index(each.direction))
+        data, acks = links[way], links[way.opposite]
+        bit = each.rate_mbit * 1e6
+        free[way] -= bit
+        free[way.opposite] -= bit * acks.ack_s * acks.rate_bit / (data.data_s * data.rate_bit)
+    return free[0], free[1]
+
+
+def _queued(
+    setup: Setup, flows: list[Connection], settled: Equilibrium, base_s: float
+) -> dict[str, float]:
+    """Data packets in the bottleneck, the one in transmission included.
+
+    What a packet waits and is transmitted, both ways, is its round trip less the propagation. One
+    way, ACKs leave their link as they come, for data come no faster.
+    """
+    forward = setup.links[flows[0].direction]
+    backward = setup.links[flows[0].ack_direction]
+    in_queues = base_s + settled.delay_s - forward.delay_s - backward.delay_s
+    one_way = len({c.direction for c in flows}) == 1 and settled.is_bottleneck == (True, False)
+    mirrored = forward == backward and all(settled.is_bottleneck)
+    if one_way:
+        in_data = in_queues - backward.ack_s
+    elif mirrored:
+        in_data = (in_queues + forward.data_s - backward.ack_s) / 2
+    else:
+        return {}
+    pairs = zip(flows, settled.rates, strict=True)
+    return {f"queued_mean.{connection.name}": x * in_data for connection, x in pairs}
