@@ -31,6 +31,11 @@ manual: setup ## the manual of capture-analysis, with pictures of a run, into re
 		results/manual-run/latest/pcap/h2-eth0.pcap.zst
 	@echo results/manual/index.html
 
+docs: env ## all documents as a site, with a generated reference, into results/docs
+	@UV_PROJECT_ENVIRONMENT=.venv $(UV) sync --quiet --locked --inexact --group docs --python $(PYTHON)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --clean
+	@echo results/docs/index.html
+
 shell: setup ## the experiment's network in the guest, with Mininet's prompt
 	@$(BIN)/twoway shell $(EXP)
 
@@ -41,27 +46,35 @@ doctor: env ## what this machine can do, and what is missing
 	@$(BIN)/twoway doctor
 
 ##@ Check
-test: setup test-packages ## everything that must hold, on the real kernel and in a real browser
-	@$(BIN)/pytest
+unit: env ## the quick loop: what needs no guest, no kernel and no program beside Python
+	@$(BIN)/pytest --quiet --numprocesses auto -m "not guest and not tools and not sanitized and not lab"
+
+test: setup test-packages ## what must hold, on the real kernel and in a real browser
+	@$(BIN)/pytest --numprocesses auto --dist worksteal
+
+check: lint lint-kernel docs test test-sanitized test-lab ## everything there is; hours
 
 test-sanitized: env test-packages ## the modules under KASAN, lockdep and others; fuzz; KUnit
 	@$(BIN)/twoway build --sanitized
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um TWOWAY_TESTS=m \
 		KDIR=$$($(BIN)/twoway build --sanitized --kernel-dir)
-	@$(BIN)/pytest --guest sanitized -m "" tests/guest/test_sanitized.py \
+	@$(BIN)/pytest --numprocesses auto --guest sanitized -m "" tests/guest/test_sanitized.py \
 		tests/guest/test_dtm_tc.py tests/guest/test_tahoe.py
 
 test-lab: setup test-packages qemu-packages lab-packages ## stock kernels in QEMU, and the playbooks on a machine there; long
 	@$(BIN)/pytest -m lab --verbose --capture=no
 
-lint: setup test-packages ## style and types: ruff, mypy, yamllint, ansible-lint, shellcheck, checkpatch, sparse
+lint: env test-packages ## style, types, layers: ruff, mypy, lint-imports, yamllint, ansible-lint, shellcheck
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo --no-cache
 	@$(BIN)/yamllint --strict experiments tc-profiles kernel-modules/tests/dtm playbooks
 	@cd playbooks && PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint --offline -q --profile production
-	@shellcheck vm/install-packages .ci/run kernel-modules/tests/fetch-headers tests/support/lab_host.sh tests/support/lab_image.sh \
+	@shellcheck vm/install-packages .ci/run kernel-modules/tests/fetch-headers tests/support/*.sh \
 		$$(find playbooks -path '*/files/*' -type f)
+
+lint-kernel: setup test-packages ## the modules: checkpatch, sparse, W=1
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um KDIR=$$($(BIN)/twoway build --kernel-dir)
 
 bench: setup bench-captures ## speed, medians of five runs
@@ -120,5 +133,5 @@ help: ## this list
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment papers report list manual shell calibrate doctor test test-sanitized test-lab lint bench bench-lab fuzz \
+.PHONY: experiment papers report list manual docs shell calibrate doctor test test-sanitized test-lab lint bench bench-lab fuzz \
 	bench-captures setup env packages test-packages qemu-packages lab-packages wheel clean help

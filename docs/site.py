@@ -1,0 +1,149 @@
+"""A hook of mkdocs: pages from outside docs/, generated pages, and links that fit the site."""
+
+import inspect
+import json
+import os
+import posixpath
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from capture_analysis.one_capture.measure import Measure, all_measures
+from capture_analysis.two_captures.pair_measure import PairMeasure, all_pair_measures
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[1]
+# Pages of the site that are files of the repository outside docs/.
+ELSEWHERE = {
+    "guides/captures.md": "capture-analysis/docs/tutorial.md",
+    "guides/kernel-modules.md": "kernel-modules/README.md",
+    "concepts/backends.md": "vm/README.md",
+    "concepts/limits.md": "capture-analysis/docs/limits.md",
+    "reference/capture-formats.md": "capture-analysis/README.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "changelog.md": "CHANGELOG.md",
+}
+_IN_SITE = {there: here for here, there in ELSEWHERE.items()} | {"README.md": "index.md"}
+_LINK = re.compile(r"\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
+_COMMAND = re.compile(r"^ {2,4}([a-z]+)(?: {2,}\S.*)?$", re.MULTILINE)
+
+
+def on_config(config: MkDocsConfig) -> None:
+    """Add a section with all decisions; their own headings are the titles."""
+    pages = sorted(f"decisions/{p.name}" for p in (ROOT / "docs/decisions").glob("[0-9]*.md"))
+    config.nav = [*(config.nav or ()), {"Decisions": ["decisions/README.md", *pages]}]
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are not files of docs/."""
+    for here, there in ELSEWHERE.items():
+        files.append(File.generated(config, here, abs_src_path=str(ROOT / there)))
+    texts = {
+        "experiment": schema_page("Experiment files", "experiment"),
+        "profile": schema_page("Link profiles", "profile"),
+        "twoway": help_page("twoway"),
+        "capture-analysis": help_page("capture-analysis"),
+        "one-capture": metrics_page("Metrics of one capture", "metrics", all_measures()),
+        "two-captures": metrics_page("Metrics of two captures", "match", all_pair_measures()),
+    }
+    for name, text in texts.items():
+        files.append(File.generated(config, f"reference/{name}.md", content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Turn links between files of the repository into links between pages of the site.
+
+    A link to a file that is no page becomes plain text. One to a missing file stays: mkdocs fails.
+    """
+    del config
+    here = page.file.src_uri
+    folder = posixpath.dirname(ELSEWHERE.get(here, f"docs/{here}"))
+
+    def fitted(found: re.Match[str]) -> str:
+        text, target, anchor = found[1], found[2], found[3] or ""
+        path = posixpath.normpath(posixpath.join(folder, target))
+        in_site = _IN_SITE.get(path, path.removeprefix("docs/"))
+        if files.get_file_from_path(in_site):
+            return f"[{text}]({posixpath.relpath(in_site, posixpath.dirname(here))}{anchor})"
+        return text if (ROOT / path).exists() else found[0]
+
+    return _LINK.sub(fitted, markdown)
+
+
+def schema_page(title: str, name: str) -> str:
+    """Describe every field of a file format, from its JSON Schema."""
+    schema = json.loads(_output("twoway", "schema", name))
+    lines = [f"# {title}", "", f"From `twoway schema {name}`. Unknown fields are errors.", ""]
+    lines += _fields(schema)
+    for part, definition in schema["$defs"].items():
+        lines += [f"## {part}", "", *_fields(definition)]
+    return "\n".join(lines)
+
+
+def _fields(schema: Mapping[str, Any]) -> Iterable[str]:
+    required = schema.get("required", ())
+    yield from (schema.get("description", ""), "")
+    yield from ("| field | values | default | meaning |", "|---|---|---|---|")
+    for name, field in schema["properties"].items():
+        default = field.get("default")
+        plain = default is not None and not isinstance(default, dict | list)
+        shown = "*required*" if name in required else f"`{json.dumps(default)}`" if plain else ""
+        meaning = " ".join(field.get("description", "").split()).replace("|", "\\|")
+        yield f"| `{name}` | {_values(field)} | {shown} | {meaning} |"
+    yield ""
+
+
+def _values(field: Mapping[str, Any]) -> str:
+    """Say in a few words what a field takes."""
+    if "$ref" in field:
+        part = field["$ref"].rpartition("/")[2]
+        return f"[{part}](#{part.lower()})"
+    if "const" in field or "enum" in field:
+        return ", ".join(f"`{value}`" for value in field.get("enum", [field.get("const")]))
+    if alternatives := field.get("anyOf", field.get("oneOf")):
+        return " or ".join(dict.fromkeys(map(_values, alternatives)))
+    kind = str(field.get("type", "any"))
+    bounds = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+    if kind == "array":
+        return f"list of {_values(field.get('items', {}))}"
+    named = [field.get("additionalProperties"), *field.get("patternProperties", {}).values()]
+    if kind == "object" and (each := next((n for n in named if isinstance(n, Mapping)), None)):
+        return f"names, each with {_values(each)}"
+    return " ".join([kind, *(f"{sign} {field[k]:,}" for k, sign in bounds.items() if k in field)])
+
+
+def help_page(program: str) -> str:
+    """Show the help of a program and of each of its commands."""
+    names = [
+        program,
+        *(f"{program} {name}" for name in _COMMAND.findall(_output(program, "--help"))),
+    ]
+    texts = ((name, _output(*name.split(), "--help")) for name in names)
+    return "\n".join(f"## {name}\n\n```text\n{text}\n```\n" for name, text in texts)[1:]
+
+
+def _output(*words: str) -> str:
+    program = Path(sys.executable).with_name(words[0])
+    plain = os.environ | {"COLUMNS": "82", "NO_COLOR": "1", "HOME": "/home/you"}
+    return subprocess.check_output([str(program), *words[1:]], env=plain, text=True).rstrip()
+
+
+def metrics_page(title: str, command: str, measures: Iterable[type[Measure | PairMeasure]]) -> str:
+    """Describe each metric: the docstring of its module, and its quantities."""
+    lines = [f"# {title}", "", f"As `capture-analysis {command}` prints them, as JSON.", ""]
+    for measure in measures:
+        text = inspect.getdoc(inspect.getmodule(measure)) or ""
+        lines += [f"## {measure.title}", "", text, ""]
+        if vantage := getattr(measure, "vantage", ""):
+            lines += [f"Where to capture: {vantage}.", ""]
+        scopes = ("per_direction", "per_way", "per_pair", "per_capture")
+        quantities = [each for scope in scopes for each in getattr(measure, scope, ())]
+        lines += ["| name | unit | meaning |", "|---|---|---|"]
+        lines += [*(f"| `{each.name}` | {each.unit} | {each.meaning} |" for each in quantities), ""]
+    return "\n".join(lines)
