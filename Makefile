@@ -81,7 +81,7 @@ bench: setup bench-captures ## speed, medians of five runs
 	@$(BIN)/python tests/bench/speed.py
 
 fuzz: test-packages ## any bytes are a capture: fuzz its parser in C for SECONDS=1800
-	@$(MAKE) --no-print-directory -C capture-analysis/native fuzz SECONDS=$(SECONDS)
+	@$(MAKE) --no-print-directory -C capture-analysis/clib fuzz SECONDS=$(SECONDS)
 
 bench-captures: setup test-packages ## speed of capture-analysis beside its peers (MEMORY=10e9: memory)
 	@$(BIN)/python capture-analysis/bench/bench_captures.py $(if $(MEMORY),--memory $(MEMORY))
@@ -108,7 +108,7 @@ lab-packages:
 	@vm/install-packages lab
 
 .venv/.synced: uv.lock pyproject.toml $(addprefix capture-analysis/,pyproject.toml setup.py) \
-		$(wildcard capture-analysis/native/*.[ch]) | $(UV)
+		$(wildcard capture-analysis/clib/*.[ch]) | $(UV)
 	@echo "Python environment ..."
 	@UV_PROJECT_ENVIRONMENT=.venv $(UV) sync --quiet --locked --compile-bytecode --python $(PYTHON)
 	@touch $@
@@ -133,5 +133,5 @@ help: ## this list
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment papers report list manual docs shell calibrate doctor test test-sanitized test-lab lint bench bench-lab fuzz \
+.PHONY: experiment papers report list manual docs shell calibrate doctor unit test check test-sanitized test-lab lint lint-kernel bench bench-lab fuzz \
 	bench-captures setup env packages test-packages qemu-packages lab-packages wheel clean help

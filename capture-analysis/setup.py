@@ -1,8 +1,8 @@
-"""Builds native/*.c into capture_analysis/_native.so, where there is a C compiler.
+"""Build clib/*.c into capture_analysis/_clib.so.
 
-The library knows nothing of Python: ctypes loads it (native.py), no header of Python's is needed,
-and one wheel serves every version of Python on a machine. Without a compiler the package installs
-all the same and works by numpy.
+The library knows nothing of Python: ctypes loads it (clib.py), no header of Python's is needed,
+and one wheel serves every version of Python on a machine. There is no package without the library:
+where it cannot be built, a sentence says what to install.
 """
 
 from pathlib import Path
@@ -10,10 +10,11 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
+from setuptools.errors import CCompilerError
 
 HERE = Path(__file__).parent
-SOURCES = sorted(str(path.relative_to(HERE)) for path in (HERE / "native").glob("*.c"))
-HEADERS = sorted(str(path.relative_to(HERE)) for path in (HERE / "native").glob("*.h"))
+SOURCES = sorted(str(path.relative_to(HERE)) for path in (HERE / "clib").glob("*.c"))
+HEADERS = sorted(str(path.relative_to(HERE)) for path in (HERE / "clib").glob("*.h"))
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow"]
 # Layers are files of their own and functions of a few lines: inlined across files, a packet takes
 # a seventh less time.
@@ -24,31 +25,47 @@ class BuildLibrary(build_ext):
     """Builds a shared library that is named for itself, not for a version of Python."""
 
     def get_ext_filename(self, fullname: str) -> str:
-        """Where it goes."""
+        """Return where the library goes."""
         return str(Path(*fullname.split("."))) + ".so"
 
+    def build_extensions(self) -> None:
+        """Build the library.
 
-class TagWheel(bdist_wheel):
-    """Tags the wheel by what is in it: a library for this platform, or Python alone."""
+        Raises: CCompilerError, which says what to install, if there is no working compiler.
+        """
+        try:
+            super().build_extensions()
+        except CCompilerError as error:
+            raise CCompilerError(
+                f"capture-analysis needs a C compiler, and none works here ({error}): install one"
+                " (Debian: apt install gcc libc6-dev), or a wheel that was built elsewhere"
+                " (make wheel)"
+            ) from error
+
+
+class BuildWheel(bdist_wheel):
+    """Builds a wheel for this platform and any Python 3."""
+
+    def run(self) -> None:
+        """Build the library before all else, so that what is missing is said at once."""
+        self.run_command("build_ext")
+        super().run()
 
     def get_tag(self) -> tuple[str, str, str]:
-        """For any Python 3; for any platform if the library could not be built."""
-        built = (Path(self.bdist_dir) / "capture_analysis" / "_native.so").exists()
-        self.root_is_pure = not built
-        return "py3", "none", super().get_tag()[2] if built else "any"
+        """Return the tag of a library that ctypes loads."""
+        return "py3", "none", super().get_tag()[2]
 
 
 setup(
     ext_modules=[
         Extension(
-            "capture_analysis._native",
+            "capture_analysis._clib",
             SOURCES,
             depends=HEADERS,
             language="c",
             extra_compile_args=["-std=c11", *OPTIMISED, "-fvisibility=hidden", *WARNINGS],
             extra_link_args=OPTIMISED,
-            optional=True,
         )
     ],
-    cmdclass={"build_ext": BuildLibrary, "bdist_wheel": TagWheel},
+    cmdclass={"build_ext": BuildLibrary, "bdist_wheel": BuildWheel},
 )

@@ -36,9 +36,9 @@ def read_columns(path: "str | PathLike[str]") -> "dict[str, NDArray[np.generic]]
 
     from capture_analysis.columns import COLUMN_TYPES
     from capture_analysis.reading.capture import Capture
-    from capture_analysis.tracking import TRACKED_TYPES, tracker
+    from capture_analysis.tracking import TRACKED_TYPES, Tracker
 
-    capture, follow = Capture(Path(path)), tracker()
+    capture, follow = Capture(Path(path)), Tracker()
     parts: dict[str, list[Any]] = {
         name: [np.zeros(0, kind)] for name, kind in (COLUMN_TYPES | TRACKED_TYPES).items()
     }

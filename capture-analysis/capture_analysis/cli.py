@@ -23,8 +23,7 @@ DESCRIPTION = """\
 Are acknowledgements compressed, by how much, and what does it cost? Measured from packet
 captures: pcap or pcapng, plain or compressed (gz, zst, xz), or - for standard input."""
 EXIT_STATUS = """\
-exit status: 0 if it worked and all that was to hold holds, 1 if an expectation or a fidelity
-check of a run does not, 2 if the command line or the input cannot be used."""
+exit status: 0 if it worked, 2 if the command line or the input cannot be used."""
 EXAMPLES = """\
 examples:
   capture-analysis flows a.pcap.gz          who talks to whom, and what to look at

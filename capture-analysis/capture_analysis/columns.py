@@ -36,7 +36,7 @@ class Mark(IntFlag):
 
 
 # One connection: source sent the first packet that the capture has of it. Half 0 is what source
-# sends, half 1 what destination sends. Laid out as struct ca_flow in native/flows.h.
+# sends, half 1 what destination sends. Laid out as struct ca_flow in clib/flows.h.
 FLOW = np.dtype(
     [
         ("source", "u1", 16),  # IPv4 as ::ffff:a.b.c.d

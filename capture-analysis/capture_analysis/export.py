@@ -11,7 +11,7 @@ import pyarrow as pa
 from capture_analysis.columns import FLOW, FlowTable, Mark, Packets, empty_columns
 from capture_analysis.reading.capture import Capture
 from capture_analysis.table_file import TableFile
-from capture_analysis.tracking import TRACKED_TYPES, Kind, Tracked, tracker
+from capture_analysis.tracking import TRACKED_TYPES, Kind, Tracked, Tracker
 
 # Columns of the capture that mean nothing by themselves: addresses and names stand for them.
 _REPLACED = ("flow", "half", "marks", "kind")
@@ -52,7 +52,7 @@ def table(packets: Packets, tracked: Tracked, flows: FlowTable) -> pa.Table:
 
 def tables(capture: Capture) -> Iterator[pa.Table]:
     """A capture's packets, a chunk of it at a time; the next chunk overwrites the numbers."""
-    follow = tracker()
+    follow = Tracker()
     for packets in capture.chunks():
         tracked = follow.track(packets, capture.flows)
         yield _without_dictionaries(table(packets, tracked, capture.flows))

@@ -83,7 +83,6 @@ class _WasRead:
     """A Capture that was read, without what read it: it can go to another process."""
 
     path: Path
-    reader: str
     format: str
     warnings: list[str]
     flows: FlowTable

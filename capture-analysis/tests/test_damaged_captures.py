@@ -5,10 +5,9 @@ from pathlib import Path
 import hand_built as built
 import numpy as np
 import pytest
-from both_parsers import PARSERS, assert_alike, in_pieces
+from both_parsers import PARSERS, AnyParser, assert_alike, in_pieces
 from capture_analysis.errors import AnalysisError
 from capture_analysis.reading.capture import Capture
-from capture_analysis.reading.parsing import Parser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,10 +19,7 @@ PCAP_ENDS = (24 + np.cumsum([16 + len(frame) for frame in FRAMES])).tolist()
 PCAPNG_ENDS = np.cumsum([len(block) for block in BLOCKS])[2:].tolist()
 FILES = built.captures()
 
-each_reader = pytest.mark.parametrize("reader", ["numpy", "native"][: len(PARSERS)])
 
-
-@each_reader
 @pytest.mark.parametrize(
     ("content", "ends", "before"),
     [
@@ -32,14 +28,13 @@ each_reader = pytest.mark.parametrize("reader", ["numpy", "native"][: len(PARSER
     ],
 )
 def test_cut_at_every_byte(
-    tmp_path: Path, reader: str, content: bytes, ends: list[int], before: list[int]
+    tmp_path: Path, content: bytes, ends: list[int], before: list[int]
 ) -> None:
     """Wherever a file is cut off, the packets before are read and a warning tells which ends."""
     path = tmp_path / "x"
     for length in range(max(before[0], 12), len(content)):
         path.write_bytes(content[:length])
         capture = Capture(path)
-        capture.reader = reader
         seen = [seq for chunk in capture.chunks() for seq in chunk.seq.tolist()]
         whole = sum(end <= length for end in ends)
         assert seen == list(range(whole))
@@ -61,13 +56,11 @@ def test_cut_inside_header(tmp_path: Path, content: bytes) -> None:
             list(Capture(path).chunks())
 
 
-@each_reader
-def test_broken_chain(tmp_path: Path, reader: str) -> None:
+def test_broken_chain(tmp_path: Path) -> None:
     """A record of impossible length ends the packets, and a warning says where."""
     path = tmp_path / "x"
     path.write_bytes(PCAP + b"\xff" * 200 + PCAP)
     capture = Capture(path)
-    capture.reader = reader
     assert sum(map(len, capture.chunks())) == 4
     assert capture.warnings == [
         f"record 5 at byte {len(PCAP)} claims 4294967295 bytes; what follows was not read"
@@ -106,7 +99,7 @@ def test_noise_is_read_alike(content: bytes, start: bytes) -> None:
     piece_bytes=st.integers(24, 500),
     rows=st.integers(1, 5),
 )
-def test_pieces(kind: type[Parser], content: bytes, piece_bytes: int, rows: int) -> None:
+def test_pieces(kind: type[AnyParser], content: bytes, piece_bytes: int, rows: int) -> None:
     """Into what pieces a file is cut, and how many rows there are, changes nothing."""
     whole, parts = kind(), kind()
     assert in_pieces(parts, content, piece_bytes, rows) == in_pieces(whole, content, 1 << 16, 64)

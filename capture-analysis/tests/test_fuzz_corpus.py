@@ -1,19 +1,30 @@
 """The parser in C and the one in numpy, on what fuzzing found worth keeping."""
 
+import tarfile
 from pathlib import Path
 
-import pytest
 from both_parsers import assert_alike
-from capture_analysis import native
 from hand_built import captures
 
-CORPUS = Path(__file__).parents[1] / "native" / "fuzz" / "corpus"
+ARCHIVE = Path(__file__).parents[1] / "clib" / "fuzz" / "corpus.tar.xz"
 
 
-@pytest.mark.skipif(not native.available(), reason="the C parser is not built")
 def test_alike() -> None:
     """Both parsers give the same rows, counts, connections and sentences, however broken a file."""
-    files = [path.read_bytes() for path in sorted(CORPUS.iterdir())]
+    with tarfile.open(ARCHIVE) as archive:
+        files = [file.read() for each in archive if (file := archive.extractfile(each))]
     assert len(files) > 100
     for content in files + captures():
         assert_alike(content)
+
+
+def test_archive() -> None:
+    """The archive depends on its files alone, and is small enough to be committed."""
+    with tarfile.open(ARCHIVE) as archive:
+        members = archive.getmembers()
+    names = [each.name for each in members]
+    assert names == sorted(set(names))
+    assert all(each.isreg() and "/" not in each.name for each in members)
+    stamps = {(each.mtime, each.uid, each.gid, each.uname, each.mode) for each in members}
+    assert stamps == {(0, 0, 0, "", 0o644)}
+    assert ARCHIVE.stat().st_size < 1 << 16

@@ -1,28 +1,15 @@
 """Distributions: bins, quantiles, merging; exact where they claim to be."""
 
 import pickle
-from collections.abc import Callable
 from random import Random
 
 import numpy as np
 import pytest
-from capture_analysis import native
-from capture_analysis.histogram import Histogram
-from capture_analysis.histogram.in_c import NativeCounts
-from capture_analysis.histogram.in_numpy import NumpyCounts, bin_of
+import reference.histogram
+from capture_analysis.columns import IntArray
+from capture_analysis.histogram import BIN_BITS, Histogram
 from hypothesis import given
 from hypothesis import strategies as st
-
-NewHistogram = Callable[[], Histogram]
-
-
-@pytest.fixture(params=[NumpyCounts, NativeCounts], scope="module")
-def new(request: pytest.FixtureRequest) -> NewHistogram:
-    """A histogram of each kind there is."""
-    if request.param is NativeCounts and not native.available():
-        pytest.skip("the library is not built (pip install, with a C compiler)")
-    return lambda: Histogram(request.param())
-
 
 VALUES = st.lists(
     st.one_of(
@@ -43,32 +30,39 @@ def test_a_bin_holds_its_values_and_is_narrow(numbers: list[int]) -> None:
     bins = histogram.bins()
     assert (bins.high - bins.low <= bins.low // 128).all()
     assert (bins.low == bins.high)[bins.low < 256].all()
-    assert (bin_of(value) < 1 << 13).all()
+    assert bins_of(value) == [reference.histogram.bin_of(number) for number in numbers]
+
+
+def bins_of(value: IntArray) -> list[int]:
+    """Return the number of each value's bin, of a histogram with a lane for each."""
+    histogram = Histogram()
+    histogram.add(np.arange(len(value)), value)
+    return [key % (1 << BIN_BITS) for key in histogram.__getstate__()["key"].tolist()]
 
 
 def test_bins_ascend_with_values() -> None:
     """A greater value is in the same bin or the next, from 0 to the highest value there is."""
     edge = np.array([m << s for s in range(56) for m in range(128, 256)], dtype=np.int64)
     value = np.unique(np.concatenate((np.arange(128), edge - 1, edge, [2**63 - 1])))
-    step = np.diff(bin_of(value))
-    assert bin_of(value[:1]).tolist() == [0]
-    assert bin_of(value[-1:]).tolist() == [7295]
+    bins = bins_of(value)
+    step = np.diff(bins)
+    assert (bins[0], bins[-1]) == (0, 7295)
     assert ((step == 0) | (step == 1)).all()
 
 
-def test_quantiles_of_small_values_are_exact(new: NewHistogram) -> None:
+def test_quantiles_of_small_values_are_exact() -> None:
     """Below 256 a quantile is the value that numpy's inverted_cdf gives."""
     value = np.random.default_rng(1).integers(0, 256, 1000)
-    histogram = new()
+    histogram = Histogram()
     histogram.add(0, value)
     for q in (0, 0.01, 0.07, 0.5, 0.95, 0.999, 1):
         assert histogram.quantile(q) == np.quantile(value, q, method="inverted_cdf")
 
 
-def test_quantiles_of_large_values_are_within_half_a_bin(new: NewHistogram) -> None:
+def test_quantiles_of_large_values_are_within_half_a_bin() -> None:
     """Above, a quantile is within 1/256 of the exact one."""
     value = np.random.default_rng(2).lognormal(15, 3, 5000).astype(np.int64)
-    histogram = new()
+    histogram = Histogram()
     histogram.add(np.zeros(5000, dtype=np.int64), value)
     for q in (0.01, 0.5, 0.95, 0.999):
         exact = int(np.quantile(value, q, method="inverted_cdf"))
@@ -85,9 +79,9 @@ def test_quantiles_do_not_leave_the_values(numbers: list[int]) -> None:
         assert histogram.quantile(q, 1) == numbers[0]
 
 
-def test_lanes_are_apart(new: NewHistogram) -> None:
+def test_lanes_are_apart() -> None:
     """A lane's bins are its own, and together they are all."""
-    histogram = new()
+    histogram = Histogram()
     histogram.add(np.array([5, 5, 2_000_000]), np.array([1, 1000, 7]))
     assert histogram.lanes().tolist() == [5, 2_000_000]
     assert (histogram.count(5), histogram.count(6), histogram.count()) == (2, 0, 3)
@@ -100,11 +94,9 @@ def test_lanes_are_apart(new: NewHistogram) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2**63 - 1)), max_size=50), st.randoms())
-def test_order_and_parts_do_not_matter(
-    new: NewHistogram, pairs: list[tuple[int, int]], random: Random
-) -> None:
+def test_order_and_parts_do_not_matter(pairs: list[tuple[int, int]], random: Random) -> None:
     """Any order, any chunks, merged or not, pickled or not: the same rows."""
-    whole, first, second = new(), new(), new()
+    whole, first, second = Histogram(), Histogram(), Histogram()
     column = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     whole.add(column[:, 0], column[:, 1])
     shuffled = column.tolist()
@@ -115,9 +107,9 @@ def test_order_and_parts_do_not_matter(
     assert _table(first) == _table(whole)
 
 
-def test_many_chunks_are_sorted_in(new: NewHistogram) -> None:
+def test_many_chunks_are_sorted_in() -> None:
     """Counts stay right when what is put aside is sorted in again and again."""
-    histogram = new()
+    histogram = Histogram()
     for _ in range(20):
         histogram.add(np.arange(20_000), np.arange(20_000))
     assert (histogram.rows()[1].count == 20).all()
@@ -125,22 +117,25 @@ def test_many_chunks_are_sorted_in(new: NewHistogram) -> None:
 
 
 @pytest.mark.parametrize(("lane", "value"), [(-1, 1), (2**48, 1), (0, -1)])
-def test_what_is_out_of_range_is_refused(new: NewHistogram, lane: int, value: int) -> None:
+def test_what_is_out_of_range_is_refused(lane: int, value: int) -> None:
     """A negative value or a lane that does not exist is an error, not a count elsewhere."""
     with pytest.raises(ValueError, match="must be in"):
-        new().add(np.array([0, lane]), np.array([0, value]))
+        Histogram().add(np.array([0, lane]), np.array([0, value]))
 
 
 @given(st.lists(st.tuples(st.integers(0, 2**48 - 1), st.integers(0, 2**63 - 1)), max_size=300))
-@pytest.mark.skipif(not native.available(), reason="the library is not built")
-def test_both_kinds_agree(pairs: list[tuple[int, int]]) -> None:
-    """The native histogram and numpy's have the same rows of any lanes and values."""
+def test_counts_are_the_references(pairs: list[tuple[int, int]]) -> None:
+    """The histogram and the one in Python have the same rows of any lanes and values."""
     column = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    numpy, c = Histogram(NumpyCounts()), Histogram(NativeCounts())
-    for histogram in (numpy, c):
+    histogram = Histogram()
+    for _ in range(2):
         histogram.add(column[:, 0], column[:, 1])
-        histogram.add(column[:, 0], column[:, 1])
-    assert _table(numpy) == _table(c)
+    rows = list(zip(*_table(histogram), strict=True))
+    assert rows == reference.histogram.rows(pairs * 2)
+    together = histogram.bins()
+    expected = reference.histogram.rows((0, value) for _, value in pairs * 2)
+    columns = (together.low, together.high, together.count)
+    assert [(0, *row) for row in zip(*(c.tolist() for c in columns), strict=True)] == expected
 
 
 def _table(histogram: Histogram) -> list[list[int]]:

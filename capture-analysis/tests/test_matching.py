@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from capture_analysis import native
+import reference.packet_rows
 from capture_analysis.columns import COLUMN_TYPES, IntArray, Packets
-from capture_analysis.two_captures import matching_native
 from capture_analysis.two_captures.joining import join
-from capture_analysis.two_captures.match_rows import ROW, Rows
-from capture_analysis.two_captures.matching import Side, match, numpy_rows
+from capture_analysis.two_captures.match_rows import ROW, Rows, rows_of
+from capture_analysis.two_captures.matching import Side, match
 from capture_analysis.two_captures.packet_key import Identity, PacketKeys
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +14,6 @@ from two_vantage import ColumnCapture, at, columns, flow_table
 
 MS = 1_000_000
 FLOWS = flow_table(3)
-JOINS = (join, matching_native.join) if native.available() else (join,)
 
 
 def pairs_of(
@@ -103,7 +101,7 @@ EVENTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60)), max_size=25)
 @settings(max_examples=300, deadline=None)
 @given(EVENTS, EVENTS)
 def test_join_is_first_in_first_out(a: list[tuple[int, int]], b: list[tuple[int, int]]) -> None:
-    """Both joins, by numpy and in C, agree with two queues per key served one by one."""
+    """Packets are joined as two queues per key, served one by one, would be."""
     a_rows, b_rows = _rows(a), _rows(b)
     expected = set()
     for key in range(4):
@@ -114,10 +112,9 @@ def test_join_is_first_in_first_out(a: list[tuple[int, int]], b: list[tuple[int,
                 expected.add((mine.pop(0), theirs.pop(0)))
             else:
                 (mine if delay > 15 else theirs).pop(0)
-    for pair in JOINS:
-        found = [column.tolist() for column in pair(a_rows, b_rows, 15)]
-        assert found[0] == sorted(found[0])
-        assert set(zip(*found, strict=True)) == expected
+    found = [column.tolist() for column in join(a_rows, b_rows, 15)]
+    assert found[0] == sorted(found[0])
+    assert set(zip(*found, strict=True)) == expected
 
 
 def _rows(events: list[tuple[int, int]]) -> Rows:
@@ -128,7 +125,6 @@ def _rows(events: list[tuple[int, int]]) -> Rows:
     return rows
 
 
-@pytest.mark.skipif(not native.available(), reason="no native library")
 @pytest.mark.parametrize("identity", list(Identity))
 def test_rows_are_alike(identity: Identity) -> None:
     """Rows made in C are those made by numpy, byte for byte, keys included."""
@@ -154,17 +150,16 @@ def test_rows_are_alike(identity: Identity) -> None:
                 flows=FLOWS,
                 first_order=77,
             )
-            for make in (numpy_rows, matching_native.rows)
+            for make in (reference.packet_rows.rows_of, rows_of)
         ]
         assert made[0].tobytes() == made[1].tobytes()
 
 
-@pytest.mark.skipif(not native.available(), reason="no native library")
 def test_a_packet_of_no_connection_is_refused() -> None:
     """The C rows refuse a connection that is not in the table, and read nothing beyond it."""
     packets, keys = columns(2, flow=[0, 3]), PacketKeys(Identity.ADDRESSES)
     with pytest.raises(IndexError, match="not in the table"):
-        matching_native.rows(packets, packets.time_ns, None, keys, flows=FLOWS, first_order=0)
+        rows_of(packets, packets.time_ns, None, keys, flows=FLOWS, first_order=0)
 
 
 def test_ipv6_without_identification_matches() -> None:

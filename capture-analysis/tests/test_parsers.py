@@ -1,16 +1,12 @@
 """What the parsers make of hand-built captures, each of which both must read alike."""
 
-import os
-import subprocess
-import sys
 from dataclasses import astuple, fields, replace
 from typing import Any
 
 import hand_built as built
 import numpy as np
 import pytest
-from both_parsers import PARSERS, parse
-from capture_analysis import native
+from both_parsers import PARSERS, AnyParser, assert_alike, parse
 from capture_analysis.columns import NO_SCALE, Mark, Packets, empty_columns
 from capture_analysis.errors import AnalysisError
 from capture_analysis.reading.parsing import Counts, Parser
@@ -30,8 +26,6 @@ from hand_built import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-needs_native = pytest.mark.skipif(not native.available(), reason="the C parser is not built")
 
 SECOND_NS = 1_000_000_000
 
@@ -219,6 +213,35 @@ def test_connections() -> None:
     assert rows["version"].tolist() == [4, 4]
 
 
+PACKETS = st.lists(
+    st.tuples(
+        st.integers(0, 1),
+        st.integers(0, 1),
+        st.sampled_from([SYN, SYN | ACK, ACK]),
+        st.integers(0, 2),
+    ),
+    max_size=30,
+)
+
+
+@settings(deadline=None)
+@given(packets=PACKETS)
+def test_connections_alike(packets: list[tuple[int, int, int, int]]) -> None:
+    """Ports used again and SYNs sent again mean the same connections to both parsers."""
+    assert_alike(conversation(packets))
+    assert_alike(conversation(packets), rows=1)
+
+
+def conversation(packets: list[tuple[int, int, int, int]]) -> bytes:
+    """A capture of packets, each of a port, a side, flags and a sequence number."""
+    frames = []
+    for port, side, flags, seq in packets:
+        ports = (1000 + port, 2000) if side == 0 else (2000, 1000 + port)
+        segment = tcp(built.SYN_OPTIONS, flags, source=ports[0], destination=ports[1], seq=seq)
+        frames.append(ethernet(ipv4(segment, source=1 + side, destination=2 - side)))
+    return built.pcap(frames)
+
+
 def test_many_connections() -> None:
     """Connections are numbered as they appear, however many there are."""
     count = 5000
@@ -244,6 +267,17 @@ def test_clock(resolution: int, offset_s: int, ticks: int) -> None:
         assert packets.time_ns.tolist() == [expected_ns]
     else:
         assert parser.counts == Counts(frames=1, no_timestamp=1)
+
+
+@pytest.mark.parametrize("edge_ns", [2**63 - 1, -(2**63)])
+@pytest.mark.parametrize("step", [-1, 0, 1])
+def test_edges_of_time(edge_ns: int, step: int) -> None:
+    """The first and the last ns that 64 bits hold are times; the next ones are not."""
+    second, ns = divmod(edge_ns + step, SECOND_NS)
+    start = section() + interface(1, built.clock(9, second))
+    packets, _ = parse(start + enhanced(ethernet(ipv4()), ns))
+    fits = -(2**63) <= edge_ns + step < 2**63
+    assert packets.time_ns.tolist() == ([edge_ns + step] if fits else [])
 
 
 def test_sections() -> None:
@@ -286,7 +320,7 @@ def test_broken(content: bytes, sentence: str) -> None:
 
 
 @pytest.mark.parametrize("kind", PARSERS)
-def test_few_rows(kind: type[Parser]) -> None:
+def test_few_rows(kind: type[AnyParser]) -> None:
     """Full columns stop the parser before the next record, and it goes on with the next ones."""
     content = np.frombuffer(built.pcap(built.conversation()), np.uint8)
     whole, expected = parse(content.tobytes())
@@ -315,7 +349,6 @@ def test_short_start(short: bytes) -> None:
     assert (len(packets), parser.counts, parser.format) == (0, Counts(), "")
 
 
-@needs_native
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -328,14 +361,4 @@ def test_short_start(short: bytes) -> None:
 def test_wrong_columns(spoil: dict[str, Any]) -> None:
     """Columns that the library would write beyond, or misread, are refused."""
     with pytest.raises(ValueError, match="seq: must be"):
-        native.NativeParser().parse(np.zeros(0, np.uint8), replace(empty_columns(4), **spoil), 0)
-
-
-def test_switch() -> None:
-    """CAPTURE_ANALYSIS_NATIVE=0 switches the library off."""
-    code = "from capture_analysis import native; print(native.available())"
-    environment = {**os.environ, native.SWITCH: "0"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "False\n"
+        Parser().parse(np.zeros(0, np.uint8), replace(empty_columns(4), **spoil), 0)

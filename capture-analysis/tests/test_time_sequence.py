@@ -6,14 +6,14 @@ from capture_analysis.columns import FLAG_FIN, FLAG_SYN
 from capture_analysis.pictures.direction import Direction
 from capture_analysis.pictures.figure import Figure, Line
 from capture_analysis.pictures.time_sequence import time_sequence
-from capture_analysis.tracking import tracker
+from capture_analysis.tracking import Tracker
 from conversation import Conversation, columns, flow_table
 
 
 def direction_of(talk: Conversation, half: int = 0, window_shift: int | None = 3) -> Direction:
     """The direction of `half`'s data."""
     packets = columns(talk.packets)
-    tracked = tracker().track(packets, flow_table(1))
+    tracked = Tracker().track(packets, flow_table(1))
     return Direction("a > b", half, 0, packets.widened(), tracked.widened(), window_shift)
 
 

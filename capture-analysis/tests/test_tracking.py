@@ -2,11 +2,8 @@
 
 import numpy as np
 import pytest
-from capture_analysis import native
 from capture_analysis.columns import FLAG_ACK
-from capture_analysis.tracking import HOLES, SEGMENTS, SEGMENTS_AT_FIRST, Kind, tracker
-from capture_analysis.tracking.in_c import NativeTracker
-from capture_analysis.tracking.in_python import PythonTracker
+from capture_analysis.tracking import HOLES, SEGMENTS, SEGMENTS_AT_FIRST, Kind
 from conversation import Conversation, NewTracker, columns, each_tracker, flow_table
 from hypothesis import given
 from hypothesis import strategies as st
@@ -133,8 +130,9 @@ def test_a_segment_over_holes_and_new_bytes(new_tracker: NewTracker) -> None:
     assert tracked.kind.tolist() == [Kind.NEW_DATA] * 3 + [late, Kind.NEW_DATA, late, late]
 
 
-@given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 12)), max_size=40))
-def test_new_bytes_by_marking(segments: list[tuple[int, int]]) -> None:
+@each_tracker
+@given(segments=st.lists(st.tuples(st.integers(0, 40), st.integers(1, 12)), max_size=40))
+def test_new_bytes_by_marking(new_tracker: NewTracker, segments: list[tuple[int, int]]) -> None:
     """Bytes are new, and data late or sent again, just as marking each byte tells."""
     talk = Conversation()
     marked: set[int] = set()
@@ -147,7 +145,7 @@ def test_new_bytes_by_marking(segments: list[tuple[int, int]]) -> None:
         kind = Kind.NEW_DATA if above else Kind.LATE_DATA if fresh else Kind.RETRANSMISSION
         expected.append((len(fresh), kind))
         marked |= payload
-    tracked = talk.tracked(PythonTracker())
+    tracked = talk.tracked(new_tracker())
     assert list(zip(tracked.new_bytes.tolist(), tracked.kind.tolist(), strict=True)) == expected
 
 
@@ -334,15 +332,6 @@ def test_a_flow_that_is_not_in_the_table_is_refused(new_tracker: NewTracker) -> 
     """A packet of a connection that does not exist is an error."""
     with pytest.raises(ValueError, match="not in the table"):
         new_tracker().track(columns([{"flow": 1, "flags": FLAG_ACK}]), flow_table(1))
-
-
-def test_the_switch_chooses_the_tracker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With CAPTURE_ANALYSIS_NATIVE=0 the tracker is Python's, otherwise the library's if built."""
-    assert isinstance(tracker(), NativeTracker if native.available() else PythonTracker)
-    monkeypatch.setenv(native.SWITCH, "0")
-    native.load.cache_clear()
-    assert isinstance(tracker(), PythonTracker)
-    native.load.cache_clear()
 
 
 @each_tracker

@@ -4,18 +4,12 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
-from capture_analysis import native
 from capture_analysis.columns import COLUMN_TYPES, Packets, concatenate
 from capture_analysis.tracking import TRACKED_TYPES, Tracked, Tracker
-from capture_analysis.tracking.in_c import NativeTracker
-from capture_analysis.tracking.in_python import PythonTracker
-from conversation import columns, flow_table
+from conversation import AnyTracker, columns, flow_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-pytestmark = pytest.mark.skipif(
-    not native.available(), reason="the library is not built (pip install, with a C compiler)"
-)
+from reference.tracker import PythonTracker
 
 FLOWS = 3
 # Few numbers, so that they meet; near 0, near the sign bit, and anything.
@@ -59,7 +53,7 @@ def table(parts: Iterable[Tracked]) -> dict[str, list[int]]:
     return rows
 
 
-def in_chunks(tracker: Tracker, packets: Packets, size: int) -> Iterable[Tracked]:
+def in_chunks(tracker: AnyTracker, packets: Packets, size: int) -> Iterable[Tracked]:
     """Track so many packets at a time."""
     for first in range(0, len(packets), size):
         yield tracker.track(packets.where(slice(first, first + size)), flow_table(FLOWS))
@@ -70,7 +64,7 @@ def in_chunks(tracker: Tracker, packets: Packets, size: int) -> Iterable[Tracked
 def test_any_packets(packets: list[dict[str, int]], size: int) -> None:
     """Both trackers say the same of any packets, sense or nonsense, in chunks or not."""
     rows = columns(packets)
-    python, c = PythonTracker(), NativeTracker()
+    python, c = PythonTracker(), Tracker()
     expected = table(in_chunks(python, rows, 60))
     assert table(in_chunks(c, rows, size)) == expected
     assert c.forgotten == python.forgotten
@@ -81,15 +75,15 @@ def test_any_connection_alone(packets: list[dict[str, int]], flow: int) -> None:
     """A tracker that is given one connection of several says the same of it."""
     rows = columns(packets)
     mine = rows.flow == flow
-    whole = table([NativeTracker().track(rows, flow_table(FLOWS)).where(mine)])
-    assert table([NativeTracker().track(rows.where(mine), flow_table(FLOWS))]) == whole
+    whole = table([Tracker().track(rows, flow_table(FLOWS)).where(mine)])
+    assert table([Tracker().track(rows.where(mine), flow_table(FLOWS))]) == whole
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_rough_path(seed: int) -> None:
     """Both agree on thousands of packets lost on either side, reordered, copied, acknowledged."""
     rows = rough_path(seed, 8000)
-    python, c = PythonTracker(), NativeTracker()
+    python, c = PythonTracker(), Tracker()
     expected = table(in_chunks(python, rows, 8000))
     assert table(in_chunks(c, rows, 777)) == expected
     assert c.forgotten == python.forgotten
@@ -99,8 +93,8 @@ def test_a_rough_path(seed: int) -> None:
 def test_wide_columns_are_taken_too() -> None:
     """Columns widened to int64 (`read_capture`) give the same rows."""
     rows = rough_path(1, 500)
-    expected = table([NativeTracker().track(rows, flow_table(FLOWS))])
-    assert table([NativeTracker().track(rows.widened(), flow_table(FLOWS))]) == expected
+    expected = table([Tracker().track(rows, flow_table(FLOWS))])
+    assert table([Tracker().track(rows.widened(), flow_table(FLOWS))]) == expected
 
 
 def rough_path(seed: int, packets: int) -> Packets:

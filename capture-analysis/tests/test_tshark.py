@@ -16,6 +16,7 @@ import tshark_tracking
 from capture_analysis.columns import concatenate, empty_columns
 from capture_analysis.reading.capture import Capture
 from corpus import Specimen
+from reference.parser import NumpyParser
 from tshark_case import Case
 
 LEAST = 200
@@ -62,11 +63,11 @@ def test_ends_and_marks_are_as_tshark_says(cases: list[Case]) -> None:
     assert not found, "\n".join(found)
 
 
-def test_numpy_reader_agrees(cases: list[Case]) -> None:
-    """Of every capture of the corpus both readers have the same packets, connections, counts."""
+def test_reference_parser_agrees(cases: list[Case], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of every capture of the corpus both parsers have the same packets, connections, counts."""
+    monkeypatch.setattr("capture_analysis.reading.capture.Parser", NumpyParser)
     for case in cases:
         capture = Capture(case.specimen.path)
-        capture.reader = "numpy"
         parts = [part.widened() for part in capture.chunks()]
         packets = concatenate([empty_columns(0).widened(), *parts])
         for name, column in vars(packets).items():

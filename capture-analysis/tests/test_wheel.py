@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -12,13 +13,13 @@ PACKAGE = Path(__file__).parents[1]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "twoway"
 
 
-def build(folder: Path, **environment: str) -> Path:
-    """A wheel of the package, built from a copy of the tree as it is; nothing is downloaded."""
+def build(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Build a wheel into a folder, of a copy of the tree as it is; nothing is downloaded."""
     uv = next(CACHE.glob("uv-*/bin/uv"), None) or shutil.which("uv")
     if uv is None:
         pytest.skip("no uv here: make env fetches it")
     tree = folder / "tree"
-    ignored = shutil.ignore_patterns("build", "*.egg-info", "_native.so", "__pycache__", "tests")
+    ignored = shutil.ignore_patterns("build", "*.egg-info", "*.so", "__pycache__", "tests")
     shutil.copytree(PACKAGE, tree, ignore=ignored)
     done = subprocess.run(
         [uv, "build", "--offline", "--wheel", "--out-dir", folder, tree],
@@ -29,8 +30,7 @@ def build(folder: Path, **environment: str) -> Path:
     )
     if "network was disabled" in done.stderr:
         pytest.skip("setuptools is not in uv's cache: make env fetches it")
-    assert done.returncode == 0, done.stderr
-    return next(folder.glob("*.whl"))
+    return done
 
 
 def contents(wheel: Path) -> set[str]:
@@ -42,21 +42,35 @@ def contents(wheel: Path) -> set[str]:
 def tree_files() -> set[str]:
     """The files of the package in the tree, all of which users need."""
     files = (path for path in (PACKAGE / "capture_analysis").rglob("*") if path.is_file())
-    names = {str(path.relative_to(PACKAGE)) for path in files if path.suffix != ".pyc"}
-    return names - {"capture_analysis/_native.so"}
+    return {str(path.relative_to(PACKAGE)) for path in files if path.suffix not in (".pyc", ".so")}
 
 
 def test_with_compiler(tmp_path: Path) -> None:
-    """With a compiler the library is in the wheel, which is for this platform and any Python 3."""
+    """The library is in the wheel, which is for this platform and any Python 3, and loads."""
     if shutil.which("gcc") is None:
         pytest.skip("not installed: gcc (vm/install-packages run)")
-    wheel = build(tmp_path)
+    done = build(tmp_path)
+    assert done.returncode == 0, done.stderr
+    wheel = next(tmp_path.glob("*.whl"))
     assert "-py3-none-linux_" in wheel.name
-    assert contents(wheel) == tree_files() | {"capture_analysis/_native.so"}
+    assert contents(wheel) == tree_files() | {"capture_analysis/_clib.so"}
+    installed = tmp_path / "installed"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(installed)
+    code = "from capture_analysis import clib; clib.load(); print(clib.LIBRARY)"
+    loaded = subprocess.run(  # `python -c` finds the package in the folder where it runs
+        [sys.executable, "-c", code], cwd=installed, capture_output=True, text=True, check=True
+    )
+    assert loaded.stdout.startswith(str(installed))
 
 
 def test_without_compiler(tmp_path: Path) -> None:
-    """Without one the wheel is of Python alone, for any platform."""
-    wheel = build(tmp_path, CC="no-such-compiler")
-    assert wheel.name.endswith("-py3-none-any.whl")
-    assert contents(wheel) == tree_files()
+    """Without one there is no wheel, but a sentence that says what to install, and no traceback."""
+    done = build(tmp_path, CC="no-such-compiler")
+    assert done.returncode != 0
+    assert not list(tmp_path.glob("*.whl"))
+    assert "Traceback" not in done.stderr
+    sentence = next(line for line in done.stderr.splitlines() if "error: capture-analysis" in line)
+    assert "needs a C compiler" in sentence
+    assert "no-such-compiler" in sentence
+    assert "apt install gcc libc6-dev" in sentence

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from twoway.backends import uml
+from twoway.contract.clock import BOOT_NS
 from twoway.guest.build import Guest
 from twoway.paths import ROOT
 
@@ -38,7 +39,8 @@ def run_in_guest(
     Raises: RunError if it does not end with status 0.
     """
     folder.mkdir(exist_ok=True)
-    (folder / "plan.json").write_text(json.dumps({"memory_mib": memory_mib}))
+    plan = {"memory_mib": memory_mib, "clock": {"boot_ns": BOOT_NS}}
+    (folder / "plan.json").write_text(json.dumps(plan))
     inside = Path("/mnt/twoway") / program.resolve().relative_to(ROOT)
     runner = ["/mnt/venv/bin/python", "-I", str(inside), *arguments]
     uml.run(

@@ -115,7 +115,6 @@ def _capture(measured: Measured) -> dict[str, Any]:
     return {
         "path": str(capture.path),
         "format": capture.format,
-        "reader": capture.reader,
         "first_ns": int(begun.min()),
         "last_ns": int(last_ns),
         "packets": capture.counts.packets,

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from capture_analysis.columns import IntArray
-from capture_analysis.runs import ends_of
+from capture_analysis.columns import BoolArray, IntArray
 
 
 class LaneArray:
@@ -104,6 +104,22 @@ class Previous:
             before[1:] = values[:-1]
             before[starts] = self._last.replace(lanes, values[ends_of(starts, len(values))])
         return before
+
+
+def starts_of(lane: NDArray[np.integer]) -> BoolArray:
+    """Shape (n,): whether each of some rows in lane order is its lane's first."""
+    first = np.empty(len(lane), dtype=np.bool_)
+    first[:1] = True
+    np.not_equal(lane[1:], lane[:-1], out=first[1:])
+    return first
+
+
+def ends_of(starts: IntArray, rows: int) -> IntArray:
+    """Shape (k,): the last of the rows that begin at each of `starts`, of so many rows."""
+    ends = np.empty_like(starts)
+    np.subtract(starts[1:], 1, out=ends[:-1])
+    ends[-1:] = rows - 1
+    return ends
 
 
 def occurrences(key: IntArray) -> tuple[IntArray, IntArray]:

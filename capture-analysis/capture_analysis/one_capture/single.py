@@ -16,7 +16,7 @@ from capture_analysis.one_capture.measure import Measure, all_measures
 from capture_analysis.one_capture.memory import keep_freed
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.reading.parsing import Counts
-from capture_analysis.tracking import Forgotten, tracker
+from capture_analysis.tracking import Forgotten, Tracker
 
 # Packets that are measured at once: more do not fit a core's cache, fewer cost as many calls.
 BLOCK_PACKETS = 1 << 16
@@ -28,10 +28,6 @@ class Described(Protocol):
     @property
     def path(self) -> Path:
         """The file."""
-
-    @property
-    def reader(self) -> str:
-        """Which parser read it."""
 
     @property
     def format(self) -> str:
@@ -138,7 +134,7 @@ def measure(capture: Source, given: Given = NOTHING, part: Part = EVERYTHING) ->
     chunks = capture.chunks(HEAD_PACKETS)
     head = next(chunks, empty_columns(0))
     finder = _facts_of(head, capture.flows, given)
-    measured, follow = Measured(capture, finder.facts), tracker()
+    measured, follow = Measured(capture, finder.facts), Tracker()
     for chunk in chain((head,), chunks):
         flows = capture.flows
         facts = finder.cover(flows)
@@ -152,5 +148,5 @@ def measure(capture: Source, given: Given = NOTHING, part: Part = EVERYTHING) ->
 
 def _facts_of(head: Packets, flows: FlowTable, given: Given) -> FactFinder:
     """What the first packets tell, of all connections, whatever part is measured."""
-    block = Block(head, tracker().track(head, flows), Facts.unknown(2 * len(flows)))
+    block = Block(head, Tracker().track(head, flows), Facts.unknown(2 * len(flows)))
     return FactFinder(block, flows, given.rate_mbit, given.ack_rate_mbit)

@@ -18,7 +18,7 @@ from capture_analysis.one_capture.tally import Tally
 from capture_analysis.pictures.direction import Direction
 from capture_analysis.pictures.overview import Overview
 from capture_analysis.reading.capture import Capture
-from capture_analysis.tracking import Tracked, tracker
+from capture_analysis.tracking import Tracked, Tracker
 
 # Packets in a page, of all its connections.
 BUDGET_PACKETS = 300_000
@@ -116,7 +116,7 @@ def select(
     paces = facts.acked_ns_per_byte.reshape(-1, 2)
     keepers = {flow: _Keeper(max(budget // len(chosen), 1), paces[flow]) for flow in chosen}
     overviews = {number: Overview(number % 2, *_span_ns(tally, number)) for number in numbers}
-    follow, origin_ns = tracker(), None
+    follow, origin_ns = Tracker(), None
     for chunk in capture.chunks():
         if origin_ns is None and len(chunk):
             origin_ns = int(chunk.time_ns[0])

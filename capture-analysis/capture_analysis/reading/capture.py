@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from capture_analysis import native
 from capture_analysis.columns import FLOW, FlowTable, Packets, concatenate, empty_columns
 from capture_analysis.errors import AnalysisError
 from capture_analysis.reading.byte_source import ByteSource
@@ -34,13 +33,11 @@ class Capture:
         path: the file, which gzip, xz or zstd may have compressed; "-" is standard input.
 
     Attributes:
-        reader: "native" or "numpy", which read the same.
         damage: a sentence if the file is cut off or damaged, so that packets may be missing.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.reader = "native" if native.available() else "numpy"
         self.damage: str | None = None
         self._compression: str | None = None
         self._parser: Parser | None = None
@@ -77,7 +74,7 @@ class Capture:
             fill memory or disk. One that is damaged or cut off is read as far as it goes.
         """
         self.damage = None
-        self._parser = parser = self._new_parser()
+        self._parser = parser = Parser()
         columns, rows = empty_columns(packets), 0
         try:
             with ByteSource(self.path) as source:
@@ -99,13 +96,6 @@ class Capture:
             raise AnalysisError(f"{self.path}: {error}") from error
         if rows:
             yield columns.where(slice(0, rows))
-
-    def _new_parser(self) -> Parser:
-        if self.reader == "native":
-            return native.NativeParser()
-        from capture_analysis.reading.fallback import NumpyParser  # noqa: PLC0415 # where it is needed
-
-        return NumpyParser()
 
     def _check_start(self, buffer: "_Buffer") -> None:
         """Fill the buffer for the first time.

@@ -1,16 +1,14 @@
-"""The contract of a parser: bytes of a capture in, columns of its TCP packets out.
+"""Parse a capture: bytes in, columns of its TCP packets out; in C (clib/parser.c), by ctypes."""
 
-There are two: `native` in C, and `fallback` in numpy for where there is no C compiler. What they
-give is identical, column by column, count by count and word by word.
-"""
-
-from dataclasses import dataclass
-from typing import Protocol
+import ctypes
+import weakref
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
-from capture_analysis.columns import FlowTable, Packets
+from capture_analysis import clib
+from capture_analysis.columns import COLUMN_TYPES, FLOW, FlowTable, Packets
 from capture_analysis.errors import AnalysisError
 
 # A record or block longer than this is damage, not data: no link has such frames.
@@ -20,15 +18,10 @@ LONGEST_RECORD_BYTES = 64 << 20
 PCAP_HEADER_BYTES = 24
 PCAPNG_HEADER_BYTES = 12
 PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
-# More VLAN tags and MPLS labels together, or more IPv6 extension headers, are no real packet.
-MOST_TAGS = 8
-MOST_EXTENSION_HEADERS = 8
-# A capture with more connections is a port scan or hostile, and is read as far as this.
-MOST_FLOWS = 1 << 22
-# RFC 7323, 2.3: a greater shift count is taken as 14.
-MOST_WINDOW_SCALE = 14
-# Link types (LINKTYPE_ numbers) in which parsers find IP.
+# Link types (LINKTYPE_ numbers) in which the parser finds IP.
 LINK_TYPES = frozenset((0, 1, 12, 14, 101, 108, 113, 228, 229, 276))
+
+_NO_CAPTURE = 1  # of enum ca_status in clib/parser.h
 
 # What other files that people may take for captures start with.
 _OTHER_FILES = {
@@ -78,28 +71,57 @@ class Counts:
     other_blocks: int = 0
 
 
-class Parser(Protocol):
+class _Counts(ctypes.Structure):
+    """Lay out counts as struct ca_counts in clib/parser.h, in the order of Counts."""
+
+    _fields_ = [(field.name, ctypes.c_uint64) for field in fields(Counts)]
+
+
+class Parser:
     """Parses one capture, given piece by piece; what it finds does not depend on the pieces."""
+
+    def __init__(self) -> None:
+        self._library = clib.load()
+        # A capture's writer cannot know the seed, and so cannot make connections collide.
+        self._parser = self._library.ca_parser_new(clib.random_bits())
+        if not self._parser:
+            raise MemoryError
+        weakref.finalize(self, self._library.ca_parser_free, self._parser)
+        self._columns: Packets | None = None
+        self._pointers = clib.Columns()
 
     @property
     def counts(self) -> Counts:
         """What became of the frames so far."""
+        counts = _Counts.from_address(self._library.ca_parser_counts(self._parser))
+        return Counts(*(getattr(counts, field.name) for field in fields(Counts)))
 
     @property
     def flows(self) -> FlowTable:
         """A copy of the connections seen so far."""
+        count = ctypes.c_size_t()
+        at = self._library.ca_parser_flows(self._parser, ctypes.byref(count))
+        rows = np.empty(count.value, dtype=FLOW)
+        ctypes.memmove(rows.ctypes.data, at, rows.nbytes)
+        return FlowTable(rows)
 
     @property
     def format(self) -> str:
         """Such as "pcap, little-endian, ns" or "pcapng, big-endian"; "" before the header."""
+        return str(self._library.ca_parser_format(self._parser).decode())
 
     @property
     def link_types(self) -> list[int]:
         """Those named so far (LINKTYPE_ numbers), ascending."""
+        count = self._library.ca_parser_link_types(self._parser, None, 0)
+        types = (ctypes.c_uint32 * count)()
+        self._library.ca_parser_link_types(self._parser, types, count)
+        return list(types)
 
     @property
     def broken(self) -> str | None:
         """A sentence once the chain of records cannot be followed any more."""
+        return str(self._library.ca_parser_trouble(self._parser).decode()) or None
 
     def parse(self, data: NDArray[np.uint8], columns: Packets, row: int) -> tuple[int, int]:
         """Take whole records from the front of `data`.
@@ -115,6 +137,24 @@ class Parser(Protocol):
         Returns: how many bytes were taken, and the next free row.
         Raises: AnalysisError, without the file's name, if the file starts as no capture does.
         """
+        if columns is not self._columns:
+            self._pointers = _pointers(columns)
+            self._columns = columns
+        if data.dtype != np.uint8 or not data.flags.c_contiguous:
+            raise ValueError("data must be contiguous bytes")
+        taken, following = ctypes.c_size_t(), ctypes.c_size_t(row)
+        status = self._library.ca_parser_parse(
+            self._parser,
+            data.ctypes.data,
+            len(data),
+            ctypes.byref(self._pointers),
+            len(columns),
+            taken,
+            following,
+        )
+        if status == _NO_CAPTURE:
+            raise not_a_capture(data[:PCAP_HEADER_BYTES].tobytes())
+        return taken.value, following.value
 
 
 def not_a_capture(head: bytes) -> AnalysisError:
@@ -124,3 +164,19 @@ def not_a_capture(head: bytes) -> AnalysisError:
         guess = "text"
     seems = f" ({guess}?)" if guess else ""
     return AnalysisError(f"neither pcap nor pcapng: it starts with {head[:4].hex(' ')}{seems}")
+
+
+def _pointers(columns: Packets) -> clib.Columns:
+    """Where the columns lie.
+
+    Raises: ValueError if they are not what the library writes: it would write elsewhere.
+    """
+    addresses = []
+    for name, kind in COLUMN_TYPES.items():
+        column = getattr(columns, name)
+        if column.dtype != kind or column.shape != (len(columns),):
+            raise ValueError(f"{name}: must be {kind} of shape ({len(columns)},)")
+        if not (column.flags.c_contiguous and column.flags.writeable):
+            raise ValueError(f"{name}: must be contiguous and writable")
+        addresses.append(column.ctypes.data)
+    return clib.Columns(*addresses)

@@ -9,6 +9,7 @@ import numpy as np
 
 from capture_analysis.columns import FlowTable, IntArray
 from capture_analysis.errors import AnalysisError
+from capture_analysis.two_captures.match_rows import rows_of
 from capture_analysis.two_captures.matching import PacketSource
 from capture_analysis.two_captures.packet_key import Identity, PacketKeys
 
@@ -66,7 +67,10 @@ class _Reading:
             time_ns = packets.time_ns.astype(np.int64)
             self.first_ns = int(time_ns[0]) if self.first_ns is None else self.first_ns
             self.last_ns = max(self.last_ns, int(time_ns.max()))
-            yield _Part(np.stack([key.of(packets, flows) for key in keys]), time_ns)
+            rows = (
+                rows_of(packets, time_ns, None, key, flows=flows, first_order=0) for key in keys
+            )
+            yield _Part(np.stack([each["key"] for each in rows]), time_ns)
 
     def head(self) -> _Part:
         """Its first packets. Raises: AnalysisError if it has none."""

@@ -1,11 +1,14 @@
-"""Rows of packets that wait for their partners, and their selection."""
+"""Make rows of packets that wait for their partners, and select among them."""
 
+import ctypes
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from capture_analysis.columns import BoolArray, IntArray
+from capture_analysis import clib
+from capture_analysis.columns import BoolArray, FlowTable, IntArray, Packets
+from capture_analysis.two_captures.packet_key import FACTORS, PacketKeys
 
 Rows = NDArray[np.void]
 
@@ -27,6 +30,67 @@ ROW = np.dtype(
     ]
 )
 _WORDS = ROW.itemsize // 8
+# Of the key: five words, and the last mixing.
+_WORD_FACTORS = np.ascontiguousarray(FACTORS[[0, 1, 2, 3, 4, -1]])
+
+
+class _Keys(ctypes.Structure):
+    """As struct ca_match_keys in clib/match.h."""
+
+    _fields_ = [
+        ("factors", ctypes.c_void_p),
+        ("lanes", ctypes.c_void_p),
+        ("lane_count", ctypes.c_size_t),
+        ("first_order", ctypes.c_uint64),
+        ("with_ip_id", ctypes.c_uint32),
+    ]
+
+
+def rows_of(
+    packets: Packets,
+    time_ns: IntArray,
+    kind: IntArray | None,
+    keys: PacketKeys,
+    *,
+    flows: FlowTable,
+    first_order: int,
+) -> Rows:
+    """Make rows of packets, in C (clib/match.c).
+
+    Args:
+        packets: columns of shape (n,).
+        time_ns: shape (n,), on the first capture's clock.
+        kind: shape (n,), or None.
+        keys: recognises them.
+        flows: their connections.
+        first_order: number of the first in its capture.
+
+    Raises: IndexError if a packet is of no connection in the table.
+    """
+    columns, _kept = clib.Columns.of(packets)
+    time_ns = np.ascontiguousarray(time_ns, dtype=np.int64)
+    kinds = None if kind is None else np.ascontiguousarray(kind, dtype=np.uint8)
+    lanes = keys.lanes(flows)
+    made = np.empty(len(packets), dtype=ROW)
+    count = clib.load().ca_match_rows(
+        ctypes.byref(
+            _Keys(
+                _WORD_FACTORS.ctypes.data,
+                None if lanes is None else lanes.ctypes.data,
+                0 if lanes is None else len(lanes),
+                first_order,
+                keys.identity.ip_id,
+            )
+        ),
+        ctypes.byref(columns),
+        time_ns.ctypes.data,
+        None if kinds is None else kinds.ctypes.data,
+        len(packets),
+        made.ctypes.data,
+    )
+    if count < len(packets):
+        raise IndexError("a packet of a connection that is not in the table")
+    return made
 
 
 def take(rows: Rows, which: IntArray) -> Rows:

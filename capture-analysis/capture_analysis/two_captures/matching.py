@@ -6,12 +6,10 @@ from typing import Protocol
 
 import numpy as np
 
-from capture_analysis import native
 from capture_analysis.columns import FlowTable, IntArray, Packets
 from capture_analysis.tracking import Kind
-from capture_analysis.two_captures import matching_native
 from capture_analysis.two_captures.joining import join
-from capture_analysis.two_captures.match_rows import ROW, Rows, joined, take, where
+from capture_analysis.two_captures.match_rows import ROW, Rows, joined, rows_of, take, where
 from capture_analysis.two_captures.packet_key import PacketKeys
 
 # More packets than this without a partner are not kept: those waiting longest give up.
@@ -91,9 +89,8 @@ class Side:
     def _rows(self, packets: Packets) -> Rows:
         flows = self.source.flows
         kind = self.kinds(packets, flows) if self.kinds else None
-        make = matching_native.rows if native.available() else numpy_rows
         time_ns = self.clock(packets.time_ns)
-        rows = make(packets, time_ns, kind, self.keys, flows=flows, first_order=self._read)
+        rows = rows_of(packets, time_ns, kind, self.keys, flows=flows, first_order=self._read)
         self._read += len(packets)
         copies = rows["kind"] == Kind.COPY
         if copies.any():
@@ -116,34 +113,6 @@ class Side:
         alone = where(self.waiting, late)
         self.waiting = where(self.waiting, left & ~late)
         return alone
-
-
-def numpy_rows(
-    packets: Packets,
-    time_ns: IntArray,
-    kind: IntArray | None,
-    keys: PacketKeys,
-    *,
-    flows: FlowTable,
-    first_order: int,
-) -> Rows:
-    """Packets as rows, by numpy.
-
-    Args:
-        packets: columns of shape (n,).
-        time_ns: shape (n,), on the first capture's clock.
-        kind: shape (n,), or None.
-        keys: recognises them.
-        flows: their connections.
-        first_order: number of the first in its capture.
-    """
-    rows = np.empty(len(packets), dtype=ROW)
-    rows["time_ns"], rows["key"] = time_ns, keys.of(packets, flows)
-    rows["order"] = np.arange(first_order, first_order + len(packets))
-    rows["kind"] = 0 if kind is None else kind
-    for name in ("flow", "seq", "ack", "payload_bytes", "frame_bytes", "flags", "half"):
-        rows[name] = getattr(packets, name)
-    return rows
 
 
 def match(a: Side, b: Side, horizon_ns: int) -> Iterator[Matched]:
@@ -171,8 +140,7 @@ def _overtake(a: Side, b: Side) -> None:
 
 
 def _step(a: Side, b: Side, horizon_ns: int) -> Matched:
-    pair = matching_native.join if native.available() else join
-    a_rows, b_rows = pair(a.waiting, b.waiting, horizon_ns)
+    a_rows, b_rows = join(a.waiting, b.waiting, horizon_ns)
     found_a, found_b = take(a.waiting, a_rows), take(b.waiting, b_rows)
     a_alone = a.give_up(a_rows, b.until_ns - horizon_ns)
     b_alone = b.give_up(b_rows, a.until_ns - horizon_ns)

@@ -5,7 +5,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from capture_analysis.columns import FlowTable, IntArray, Packets
+from capture_analysis.columns import FlowTable
 
 Words = NDArray[np.uint64]
 
@@ -23,7 +23,6 @@ FACTORS = np.array(
     ],
     dtype=np.uint64,
 )
-_SHIFT = np.uint64(32)
 
 
 class Identity(Enum):
@@ -46,42 +45,17 @@ class Identity(Enum):
 
 
 class PacketKeys:
-    """Keys of one capture's packets, whose connections may still be appearing."""
+    """Keys of one capture's packets, whose connections may still be appearing.
+
+    A key is equal for the same packet in two captures, hardly ever for others; clib/match.c makes
+    it. From connection, sequence and acknowledgement numbers, length, flags, window, time stamps,
+    SACK edges and, as `identity` says, IP identification. Retransmissions differ where Linux
+    counts the identification per connection, or by their time stamps.
+    """
 
     def __init__(self, identity: Identity) -> None:
         self.identity = identity
         self._lanes = np.zeros(0, dtype=np.uint64)
-
-    def of(self, packets: Packets, flows: FlowTable) -> IntArray:
-        """Shape (n,): equal for the same packet in two captures, hardly ever for others.
-
-        From connection, sequence and acknowledgement numbers, length, flags, window, time stamps,
-        SACK edges and, as `identity` says, IP identification. Retransmissions differ where Linux
-        counts the identification per connection, or by their time stamps.
-        """
-        words = [
-            (packets.seq, packets.ack),
-            (packets.ts_value, packets.ts_echo),
-            (packets.sack_left, packets.sack_right),
-            (packets.payload_bytes, packets.window),
-        ]
-        last = packets.flags.astype(np.uint32)
-        if self.identity.ip_id:
-            last |= packets.ip_id.astype(np.uint32) << np.uint32(16)
-        lanes = self.lanes(flows)
-        mixed: Words = last * FACTORS[0]
-        if lanes is not None:
-            mixed += lanes[packets.flow.astype(np.int64) * 2 + packets.half]
-        for factor, (high, low) in zip(FACTORS[1:], words, strict=False):
-            word = high.astype(np.uint64)
-            word <<= _SHIFT
-            word |= low.astype(np.uint64)
-            word *= factor
-            mixed += word
-        mixed ^= mixed >> np.uint64(29)
-        mixed *= FACTORS[-1]
-        key: IntArray = mixed.view(np.int64)
-        return key
 
     def lanes(self, flows: FlowTable) -> Words | None:
         """Shape (2k,): a part of the key for each half of a connection; None if it is no part."""

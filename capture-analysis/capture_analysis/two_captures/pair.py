@@ -11,7 +11,7 @@ from capture_analysis.columns import FlowTable, IntArray, Packets
 from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture.memory import keep_freed
 from capture_analysis.reading.capture import Capture
-from capture_analysis.tracking import tracker
+from capture_analysis.tracking import Tracker
 from capture_analysis.two_captures.ack_gaps import AckGapFinder
 from capture_analysis.two_captures.crossings import Uncommon, crossings, is_data
 from capture_analysis.two_captures.first_contact import Contact, first_contact
@@ -163,7 +163,7 @@ def _unchanged(time_ns: IntArray) -> IntArray:
 
 
 def _kinds() -> Callable[[Packets, FlowTable], IntArray]:
-    follow = tracker()
+    follow = Tracker()
     return lambda packets, flows: follow.track(packets, flows).kind
 
 

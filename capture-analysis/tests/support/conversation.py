@@ -5,7 +5,6 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from capture_analysis import native
 from capture_analysis.columns import (
     COLUMN_TYPES,
     FLAG_ACK,
@@ -16,24 +15,12 @@ from capture_analysis.columns import (
     Packets,
 )
 from capture_analysis.tracking import Tracked, Tracker
-from capture_analysis.tracking.in_c import NativeTracker
-from capture_analysis.tracking.in_python import PythonTracker
+from reference.tracker import PythonTracker
 
-NewTracker = Callable[[], Tracker]
+AnyTracker = Tracker | PythonTracker
+NewTracker = Callable[[], AnyTracker]
 # For tests of either tracker, whose argument new_tracker makes one.
-each_tracker = pytest.mark.parametrize(
-    "new_tracker",
-    [
-        PythonTracker,
-        pytest.param(
-            NativeTracker,
-            marks=pytest.mark.skipif(
-                not native.available(),
-                reason="the library is not built (pip install, with a C compiler)",
-            ),
-        ),
-    ],
-)
+each_tracker = pytest.mark.parametrize("new_tracker", [PythonTracker, Tracker])
 
 
 class Conversation:
@@ -80,7 +67,7 @@ class Conversation:
         """Add the last packet once more, some columns changed."""
         self.packets.append(self.packets[-1] | {"time_ns": at_us * 1000} | more)
 
-    def tracked(self, tracker: Tracker) -> Tracked:
+    def tracked(self, tracker: AnyTracker) -> Tracked:
         """What a tracker says of it."""
         return tracker.track(columns(self.packets), flow_table(1))
 

@@ -132,7 +132,6 @@ class ColumnCapture:
     flows: FlowTable
     chunk: int = 1 << 16
     path: Path = Path("made.pcap")
-    reader: str = "none"
     format: str = "columns"
     warnings: list[str] = field(default_factory=list)
 

@@ -9,7 +9,7 @@ import numpy as np
 from capture_analysis.columns import FlowTable, Mark, Packets, concatenate, empty_columns
 from capture_analysis.reading.capture import Capture
 from capture_analysis.reading.parsing import Counts
-from capture_analysis.tracking import TRACKED_TYPES, Tracked, tracker
+from capture_analysis.tracking import TRACKED_TYPES, Tracked, Tracker
 from corpus import Specimen
 from tshark_oracle import Row, ask_all
 
@@ -60,7 +60,7 @@ def cases(specimens: Iterable[Specimen]) -> list[Case]:
 
 
 def _case(specimen: Specimen, rows: list[Row]) -> Case:
-    capture, follower = Capture(specimen.path), tracker()
+    capture, follower = Capture(specimen.path), Tracker()
     packets, tracked = [empty_columns(0).widened()], [_no_rows()]
     for part in capture.chunks(CHUNK_PACKETS):
         packets.append(part.widened())

@@ -23,7 +23,7 @@ from capture_analysis.one_capture.facts import Facts
 from capture_analysis.one_capture.lanes import LaneArray
 from capture_analysis.one_capture.measure import Measure, Quantity, Values
 from capture_analysis.one_capture.tally import Tally
-from capture_analysis.runs import RunFinder, Runs
+from capture_analysis.streaks import StreakFinder, Streaks
 
 # ACKs in bunches of at least so many count as bunched (Paxson asks for three).
 BUNCH_ACKS = 3
@@ -51,7 +51,7 @@ class AckBunches(Measure):
 
     def __init__(self) -> None:
         # Most ACKs are on their own: how many follows from the number of all.
-        self._finder = RunFinder(least_rows=2)
+        self._finder = StreakFinder(least_rows=2)
         self.sizes = Histogram()
         self._joined = LaneArray(np.add, 0)
         self._most_bytes = LaneArray(np.maximum, 0)
@@ -69,7 +69,7 @@ class AckBunches(Measure):
         del facts
         self._take(self._finder.finish())
 
-    def _take(self, bunches: Runs) -> None:
+    def _take(self, bunches: Streaks) -> None:
         self.sizes.add(bunches.lane, bunches.rows)
         self._joined.add_rows(bunches.lane, bunches.rows)
         large = bunches.where(np.flatnonzero(bunches.rows >= BUNCH_ACKS))

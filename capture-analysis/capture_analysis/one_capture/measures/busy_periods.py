@@ -20,11 +20,11 @@ import numpy as np
 from capture_analysis.histogram import Histogram
 from capture_analysis.one_capture.blocks import Block
 from capture_analysis.one_capture.facts import AGREES, Facts
-from capture_analysis.one_capture.lanes import Previous
+from capture_analysis.one_capture.lanes import Previous, starts_of
 from capture_analysis.one_capture.measure import Measure, Quantity, Values
 from capture_analysis.one_capture.measures.utilisation import NO_RATE
 from capture_analysis.one_capture.tally import Tally
-from capture_analysis.runs import RunFinder, Runs, starts_of
+from capture_analysis.streaks import StreakFinder, Streaks
 
 LEAST_SEGMENTS = 3
 _NEVER = -1
@@ -44,7 +44,7 @@ class BusyPeriods(Measure):
     )
 
     def __init__(self) -> None:
-        self._finder = RunFinder(least_rows=LEAST_SEGMENTS)
+        self._finder = StreakFinder(least_rows=LEAST_SEGMENTS)
         self._starts = Previous(_NEVER)
         self._segments, self._cycles = Histogram(), Histogram()
 
@@ -57,16 +57,16 @@ class BusyPeriods(Measure):
         self._take(self._finder.add(data.direction, joined, data["time_ns"], data["new_bytes"]))
 
     def finish(self, facts: Facts) -> None:
-        """Take the runs that the capture's end ended."""
+        """Take the streaks that the capture's end ended."""
         del facts
         self._take(self._finder.finish())
 
-    def _take(self, runs: Runs) -> None:
-        self._segments.add(runs.lane, runs.rows)
-        starts = starts_of(runs.lane).nonzero()[0]
-        before = self._starts.of(runs.lane[starts], starts, runs.first_ns)
-        later = (before != _NEVER) & (runs.first_ns >= before)
-        self._cycles.add(runs.lane[later], (runs.first_ns - before)[later])
+    def _take(self, streaks: Streaks) -> None:
+        self._segments.add(streaks.lane, streaks.rows)
+        starts = starts_of(streaks.lane).nonzero()[0]
+        before = self._starts.of(streaks.lane[starts], starts, streaks.first_ns)
+        later = (before != _NEVER) & (streaks.first_ns >= before)
+        self._cycles.add(streaks.lane[later], (streaks.first_ns - before)[later])
 
     def merge(self, other: Self) -> None:
         """Take what another found of other connections."""

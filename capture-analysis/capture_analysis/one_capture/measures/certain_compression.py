@@ -26,7 +26,7 @@ from capture_analysis.one_capture.measure import Measure, Quantity, Values
 from capture_analysis.one_capture.measures.ack_bunches import BUNCH_ACKS
 from capture_analysis.one_capture.measures.utilisation import NO_RATE
 from capture_analysis.one_capture.tally import Tally
-from capture_analysis.runs import RunFinder, Runs
+from capture_analysis.streaks import StreakFinder, Streaks
 
 _NAMES = ("events", "acks", "bytes")
 
@@ -47,7 +47,7 @@ class CertainCompression(Measure):
     )
 
     def __init__(self) -> None:
-        self._finder = RunFinder(least_rows=BUNCH_ACKS)
+        self._finder = StreakFinder(least_rows=BUNCH_ACKS)
         self._events = LaneArray(np.add, 0, 3)
 
     def add(self, block: Block) -> None:
@@ -59,11 +59,11 @@ class CertainCompression(Measure):
         self._take(self._finder.add(acks.direction, joined, acks["time_ns"], acked))
 
     def finish(self, facts: Facts) -> None:
-        """Take the runs that the capture's end ended."""
+        """Take the streaks that the capture's end ended."""
         del facts
         self._take(self._finder.finish())
 
-    def _take(self, events: Runs) -> None:
+    def _take(self, events: Streaks) -> None:
         values = np.stack((np.ones_like(events.rows), events.rows, events.total), axis=1)
         self._events.add_rows(events.lane, values)
 

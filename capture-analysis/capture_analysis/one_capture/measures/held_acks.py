@@ -30,7 +30,7 @@ from capture_analysis.one_capture.measure import Measure, Quantity, Values
 from capture_analysis.one_capture.measures.ack_bunches import BUNCH_ACKS
 from capture_analysis.one_capture.measures.paxson_events import CAPTURE_RESOLUTION_NS
 from capture_analysis.one_capture.tally import Tally
-from capture_analysis.runs import RunFinder, Runs
+from capture_analysis.streaks import StreakFinder, Streaks
 
 
 class HeldAcks(Measure):
@@ -46,8 +46,8 @@ class HeldAcks(Measure):
     )
 
     def __init__(self) -> None:
-        # The time of a run is in ticks here; its sums are of bytes, ns at the tap, ACKs stamped.
-        self._finder = RunFinder(3, BUNCH_ACKS)
+        # The time of a streak is in ticks here; its sums are of bytes, ns at the tap, ACKs stamped.
+        self._finder = StreakFinder(3, BUNCH_ACKS)
         self._bunches = LaneArray(np.add, 0, 3)
 
     def add(self, block: Block) -> None:
@@ -58,23 +58,23 @@ class HeldAcks(Measure):
         joined = block.acks_back_to_back
         stamped = (acks["marks"] & Mark.TIMESTAMPS) != 0
         sums = (acks["acked_bytes"] * joined, acks["gap_ns"] * joined, stamped)
-        runs = self._finder.add(acks.direction, joined, acks["ts_value"], sums)
-        self._take(runs, block.facts)
+        streaks = self._finder.add(acks.direction, joined, acks["ts_value"], sums)
+        self._take(streaks, block.facts)
 
     def finish(self, facts: Facts) -> None:
         """Take the bunches that the capture's end ended."""
         self._take(self._finder.finish(), facts)
 
-    def _take(self, runs: Runs, facts: Facts) -> None:
-        runs = runs.where(runs.total[2] == runs.rows)
-        tick_ns = facts.tick_ns[runs.lane]
-        sent_ns = (runs.last_ns - runs.first_ns).astype(np.int32) * tick_ns
-        data_ns = runs.total[0] * facts.acked_ns_per_byte[runs.lane]
+    def _take(self, streaks: Streaks, facts: Facts) -> None:
+        streaks = streaks.where(streaks.total[2] == streaks.rows)
+        tick_ns = facts.tick_ns[streaks.lane]
+        sent_ns = (streaks.last_ns - streaks.first_ns).astype(np.int32) * tick_ns
+        data_ns = streaks.total[0] * facts.acked_ns_per_byte[streaks.lane]
         held = sent_ns + tick_ns < COMPRESSED_BELOW * data_ns
-        arrived_ns = runs.total[1] + CAPTURE_RESOLUTION_NS
+        arrived_ns = streaks.total[1] + CAPTURE_RESOLUTION_NS
         compressed = ~held & (arrived_ns < COMPRESSED_BELOW * (sent_ns - tick_ns))
         values = (held, compressed, ~held & ~compressed)
-        self._bunches.add_rows(runs.lane, np.stack(values, axis=1).astype(np.int64))
+        self._bunches.add_rows(streaks.lane, np.stack(values, axis=1).astype(np.int64))
 
     def merge(self, other: Self) -> None:
         """Take what another found of other connections."""

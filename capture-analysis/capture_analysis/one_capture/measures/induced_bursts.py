@@ -23,7 +23,7 @@ from capture_analysis.one_capture.lanes import LaneArray
 from capture_analysis.one_capture.measure import Measure, Quantity, Values
 from capture_analysis.one_capture.measures.ack_bunches import BUNCH_ACKS, NO_RATE
 from capture_analysis.one_capture.tally import Tally
-from capture_analysis.runs import RunFinder, Runs
+from capture_analysis.streaks import StreakFinder, Streaks
 
 _NEVER = np.iinfo(np.int64).min // 2
 
@@ -40,7 +40,7 @@ class InducedBursts(Measure):
     )
 
     def __init__(self) -> None:
-        self._finder = RunFinder(2, BUNCH_ACKS)
+        self._finder = StreakFinder(2, BUNCH_ACKS)
         self._latest = LaneArray(np.maximum, _NEVER)
         self._bytes = Histogram()
         # Bursts, and the sum of their bytes.
@@ -59,13 +59,13 @@ class InducedBursts(Measure):
         joined = np.ones(len(every), dtype=np.bool_)
         joined[np.flatnonzero(is_ack)] = block.acks_back_to_back
         rows = np.flatnonzero(is_ack | induced)
-        runs = self._finder.add(
+        streaks = self._finder.add(
             every.direction.take(rows),
             joined.take(rows),
             every["time_ns"].take(rows),
             (every["payload_bytes"].take(rows) * induced.take(rows), is_ack.take(rows)),
         )
-        self._take(runs)
+        self._take(streaks)
 
     def _latest_ack_ns(self, block: Block, is_ack: BoolArray) -> IntArray:
         """Of each packet the time of the latest ACK of its direction, or _NEVER."""
@@ -85,8 +85,8 @@ class InducedBursts(Measure):
         del facts
         self._take(self._finder.finish())
 
-    def _take(self, runs: Runs) -> None:
-        bursts = runs.where(np.flatnonzero(runs.total[1] >= BUNCH_ACKS))
+    def _take(self, streaks: Streaks) -> None:
+        bursts = streaks.where(np.flatnonzero(streaks.total[1] >= BUNCH_ACKS))
         sent = bursts.total[0]
         self._bytes.add(bursts.lane, sent)
         self._sums.add_rows(bursts.lane, np.stack((np.ones_like(sent), sent), axis=1))

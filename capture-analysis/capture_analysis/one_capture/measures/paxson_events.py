@@ -30,7 +30,7 @@ from capture_analysis.one_capture.lanes import LaneArray, Previous
 from capture_analysis.one_capture.measure import Measure, Quantity, Values
 from capture_analysis.one_capture.measures.ack_bunches import BUNCH_ACKS
 from capture_analysis.one_capture.tally import Tally
-from capture_analysis.runs import RunFinder, Runs
+from capture_analysis.streaks import StreakFinder, Streaks
 from capture_analysis.tracking import Kind
 
 CAPTURE_RESOLUTION_NS = 1
@@ -54,7 +54,7 @@ class PaxsonEvents(Measure):
     )
 
     def __init__(self) -> None:
-        self._finder = RunFinder(3, BUNCH_ACKS)
+        self._finder = StreakFinder(3, BUNCH_ACKS)
         self._stamps = Previous(_NO_STAMP)
         # Events, their ACKs, the bytes these acknowledge, events of duplicates only.
         self._events = LaneArray(np.add, 0, 4)
@@ -89,13 +89,13 @@ class PaxsonEvents(Measure):
         return np.asarray(ticks * tick_ns * known - ~known)
 
     def finish(self, facts: Facts) -> None:
-        """Take the runs that the capture's end ended."""
+        """Take the streaks that the capture's end ended."""
         self._take(self._finder.finish(), facts)
 
-    def _take(self, runs: Runs, facts: Facts) -> None:
-        sent_ns = runs.total[0] - facts.tick_ns[runs.lane]
-        arrived_ns = runs.last_ns - runs.first_ns + CAPTURE_RESOLUTION_NS
-        events = runs.where((sent_ns > 0) & (arrived_ns < COMPRESSED_BELOW * sent_ns))
+    def _take(self, streaks: Streaks, facts: Facts) -> None:
+        sent_ns = streaks.total[0] - facts.tick_ns[streaks.lane]
+        arrived_ns = streaks.last_ns - streaks.first_ns + CAPTURE_RESOLUTION_NS
+        events = streaks.where((sent_ns > 0) & (arrived_ns < COMPRESSED_BELOW * sent_ns))
         only_duplicates = events.total[2] == events.rows
         values = (np.ones_like(events.rows), events.rows, events.total[1], only_duplicates)
         self._events.add_rows(events.lane, np.stack(values, axis=1))

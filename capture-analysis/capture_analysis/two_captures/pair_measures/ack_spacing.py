@@ -18,7 +18,7 @@ import numpy as np
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.histogram import Histogram
 from capture_analysis.one_capture.lanes import LaneArray
-from capture_analysis.runs import RunFinder, Runs
+from capture_analysis.streaks import StreakFinder, Streaks
 from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.ack_gaps import AckGaps
 from capture_analysis.two_captures.crossings import Crossings
@@ -51,7 +51,7 @@ class AckSpacing(PairMeasure):
         self._counts = LaneArray(np.add, 0, 3)
         self._events = LaneArray(np.add, 0, 4)
         self._ratios, self._xi = Histogram(), Histogram()
-        self._finders = RunFinder(4, LEAST_ACKS), RunFinder(4, LEAST_ACKS)
+        self._finders = StreakFinder(4, LEAST_ACKS), StreakFinder(4, LEAST_ACKS)
 
     def add(self, step: Step) -> None:
         """Take the next packets."""
@@ -59,7 +59,7 @@ class AckSpacing(PairMeasure):
             if len(crossings.acks):
                 self._take(crossings, gaps, finder)
 
-    def _take(self, crossings: Crossings, gaps: AckGaps, finder: RunFinder) -> None:
+    def _take(self, crossings: Crossings, gaps: AckGaps, finder: StreakFinder) -> None:
         acks, sent_gap, arrived_gap = crossings.acks, gaps.sent_ns, gaps.arrived_ns
         known = sent_gap >= 0
         defined = sent_gap > self.facts.resolution_ns[crossings.way]
@@ -70,23 +70,23 @@ class AckSpacing(PairMeasure):
         self._counts.add(acks.directions, np.stack(counts, axis=1))
         duplicate = acks["kind"] == Kind.DUPLICATE_ACK
         values = (sent_gap * compressed, arrived_gap * compressed, gaps.acked_bytes, duplicate)
-        runs = finder.add(acks.direction, compressed, acks["first_ns"], values)
-        self._count(runs, crossings.way)
+        streaks = finder.add(acks.direction, compressed, acks["first_ns"], values)
+        self._count(streaks, crossings.way)
 
     def finish(self) -> None:
-        """Take the runs that the captures' end ended."""
+        """Take the streaks that the captures' end ended."""
         for way, finder in enumerate(self._finders):
             self._count(finder.finish(), way)
 
-    def _count(self, runs: Runs, way: int) -> None:
-        sent_ns = runs.total[0] - self.facts.resolution_ns[way]
-        arrived_ns = runs.total[1] + self.facts.resolution_ns[1 - way]
+    def _count(self, streaks: Streaks, way: int) -> None:
+        sent_ns = streaks.total[0] - self.facts.resolution_ns[way]
+        arrived_ns = streaks.total[1] + self.facts.resolution_ns[1 - way]
         event = arrived_ns < COMPRESSED_BELOW * sent_ns
-        runs, xi = runs.where(event), arrived_ns[event] * _PARTS // sent_ns[event]
-        self._xi.add(runs.lane, xi)
-        ones = np.ones_like(runs.rows)
-        found = np.stack((ones, runs.rows, runs.total[2], runs.total[3]), axis=1)
-        self._events.add_rows(runs.lane, found)
+        streaks, xi = streaks.where(event), arrived_ns[event] * _PARTS // sent_ns[event]
+        self._xi.add(streaks.lane, xi)
+        ones = np.ones_like(streaks.rows)
+        found = np.stack((ones, streaks.rows, streaks.total[2], streaks.total[3]), axis=1)
+        self._events.add_rows(streaks.lane, found)
 
     def of_direction(self, direction: int) -> Values:
         """See the class."""

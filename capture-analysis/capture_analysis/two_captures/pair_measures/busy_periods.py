@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from capture_analysis.histogram import Histogram
-from capture_analysis.runs import RunFinder, Runs
+from capture_analysis.streaks import StreakFinder, Streaks
 from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.crossings import Crossings, is_data
 from capture_analysis.two_captures.match_rows import where
@@ -35,7 +35,7 @@ class BusyPeriods(PairMeasure):
 
     def start(self) -> None:
         """Nothing is known yet."""
-        self._finders = RunFinder(), RunFinder()
+        self._finders = StreakFinder(), StreakFinder()
         self._sizes = Histogram()
         self._largest = [0, 0]
         self._last_ack = [False, False]
@@ -48,7 +48,7 @@ class BusyPeriods(PairMeasure):
         for crossings, finder in zip(step.ways, self._finders, strict=True):
             self._take(crossings, finder)
 
-    def _take(self, crossings: Crossings, finder: RunFinder) -> None:
+    def _take(self, crossings: Crossings, finder: StreakFinder) -> None:
         way, rows = crossings.way, crossings.arrived
         rows = where(rows, rows["kind"] != Kind.CONTROL)
         if not len(rows):
@@ -57,16 +57,16 @@ class BusyPeriods(PairMeasure):
         joined = data & ~np.concatenate(([self._last_ack[way]], ~data[:-1]))
         self._last_ack[way] = not data[-1]
         lane = np.full(len(rows), way)
-        runs = finder.add(lane, joined, rows["second_ns"].copy(), data.astype(np.int64))
-        self._add(way, runs)
+        streaks = finder.add(lane, joined, rows["second_ns"].copy(), data.astype(np.int64))
+        self._add(way, streaks)
 
-    def _add(self, way: int, runs: Runs) -> None:
-        """Of the runs, an ACK on its own is none; of the rest the first may be cut short."""
-        runs = runs.where(runs.total > 0)
-        self._sizes.add(way, runs.total)
-        self._largest[way] = max(self._largest[way], int(runs.total.max(initial=0)))
-        self._count[way] += len(runs.lane)
-        starts = np.concatenate((self._starts[way], runs.first_ns))
+    def _add(self, way: int, streaks: Streaks) -> None:
+        """Of the streaks, an ACK on its own is none; of the rest the first may be cut short."""
+        streaks = streaks.where(streaks.total > 0)
+        self._sizes.add(way, streaks.total)
+        self._largest[way] = max(self._largest[way], int(streaks.total.max(initial=0)))
+        self._count[way] += len(streaks.lane)
+        starts = np.concatenate((self._starts[way], streaks.first_ns))
         self._cycles.add(way, np.maximum(starts[2:] - starts[:-2], 0) // 2)
         self._starts[way] = starts[-2:]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.one_capture.lanes import LaneArray, Previous
-from capture_analysis.runs import RunFinder, Runs
+from capture_analysis.streaks import StreakFinder, Streaks
 from capture_analysis.two_captures.crossings import Crossings
 from capture_analysis.two_captures.pair_measure import PairMeasure, Quantity, Step, Values
 from capture_analysis.two_captures.pair_measures.ack_spacing import LEAST_ACKS
@@ -34,7 +34,7 @@ class DataCompression(PairMeasure):
     def start(self) -> None:
         """Nothing is known yet."""
         self._previous = Previous()
-        self._finders = RunFinder(2, LEAST_ACKS), RunFinder(2, LEAST_ACKS)
+        self._finders = StreakFinder(2, LEAST_ACKS), StreakFinder(2, LEAST_ACKS)
         self._events = LaneArray(np.add, 0, 2)
 
     def add(self, step: Step) -> None:
@@ -43,7 +43,7 @@ class DataCompression(PairMeasure):
             if len(crossings.arrived) and self.facts.ways[crossings.way].data_ns is not None:
                 self._take(crossings, finder)
 
-    def _take(self, crossings: Crossings, finder: RunFinder) -> None:
+    def _take(self, crossings: Crossings, finder: StreakFinder) -> None:
         data = crossings.arrived_data
         if not len(data):
             return
@@ -56,15 +56,15 @@ class DataCompression(PairMeasure):
         self._count(finder.add(data.direction, joined, arrived, values), crossings.way)
 
     def finish(self) -> None:
-        """Take the runs that the captures' end ended."""
+        """Take the streaks that the captures' end ended."""
         for way, finder in enumerate(self._finders):
             self._count(finder.finish(), way)
 
-    def _count(self, runs: Runs, way: int) -> None:
-        taken = runs.total[0] + self.facts.resolution_ns[1 - way]
-        runs = runs.where(taken < COMPRESSED_BELOW * runs.total[1])
-        found = np.stack((np.ones_like(runs.rows), runs.rows), axis=1)
-        self._events.add_rows(runs.lane, found)
+    def _count(self, streaks: Streaks, way: int) -> None:
+        taken = streaks.total[0] + self.facts.resolution_ns[1 - way]
+        streaks = streaks.where(taken < COMPRESSED_BELOW * streaks.total[1])
+        found = np.stack((np.ones_like(streaks.rows), streaks.rows), axis=1)
+        self._events.add_rows(streaks.lane, found)
 
     def of_direction(self, direction: int) -> Values:
         """See the class."""

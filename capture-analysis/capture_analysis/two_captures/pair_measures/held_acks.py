@@ -14,7 +14,7 @@ import numpy as np
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.one_capture.lanes import LaneArray
-from capture_analysis.runs import RunFinder, Runs
+from capture_analysis.streaks import StreakFinder, Streaks
 from capture_analysis.two_captures.ack_gaps import AckGaps
 from capture_analysis.two_captures.crossings import Crossings
 from capture_analysis.two_captures.pair_measure import PairMeasure, Quantity, Step, Values
@@ -34,7 +34,7 @@ class HeldAcks(PairMeasure):
 
     def start(self) -> None:
         """Nothing is known yet."""
-        self._finders = RunFinder(0, LEAST_ACKS), RunFinder(0, LEAST_ACKS)
+        self._finders = StreakFinder(0, LEAST_ACKS), StreakFinder(0, LEAST_ACKS)
         self._events = LaneArray(np.add, 0, 3)
 
     def add(self, step: Step) -> None:
@@ -43,7 +43,7 @@ class HeldAcks(PairMeasure):
             if len(crossings.acks):
                 self._take(crossings, gaps, finder)
 
-    def _take(self, crossings: Crossings, gaps: AckGaps, finder: RunFinder) -> None:
+    def _take(self, crossings: Crossings, gaps: AckGaps, finder: StreakFinder) -> None:
         acks, data = crossings.acks, self.facts.ways[1 - crossings.way]
         if data.data_ns is None:
             return
@@ -53,13 +53,13 @@ class HeldAcks(PairMeasure):
         self._count(finder.add(acks.direction, held, acks["first_ns"], gaps.acked_bytes))
 
     def finish(self) -> None:
-        """Take the runs that the captures' end ended."""
+        """Take the streaks that the captures' end ended."""
         for finder in self._finders:
             self._count(finder.finish())
 
-    def _count(self, runs: Runs) -> None:
-        found = np.stack((np.ones_like(runs.rows), runs.rows, runs.total), axis=1)
-        self._events.add_rows(runs.lane, found)
+    def _count(self, streaks: Streaks) -> None:
+        found = np.stack((np.ones_like(streaks.rows), streaks.rows, streaks.total), axis=1)
+        self._events.add_rows(streaks.lane, found)
 
     def of_direction(self, direction: int) -> Values:
         """See the class."""

@@ -1,0 +1,166 @@
+"""Load the C library: clib/*.c, built into _clib.so when the package is installed.
+
+What happens per packet is done there, and nowhere else; modules that call it by ctypes check what
+they hand over.
+"""
+
+import ctypes
+import os
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from capture_analysis.columns import COLUMN_TYPES, IntArray, Packets
+from capture_analysis.errors import AnalysisError
+
+LIBRARY = Path(__file__).with_name("_clib.so")
+
+_SIZE_POINTER = ctypes.POINTER(ctypes.c_size_t)
+
+# Of each function its result and its arguments.
+_PROTOTYPES = {
+    "ca_parser_new": (ctypes.c_void_p, [ctypes.c_uint64]),
+    "ca_parser_free": (None, [ctypes.c_void_p]),
+    "ca_parser_parse": (
+        ctypes.c_int,
+        [
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            _SIZE_POINTER,
+            _SIZE_POINTER,
+        ],
+    ),
+    "ca_parser_counts": (ctypes.c_void_p, [ctypes.c_void_p]),
+    "ca_parser_flows": (ctypes.c_void_p, [ctypes.c_void_p, _SIZE_POINTER]),
+    "ca_parser_link_types": (
+        ctypes.c_size_t,
+        [ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint32), ctypes.c_size_t],
+    ),
+    "ca_parser_format": (ctypes.c_char_p, [ctypes.c_void_p]),
+    "ca_parser_trouble": (ctypes.c_char_p, [ctypes.c_void_p]),
+    "ca_tracker_new": (ctypes.c_void_p, []),
+    "ca_tracker_free": (None, [ctypes.c_void_p]),
+    "ca_tracker_track": (
+        ctypes.c_int,
+        [
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+        ],
+    ),
+    "ca_tracker_forgotten": (ctypes.c_void_p, [ctypes.c_void_p]),
+    "ca_histogram_new": (ctypes.c_void_p, [ctypes.c_uint64]),
+    "ca_histogram_free": (None, [ctypes.c_void_p]),
+    "ca_histogram_takes": (
+        ctypes.c_bool,
+        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t],
+    ),
+    "ca_histogram_add": (
+        ctypes.c_bool,
+        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t],
+    ),
+    "ca_histogram_add_bins": (
+        ctypes.c_bool,
+        [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t],
+    ),
+    "ca_histogram_bins": (ctypes.c_size_t, [ctypes.c_void_p, ctypes.c_void_p]),
+    "ca_order": (
+        ctypes.c_size_t,
+        [
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+        ],
+    ),
+    "ca_gather": (
+        ctypes.c_bool,
+        [
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+        ],
+    ),
+    "ca_streaks_add": (
+        ctypes.c_size_t,
+        [
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_int64,
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+        ],
+    ),
+    "ca_match_rows": (
+        ctypes.c_size_t,
+        [ctypes.c_void_p] * 4 + [ctypes.c_size_t, ctypes.c_void_p],
+    ),
+    "ca_match_join": (
+        ctypes.c_size_t,
+        [
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_int64,
+            ctypes.c_uint64,
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+        ],
+    ),
+}
+
+
+class Columns(ctypes.Structure):
+    """Addresses of the columns of `Packets`, as struct ca_columns in clib/parser.h."""
+
+    _fields_ = [(name, ctypes.c_void_p) for name in COLUMN_TYPES]
+
+    @classmethod
+    def of(cls, packets: Packets) -> "tuple[Columns, list[IntArray]]":
+        """Return where the columns lie, in the library's types, and what must live on for that.
+
+        Raises: ValueError if they are not of one length.
+        """
+        columns = [
+            np.ascontiguousarray(getattr(packets, name), dtype=kind)
+            for name, kind in COLUMN_TYPES.items()
+        ]
+        if any(column.shape != (len(packets),) for column in columns):
+            raise ValueError("columns must be of one length")
+        return cls(*(column.ctypes.data for column in columns)), columns
+
+
+@cache
+def load() -> ctypes.CDLL:
+    """Return the library, which lets other threads run while it works.
+
+    Raises: AnalysisError if it is missing or of another version of the package.
+    """
+    try:
+        library = ctypes.CDLL(str(LIBRARY))
+        for name, (result, arguments) in _PROTOTYPES.items():
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, arguments
+    except (OSError, AttributeError) as error:
+        raise AnalysisError(
+            f"the C library of capture-analysis is missing, or of another version: {error}\n\n"
+            "hint: install the package again, with a C compiler or from a wheel"
+        ) from error
+    return library
+
+
+def random_bits() -> int:
+    """Return 64 bits that no capture's writer can know, to seed hash tables with."""
+    return int.from_bytes(os.urandom(8))  # what secrets does, which takes 7 ms to load

@@ -1,0 +1,155 @@
+"""Distributions in constant memory: counts of integers in bins that grow with the value.
+
+Values below 256 are counted exactly; above, each octave has 128 bins, so that a bin is at most
+1/128 of its values wide. It knows the least and the greatest value that came, and what stands for
+it lies midway: within 1/256 of any of them, never beyond the least or greatest of all, and exact
+where values are equal. Only bins that are used take memory. The layout is that of HdrHistogram
+(Tene); nothing depends on the order in which values come, so histograms of parts of a capture merge
+into that of the whole.
+"""
+
+import math
+import weakref
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from capture_analysis import clib
+from capture_analysis.columns import IntArray
+
+BinArray = NDArray[np.void]
+
+# A bin of a lane that counts anything: lane << BIN_BITS | number of the bin; how many values, and
+# the least and the greatest of them. As struct ca_bin in clib/histogram.h.
+BIN = np.dtype([("key", "<i8"), ("count", "<u8"), ("low", "<i8"), ("high", "<i8")])
+# 256 bins of a value each and 55 octaves of 128 make 7296.
+BIN_BITS = 13
+
+
+@dataclass(frozen=True)
+class Bins:
+    """The bins in use, ascending; columns of shape (k,), int64.
+
+    Attributes:
+        low, high: the least and the greatest value that came into a bin.
+        count: how many came.
+    """
+
+    low: IntArray
+    high: IntArray
+    count: IntArray
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    @property
+    def middle(self) -> IntArray:
+        """Shape (k,): the value that stands for a bin, exact if all its values are equal."""
+        return self.low + (self.high - self.low) // 2
+
+    def quantile(self, q: float) -> int | None:
+        """The middle of the bin where at least a share q of all values lies in it or below.
+
+        None of no values. The definition is numpy's "inverted_cdf".
+        """
+        if not len(self):
+            return None
+        reached = np.cumsum(self.count)
+        # 0.07 * 100 is a little more than 7; a share means what it says in decimal.
+        rank = max(1, math.ceil(round(q * int(reached[-1]), 6)))
+        return int(self.middle[np.searchsorted(reached, rank)])
+
+
+class Histogram:
+    """Counts of integers >= 0, apart for each lane.
+
+    A lane is whatever has a distribution of its own: half a connection (2 * flow + half), 0.
+    Counted in C (clib/histogram.c), by ctypes.
+    """
+
+    def __init__(self) -> None:
+        self._library = clib.load()
+        self._counts = self._library.ca_histogram_new(clib.random_bits())
+        if not self._counts:
+            raise MemoryError
+        weakref.finalize(self, self._library.ca_histogram_free, self._counts)
+        self._bins: BinArray | None = None
+
+    def add(self, lane: ArrayLike, value: ArrayLike) -> None:
+        """Count values.
+
+        Args:
+            lane: shape (n,) or a number for all, 0..2**48-1.
+            value: shape (n,), 0..2**63-1.
+
+        Raises: ValueError if a lane or a value is out of range.
+        """
+        values = np.ascontiguousarray(value, dtype=np.int64)
+        lanes = np.ascontiguousarray(lane, dtype=np.int64)
+        if lanes.shape != values.shape:
+            lanes = np.full(values.shape, lane, dtype=np.int64)
+        if not len(values):
+            return
+        columns = lanes.ctypes.data, values.ctypes.data, len(values)
+        if not self._library.ca_histogram_takes(*columns):
+            raise ValueError("a lane must be in 0..2**48-1 and a value at least 0")
+        if not self._library.ca_histogram_add(self._counts, *columns):
+            raise MemoryError
+        self._bins = None
+
+    def merge(self, other: "Histogram") -> None:
+        """Add what another histogram has counted."""
+        self._add_bins(other._sorted())  # noqa: SLF001 - the same class
+
+    def count(self, lane: int | None = None) -> int:
+        """How many values a lane has, or all lanes have."""
+        return int(self.bins(lane).count.sum())
+
+    def quantile(self, q: float, lane: int | None = None) -> int | None:
+        """See `Bins.quantile`; of a lane, or of all lanes together."""
+        return self.bins(lane).quantile(q)
+
+    def lanes(self) -> IntArray:
+        """The lanes that have a value, ascending."""
+        return np.unique(self._sorted()["key"] >> BIN_BITS)
+
+    def bins(self, lane: int | None = None) -> Bins:
+        """The bins of a lane, or those of all lanes together."""
+        bins = self._sorted()
+        if lane is not None:
+            ends = lane << BIN_BITS, (lane + 1) << BIN_BITS
+            return _columns(bins[slice(*np.searchsorted(bins["key"], ends))])
+        bins = bins.copy()
+        bins["key"] &= (1 << BIN_BITS) - 1
+        together = Histogram()
+        together._add_bins(bins)
+        return _columns(together._sorted())
+
+    def rows(self) -> tuple[IntArray, Bins]:
+        """All bins of all lanes: the lane of each, ascending, and the bins."""
+        bins = self._sorted()
+        return bins["key"] >> BIN_BITS, _columns(bins)
+
+    def _add_bins(self, bins: BinArray) -> None:
+        if not self._library.ca_histogram_add_bins(self._counts, bins.ctypes.data, len(bins)):
+            raise MemoryError
+        self._bins = None
+
+    def _sorted(self) -> BinArray:
+        if self._bins is None:
+            bins = np.empty(self._library.ca_histogram_bins(self._counts, None), dtype=BIN)
+            self._library.ca_histogram_bins(self._counts, bins.ctypes.data)
+            self._bins = bins[np.argsort(bins["key"])]
+        return self._bins
+
+    def __getstate__(self) -> BinArray:
+        return self._sorted()
+
+    def __setstate__(self, state: BinArray) -> None:
+        self.__init__()  # type: ignore[misc]
+        self._add_bins(np.ascontiguousarray(state, dtype=BIN))
+
+
+def _columns(bins: BinArray) -> Bins:
+    return Bins(bins["low"].copy(), bins["high"].copy(), bins["count"].astype(np.int64))

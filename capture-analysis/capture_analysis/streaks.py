@@ -1,0 +1,160 @@
+"""Find streaks, maximal runs of packets, block by block; in C (clib/streaks.c), by ctypes.
+
+Bunches, compression events and busy periods are streaks.
+"""
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from capture_analysis import clib
+from capture_analysis.columns import BoolArray, IntArray
+
+MOST_VALUES = 4  # CA_STREAK_VALUES of clib/streaks.h
+
+
+@dataclass(frozen=True)
+class Streaks:
+    """Columns of shape (k,), one row per streak.
+
+    Attributes:
+        lane: whose streak it is, see `StreakFinder`.
+        rows: how many packets it has.
+        first_ns, last_ns: time of its first and of its last packet.
+        total: the sum over its packets of the value that `StreakFinder.add` was given; shape
+            (values, k) if it was given several.
+    """
+
+    lane: IntArray
+    rows: IntArray
+    first_ns: IntArray
+    last_ns: IntArray
+    total: IntArray
+
+    def where(self, which: BoolArray | IntArray) -> "Streaks":
+        """Some of the streaks."""
+        return Streaks(
+            self.lane[which],
+            self.rows[which],
+            self.first_ns[which],
+            self.last_ns[which],
+            self.total[..., which],
+        )
+
+
+class _Packets(ctypes.Structure):
+    """As struct ca_streak_packets in clib/streaks.h."""
+
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in ("lane", "joined", "time_ns")),
+        ("value_count", ctypes.c_size_t),
+        ("values", ctypes.c_void_p * MOST_VALUES),
+    ]
+
+
+class _Streaks(ctypes.Structure):
+    """As struct ca_streaks in clib/streaks.h."""
+
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in ("lane", "rows", "first_ns", "last_ns", "total")),
+        ("stride", ctypes.c_size_t),
+    ]
+
+    @classmethod
+    def of(cls, streaks: Streaks) -> "_Streaks":
+        """Where the columns lie, which must live on."""
+        return cls(*(column.ctypes.data for column in vars(streaks).values()), len(streaks.lane))
+
+
+class StreakFinder:
+    """Streaks of each lane, whose packets come in any number of blocks.
+
+    A lane is whatever has its own sequence of packets: half a connection (2 * flow + half), a
+    queue. The result does not depend on where blocks end.
+
+    Args:
+        values: how many values `Streaks.total` sums apart; 0 for one, without an axis of its own.
+        least_rows: shorter streaks are not returned.
+    """
+
+    def __init__(self, values: int = 0, least_rows: int = 1) -> None:
+        self._values, self._least_rows = values, least_rows
+        # The streak of each lane that may go on; it has no rows where there is none.
+        self._open = self._no_streaks()
+        # What the library writes into, over and over.
+        self._over = self._no_streaks()
+
+    def add(
+        self,
+        lane: IntArray,
+        joined: BoolArray,
+        time_ns: IntArray,
+        value: IntArray | Sequence[IntArray | BoolArray],
+    ) -> Streaks:
+        """Take packets; return the streaks that they show to be over, by lane and in order.
+
+        Args:
+            lane: shape (n,), not descending; within a lane packets are in order.
+            joined: shape (n,), whether the packet goes on the streak of the lane's packet before
+                it, which may have come in an earlier block; of no account for a lane's very first.
+            time_ns: shape (n,).
+            value: shape (n,), what `Streaks.total` sums; or so many of them.
+        """
+        if not len(lane):
+            return self._no_streaks()
+        self._grow(int(lane[-1]) + 1)
+        if len(self._over.lane) < len(lane):
+            self._over = self._no_streaks(len(lane))
+        columns = (
+            np.ascontiguousarray(lane, dtype=np.int64),
+            np.ascontiguousarray(joined, dtype=np.bool_),
+            np.ascontiguousarray(time_ns, dtype=np.int64),
+            *(np.ascontiguousarray(column, dtype=np.int64) for column in self._several(value)),
+        )
+        values = len(columns) - 3
+        if values > MOST_VALUES or any(column.shape != (len(lane),) for column in columns):
+            raise ValueError(f"columns must be of one length, and {MOST_VALUES} values at most")
+        addresses = [column.ctypes.data for column in columns]
+        ended: int = clib.load().ca_streaks_add(
+            ctypes.byref(_Packets(*addresses[:3], values, tuple(addresses[3:]))),
+            len(lane),
+            self._least_rows,
+            ctypes.byref(_Streaks.of(self._open)),
+            ctypes.byref(_Streaks.of(self._over)),
+        )
+        return self._over.where(np.arange(ended))
+
+    def finish(self) -> Streaks:
+        """The streaks that were not over when the packets ended."""
+        rest, self._open = self._open, self._no_streaks()
+        return rest.where(np.flatnonzero(rest.rows >= self._least_rows))
+
+    def _several(
+        self, value: IntArray | Sequence[IntArray | BoolArray]
+    ) -> Sequence[IntArray | BoolArray]:
+        return value if self._values else (value,)  # type: ignore[return-value] # then one column
+
+    def _grow(self, lanes: int) -> None:
+        known = len(self._open.lane)
+        if lanes > known:
+            size = max(lanes, 2 * known)
+            more = self._no_streaks(size - known)
+            self._open = _joined(self._open, more)
+            self._open.lane[:] = np.arange(size)
+
+    def _no_streaks(self, rows: int = 0) -> Streaks:
+        shape = (self._values, rows) if self._values else (rows,)
+        lane, count, first_ns, last_ns = np.zeros((4, rows), dtype=np.int64)
+        return Streaks(lane, count, first_ns, last_ns, np.zeros(shape, dtype=np.int64))
+
+
+def _joined(first: Streaks, second: Streaks) -> Streaks:
+    return Streaks(
+        np.concatenate((first.lane, second.lane)),
+        np.concatenate((first.rows, second.rows)),
+        np.concatenate((first.first_ns, second.first_ns)),
+        np.concatenate((first.last_ns, second.last_ns)),
+        np.concatenate((first.total, second.total), axis=-1),
+    )

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Half a connection: what one end sent, as far as the capture saw it, and what was acknowledged.
+ *
+ *	low        holes        high      sequence numbers, SYN and FIN count as one each
+ *	 |####..####.#############|
+ *	              ^ acked
+ *
+ * Numbers are unwrapped to the value nearest to the highest known, high or acked, so that up to
+ * 2^31 bytes may be missing in a row. They would leave 64 bits after 2^30 packets of 4 GiB.
+ *
+ * RTT. Of every segment that reaches above high its end and its time are queued; an ACK takes those
+ * out that it acknowledges in full, and the newest gives the sample. Karn's rule needs no mark on
+ * each: `unclear` spans everything that was sent again or late and is not acknowledged yet, and an
+ * ACK that reaches into it gives no sample. That loses samples between two retransmissions in the
+ * same window, and never takes a wrong one. Segments for which there is no room are unclear too.
+ *
+ * Copies are found by a hash of what is alike in them, 16 bytes for each of the last packets of
+ * the half: two packets that differ are taken for one with a chance of 2^-64.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "half.h"
+
+#define SEGMENTS_FIRST_CAPACITY 2		/* most connections are short */
+#define COPY_NS UINT64_C(1000000000)		/* see Kind.COPY in tracking.py */
+#define COPY_WITHOUT_ID_NS UINT64_C(1000000)
+
+static int64_t min(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t max(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Time from one packet to the next; -1 if it ran backward. */
+static int64_t elapsed(int64_t from_ns, int64_t to_ns)
+{
+	int64_t ns;
+
+	if (to_ns < from_ns)
+		return -1;
+	return __builtin_sub_overflow(to_ns, from_ns, &ns) ? INT64_MAX : ns;
+}
+
+void half_start(struct half *half)
+{
+	memset(half, 0, sizeof(*half));
+	half->acked = NO_NUMBER;
+	half->first = NO_NUMBER;
+	half->fin_at = INT64_MAX;
+	half->unclear = (struct span){ INT64_MAX, NO_NUMBER };
+	half->last_ns[0] = NO_TIME;
+	half->last_ns[1] = NO_TIME;
+}
+
+void half_end(struct half *half)
+{
+	holes_end(&half->holes);
+	free(half->segments.ring);
+}
+
+/* Counts from the half's first number, also what was acknowledged before it was seen. */
+void half_begin(struct half *half, uint32_t seq)
+{
+	if (half->seen)
+		return;
+	if (half->acked != NO_NUMBER)
+		half->acked = (int32_t)(half->base + (uint32_t)half->acked - seq);
+	half->base = seq;
+	half->seen = true;
+}
+
+int64_t half_unwrap(const struct half *half, uint32_t number)
+{
+	int64_t front = max(half->high, half->acked);
+
+	return front + (int32_t)(number - half->base - (uint32_t)front);
+}
+
+/* The product's halves, folded: every bit of both depends on every bit of the result. */
+static uint64_t fold(uint64_t a, uint64_t b)
+{
+	ca_u128 product = (ca_u128)a * b;
+
+	return (uint64_t)(product >> 64) ^ (uint64_t)product;
+}
+
+/* The constants are digits of pi: any without structure would do. */
+static uint64_t likeness_of(const struct packet *packet)
+{
+	uint64_t numbers = (uint64_t)packet->seq << 32 | packet->ack;
+	uint64_t stamps = (uint64_t)packet->ts_value << 32 | packet->ts_echo;
+	uint64_t sack = (uint64_t)packet->sack_left << 32 | packet->sack_right;
+	uint64_t rest = (uint64_t)packet->payload_bytes << 32 | (uint32_t)packet->window << 16 |
+			packet->ip_id;
+
+	return fold(numbers ^ UINT64_C(0x243f6a8885a308d3), stamps ^ UINT64_C(0x13198a2e03707344)) ^
+	       fold(sack ^ UINT64_C(0xa4093822299f31d0), rest ^ UINT64_C(0x082efa98ec4e6c89)) ^
+	       (packet->flags * UINT64_C(0x452821e638d01377));
+}
+
+static uint64_t apart(int64_t a_ns, int64_t b_ns)
+{
+	return a_ns > b_ns ? (uint64_t)a_ns - (uint64_t)b_ns : (uint64_t)b_ns - (uint64_t)a_ns;
+}
+
+/* Whether the packet was captured before; remembers it if not. */
+bool half_is_copy(struct half *half, const struct packet *packet)
+{
+	uint64_t limit_ns = packet->ip_id ? COPY_NS : COPY_WITHOUT_ID_NS;
+	uint64_t likeness = likeness_of(packet);
+	unsigned int alike = 0;
+
+	for (unsigned int at = 0; at < RECENT; at++)
+		alike |= (unsigned int)(half->recent[at].likeness == likeness) << at;
+	alike &= (1u << half->remembered) - 1;
+	for (; alike; alike &= alike - 1) {
+		if (apart(half->recent[__builtin_ctz(alike)].time_ns, packet->time_ns) < limit_ns)
+			return true;
+	}
+	half->recent[half->oldest] = (struct recent){ likeness, packet->time_ns };
+	half->oldest = (uint8_t)((half->oldest + 1) % RECENT);
+	if (half->remembered < RECENT)
+		half->remembered++;
+	return false;
+}
+
+int64_t half_gap(struct half *half, const struct packet *packet)
+{
+	int64_t *last_ns = &half->last_ns[packet->payload_bytes > 0], before_ns = *last_ns;
+
+	if (packet->flags & (FLAG_SYN | FLAG_FIN | FLAG_RST))
+		return -1;
+	*last_ns = packet->time_ns;
+	return before_ns == NO_TIME ? -1 : elapsed(before_ns, packet->time_ns);
+}
+
+bool half_is_probe(const struct half *half, const struct packet *packet, int64_t start,
+		   uint16_t other_window)
+{
+	if (packet->payload_bytes > 1 || packet->flags & FLAG_FIN || half->acked == NO_NUMBER)
+		return false;
+	if (start == half->high - 1 && half->acked == half->high)
+		return true;
+	return packet->payload_bytes == 1 && !other_window && start >= half->acked;
+}
+
+/* Takes [first, end), which lies below high, as seen; how many of its bytes were not. */
+static int64_t half_fill(struct half *half, int64_t first, int64_t end, uint64_t *forgotten)
+{
+	int64_t filled = 0;
+
+	if (first >= end)
+		return 0;
+	if (first < half->low) {
+		filled = min(end, half->low) - first;
+		if (end < half->low)
+			holes_add(&half->holes, 0, (struct span){ end, half->low }, forgotten);
+		half->low = first;
+	}
+	return filled + holes_fill(&half->holes, (struct span){ first, end }, forgotten);
+}
+
+/* Takes no RTT of [first, end), as far as it is not acknowledged. */
+static void half_mark_unclear(struct half *half, int64_t first, int64_t end)
+{
+	first = max(first, half->acked);
+	if (first >= end)
+		return;
+	half->unclear.first = min(half->unclear.first, first);
+	half->unclear.end = max(half->unclear.end, end);
+}
+
+static bool segments_grow(struct segments *segments)
+{
+	uint32_t capacity = segments->capacity ? 2 * segments->capacity : SEGMENTS_FIRST_CAPACITY;
+	struct awaited *ring = malloc(capacity * sizeof(*ring));
+	uint32_t to_the_end = segments->capacity - segments->first;
+
+	if (!ring)
+		return false;
+	/* The ring is full: what lies before its first comes last. */
+	if (segments->capacity) {
+		memcpy(ring, segments->ring + segments->first, to_the_end * sizeof(*ring));
+		memcpy(ring + to_the_end, segments->ring, segments->first * sizeof(*ring));
+	}
+	free(segments->ring);
+	segments->ring = ring;
+	segments->first = 0;
+	segments->capacity = capacity;
+	return true;
+}
+
+/* Queues a segment for its ACK, if there is room. */
+static bool half_await(struct half *half, int64_t end, int64_t time_ns)
+{
+	uint32_t limit = half->acked == NO_NUMBER ? SEGMENTS_AT_FIRST : SEGMENTS_MAX;
+	struct segments *segments = &half->segments;
+
+	if (segments->count >= limit)
+		return false;
+	if (segments->count == segments->capacity && !segments_grow(segments))
+		return false;
+	segments->ring[(segments->first + segments->count++) & (segments->capacity - 1)] =
+		(struct awaited){ end, time_ns };
+	return true;
+}
+
+/* Begins at the SYN, unless payload overtook it: what came before was no part of this. */
+static void half_open(struct half *half, int64_t start)
+{
+	half->first = start + 1;
+	if (half->low == half->high) {
+		half->low = start;
+		half->high = start;
+	}
+}
+
+/* Takes the packet's payload, SYN and FIN as sent; how many of its bytes were not seen before. */
+uint32_t half_send(struct half *half, const struct packet *packet, int64_t start,
+		   struct ca_forgotten *forgotten)
+{
+	int64_t first = start + !!(packet->flags & FLAG_SYN);
+	int64_t payload_end = first + packet->payload_bytes;
+	int64_t end = payload_end + !!(packet->flags & FLAG_FIN);
+	int64_t high, new;
+
+	if (start == end)
+		return 0;
+	if (packet->flags & FLAG_SYN)
+		half_open(half, start);
+	high = half->high;
+	new = half_fill(half, first, min(payload_end, high), &forgotten->holes) +
+	      max(payload_end - max(first, high), 0);
+	if (start < high)
+		half_mark_unclear(half, start, min(end, high));
+	if (start > high)
+		holes_add(&half->holes, half->holes.count, (struct span){ high, start },
+			  &forgotten->holes);
+	if (end > high) {
+		half->high = end;
+		if (!half_await(half, end, packet->time_ns)) {
+			half_mark_unclear(half, high, end);
+			forgotten->segments += half->acked != NO_NUMBER;
+		}
+	}
+	if (packet->flags & FLAG_FIN)
+		half->fin_at = payload_end;
+	return (uint32_t)new;
+}
+
+/* The number without the SYN before and the FIN behind the payload. */
+static int64_t payload_edge(const struct half *half, int64_t number)
+{
+	return min(max(number, half->first), half->fin_at);
+}
+
+/* What is acknowledged if nothing was, as far as is known. */
+static int64_t half_acked(const struct half *half)
+{
+	if (half->acked != NO_NUMBER)
+		return half->acked;
+	return half->first == NO_NUMBER ? 0 : half->first;
+}
+
+/* When the newest segment below ack was sent, which are not awaited any more; or NO_TIME. */
+static int64_t segments_take(struct segments *segments, int64_t ack)
+{
+	int64_t time_ns = NO_TIME;
+
+	while (segments->count && segments->ring[segments->first].end <= ack) {
+		time_ns = segments->ring[segments->first].time_ns;
+		segments->first = (segments->first + 1) & (segments->capacity - 1);
+		segments->count--;
+	}
+	return time_ns;
+}
+
+/* Takes everything below ack, above all before, as acknowledged; how much payload that adds. */
+int64_t half_acknowledge(struct half *half, int64_t ack, int64_t time_ns, int64_t *rtt_ns)
+{
+	int64_t before = half_acked(half), sent_ns = segments_take(&half->segments, ack);
+
+	if (half->acked == NO_NUMBER && !half->seen)
+		before = ack;
+	if (sent_ns != NO_TIME && ack <= half->unclear.first)
+		*rtt_ns = elapsed(sent_ns, time_ns);
+	if (half->unclear.end <= ack)
+		half->unclear = (struct span){ INT64_MAX, NO_NUMBER };
+	half->acked = ack;
+	return max(payload_edge(half, ack) - payload_edge(half, before), 0);
+}
+
+int64_t half_in_flight(const struct half *half)
+{
+	return max(payload_edge(half, half->high) - payload_edge(half, half_acked(half)), 0);
+}

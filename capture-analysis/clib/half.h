@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef CAPTURE_ANALYSIS_HALF_H
+#define CAPTURE_ANALYSIS_HALF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "holes.h"
+#include "track.h"
+
+/* As in tracking.py: 1 MiB of segments; 1 KiB while it may be that nothing acknowledges them. */
+#define SEGMENTS_MAX 65536
+#define SEGMENTS_AT_FIRST 64
+#define RECENT 4
+#define NO_TIME INT64_MIN
+#define NO_NUMBER INT64_MIN
+
+/* As in columns.py. */
+#define FLAG_FIN 0x01
+#define FLAG_SYN 0x02
+#define FLAG_RST 0x04
+#define FLAG_ACK 0x10
+
+/* A row of the columns. */
+struct packet {
+	int64_t time_ns;
+	uint32_t payload_bytes;
+	uint32_t seq, ack;
+	uint32_t ts_value, ts_echo;
+	uint32_t sack_left, sack_right;
+	uint16_t window;
+	uint16_t ip_id;
+	uint16_t flags;
+	uint8_t marks;
+};
+
+/* Sent and not acknowledged. */
+struct awaited {
+	int64_t end;
+	int64_t time_ns;
+};
+
+struct segments {
+	struct awaited *ring;
+	uint32_t first;
+	uint32_t count;
+	uint32_t capacity;	/* a power of two, or 0 */
+};
+
+struct recent {
+	uint64_t likeness;
+	int64_t time_ns;
+};
+
+/* What one end sent, and what of it the other acknowledged; numbers are unwrapped. */
+struct half {
+	int64_t low;		/* lowest number seen */
+	int64_t high;		/* one past the highest */
+	int64_t acked;		/* highest acknowledged; NO_NUMBER: nothing yet */
+	int64_t first;		/* behind the SYN; NO_NUMBER: not seen */
+	int64_t fin_at;		/* where payload ends; INT64_MAX: not seen */
+	struct span unclear;	/* of what no RTT can be told; its end is NO_NUMBER: nothing */
+	int64_t last_ns[2];	/* of the last packet without and with payload, or NO_TIME */
+	struct recent recent[RECENT];
+	struct segments segments;
+	struct holes holes;
+	uint32_t base;		/* until seen, what was first acknowledged of it */
+	uint16_t window;	/* with the highest acknowledgement that this half sent */
+	uint8_t remembered;	/* packets in recent[] */
+	uint8_t oldest;		/* of those */
+	bool seen;
+};
+
+void half_start(struct half *half);
+void half_begin(struct half *half, uint32_t seq);
+void half_end(struct half *half);
+int64_t half_unwrap(const struct half *half, uint32_t number);
+bool half_is_copy(struct half *half, const struct packet *packet);
+int64_t half_gap(struct half *half, const struct packet *packet);
+bool half_is_probe(const struct half *half, const struct packet *packet, int64_t start,
+		   uint16_t other_window);
+uint32_t half_send(struct half *half, const struct packet *packet, int64_t start,
+		   struct ca_forgotten *forgotten);
+int64_t half_acknowledge(struct half *half, int64_t ack, int64_t time_ns, int64_t *rtt_ns);
+int64_t half_in_flight(const struct half *half);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The library: find the same packets in two captures; see matching.py.
+ */
+#ifndef CAPTURE_ANALYSIS_MATCH_H
+#define CAPTURE_ANALYSIS_MATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "parser.h"
+
+#define CA_MATCH_WORDS 6	/* factors of a key: five words and the last mixing */
+#define CA_MATCH_FAILED SIZE_MAX
+
+/* What is kept of a packet until its partner is found; ROW in match_rows.py. */
+struct ca_match_row {
+	int64_t time_ns;
+	int64_t order;
+	int64_t key;
+	uint32_t flow;
+	uint32_t seq;
+	uint32_t ack;
+	uint32_t payload_bytes;
+	uint32_t frame_bytes;
+	uint16_t flags;
+	uint8_t half;
+	uint8_t kind;
+};
+
+/* How packets become rows. */
+struct ca_match_keys {
+	const uint64_t *factors;	/* CA_MATCH_WORDS */
+	const uint64_t *lanes;		/* of each half of a connection; NULL if it does not count */
+	size_t lane_count;
+	uint64_t first_order;
+	uint32_t with_ip_id;		/* 0 or 1 */
+};
+
+/* Returns how many rows were made: fewer than count if a packet's connection has no lane. */
+CA_API size_t ca_match_rows(const struct ca_match_keys *keys, const struct ca_columns *columns,
+			    const int64_t *time_ns, const uint8_t *kind, size_t count,
+			    struct ca_match_row *rows);
+
+/* Returns how many pairs there are, CA_MATCH_FAILED without memory; both results have room for
+ * the smaller of both counts.
+ */
+CA_API size_t ca_match_join(const struct ca_match_row *a, size_t a_count,
+			    const struct ca_match_row *b, size_t b_count, int64_t horizon_ns,
+			    uint64_t seed, int64_t *a_rows, int64_t *b_rows);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The library: columns of packets in, columns of what they mean to their connections out.
+ *
+ * Rows come in file order, in any number of calls; where those divide them makes no difference.
+ * Memory is bounded for each connection (half.h), and in proportion to those that have packets:
+ * a tracker that is given some connections of a capture takes memory for those, and gives the
+ * same rows as one that is given all.
+ */
+#ifndef CAPTURE_ANALYSIS_TRACK_H
+#define CAPTURE_ANALYSIS_TRACK_H
+
+#include "parser.h"
+
+/* As TRACKED_TYPES in tracking.py, which says what they mean; the caller's. */
+struct ca_tracked {
+	int64_t *seq_bytes;
+	int64_t *ack_bytes;
+	int64_t *gap_ns;
+	int64_t *rtt_ns;
+	uint32_t *new_bytes;
+	uint32_t *acked_bytes;
+	uint32_t *in_flight_bytes;
+	uint8_t *kind;
+};
+
+/* As Forgotten in tracking.py. */
+struct ca_forgotten {
+	uint64_t holes;
+	uint64_t segments;
+};
+
+/* After the last two the tracker is of no use any more. */
+enum ca_track_status {
+	CA_TRACKED,
+	CA_NO_SUCH_FLOW,
+	CA_NO_MEMORY,
+};
+
+struct ca_tracker;
+
+CA_API struct ca_tracker *ca_tracker_new(void);
+CA_API void ca_tracker_free(struct ca_tracker *tracker);
+CA_API enum ca_track_status ca_tracker_track(struct ca_tracker *tracker,
+					     const struct ca_columns *packets, size_t rows,
+					     size_t flows, const struct ca_tracked *tracked);
+CA_API const struct ca_forgotten *ca_tracker_forgotten(const struct ca_tracker *tracker);
+
+#endif

@@ -1,0 +1,148 @@
+"""A parser in numpy: what the one in C must equal.
+
+Records are walked one by one, since each tells where the next is; everything else is done for all
+frames of a batch at once, layer by layer: the frames that hold no TCP meet their fate on the way.
+"""
+
+import numpy as np
+from capture_analysis.columns import FlowTable, Mark, Packets
+from capture_analysis.reading.parsing import PCAP_HEADER_BYTES, Counts, not_a_capture
+from numpy.typing import NDArray
+
+from reference.parser import tcp
+from reference.parser.flows import Connections, Segments
+from reference.parser.frames import Cursor, Fate, Frames
+from reference.parser.ip import find_tcp
+from reference.parser.limits import MOST_FLOWS
+from reference.parser.link import find_ip
+from reference.parser.pcap import PcapRecords
+from reference.parser.pcapng import PcapngRecords
+
+
+class NumpyParser:
+    """See Parser in parsing.py."""
+
+    def __init__(self) -> None:
+        self.counts = Counts()
+        self._connections = Connections()
+        self._records: PcapRecords | PcapngRecords | None = None
+        self._last_ns = np.array([np.iinfo(np.int64).min])
+        self._no_room: str | None = None
+
+    @property
+    def flows(self) -> FlowTable:
+        """See Parser."""
+        return self._connections.table
+
+    @property
+    def format(self) -> str:
+        """See Parser."""
+        return self._records.format if self._records else ""
+
+    @property
+    def link_types(self) -> list[int]:
+        """See Parser."""
+        return self._records.link_types if self._records else []
+
+    @property
+    def broken(self) -> str | None:
+        """See Parser."""
+        return self._no_room or (self._records.broken if self._records else None)
+
+    def parse(self, data: NDArray[np.uint8], columns: Packets, row: int) -> tuple[int, int]:
+        """See Parser."""
+        taken = self._open(data)
+        if self._records is None:
+            return 0, row
+        capacity = len(columns)
+        while row < capacity and not self.broken:
+            frames, length = self._records.walk(data[taken:], capacity - row)
+            if not length:
+                break
+            row = self._add(data[taken:], frames, columns, row)
+            taken += length
+        self.counts.other_blocks = self._records.other_blocks
+        return taken, row
+
+    def _open(self, data: NDArray[np.uint8]) -> int:
+        """Find out what the file is, unless it is known; how many bytes of it that takes.
+
+        Raises: AnalysisError if it starts as no capture does.
+        """
+        if self._records is not None:
+            return 0
+        header = data[:PCAP_HEADER_BYTES].tobytes()
+        self._records = PcapngRecords.open(header)
+        if self._records is not None or len(header) < PCAP_HEADER_BYTES:
+            return 0
+        self._records = PcapRecords.open(header)
+        if self._records is None:
+            raise not_a_capture(header)
+        return PCAP_HEADER_BYTES
+
+    def _add(self, data: NDArray[np.uint8], frames: Frames, columns: Packets, row: int) -> int:
+        """Write the packets among some frames and count the others; the next free row."""
+        cursor = Cursor.at_start(data, frames)
+        version = find_ip(cursor)
+        datagrams = find_tcp(cursor.left(), version)
+        segments = tcp.whole_headers(cursor.left(), datagrams.left_bytes)
+        header, options = segments.read(tcp.HEADER), tcp.read_options(segments)
+        rows = segments.rows
+        flow, half = self._connections.place(
+            Segments(
+                version=version[rows],
+                source=datagrams.source[rows],
+                destination=datagrams.destination[rows],
+                source_port=header["source_port"],
+                destination_port=header["destination_port"],
+                time_ns=frames.time_ns[rows],
+                seq=header["seq"],
+                flags=tcp.flags(header),
+                mss=options.mss,
+                window_scale=options.window_scale,
+            )
+        )
+        fate = frames.fate
+        if len(flow) < len(rows):
+            fate = fate[: rows[len(flow)]]
+            self._no_room = (
+                f"frame {self.counts.frames + len(fate) + 1} begins connection"
+                f" {MOST_FLOWS + 1}, for which there is no room"
+            )
+            rows, header = rows[: len(flow)], header[: len(flow)]
+        written = columns.where(slice(row, row + len(rows)))
+        marks = datagrams.marks[rows] | options.marks[: len(rows)]
+        for name, values in {
+            "time_ns": frames.time_ns[rows],
+            "frame_bytes": frames.bytes[rows],
+            "payload_bytes": datagrams.left_bytes[rows] - tcp.header_length(header),
+            "flow": flow,
+            "seq": header["seq"],
+            "ack": header["ack"],
+            "ts_value": options.ts_value[: len(rows)],
+            "ts_echo": options.ts_echo[: len(rows)],
+            "sack_left": options.sack_left[: len(rows)],
+            "sack_right": options.sack_right[: len(rows)],
+            "window": header["window"],
+            "ip_id": datagrams.ip_id[rows],
+            "interface": frames.interface[rows],
+            "flags": tcp.flags(header),
+            "half": half,
+            "marks": marks,
+        }.items():
+            getattr(written, name)[:] = values
+        self._count(fate, written)
+        return row + len(rows)
+
+    def _count(self, fate: NDArray[np.uint8], packets: Packets) -> None:
+        """Count some frames, and what is to be said of the packets among them."""
+        counts = self.counts
+        counts.frames += len(fate)
+        for each, number in zip(Fate, np.bincount(fate, minlength=len(Fate)), strict=True):
+            name = each.name.lower()
+            setattr(counts, name, getattr(counts, name) + int(number))
+        times = np.concatenate((self._last_ns, packets.time_ns))
+        counts.backward += int(np.count_nonzero(times[1:] < times[:-1]))
+        self._last_ns = times[-1:]
+        counts.options_cut += int(np.count_nonzero(packets.marks & Mark.OPTIONS_CUT))
+        counts.length_guessed += int(np.count_nonzero(packets.marks & Mark.LENGTH_GUESSED))

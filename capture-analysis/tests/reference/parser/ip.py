@@ -1,0 +1,180 @@
+"""From IP headers to TCP's."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from capture_analysis.columns import BoolArray, IntArray, Mark
+from numpy.typing import NDArray
+
+from reference.parser.frames import Cursor, Fate
+from reference.parser.limits import MOST_EXTENSION_HEADERS
+
+TCP = 6
+# The fragment offset's bits, and the flag that says that more fragments follow.
+_IPV4_OFFSET, _IPV4_MORE = 0x1FFF, 0x2000
+_IPV6_OFFSET, _IPV6_MORE = 0xFFF8, 0x0001
+# Extension headers that may precede TCP, by their numbers.
+_HOP_BY_HOP, _ROUTING, _FRAGMENT, _AUTHENTICATION, _DESTINATION = 0, 43, 44, 51, 60
+_MOBILITY, _HIP, _SHIM6 = 135, 139, 140
+_EXTENSIONS = (
+    _HOP_BY_HOP,
+    _ROUTING,
+    _FRAGMENT,
+    _AUTHENTICATION,
+    _DESTINATION,
+    _MOBILITY,
+    _HIP,
+    _SHIM6,
+)
+# IPv4 addresses stand as ::ffff:a.b.c.d.
+_MAPPED = np.uint64(0xFFFF << 32)
+
+_IPV4_HEADER = np.dtype(
+    [
+        ("version_length", "u1"),
+        ("service", "u1"),
+        ("total_bytes", ">u2"),
+        ("id", ">u2"),
+        ("fragment", ">u2"),
+        ("ttl", "u1"),
+        ("protocol", "u1"),
+        ("checksum", ">u2"),
+        ("source", ">u4"),
+        ("destination", ">u4"),
+    ]
+)
+_IPV6_HEADER = np.dtype(
+    [
+        ("version_class", "u1"),
+        ("class_label", "V3"),
+        ("payload_bytes", ">u2"),
+        ("next", "u1"),
+        ("hop_limit", "u1"),
+        ("source", ">u8", 2),
+        ("destination", ">u8", 2),
+    ]
+)
+# What all have in common, and is a fragment header; none is shorter.
+_EXTENSION = np.dtype([("next", "u1"), ("length", "u1"), ("fragment", ">u2"), ("id", ">u4")])
+
+
+@dataclass
+class Datagrams:
+    """What IP says of frames; columns of shape (n,) or (n, 2), of which some rows are filled in.
+
+    Attributes:
+        source, destination: addresses, upper and lower half.
+        ip_id: IPv4 identification.
+        left_bytes: of the datagram, from the frame's cursor on.
+        marks: bits of Mark.
+    """
+
+    source: NDArray[np.uint64]
+    destination: NDArray[np.uint64]
+    ip_id: NDArray[np.uint16]
+    left_bytes: IntArray
+    marks: NDArray[np.uint8]
+
+    @classmethod
+    def none_yet(cls, count: int) -> "Datagrams":
+        """So many rows, to be filled in."""
+        return cls(
+            source=np.zeros((count, 2), dtype=np.uint64),
+            destination=np.zeros((count, 2), dtype=np.uint64),
+            ip_id=np.zeros(count, dtype=np.uint16),
+            left_bytes=np.zeros(count, dtype=np.int64),
+            marks=np.zeros(count, dtype=np.uint8),
+        )
+
+
+def find_tcp(frames: Cursor, version: NDArray[np.uint8]) -> Datagrams:
+    """Move on to TCP's header, in the frames that have one.
+
+    Args:
+        frames: at IP's header.
+        version: shape (n,), IP's version of all frames.
+    """
+    datagrams = Datagrams.none_yet(len(version))
+    ipv4, ipv6 = (frames.where(version[frames.rows] == each) for each in (4, 6))
+    if len(ipv4):
+        _pass_ipv4(ipv4, datagrams)
+    if len(ipv6):
+        _pass_ipv6(ipv6, datagrams)
+    return datagrams
+
+
+def _pass_ipv4(frames: Cursor, datagrams: Datagrams) -> None:
+    frames = frames.need(_IPV4_HEADER.itemsize)
+    first = frames.read(_IPV4_HEADER)["version_length"]
+    frames = frames.keep((first >> 4 == 4) & (first & 15 >= 5), Fate.MALFORMED)
+    frames = frames.keep(frames.read(_IPV4_HEADER)["protocol"] == TCP, Fate.NOT_TCP)
+    later = frames.read(_IPV4_HEADER)["fragment"] & _IPV4_OFFSET != 0
+    frames = frames.keep(~later, Fate.LATER_FRAGMENTS)
+    header, rows = frames.read(_IPV4_HEADER), frames.rows
+    _set_length(frames, datagrams, header["total_bytes"].astype(np.int64))
+    _mark(frames, datagrams, header["fragment"] & _IPV4_MORE != 0, Mark.FIRST_FRAGMENT)
+    datagrams.source[rows, 1] = header["source"] | _MAPPED
+    datagrams.destination[rows, 1] = header["destination"] | _MAPPED
+    datagrams.ip_id[rows] = header["id"]
+    _skip(frames, datagrams, (header["version_length"] & 15).astype(np.int64) * 4)
+
+
+def _pass_ipv6(frames: Cursor, datagrams: Datagrams) -> None:
+    frames = frames.need(_IPV6_HEADER.itemsize)
+    version = frames.read(_IPV6_HEADER)["version_class"] >> 4
+    frames = frames.keep(version == 6, Fate.MALFORMED)
+    header, rows = frames.read(_IPV6_HEADER), frames.rows
+    payload_bytes = header["payload_bytes"].astype(np.int64)
+    length = np.where(payload_bytes == 0, 0, payload_bytes + _IPV6_HEADER.itemsize)
+    _set_length(frames, datagrams, length)
+    datagrams.source[rows] = header["source"]
+    datagrams.destination[rows] = header["destination"]
+    _skip(frames, datagrams, _IPV6_HEADER.itemsize)
+    following = np.zeros(len(datagrams.marks), dtype=np.uint8)
+    following[rows] = header["next"]
+    for _ in range(MOST_EXTENSION_HEADERS):
+        extended = frames.where(np.isin(following[frames.rows], _EXTENSIONS))
+        if not len(extended):
+            break
+        _pass_extension(extended, datagrams, following)
+        frames = frames.left()
+    frames = frames.keep(~np.isin(following[frames.rows], _EXTENSIONS), Fate.MALFORMED)
+    frames.keep(following[frames.rows] == TCP, Fate.NOT_TCP)
+
+
+def _pass_extension(frames: Cursor, datagrams: Datagrams, following: NDArray[np.uint8]) -> None:
+    """Go behind one extension header of each frame; `following` becomes what it announces."""
+    frames = frames.need(_EXTENSION.itemsize)
+    header, kind = frames.read(_EXTENSION), following[frames.rows]
+    fragment = np.where(kind == _FRAGMENT, header["fragment"], 0)
+    later = fragment & _IPV6_OFFSET != 0
+    frames = frames.keep(~later, Fate.LATER_FRAGMENTS)
+    header, kind, fragment = header[~later], kind[~later], fragment[~later]
+    following[frames.rows] = header["next"]
+    _mark(frames, datagrams, fragment & _IPV6_MORE != 0, Mark.FIRST_FRAGMENT)
+    length = header["length"].astype(np.int64)
+    length_bytes = np.where(kind == _AUTHENTICATION, (length + 2) * 4, (length + 1) * 8)
+    _skip(frames, datagrams, np.where(kind == _FRAGMENT, _EXTENSION.itemsize, length_bytes))
+
+
+def _set_length(frames: Cursor, datagrams: Datagrams, length: IntArray) -> None:
+    """Set how long the datagrams are: as their header says, or as long as the frame if it does not.
+
+    Args:
+        frames: at IP's header.
+        datagrams: to be changed.
+        length: shape (k,), 0 if the header does not say.
+    """
+    rows = frames.rows
+    room = frames.frames.bytes[rows] - (frames.place[rows] - frames.frames.start[rows])
+    datagrams.left_bytes[rows] = np.where(length == 0, room, length)
+    _mark(frames, datagrams, length == 0, Mark.LENGTH_GUESSED)
+
+
+def _mark(frames: Cursor, datagrams: Datagrams, which: BoolArray, mark: Mark) -> None:
+    datagrams.marks[frames.rows[which]] |= np.uint8(mark)
+
+
+def _skip(frames: Cursor, datagrams: Datagrams, count: IntArray | int) -> None:
+    datagrams.left_bytes[frames.rows] -= count
+    frames.skip(count)

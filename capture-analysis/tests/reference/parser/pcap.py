@@ -1,0 +1,86 @@
+"""Records of a classic pcap file."""
+
+import struct
+
+import numpy as np
+from capture_analysis.reading.parsing import LONGEST_RECORD_BYTES, PCAP_HEADER_BYTES
+
+from reference.parser.frames import Bytes, Frames, headers_at
+
+_MICROSECONDS, _NANOSECONDS, _MODIFIED = 0xA1B2C3D4, 0xA1B23C4D, 0xA1B2CD34
+# The bits above tell the length of a frame check sequence, and whether it is known.
+_LINK_TYPE_MASK = 0x03FFFFFF
+_LONGEST_FRAME_BYTES = LONGEST_RECORD_BYTES - 24
+
+
+class PcapRecords:
+    """The records of a classic pcap file, a piece at a time.
+
+    Attributes:
+        format: see Parser.
+        link_types: see Parser.
+        broken: see Parser.
+        other_blocks: always 0.
+        position: bytes taken so far.
+        frames: records taken so far.
+    """
+
+    def __init__(self, order: str, magic: int, header: bytes) -> None:
+        (network,) = struct.unpack_from(order + "I", header, 20)
+        self.link_types = [network & _LINK_TYPE_MASK]
+        modified = magic == _MODIFIED
+        self._header_bytes = 24 if modified else 16
+        self._fraction_ns = 1 if magic == _NANOSECONDS else 1000
+        self._captured_length = struct.Struct(order + "I")
+        self._record = np.dtype(
+            [(name, order + "u4") for name in ("seconds", "fraction", "captured", "original")]
+        )
+        endian = "little-endian" if order == "<" else "big-endian"
+        unit = "ns" if magic == _NANOSECONDS else "us"
+        self.format = f"pcap{' modified' if modified else ''}, {endian}, {unit}"
+        self.broken: str | None = None
+        self.other_blocks = 0
+        self.position = PCAP_HEADER_BYTES
+        self.frames = 0
+
+    @classmethod
+    def open(cls, header: bytes) -> "PcapRecords | None":
+        """The records of a file that starts with these 24 bytes; None if it is no such file."""
+        for order in "<>":
+            (magic,) = struct.unpack_from(order + "I", header)
+            if magic in (_MICROSECONDS, _NANOSECONDS, _MODIFIED):
+                return cls(order, magic, header)
+        return None
+
+    def walk(self, data: Bytes, most: int) -> tuple[Frames, int]:
+        """The whole records at the front of data, at most so many, and how long they are."""
+        at, last = 0, len(data) - self._header_bytes
+        starts: list[int] = []
+        content = data.data
+        length = self._captured_length.unpack_from
+        while at <= last and len(starts) < most:
+            (captured,) = length(content, at + 8)
+            if captured > _LONGEST_FRAME_BYTES:
+                record, byte = self.frames + len(starts) + 1, self.position + at
+                self.broken = f"record {record} at byte {byte} claims {captured} bytes"
+                break
+            if captured > last - at:
+                break
+            starts.append(at)
+            at += self._header_bytes + captured
+        self.frames += len(starts)
+        self.position += at
+        return self._frames(data, starts), at
+
+    def _frames(self, data: Bytes, starts: list[int]) -> Frames:
+        at = np.array(starts, dtype=np.int64)
+        record = headers_at(data, at, self._record)
+        frames = Frames.none_yet(len(at))
+        frames.start = at + self._header_bytes
+        frames.captured[:] = record["captured"]
+        frames.original[:] = record["original"]
+        frames.time_ns[:] = record["seconds"]
+        frames.time_ns *= 1_000_000_000
+        frames.time_ns += record["fraction"].astype(np.int64) * self._fraction_ns
+        frames.link_type[:] = self.link_types[0]
+        return frames

@@ -1,0 +1,347 @@
+"""The tracker in Python, packet by packet: slow, plain, and what clib/track.c must equal.
+
+Sequence numbers are Python integers here, unwrapped against the highest that a half has shown, so
+that 2^31 bytes may be missing in a row before one is mistaken.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from capture_analysis.columns import (
+    FLAG_ACK,
+    FLAG_FIN,
+    FLAG_RST,
+    FLAG_SYN,
+    FlowTable,
+    Mark,
+    Packets,
+)
+from capture_analysis.tracking import (
+    HOLES,
+    SEGMENTS,
+    SEGMENTS_AT_FIRST,
+    TRACKED_TYPES,
+    Forgotten,
+    Kind,
+    Tracked,
+)
+
+RECENT = 4
+COPY_NS = 1_000_000_000
+COPY_WITHOUT_ID_NS = 1_000_000
+_U32 = (1 << 32) - 1
+
+
+class _Packet(NamedTuple):
+    """The columns that the tracker reads, of one packet."""
+
+    time_ns: int
+    payload_bytes: int
+    flow: int
+    seq: int
+    ack: int
+    ts_value: int
+    ts_echo: int
+    sack_left: int
+    sack_right: int
+    window: int
+    ip_id: int
+    flags: int
+    half: int
+    marks: int
+
+    def likeness(self) -> tuple[int, ...]:
+        """What is the same in a packet and its copy."""
+        return (
+            *(self.seq, self.ack, self.payload_bytes, self.flags, self.window, self.ip_id),
+            *(self.ts_value, self.ts_echo, self.sack_left, self.sack_right),
+        )
+
+
+class _Row(NamedTuple):
+    """A row of `Tracked`, in its order."""
+
+    seq_bytes: int
+    ack_bytes: int
+    gap_ns: int
+    rtt_ns: int
+    new_bytes: int
+    acked_bytes: int
+    in_flight_bytes: int
+    kind: Kind
+
+
+@dataclass(slots=True)
+class _Half:
+    """What one end sent, and what of it the other acknowledged."""
+
+    forgotten: Forgotten
+    base: int = 0  # 32 bits; until the half is seen, what was first acknowledged of it
+    seen: bool = False
+    low: int = 0  # lowest sequence number seen, from the base
+    high: int = 0  # one past the highest
+    first: int | None = None  # behind the SYN, if it was seen
+    fin_at: int | None = None
+    acked: int | None = None
+    window: int = 0  # with the highest acknowledgement that this half sent
+    holes: list[tuple[int, int]] = field(default_factory=list)  # ascending, between low and high
+    unclear: tuple[int, int] | None = None  # spans what no RTT can be told of, not acknowledged
+    segments: deque[tuple[int, int]] = field(default_factory=deque)  # end, time; not acknowledged
+    recent: deque[tuple[int, tuple[int, ...]]] = field(default_factory=lambda: deque(maxlen=RECENT))
+    last_ns: dict[bool, int] = field(default_factory=dict)  # by whether it had payload
+
+    def begin(self, seq: int) -> None:
+        """Count from the half's first number, also what was acknowledged before it was seen."""
+        if not self.seen:
+            if self.acked is not None:
+                self.acked = _signed(self.base + self.acked - seq)
+            self.base, self.seen = seq, True
+
+    def unwrap(self, number: int) -> int:
+        """A sequence number of this half from its base, nearest to the highest known."""
+        front = self.high if self.acked is None else max(self.high, self.acked)
+        return front + _signed(number - self.base - front)
+
+    def is_copy(self, packet: _Packet) -> bool:
+        """Whether the packet was captured before; remembers it if not."""
+        likeness = packet.likeness()
+        limit = COPY_NS if packet.ip_id else COPY_WITHOUT_ID_NS
+        if any(abs(packet.time_ns - t) < limit and like == likeness for t, like in self.recent):
+            return True
+        self.recent.append((packet.time_ns, likeness))
+        return False
+
+    def gap(self, packet: _Packet) -> int:
+        """See `Tracked.gap_ns`."""
+        if packet.flags & (FLAG_SYN | FLAG_FIN | FLAG_RST):
+            return -1
+        before = self.last_ns.get(packet.payload_bytes > 0)
+        self.last_ns[packet.payload_bytes > 0] = packet.time_ns
+        return -1 if before is None else _elapsed(before, packet.time_ns)
+
+    def is_probe(self, packet: _Packet, start: int, other_window: int) -> bool:
+        """See `Kind.PROBE`."""
+        if packet.payload_bytes > 1 or packet.flags & FLAG_FIN or self.acked is None:
+            return False
+        if start == self.high - 1 and self.acked == self.high:
+            return True
+        return packet.payload_bytes == 1 and other_window == 0 and start >= self.acked
+
+    def send(self, packet: _Packet, start: int) -> int:
+        """Take the packet's payload, SYN and FIN as sent; return the bytes not seen before."""
+        data = start + bool(packet.flags & FLAG_SYN)
+        data_end = data + packet.payload_bytes
+        end = data_end + bool(packet.flags & FLAG_FIN)
+        if end == start:
+            return 0
+        if packet.flags & FLAG_SYN:
+            self._open(start)
+        high = self.high
+        new = self._fill(data, min(data_end, high)) + max(data_end - max(data, high), 0)
+        self._mark_unclear(start, min(end, high))
+        if start > high:
+            self._add_hole(len(self.holes), (high, start))
+        if end > high:
+            self.high = end
+            self._await_ack(high, end, packet.time_ns)
+        if packet.flags & FLAG_FIN:
+            self.fin_at = data_end
+        return new
+
+    def _open(self, start: int) -> None:
+        """Begin at the SYN, unless payload overtook it: what came before was no part of this."""
+        self.first = start + 1
+        if self.low == self.high:
+            self.low = self.high = start
+
+    def _fill(self, first: int, end: int) -> int:
+        """Take [first, end), below the highest, as seen; return the bytes that were not."""
+        if first >= end:
+            return 0
+        filled = 0
+        if first < self.low:
+            filled = min(end, self.low) - first
+            if end < self.low:
+                self._add_hole(0, (end, self.low))
+            self.low = first
+        left = []
+        for hole in self.holes:
+            inside = min(end, hole[1]) - max(first, hole[0])
+            if inside <= 0:
+                left.append(hole)
+                continue
+            filled += inside
+            left += [rest for rest in ((hole[0], first), (end, hole[1])) if rest[0] < rest[1]]
+        self.holes = left
+        self._bound_holes()
+        return filled
+
+    def _add_hole(self, at: int, hole: tuple[int, int]) -> None:
+        self.holes.insert(at, hole)
+        self._bound_holes()
+
+    def _bound_holes(self) -> None:
+        if len(self.holes) > HOLES:
+            del self.holes[0]
+            self.forgotten.holes += 1
+
+    def _mark_unclear(self, start: int, end: int) -> None:
+        """Take no RTT of [start, end), as far as it is not acknowledged."""
+        if self.acked is not None:
+            start = max(start, self.acked)
+        if start < end:
+            low, high = self.unclear or (start, end)
+            self.unclear = min(low, start), max(high, end)
+
+    def _await_ack(self, start: int, end: int, time_ns: int) -> None:
+        limit = SEGMENTS_AT_FIRST if self.acked is None else SEGMENTS
+        if len(self.segments) < limit:
+            self.segments.append((end, time_ns))
+            return
+        self._mark_unclear(start, end)
+        if self.acked is not None:
+            self.forgotten.segments += 1
+
+    def acknowledge(self, ack: int, time_ns: int) -> tuple[int, int]:
+        """Take everything below `ack`, above all before, as acknowledged; return bytes, RTT."""
+        before = self.acked
+        if before is None:
+            before = self._origin() if self.seen else ack
+        newest = None
+        while self.segments and self.segments[0][0] <= ack:
+            newest = self.segments.popleft()[1]
+        ambiguous = self.unclear is not None and self.unclear[0] < ack
+        rtt_ns = -1 if newest is None or ambiguous else _elapsed(newest, time_ns)
+        if self.unclear is not None and self.unclear[1] <= ack:
+            self.unclear = None
+        self.acked = ack
+        return max(self._payload_edge(ack) - self._payload_edge(before), 0), rtt_ns
+
+    def _origin(self) -> int:
+        """Where payload begins, as far as is known."""
+        return 0 if self.first is None else self.first
+
+    def _payload_edge(self, number: int) -> int:
+        """The number without the SYN before and the FIN behind the payload."""
+        if self.first is not None:
+            number = max(number, self.first)
+        return number if self.fin_at is None else min(number, self.fin_at)
+
+    def acked_unseen(self) -> bool:
+        """Whether more is acknowledged than was seen."""
+        return self.acked is not None and self.acked > self.high
+
+    def in_flight(self) -> int:
+        """See `Tracked.in_flight_bytes`."""
+        acked = self._origin() if self.acked is None else self.acked
+        return max(self._payload_edge(self.high) - self._payload_edge(acked), 0)
+
+
+class PythonTracker:
+    """See `Tracker`."""
+
+    def __init__(self) -> None:
+        self._forgotten = Forgotten()
+        self._halves: dict[tuple[int, int], _Half] = {}
+
+    @property
+    def forgotten(self) -> Forgotten:
+        """What was let go so far."""
+        return self._forgotten
+
+    def track(self, packets: Packets, flows: FlowTable) -> Tracked:
+        """See `Tracker.track`."""
+        if len(packets) and packets.flow.max() >= len(flows):
+            raise ValueError("a packet of a connection that is not in the table")
+        columns = [getattr(packets, name).tolist() for name in _Packet._fields]
+        rows = [self._row(_Packet(*values)) for values in zip(*columns, strict=True)]
+        table = list(zip(*rows, strict=True)) or [()] * len(_Row._fields)
+        return Tracked(
+            *(np.array(c, dtype=d) for c, d in zip(table, TRACKED_TYPES.values(), strict=True))
+        )
+
+    def _half(self, flow: int, half: int) -> _Half:
+        return self._halves.setdefault((flow, half), _Half(self._forgotten))
+
+    def _row(self, packet: _Packet) -> _Row:
+        mine = self._half(packet.flow, packet.half)
+        other = self._half(packet.flow, 1 - packet.half)
+        mine.begin(packet.seq)
+        start = mine.unwrap(packet.seq)
+        ack = other.unwrap(packet.ack) if packet.flags & FLAG_ACK and other.seen else -1
+        gap_ns, new, acked, rtt_ns = -1, 0, 0, -1
+        if mine.is_copy(packet):
+            kind = Kind.COPY
+        elif packet.flags & FLAG_RST:
+            kind = Kind.CONTROL
+        else:
+            gap_ns = mine.gap(packet)
+            kind = _kind(packet, mine, other, start)
+            new = mine.send(packet, start)
+            if kind is Kind.RETRANSMISSION and new:
+                kind = Kind.LATE_DATA
+            if packet.flags & FLAG_ACK:
+                acked, rtt_ns = _take_ack(packet, mine, other)
+        in_flight = (mine if packet.payload_bytes else other).in_flight()
+        return _Row(
+            *(start, max(ack, -1), gap_ns, rtt_ns),
+            *(new, min(acked, _U32), min(in_flight, _U32), kind),
+        )
+
+
+def _take_ack(packet: _Packet, mine: _Half, other: _Half) -> tuple[int, int]:
+    """Account for the acknowledgement; return payload newly acknowledged, RTT."""
+    if not other.seen and other.acked is None:
+        other.base = packet.ack
+    if packet.flags & FLAG_SYN and other.seen and other.acked_unseen():
+        other.acked = None
+    ack = other.unwrap(packet.ack)
+    if other.acked is None or ack >= other.acked:
+        mine.window = packet.window
+    if other.acked is not None and ack <= other.acked:
+        return 0, -1
+    return other.acknowledge(ack, packet.time_ns)
+
+
+def _kind(packet: _Packet, mine: _Half, other: _Half, start: int) -> Kind:
+    """The kind of a packet that is no copy and no RST; late data as a retransmission."""
+    if packet.flags & FLAG_SYN:
+        return Kind.CONTROL
+    if packet.payload_bytes:
+        if mine.is_probe(packet, start, other.window):
+            return Kind.PROBE
+        above = start + packet.payload_bytes > mine.high
+        return Kind.NEW_DATA if above else Kind.RETRANSMISSION
+    if packet.flags & FLAG_FIN:
+        return Kind.CONTROL
+    if not packet.flags & FLAG_ACK:
+        return Kind.OLD_ACK
+    return _kind_of_ack(packet, mine, other, start)
+
+
+def _kind_of_ack(packet: _Packet, mine: _Half, other: _Half, start: int) -> Kind:
+    ack = other.unwrap(packet.ack)
+    if other.acked is None or ack > other.acked:
+        return Kind.ACK
+    if mine.is_probe(packet, start, other.window):
+        return Kind.PROBE
+    if ack < other.acked:
+        return Kind.OLD_ACK
+    outstanding = not other.seen or other.high > other.acked
+    if packet.marks & Mark.SACK:
+        return Kind.DUPLICATE_ACK if outstanding else Kind.OLD_ACK
+    if packet.window != mine.window:
+        return Kind.WINDOW_UPDATE
+    return Kind.DUPLICATE_ACK if outstanding and packet.window else Kind.OLD_ACK
+
+
+def _elapsed(from_ns: int, to_ns: int) -> int:
+    """Time from one packet to the next, as 64 bits hold it; -1 if it ran backward."""
+    return min(max(to_ns - from_ns, -1), (1 << 63) - 1)
+
+
+def _signed(number: int) -> int:
+    """The number of 32 bits as the difference that it is, -2^31..2^31-1."""
+    return ((number + (1 << 31)) & _U32) - (1 << 31)

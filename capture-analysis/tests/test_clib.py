@@ -1,0 +1,125 @@
+"""The library in C under compilers' warnings, sanitisers, valgrind and a fuzzer."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from capture_analysis import clib
+from capture_analysis.errors import AnalysisError
+from hand_built import captures
+
+CLIB = Path(__file__).parents[1] / "clib"
+FUZZ_RUNS = 5_000
+VALGRIND = ["valgrind", "--quiet", "--error-exitcode=1", "--leak-check=full"]
+VALGRIND_INPUTS = 100
+# Besides the parser, which has a corpus.
+TARGETS = ["track", "histogram", "streaks", "gather", "match"]
+
+
+def need(*programs: str) -> None:
+    """Skip the test where a program is missing, and say which."""
+    missing = [program for program in programs if shutil.which(program) is None]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)} (vm/install-packages test)")
+
+
+def succeed(*command: str | Path) -> str:
+    """Run a program, which must succeed; its output."""
+    done = subprocess.run(
+        command, cwd=CLIB, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def make(folder: Path, target: str) -> None:
+    """Build a target of clib/Makefile into a folder."""
+    need("make", "gcc")
+    succeed("make", "--silent", f"BUILD={folder}", target)
+
+
+@pytest.mark.parametrize("library", ["no-such-library.so", "libc.so.6"])
+def test_no_library(monkeypatch: pytest.MonkeyPatch, library: str) -> None:
+    """A package without its library, or with another, says so in a sentence."""
+    monkeypatch.setattr(clib, "LIBRARY", library)
+    with pytest.raises(AnalysisError, match="the C library of capture-analysis is missing, or of"):
+        clib.load.__wrapped__()
+
+
+def write(folder: Path) -> list[Path]:
+    """The hand-built captures as files."""
+    paths = [folder / f"{k:02}.pcap" for k in range(len(captures()))]
+    for path, content in zip(paths, captures(), strict=True):
+        path.write_bytes(content)
+    return paths
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_no_warning(tmp_path: Path, compiler: str) -> None:
+    """With many warnings on, neither compiler has one."""
+    need(compiler)
+    make(tmp_path, f"strict-{compiler}")
+
+
+def test_sanitised(tmp_path: Path) -> None:
+    """Neither a capture nor any part of it from the front reads or writes out of bounds.
+
+    Nor do tables that are full (SMALL in clib/Makefile), of which a sentence tells.
+    """
+    make(tmp_path, f"{tmp_path}/parse-sanitised")
+    paths = write(tmp_path)
+    output = succeed(tmp_path / "parse-sanitised", "-t", *paths)
+    assert len(output.splitlines()) == len(paths)
+    assert "frame 17 begins connection 17, for which there is no room" in output
+    assert "more than 16 interfaces in a section" in output
+
+
+def test_no_memory(tmp_path: Path) -> None:
+    """Whichever allocation fails first, the tracker does with less or says so; so do counts."""
+    make(tmp_path, f"{tmp_path}/no-memory")
+    succeed(tmp_path / "no-memory")
+
+
+def test_valgrind(tmp_path: Path) -> None:
+    """Nothing is read before it is written, and nothing leaks, whole or cut off."""
+    need("valgrind")
+    make(tmp_path, f"{tmp_path}/parse-plain")
+    paths = write(tmp_path)
+    succeed(*VALGRIND, tmp_path / "parse-plain", *paths)
+    succeed(*VALGRIND, tmp_path / "parse-plain", "-t", paths[1], paths[3])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_valgrind_of_what_follows_parsing(tmp_path: Path, target: str) -> None:
+    """On random inputs tracking, counting and matching read nothing unwritten, and leak nothing."""
+    need("valgrind")
+    make(tmp_path, f"{tmp_path}/plain-{target}")
+    succeed(*VALGRIND, tmp_path / f"plain-{target}", str(VALGRIND_INPUTS))
+
+
+def test_fuzz(tmp_path: Path) -> None:
+    """The kept corpus and some thousand mutations of it parse alike at once and in pieces."""
+    need("clang")
+    make(tmp_path, f"{tmp_path}/fuzz-parser")
+    make(tmp_path, f"{tmp_path}/seeds")
+    found = tmp_path / "found"
+    found.mkdir()
+    succeed(
+        tmp_path / "fuzz-parser",
+        f"-runs={FUZZ_RUNS}",
+        "-seed=1",
+        f"-artifact_prefix={tmp_path}/finding-",
+        found,
+        tmp_path / "seeds",
+    )
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_fuzz_without_a_corpus(tmp_path: Path, target: str) -> None:
+    """Some thousand inputs stay in bounds, with the same results in any pieces and any order."""
+    need("clang")
+    make(tmp_path, f"{tmp_path}/fuzz-{target}")
+    artifacts = f"-artifact_prefix={tmp_path}/finding-"
+    settings = (f"-runs={FUZZ_RUNS}", "-seed=1", "-max_len=1200", artifacts)
+    succeed(tmp_path / f"fuzz-{target}", *settings)
