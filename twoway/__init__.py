@@ -1,1 +1,3 @@
-"""twoway: two-way TCP on the real Linux kernel, in virtual time."""
+"""Two-way TCP on the real Linux kernel, in virtual time."""
+
+__version__ = "0.1.0"

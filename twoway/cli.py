@@ -3,13 +3,14 @@
 import argparse
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from capture_analysis.errors import AnalysisError
 
+from twoway import __version__
 from twoway.commands import experiments, lab, lab_hosts, machine, reporting, running
 from twoway.commands.options import BACKEND, CREW, JSON, RESULTS, complain
 from twoway.errors import TwowayError
@@ -71,63 +72,6 @@ COMMANDS = (
         ),
     ),
     Command(
-        "bundle", lab.bundle, "make the archives that lab hosts are given, and print their list"
-    ),
-    Command(
-        "pack",
-        lab.pack,
-        "write finished runs into an archive with their checksums",
-        options=(
-            ("runs", {"nargs": "*", "help": "<experiment>/<run>; all by default"}),
-            ("--to", {"type": Path, "required": True, "help": "the archive"}),
-            RESULTS,
-        ),
-    ),
-    Command(
-        "gather",
-        lab.gather,
-        "put the runs of archives into the results, every checksum compared",
-        options=(("archives", {"type": Path, "nargs": "+", "help": "made by `pack`"}), RESULTS),
-    ),
-    Command(
-        "share",
-        lab_hosts.share,
-        "cut an experiment's plan into what each machine of a bench does",
-        "one",
-        (
-            ("--places", {"required": True, "help": "JSON: nodes and links of each machine"}),
-            ("--to", {"type": Path, "required": True, "help": "folder for theirs"}),
-        ),
-    ),
-    Command(
-        "node",
-        lab_hosts.node,
-        "carry out a machine's share of a plan, as root",
-        options=(("folder", {"type": Path, "help": "the one with its plan.json"}),),
-    ),
-    Command(
-        "clock",
-        lab_hosts.clock,
-        "how far other machines' clocks are ahead of this one's",
-        options=(
-            ("machines", {"nargs": "*", "metavar": "NAME=ADDRESS", "help": "who answers"}),
-            ("--answer", {"metavar": "ADDRESS", "help": "answer there instead, and end"}),
-            ("--port", {"type": int, "default": 8787, "help": "UDP (default: %(default)s)"}),
-            ("--seconds", {"type": float, "default": 60, "help": "for --answer: how long at most"}),
-        ),
-    ),
-    Command(
-        "merge",
-        lab_hosts.merge,
-        "make a run of what the machines of a bench left, and report",
-        "one",
-        (
-            ("parts", {"type": Path, "help": "folder with a folder for each, and times.json"}),
-            JSON,
-            RESULTS,
-        ),
-    ),
-    Command(
         "doctor", machine.doctor, "what this machine can do, and what is missing", options=(JSON,)
     ),
     Command("shell", machine.shell, "the network in the guest, with Mininet's prompt", "one"),
@@ -172,6 +116,68 @@ COMMANDS = (
 )
 
 
+# What the playbooks call on the machine they are played from and on lab hosts: `twoway lab ...`.
+LAB_COMMANDS = (
+    Command(
+        "bundle", lab.bundle, "make the archives that lab hosts are given, and print their list"
+    ),
+    Command(
+        "pack",
+        lab.pack,
+        "write finished runs into an archive with their checksums",
+        options=(
+            ("runs", {"nargs": "*", "help": "<experiment>/<run>; all by default"}),
+            ("--to", {"type": Path, "required": True, "help": "the archive"}),
+            RESULTS,
+        ),
+    ),
+    Command(
+        "gather",
+        lab.gather,
+        "put the runs of archives into the results, every checksum compared",
+        options=(("archives", {"type": Path, "nargs": "+", "help": "made by `pack`"}), RESULTS),
+    ),
+    Command(
+        "share",
+        lab_hosts.share,
+        "cut an experiment's plan into what each of several hosts does",
+        "one",
+        (
+            ("--places", {"required": True, "help": "JSON: nodes and links of each host"}),
+            ("--to", {"type": Path, "required": True, "help": "folder for theirs"}),
+        ),
+    ),
+    Command(
+        "node",
+        lab_hosts.node,
+        "carry out a host's share of a plan, as root",
+        options=(("folder", {"type": Path, "help": "the one with its plan.json"}),),
+    ),
+    Command(
+        "clock",
+        lab_hosts.clock,
+        "how far other machines' clocks are ahead of this one's",
+        options=(
+            ("machines", {"nargs": "*", "metavar": "NAME=ADDRESS", "help": "who answers"}),
+            ("--answer", {"metavar": "ADDRESS", "help": "answer there instead, and end"}),
+            ("--port", {"type": int, "default": 8787, "help": "UDP (default: %(default)s)"}),
+            ("--seconds", {"type": float, "default": 60, "help": "for --answer: how long at most"}),
+        ),
+    ),
+    Command(
+        "merge",
+        lab_hosts.merge,
+        "make a run of what several hosts left, and report",
+        "one",
+        (
+            ("parts", {"type": Path, "help": "folder with a folder for each, and times.json"}),
+            JSON,
+            RESULTS,
+        ),
+    ),
+)
+
+
 def main() -> int:
     """Entry point; returns the exit code."""
     for ending in (signal.SIGTERM, signal.SIGHUP):
@@ -204,8 +210,17 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXIT_HELP,
         description="Two-way TCP on the real Linux kernel, in virtual time.",
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in COMMANDS:
+    _add(subparsers, COMMANDS)
+    about = "what the playbooks call: archives, archives of runs, runs over several hosts"
+    inner = subparsers.add_parser("lab", help=about, description=about, epilog=EXIT_HELP)
+    _add(inner.add_subparsers(required=True, metavar="COMMAND"), LAB_COMMANDS)
+    return parser
+
+
+def _add(subparsers: Any, commands: Iterable[Command]) -> None:
+    for command in commands:
         sub = subparsers.add_parser(
             command.name, help=command.help, description=command.help, epilog=EXIT_HELP
         )
@@ -221,7 +236,6 @@ def _parser() -> argparse.ArgumentParser:
             sub.add_argument("experiments", nargs="*", help="ids or files; all by default")
         for name, settings in command.options:
             sub.add_argument(name, **settings)
-    return parser
 
 
 if __name__ == "__main__":

@@ -51,10 +51,12 @@ def test_three_hosts_are_one_machine(guest: Guest, tmp_path: Path) -> None:
         for name, place in PLACES.items()
     }
     run, results = tmp_path / "run", tmp_path / "results"
-    shared = twoway("share", experiment, "--places", json.dumps(places), "--to", run / "shares")
+    shared = twoway(
+        "lab", "share", experiment, "--places", json.dumps(places), "--to", run / "shares"
+    )
     assert shared.returncode == 0, shared.stderr
     assert carried_out(guest, run, "shares") == ""
-    merged = twoway("merge", experiment, run / "shares", "--results", results)
+    merged = twoway("lab", "merge", experiment, run / "shares", "--results", results)
     assert merged.returncode == 0, merged.stderr
     bench, alone = metrics(results / "latest"), metrics(run_small(experiment, tmp_path / "alone"))
     assert set(bench["metrics"]) == set(alone["metrics"])

@@ -5,12 +5,12 @@ import os
 import re
 import shutil
 import subprocess
-import tomllib
 from pathlib import Path
 
 import pytest
 from running import ROOT, run_small
 
+from twoway import __version__
 from twoway.guest.build import Guest
 from twoway.paths import cache
 from twoway.runs.manifest import git_revision
@@ -133,8 +133,7 @@ def test_packaging_names_every_module() -> None:
     assert re.findall(r"^obj-m \+= (\w+)\.o$", kbuild, re.MULTILINE) == MODULES
     assert indexed == [(str(index), name) for index, name in enumerate(MODULES)]
     assert destinations == [index for index, _ in indexed]
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert f'PACKAGE_VERSION="{version}"' in packaging
+    assert f'PACKAGE_VERSION="{__version__}"' in packaging
 
 
 def test_dkms_installs_and_removes(tmp_path: Path) -> None:

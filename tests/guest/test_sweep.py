@@ -218,7 +218,7 @@ def test_nothing_of_a_finished_run_is_rewritten(tmp_path: Path) -> None:
     assert "(kept)" in done.stderr
     assert left() == before
     document = json.loads((folder / "metrics.json").read_text())
-    assert [row["expected"] for row in document["expect"]] == [0.0]
+    assert [row["value"] for row in document["expect"]] == [0.0]
     assert read_manifest(folder)["experiment"]["title"] == "Another"
 
 

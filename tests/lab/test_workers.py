@@ -118,7 +118,7 @@ def test_older_code_is_refused(crew: Crew, tmp_path: Path, monkeypatch: pytest.M
 def test_others_take_what_one_refuses(tmp_path: Path) -> None:
     """A worker that was not deployed again is named, once, and costs a sweep nothing else."""
     stale = tmp_path / "stale.py"
-    stale.write_text("from twoway import lab\nlab._CODE = 'of another day'\n")
+    stale.write_text("from twoway.sweeps import scheduler\nscheduler._CODE = 'of another day'\n")
     path = write_experiment(tmp_path, SWEPT)
     with started_crew(tmp_path / "crew", (PRELOAD, str(stale), PRELOAD)) as crew:
         done = twoway(*crew.sweep(path, tmp_path / "results"))

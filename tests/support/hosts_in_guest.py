@@ -100,7 +100,7 @@ def ready(bench: Lab) -> tuple[dict[str, Path], dict[str, subprocess.Popen[bytes
     for name, folder in folders.items():
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(RUN / "shares" / name, folder)
-    jobs = {name: _start(host, "node", SHARE) for name, host in bench.hosts.items()}
+    jobs = {name: _start(host, "lab", "node", SHARE) for name, host in bench.hosts.items()}
     while not all((folder / "ready").exists() for folder in folders.values()):
         time.sleep(0.1)
     return folders, jobs
@@ -117,10 +117,10 @@ def clocks(bench: Lab) -> dict[str, Any]:
     """The hosts' clocks, by that in the middle."""
     others = [host for name, host in bench.hosts.items() if name != "middle"]
     for host in others:
-        _start(host, "clock", "--answer", host.address)
+        _start(host, "lab", "clock", "--answer", host.address)
     words = [f"{host.name}={host.address}" for host in others]
     said: dict[str, Any] = json.loads(
-        bench.hosts["middle"].run(str(COMMAND), "clock", *words).stdout
+        bench.hosts["middle"].run(str(COMMAND), "lab", "clock", *words).stdout
     )
     return said
 

@@ -31,7 +31,8 @@ def controls() -> list[str]:
 
 def main() -> int:
     """Load, look, unload."""
-    module, *attempts = sys.argv[1:]
+    # User-mode Linux adds an argument of its own to those of the first process.
+    module, *attempts = [word for word in sys.argv[1:] if word != "console=tty0"]
     found = {}
     for parameter in attempts:
         before, known = len(kernel_log()), set(controls())

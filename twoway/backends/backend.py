@@ -5,10 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-# By the names that `--backend` takes. qemu is with KVM if that works and else counts instructions;
-# the others of its kind say which, to compare them.
-BACKENDS = ("uml", "qemu", "qemu-kvm", "qemu-icount", "qemu-tcg", "native")
-
 
 @dataclass(frozen=True)
 class Progress:
@@ -49,3 +45,18 @@ class Backend(Protocol):
         Args:
             modules: file names of those that the plan loads.
         """
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A backend that `--backend` offers; a module of this package lists its own in KINDS.
+
+    Attributes:
+        name: as `--backend` takes it.
+        help: what it is, in a few words; empty for variants that need none.
+        make: makes it, with what it runs on built if it is not. Raises TwowayError if it cannot.
+    """
+
+    name: str
+    help: str
+    make: Callable[[], Backend]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from twoway.backends.backend import Progress
+from twoway.backends.backend import Kind, Progress
 from twoway.backends.host_changes import Kept
 from twoway.backends.host_interfaces import join, namespace_name
 from twoway.backends.sandbox import GUEST_PATH, RUNNER, STALL_S, live, sandbox
@@ -226,3 +226,6 @@ def _build(programs: Path, installed: Mapping[str, bytes]) -> None:
         if not programs.is_dir():
             modules = installed or ["-C", str(headers), "KCFLAGS=-Werror"]
             build_programs(programs, GUEST_PROGRAMS, modules, steps, "native")
+
+
+KINDS = (Kind("native", "this machine's kernel, as root", make_native),)

@@ -14,10 +14,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache as once
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from twoway.backends.backend import Progress
+from twoway.backends.backend import Kind, Progress
 from twoway.backends.sandbox import (
     CONSOLE_LOG,
     RUNNER,
@@ -29,9 +30,9 @@ from twoway.backends.sandbox import (
 )
 from twoway.contract.writing import module_identity, sha256, write_json
 from twoway.errors import DiskFullError, RunError, UsageError
-from twoway.guest.stock_kernel import StockKernel, initramfs
+from twoway.guest.stock_kernel import StockKernel, build_stock, find_stock, initramfs
 from twoway.paths import VM, cache
-from twoway.progress import say
+from twoway.progress import Steps, say
 
 # The host's processor; emulation whose time is the instructions executed; emulation in the host's
 # time.
@@ -212,3 +213,22 @@ def why_not_kvm(stock: StockKernel) -> str:
                 return f"{stock.package.split()[0]} has not booted in {_KVM_BOOT_S:.0f} s"
             return str(error)
     return ""
+
+
+def make_qemu(accelerator: Accelerator | None = None) -> Qemu:
+    """Make the backend, its kernel fetched if it is not there.
+
+    Args:
+        accelerator: what executes it; by default KVM if that works, else counted instructions.
+    """
+    stock = find_stock()
+    if stock is None:
+        with Steps() as steps:
+            stock = build_stock(steps)
+    return Qemu(stock, accelerator or best_accelerator(stock))
+
+
+KINDS = (
+    Kind("qemu", "a distribution's own kernel, with KVM if it works, else emulated", make_qemu),
+    *(Kind(f"qemu-{each}", "", partial(make_qemu, each)) for each in ACCELERATORS),
+)

@@ -1,38 +1,23 @@
-"""The backends of this machine by name, with what they run on built if it is not."""
+"""The backends there are: what the modules of this package list in KINDS."""
 
-from twoway.backends.backend import Backend
-from twoway.backends.host import make_native
-from twoway.backends.qemu import ACCELERATORS, Qemu, best_accelerator
-from twoway.backends.uml import Uml
-from twoway.errors import TwowayError
-from twoway.guest.build import Guest, find_guest
-from twoway.guest.stock_kernel import build_stock, find_stock
-from twoway.progress import Steps
+from functools import cache
+
+from capture_analysis.discovery import modules_of
+
+from twoway import backends
+from twoway.backends.backend import Backend, Kind
+
+
+@cache
+def kinds() -> dict[str, Kind]:
+    """List the backends by name; uml, the default, is first."""
+    found = [kind for module in modules_of(backends) for kind in getattr(module, "KINDS", ())]
+    return {kind.name: kind for kind in sorted(found, key=lambda kind: kind.name != "uml")}
 
 
 def find_backend(name: str) -> Backend:
-    """The backend that `--backend` names.
+    """Make the backend that `--backend` names.
 
     Raises: TwowayError if what it takes is not there.
     """
-    if name == "uml":
-        return Uml(built_guest())
-    if name == "native":
-        return make_native()
-    stock = find_stock()
-    if stock is None:
-        with Steps() as steps:
-            stock = build_stock(steps)
-    chosen = {f"qemu-{each}": each for each in ACCELERATORS}.get(name)
-    return Qemu(stock, chosen or best_accelerator(stock))
-
-
-def built_guest() -> Guest:
-    """The guest of user-mode Linux.
-
-    Raises: TwowayError if it is not built.
-    """
-    guest = find_guest()
-    if guest is None:
-        raise TwowayError("the guest is not built", "`make setup` (or `twoway build`) builds it")
-    return guest
+    return kinds()[name].make()

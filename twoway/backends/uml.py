@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from twoway.backends.backend import Progress
+from twoway.backends.backend import Kind, Progress
 from twoway.backends.guest_files import open_guest_folder
 from twoway.backends.sandbox import (
     RUNNER,
@@ -27,7 +27,7 @@ from twoway.backends.sandbox import (
     sandbox,
 )
 from twoway.contract.writing import module_identity, sha256
-from twoway.guest.build import Guest
+from twoway.guest.build import Guest, built_guest
 from twoway.paths import VM
 
 _RANDOM_SEED = 1
@@ -156,3 +156,6 @@ def _mconsole(folder: Path, request: str) -> None:
             # A path of constant length: socket addresses hold 108 bytes.
             console.connect(f"/proc/self/fd/{opened}/mconsole")
         console.send(struct.pack("=IiI512s", _MCONSOLE_MAGIC, 2, len(data), data))
+
+
+KINDS = (Kind("uml", "virtual time (default)", lambda: Uml(built_guest())),)

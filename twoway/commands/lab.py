@@ -9,7 +9,7 @@ from twoway.contract.writing import written_aside
 
 def bundle(args: argparse.Namespace) -> int:  # noqa: ARG001 - as all commands
     """Print what lab hosts are given, made if need be, as a JSON document."""
-    from twoway.backends.registry import built_guest
+    from twoway.guest.build import built_guest
     from twoway.lab.bundles import make_bundles
 
     print(json.dumps([each.document() for each in make_bundles(built_guest())], indent=1))

@@ -22,7 +22,7 @@ def doctor(args: argparse.Namespace) -> int:
 
 def shell(args: argparse.Namespace) -> int:
     """Open an experiment's network in the guest, with Mininet's prompt and the host's clock."""
-    from twoway.backends.registry import built_guest
+    from twoway.guest.build import built_guest
     from twoway.runs.shell import open_shell
     from twoway.spec.point import load_case
 

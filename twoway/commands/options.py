@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from twoway.backends.backend import BACKENDS
+from twoway.backends.registry import kinds
 from twoway.paths import EXPERIMENTS, ROOT
 
 
@@ -28,10 +28,10 @@ RESULTS = (
 BACKEND = (
     "--backend",
     {
-        "choices": BACKENDS,
+        "choices": tuple(kinds()),
         "default": "uml",
-        "help": "where it runs: uml, virtual time (default); qemu, a distribution's own kernel, "
-        "with KVM if it works, else emulated; native, this machine's, as root",
+        "help": "where it runs: "
+        + "; ".join(f"{kind.name}, {kind.help}" for kind in kinds().values() if kind.help),
     },
 )
 WORKERS = (

@@ -137,6 +137,17 @@ def find_guest(flavour: Flavour = "guest") -> Guest | None:
     )
 
 
+def built_guest() -> Guest:
+    """Find the guest of user-mode Linux.
+
+    Raises: TwowayError if it is not built.
+    """
+    guest = find_guest()
+    if guest is None:
+        raise TwowayError("the guest is not built", "`make setup` (or `twoway build`) builds it")
+    return guest
+
+
 def build_guest(steps: Steps, flavour: Flavour = "guest") -> Guest:
     """Build what is missing of the guest.
 

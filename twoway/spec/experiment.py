@@ -239,7 +239,9 @@ class Observe(Model):
 class Expectation(Model):
     """What must come out."""
 
-    metric: str = Field(description="a name from metrics.json")
+    metric: str | Annotated[list[str], Field(min_length=1)] = Field(
+        description="a name from metrics.json, or several of which the same is expected"
+    )
     value: float | Literal["theory"] | None = Field(
         default=None,
         description="expected value, in the metric's unit; `theory` computes it with the "
@@ -257,6 +259,17 @@ class Expectation(Model):
     at: dict[Name, Label | list[Label]] = Field(
         default={}, description="the points that it is about, values by axis; all by default"
     )
+
+    def each(self) -> list["Expected"]:
+        """List what is expected of each of the metrics."""
+        names = [self.metric] if isinstance(self.metric, str) else self.metric
+        return [Expected(**{**dict(self), "metric": name}) for name in names]
+
+
+class Expected(Expectation):
+    """What must come out of one metric."""
+
+    metric: str
 
 
 class Source(Model):

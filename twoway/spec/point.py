@@ -11,7 +11,7 @@ from twoway.errors import SpecError
 from twoway.measure.metric import metric_names
 from twoway.paths import EXPERIMENTS, PROFILES, ROOT, TOPOLOGIES
 from twoway.spec.connections import Connection, make_connections
-from twoway.spec.experiment import Expectation, Experiment, Profile
+from twoway.spec.experiment import Expected, Experiment, Profile
 from twoway.spec.matrix import Point, changes, find_point, full_name, matches, points
 from twoway.spec.placement import placement_problems
 from twoway.spec.predictions import predicted, setup_of
@@ -134,13 +134,18 @@ def make_case(where: str, name: str, experiment: Experiment, point: Point = WHOL
     if problems := placement_problems(profile, graph):
         raise SpecError([f"{profile_name}: {problem}" for problem in problems])
     connections = make_connections(where, experiment, profile, graph)
-    here = [each for each in experiment.expect if matches(each.at, point)]
+    here = [
+        (index, each)
+        for index, expectation in enumerate(experiment.expect)
+        if matches(expectation.at, point)
+        for each in expectation.each()
+    ]
     problems = [f"{where}: {p}" for p in _unknown_metrics(here, profile, graph, connections)]
-    problems += [f"{where}: {p}" for p in _repeated(experiment.expect, point)]
+    problems += [f"{where}: {p}" for p in _repeated(here)]
     if problems:
         raise SpecError(problems)
     setup = setup_of(experiment, profile, graph, connections)
-    expect = predicted(where, experiment.theory, here, setup)
+    expect = predicted(where, experiment.theory, [each for _, each in here], setup)
     return Case(
         id=full_name(name, point),
         point=point,
@@ -166,13 +171,16 @@ def _unknown_hosts(experiment: Experiment, graph: Graph) -> list[str]:
 
 
 def _unknown_metrics(
-    expect: list[Expectation], profile: Profile, graph: Graph, connections: list[Connection]
+    expect: list[tuple[int, Expected]],
+    profile: Profile,
+    graph: Graph,
+    connections: list[Connection],
 ) -> list[str]:
     queues = graph.placed_queues
     channels = [queue.name for queue in queues if profile.directions[queue.direction].dtm]
     known = metric_names([q.name for q in queues], [c.name for c in connections], channels)
     problems = []
-    for index, expectation in enumerate(expect):
+    for index, expectation in expect:
         if expectation.metric not in known:
             close = difflib.get_close_matches(expectation.metric, known, n=1)
             hint = f'; did you mean "{close[0]}"?' if close else ""
@@ -180,18 +188,18 @@ def _unknown_metrics(
     return problems
 
 
-def _repeated(expect: list[Expectation], point: Point) -> list[str]:
+def _repeated(expect: list[tuple[int, Expected]]) -> list[str]:
     """What one source says twice of one metric at a point: reports would show one of them."""
     first: dict[tuple[str, str], int] = {}
     problems = []
-    for index, expectation in enumerate(expect):
-        if matches(expectation.at, point):
-            said = first.setdefault((expectation.metric, expectation.source), index)
-            if said != index:
-                problems.append(
-                    f'expect.{index}.metric: "{expectation.metric}" of {expectation.source} is'
-                    f" in expect.{said} already: give each an `at` of its own, or leave one out"
-                )
+    for index, expectation in expect:
+        key = expectation.metric, expectation.source
+        if key in first:
+            problems.append(
+                f'expect.{index}.metric: "{expectation.metric}" of {expectation.source} is'
+                f" in expect.{first[key]} already: give each an `at` of its own, or leave one out"
+            )
+        first.setdefault(key, index)
     return problems
 
 

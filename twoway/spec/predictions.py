@@ -2,7 +2,7 @@
 
 from twoway.errors import SpecError
 from twoway.spec.connections import Connection
-from twoway.spec.experiment import Direction, Expectation, Experiment, Flow, Profile
+from twoway.spec.experiment import Direction, Expected, Experiment, Flow, Profile
 from twoway.spec.topology import Graph
 from twoway.theory.setup import Connection as TheoryConnection
 from twoway.theory.setup import Link, Setup, known_theories, predict
@@ -11,8 +11,8 @@ _ETHERNET_BYTES, _HEADER_BYTES, _TIMESTAMP_BYTES = 14, 40, 12
 
 
 def predicted(
-    where: str, theory: str | None, expect: list[Expectation], setup: Setup
-) -> list[Expectation]:
+    where: str, theory: str | None, expect: list[Expected], setup: Setup
+) -> list[Expected]:
     """The expectations, with numbers where they ask for the theory's.
 
     Args:

@@ -68,6 +68,14 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
             'expect.1.metric: "efficiency.left" of theory is in expect.0 already',
         ),
         (
+            {"expect": [{**_expect(""), "metric": ["jain_index", "efficiency.up"]}]},
+            'expect.0.metric: no metric "efficiency.up"',
+        ),
+        (
+            {"expect": [_expect("jain_index"), {**_expect(""), "metric": ["jain_index"]}]},
+            'expect.1.metric: "jain_index" of theory is in expect.0 already',
+        ),
+        (
             {"expect": [{**_expect("jain_index"), "at_most": 1}]},
             "expect.0: value, or at_least or at_most, says what is expected; got both",
         ),

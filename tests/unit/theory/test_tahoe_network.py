@@ -61,7 +61,8 @@ def test_model_predicts_the_experiment(name: str) -> None:
         "drops_per_epoch": len(times) / len(starts),
         "epoch_period": np.diff(starts).mean() / S,
     }
-    theory = [e for e in case.experiment.expect if e.source == "theory" and e.metric in found]
+    expect = [each for entry in case.experiment.expect for each in entry.each()]
+    theory = [e for e in expect if e.source == "theory" and e.metric in found]
     assert theory
     for each in theory:
         assert found[each.metric] == pytest.approx(each.value, abs=each.tolerance), each.metric
