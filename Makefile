@@ -46,8 +46,8 @@ doctor: env ## what this machine can do, and what is missing
 	@$(BIN)/twoway doctor
 
 ##@ Check
-unit: env ## the quick loop: what needs no guest, no kernel and no program beside Python
-	@$(BIN)/pytest --quiet --numprocesses auto -m "not guest and not tools and not sanitized and not lab"
+unit: env ## the quick loop: what needs no guest, no kernel and little time
+	@$(BIN)/pytest --quiet --numprocesses auto -m "not guest and not slow and not sanitized and not lab"
 
 test: setup test-packages ## what must hold, on the real kernel and in a real browser
 	@$(BIN)/pytest --numprocesses auto --dist worksteal

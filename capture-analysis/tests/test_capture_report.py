@@ -12,6 +12,8 @@ from chromium import console, launched, opened  # noqa: F401 - the fixture "brow
 from selenium.webdriver.common.by import By
 from traffic_generator import Traffic, write
 
+pytestmark = pytest.mark.slow
+
 PACKETS = 20_000
 _OF_PAIR = ["queue", "one-way-delay", "spacing-change"]
 

@@ -9,6 +9,8 @@ from capture_analysis import clib
 from capture_analysis.errors import AnalysisError
 from hand_built import captures
 
+pytestmark = pytest.mark.slow
+
 CLIB = Path(__file__).parents[1] / "clib"
 FUZZ_RUNS = 5_000
 VALGRIND = ["valgrind", "--quiet", "--error-exitcode=1", "--leak-check=full"]

@@ -12,6 +12,8 @@ import bounded_cli
 import pytest
 from hostile_files import Hostile, files
 
+pytestmark = pytest.mark.slow
+
 FILES = list(files())
 
 Ask = Callable[..., dict[str, Any]]

@@ -12,6 +12,8 @@ from chromium import console, launched, opened  # noqa: F401 - the fixture "brow
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
+pytestmark = pytest.mark.slow
+
 PACKETS = 300_000
 MEGABYTE = 1_000_000
 # Runs in the page before its own scripts: notes the plots in the order in which they are drawn.

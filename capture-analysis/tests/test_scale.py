@@ -13,6 +13,8 @@ from capture_analysis.one_capture.single import NOTHING
 from capture_analysis.scale import captures_in, dask, submit
 from traffic_generator import Traffic, write
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:

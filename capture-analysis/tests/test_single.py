@@ -13,6 +13,8 @@ from capture_analysis.one_capture.measure import all_measures, quantities
 from capture_analysis.one_capture.single import Measured, Part, measure
 from measured_captures import ColumnCapture, arriving, capture_of, compressed
 
+pytestmark = pytest.mark.slow
+
 
 def mixed() -> ColumnCapture:
     """Connections of many kinds at once: compressed, held, duplicated, retransmitted, both ways."""

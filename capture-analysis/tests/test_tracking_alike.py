@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.tracker import PythonTracker
 
+pytestmark = pytest.mark.slow
+
 FLOWS = 3
 # Few numbers, so that they meet; near 0, near the sign bit, and anything.
 NUMBERS = st.one_of(

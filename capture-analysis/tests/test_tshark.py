@@ -19,6 +19,8 @@ from corpus import Specimen
 from reference.parser import NumpyParser
 from tshark_case import Case
 
+pytestmark = pytest.mark.slow
+
 LEAST = 200
 
 

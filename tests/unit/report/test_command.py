@@ -7,6 +7,8 @@ import pytest
 from running import twoway
 from synthetic_run import edit_json, expectation, write_run
 
+pytestmark = pytest.mark.slow
+
 
 def test_report_of_a_run_that_holds(tmp_path: Path) -> None:
     """A report goes beside the run, and the status is 0; with --json the document is printed."""

@@ -20,6 +20,8 @@ from twoway.report.figures import all_figures
 from twoway.report.map import topology_svg
 from twoway.report.report import analyse_run
 
+pytestmark = pytest.mark.slow
+
 EXPECT = [expectation("queue_peak.forward", 4, 0), expectation("efficiency.first", 0.5, 0.1)]
 IDS = [
     *("queues", "sequence", "spacing", "bunches", "overview", "goodput"),

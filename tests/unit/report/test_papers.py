@@ -16,6 +16,8 @@ from twoway.report.papers_site import write_site
 from twoway.report.report import analyse_run
 from twoway.report.results import BEYOND, read_results
 
+pytestmark = pytest.mark.slow
+
 PAPER = "Zhang, Shenker, Clark, Observations, 1991"
 WINDOWS = [4, 8, 16]
 MATRIX = {

@@ -11,6 +11,8 @@ from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.sweeps.sweep import missed
 
+pytestmark = pytest.mark.slow
+
 NOTHING = "no expectation can be told on this run's clock"
 # The queue's peak is 4, and off by up to 1 by itself.
 MISSED = expectation("queue_peak.forward", 6, 0)
