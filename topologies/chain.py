@@ -1,13 +1,13 @@
-"""A path of several bottlenecks in a row, up to ten nodes before the last and slowest.
+"""A path of several bottlenecks in a row; the last is the slowest.
 
     h1 --- r1 ======== r2 ======== ... r(n+1) ============ r(n+2) --- h2
               node1       node2               bottleneck
                                             < return
 
 Barakat and Altman (2000), figure 1: the router that feeds node i is their N_i, the one that feeds
-`bottleneck` their N, and with no nodes the path is their single-node model. All ten nodes are
-directions of a profile, whatever `nodes` is: those beyond have no place, so that one profile serves
-paths of every length.
+`bottleneck` their N, and with no nodes the path is their single-node model. A profile always has
+ten nodes as directions; those beyond `nodes` are not built, so that one profile serves paths of
+every length.
 
     mn --custom topologies/chain.py --topo chain,3 --switch none --controller none
 """
@@ -21,10 +21,10 @@ MOST_NODES = 10
 
 
 class ChainRouter(LinuxRouter):
-    """A router whose default route leads away from h1, and with a route back to it."""
+    """A router whose default route leads away from h1, with a route back."""
 
     def config(self, back: str | None = None, **parameters: Any) -> Any:
-        """Configure the node, then the route to h1 by way of `back`."""
+        """Configure the node, and its route to h1 through the gateway `back`."""
         result = super().config(**parameters)
         if back:
             self.cmd(f"ip route add 10.0.1.0/24 via {back}")

@@ -30,13 +30,13 @@ class ChannelRouter(LinuxRouter):
 
 
 class ClientServer(Topo):
-    """`clients` hosts c1..cn, each behind the channel of its own between jn and kn."""
+    """A server and `clients` hosts c1..cn, each behind its own channel."""
 
     def build(self, clients: int = 3) -> None:
         """Add the nodes and the links.
 
         Args:
-            clients: how many, 1..50.
+            clients: number of clients, 1..50.
         """
         if not 1 <= clients <= 50:
             raise ValueError(f"clients must be 1..50, got {clients}")

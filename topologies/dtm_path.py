@@ -18,10 +18,10 @@ from mininet.topo import Topo
 
 
 class PathRouter(LinuxRouter):
-    """A router whose default route leads away from h1, and with a route back to it."""
+    """A router whose default route leads away from h1, with a route back."""
 
     def config(self, back: str | None = None, **parameters: Any) -> Any:
-        """Configure the node, then the route to h1 by way of `back`."""
+        """Configure the node, and its route to h1 through the gateway `back`."""
         result = super().config(**parameters)
         if back:
             self.cmd(f"ip route add 10.0.1.0/24 via {back}")

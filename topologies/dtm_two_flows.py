@@ -1,4 +1,4 @@
-"""Two TCP flows, each over a bottleneck of its own, share a DTM channel with a small queue.
+"""Two TCP flows, each with its own bottleneck, share a DTM channel.
 
     h1 --- r1 ==========+                             +--- h3
               bottleneck-1                            |
@@ -7,7 +7,7 @@
     h2 --- r2 ==========+            < return         +--- h4
 
 Abrahamsson, Hagsand and Marsh (2002), figure 7: their node two is r1, r2 and r3, with an input
-buffer for each flow and a common output buffer; nodes three and four are r4 and r5.
+buffer for each flow and a common, small output buffer; nodes three and four are r4 and r5.
 
     mn --custom topologies/dtm_two_flows.py --topo dtm_two_flows --switch none --controller none
 """
@@ -19,10 +19,18 @@ from mininet.topo import Topo
 
 
 class FlowsRouter(LinuxRouter):
-    """A router whose default route leads away from h1 and h2, and with routes back to them."""
+    """A router whose default route leads away from h1 and h2.
+
+    Routes lead back to h1 and h2.
+    """
 
     def config(self, back: dict[str, str] | None = None, **parameters: Any) -> Any:
-        """Configure the node, then the route to each network of `back` by way of its value."""
+        """Configure the node and its routes.
+
+        Args:
+            back: gateways by network.
+            parameters: passed on to Mininet.
+        """
         result = super().config(**parameters)
         for network, gateway in (back or {}).items():
             self.cmd(f"ip route add {network} via {gateway}")

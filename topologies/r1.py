@@ -8,8 +8,8 @@
 Kalampoukas, Varma and Ramakrishnan (1998), figure 5.9, their configuration R-1: the first two
 pairs' channels are long, the third's is short. Their nodes 1L to 3R are l1 to r3; each queues in
 the router next to it, because Linux never builds a queue on the sending host itself (TCP small
-queues). The trunk is a plain wire: theirs carries cells, so that channels whose rates fit into it
-interleave and no segment waits for another's.
+queues). The trunk has neither a rate nor a queue: the authors' trunk carries cells, so that
+channels whose rates fit into it interleave and no segment waits for one of another channel.
 
     mn --custom topologies/r1.py --topo r1 --switch none --controller none
 """

@@ -23,7 +23,7 @@ class TwoNode(Topo):
     delays = {"forward": [("r2", "h2")], "reverse": [("r1", "h1")]}
 
     def build(self) -> None:
-        """Add the nodes and the links; each router's default route is the other router."""
+        """Add nodes and links; each router is the other's default route."""
         self.addHost("h1", ip="10.0.1.2/24", defaultRoute="via 10.0.1.1")
         self.addHost("h2", ip="10.0.2.2/24", defaultRoute="via 10.0.2.1")
         self.addHost("r1", ip=None, cls=LinuxRouter, defaultRoute="via 10.0.0.2")

@@ -1,4 +1,7 @@
-"""The `twoway` command: one table of subcommands, each a function and a line of help."""
+"""The command `twoway`: a table of its subcommands.
+
+Each has a function and a line of help.
+"""
 
 import argparse
 import signal
@@ -25,7 +28,7 @@ EXIT_HELP = (
 
 @dataclass(frozen=True)
 class Command:
-    """One subcommand."""
+    """One subcommand of `twoway`."""
 
     name: str
     function: Callable[[argparse.Namespace], int]
@@ -116,7 +119,7 @@ COMMANDS = (
 )
 
 
-# What the playbooks call on the machine they are played from and on lab hosts: `twoway lab ...`.
+# `twoway lab ...`: what the playbooks call, on the controlling machine and on lab hosts.
 LAB_COMMANDS = (
     Command(
         "bundle", lab.bundle, "make the archives that lab hosts are given, and print their list"
@@ -179,7 +182,7 @@ LAB_COMMANDS = (
 
 
 def main() -> int:
-    """Entry point; returns the exit code."""
+    """Run the subcommand of the command line and return the exit code."""
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, signal.default_int_handler)
     args = _parser().parse_args()

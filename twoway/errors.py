@@ -1,12 +1,12 @@
-"""The errors twoway raises: one base, and the exit code each ends the command with."""
+"""The errors that twoway raises, each with the exit code of the command."""
 
 
 class TwowayError(Exception):
     """A failure with a sentence for the user.
 
     Args:
-        message: where, what and the value.
-        hint: what to do about it, shown after a blank line.
+        message: where, what is wrong and the value.
+        hint: what the user can do, shown after a blank line.
     """
 
     exit_code = 1
@@ -17,7 +17,7 @@ class TwowayError(Exception):
 
 
 class SpecError(TwowayError):
-    """An experiment, profile or topology that cannot be run; all its problems at once."""
+    """All problems at once of an experiment, profile or topology."""
 
     exit_code = 2
 
@@ -33,14 +33,14 @@ class UsageError(TwowayError):
 
 
 class RunError(TwowayError):
-    """A run that did not finish, or finished with something it must not have."""
+    """A run that did not finish, or in which the kernel reported a fault."""
 
 
 class DiskFullError(RunError):
-    """There is no space left for results; no other run would find any.
+    """No space left for results, neither of this run nor of another.
 
     Args:
-        message: where, and how much there is.
+        message: the folder and the space that is left.
     """
 
     def __init__(self, message: str) -> None:

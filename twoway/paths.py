@@ -1,4 +1,4 @@
-"""Where things are: the checkout this package runs from, and the cache outside it."""
+"""Paths of the checkout, and of the cache outside it."""
 
 import os
 from pathlib import Path
@@ -12,6 +12,6 @@ VM = ROOT / "vm"
 
 
 def cache() -> Path:
-    """The folder for what is built once: $XDG_CACHE_HOME/twoway."""
+    """Return the folder for builds and downloads: $XDG_CACHE_HOME/twoway."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "twoway"

@@ -1,4 +1,4 @@
-"""Progress on standard error: steps of a build, and a run's clock."""
+"""Progress on standard error: of builds, of a run, and of a sweep."""
 
 import time
 from types import TracebackType
@@ -18,12 +18,12 @@ console = Console(stderr=True, highlight=False)
 
 
 def say(text: str, *, markup: bool = True) -> None:
-    """A line for people, on standard error; never wrapped, never on standard output."""
+    """Print a line for people on standard error, never wrapped."""
     console.print(text, markup=markup, soft_wrap=True)
 
 
 class Steps:
-    """A list of steps, the running one with a bar; on a file, a line per step."""
+    """A display of steps with a bar; in a file, a line per step."""
 
     def __init__(self) -> None:
         self._progress = Progress(
@@ -47,14 +47,14 @@ class Steps:
         self._progress.stop()
 
     def begin(self, what: str, total: int | None = None) -> None:
-        """Finish the running step, if any, and start another of `total` advances."""
+        """Finish the current step, if any, and start another of `total` units."""
         self._finish()
         self._task = self._progress.add_task(what, total=total)
         if not console.is_terminal:
             console.print(f"{what} ...")
 
     def advance(self) -> None:
-        """One unit of the running step is done."""
+        """Advance the current step's bar by one unit."""
         if self._task is not None:
             self._progress.advance(self._task)
 
@@ -65,7 +65,7 @@ class Steps:
 
 
 class RunClock:
-    """A run's live line: simulated and wall time, speed, goodput and queue now."""
+    """A run's live line: times, speed, current goodput and queue."""
 
     def __init__(self, title: str, start_ns: int, stop_ns: int) -> None:
         self._start_ns, self._stop_ns = start_ns, stop_ns
@@ -90,7 +90,13 @@ class RunClock:
         self._progress.stop()
 
     def show(self, time_ns: int, acked_bytes: int, queued_packets: int) -> None:
-        """Show what the guest reported."""
+        """Show a report of the guest.
+
+        Args:
+            time_ns: the guest's clock.
+            acked_bytes: data acknowledged so far.
+            queued_packets: packets in all queues.
+        """
         now = time.monotonic()
         if time_ns < self._start_ns:
             self._progress.update(self._task, now="setting up")
@@ -110,7 +116,7 @@ class RunClock:
 
 
 class SweepBar:
-    """How far a sweep is, with the time left; on a file, a line per point."""
+    """A bar of a sweep's progress; in a file, a line per point."""
 
     def __init__(self, points: int, cost: float) -> None:
         self._points, self._done = points, 0
@@ -134,7 +140,7 @@ class SweepBar:
         self._progress.stop()
 
     def show(self, text: str, cost: float) -> None:
-        """A point has ended: a line about it, and how much of the work it was."""
+        """Print a line about a finished point and advance the bar by its cost."""
         self._done += 1
         self._progress.update(self._task, advance=cost, description=self._count())
         say(text)

@@ -1,6 +1,6 @@
 """`make bench-captures`: how fast capture-analysis is, beside its peers, on one processor.
 
-Every round measures every figure once, so that a machine that drifts does so for all; what counts
+Every round measures every figure once, so that a drift of the machine affects all alike. The result
 is the median of the rounds and its ratio to a walk over the records in C and to tcptrace.
 
     python bench_captures.py [--packets 2000000] [--rounds 5] [--memory 10e9] [--only WORD]
@@ -35,8 +35,8 @@ class Scene:
 
     Attributes:
         near, far: the files.
-        packets: that each has.
-        folder: for what is written.
+        packets: number of packets in each file.
+        folder: folder for output files.
     """
 
     near: Path
@@ -49,7 +49,10 @@ Figure = Callable[[Scene], float]
 
 
 def columns(scene: Scene) -> float:
-    """Packets per second from file to columns, without the start of the interpreter."""
+    """Measure packets per second from file to columns.
+
+    Without the start of the interpreter.
+    """
     packets, nanoseconds = map(
         int, run([sys.executable, HERE / "read_columns.py", scene.near]).output.split()
     )
@@ -57,26 +60,26 @@ def columns(scene: Scene) -> float:
 
 
 def metrics(scene: Scene) -> float:
-    """Packets per second from command to metrics, start-up included."""
+    """Measure packets per second from command to metrics, start-up included."""
     done = run([*OURS, "metrics", scene.near])
     json.loads(done.output)
     return scene.packets / done.seconds
 
 
 def flows(scene: Scene) -> float:
-    """Packets per second from command to the table of connections, start-up included."""
+    """Measure packets per second of `flows`, start-up included."""
     return scene.packets / run([*OURS, "flows", scene.near]).seconds
 
 
 def match(scene: Scene) -> float:
-    """Packets per second, those of both files, from command to what two captures tell."""
+    """Measure packets per second, of both files, of `match`, with start-up."""
     done = run([*OURS, "match", scene.near, scene.far])
     json.loads(done.output)
     return 2 * scene.packets / done.seconds
 
 
 def export(scene: Scene) -> float:
-    """Packets per second from command to a Parquet file."""
+    """Measure packets per second of `export` to Parquet, with start-up."""
     return scene.packets / run([*OURS, "export", scene.near, scene.folder / "a.parquet"]).seconds
 
 
@@ -90,7 +93,7 @@ SPEEDS: dict[str, Figure] = {
 
 
 def report(scene: Scene) -> None:
-    """Time to write the page, its size, and the time to open it."""
+    """Print the time to write the page, its size, and the time to open it."""
     target = scene.folder / "report"
     done = run([*OURS, "report", scene.near, "--output", target])
     page = next(target.rglob("*.html"))
@@ -106,7 +109,7 @@ def report(scene: Scene) -> None:
         print(f"{what:<46} {seconds:8.2f} s", flush=True)
 
 
-# What each command is given besides the captures, for the peak of its memory.
+# Arguments of each command in the measurement of peak memory.
 COMMANDS: dict[str, Callable[[Scene], list[str | Path]]] = {
     "flows": lambda scene: [scene.near],
     "metrics": lambda scene: [scene.near],
@@ -119,7 +122,7 @@ COMMANDS: dict[str, Callable[[Scene], list[str | Path]]] = {
 
 
 def main() -> int:
-    """Measure and print."""
+    """Measure and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--packets", type=int, default=2_000_000)
     parser.add_argument("--rounds", type=int, default=5)
@@ -136,7 +139,7 @@ def main() -> int:
 
 
 def _speeds(folder: Path, packets: int, rounds: int, only: str) -> int:
-    """Figures and peers in turns."""
+    """Measure our figures and the peers' in turns, and print their medians."""
     scene = _scene(folder, packets)
     known = peers.build(folder, packets)
     figures: dict[str, Figure] = {
@@ -177,7 +180,7 @@ def _table(medians: dict[str, float]) -> None:
 
 
 def _memory(folder: Path, size_bytes: float, only: str) -> int:
-    """Peak memory of every command on captures of a size."""
+    """Print the peak memory of every command on captures of a size."""
     needed, free = 3 * size_bytes, shutil.disk_usage(folder).free
     if free < needed:
         print(f"bench: {folder} has {free / 1e9:.0f} GB free, {needed / 1e9:.0f} GB are needed")

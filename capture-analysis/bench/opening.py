@@ -1,4 +1,7 @@
-"""How long Chromium takes to open a page: to its load event, to plots that are painted."""
+"""Measure how long Chromium takes to open a page.
+
+Until its load event, and until its plots are painted.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,8 +9,8 @@ from typing import Any
 
 FLAGS = ("headless=new", "no-sandbox", "disable-gpu", "no-first-run", "disable-sync")
 PATIENCE_S = 120
-# Runs in the page before its own scripts. What is drawn is painted by the second frame from then;
-# times count from the request for the page.
+# Runs in the page before its own scripts. Two frames after a plot was drawn it is painted; times
+# count from the request for the page.
 WATCH = """
 window.opening = {};
 const note = (name) => { window.opening[name] = performance.now() / 1000; };
@@ -33,9 +36,9 @@ class Opening:
     """Seconds from the request for a page.
 
     Attributes:
-        load: to its load event.
-        first_plot: until a plot is painted.
-        every_plot: until all are.
+        load: until its load event.
+        first_plot: until the first plot is painted.
+        every_plot: until all plots are painted.
     """
 
     load: float
@@ -44,7 +47,10 @@ class Opening:
 
 
 def opening(page: Path) -> Opening:
-    """Open a page that has plots in a new browser that is already running."""
+    """Open a page that has plots in a new browser.
+
+    The start of the browser is not part of the times.
+    """
     from selenium import webdriver  # noqa: PLC0415 - only where pages are measured
     from selenium.webdriver.support.wait import WebDriverWait  # noqa: PLC0415
 

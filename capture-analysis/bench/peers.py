@@ -1,8 +1,9 @@
-"""The programs that we are compared with: built in a temporary folder, or found on PATH.
+"""Other programs to compare with, built here or found on PATH.
 
-What is missing is said and left out. Those that are ours (peers/) read the same fields as our
-columns and print how many packets they read and the nanoseconds that took; they do not number
-connections, which favours them. The others are measured from outside, start-up included.
+A missing program is reported and left out. The programs in peers/ are ours: they read the same
+fields as our columns and print how many packets they read and the nanoseconds that took; they do
+not number connections, which favours them. Other programs are measured from outside, start-up
+included.
 """
 
 import shutil
@@ -14,7 +15,7 @@ from pathlib import Path
 from processes import run
 
 SOURCES = Path(__file__).parent / "peers"
-# tshark reads no more of the capture than so many packets: the whole would take a minute.
+# Of the capture tshark reads only so many packets: the whole would take a minute.
 TSHARK_PACKETS = 50_000
 
 
@@ -23,8 +24,8 @@ class Peer:
     """A program to compare with.
 
     Attributes:
-        name: as the table names it.
-        packets_per_second: reads a capture and says how fast.
+        name: its name in the table.
+        packets_per_second: reads a capture and returns the speed.
     """
 
     name: str
@@ -32,11 +33,11 @@ class Peer:
 
 
 def build(folder: Path, packets: int) -> list[Peer]:
-    """Build and find what there is; the first is always the walk in C.
+    """Build and find programs; the first is always the walk in C.
 
     Args:
         folder: where to build.
-        packets: that the capture has.
+        packets: number of packets in the capture.
     """
     walk = folder / "walk"
     subprocess.run(["gcc", "-O2", "-o", walk, SOURCES / "walk.c"], check=True)
@@ -78,7 +79,7 @@ def _own(program: Path, path: Path) -> float:
 
 
 def _fields() -> list[str]:
-    """Options of tshark: the fields of our columns."""
+    """List tshark's options for the fields of our columns."""
     fields = (
         "frame.time_epoch",
         "frame.len",
@@ -111,7 +112,7 @@ def _gopacket(folder: Path) -> Path | None:
 
 
 def _built(name: str, words: list[str], folder: Path) -> bool:
-    """Build a copy of the sources, so that lock files and the like stay out of the tree."""
+    """Build a copy of the sources, to keep lock files out of the tree."""
     if shutil.which(words[0]) is None:
         _missing(name, f"{words[0]} is not installed")
         return False

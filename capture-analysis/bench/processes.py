@@ -1,4 +1,4 @@
-"""Programs on one processor: how long they run, how much memory they take."""
+"""Run programs on one processor; measure their time and memory."""
 
 import os
 import subprocess
@@ -11,11 +11,11 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Ran:
-    """What a program did.
+    """The result of running a program.
 
     Attributes:
         seconds: wall time, start-up included.
-        peak_bytes: of resident memory.
+        peak_bytes: peak of resident memory.
         output: its standard output.
     """
 
@@ -25,7 +25,7 @@ class Ran:
 
 
 class ProgramFailedError(Exception):
-    """A program ended with an error; says what it wrote about it."""
+    """A program ended with an error; has the end of its standard error."""
 
 
 def run(argv: Sequence[str | Path], *, keep_output: bool = True) -> Ran:
@@ -33,7 +33,7 @@ def run(argv: Sequence[str | Path], *, keep_output: bool = True) -> Ran:
 
     Args:
         argv: the program and its arguments.
-        keep_output: else its output is thrown away.
+        keep_output: False to throw its output away.
 
     Raises: ProgramFailedError if its exit status is not 0.
     """

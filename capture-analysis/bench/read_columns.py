@@ -1,4 +1,4 @@
-"""Reads a capture into columns, and prints how many packets and the nanoseconds that took."""
+"""Read a capture; print its number of packets and nanoseconds."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""Ack compression, efficiency and queues, measured from packet captures.
+"""Measure ACK compression, efficiency and queues from packet captures.
 
 From a notebook or a program:
 
@@ -9,7 +9,7 @@ From a notebook or a program:
     capture_analysis.analyse("a.pcap")          # every metric, as `capture-analysis metrics` prints
     capture_analysis.match("a.pcap", "b.pcap")  # two captures of one path, as `match` prints
 
-`analyse` and `match` take captures larger than memory; the other two hold all packets at once.
+`analyse` and `match` read captures larger than memory; the other two hold all packets at once.
 """
 
 from pathlib import Path
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-# What a function needs is imported in it: a command that does not call it must not wait for it.
+# Functions import their own modules, so that a command loads only the modules that it needs.
 
 
 def read_columns(path: "str | PathLike[str]") -> "dict[str, NDArray[np.generic]]":
-    """The TCP packets of a capture, and what each means to its connection.
+    """Read the TCP packets of a capture and their roles in their connections.
 
     Returns: arrays of shape (n,) by name, in file order: those of `columns.Packets` and of
         `tracking.Tracked`, whose docstrings give units.
-    Raises: AnalysisError if it is no capture.
+    Raises: AnalysisError if the file is not a capture.
     """
     import numpy as np
 
@@ -50,9 +50,10 @@ def read_columns(path: "str | PathLike[str]") -> "dict[str, NDArray[np.generic]]
 
 
 def read_table(path: "str | PathLike[str]") -> "pa.Table":
-    """The TCP packets of a capture as an Arrow table, with null for what a packet lacks.
+    """Read the TCP packets of a capture as an Arrow table.
 
-    Raises: AnalysisError if it is no capture.
+    Returns: one row per packet, in file order; null for a field that a packet lacks.
+    Raises: AnalysisError if the file is not a capture.
     """
     from capture_analysis.export import whole_table
     from capture_analysis.reading.capture import Capture
@@ -67,16 +68,16 @@ def analyse(
     ack_rate_mbit: float | None = None,
     flows: int = 100,
 ) -> dict[str, Any]:
-    """Every metric of a capture.
+    """Compute every metric of a capture.
 
     Args:
         path: a capture.
-        rate_mbit: rate of the bottleneck on the way that most data go; estimated if not given.
-        ack_rate_mbit: the same for the opposite way.
+        rate_mbit: rate of the bottleneck in the direction of most data; estimated if not given.
+        ack_rate_mbit: rate of the bottleneck in the opposite direction; estimated if not given.
         flows: how many connections to list, those with most payload first.
 
     Returns: the document that `capture-analysis metrics` prints.
-    Raises: AnalysisError if it is no capture or has no TCP packet.
+    Raises: AnalysisError if the file is not a capture or has no TCP packet.
     """
     from capture_analysis.one_capture.document import analyse as analyse_capture
     from capture_analysis.one_capture.single import Given
@@ -91,16 +92,16 @@ def match(
     same_clock: bool = False,
     flows: int = 100,
 ) -> dict[str, Any]:
-    """What two captures of one path say together; times are on the first one's clock.
+    """Measure a path from two captures of it; times are on the clock of `a`.
 
     Args:
         a: a capture.
         b: a capture at another point of the path.
-        same_clock: one clock stamped both: no offset and no drift are estimated.
+        same_clock: True if one clock stamped both: no offset and no drift are estimated.
         flows: how many connections to list, those with most packets first.
 
     Returns: the document that `capture-analysis match` prints.
-    Raises: AnalysisError if one is no capture, or they have no packet in common.
+    Raises: AnalysisError if a file is not a capture, or no packet is in both.
     """
     from capture_analysis.two_captures.pair_document import analyse_pair
 

@@ -1,4 +1,6 @@
-"""Ack compression, from two vantage points: the ack's sender and the data's.
+"""Measure ACK compression between the ACKs' sender and the data's.
+
+The vantages are two: near the sender of the ACKs and near the sender of the data.
 
 Definitions: Zhang, Shenker, Clark 1991 (the mechanism), Paxson 1997 (the ratio of spacings).
 """
@@ -13,7 +15,7 @@ from capture_analysis.errors import AnalysisError
 
 FloatArray = NDArray[np.float64]
 
-# Paxson's threshold: below it, spacing shrank by more than clocks and jitter explain.
+# Paxson's threshold: clocks and jitter do not explain a spacing that shrank to less than this.
 COMPRESSED_BELOW = 0.75
 # A gap of at most this many ACK transmission times counts as back to back.
 BUNCH_SERVICE_TIMES = 2
@@ -23,12 +25,12 @@ BACK_TO_BACK = 1.05
 
 @dataclass(frozen=True)
 class AckTimes:
-    """The same pure ACKs at both vantage points; columns of shape (n,), in order.
+    """The same pure ACKs at both vantages; columns of shape (n,), in order.
 
     Attributes:
-        sent_ns: when the receiver of data emitted each.
-        arrived_ns: when each reached the sender of data, same clock.
-        frame_bytes: size as captured.
+        sent_ns: when the receiver of the data sent each ACK.
+        arrived_ns: when each ACK reached the sender of the data, on the same clock.
+        frame_bytes: frame size of each ACK as captured.
     """
 
     sent_ns: IntArray
@@ -37,7 +39,7 @@ class AckTimes:
 
 
 def match_acks(sent: Packets, arrived: Packets) -> tuple[AckTimes, int]:
-    """Pair the pure ACKs of one connection, captured where they start and where they end.
+    """Pair the pure ACKs captured near their sender and near their receiver.
 
     Returns: the pairs, in order of sending, and how many sent ACKs never arrived.
     """
@@ -56,11 +58,11 @@ def _pure_ack(packets: Packets) -> BoolArray:
 
 
 def ack_spacing_ratio(sent_ns: IntArray, arrived_ns: IntArray) -> FloatArray:
-    """Spacing of ACKs on arrival at the data sender over their spacing when sent.
+    """Divide the spacing of ACKs on arrival by their spacing when sent.
 
     Args:
         sent_ns: shape (n,), int64 ns, when the receiver emitted each pure ACK; sorted.
-        arrived_ns: shape (n,), the same ACKs at the data sender, same clock.
+        arrived_ns: shape (n,), when the same ACKs reached the data sender, same clock.
 
     Returns: shape (n-1,), dimensionless; below 1 is compressed; NaN where the sent spacing is 0.
     Raises: AnalysisError if lengths differ or sent_ns is not sorted.
@@ -78,10 +80,10 @@ def ack_spacing_ratio(sent_ns: IntArray, arrived_ns: IntArray) -> FloatArray:
 
 
 def bunch_sizes(arrived_ns: IntArray, ack_service_ns: float) -> IntArray:
-    """Sizes of the bunches in which ACKs arrive.
+    """Count the ACKs of each bunch, in order of arrival.
 
     A bunch is a maximal run of ACKs whose gaps are at most BUNCH_SERVICE_TIMES times an ACK's
-    transmission time on the bottleneck they came through.
+    transmission time on the bottleneck that the ACKs passed.
 
     Args:
         arrived_ns: shape (n,), sorted.
@@ -96,13 +98,13 @@ def bunch_sizes(arrived_ns: IntArray, ack_service_ns: float) -> IntArray:
 
 
 def compression_factors(times: AckTimes, data_service_ns: float) -> FloatArray:
-    """How many times closer ACKs arrived than they were sent, where they were compressed.
+    """Compute how many times closer compressed ACKs arrived than sent.
 
     Only ACKs of back-to-back data count (sent at most BACK_TO_BACK data service times apart): a
     pause between two clusters may shrink without bound, and says nothing about compression.
 
     Args:
-        times: the ACKs at both vantage points.
+        times: the ACKs at both vantages.
         data_service_ns: transmission time of a data segment on its bottleneck, ns.
 
     Returns: shape (m,), each above 1 / COMPRESSED_BELOW; ties on arrival are left out.
@@ -114,10 +116,10 @@ def compression_factors(times: AckTimes, data_service_ns: float) -> FloatArray:
 
 
 def factor_bound(data_service_ns: float, ack_service_ns: float) -> float:
-    """The largest factor a shared queue can produce.
+    """Return the largest compression factor that a shared queue can produce.
 
-    ACKs are sent at least a data segment's transmission time apart (on the data's bottleneck)
-    and arrive at least an ACK's apart (on theirs). One ACK per segment.
+    ACKs are sent at least one data segment's transmission time apart (on the data's bottleneck)
+    and arrive at least one ACK's transmission time apart (on the ACKs'). One ACK per segment.
 
     Args:
         data_service_ns: transmission time of one data segment on the forward bottleneck.

@@ -43,9 +43,9 @@ def main(argv: list[str] | None = None) -> int:
     Returns: the exit status, see EXIT_STATUS.
     """
     words = sys.argv[1:] if argv is None else argv
-    # Only the command that is asked for is loaded, so that each starts in a tenth of a second.
+    # Load only the command that was asked for: each starts in a tenth of a second.
     name = words[0] if words and words[0] in COMMANDS else _first_word(words)
-    # What is loaded stays: to look through it for garbage takes over 30 ms, most of it at the exit.
+    # The modules live to the end: collecting garbage among them takes 30 ms, mostly at the exit.
     gc.disable()
     command = import_module(f"capture_analysis.commands.{name}")
     gc.freeze()
@@ -62,7 +62,7 @@ def main(argv: list[str] | None = None) -> int:
         with _progress():
             status: int = command.run(arguments)
         sys.stdout.flush()
-    except BrokenPipeError:  # who reads our output has seen enough
+    except BrokenPipeError:  # the reader of our output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (AnalysisError, OSError) as error:
@@ -75,7 +75,7 @@ def main(argv: list[str] | None = None) -> int:
 
 @contextmanager
 def _progress() -> Iterator[None]:
-    """Say on a terminal how far long work has come."""
+    """Show on a terminal how far long work has come."""
     if not sys.stderr.isatty():
         yield
         return
@@ -90,7 +90,7 @@ def _progress() -> Iterator[None]:
 
 
 def _first_word(words: list[str]) -> str:
-    """The command, of words that do not start with one: does not return unless there is one."""
+    """Parse the command's name; exit with usage or version without one."""
     from importlib.metadata import version  # noqa: PLC0415 - takes as long as all the rest
 
     commands = "".join(f"\n  {name:<9} {text}" for name, text in COMMANDS.items())

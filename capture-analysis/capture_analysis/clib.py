@@ -1,7 +1,7 @@
-"""Load the C library: clib/*.c, built into _clib.so when the package is installed.
+"""Load the C library: clib/*.c, built into _clib.so at installation.
 
-What happens per packet is done there, and nowhere else; modules that call it by ctypes check what
-they hand over.
+All work per packet is done in C. The modules that call the library by ctypes check the arguments
+before they pass them on.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ LIBRARY = Path(__file__).with_name("_clib.so")
 
 _SIZE_POINTER = ctypes.POINTER(ctypes.c_size_t)
 
-# Of each function its result and its arguments.
+# The result and the arguments of each function.
 _PROTOTYPES = {
     "ca_parser_new": (ctypes.c_void_p, [ctypes.c_uint64]),
     "ca_parser_free": (None, [ctypes.c_void_p]),
@@ -123,15 +123,18 @@ _PROTOTYPES = {
 
 
 class Columns(ctypes.Structure):
-    """Addresses of the columns of `Packets`, as struct ca_columns in clib/parser.h."""
+    """Addresses of the columns of `Packets`.
+
+    Laid out as struct ca_columns in clib/parser.h.
+    """
 
     _fields_ = [(name, ctypes.c_void_p) for name in COLUMN_TYPES]
 
     @classmethod
     def of(cls, packets: Packets) -> "tuple[Columns, list[IntArray]]":
-        """Return where the columns lie, in the library's types, and what must live on for that.
+        """Return the columns' addresses, and the arrays that must outlive them.
 
-        Raises: ValueError if they are not of one length.
+        Raises: ValueError if the columns differ in length.
         """
         columns = [
             np.ascontiguousarray(getattr(packets, name), dtype=kind)
@@ -144,9 +147,9 @@ class Columns(ctypes.Structure):
 
 @cache
 def load() -> ctypes.CDLL:
-    """Return the library, which lets other threads run while it works.
+    """Return the C library; its functions release the GIL.
 
-    Raises: AnalysisError if it is missing or of another version of the package.
+    Raises: AnalysisError if the library is missing or of another version of the package.
     """
     try:
         library = ctypes.CDLL(str(LIBRARY))
@@ -162,5 +165,8 @@ def load() -> ctypes.CDLL:
 
 
 def random_bits() -> int:
-    """Return 64 bits that no capture's writer can know, to seed hash tables with."""
-    return int.from_bytes(os.urandom(8))  # what secrets does, which takes 7 ms to load
+    """Return 64 random bits, a hash seed that nobody can predict.
+
+    The author of a capture cannot choose packets whose hashes collide.
+    """
+    return int.from_bytes(os.urandom(8))  # the module secrets does the same but loads in 7 ms

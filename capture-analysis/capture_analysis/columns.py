@@ -1,6 +1,6 @@
 """Packets as columns, and the connections that they belong to.
 
-The seam of the package: readers write these columns, and everything else knows packets only so.
+Readers of captures write these columns; every other module gets packets in no other form.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ FLAG_FIN, FLAG_SYN, FLAG_RST, FLAG_PSH, FLAG_ACK = 0x01, 0x02, 0x04, 0x08, 0x10
 
 
 class Mark(IntFlag):
-    """What `Packets.marks` says of a packet."""
+    """Bits of `Packets.marks`."""
 
     TIMESTAMPS = 1
     """It has the time stamps option; otherwise ts_value and ts_echo are 0."""
@@ -28,34 +28,34 @@ class Mark(IntFlag):
     MPTCP = 4
     """It has a Multipath TCP option, which is not followed."""
     OPTIONS_CUT = 8
-    """The capture or a malformed option ends the options early; those before count."""
+    """The capture or a malformed option ends the options early; those before it count."""
     LENGTH_GUESSED = 16
-    """IP's length is 0 (offload, jumbogram): the payload is what the frame's length leaves."""
+    """IP's length is 0 (offload, jumbogram): the payload is derived from the frame's length."""
     FIRST_FRAGMENT = 32
     """More fragments follow; the payload counts this one's bytes."""
 
 
-# One connection: source sent the first packet that the capture has of it. Half 0 is what source
-# sends, half 1 what destination sends. Laid out as struct ca_flow in clib/flows.h.
+# One connection. Source: the end that sent its first captured packet. Half 0 is the packets of
+# source, half 1 those of destination. Laid out as struct ca_flow in clib/flows.h.
 FLOW = np.dtype(
     [
         ("source", "u1", 16),  # IPv4 as ::ffff:a.b.c.d
         ("destination", "u1", 16),
         ("first_ns", "<i8"),
-        ("base", "<u4", 2),  # of each half, the first sequence number seen
+        ("base", "<u4", 2),  # first sequence number seen in each half
         ("source_port", "<u2"),
         ("destination_port", "<u2"),
         ("mss", "<u2", 2),  # announced in each half's SYN, 0 if none was seen
         ("window_scale", "u1", 2),  # announced in each half's SYN, NO_SCALE if none was
-        ("base_seen", "u1", 2),  # whether the half has sent anything
-        ("syn_seen", "u1", 2),  # whether a SYN of it was seen: its base is then the ISN
+        ("base_seen", "u1", 2),  # 1 if the half has a packet
+        ("syn_seen", "u1", 2),  # 1 if a SYN of the half was seen: its base is then the ISN
         ("version", "u1"),  # 4 or 6
         ("unused", "u1"),
     ],
 )
 NO_SCALE = 255
 
-# The columns of `Packets` with the types in which readers write them.
+# The columns of `Packets` and the types in which readers write them.
 COLUMN_TYPES: dict[str, np.dtype[Any]] = {
     "time_ns": np.dtype("<i8"),
     "frame_bytes": np.dtype("<u4"),
@@ -84,17 +84,17 @@ class Packets:
 
     Attributes:
         time_ns: capture time, ns since the epoch.
-        frame_bytes: size on the wire as captured, link header included, whatever was kept of it.
+        frame_bytes: size on the wire, link header included, even if the capture kept less.
         payload_bytes: TCP payload, from the IP length (the capture may be truncated).
         flow: row of the connection in the capture's FlowTable.
         seq, ack: TCP sequence and acknowledgement numbers, 0..2^32-1.
-        ts_value, ts_echo: of the time stamps option, in the sender's ticks.
+        ts_value, ts_echo: the time stamps option, in ticks of the end that made each stamp.
         sack_left, sack_right: edges of the first SACK block.
         window: as in the header, not scaled.
         ip_id: IPv4 identification, 0 for IPv6.
         interface: number of the capturing interface in a pcapng section, else 0.
         flags: TCP flags, the nine of RFC 3168 and 3540 (FIN 1, SYN 2, RST 4, PSH 8, ACK 16).
-        half: 0 if the connection's source sent it, 1 if its destination did.
+        half: 0 for a packet of the connection's source, 1 for one of its destination.
         marks: bits of Mark.
     """
 
@@ -119,27 +119,32 @@ class Packets:
         return len(self.time_ns)
 
     def where(self, rows: BoolArray | IntArray | slice) -> "Packets":
-        """The packets selected by a mask, by row numbers or by a slice (which copies nothing)."""
+        """Select packets by a mask, by row numbers or by a slice.
+
+        A slice copies nothing.
+        """
         return Packets(*(getattr(self, f.name)[rows] for f in fields(self)))
 
     def data(self) -> "Packets":
-        """The packets that carry payload."""
+        """Select the packets that carry payload."""
         return self.where(self.payload_bytes > 0)
 
     def widened(self) -> "Packets":
-        """The same with int64 columns, in which differences and products do not wrap."""
+        """Convert columns to int64, so that differences do not wrap."""
         return Packets(*(getattr(self, f.name).astype(np.int64) for f in fields(self)))
 
     def renumbered(self, flow: IntArray, turned: IntArray) -> "Packets":
-        """The same with the connections of a common table, as `unify` maps them."""
+        """Renumber connections to those of a common table, as `unify` maps them."""
         return replace(self, flow=flow[self.flow], half=self.half ^ turned[self.flow])
 
     def key(self) -> IntArray:
-        """Shape (n,): a number that identifies a packet wherever on its path it was captured.
+        """Hash each packet to a number that is equal all along its path.
 
-        From the connection (which must be numbered alike in all captures: `unify`), IP
+        From the connection (which must have one number in all captures: `unify`), IP
         identification, sequence and acknowledgement numbers, length, window, time stamps and
         SACK; Linux counts the identification per connection, so retransmissions differ.
+
+        Returns: shape (n,), int64.
         """
         mixed = np.zeros(len(self), dtype=np.uint64)
         for high, low in (
@@ -157,17 +162,17 @@ class Packets:
 
 
 def empty_columns(rows: int) -> Packets:
-    """Columns that a reader can write into, not initialised."""
+    """Allocate columns of `rows` packets for a reader, not initialised."""
     return Packets(*(np.empty(rows, COLUMN_TYPES[f.name]) for f in fields(Packets)))
 
 
 def concatenate(parts: Sequence[Packets]) -> Packets:
-    """Packets of several parts, one part after the other."""
+    """Append the packets of several parts, one part after the other."""
     return Packets(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Packets)))
 
 
 def merge(parts: Sequence[Packets]) -> Packets:
-    """Several captures as one, in time order; equal times keep the order of the parts."""
+    """Merge captures in time order; equal times keep the order of the parts."""
     joined = concatenate(parts)
     return joined.where(np.argsort(joined.time_ns, kind="stable"))
 
@@ -176,8 +181,8 @@ def merge(parts: Sequence[Packets]) -> Packets:
 class FlowTable:
     """The connections of a capture, numbered as they first appear.
 
-    A SYN whose sequence number is not its half's base starts a new connection on the same
-    addresses and ports, as Wireshark counts streams.
+    A SYN whose sequence number is not its half's base starts a new connection between the same
+    addresses and ports; Wireshark counts streams by that rule, too.
 
     Attributes:
         rows: shape (n,), of type FLOW.
@@ -189,24 +194,27 @@ class FlowTable:
         return len(self.rows)
 
     def source(self, flow: int) -> tuple[str, int]:
-        """Address and port of the end that sent the first packet seen."""
+        """Return address and port of the end that sent the first packet seen."""
         row = self.rows[flow]
         return _address(row["source"]), int(row["source_port"])
 
     def destination(self, flow: int) -> tuple[str, int]:
-        """Address and port of the other end."""
+        """Return address and port of the other end than `source`."""
         row = self.rows[flow]
         return _address(row["destination"]), int(row["destination_port"])
 
     def name(self, flow: int) -> str:
-        """Both ends as text, the source first; IPv6 addresses in brackets."""
+        """Format both ends as text, the source first; IPv6 addresses in brackets."""
         return " > ".join(
             f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
             for address, port in (self.source(flow), self.destination(flow))
         )
 
     def find(self, sender: tuple[str, int], receiver: tuple[str, int]) -> list[tuple[int, int]]:
-        """The connections between two ends, as (flow, the half that `sender` sends)."""
+        """Find the connections between two ends.
+
+        Returns: pairs (flow, half), half being 0 if `sender` is the connection's source, else 1.
+        """
         ends = [(_packed(address), port) for address, port in (sender, receiver)]
         found = []
         for half, ((source, source_port), (destination, port)) in enumerate((ends, ends[::-1])):
@@ -222,27 +230,27 @@ class FlowTable:
 
 @dataclass
 class _Known:
-    """A connection of the common table: whose SYNs were seen, by who sent them."""
+    """A connection of the common table, with the ISNs that were seen."""
 
     index: int
     source: tuple[bytes, int]
     isn: dict[tuple[bytes, int], int]
 
     def agrees(self, isn: dict[tuple[bytes, int], int]) -> bool | None:
-        """Whether the SYNs seen on both sides are the same; None if there are none to compare."""
+        """Compare the ISNs that both have; None if there are none to compare."""
         both = self.isn.keys() & isn.keys()
         return all(self.isn[end] == isn[end] for end in both) if both else None
 
 
 def unify(tables: Iterable[FlowTable]) -> tuple[FlowTable, list[tuple[IntArray, IntArray]]]:
-    """Number the connections of several captures alike.
+    """Assign common numbers to the connections of several captures.
 
-    Two captures mean the same connection by the same ends and, where ports were used again, the
-    same SYNs; where no SYN can be compared, by the order of appearance.
+    Connections of two captures are the same if their ends are and, where ports were used again,
+    if their SYNs are; where no SYN can be compared, the order of appearance decides.
 
-    Returns: the common table, whose rows are those of the first capture that has each; and for
-        each capture two columns of the length of its table: the common number of a connection,
-        and 1 where the common table has its ends the other way round, else 0.
+    Returns: the common table, which takes each connection's row from the first capture that has
+        it; and for each capture two columns of the length of its table: the common number of a
+        connection, and 1 where source and destination are exchanged in the common table, else 0.
     """
     known: dict[tuple[Any, ...], list[_Known]] = {}
     common: list[np.void] = []

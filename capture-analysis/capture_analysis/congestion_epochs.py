@@ -1,8 +1,8 @@
-"""Congestion epochs: clusters of drops, and who suffers them.
+"""Cluster drops into congestion epochs, and find their victims.
 
 Zhang, Shenker and Clark (1991, section 2.1) call an epoch the time in which a window's worth of
-packets is acknowledged, and one with drops a congestion epoch. A sender hears of a drop a round
-trip later at most, so drops less than the longest round trip apart have one cause.
+packets is acknowledged, and one with drops a congestion epoch. A sender learns of a drop within a
+round trip, so drops less than the longest round trip apart have one cause.
 """
 
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ class CongestionEpochs:
     """Columns of shape (k,), one row per epoch, in time order.
 
     Attributes:
-        start_ns: its first drop.
-        drops: how many it has.
-        victim: the connection that lost all of them, or SEVERAL.
+        start_ns: time of the epoch's first drop.
+        drops: number of drops in the epoch.
+        victim: the connection that lost all of these packets, or SEVERAL.
     """
 
     start_ns: IntArray
@@ -29,24 +29,25 @@ class CongestionEpochs:
     victim: IntArray
 
     def within(self, start_ns: int, stop_ns: int) -> "CongestionEpochs":
-        """The epochs that start within a window."""
+        """Select the epochs that start within a window of time."""
         rows = (self.start_ns >= start_ns) & (self.start_ns < stop_ns)
         return CongestionEpochs(self.start_ns[rows], self.drops[rows], self.victim[rows])
 
     def single_victim_share(self) -> float:
-        """Share of the epochs whose drops are all of one connection; NaN without epochs."""
+        """Compute the share of epochs with a single victim; NaN without epochs."""
         return float((self.victim != SEVERAL).mean()) if len(self.victim) else float("nan")
 
     def period_s(self) -> float:
-        """Mean time from one epoch to the next, s; NaN with fewer than two."""
+        """Compute the mean time between epochs, s; NaN with fewer than two."""
         if len(self.start_ns) < 2:
             return float("nan")
         return float((self.start_ns[-1] - self.start_ns[0]) / (len(self.start_ns) - 1) / 1e9)
 
     def alternating_share(self) -> float:
-        """Share of the successions in which one connection's epoch follows another's.
+        """Compute how often an epoch has another victim than the one before.
 
-        NaN with fewer than two epochs.
+        Returns: share of the pairs of successive epochs; pairs with a victim of SEVERAL count as
+            not alternating. NaN with fewer than two epochs.
         """
         before, after = self.victim[:-1], self.victim[1:]
         changed = (before != SEVERAL) & (after != SEVERAL) & (before != after)
@@ -54,12 +55,12 @@ class CongestionEpochs:
 
 
 def congestion_epochs(time_ns: IntArray, victim: IntArray, gap_ns: int) -> CongestionEpochs:
-    """Cluster drops.
+    """Cluster drops into epochs.
 
     Args:
         time_ns: shape (n,), when each packet was dropped; sorted.
-        victim: shape (n,), whose it was, as a number from 0.
-        gap_ns: an epoch ends with a drop that no other follows within this time.
+        victim: shape (n,), number of the connection that lost it, from 0.
+        gap_ns: an epoch ends with a drop that no other follows within this time, ns.
     """
     if not len(time_ns):
         return CongestionEpochs(time_ns, time_ns, victim)

@@ -1,4 +1,7 @@
-"""What a package's modules define: a newcomer adds a metric by adding a file."""
+"""Find the classes that a package's modules define.
+
+To add a metric, add a file.
+"""
 
 import importlib
 import pkgutil
@@ -9,13 +12,13 @@ Base = TypeVar("Base")
 
 
 def modules_of(package: ModuleType) -> tuple[ModuleType, ...]:
-    """The modules in a package, loaded, by name."""
+    """Import the modules of a package; return them in order of their names."""
     names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
     return tuple(importlib.import_module(f"{package.__name__}.{name}") for name in names)
 
 
 def classes_of(package: ModuleType, base: type[Base]) -> tuple[type[Base], ...]:
-    """The subclasses that the modules in a package define, by module name."""
+    """Return a base class's subclasses in a package, by module name."""
     return tuple(
         each
         for module in modules_of(package)

@@ -1,5 +1,5 @@
-"""The errors this package raises."""
+"""The exceptions of this package."""
 
 
 class AnalysisError(Exception):
-    """A capture or a run folder that cannot be analysed; the message says which and why."""
+    """A capture or a run folder that cannot be analysed; says why."""

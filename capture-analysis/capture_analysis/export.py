@@ -1,4 +1,4 @@
-"""Packets as Parquet or CSV, for other tools: one row per TCP packet, in file order."""
+"""Export packets as Parquet or CSV: one row per TCP packet, in file order."""
 
 from collections.abc import Iterator
 from dataclasses import fields
@@ -13,9 +13,9 @@ from capture_analysis.reading.capture import Capture
 from capture_analysis.table_file import TableFile
 from capture_analysis.tracking import TRACKED_TYPES, Kind, Tracked, Tracker
 
-# Columns of the capture that mean nothing by themselves: addresses and names stand for them.
+# Columns that readers of the file could not interpret: addresses, names and nulls replace them.
 _REPLACED = ("flow", "half", "marks", "kind")
-# Tracked columns in which -1 stands for nothing, and the options that a packet may lack.
+# Tracked columns with -1 for "none", and the columns of options that a packet may lack.
 _NONE_IS_NEGATIVE = ("ack_bytes", "gap_ns", "rtt_ns")
 _NEEDS_MARK = {
     "ts_value": Mark.TIMESTAMPS,
@@ -26,14 +26,14 @@ _NEEDS_MARK = {
 
 
 def table(packets: Packets, tracked: Tracked, flows: FlowTable) -> pa.Table:
-    """Packets as an Arrow table: their columns, what they mean, and their ends as text.
+    """Convert packets to an Arrow table, with roles and with ends as text.
 
     Args:
         packets: shape (n,).
-        tracked: the same packets.
-        flows: their connections.
+        tracked: shape (n,), the tracker's columns for these packets.
+        flows: the connections of these packets.
 
-    Returns: n rows; null where a packet has no such thing. Units are in the columns' names.
+    Returns: n rows; null for a field that a packet lacks. Units are in the columns' names.
     """
     columns: dict[str, Any] = {"flow": pa.array(packets.flow), **_ends(packets, flows)}
     for part in (packets, tracked):
@@ -51,7 +51,10 @@ def table(packets: Packets, tracked: Tracked, flows: FlowTable) -> pa.Table:
 
 
 def tables(capture: Capture) -> Iterator[pa.Table]:
-    """A capture's packets, a chunk of it at a time; the next chunk overwrites the numbers."""
+    """Read a capture chunk by chunk into tables.
+
+    Each table's numbers are overwritten by the next.
+    """
     follow = Tracker()
     for packets in capture.chunks():
         tracked = follow.track(packets, capture.flows)
@@ -59,20 +62,20 @@ def tables(capture: Capture) -> Iterator[pa.Table]:
 
 
 def whole_table(capture: Capture) -> pa.Table:
-    """All packets of a capture at once."""
+    """Read all packets of a capture into one table."""
     parts = [part.take(pa.array(np.arange(part.num_rows))) for part in tables(capture)]
     return pa.concat_tables([SCHEMA.empty_table(), *parts])
 
 
 def export(capture: Capture, target: Path) -> int:
-    """Write a capture's packets, whole or not at all.
+    """Write a capture's packets to a file; a failure leaves no file.
 
     Args:
-        capture: what to read.
-        target: the name's end says the format: .parquet or .csv.
+        capture: the capture to read.
+        target: a name that ends in its format: .parquet or .csv.
 
     Returns: how many packets were written.
-    Raises: AnalysisError if the name ends otherwise, or the file cannot be written.
+    Raises: AnalysisError if the name has another ending, or the file cannot be written.
     """
     with TableFile(target, SCHEMA) as file:
         for part in tables(capture):
@@ -81,7 +84,10 @@ def export(capture: Capture, target: Path) -> int:
 
 
 def _without_dictionaries(part: pa.Table) -> pa.Table:
-    """With plain texts: each chunk has its own dictionaries, and a column must have one."""
+    """Replace dictionaries by plain texts.
+
+    Dictionaries differ per chunk, and a column of a file must have one.
+    """
     schema = [
         (f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type)
         for f in part.schema
@@ -90,7 +96,7 @@ def _without_dictionaries(part: pa.Table) -> pa.Table:
 
 
 def _ends(packets: Packets, flows: FlowTable) -> dict[str, Any]:
-    """Who sends each packet and who receives it: addresses and ports."""
+    """Return the address and port of each packet's sender and receiver."""
     lanes, which = np.unique(packets.flow.astype(np.int64) * 2 + packets.half, return_inverse=True)
     ends = [(flows.source(lane // 2), flows.destination(lane // 2)) for lane in lanes.tolist()]
     columns = {}

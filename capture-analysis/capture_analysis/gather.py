@@ -1,6 +1,8 @@
-"""Order packets by lane, and their columns so, widened: in C (clib/gather.c), by ctypes.
+"""Sort packets by lane and copy their columns in that order.
 
-A lane is whatever has its own sequence of packets, such as a direction (blocks.py).
+In C (clib/gather.c), by ctypes.
+
+A lane is the number of a sequence of packets, such as a direction (blocks.py).
 """
 
 import ctypes
@@ -12,27 +14,27 @@ from numpy.typing import NDArray
 from capture_analysis import clib
 from capture_analysis.columns import IntArray
 
-# As in clib/gather.h.
+# Values of clib/gather.h.
 _BEYOND = ctypes.c_size_t(-1).value
 _NO_MEMORY = _BEYOND - 1
 
 
 class _LaneOrder(ctypes.Structure):
-    """As struct ca_lane_order in clib/gather.h."""
+    """Laid out as struct ca_lane_order in clib/gather.h."""
 
     _fields_ = [(name, ctypes.c_void_p) for name in ("places", "rows", "lanes", "counts")]
 
 
 @dataclass(frozen=True)
 class LaneOrder:
-    """Rows by lane, within one in the order in which they were given.
+    """Rows sorted by lane; rows of one lane keep the order given.
 
     Attributes:
         given: shape (n,), the rows as they were given.
-        places: shape (n,), where each of them goes.
-        rows: shape (n,), the row in each place.
-        lanes: shape (k,), those that have rows, ascending.
-        counts: shape (k,), how many each has.
+        places: shape (n,), the place of each given row in the sorted order.
+        rows: shape (n,), the row at each place.
+        lanes: shape (k,), the lanes that have rows, ascending.
+        counts: shape (k,), rows of each of these lanes.
     """
 
     given: IntArray
@@ -43,13 +45,13 @@ class LaneOrder:
 
 
 def by_lane(lane: NDArray[np.uint32], rows: IntArray) -> LaneOrder:
-    """Order rows by their lanes.
+    """Sort rows by their lanes.
 
     Args:
-        lane: shape (n,), uint32: the lane of each row that there is.
-        rows: shape (k,), int64, 0..n-1: those to order.
+        lane: shape (n,), uint32: the lane of every row.
+        rows: shape (k,), int64, 0..n-1: the rows to sort.
 
-    Raises: IndexError if there is no such row.
+    Raises: IndexError if a row is not in 0..n-1.
     """
     if lane.dtype != np.uint32 or rows.dtype != np.int64:
         raise ValueError("lanes must be uint32 and rows int64")
@@ -67,14 +69,14 @@ def by_lane(lane: NDArray[np.uint32], rows: IntArray) -> LaneOrder:
 
 
 def gather(column: NDArray[np.integer], order: LaneOrder) -> IntArray:
-    """The values of a column, as int64, in which differences do not wrap.
+    """Copy a column in lane order, as int64, in which differences do not wrap.
 
     Args:
         column: shape (n,), of a type of COLUMN_TYPES or TRACKED_TYPES.
-        order: of rows 0..n-1.
+        order: k rows of 0..n-1, sorted.
 
     Returns: shape (k,).
-    Raises: IndexError if there is no such row or place.
+    Raises: IndexError if a row or place is out of range.
     """
     rows, places = order.given, order.places
     gathered = np.empty(len(rows), dtype=np.int64)

@@ -1,11 +1,13 @@
-"""Distributions in constant memory: counts of integers in bins that grow with the value.
+"""Distributions of integers in constant memory, as histograms.
 
-Values below 256 are counted exactly; above, each octave has 128 bins, so that a bin is at most
-1/128 of its values wide. It knows the least and the greatest value that came, and what stands for
-it lies midway: within 1/256 of any of them, never beyond the least or greatest of all, and exact
-where values are equal. Only bins that are used take memory. The layout is that of HdrHistogram
-(Tene); nothing depends on the order in which values come, so histograms of parts of a capture merge
-into that of the whole.
+Bins grow with the value.
+
+Values below 256 are counted exactly; above, each octave has 128 bins, so that a bin's width is at
+most 1/128 of its values. A bin keeps the least and the greatest value counted in it, and the middle
+of these two stands for the bin: within 1/256 of each value, never beyond the least or greatest of
+all, and exact where values are equal. Only bins in use take memory. The layout is that of
+HdrHistogram (Tene). Nothing depends on the order of the values, so the histograms of a capture's
+parts merge into that of the whole (docs/decisions/0034).
 """
 
 import math
@@ -20,10 +22,10 @@ from capture_analysis.columns import IntArray
 
 BinArray = NDArray[np.void]
 
-# A bin of a lane that counts anything: lane << BIN_BITS | number of the bin; how many values, and
-# the least and the greatest of them. As struct ca_bin in clib/histogram.h.
+# A bin in use: its key, lane << BIN_BITS | number of the bin; the count of its values; the least
+# and the greatest of them. Laid out as struct ca_bin in clib/histogram.h.
 BIN = np.dtype([("key", "<i8"), ("count", "<u8"), ("low", "<i8"), ("high", "<i8")])
-# 256 bins of a value each and 55 octaves of 128 make 7296.
+# 256 bins of one value each and 55 octaves of 128 bins are 7296 bins: 13 bits.
 BIN_BITS = 13
 
 
@@ -32,8 +34,8 @@ class Bins:
     """The bins in use, ascending; columns of shape (k,), int64.
 
     Attributes:
-        low, high: the least and the greatest value that came into a bin.
-        count: how many came.
+        low, high: the least and the greatest value counted in a bin.
+        count: how many values the bin has.
     """
 
     low: IntArray
@@ -45,26 +47,31 @@ class Bins:
 
     @property
     def middle(self) -> IntArray:
-        """Shape (k,): the value that stands for a bin, exact if all its values are equal."""
+        """Shape (k,): the value that stands for each bin.
+
+        Exact if all values of the bin are equal.
+        """
         return self.low + (self.high - self.low) // 2
 
     def quantile(self, q: float) -> int | None:
-        """The middle of the bin where at least a share q of all values lies in it or below.
+        """Return the quantile q: the middle of a bin.
 
-        None of no values. The definition is numpy's "inverted_cdf".
+        It is the lowest bin that, with those below it, has a share q of the values.
+
+        None without values. The definition is numpy's "inverted_cdf".
         """
         if not len(self):
             return None
         reached = np.cumsum(self.count)
-        # 0.07 * 100 is a little more than 7; a share means what it says in decimal.
+        # 0.07 * 100 is slightly above 7 in binary: round, so that q counts as the decimal number.
         rank = max(1, math.ceil(round(q * int(reached[-1]), 6)))
         return int(self.middle[np.searchsorted(reached, rank)])
 
 
 class Histogram:
-    """Counts of integers >= 0, apart for each lane.
+    """Counts of integers >= 0, a separate distribution for each lane.
 
-    A lane is whatever has a distribution of its own: half a connection (2 * flow + half), 0.
+    A lane is the number of a distribution: that of a direction (2 * flow + half), or just 0.
     Counted in C (clib/histogram.c), by ctypes.
     """
 
@@ -77,10 +84,10 @@ class Histogram:
         self._bins: BinArray | None = None
 
     def add(self, lane: ArrayLike, value: ArrayLike) -> None:
-        """Count values.
+        """Count values in their lanes.
 
         Args:
-            lane: shape (n,) or a number for all, 0..2**48-1.
+            lane: shape (n,) or one number for all values, 0..2**48-1.
             value: shape (n,), 0..2**63-1.
 
         Raises: ValueError if a lane or a value is out of range.
@@ -99,23 +106,23 @@ class Histogram:
         self._bins = None
 
     def merge(self, other: "Histogram") -> None:
-        """Add what another histogram has counted."""
+        """Add the counts of another histogram."""
         self._add_bins(other._sorted())  # noqa: SLF001 - the same class
 
     def count(self, lane: int | None = None) -> int:
-        """How many values a lane has, or all lanes have."""
+        """Return the number of values of a lane, or of all lanes."""
         return int(self.bins(lane).count.sum())
 
     def quantile(self, q: float, lane: int | None = None) -> int | None:
-        """See `Bins.quantile`; of a lane, or of all lanes together."""
+        """Return a quantile (`Bins.quantile`) of a lane, or of all lanes together."""
         return self.bins(lane).quantile(q)
 
     def lanes(self) -> IntArray:
-        """The lanes that have a value, ascending."""
+        """Return the lanes that have a value, ascending."""
         return np.unique(self._sorted()["key"] >> BIN_BITS)
 
     def bins(self, lane: int | None = None) -> Bins:
-        """The bins of a lane, or those of all lanes together."""
+        """Return the bins of a lane, or the bins of all lanes added up."""
         bins = self._sorted()
         if lane is not None:
             ends = lane << BIN_BITS, (lane + 1) << BIN_BITS
@@ -127,7 +134,7 @@ class Histogram:
         return _columns(together._sorted())
 
     def rows(self) -> tuple[IntArray, Bins]:
-        """All bins of all lanes: the lane of each, ascending, and the bins."""
+        """Return the bins of all lanes, and the lane of each bin, ascending."""
         bins = self._sorted()
         return bins["key"] >> BIN_BITS, _columns(bins)
 

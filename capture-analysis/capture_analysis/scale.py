@@ -1,8 +1,8 @@
-"""Captures on several cores and on several machines, with the same code and the same results.
+"""Analyse captures on several cores or machines, with equal results.
 
-Connections are independent: a part of a capture is those whose number has a given remainder. Every
-worker reads the whole capture, which is the cheap part, and follows its own connections. Nothing
-is sent to it but a path, and nothing comes back but sums and histograms, which add up exactly.
+Connections are independent, so a part of a capture is the connections whose number has a given
+remainder. Every worker reads the whole capture, which is cheap, and follows its own connections. A
+worker gets no more than a path and returns sums and histograms, which add up exactly.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".pcap", ".pcapng", ".cap")
 COMPRESSED = ("", ".gz", ".zst", ".xz")
-# Below it another process costs more than it saves.
+# A part of fewer bytes is not worth the start of another process.
 LEAST_PART_BYTES = 1 << 28
-# A worker that dies (its machine does) costs its parts another try.
+# When a worker dies, with its machine for instance, its parts are tried again so many times.
 RETRIES = 2
 
 
 @contextmanager
 def processes(workers: int) -> Iterator["Executor | None"]:
-    """So many processes on this machine; None, which is this very process, for one."""
+    """Start worker processes; None, meaning this process, for one."""
     if workers == 1:
         yield None
         return
@@ -44,12 +44,12 @@ def processes(workers: int) -> Iterator["Executor | None"]:
 
 @contextmanager
 def dask(workers: int, scheduler: str | None) -> Iterator["Executor"]:
-    """Dask's workers: those of a scheduler, or so many on this machine.
+    """Connect to Dask's workers, of a scheduler or new ones.
 
     Args:
-        workers: how many processes to start, without a scheduler.
-        scheduler: address of one that runs, such as tcp://lab:8786; its workers must see the
-            captures under the same paths.
+        workers: number of processes to start if there is no scheduler.
+        scheduler: address of a running scheduler, such as tcp://lab:8786; its workers must see
+            the captures under the same paths.
 
     Raises: AnalysisError if the scheduler does not answer.
     """
@@ -64,7 +64,7 @@ def dask(workers: int, scheduler: str | None) -> Iterator["Executor"]:
                 threads_per_worker=1,
                 dashboard_address=None,
                 memory_limit=0,
-                silence_logs=logging.CRITICAL,  # a worker that is told to go need not complain
+                silence_logs=logging.CRITICAL,  # a worker logs complaints when it is stopped
             ) as cluster,
             Client(cluster) as client,
         ):
@@ -80,7 +80,7 @@ def dask(workers: int, scheduler: str | None) -> Iterator["Executor"]:
 
 @dataclass(frozen=True)
 class _WasRead:
-    """A Capture that was read, without what read it: it can go to another process."""
+    """The parts of a read Capture that results need; it can be pickled."""
 
     path: Path
     format: str
@@ -90,12 +90,12 @@ class _WasRead:
 
 
 def measure_part(path: Path, given: Given, part: Part) -> Measured | AnalysisError:
-    """Measure a part of a capture, which is what a worker does, or say why it cannot be.
+    """Measure a part of a capture, as the job of one worker.
 
-    The error is a result: raised in a worker, Dask would try again and log it each time.
+    An AnalysisError is returned, not raised: Dask would retry and log a raised one.
     """
     if part.index:
-        ByteSource.watch = None  # one worker's progress is that of all
+        ByteSource.watch = None  # all workers read the same file: one shows the progress
     capture = Capture(path)
     try:
         measured = measure(capture, given, part)
@@ -106,7 +106,7 @@ def measure_part(path: Path, given: Given, part: Part) -> Measured | AnalysisErr
 
 
 def parts_of(path: Path, workers: int) -> int:
-    """Into how many parts to divide a capture: no smaller ones than are worth a process."""
+    """Choose the number of parts, none smaller than LEAST_PART_BYTES."""
     if not path.is_file():
         return 1
     return max(1, min(workers, path.stat().st_size // LEAST_PART_BYTES))
@@ -114,13 +114,13 @@ def parts_of(path: Path, workers: int) -> int:
 
 @dataclass(frozen=True)
 class Pending:
-    """A capture whose parts are being measured, maybe elsewhere."""
+    """A capture whose parts are being measured by workers."""
 
     path: Path
     parts: list["Future[Measured | AnalysisError]"]
 
     def result(self) -> Measured:
-        """The whole, once all parts are there.
+        """Wait for all parts and merge them.
 
         Raises: AnalysisError if the capture cannot be measured.
         """
@@ -137,7 +137,7 @@ def _measured(found: Measured | AnalysisError) -> Measured:
 
 
 def submit(executor: "Executor", path: Path, parts: int, given: Given = NOTHING) -> Pending:
-    """Have a capture measured in so many parts."""
+    """Submit the measurement of a capture in `parts` parts."""
     return Pending(
         path,
         [executor.submit(measure_part, path, given, Part(index, parts)) for index in range(parts)],
@@ -145,12 +145,12 @@ def submit(executor: "Executor", path: Path, parts: int, given: Given = NOTHING)
 
 
 def measure_file(path: Path, given: Given, workers: int) -> Measured:
-    """Measure a capture on as many cores as pay.
+    """Measure a capture on as many cores as its size is worth.
 
     Args:
         path: a capture; "-" is standard input.
-        given: what is known of it.
-        workers: use so many processes at most.
+        given: what the user knows of the capture.
+        workers: the most processes to use.
     """
     parts = parts_of(path, workers)
     with processes(parts) as pool:
@@ -160,7 +160,7 @@ def measure_file(path: Path, given: Given, workers: int) -> Measured:
 
 
 def captures_in(folder: Path) -> list[Path]:
-    """The captures below a folder, by name.
+    """List the captures below a folder, by name.
 
     Raises: AnalysisError if there is none.
     """
@@ -180,16 +180,16 @@ def analyse_all(
     given: Given = NOTHING,
     flows: int = FLOWS_LISTED,
 ) -> Iterator[dict[str, Any]]:
-    """The documents of several captures, in their order, each as soon as it is done.
+    """Yield the documents of captures, in order, each when it is done.
 
-    A capture that cannot be analysed has a document with "error" instead.
+    The document of a capture that cannot be analysed has "error" instead of results.
 
     Args:
-        captures: their files.
-        executor: who does the work.
-        workers: how many it has.
-        given: what is known of the captures.
-        flows: how many connections to list of each.
+        captures: the files.
+        executor: the workers.
+        workers: how many workers the executor has.
+        given: what the user knows of the captures.
+        flows: how many connections to list of each capture.
     """
     pending = [
         submit(executor, path.resolve(), parts_of(path, workers), given) for path in captures

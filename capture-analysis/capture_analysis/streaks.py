@@ -1,4 +1,6 @@
-"""Find streaks, maximal runs of packets, block by block; in C (clib/streaks.c), by ctypes.
+"""Find streaks, maximal runs of packets, block by block.
+
+In C (clib/streaks.c), by ctypes.
 
 Bunches, compression events and busy periods are streaks.
 """
@@ -20,11 +22,11 @@ class Streaks:
     """Columns of shape (k,), one row per streak.
 
     Attributes:
-        lane: whose streak it is, see `StreakFinder`.
-        rows: how many packets it has.
+        lane: number of the sequence that the streak is part of, see `StreakFinder`.
+        rows: number of packets in the streak.
         first_ns, last_ns: time of its first and of its last packet.
-        total: the sum over its packets of the value that `StreakFinder.add` was given; shape
-            (values, k) if it was given several.
+        total: sum over its packets of the value given to `StreakFinder.add`; shape (values, k)
+            if several were given.
     """
 
     lane: IntArray
@@ -34,7 +36,7 @@ class Streaks:
     total: IntArray
 
     def where(self, which: BoolArray | IntArray) -> "Streaks":
-        """Some of the streaks."""
+        """Select streaks by a mask or by row numbers."""
         return Streaks(
             self.lane[which],
             self.rows[which],
@@ -45,7 +47,7 @@ class Streaks:
 
 
 class _Packets(ctypes.Structure):
-    """As struct ca_streak_packets in clib/streaks.h."""
+    """Laid out as struct ca_streak_packets in clib/streaks.h."""
 
     _fields_ = [
         *((name, ctypes.c_void_p) for name in ("lane", "joined", "time_ns")),
@@ -55,7 +57,7 @@ class _Packets(ctypes.Structure):
 
 
 class _Streaks(ctypes.Structure):
-    """As struct ca_streaks in clib/streaks.h."""
+    """Laid out as struct ca_streaks in clib/streaks.h."""
 
     _fields_ = [
         *((name, ctypes.c_void_p) for name in ("lane", "rows", "first_ns", "last_ns", "total")),
@@ -64,26 +66,26 @@ class _Streaks(ctypes.Structure):
 
     @classmethod
     def of(cls, streaks: Streaks) -> "_Streaks":
-        """Where the columns lie, which must live on."""
+        """Return the addresses of the columns, which must outlive them."""
         return cls(*(column.ctypes.data for column in vars(streaks).values()), len(streaks.lane))
 
 
 class StreakFinder:
-    """Streaks of each lane, whose packets come in any number of blocks.
+    """Find the streaks of each lane, whose packets come in blocks.
 
-    A lane is whatever has its own sequence of packets: half a connection (2 * flow + half), a
-    queue. The result does not depend on where blocks end.
+    A lane is the number of a sequence of packets: a direction (2 * flow + half), or a queue. The
+    result does not depend on where blocks end.
 
     Args:
-        values: how many values `Streaks.total` sums apart; 0 for one, without an axis of its own.
+        values: how many values `Streaks.total` sums; 0 for one value without an axis of its own.
         least_rows: shorter streaks are not returned.
     """
 
     def __init__(self, values: int = 0, least_rows: int = 1) -> None:
         self._values, self._least_rows = values, least_rows
-        # The streak of each lane that may go on; it has no rows where there is none.
+        # The open streak of each lane, which the next packet may continue; 0 rows if there is none.
         self._open = self._no_streaks()
-        # What the library writes into, over and over.
+        # Output columns of the library, used again by every call.
         self._over = self._no_streaks()
 
     def add(
@@ -93,14 +95,14 @@ class StreakFinder:
         time_ns: IntArray,
         value: IntArray | Sequence[IntArray | BoolArray],
     ) -> Streaks:
-        """Take packets; return the streaks that they show to be over, by lane and in order.
+        """Take packets; return the streaks that ended, by lane and time.
 
         Args:
-            lane: shape (n,), not descending; within a lane packets are in order.
-            joined: shape (n,), whether the packet goes on the streak of the lane's packet before
-                it, which may have come in an earlier block; of no account for a lane's very first.
+            lane: shape (n,), not descending; the packets of a lane are in order.
+            joined: shape (n,), whether the packet continues the streak of the lane's packet before
+                it, which may have come in an earlier block; ignored for a lane's very first.
             time_ns: shape (n,).
-            value: shape (n,), what `Streaks.total` sums; or so many of them.
+            value: shape (n,), the value that `Streaks.total` sums; or a sequence of such columns.
         """
         if not len(lane):
             return self._no_streaks()
@@ -127,7 +129,7 @@ class StreakFinder:
         return self._over.where(np.arange(ended))
 
     def finish(self) -> Streaks:
-        """The streaks that were not over when the packets ended."""
+        """Return the streaks that were still open when the packets ended."""
         rest, self._open = self._open, self._no_streaks()
         return rest.where(np.flatnonzero(rest.rows >= self._least_rows))
 

@@ -1,4 +1,4 @@
-"""Arrow tables written to a Parquet or CSV file, whole or not at all."""
+"""Write Arrow tables to a Parquet or CSV file; a failure leaves no file."""
 
 import os
 from collections.abc import Callable
@@ -21,16 +21,16 @@ _WRITERS: dict[str, Callable[..., Any]] = {
 
 
 class TableFile:
-    """A file of tables of one schema; it appears under its name when all is well.
+    """A file of tables of one schema; it gets its name when complete.
 
     Args:
-        target: the name's end says the format: .parquet or .csv.
-        schema: of every table.
+        target: a name that ends in its format: .parquet or .csv.
+        schema: the schema of every table.
 
     Attributes:
-        rows: how many were written.
+        rows: number of rows written so far.
 
-    Raises: AnalysisError if the name ends otherwise; on leaving, if the disk refuses.
+    Raises: AnalysisError if the name has another ending; on leaving, if the disk refuses.
     """
 
     def __init__(self, target: Path, schema: pa.Schema) -> None:
@@ -51,7 +51,7 @@ class TableFile:
         return self
 
     def write(self, table: pa.Table) -> None:
-        """Write some more rows."""
+        """Append the rows of a table."""
         self._writer.write_table(table)
         self.rows += table.num_rows
 

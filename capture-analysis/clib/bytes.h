@@ -2,10 +2,11 @@
 /*
  * Bytes of a capture, and the one place where bounds are checked.
  *
- * A view is a run of bytes. Reading beyond its end touches nothing and gives 0, a part of it never
- * reaches beyond it: no length in a hostile file, and no mistake in the code that reads it, leads
- * to foreign memory. Callers still ask view_has() first, because missing bytes mean something (the
- * capture kept too little, the record is not whole); the compiler then drops the check inside.
+ * A view is a run of bytes. Reading beyond its end touches no memory and gives 0, and a part of a
+ * view never reaches beyond it: no length in a hostile file, and no mistake in the code that reads
+ * it, leads to foreign memory. Callers still ask view_has() first, because missing bytes mean
+ * something (the capture kept too little, the record is not whole); the compiler then drops the
+ * check inside.
  */
 #ifndef CAPTURE_ANALYSIS_BYTES_H
 #define CAPTURE_ANALYSIS_BYTES_H
@@ -31,7 +32,7 @@ static inline bool view_has(struct view view, size_t count)
 	return view.length >= count;
 }
 
-/* What follows the first count bytes; nothing if there are fewer. */
+/* The bytes behind the first count bytes; an empty view if there are fewer. */
 static inline struct view view_after(struct view view, size_t count)
 {
 	if (!view_has(view, count))
@@ -39,7 +40,7 @@ static inline struct view view_after(struct view view, size_t count)
 	return (struct view){ view.bytes + count, view.length - count };
 }
 
-/* The first count bytes, or all if there are fewer. */
+/* The first count bytes, or all bytes if there are fewer. */
 static inline struct view view_first(struct view view, size_t count)
 {
 	if (view_has(view, count))
@@ -47,7 +48,7 @@ static inline struct view view_first(struct view view, size_t count)
 	return view;
 }
 
-/* Where count bytes at offset can be read; NULL if the view ends before. */
+/* A pointer to count bytes at offset; NULL if the view ends before them. */
 static inline const uint8_t *view_at(struct view view, size_t offset, size_t count)
 {
 	if (view.length < count || view.length - count < offset)
@@ -103,7 +104,7 @@ static inline uint64_t view_le64(struct view view, size_t offset)
 	return (uint64_t)view_le32(view, offset + 4) << 32 | view_le32(view, offset);
 }
 
-/* In the byte order of a capture file. */
+/* The next three read a number in the byte order of the capture file. */
 static inline uint16_t view_u16(struct view view, size_t offset, bool big_endian)
 {
 	return big_endian ? view_be16(view, offset) : view_le16(view, offset);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The connections of a capture: which one a segment belongs to.
+ * The connections of a capture: finds the connection of a segment (docs/decisions/0035).
  *
  * A hash table with a chain per bucket and never more connections than buckets. The hash is
  * multilinear over the 32-bit words of addresses and ports, with random 64-bit keys:
@@ -8,10 +8,10 @@
  *	h = (k0 + k1 w1 + k2 w2 + ... mod 2^64) / 2^33
  *
  * For any two connections the chance of meeting in a bucket is one over the number of buckets,
- * whatever the capture says, as its writer does not know the keys (Carter and Wegman, 1979;
- * Dietzfelbinger, 1996). That bounds the length of chains, not of runs of occupied slots: hence
- * no open addressing. Both directions must hash alike, so the words are those of the lower end
- * first.
+ * for every capture, because its author does not know the keys (Carter and Wegman, 1979;
+ * Dietzfelbinger, 1996). That bounds the length of chains, but not of runs of occupied slots: hence
+ * no open addressing. Both directions must have the same hash, so the words are those of the lower
+ * end first.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,12 +25,12 @@
 #define HASH_MASK ((UINT32_C(1) << HASH_BITS) - 1)
 
 struct link {
-	uint32_t next;		/* row + 1; 0: the chain ends */
+	uint32_t next;		/* row + 1; 0 at the end of the chain */
 	uint32_t hash : HASH_BITS;
 	uint32_t source_is_higher : 1;
 };
 
-/* SplitMix64 (Steele, Lea and Flood, 2014): keys from a seed. */
+/* SplitMix64 (Steele, Lea and Flood, 2014): makes keys from a seed. */
 static uint64_t split_mix(uint64_t *state)
 {
 	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -40,7 +40,7 @@ static uint64_t split_mix(uint64_t *state)
 	return z ^ z >> 31;
 }
 
-/* Without a branch, which could not foresee it: it changes from packet to packet. */
+/* Branch-free: the result changes from packet to packet, and no branch predictor could guess it. */
 static uint8_t sender_is_higher(const struct segment *segment)
 {
 	const struct end *a = &segment->ends[SENDER], *b = &segment->ends[RECEIVER];
@@ -54,7 +54,7 @@ static uint32_t hash_of(const struct flows *flows, const struct segment *segment
 	const struct end *high = &segment->ends[!segment->sender_is_higher];
 	uint64_t sum = flows->keys[0] + flows->keys[1] * ((uint32_t)low->port << 16 | high->port);
 
-	/* Of IPv4's addresses only the last word differs. */
+	/* IPv4 addresses differ in the last word only. */
 	for (unsigned int word = 0; word < 3 && segment->version == 6; word++)
 		sum += flows->keys[2 + word] * (uint32_t)(low->address >> 32 * word) +
 		       flows->keys[5 + word] * (uint32_t)(high->address >> 32 * word);
@@ -68,7 +68,7 @@ static uint32_t *bucket_of(const struct flows *flows, uint32_t hash)
 	return &flows->heads[hash >> flows->hash_shift];
 }
 
-/* Twice the room, with every chain's rows in their new buckets; false without memory. */
+/* Doubles the room and moves every chain to its new buckets; false without memory. */
 static bool flows_grow(struct flows *flows)
 {
 	uint32_t capacity = flows->capacity ? 2 * flows->capacity : FLOWS_FIRST_CAPACITY;
@@ -118,7 +118,7 @@ void flows_end(struct flows *flows)
 	free(flows->heads);
 }
 
-/* Whether the segment is of this half of the connection. */
+/* Tells whether the segment belongs to this half of the connection. */
 static bool joins(const struct ca_flow *row, const struct segment *segment, uint32_t half)
 {
 	const struct end *sender = &segment->ends[SENDER], *receiver = &segment->ends[RECEIVER];
@@ -132,7 +132,7 @@ static bool joins(const struct ca_flow *row, const struct segment *segment, uint
 		 (uint32_t)(row->version ^ segment->version));
 }
 
-/* A row for the connection that this segment opens, which there must be room for. */
+/* Adds a row for the connection that a segment opens; there must be room. */
 static struct ca_flow *flows_add(struct flows *flows, const struct segment *segment,
 				 int64_t time_ns)
 {
@@ -149,7 +149,7 @@ static struct ca_flow *flows_add(struct flows *flows, const struct segment *segm
 	return row;
 }
 
-/* What a half's first packet and its SYNs say. */
+/* Records base, MSS and window scale from a half's first packet and its SYNs. */
 static void take_note(struct ca_flow *row, const struct segment *segment, uint8_t half)
 {
 	bool syn = segment->flags & TCP_SYN;
@@ -166,8 +166,8 @@ static void take_note(struct ca_flow *row, const struct segment *segment, uint8_
 }
 
 /*
- * Whether it opens another connection on the addresses and ports of this one. Not if data overtook
- * it: what was seen of the half then begins with the byte behind it.
+ * Tells whether a SYN opens another connection between the same addresses and ports. It does not
+ * if data overtook it: the first number seen of the half is then the one behind the SYN.
  */
 static bool opens_another(const struct ca_flow *row, const struct segment *segment, uint8_t half)
 {
@@ -178,9 +178,9 @@ static bool opens_another(const struct ca_flow *row, const struct segment *segme
 }
 
 /*
- * Of a capture with many connections the table is in memory, not in a cache: to wait for bucket,
- * link and row takes longer than all else together. So segments come in batches, each of which
- * passes through these two functions and flows_place(), and the waits overlap.
+ * With many connections the table is in memory, not in a cache: waiting for bucket, link and row
+ * takes longer than all other work. So segments come in batches; each passes through
+ * flows_expect(), flows_expect_row() and flows_place(), and the waits of a batch overlap.
  */
 void flows_expect(const struct flows *flows, struct segment *segment)
 {
@@ -189,7 +189,7 @@ void flows_expect(const struct flows *flows, struct segment *segment)
 	__builtin_prefetch(bucket_of(flows, segment->hash));
 }
 
-/* The second of them. */
+/* Fetches link and row of a segment's connection; the bucket was fetched by flows_expect(). */
 void flows_expect_row(const struct flows *flows, const struct segment *segment)
 {
 	uint32_t first = *bucket_of(flows, segment->hash);
@@ -200,7 +200,7 @@ void flows_expect_row(const struct flows *flows, const struct segment *segment)
 	__builtin_prefetch(&flows->rows[first - 1]);
 }
 
-/* The link that points to the segment's connection, or to nothing where its chain ends. */
+/* The reference to the segment's connection, or the one that ends its chain. */
 static uint32_t *flows_find(struct flows *flows, const struct segment *segment, uint8_t *half)
 {
 	uint32_t *at = bucket_of(flows, segment->hash);

@@ -5,8 +5,8 @@
 #include "frame.h"
 
 /*
- * A connection, laid out as FLOW in columns.py, which says what the fields mean. Of each pair the
- * first is of source and what it sends, the second of destination.
+ * A connection, laid out as FLOW in columns.py, which explains the fields. In each pair the first
+ * is of source and the packets that it sends, the second of destination.
  */
 struct ca_flow {
 	uint8_t addresses[2][16];
@@ -25,26 +25,26 @@ static_assert(sizeof(struct ca_flow) == 64, "one cache line, and FLOW in columns
 
 /*
  * 2^22 connections are 300 MB with their index. A capture with more is a port scan or hostile;
- * what follows its first packet beyond them is not read.
+ * reading ends at the first packet of a connection beyond the limit.
  */
-#ifndef FLOWS_MAX	/* few where sanitisers watch (Makefile) */
+#ifndef FLOWS_MAX	/* a lower limit under sanitisers (Makefile) */
 #define FLOWS_MAX (UINT32_C(1) << 22)
 #endif
 
-/* Words of a hash: two addresses of four, both ports; and what is added. */
+/* Keys of the hash: one for each word of two addresses, one for both ports, one added. */
 #define FLOWS_HASH_KEYS 10
 
 struct flows {
 	struct ca_flow *rows;
-	struct link *links;	/* of each row, beside it */
-	uint32_t *heads;	/* of each bucket, the first row + 1; 0: none */
+	struct link *links;	/* one for each row */
+	uint32_t *heads;	/* per bucket, its first row + 1; 0: empty */
 	uint32_t count;
-	uint32_t capacity;	/* of rows, and buckets */
+	uint32_t capacity;	/* of rows, and number of buckets */
 	unsigned int hash_shift;
 	uint64_t keys[FLOWS_HASH_KEYS];
 };
 
-/* Which connection a segment belongs to, and which half of it. */
+/* The connection of a segment, and the half of it that sent the segment. */
 struct place {
 	uint32_t flow;
 	uint8_t half;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A captured frame on its way from the file to a row of the columns: what the file says of it,
- * and what becomes of it. Each layer either finds the next one or says why the frame is no packet.
+ * A captured frame on its way from the file to a row of the columns, and its fate. Each layer
+ * either finds the next one or says why the frame is no packet.
  */
 #ifndef CAPTURE_ANALYSIS_FRAME_H
 #define CAPTURE_ANALYSIS_FRAME_H
 
 #include "bytes.h"
 
-/* As the fields of Counts in parsing.py after the first. */
+/* The fields of Counts in parsing.py, without the first, in order. */
 enum fate {
 	FATE_PACKET,
 	FATE_NOT_IP,
 	FATE_NOT_TCP,
 	FATE_LATER_FRAGMENT,
-	FATE_TOO_SHORT,		/* the capture kept too little of it */
-	FATE_MALFORMED,		/* it contradicts itself */
+	FATE_TOO_SHORT,		/* the capture kept too little of the frame */
+	FATE_MALFORMED,		/* the frame's headers contradict each other */
 	FATE_UNKNOWN_LINK_TYPE,
 	FATE_NO_TIMESTAMP,
 	FATES,
@@ -24,12 +24,12 @@ enum fate {
 struct frame {
 	struct view captured;
 	int64_t time_ns;	/* since the epoch */
-	uint32_t bytes;		/* on the wire, at least what was captured */
+	uint32_t bytes;		/* size on the wire; at least the bytes captured */
 	uint32_t link_type;
 	uint16_t interface;	/* number within a pcapng section, 0 in a classic file */
 };
 
-/* As Mark in columns.py. */
+/* Values of Mark in columns.py. */
 enum mark {
 	MARK_TIMESTAMPS = 1,
 	MARK_SACK = 2,
@@ -39,7 +39,7 @@ enum mark {
 	MARK_FIRST_FRAGMENT = 32,
 };
 
-/* One end of a connection: its address as it lies in memory, IPv4 as ::ffff:a.b.c.d. */
+/* One end of a connection: its address in memory order, IPv4 as ::ffff:a.b.c.d. */
 struct end {
 	ca_u128 address;
 	uint16_t port;
@@ -47,7 +47,7 @@ struct end {
 
 enum { SENDER, RECEIVER };
 
-/* What IP and TCP say of a packet. */
+/* The fields of a packet's IP and TCP headers. */
 struct segment {
 	struct end ends[2];	/* SENDER, RECEIVER */
 	uint32_t payload_bytes;
@@ -59,13 +59,13 @@ struct segment {
 	uint16_t flags;
 	uint16_t mss;		/* 0: not announced */
 	uint8_t window_scale;	/* NO_SCALE: not announced */
-	uint8_t version;	/* of IP */
+	uint8_t version;	/* IP's version */
 	uint8_t marks;
-	uint8_t sender_is_higher;	/* of the ends, for hash (flows.c) */
+	uint8_t sender_is_higher;	/* the sender's end is the higher one (flows.c) */
 	uint32_t hash;
 };
 
-/* As in columns.py. */
+/* Values of columns.py. */
 #define NO_SCALE 255
 #define TCP_SYN 0x02
 #define TCP_ACK 0x10

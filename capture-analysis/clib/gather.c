@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets are read in the order of the capture and written in that of their lanes: a few streams
- * of which each goes on where it was. The other way round every value would be a cache line.
+ * Packets are read in capture order and written in lane order: writing goes on in a few places at
+ * a time, each sequential. Reading in lane order would miss the cache for every value.
  *
- * The order is a counting sort: the connections that are busy at a time have numbers near each
- * other, so that counts from the least lane to the greatest are few.
+ * The sort is a counting sort: connections that are busy at the same time have numbers near each
+ * other, so that the range from the least lane to the greatest is small.
  */
 #include <stdlib.h>
 
@@ -35,7 +35,7 @@ size_t ca_order(const uint32_t *lane, size_t size, const int64_t *rows, size_t c
 {
 	struct range range;
 	size_t lanes = 0, next = 0;
-	size_t *place;	/* of each lane: how many rows it has, then where the next goes */
+	size_t *place;	/* per lane: first its number of rows, then the place of its next row */
 
 	if (!lanes_between(lane, size, rows, count, &range))
 		return CA_ORDER_BEYOND;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Half a connection: what one end sent, as far as the capture saw it, and what was acknowledged.
+ * Half a connection: the numbers that one end sent, as far as seen, and those acknowledged.
  *
  *	low        holes        high      sequence numbers, SYN and FIN count as one each
  *	 |####..####.#############|
  *	              ^ acked
  *
  * Numbers are unwrapped to the value nearest to the highest known, high or acked, so that up to
- * 2^31 bytes may be missing in a row. They would leave 64 bits after 2^30 packets of 4 GiB.
+ * 2^31 bytes may be missing in a row. Only 2^30 packets of 4 GiB would exceed 64 bits.
  *
- * RTT. Of every segment that reaches above high its end and its time are queued; an ACK takes those
- * out that it acknowledges in full, and the newest gives the sample. Karn's rule needs no mark on
- * each: `unclear` spans everything that was sent again or late and is not acknowledged yet, and an
- * ACK that reaches into it gives no sample. That loses samples between two retransmissions in the
- * same window, and never takes a wrong one. Segments for which there is no room are unclear too.
+ * RTT. End and time of every segment that reaches above high are queued. An ACK removes those that
+ * it acknowledges in full, and the newest of them gives the sample. Karn's rule needs no mark on
+ * each segment: `unclear` spans everything that was sent again or late and is not acknowledged yet,
+ * and an ACK that reaches into it gives no sample. That loses samples between two retransmissions
+ * in the same window, and never takes a wrong one. Segments that find no room are unclear, too.
  *
- * Copies are found by a hash of what is alike in them, 16 bytes for each of the last packets of
- * the half: two packets that differ are taken for one with a chance of 2^-64.
+ * Copies are found by a hash of their fields, 16 bytes for each of the last packets of the half:
+ * two packets that differ are taken for copies with a chance of 2^-64.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +64,7 @@ void half_end(struct half *half)
 	free(half->segments.ring);
 }
 
-/* Counts from the half's first number, also what was acknowledged before it was seen. */
+/* Starts a half at its first number; converts what was acknowledged before it was seen. */
 void half_begin(struct half *half, uint32_t seq)
 {
 	if (half->seen)
@@ -82,7 +82,7 @@ int64_t half_unwrap(const struct half *half, uint32_t number)
 	return front + (int32_t)(number - half->base - (uint32_t)front);
 }
 
-/* The product's halves, folded: every bit of both depends on every bit of the result. */
+/* Folds the halves of the product: every bit of a and b affects every bit of the result. */
 static uint64_t fold(uint64_t a, uint64_t b)
 {
 	ca_u128 product = (ca_u128)a * b;
@@ -90,7 +90,7 @@ static uint64_t fold(uint64_t a, uint64_t b)
 	return (uint64_t)(product >> 64) ^ (uint64_t)product;
 }
 
-/* The constants are digits of pi: any without structure would do. */
+/* Hashes a packet's fields. The constants are digits of pi: any numbers without structure do. */
 static uint64_t likeness_of(const struct packet *packet)
 {
 	uint64_t numbers = (uint64_t)packet->seq << 32 | packet->ack;
@@ -109,7 +109,7 @@ static uint64_t apart(int64_t a_ns, int64_t b_ns)
 	return a_ns > b_ns ? (uint64_t)a_ns - (uint64_t)b_ns : (uint64_t)b_ns - (uint64_t)a_ns;
 }
 
-/* Whether the packet was captured before; remembers it if not. */
+/* Tells whether the packet was captured before; remembers it if not. */
 bool half_is_copy(struct half *half, const struct packet *packet)
 {
 	uint64_t limit_ns = packet->ip_id ? COPY_NS : COPY_WITHOUT_ID_NS;
@@ -150,7 +150,7 @@ bool half_is_probe(const struct half *half, const struct packet *packet, int64_t
 	return packet->payload_bytes == 1 && !other_window && start >= half->acked;
 }
 
-/* Takes [first, end), which lies below high, as seen; how many of its bytes were not. */
+/* Marks [first, end), below high, as seen; returns how many bytes were not seen before. */
 static int64_t half_fill(struct half *half, int64_t first, int64_t end, uint64_t *forgotten)
 {
 	int64_t filled = 0;
@@ -166,7 +166,7 @@ static int64_t half_fill(struct half *half, int64_t first, int64_t end, uint64_t
 	return filled + holes_fill(&half->holes, (struct span){ first, end }, forgotten);
 }
 
-/* Takes no RTT of [first, end), as far as it is not acknowledged. */
+/* Excludes [first, end), as far as it is not acknowledged, from RTT samples. */
 static void half_mark_unclear(struct half *half, int64_t first, int64_t end)
 {
 	first = max(first, half->acked);
@@ -184,7 +184,7 @@ static bool segments_grow(struct segments *segments)
 
 	if (!ring)
 		return false;
-	/* The ring is full: what lies before its first comes last. */
+	/* The ring is full: the entries before `first` are the newest and go to the end. */
 	if (segments->capacity) {
 		memcpy(ring, segments->ring + segments->first, to_the_end * sizeof(*ring));
 		memcpy(ring + to_the_end, segments->ring, segments->first * sizeof(*ring));
@@ -211,7 +211,7 @@ static bool half_await(struct half *half, int64_t end, int64_t time_ns)
 	return true;
 }
 
-/* Begins at the SYN, unless payload overtook it: what came before was no part of this. */
+/* Begins the half at its SYN, unless payload overtook it: earlier numbers are not part of it. */
 static void half_open(struct half *half, int64_t start)
 {
 	half->first = start + 1;
@@ -221,7 +221,7 @@ static void half_open(struct half *half, int64_t start)
 	}
 }
 
-/* Takes the packet's payload, SYN and FIN as sent; how many of its bytes were not seen before. */
+/* Records payload, SYN and FIN as sent; returns how many bytes were not seen before. */
 uint32_t half_send(struct half *half, const struct packet *packet, int64_t start,
 		   struct ca_forgotten *forgotten)
 {
@@ -254,13 +254,13 @@ uint32_t half_send(struct half *half, const struct packet *packet, int64_t start
 	return (uint32_t)new;
 }
 
-/* The number without the SYN before and the FIN behind the payload. */
+/* The number limited to the payload: behind the SYN and not behind the FIN. */
 static int64_t payload_edge(const struct half *half, int64_t number)
 {
 	return min(max(number, half->first), half->fin_at);
 }
 
-/* What is acknowledged if nothing was, as far as is known. */
+/* The number below which everything is acknowledged; before any ACK the start, if known. */
 static int64_t half_acked(const struct half *half)
 {
 	if (half->acked != NO_NUMBER)
@@ -268,7 +268,7 @@ static int64_t half_acked(const struct half *half)
 	return half->first == NO_NUMBER ? 0 : half->first;
 }
 
-/* When the newest segment below ack was sent, which are not awaited any more; or NO_TIME. */
+/* Removes the segments that ack covers; returns the time of the newest, or NO_TIME. */
 static int64_t segments_take(struct segments *segments, int64_t ack)
 {
 	int64_t time_ns = NO_TIME;
@@ -281,7 +281,7 @@ static int64_t segments_take(struct segments *segments, int64_t ack)
 	return time_ns;
 }
 
-/* Takes everything below ack, above all before, as acknowledged; how much payload that adds. */
+/* Records everything below ack as acknowledged; returns how much payload that adds. */
 int64_t half_acknowledge(struct half *half, int64_t ack, int64_t time_ns, int64_t *rtt_ns)
 {
 	int64_t before = half_acked(half), sent_ns = segments_take(&half->segments, ack);

@@ -8,20 +8,20 @@
 #include "holes.h"
 #include "track.h"
 
-/* As in tracking.py: 1 MiB of segments; 1 KiB while it may be that nothing acknowledges them. */
+/* Limits of tracking.py: 1 MiB of segments; 1 KiB until the other end acknowledges anything. */
 #define SEGMENTS_MAX 65536
 #define SEGMENTS_AT_FIRST 64
 #define RECENT 4
 #define NO_TIME INT64_MIN
 #define NO_NUMBER INT64_MIN
 
-/* As in columns.py. */
+/* Flags of columns.py. */
 #define FLAG_FIN 0x01
 #define FLAG_SYN 0x02
 #define FLAG_RST 0x04
 #define FLAG_ACK 0x10
 
-/* A row of the columns. */
+/* One row of the columns. */
 struct packet {
 	int64_t time_ns;
 	uint32_t payload_bytes;
@@ -34,7 +34,7 @@ struct packet {
 	uint8_t marks;
 };
 
-/* Sent and not acknowledged. */
+/* A segment that was sent and is not acknowledged. */
 struct awaited {
 	int64_t end;
 	int64_t time_ns;
@@ -52,22 +52,22 @@ struct recent {
 	int64_t time_ns;
 };
 
-/* What one end sent, and what of it the other acknowledged; numbers are unwrapped. */
+/* The numbers that one end sent and the other acknowledged; all unwrapped. */
 struct half {
 	int64_t low;		/* lowest number seen */
-	int64_t high;		/* one past the highest */
+	int64_t high;		/* one past the highest number seen */
 	int64_t acked;		/* highest acknowledged; NO_NUMBER: nothing yet */
-	int64_t first;		/* behind the SYN; NO_NUMBER: not seen */
-	int64_t fin_at;		/* where payload ends; INT64_MAX: not seen */
-	struct span unclear;	/* of what no RTT can be told; its end is NO_NUMBER: nothing */
-	int64_t last_ns[2];	/* of the last packet without and with payload, or NO_TIME */
+	int64_t first;		/* first number behind the SYN; NO_NUMBER: no SYN seen */
+	int64_t fin_at;		/* end of the payload, where the FIN is; INT64_MAX: not seen */
+	struct span unclear;	/* numbers that give no RTT (half.c); end is NO_NUMBER: none */
+	int64_t last_ns[2];	/* last packet without and with payload, or NO_TIME */
 	struct recent recent[RECENT];
 	struct segments segments;
 	struct holes holes;
-	uint32_t base;		/* until seen, what was first acknowledged of it */
-	uint16_t window;	/* with the highest acknowledgement that this half sent */
+	uint32_t base;		/* first number; until one is seen, the first acknowledged */
+	uint16_t window;	/* in the highest acknowledgement that this half sent */
 	uint8_t remembered;	/* packets in recent[] */
-	uint8_t oldest;		/* of those */
+	uint8_t oldest;		/* index in recent[] */
 	bool seen;
 };
 

@@ -3,14 +3,14 @@
  * A histogram of many lanes whose bins are mostly empty: a hash table from key to bin.
  *
  *	key = lane << 13 | bin
- *	bin = value                                     of values below 256
- *	    = 128 shift + (value >> shift)              above: the highest eight bits, and
- *	                                                how many are below them, shift > 0
+ *	bin = value                                     for values below 256
+ *	    = 128 shift + (value >> shift)              for others: the highest eight bits, and the
+ *	                                                number of bits below them, shift > 0
  *
- * Linear probing at most at half load, by multiply-shift with a random odd factor (Dietzfelbinger
- * et al., 1997), so that a capture's writer cannot choose values that meet. A count of 0 marks an
- * empty slot. Sum, least and greatest of integers do not depend on their order, so that of values
- * does not matter; bins come in the table's order, and the caller sorts them.
+ * Linear probing, at most half full, multiply-shift with a random odd factor (Dietzfelbinger et
+ * al., 1997), so that a capture's author cannot choose values that collide. A count of 0 marks an
+ * empty slot. Sum, least and greatest of integers do not depend on the order of the values. Bins
+ * come in the table's order, and the caller sorts them.
  */
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@
 
 #define BIN_BITS 13
 #define LANE_BITS 48
-#define LINEAR_BITS 8		/* values of so many bits have a bin each */
+#define LINEAR_BITS 8		/* a value of at most so many bits has a bin of its own */
 #define FIRST_BITS 6
 
 struct ca_histogram {
@@ -33,7 +33,7 @@ static size_t slots_of(const struct ca_histogram *histogram)
 	return (size_t)1 << histogram->bits;
 }
 
-/* Where a key is, or goes. */
+/* The slot that has a key, or the empty slot for it. */
 static struct ca_bin *slot_of(const struct ca_histogram *histogram, int64_t key)
 {
 	size_t at = (size_t)((uint64_t)key * histogram->factor >> (64 - histogram->bits));
@@ -123,7 +123,7 @@ bool ca_histogram_takes(const int64_t *lanes, const int64_t *values, size_t coun
 	return !outside;
 }
 
-/* Counts each value once in its lane; false without memory, and then some are counted. */
+/* Counts each value once in its lane; false without memory, after counting some of them. */
 bool ca_histogram_add(struct ca_histogram *histogram, const int64_t *lanes, const int64_t *values,
 		      size_t count)
 {
@@ -141,7 +141,7 @@ bool ca_histogram_add(struct ca_histogram *histogram, const int64_t *lanes, cons
 	return true;
 }
 
-/* Counts what bins count; false without memory, and then some are counted. */
+/* Adds the counts of bins; false without memory, after adding some of them. */
 bool ca_histogram_add_bins(struct ca_histogram *histogram, const struct ca_bin *bins, size_t count)
 {
 	for (size_t at = 0; at < count; at++) {
@@ -151,7 +151,7 @@ bool ca_histogram_add_bins(struct ca_histogram *histogram, const struct ca_bin *
 	return true;
 }
 
-/* How many bins there are; writes them, in no order, unless `bins` is NULL. */
+/* Returns the number of bins; writes them, in no order, unless `bins` is NULL. */
 size_t ca_histogram_bins(const struct ca_histogram *histogram, struct ca_bin *bins)
 {
 	size_t row = 0;

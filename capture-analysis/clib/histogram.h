@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The library: counts of integers in log-linear bins, apart for each lane; see histogram.py.
+ * Histogram: counts integers in log-linear bins, apart for each lane; see histogram.py.
  */
 #ifndef CAPTURE_ANALYSIS_HISTOGRAM_H
 #define CAPTURE_ANALYSIS_HISTOGRAM_H
@@ -13,7 +13,7 @@
 
 struct ca_histogram;
 
-/* A bin of a lane that counts anything: how many values, the least and the greatest of them. */
+/* A bin in use: the number of its values, the least and the greatest of them. */
 struct ca_bin {
 	int64_t key;		/* lane << 13 | number of the bin */
 	uint64_t count;
@@ -22,7 +22,7 @@ struct ca_bin {
 
 CA_API struct ca_histogram *ca_histogram_new(uint64_t seed);
 CA_API void ca_histogram_free(struct ca_histogram *histogram);
-/* Whether lanes are in 0..2^48-1 and values at least 0, as they must be to be added. */
+/* Tells whether all lanes are in 0..2^48-1 and all values at least 0, as adding requires. */
 CA_API bool ca_histogram_takes(const int64_t *lanes, const int64_t *values, size_t count);
 CA_API bool ca_histogram_add(struct ca_histogram *histogram, const int64_t *lanes,
 			     const int64_t *values, size_t count);

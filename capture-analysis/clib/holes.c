@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Holes in what was seen of a half, in bounded memory.
+ * Holes: the numbers of a half that were not seen, in bounded memory.
  *
- * There are none in most halves, and seldom more than a few: an array, searched from its front.
- * When there are too many the lowest is forgotten, as it is the likeliest never to be filled (the
- * capture, not the network, lost those bytes), and counted. So is one for which memory is refused.
+ * Most halves have no hole, and seldom one has more than a few: an array, searched from its front.
+ * When there are too many, the lowest is discarded and counted: it is the likeliest never to be
+ * filled (the capture, not the network, lost those bytes). When memory is refused, too.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static void holes_move(struct holes *holes, unsigned int to, unsigned int from, 
 	memmove(holes->spans + to, holes->spans + from, count * sizeof(*holes->spans));
 }
 
-/* Inserts a hole before the one at `at`; without room the lowest goes, which may be this one. */
+/* Inserts a hole before index `at`; without room the lowest is discarded, maybe this one. */
 void holes_add(struct holes *holes, unsigned int at, struct span hole, uint64_t *forgotten)
 {
 	if (holes_have_room(holes)) {
@@ -52,7 +52,7 @@ void holes_add(struct holes *holes, unsigned int at, struct span hole, uint64_t 
 	holes->spans[at - 1] = hole;
 }
 
-/* Takes a span as seen; how many of its bytes were not. */
+/* Marks a span as seen; returns how many of its bytes were not seen before. */
 int64_t holes_fill(struct holes *holes, struct span filling, uint64_t *forgotten)
 {
 	unsigned int from = 0, to, at;

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* As HOLES in tracking.py: a window of 64 losses; 1 KiB. */
+/* HOLES in tracking.py: enough for a window of 64 losses; 1 KiB. */
 #define HOLES_MAX 64
 
 /* Sequence numbers first..end-1. */
@@ -13,7 +13,7 @@ struct span {
 	int64_t end;
 };
 
-/* What of a half was not seen, though bytes below and above were: ascending, apart. */
+/* Numbers of a half that were not seen, between numbers that were: ascending, disjoint spans. */
 struct holes {
 	struct span *spans;
 	uint16_t count;

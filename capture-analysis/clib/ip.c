@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From IP to TCP: addresses, length, fragments, and IPv6's chain of extension headers (RFC 8200,
- * section 4), which ends after EXTENSIONS_MAX.
+ * Finds TCP in IP: addresses, length, fragments, and IPv6's chain of extension headers (RFC 8200,
+ * section 4), which may have EXTENSIONS_MAX headers.
  *
- * A length of 0 is what offload leaves (a host hands 64 KiB and more to its interface) and what
- * jumbograms have: the room in the frame then counts, and the packet is marked.
+ * An IP length of 0 comes from offload (a host hands 64 KiB and more to its interface) and from
+ * jumbograms: the rest of the frame is then taken for the packet, which is marked.
  */
 #include "ip.h"
 
@@ -26,13 +26,13 @@ enum protocol {
 #define IPV4_FRAGMENT_OFFSET 0x1fff
 
 #define IPV6_BYTES 40
-#define IPV6_EXTENSION_BYTES 8	/* the least, and the unit of its length */
+#define IPV6_EXTENSION_BYTES 8	/* least size of an extension, and the unit of its length */
 #define IPV6_AUTHENTICATION_WORD 4
 #define IPV6_MORE_FRAGMENTS 0x0001
 #define IPV6_FRAGMENT_OFFSET 0xfff8
 #define EXTENSIONS_MAX 8
 
-/* ::ffff:a.b.c.d as it lies in memory. */
+/* An IPv4 address as ::ffff:a.b.c.d, in memory order. */
 static ca_u128 mapped(uint32_t address_in_memory)
 {
 	return (ca_u128)address_in_memory << 96 | (ca_u128)0xffff << 80;
@@ -72,7 +72,7 @@ static enum fate from_ipv4(struct view ip, int64_t room, struct segment *segment
 	return FATE_PACKET;
 }
 
-/* Bytes of an extension header of this kind; 0 if the kind is none that can be passed over. */
+/* Bytes of an extension header of a kind; 0 for a kind that is not an extension. */
 static size_t extension_bytes(uint8_t kind, uint8_t length)
 {
 	switch (kind) {
@@ -92,7 +92,7 @@ static size_t extension_bytes(uint8_t kind, uint8_t length)
 	}
 }
 
-/* Passes over the extension headers: offset moves from the first of them to TCP. */
+/* Skips the extension headers: moves offset from the first of them to TCP. */
 static enum fate pass_extensions(struct view ip, uint8_t kind, size_t *offset, uint8_t *marks)
 {
 	for (unsigned int passed = 0; kind != PROTOCOL_TCP; passed++) {
@@ -141,8 +141,8 @@ static enum fate from_ipv6(struct view ip, int64_t room, struct segment *segment
 }
 
 /*
- * FATE_PACKET if it is TCP, of which at least the first fragment is there. room is how many bytes
- * of the frame, as it was on the wire, are left for IP.
+ * Returns FATE_PACKET for TCP with at least the first fragment. room: the bytes of the frame on
+ * the wire that are left for IP.
  */
 enum fate ip_find_tcp(struct view ip, uint8_t version, int64_t room, struct segment *segment,
 		      struct transport *tcp)

@@ -4,7 +4,7 @@
 
 #include "frame.h"
 
-/* Where TCP begins in an IP packet, and how many bytes IP says it has, header included. */
+/* The offset of TCP in an IP packet, and the size of header and payload by IP's length. */
 struct transport {
 	size_t offset;
 	int64_t bytes;		/* negative if the headers are longer than the packet */

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From a link type to IP: a fixed header that ends with a protocol number, then for Ethernet's
- * numbers any nesting of VLAN tags, MPLS labels and a PPPoE session.
+ * Finds IP in a frame: a fixed header that ends with a protocol number; where that is an EtherType,
+ * any nesting of VLAN tags, MPLS labels and a PPPoE session follows.
  *
- * Link types are those of tcpdump.org/linktypes.html. Nesting ends after TAGS_MAX tags and labels:
- * real networks use four, and a frame of a jumbo's size holds thousands.
+ * Link types are those of tcpdump.org/linktypes.html. Nesting is limited to TAGS_MAX tags and
+ * labels: real networks use four, but a jumbo frame has room for thousands.
  */
 #include "link.h"
 
 enum link_type {
 	LINK_NULL = 0,
 	LINK_ETHERNET = 1,
-	LINK_RAW_OPENBSD = 14,	/* DLT_RAW as some systems wrote it into files */
+	LINK_RAW_OPENBSD = 14,	/* DLT_RAW as OpenBSD wrote it into files */
 	LINK_RAW_BSD = 12,
 	LINK_RAW = 101,
 	LINK_LOOP = 108,
@@ -47,7 +47,7 @@ enum family {
 };
 
 #define ETHERNET_BYTES 14
-#define ETHERNET_TYPE 12	/* where the EtherType is */
+#define ETHERNET_TYPE 12	/* offset of the EtherType */
 #define FAMILY_BYTES 4
 #define SLL_BYTES 16
 #define SLL_PROTOCOL 14
@@ -56,7 +56,7 @@ enum family {
 #define VLAN_BYTES 4
 #define VLAN_TYPE 2
 #define MPLS_BYTES 4
-#define MPLS_BOTTOM 2		/* the byte with the bottom-of-stack bit, its lowest */
+#define MPLS_BOTTOM 2		/* byte whose lowest bit marks the bottom of the stack */
 #define PPPOE_BYTES 8		/* PPP's protocol number included */
 #define PPPOE_PROTOCOL 6
 #define TAGS_MAX 8
@@ -111,7 +111,7 @@ static enum fate in_pppoe(struct view frame, struct link_payload *ip)
 	return FATE_PACKET;
 }
 
-/* Labels down to the bottom of the stack; what follows has no number, only IP's version. */
+/* Skips labels to the bottom of the stack; behind it only IP's version tells the protocol. */
 static enum fate in_mpls(struct view frame, struct link_payload *ip, unsigned int tags)
 {
 	bool bottom = false;
@@ -166,7 +166,7 @@ static enum fate after_header(struct view frame, size_t header_bytes, size_t typ
 	return by_ethertype(frame, view_be16(frame, type_offset), ip);
 }
 
-/* FATE_PACKET if there is IP in the frame: ip says where. */
+/* Returns FATE_PACKET if the frame has IP, and sets its offset and version. */
 enum fate link_find_ip(uint32_t link_type, struct view frame, struct link_payload *ip)
 {
 	ip->offset = 0;

@@ -4,7 +4,7 @@
 
 #include "frame.h"
 
-/* Where IP begins in a frame and which version the link says it is. */
+/* The offset of IP in a frame, and IP's version by the link's header. */
 struct link_payload {
 	size_t offset;
 	uint8_t version;

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pairs equal keys of two captures, first in first out.
+ * Pairs equal keys of two captures a and b, first in first out.
  *
- * The rows of b wait in a queue per key; the rows of a come in order, each to the queue of its key:
+ * The rows of b wait in a queue per key. Each row of a, in order, meets the head of its queue:
  *
- *	the head is more than the horizon earlier    it has no partner, the next comes forward
- *	the head is more than the horizon later      the row of a has no partner
- *	otherwise                                    they are a pair
+ *	head earlier by more than the horizon    the head has no partner; try the next one
+ *	head later by more than the horizon      the row of a has no partner
+ *	otherwise                                head and row are a pair
  *
- * Queues are found by a hash table with linear probing at most at half load, by multiply-shift with
- * a random odd factor (Dietzfelbinger et al., 1997): who writes a capture cannot make keys meet.
+ * A hash table finds the queues: linear probing, at most half full, multiply-shift with a random
+ * odd factor (Dietzfelbinger et al., 1997): the author of a capture cannot make keys collide.
  */
 #include <stdlib.h>
 
 #include "match.h"
 
-#define AHEAD 8		/* rows between fetching a slot and looking at it: a cache miss or two */
+#define AHEAD 8		/* rows from fetching a slot to using it: one or two cache misses */
 #define NONE UINT32_MAX
 
-/* The rows of b with one key, linked in order; head is NONE in an empty slot or queue. */
+/* The rows of b with one key, linked in order; head is NONE if the queue or the slot is empty. */
 struct queue {
 	int64_t key;
 	uint32_t head;
-	uint32_t tail;		/* NONE in an empty slot */
+	uint32_t tail;		/* NONE if the slot is empty */
 };
 
 struct queues {
@@ -84,7 +84,7 @@ static size_t slot_of(const struct queues *queues, int64_t key)
 	return (size_t)((uint64_t)key * queues->factor >> queues->shift);
 }
 
-/* The queue of a key, or the empty slot where it goes. */
+/* The queue of a key, or the empty slot for it. */
 static struct queue *find(const struct queues *queues, int64_t key)
 {
 	size_t at = slot_of(queues, key);
@@ -126,13 +126,13 @@ static void append(struct queues *queues, int64_t key, uint32_t row)
 	queue->tail = row;
 }
 
-/* Modulo 2^64, as numpy's. */
+/* Difference modulo 2^64, as in numpy. */
 static int64_t difference(int64_t later, int64_t earlier)
 {
 	return (int64_t)((uint64_t)later - (uint64_t)earlier);
 }
 
-/* The partner of a row of a, NONE without one. */
+/* Takes the partner of a row of a from its queue; NONE without one. */
 static uint32_t take_partner(struct queues *queues, const struct ca_match_row *a,
 			     const struct ca_match_row *b, int64_t horizon_ns)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The library: find the same packets in two captures; see matching.py.
+ * Matching: finds the same packets in two captures; see matching.py.
  */
 #ifndef CAPTURE_ANALYSIS_MATCH_H
 #define CAPTURE_ANALYSIS_MATCH_H
@@ -11,10 +11,10 @@
 
 #include "parser.h"
 
-#define CA_MATCH_WORDS 6	/* factors of a key: five words and the last mixing */
+#define CA_MATCH_WORDS 6	/* factors of a key: one for each of five words, one for mixing */
 #define CA_MATCH_FAILED SIZE_MAX
 
-/* What is kept of a packet until its partner is found; ROW in match_rows.py. */
+/* The fields of a packet that are kept until its partner is found; ROW in match_rows.py. */
 struct ca_match_row {
 	int64_t time_ns;
 	int64_t order;
@@ -29,22 +29,23 @@ struct ca_match_row {
 	uint8_t kind;
 };
 
-/* How packets become rows. */
+/* The parameters by which packets become rows. */
 struct ca_match_keys {
 	const uint64_t *factors;	/* CA_MATCH_WORDS */
-	const uint64_t *lanes;		/* of each half of a connection; NULL if it does not count */
+	const uint64_t *lanes;		/* hash of each half of a connection; NULL: not in the key */
 	size_t lane_count;
 	uint64_t first_order;
 	uint32_t with_ip_id;		/* 0 or 1 */
 };
 
-/* Returns how many rows were made: fewer than count if a packet's connection has no lane. */
+/* Returns the number of rows made: fewer than count if a packet's connection has no lane. */
 CA_API size_t ca_match_rows(const struct ca_match_keys *keys, const struct ca_columns *columns,
 			    const int64_t *time_ns, const uint8_t *kind, size_t count,
 			    struct ca_match_row *rows);
 
-/* Returns how many pairs there are, CA_MATCH_FAILED without memory; both results have room for
- * the smaller of both counts.
+/*
+ * Returns the number of pairs, CA_MATCH_FAILED without memory. a_rows and b_rows have room for the
+ * smaller of both counts.
  */
 CA_API size_t ca_match_join(const struct ca_match_row *a, size_t a_count,
 			    const struct ca_match_row *b, size_t b_count, int64_t horizon_ns,

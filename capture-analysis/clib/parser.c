@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The parser as its callers see it: which kind of file it is, and where in it parsing is. */
+/* The parser's public functions: recognises the format, and keeps the position in the file. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,11 +18,11 @@ struct ca_parser {
 	enum container container;
 	struct pcap pcap;
 	struct pcapng pcapng;
-	uint64_t offset;	/* in the file: bytes taken by earlier calls */
+	uint64_t offset;	/* bytes of the file taken by earlier calls */
 	struct rows rows;
 };
 
-/* A parser for one capture; NULL without memory. The seed is to be unknown to its writer. */
+/* Makes a parser for one capture; NULL without memory. The capture's author must not know seed. */
 struct ca_parser *ca_parser_new(uint64_t seed)
 {
 	struct ca_parser *parser = calloc(1, sizeof(*parser));
@@ -46,7 +46,7 @@ void ca_parser_free(struct ca_parser *parser)
 	free(parser);
 }
 
-/* What the file is, by its first bytes, of which a classic header is taken; false if nothing. */
+/* Recognises the file by its first bytes and takes a classic header; false if it is no capture. */
 static bool open_container(struct ca_parser *parser, struct view *data)
 {
 	if (pcapng_open(&parser->pcapng, *data)) {
@@ -65,8 +65,8 @@ static bool open_container(struct ca_parser *parser, struct view *data)
 }
 
 /*
- * Takes whole records from the front of bytes until there is none, or row is the capacity of the
- * columns, or the records cannot be followed. *taken is how many bytes were, *row the next free.
+ * Takes whole records from the front of bytes until none is left, the columns are full, or the next
+ * record cannot be found. Sets *taken to the number of bytes taken, *row to the next free row.
  */
 enum ca_status ca_parser_parse(struct ca_parser *parser, const uint8_t *bytes, size_t length,
 			       const struct ca_columns *columns, size_t capacity, size_t *taken,
@@ -101,14 +101,14 @@ const struct ca_counts *ca_parser_counts(const struct ca_parser *parser)
 	return &parser->rows.counts;
 }
 
-/* The connections so far; they move with the next call of ca_parser_parse(). */
+/* The connections so far; the next call of ca_parser_parse() may move them. */
 const struct ca_flow *ca_parser_flows(const struct ca_parser *parser, size_t *count)
 {
 	*count = parser->rows.flows.count;
 	return parser->rows.flows.rows;
 }
 
-/* Writes the link types seen, ascending, as far as there is room; returns how many there are. */
+/* Writes the link types seen, ascending, as far as there is room; returns their number. */
 size_t ca_parser_link_types(const struct ca_parser *parser, uint32_t *types, size_t capacity)
 {
 	size_t count = 0;
@@ -130,7 +130,7 @@ size_t ca_parser_link_types(const struct ca_parser *parser, uint32_t *types, siz
 	return count;
 }
 
-/* The file's format in words; empty until it is known. */
+/* The file's format in words; empty before it is known. */
 const char *ca_parser_format(const struct ca_parser *parser)
 {
 	switch (parser->container) {
@@ -144,7 +144,7 @@ const char *ca_parser_format(const struct ca_parser *parser)
 	}
 }
 
-/* Why records cannot be followed further: a sentence, empty while they can. */
+/* The reason why the next record cannot be found: a sentence; empty if there is none. */
 const char *ca_parser_trouble(const struct ca_parser *parser)
 {
 	return parser->rows.trouble;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The library: bytes of a capture in, columns of its TCP packets out.
+ * Parser: takes bytes of a capture, writes columns of its TCP packets.
  *
  *	struct ca_parser *parser = ca_parser_new(seed);
  *	do {
- *		... append what the file has next to the bytes that were not taken ...
+ *		... append the file's next bytes to those that were not taken ...
  *		row = 0;
  *		status = ca_parser_parse(parser, bytes, length, &columns, capacity, &taken, &row);
  *		... use the rows before row ...
  *	} while (status == CA_GOING_ON);
  *	ca_parser_free(parser);
  *
- * Whole records only are taken, so where the bytes are cut makes no difference. Nothing here
- * reads files or allocates by what a file says, but for the table of connections (flows.h) and
- * of interfaces (pcapng.h), which have limits.
+ * The parser takes whole records only, so it does not matter where the bytes are cut. Nothing here
+ * reads files, and no number in a file decides how much is allocated, except for the tables of
+ * connections (flows.h) and of interfaces (pcapng.h), which have limits.
  */
 #ifndef CAPTURE_ANALYSIS_PARSER_H
 #define CAPTURE_ANALYSIS_PARSER_H
@@ -25,7 +25,7 @@
 
 #define CA_API __attribute__((visibility("default")))
 
-/* The caller's, each of the capacity given beside it; what they hold: Packets in columns.py. */
+/* Owned by the caller, with room for the capacity passed along. See Packets in columns.py. */
 struct ca_columns {
 	int64_t *time_ns;
 	uint32_t *frame_bytes;
@@ -45,7 +45,7 @@ struct ca_columns {
 	uint8_t *marks;
 };
 
-/* As Counts in parsing.py. */
+/* Laid out as Counts in parsing.py. */
 struct ca_counts {
 	uint64_t frames;
 	uint64_t fates[FATES];
@@ -57,8 +57,8 @@ struct ca_counts {
 
 enum ca_status {
 	CA_GOING_ON,		/* give more bytes or more room */
-	CA_NO_CAPTURE,		/* the first bytes are no capture file's */
-	CA_BROKEN,		/* records cannot be followed further: ca_parser_trouble() */
+	CA_NO_CAPTURE,		/* the first bytes are not those of a capture file */
+	CA_BROKEN,		/* the next record cannot be found: ca_parser_trouble() */
 };
 
 struct ca_parser;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Classic capture files: a header, then records of a small header and a frame (draft-ietf-opsawg-
- * pcap). Three magic numbers, each in either byte order:
+ * pcap). There are three magic numbers, each in either byte order:
  *
  *	a1b2c3d4	microseconds
  *	a1b23c4d	nanoseconds
- *	a1b2cd34	microseconds, and eight more bytes in each record's header (Kuznetzov's)
+ *	a1b2cd34	microseconds, and records with eight more bytes of header (Kuznetzov's)
  */
 #include "pcap.h"
 
@@ -14,17 +14,17 @@
 #define MAGIC_MODIFIED 0xa1b2cd34
 
 #define LINK_TYPE_OFFSET 20
-#define LINK_TYPE_BITS 0x03ffffff	/* above: how long the frame check sequences are */
+#define LINK_TYPE_BITS 0x03ffffff	/* the bits above: length of the frame check sequence */
 
 #define RECORD_HEADER_BYTES 16
 #define MODIFIED_HEADER_BYTES 24
 #define NS_PER_SECOND INT64_C(1000000000)
 #define NS_PER_MICROSECOND 1000
 
-/* More than any frame: a header that claims more is no header. Its record is 64 MiB at most. */
+/* No frame is larger: a record that claims more is damage. Whole records are 64 MiB at most. */
 #define CAPTURED_BYTES_MAX ((UINT32_C(64) << 20) - MODIFIED_HEADER_BYTES)
 
-/* False if it is the header of something else. */
+/* Reads a file's header; false if it is not that of a classic capture. */
 bool pcap_open(struct pcap *pcap, struct view header)
 {
 	uint32_t magic = view_be32(header, 0);
@@ -40,7 +40,7 @@ bool pcap_open(struct pcap *pcap, struct view header)
 	       magic == MAGIC_MODIFIED;
 }
 
-/* In words. */
+/* The format in words. */
 const char *pcap_format(const struct pcap *pcap)
 {
 	static const char *const names[2][3] = {
@@ -54,7 +54,7 @@ const char *pcap_format(const struct pcap *pcap)
 	return names[pcap->big_endian][pcap->ns_per_unit == 1];
 }
 
-/* Takes whole records while there are rows for them; offset is that of data in the file. */
+/* Takes whole records while there are rows for them; offset: place of data in the file. */
 void pcap_parse(const struct pcap *pcap, struct view data, uint64_t offset, struct rows *rows)
 {
 	bool big = pcap->big_endian;

@@ -10,7 +10,7 @@
 struct pcap {
 	uint32_t link_type;
 	uint32_t record_header_bytes;
-	uint32_t ns_per_unit;	/* of the second field of a time stamp */
+	uint32_t ns_per_unit;	/* unit of the fraction in a time stamp: 1 or 1000 */
 	bool big_endian;
 };
 

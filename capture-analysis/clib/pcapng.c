@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * pcapng files (draft-ietf-opsawg-pcapng): blocks, each with its length before and behind.
+ * pcapng files (draft-ietf-opsawg-pcapng): blocks, each between two copies of its length.
  *
  *	section header		byte order from here on; forgets the interfaces
  *	interface description	link type, resolution and offset of the clock
  *	enhanced packet		frame with interface and time
- *	packet (obsolete)	the same with a short interface number
+ *	packet (obsolete)	frame with a short interface number and time
  *	simple packet		frame without a time: counted only
  *
- * Other blocks are passed over by their length. Times are integers throughout: ticks of 10^-n or
+ * Other blocks are skipped by their length. Times are integers throughout: ticks of 10^-n or
  * 2^-n seconds for any n become ns, truncated.
  */
 #include <stdlib.h>
@@ -25,33 +25,33 @@ enum block {
 
 #define BYTE_ORDER_MAGIC 0x1a2b3c4d
 
-/* Least lengths, both length fields included. */
+/* Least lengths of blocks, both copies of the length included. */
 #define BLOCK_BYTES 12
 #define SECTION_BYTES 28
 #define INTERFACE_BYTES 20
 #define SIMPLE_PACKET_BYTES 16
 #define PACKET_BYTES 32
 
-/* More than any block: a length beyond is no length. */
+/* No block is larger: a length above it is damage. */
 #define BLOCK_BYTES_MAX (UINT32_C(64) << 20)
-#define LENGTH_BYTES 4		/* the copy of the length at the end */
-#define PADDING 4		/* blocks and options are multiples of this */
+#define LENGTH_BYTES 4		/* the second copy of the length */
+#define PADDING 4		/* sizes of blocks and options are multiples of this */
 
-#define PACKET_FRAME 28		/* where the frame begins */
+#define PACKET_FRAME 28		/* offset of the frame */
 #define INTERFACE_OPTIONS 16
 
 #define OPTION_HEADER_BYTES 4
 #define OPTION_END 0
 #define OPTION_RESOLUTION 9
 #define OPTION_OFFSET 14
-#define RESOLUTION_BINARY 0x80	/* of two, else of ten; below it the exponent */
+#define RESOLUTION_BINARY 0x80	/* powers of two instead of ten; the exponent is in the bits below */
 
 #define NS_PER_SECOND INT64_C(1000000000)
 #define NS_DECIMALS 9
 #define TICKS_DECIMALS 19	/* 10^19 is the largest power of ten in 64 bits */
 #define DEFAULT_RESOLUTION 6	/* microseconds */
 
-/* 32 MiB of descriptions. */
+/* Limits the descriptions of interfaces to 32 MiB. */
 #ifndef INTERFACES_MAX
 #define INTERFACES_MAX (UINT32_C(1) << 20)
 #endif
@@ -81,11 +81,11 @@ static void set_resolution(struct interface *interface, uint8_t resolution)
 	} else if (exponent <= NS_DECIMALS + TICKS_DECIMALS) {
 		interface->divisor = power_of_ten(exponent - NS_DECIMALS);
 	} else {
-		interface->multiplier = 0;	/* 2^64 ticks are less than a nanosecond */
+		interface->multiplier = 0;	/* 2^64 such ticks are less than a nanosecond */
 	}
 }
 
-/* False if the time does not fit. */
+/* Converts ticks to ns since the epoch; false if the time does not fit. */
 static bool time_of(const struct interface *interface, uint64_t ticks, int64_t *time_ns)
 {
 	ca_u128 since = (ca_u128)ticks * interface->multiplier >> interface->shift;
@@ -115,7 +115,7 @@ static void read_interface_options(struct view options, bool big, struct interfa
 	}
 }
 
-/* False if there are too many, or without memory. */
+/* Records an interface; false if there are too many, or without memory. */
 static bool add_interface(struct pcapng *pcapng, struct view block)
 {
 	bool big = pcapng->big_endian;
@@ -142,7 +142,7 @@ static bool add_interface(struct pcapng *pcapng, struct view block)
 	return true;
 }
 
-/* The frame in a packet block that starts at byte start of this call. */
+/* Adds the frame of a packet block that starts at byte start of this call. */
 static void take_frame(const struct pcapng *pcapng, struct view block, uint32_t number, size_t start,
 		       struct rows *rows)
 {
@@ -169,7 +169,7 @@ static void take_frame(const struct pcapng *pcapng, struct view block, uint32_t 
 	rows_add(rows, &frame, start);
 }
 
-/* False if the block holds no packet. */
+/* Takes a packet block; false if the block is of another type. */
 static bool take_packet(const struct pcapng *pcapng, struct view block, uint32_t type, size_t start,
 			struct rows *rows)
 {
@@ -182,7 +182,7 @@ static bool take_packet(const struct pcapng *pcapng, struct view block, uint32_t
 	case BLOCK_PACKET:
 		take_frame(pcapng, block, view_u16(block, 8, big), start, rows);
 		return true;
-	case BLOCK_SIMPLE_PACKET:	/* of interface 0 */
+	case BLOCK_SIMPLE_PACKET:	/* always of interface 0 */
 		rows_add_unread(rows, pcapng->count ? FATE_NO_TIMESTAMP : FATE_MALFORMED, start);
 		return true;
 	default:
@@ -190,7 +190,7 @@ static bool take_packet(const struct pcapng *pcapng, struct view block, uint32_t
 	}
 }
 
-/* A whole block that holds no packet, but for the length at its end; false with trouble. */
+/* Takes a block that is no packet, without its second length; false if reading must end. */
 static bool take_block(struct pcapng *pcapng, struct view block, uint32_t type, struct rows *rows)
 {
 	switch (type) {
@@ -225,14 +225,14 @@ static uint32_t least_bytes(uint32_t type)
 	}
 }
 
-/* A section's byte order; false if it has none. */
+/* Reads a section's byte order; false if it has none. */
 static bool read_byte_order(struct view section, bool *big_endian)
 {
 	*big_endian = view_be32(section, 8) == BYTE_ORDER_MAGIC;
 	return *big_endian || view_le32(section, 8) == BYTE_ORDER_MAGIC;
 }
 
-/* False if it is the start of something else. */
+/* Reads the start of a file; false if it is not a pcapng file. */
 bool pcapng_open(struct pcapng *pcapng, struct view start)
 {
 	bool opened = view_be32(start, 0) == PCAPNG_MAGIC &&
@@ -247,7 +247,7 @@ void pcapng_close(struct pcapng *pcapng)
 	free(pcapng->interfaces);
 }
 
-/* The length of the block at the front of data; 0 if it is not whole there, or with trouble. */
+/* The length of the block at the front of data; 0 if it is not whole, or with rows->trouble. */
 static uint32_t block_length(struct pcapng *pcapng, struct view data, uint32_t type, uint64_t offset,
 			     struct rows *rows)
 {
@@ -274,7 +274,7 @@ static uint32_t block_length(struct pcapng *pcapng, struct view data, uint32_t t
 	return length;
 }
 
-/* Takes whole blocks while there are rows for them; offset is that of data in the file. */
+/* Takes whole blocks while there are rows for them; offset: place of data in the file. */
 void pcapng_parse(struct pcapng *pcapng, struct view data, uint64_t offset, struct rows *rows)
 {
 	size_t at = 0;
@@ -287,7 +287,7 @@ void pcapng_parse(struct pcapng *pcapng, struct view data, uint64_t offset, stru
 		if (!length)
 			break;
 		if (!take_packet(pcapng, block, type, at, rows)) {
-			/* What it changes or counts comes behind the frames that wait. */
+			/* The block's effect comes after the frames that wait. */
 			rows_settle(rows, at);
 			if (rows->overflow || !take_block(pcapng, block, type, rows))
 				break;

@@ -5,7 +5,7 @@
 #include "rows.h"
 
 #define PCAPNG_MAGIC 0x0a0d0d0a		/* the same in both byte orders */
-#define PCAPNG_SECTION_START_BYTES 12	/* as far as the byte order */
+#define PCAPNG_SECTION_START_BYTES 12	/* up to and with the byte-order magic */
 
 #define LINK_TYPES (UINT16_MAX + 1)
 #define LINK_TYPES_IN_WORD 64
@@ -23,9 +23,9 @@ struct pcapng {
 	struct interface *interfaces;
 	uint32_t count;
 	uint32_t capacity;
-	bool big_endian;	/* this section */
-	bool began_big_endian;	/* the first one */
-	uint64_t link_types[LINK_TYPES / LINK_TYPES_IN_WORD];	/* a bit for each seen */
+	bool big_endian;	/* byte order of this section */
+	bool began_big_endian;	/* byte order of the first section */
+	uint64_t link_types[LINK_TYPES / LINK_TYPES_IN_WORD];	/* a bit for each type seen */
 };
 
 bool pcapng_open(struct pcapng *pcapng, struct view start);

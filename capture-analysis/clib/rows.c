@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* From a frame to a row: through the layers, to its connection, into the columns. */
+/* Turns a frame into a row: through the layers, to its connection, into the columns. */
 #include "ip.h"
 #include "link.h"
 #include "rows.h"
@@ -47,7 +47,7 @@ static void write_row(struct rows *rows, const struct waiting *frame, const stru
 	to->marks[row] = segment->marks;
 }
 
-/* Writes or counts a frame; false with trouble. */
+/* Writes the row of a frame, or counts the frame; false if its connection has no room. */
 static bool take(struct rows *rows, const struct waiting *frame)
 {
 	struct ca_counts *counts = &rows->counts;
@@ -71,7 +71,10 @@ static bool take(struct rows *rows, const struct waiting *frame)
 	return true;
 }
 
-/* Makes rows of the frames that wait, of records that end at end; with overflow not of all. */
+/*
+ * Turns the waiting frames into rows; their records end at byte `end`. Stops at a frame for whose
+ * connection there is no room (overflow).
+ */
 void rows_settle(struct rows *rows, size_t end)
 {
 	const struct waiting *waiting = rows->waiting;
@@ -91,7 +94,7 @@ void rows_settle(struct rows *rows, size_t end)
 	rows->done = end;
 }
 
-/* Whether a frame can be added, behind records that end at end. */
+/* Tells whether a frame can be added behind records that end at byte `end`. */
 bool rows_room(struct rows *rows, size_t end)
 {
 	if (rows->waiting_count == ROWS_BATCH ||
@@ -100,7 +103,7 @@ bool rows_room(struct rows *rows, size_t end)
 	return !rows->overflow && rows->next < rows->capacity;
 }
 
-/* A frame, for which there must be room, and whose record starts at byte start of this call. */
+/* Adds a frame, whose record starts at byte `start` of this call; rows_room() must be true. */
 void rows_add(struct rows *rows, const struct frame *frame, size_t start)
 {
 	struct waiting *waiting = &rows->waiting[rows->waiting_count++];
@@ -114,7 +117,7 @@ void rows_add(struct rows *rows, const struct frame *frame, size_t start)
 		flows_expect(&rows->flows, &waiting->segment);
 }
 
-/* Likewise a frame that, as its record says already, is no packet. */
+/* Adds a frame that its record alone shows to be no packet; rows_room() must be true. */
 void rows_add_unread(struct rows *rows, enum fate fate, size_t start)
 {
 	struct waiting *waiting = &rows->waiting[rows->waiting_count++];

@@ -10,32 +10,32 @@
 
 #define TROUBLE_LENGTH 160
 
-/* A frame that has been read and waits for its connection: it is or is not a packet. */
+/* A frame that was read, and waits for the lookup of its connection if it is a packet. */
 struct waiting {
 	enum fate fate;
 	uint32_t frame_bytes;
 	int64_t time_ns;
-	size_t start;		/* of its record, in the bytes of this call */
+	size_t start;		/* offset of its record in the bytes of this call */
 	uint16_t interface;
 	struct segment segment;
 };
 
-/* Frames that are made rows together: flows.c says why. */
+/* Number of frames whose connections are looked up together; flows.c says why. */
 #define ROWS_BATCH 16
 
-/* Where frames become rows: the caller's columns, and what is known of the capture so far. */
+/* The conversion of frames to rows: the caller's columns, and the state of the capture so far. */
 struct rows {
 	const struct ca_columns *columns;	/* of this call */
-	size_t next;		/* free row */
+	size_t next;		/* next free row */
 	size_t capacity;
-	size_t done;		/* bytes of this call whose frames are rows, or counted */
+	size_t done;		/* bytes of this call whose frames are in rows or counted */
 	struct waiting waiting[ROWS_BATCH];
 	unsigned int waiting_count;
-	bool overflow;		/* a connection more than there is room for */
-	int64_t last_ns;	/* time of the row before, of whichever call */
+	bool overflow;		/* there is no room for the next connection */
+	int64_t last_ns;	/* time of the row before, also if an earlier call wrote it */
 	struct flows flows;
 	struct ca_counts counts;
-	char trouble[TROUBLE_LENGTH];	/* why frames cannot be followed further; empty if they can */
+	char trouble[TROUBLE_LENGTH];	/* why the next record cannot be found; empty if it can */
 };
 
 #define rows_say(rows, ...) ((void)snprintf((rows)->trouble, TROUBLE_LENGTH, __VA_ARGS__))
@@ -45,7 +45,7 @@ void rows_add(struct rows *rows, const struct frame *frame, size_t start);
 void rows_add_unread(struct rows *rows, enum fate fate, size_t start);
 void rows_settle(struct rows *rows, size_t end);
 
-/* The number of the frame that is to be added next. */
+/* The number of the frame that will be added next. */
 static inline uint64_t rows_frame_number(const struct rows *rows)
 {
 	return rows->counts.frames + rows->waiting_count + 1;

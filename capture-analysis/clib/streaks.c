@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What each streak adds to its lane's open one is found first, its sums afterwards: most streaks of
- * most lanes are too short to be wanted, and are never summed. What is open lies with the caller.
+ * The end of each run of packets is found first, its sums only if they are wanted: most streaks of
+ * most lanes are too short, and are never summed. Open streaks are stored by the caller.
  */
 #include <stdbool.h>
 
@@ -18,7 +18,7 @@ static void streak_copy(const struct ca_streaks *to, size_t at, const struct ca_
 		to->total[value * to->stride + at] = from->total[value * from->stride + row];
 }
 
-/* Adds packets from at to before end to their lane's open streak, or opens one. */
+/* Adds packets at..end-1 to their lane's open streak, or opens one. */
 static void streak_extend(const struct ca_streaks *open, const struct ca_streak_packets *packets,
 			  size_t at, size_t end)
 {

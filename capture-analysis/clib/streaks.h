@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The library: streaks, maximal runs of packets, apart for each lane; see streaks.py.
+ * Streaks: finds maximal runs of packets, apart for each lane; see streaks.py.
  */
 #ifndef CAPTURE_ANALYSIS_STREAKS_H
 #define CAPTURE_ANALYSIS_STREAKS_H
@@ -12,7 +12,7 @@
 
 #define CA_STREAK_VALUES 4
 
-/* Columns of packets; as _Packets in streaks.py. */
+/* Columns of packets, laid out as _Packets in streaks.py. */
 struct ca_streak_packets {
 	const int64_t *lane;
 	const uint8_t *joined;		/* 0 or 1 */
@@ -21,7 +21,7 @@ struct ca_streak_packets {
 	const int64_t *values[CA_STREAK_VALUES];
 };
 
-/* Columns of streaks, as Streaks and _Streaks in streaks.py. */
+/* Columns of streaks, laid out as _Streaks in streaks.py; see Streaks there. */
 struct ca_streaks {
 	int64_t *lane;
 	int64_t *rows;			/* 0 where there is no streak */
@@ -32,9 +32,9 @@ struct ca_streaks {
 };
 
 /*
- * Takes packets; writes the streaks that they show to be over and that have at least so many rows.
- * open has a row for every lane; over has room for as many streaks as there are packets. Returns
- * how many are over.
+ * Takes packets; writes to `over` the streaks of at least `least_rows` rows that have ended. `open`
+ * has a row for every lane; `over` has room for as many streaks as there are packets. Returns the
+ * number of streaks written.
  */
 CA_API size_t ca_streaks_add(const struct ca_streak_packets *packets, size_t count,
 			     int64_t least_rows, const struct ca_streaks *open,

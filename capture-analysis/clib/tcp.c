@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A TCP header (RFC 9293) and the options that this package uses: MSS, window scale and time stamps
- * (RFC 7323), the first SACK block (RFC 2018), and whether there is Multipath TCP (RFC 8684).
+ * Reads a TCP header (RFC 9293) and the options that this package uses: MSS, window scale and time
+ * stamps (RFC 7323), the first SACK block (RFC 2018), and a mark for Multipath TCP (RFC 8684).
  *
- * Options count as far as they were captured. An option of a known kind with another length than
- * its own is passed over. Established connections send nothing but the time stamps, padded to
- * twelve bytes by two NOPs in front: that is read at once.
+ * Options count as far as they were captured. An option of a known kind but of another length than
+ * that kind's is skipped. Established connections mostly send time stamps alone, padded to twelve
+ * bytes by two NOPs in front: this layout is read in one step.
  */
 #include "tcp.h"
 
@@ -40,7 +40,7 @@ static void read_timestamps(struct view option, struct segment *segment)
 	segment->marks |= MARK_TIMESTAMPS;
 }
 
-/* One option, whole. */
+/* Reads one option, which is whole. */
 static void read_option(struct view option, struct segment *segment)
 {
 	size_t length = option.length;
@@ -73,7 +73,7 @@ static void read_option(struct view option, struct segment *segment)
 	}
 }
 
-/* The options of a header that says it has so many bytes of them. */
+/* Reads the options of a header, which claims `bytes` bytes of them. */
 static void read_options(struct view options, size_t bytes, struct segment *segment)
 {
 	while (bytes) {
@@ -92,7 +92,7 @@ static void read_options(struct view options, size_t bytes, struct segment *segm
 	}
 }
 
-/* FATE_PACKET if the header is there; bytes is its size and the payload's, as IP has it. */
+/* Returns FATE_PACKET if the header was captured; bytes: size of header and payload by IP. */
 enum fate tcp_read(struct view tcp, int64_t bytes, struct segment *segment)
 {
 	uint16_t offset_and_flags = view_be16(tcp, 12);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tracker: follows connections packet by packet. What each column says, and which kind a
- * packet is, stands in tracking.py; tests/reference/tracker.py is the same algorithm in Python.
+ * The tracker: follows connections packet by packet. tracking.py defines the columns and kinds;
+ * tests/reference/tracker.py is the same algorithm in Python.
  *
  *	copy?  ----------------> COPY       nothing changes
  *	RST?   ----------------> CONTROL    nothing changes
  *	SYN, or FIN alone?  ---> CONTROL
  *	payload?  -------------> PROBE, NEW_DATA, LATE_DATA or RETRANSMISSION,
- *	                         by what of its half was seen before
+ *	                         by the bytes of its half that were seen before
  *	otherwise  ------------> ACK, PROBE, DUPLICATE_ACK, WINDOW_UPDATE or OLD_ACK,
- *	                         by what of the other half was acknowledged before
+ *	                         by the bytes of the other half that were acknowledged before
  *
- * The kind is told first, from both halves as they were; then the one half has sent (half_send)
- * and the other been acknowledged (half_acknowledge).
+ * The kind is decided first, from the state of both halves before the packet; then half_send()
+ * updates its own half and half_acknowledge() the other.
  *
- * A few connections are busy at a time, and a connection is 400 bytes: their state stays in the
+ * A few connections are busy at a time, and a connection takes 400 bytes: their state stays in the
  * cache, and the time goes into branches that depend on the packet.
  */
 #include <stdlib.h>
@@ -25,7 +25,7 @@
 
 #define CONNECTIONS_OF_A_SLAB 256	/* 100 KiB */
 
-/* As Kind in tracking.py. */
+/* Values of Kind in tracking.py. */
 enum kind {
 	KIND_CONTROL,
 	KIND_NEW_DATA,
@@ -50,7 +50,7 @@ struct slab {
 };
 
 struct ca_tracker {
-	struct connection **flows;	/* NULL: no packet of it yet */
+	struct connection **flows;	/* NULL: no packet of that connection yet */
 	size_t capacity;
 	struct slab *slab;		/* the newest */
 	struct ca_forgotten forgotten;
@@ -84,7 +84,7 @@ const struct ca_forgotten *ca_tracker_forgotten(const struct ca_tracker *tracker
 	return &tracker->forgotten;
 }
 
-/* Room for so many flows; false without memory. */
+/* Makes room for a number of flows; false without memory. */
 static bool tracker_reserve(struct ca_tracker *tracker, size_t flows)
 {
 	size_t capacity = flows + flows / 2;
@@ -103,7 +103,7 @@ static bool tracker_reserve(struct ca_tracker *tracker, size_t flows)
 	return true;
 }
 
-/* A connection of which nothing is known; NULL without memory. */
+/* Allocates a connection without packets; NULL without memory. */
 static struct connection *tracker_connect(struct ca_tracker *tracker)
 {
 	struct slab *slab = tracker->slab;
@@ -128,7 +128,7 @@ static enum kind kind_of_ack(const struct packet *packet, const struct half *min
 {
 	bool outstanding = !other->seen || other->high > other->acked;
 
-	if (ack > other->acked)		/* NO_NUMBER is below all */
+	if (ack > other->acked)		/* NO_NUMBER is less than every ack */
 		return KIND_ACK;
 	if (half_is_probe(mine, packet, start, other->window))
 		return KIND_PROBE;
@@ -141,7 +141,7 @@ static enum kind kind_of_ack(const struct packet *packet, const struct half *min
 	return outstanding && packet->window ? KIND_DUPLICATE_ACK : KIND_OLD_ACK;
 }
 
-/* The kind of a packet that is no copy and no RST; late data as a retransmission. */
+/* The kind of a packet that is no copy and no RST; LATE_DATA is returned as RETRANSMISSION. */
 static enum kind kind_of(const struct packet *packet, const struct half *mine,
 			 const struct half *other, int64_t start, int64_t ack)
 {
@@ -160,7 +160,7 @@ static enum kind kind_of(const struct packet *packet, const struct half *mine,
 	return kind_of_ack(packet, mine, other, start, ack);
 }
 
-/* Accounts for the acknowledgement; how much payload it adds. */
+/* Records an acknowledgement; returns how much payload it is the first to acknowledge. */
 static int64_t take_ack(const struct packet *packet, struct half *mine, struct half *other,
 			int64_t ack, int64_t *rtt_ns)
 {
@@ -180,7 +180,7 @@ static uint32_t at_most_u32(int64_t bytes)
 	return bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
 }
 
-/* Fills in a row of the columns. */
+/* Tracks a packet and writes its row of the columns. */
 static void track_packet(const struct packet *packet, struct half *mine, struct half *other,
 			 struct ca_forgotten *forgotten, const struct ca_tracked *to, size_t row)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The library: columns of packets in, columns of what they mean to their connections out.
+ * Tracker: takes columns of packets, writes columns of their roles in their connections.
  *
- * Rows come in file order, in any number of calls; where those divide them makes no difference.
- * Memory is bounded for each connection (half.h), and in proportion to those that have packets:
- * a tracker that is given some connections of a capture takes memory for those, and gives the
- * same rows as one that is given all.
+ * Rows come in file order, in any number of calls; it does not matter where the calls divide them.
+ * Memory is bounded for each connection (half.h), and taken only for connections with packets: a
+ * tracker that is given some connections of a capture takes memory for those, and gives the same
+ * rows as one that is given all.
  */
 #ifndef CAPTURE_ANALYSIS_TRACK_H
 #define CAPTURE_ANALYSIS_TRACK_H
 
 #include "parser.h"
 
-/* As TRACKED_TYPES in tracking.py, which says what they mean; the caller's. */
+/* Owned by the caller; laid out as TRACKED_TYPES in tracking.py. Meaning: Tracked there. */
 struct ca_tracked {
 	int64_t *seq_bytes;
 	int64_t *ack_bytes;
@@ -24,13 +24,13 @@ struct ca_tracked {
 	uint8_t *kind;
 };
 
-/* As Forgotten in tracking.py. */
+/* Laid out as Forgotten in tracking.py. */
 struct ca_forgotten {
 	uint64_t holes;
 	uint64_t segments;
 };
 
-/* After the last two the tracker is of no use any more. */
+/* After CA_NO_SUCH_FLOW or CA_NO_MEMORY the tracker cannot be used any more. */
 enum ca_track_status {
 	CA_TRACKED,
 	CA_NO_SUCH_FLOW,

@@ -3,7 +3,7 @@
     python build.py FOLDER CAPTURE CAPTURE2
 
 A metric's page is its module's docstring, its quantities, their values in the two captures, and
-a picture of them. So a new metric brings its page along.
+a picture of the metric. So a new metric brings its page along.
 """
 
 import inspect
@@ -31,10 +31,10 @@ class Page:
     """A page of the manual.
 
     Attributes:
-        name: of its file, without .html.
+        name: name of its file, without .html.
         text: Markdown.
-        rows: of a metric's table: name, meaning, value, unit.
-        picture: path of its picture in the site.
+        rows: rows of a metric's table: name, meaning, value, unit.
+        picture: path of the metric's picture in the site.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Page:
 
 
 def main(folder: Path, first: Path, second: Path) -> None:
-    """Write the site, and the reports that its pictures are of."""
+    """Write the site, and the reports that have its pictures."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     report(first, folder / "one")
@@ -74,7 +74,7 @@ def _text(name: str) -> Page:
 
 
 def _metric(measure: type[Measure | PairMeasure], captures: str, values: Mapping[str, Any]) -> Page:
-    """The page of a metric of `one` capture or of `two`."""
+    """Make the page of a metric of `one` capture or of `two`."""
     module = inspect.getmodule(measure)
     assert module is not None
     name = module.__name__.rpartition(".")[2]
@@ -108,7 +108,7 @@ def _shown(value: float | None) -> str:
 
 
 def _values(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Every quantity of a document: of its first connection, its first way, and the whole."""
+    """Collect quantities of the first connection and way, and the whole."""
     flow = document["flows"][0]
     ways = document.get("ways", {})
     return {

@@ -166,7 +166,7 @@ def test_without_a_certificate(crew: Crew, tmp_path: Path) -> None:
 
 def test_without_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A scheduler whose workers do not come while one waits for them is refused by name."""
-    monkeypatch.setattr(scheduler, "_PATIENCE", 0.1)
+    monkeypatch.setattr(scheduler, "_MAX_IDLE_CHECKS", 0.1)
     with started_crew(tmp_path / "crew", preloads=()) as crew:
         refused = pytest.raises(UsageError, match=f"--scheduler {crew.address}: has no workers")
         with refused, scheduler.lab_workers(crew.address, crew.certificates):

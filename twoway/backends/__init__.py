@@ -1,1 +1,1 @@
-"""Where an experiment runs: a kernel with a clock, and what keeps it from the host."""
+"""Backends: kernels and clocks on which plans run, and the sandbox."""

@@ -1,4 +1,4 @@
-"""Where an experiment runs: same plan, same artifacts, whatever the backend."""
+"""The interface of all backends: same plan, same artifacts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,13 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run is."""
+    """How far a run has come.
+
+    Attributes:
+        time_ns: the guest's clock.
+        acked_bytes: data acknowledged so far, of all connections.
+        queued_packets: packets in all queues.
+    """
 
     time_ns: int
     acked_bytes: int
@@ -16,45 +22,49 @@ class Progress:
 
 
 class Backend(Protocol):
-    """A kernel with a clock, and a way to carry a plan out on it."""
+    """A kernel with a clock, on which a plan is carried out."""
 
     @property
     def name(self) -> str:
-        """As `--backend` and manifests have it."""
+        """The name that `--backend` takes and that manifests show."""
 
     def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:
-        """Carry out the plan.json in a run's folder, and leave the artifacts there.
+        """Carry out the plan.json of a run's folder and leave the artifacts there.
 
         Args:
-            folder: the run's.
-            on_progress: called about ten times a second while time moves.
+            folder: the run's folder.
+            on_progress: called about ten times a second while the kernel's clock moves.
 
-        Raises: RunError if it did not finish, or finished with something it must not have.
+        Raises: RunError if the run failed, died, got stuck, or its kernel reported a fault.
         """
 
     def description(self) -> dict[str, Any]:
-        """What a manifest says of it: "backend", "clock_source", "kernel", "modules".
+        """Describe kernel, modules and clock of the backend in a manifest.
 
-        The clock's source is "virtual" if time stands still while the machine works; else
-        "instructions", if it counts them, or "host".
+        Returns: "backend", "clock_source", "kernel" and "modules". The clock's source is "virtual"
+            if time stands still while the kernel works, "instructions" if time counts the
+            instructions executed, "host" if it is the host's clock.
         """
 
     def decisive(self, modules: Sequence[str]) -> dict[str, Any]:
-        """What decides a run's bytes beside its plan: the kernel, programs, modules in use.
+        """Identify everything beside the plan that decides the bytes of a run.
 
         Args:
-            modules: file names of those that the plan loads.
+            modules: file names of the kernel modules that the plan loads.
+
+        Returns: digests or versions of kernel, programs and these modules.
         """
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A backend that `--backend` offers; a module of this package lists its own in KINDS.
+    """A backend that `--backend` offers, listed in KINDS of its module.
 
     Attributes:
-        name: as `--backend` takes it.
-        help: what it is, in a few words; empty for variants that need none.
-        make: makes it, with what it runs on built if it is not. Raises TwowayError if it cannot.
+        name: the value of `--backend`.
+        help: a few words for the help text; empty for variants that need none.
+        make: returns the backend and builds its kernel and programs if need be; raises TwowayError
+            if it cannot.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What this machine can do: every backend, usable or why not, and what to install."""
+"""The checks of `twoway doctor`: what works here, what to install."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ PROGRAMS = (
     ("iperf3", "iperf3", "standard traffic"),
     ("insmod", "kmod", "kernel modules"),
 )
-# Needed to build the guest; a lab host is sent one that is built.
+# Programs that build the guest; a lab host does without, because it receives a built guest.
 COMPILERS = (
     ("cc", "gcc", "guest programs"),
     ("flex", "flex", "kernel build"),
@@ -32,7 +32,10 @@ COMPILERS = (
 
 
 def examine() -> list[dict[str, Any]]:
-    """Findings, each {what, ok, found, remedy, required}."""
+    """Check the programs, the sandbox and every backend.
+
+    Returns: a row per check: {what, ok, found, remedy, required}.
+    """
     guest = _guest()
     compilers = [_program(*p) | {"required": not guest["ok"]} for p in COMPILERS]
     return [*(_program(*p) for p in PROGRAMS), *compilers, _sandbox(), guest, _qemu(), _native()]

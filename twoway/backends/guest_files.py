@@ -1,8 +1,8 @@
-"""What a guest leaves in a run's folder, which is the guest's to choose.
+"""Safe access to the files that an untrusted guest left.
 
-A link there leads wherever the guest pointed it, and a pipe holds up whoever opens it. So no path
-in the folder is opened with a link in it, nothing but plain files is read, and as soon as the guest
-is gone everything but plain files and folders is removed.
+A symbolic link leads wherever the guest pointed it, and opening a pipe blocks. So no symbolic link
+in the folder is followed, nothing but plain files is read, and as soon as the guest has ended
+everything but plain files and folders is removed.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-# Of a file that the guest may have written without end.
+# The most that is read of one file: the guest may have written without end.
 _MOST_BYTES = 64 << 20
 _KINDS = {
     stat.S_IFLNK: "a link",
@@ -26,11 +26,11 @@ def open_guest_folder(folder: Path, name: str) -> Iterator[int]:
     """Open a folder in a run's folder without following a link.
 
     Args:
-        folder: the run's.
-        name: relative to it; "." for itself.
+        folder: the run's folder.
+        name: path relative to `folder`; "." for `folder` itself.
 
-    Yields: its descriptor.
-    Raises: OSError if a part of the name is missing or no folder.
+    Yields: the opened folder's descriptor.
+    Raises: OSError if a part of the path is missing or no folder.
     """
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -44,18 +44,18 @@ def open_guest_folder(folder: Path, name: str) -> Iterator[int]:
 
 
 def read_guest_file(folder: Path, name: str) -> str:
-    """Read a plain file in a run's folder, without following a link or waiting for a writer.
+    """Read a plain file of a run's folder; never follow a link or block.
 
     Args:
-        folder: the run's.
-        name: relative to it.
+        folder: the run's folder.
+        name: path relative to `folder`.
 
-    Returns: its text, the last 64 MiB of it if there is more.
-    Raises: OSError if it is missing or no plain file.
+    Returns: the file's text; its last 64 MiB if the file is larger.
+    Raises: OSError if the file is missing or no plain file.
     """
     path = PurePosixPath(name)
     with open_guest_folder(folder, str(path.parent)) as parent:
-        # O_NONBLOCK: opening a pipe does not wait for who writes to it.
+        # O_NONBLOCK: opening a pipe does not wait for a writer.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
         with open(os.open(path.name, flags, dir_fd=parent), "rb") as file:  # noqa: PTH123 - no path
             status = os.fstat(file.fileno())
@@ -66,13 +66,13 @@ def read_guest_file(folder: Path, name: str) -> str:
 
 
 def remove_special_files(folder: Path) -> list[str]:
-    """Remove what is neither a plain file nor a folder; sockets of a guest's kernel without a word.
+    """Remove everything that is neither a plain file nor a folder.
 
     Args:
-        folder: a run's, whose guest is gone.
+        folder: folder of a run whose guest has ended.
 
-    Returns: of each link, pipe and device, and of each folder that cannot be read, a phrase that
-        names it.
+    Returns: a phrase for each link, pipe, device and unreadable folder; none for sockets, which the
+        guest's kernel makes.
     """
     found = []
 

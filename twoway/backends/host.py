@@ -1,9 +1,9 @@
-"""The backend `native`: this machine's own kernel, in namespaces of their own, as root.
+"""The backend `native`: this machine's own kernel, as root.
 
-The network is built in a network namespace inside the sandbox that guests have, so that with its
-last process everything in it is gone: nodes, links, queues, captures. Only what exists once per
-kernel is changed outside: modules and a few limits. A keeper (keeper.py) undoes that however this
-process ends.
+The network is built in a network namespace inside the same sandbox as a guest's, so that nodes,
+links, queues and captures vanish with the sandbox's last process. Only what exists once per kernel
+is changed outside: modules and a few limits. The keeper process of host_changes.py undoes these
+changes however this process ends.
 """
 
 import gzip
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from twoway.backends.backend import Kind, Progress
-from twoway.backends.host_changes import Kept
+from twoway.backends.host_changes import HostChanges
 from twoway.backends.host_interfaces import join, namespace_name
 from twoway.backends.sandbox import GUEST_PATH, RUNNER, STALL_S, live, sandbox
 from twoway.contract.writing import module_identity, sha256
@@ -35,9 +35,9 @@ from twoway.paths import KERNEL_MODULES, VM, cache
 from twoway.progress import Steps
 
 HEADERS = "/lib/modules/{release}/build"
-# Where DKMS installs what it built, and signed if the machine asks for that.
+# Where DKMS installs the modules that it built, and signed if the machine requires that.
 DKMS = "/lib/modules/{release}/updates/dkms"
-# What a kernel must have, built in or as modules, and what for.
+# Options that a kernel must have, built in or as modules, and their purpose.
 NEEDED = {
     "CONFIG_MODULES": "congestion controls and queues of ours",
     "CONFIG_NET_NS": "nodes",
@@ -50,9 +50,10 @@ NEEDED = {
     "CONFIG_PACKET": "captures",
     "CONFIG_IP_MULTIPLE_TABLES": "iperf3's control connection",
 }
-# A runner that leaves its status, as a guest's init does; sh is process 1 but for bwrap's.
+# Run the runner and write its exit status, as init does in a guest.
 _WITH_STATUS = ("/bin/sh", "-c", '"$@"; echo $? > /mnt/run/exit-status', "sh")
-# As a guest's init has it; and all rights, for namespaces of network, mounts and queues.
+# The environment that a guest's init sets, and all capabilities: the runner makes network
+# namespaces, mounts and queues.
 _AS_ROOT = f"""
     --cap-add ALL --tmpfs /run --dir /run/netns
     --setenv HOME /tmp --setenv PATH {GUEST_PATH}
@@ -61,38 +62,46 @@ _AS_ROOT = f"""
 
 @dataclass(frozen=True)
 class Native:
-    """The backend (see backend.py).
+    """The backend `native`.
 
     Attributes:
         programs: folder with stream, observe and our modules for this kernel.
+        name: the value of `--backend`.
     """
 
     programs: Path
     name: str = "native"
 
     def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:
-        """See Backend."""
+        """Carry out plan.json in namespaces of this machine's kernel."""
         plan = json.loads((folder / "plan.json").read_text())
-        with Kept() as kept:
+        with HostChanges() as kept:
             for step in plan["setup"]:
                 if step["node"] is None:
                     self._set(step, kept)
-            nodes = plan.get("nodes", [])  # of a bench: what Mininet makes elsewhere
+            # In a multi-host run the namespaces and links are made here, not by Mininet.
+            nodes = plan.get("nodes", [])
             kept.nodes(nodes)
             for name, interface in plan.get("links", {}).items():
                 kept.link(name, interface)
             for ends in plan.get("joints", []):
                 join(ends)
             live(
-                [*self._sandbox(folder), *_entered(nodes), *_WITH_STATUS, *RUNNER, "--native"],
+                [
+                    *self._sandbox(folder),
+                    *_namespace_binds(nodes),
+                    *_WITH_STATUS,
+                    *RUNNER,
+                    "--native",
+                ],
                 folder,
                 on_progress,
                 stall_s=STALL_S,
                 culprit=lambda: "a step of its plan does not end",
             )
 
-    def _set(self, step: dict[str, Any], kept: Kept) -> None:
-        """What exists once per kernel, outside of the namespaces."""
+    def _set(self, step: dict[str, Any], kept: HostChanges) -> None:
+        """Apply a step that changes the whole kernel: a sysctl or a module."""
         for name, value in step.get("sysctl", {}).items():
             kept.setting(Path("/proc/sys") / name.replace(".", "/"), str(value))
         if "run" in step:
@@ -104,7 +113,7 @@ class Native:
         return [*sandbox(folder, self.programs, Path("/dev/null"), {}), *_AS_ROOT.split()]
 
     def description(self) -> dict[str, Any]:
-        """See Backend."""
+        """Describe this machine's kernel and our modules for it."""
         return {
             "backend": self.name,
             "clock_source": "host",
@@ -113,7 +122,7 @@ class Native:
         }
 
     def decisive(self, modules: Sequence[str]) -> dict[str, Any]:
-        """See Backend."""
+        """Identify this machine, its kernel, our programs and the modules in use."""
         system = os.uname()
         return {
             "kernel": f"{system.release} {system.version}",
@@ -124,8 +133,11 @@ class Native:
         }
 
 
-def _entered(nodes: list[str]) -> list[str]:
-    """Options of the sandbox with which a bench's nodes are in it, by their own names."""
+def _namespace_binds(nodes: list[str]) -> list[str]:
+    """List the bwrap options that bind the nodes' namespaces.
+
+    /run/netns/twoway-NODE outside is /run/netns/NODE inside.
+    """
     return [
         word
         for node in nodes
@@ -134,9 +146,9 @@ def _entered(nodes: list[str]) -> list[str]:
 
 
 def make_native() -> Native:
-    """The backend on this machine, with programs and modules built if they are not.
+    """Make the backend; build its programs and modules if need be.
 
-    Raises: UsageError if this machine, its kernel or who asks is not fit for it.
+    Raises: UsageError without root, or if the kernel lacks an option or its headers.
     """
     if os.geteuid() != 0:
         raise UsageError("the backend native changes this machine's network: it needs root")
@@ -154,9 +166,10 @@ def make_native() -> Native:
 
 
 def modules_of_dkms(release: str) -> dict[str, bytes]:
-    """Our modules as DKMS installed them for a kernel, by file name.
+    """Read our modules as DKMS installed them for a kernel.
 
-    Empty unless all of them are of this checkout's sources, which one that was deployed can tell.
+    Returns: contents by file name; empty unless all modules were built from this checkout's
+        sources, which only a deployed checkout can tell (by its file REVISION).
     """
     revision = KERNEL_MODULES / "REVISION"
     if not revision.is_file():
@@ -169,7 +182,7 @@ def modules_of_dkms(release: str) -> dict[str, bytes]:
         plain, packed = folder / f"{name}.ko", folder / f"{name}.ko.xz"
         if plain.is_file():
             content = plain.read_bytes()
-        elif packed.is_file():  # as Debian 13 has its own
+        elif packed.is_file():  # Debian 13 compresses modules
             content = lzma.decompress(packed.read_bytes())
         else:
             return {}
@@ -180,18 +193,19 @@ def modules_of_dkms(release: str) -> dict[str, bytes]:
 
 
 def unfit() -> str:
-    """The options that the running kernel lacks, and what for; empty if none.
+    """List the options that the running kernel lacks, with their purpose.
 
-    Raises: UsageError if there is no telling.
+    Returns: a phrase for people; empty if no option is missing.
+    Raises: UsageError if the kernel's configuration is not known.
     """
     config = kernel_config()
     return ", ".join(f"no {name} ({what})" for name, what in NEEDED.items() if name not in config)
 
 
 def kernel_config() -> set[str]:
-    """The options that the running kernel has, built in or as modules.
+    """Read the options that the running kernel has, built in or as modules.
 
-    Raises: UsageError if it does not say and its package left no configuration.
+    Raises: UsageError if neither /proc/config.gz nor /boot/config-RELEASE exists.
     """
     running, packaged = Path("/proc/config.gz"), Path(f"/boot/config-{os.uname().release}")
     if running.is_file():

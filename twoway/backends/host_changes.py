@@ -1,12 +1,12 @@
-"""What a run changes of the whole machine, and a process that changes it back.
+"""Changes of a run to the whole machine, and a process to undo them.
 
-The keeper outlives the run that started it: it reads from a pipe that ends when the run does,
-however that is, kill -9 included, and then undoes what the run wrote down before doing it. Should
-the keeper be killed as well, the next run undoes it first.
+The keeper process outlives the run that started it: it reads from a pipe that closes when the run
+ends, kill -9 included, and then undoes the changes. A run records each change before it makes it.
+If the keeper is killed as well, the next run undoes the changes first.
 
     python -m twoway.backends.host_changes FOLDER
 
-undoes what is written down in the folder once its standard input ends.
+undoes the changes recorded in FOLDER when its standard input ends.
 """
 
 import copy
@@ -27,15 +27,15 @@ from twoway.errors import RunError, UsageError
 _FOLDER = Path("/run/twoway")
 _CHANGES = "changes.json"
 _NOTHING: dict[str, Any] = {"settings": {}, "modules": [], "nodes": [], "links": {}}
-# A module is in use until the last socket of the run is gone.
+# How long to wait until a module can be unloaded: the run's last sockets still use it.
 _UNLOAD_S = 30.0
 
 
-class Kept:
-    """Changes to the machine for the length of a `with`; one at a time on a machine.
+class HostChanges:
+    """Changes to the machine that last as long as a `with`; one run at a time.
 
     Args:
-        folder: where they are written down.
+        folder: where the changes are recorded.
     """
 
     def __init__(self, folder: Path = _FOLDER) -> None:
@@ -45,9 +45,10 @@ class Kept:
         self._lock: IO[str] | None = None
 
     def __enter__(self) -> Self:
-        """Take the machine, undo what a run that was killed left, and start the keeper.
+        """Lock the machine, undo the changes of a killed run, start the keeper.
 
-        Raises: UsageError if another run has the machine, or what one left cannot be undone.
+        Raises: UsageError if another run holds the lock, or a killed run's changes cannot be
+            undone.
         """
         self._folder.mkdir(exist_ok=True)
         self._lock = (self._folder / "lock").open("w")
@@ -62,7 +63,7 @@ class Kept:
         self._keeper = subprocess.Popen(
             [sys.executable, "-P", "-m", "twoway.backends.host_changes", str(self._folder)],
             stdin=subprocess.PIPE,
-            pass_fds=(self._lock.fileno(),),  # the machine is taken until it is as it was
+            pass_fds=(self._lock.fileno(),),  # the machine stays locked until all is undone
             start_new_session=True,
         )
         return self
@@ -72,7 +73,7 @@ class Kept:
     ) -> None:
         """Have the keeper undo the changes.
 
-        Raises: RunError if it could not.
+        Raises: RunError if some of them could not be undone.
         """
         assert self._keeper is not None
         assert self._keeper.stdin is not None
@@ -86,7 +87,7 @@ class Kept:
     def setting(self, path: Path, value: str) -> None:
         """Write one of the kernel's settings, a file under /proc/sys.
 
-        Raises: RunError if the kernel has no such thing or another value afterwards.
+        Raises: RunError if the kernel has no such setting, or does not take the value.
         """
         try:
             self._changes["settings"].setdefault(str(path), path.read_text().strip())
@@ -101,7 +102,7 @@ class Kept:
     def module(self, path: Path, parameters: list[str]) -> None:
         """Load a module with parameters.
 
-        Raises: RunError if it is loaded, or the kernel refuses it.
+        Raises: RunError if the module is loaded already, or the kernel refuses it.
         """
         name = path.stem
         if Path(f"/sys/module/{name}").exists():
@@ -116,9 +117,9 @@ class Kept:
             raise RunError(f"{done.stderr.strip()}", "with Secure Boot modules must be signed")
 
     def nodes(self, nodes: list[str]) -> None:
-        """Make a namespace for each node.
+        """Make a network namespace for each node.
 
-        Raises: RunError if one of that name is there.
+        Raises: RunError if a namespace of that name exists.
         """
         for node in nodes:
             self._changes["nodes"].append(node)
@@ -126,16 +127,20 @@ class Kept:
             host_interfaces.add_namespace(node)
 
     def link(self, name: str, interface: str) -> None:
-        """Lend an interface of this machine to a node, as the interface that the plan names.
+        """Move an interface of this machine into a node's namespace.
 
-        Raises: RunError if it is not there or has an address.
+        Args:
+            name: the interface's name in the plan, "NODE-ethN".
+            interface: its name on this machine.
+
+        Raises: RunError if the interface does not exist or has an address.
         """
         self._changes["links"][name] = host_interfaces.describe_link(interface)
         self._write_down()
         host_interfaces.lend(interface, name)
 
     def _write_down(self) -> None:
-        """Before the change: it is undone whether or not it came about."""
+        """Record a change before making it, in case the run is killed."""
         _write(self._folder, self._changes)
 
     def _left(self) -> tuple[str, str]:
@@ -152,7 +157,10 @@ def _write(folder: Path, changes: dict[str, Any]) -> None:
 
 
 def undo(folder: Path) -> bool:
-    """Undo what is written down in a folder; whether all of it could be."""
+    """Undo the changes recorded in a folder.
+
+    Returns: True if all of them are undone.
+    """
     path = folder / _CHANGES
     try:
         changes = _NOTHING | json.loads(path.read_text())
@@ -197,7 +205,7 @@ def _command(*argv: str) -> subprocess.CompletedProcess[str]:
 
 
 def main() -> int:
-    """Wait for the end of the run, then undo."""
+    """Wait until the run ends, then undo its changes."""
     for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, signal.SIG_IGN)
     sys.stdin.buffer.read()

@@ -1,8 +1,8 @@
-"""Network interfaces of this machine that the nodes of a bench are lent, and given back.
+"""Network interfaces that a multi-host run lends to its nodes.
 
-A node is a network namespace with a name, so that it and what it was lent outlive any process. An
-interface that is moved loses its addresses and queues by itself; what else the plan changes of it
-is noted before, and put back.
+A node is a network namespace with a name, so that the namespace and the interfaces lent to it
+outlive any process. An interface loses its addresses and queues when it is moved; its other
+settings are noted before the run and restored after it.
 """
 
 import json
@@ -14,14 +14,15 @@ from twoway.errors import RunError
 
 
 def namespace_name(node: str) -> str:
-    """A node's namespace, as `ip netns` lists it."""
+    """Return the name of a node's namespace, as `ip netns` lists it."""
     return f"twoway-{node}"
 
 
 def describe_link(interface: str) -> dict[str, Any]:
-    """What an interface is now, for give_back().
+    """Read an interface's settings, for give_back().
 
-    Raises: RunError if it is not there, or in use: then it may be the one that leads here.
+    Raises: RunError if the interface does not exist, or is in use: this machine may be reached
+        through it.
     """
     shown = _ip("-j", "-d", "address", "show", "dev", interface)
     (link,) = json.loads(shown)
@@ -50,32 +51,39 @@ def describe_link(interface: str) -> dict[str, Any]:
 
 
 def lend(interface: str, name: str) -> None:
-    """Move an interface to its node, where it has the name that the plan knows it by."""
+    """Move an interface into its node's namespace and rename it.
+
+    Args:
+        interface: its name on this machine.
+        name: its name in the plan, "NODE-ethN".
+    """
     _ip("link", "set", "dev", interface, "down")
     _ip("link", "set", "dev", interface, "name", name, "netns", namespace_name(node_of(name)))
 
 
 def join(ends: list[str]) -> None:
-    """A link between two nodes that are both ours.
+    """Link two nodes on this machine by a veth pair.
 
     Args:
-        ends: two interfaces as the plan has them; what is before "-eth" is the node.
+        ends: the names of two interfaces in the plan, "NODE-ethN".
     """
     one, other = (["name", end, "netns", namespace_name(node_of(end))] for end in ends)
     _ip("link", "add", *one, "type", "veth", "peer", *other)
 
 
 def node_of(interface: str) -> str:
-    """The node that an interface of a plan is of."""
+    """Return the node of a plan's interface: NODE of "NODE-ethN"."""
     return interface.rsplit("-", 1)[0]
 
 
 def give_back(name: str, was: dict[str, Any]) -> None:
-    """Undo lend(), if it came about.
+    """Undo lend(): move an interface back to this machine and restore it.
+
+    An interface that lend() has not moved stays where it is.
 
     Args:
-        name: the plan's of an interface.
-        was: as describe_link() had it.
+        name: the interface's name in the plan.
+        was: its settings, as describe_link() returned them.
     """
     there = ["-n", namespace_name(node_of(name))]
     if _has(*there, name):
@@ -95,12 +103,12 @@ def _has(*where: str) -> bool:
 
 
 def add_namespace(node: str) -> None:
-    """A namespace for a node."""
+    """Make a node's network namespace."""
     _ip("netns", "add", namespace_name(node))
 
 
 def remove_namespace(node: str) -> None:
-    """Remove it, with what is in it."""
+    """Remove a node's network namespace with everything in it."""
     subprocess.run(
         ["ip", "netns", "delete", namespace_name(node)], capture_output=True, check=False
     )

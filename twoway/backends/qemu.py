@@ -1,7 +1,9 @@
-"""The backend `qemu`: a distribution's own kernel, on a clock that its work takes time on.
+"""The backend `qemu`: a distribution's own kernel.
+
+In contrast to user-mode Linux in virtual time, the kernel's work takes time on the guest's clock.
 
 One virtual processor, and the same sandbox, root file system and programs as user-mode Linux. With
-KVM the guest's time is the host's. Without, QEMU counts instructions: each takes the guest a
+KVM the guest's clock is the host's. Without, QEMU counts instructions: each takes the guest a
 nanosecond, and idle time is skipped, so that the host's load changes nothing and waiting is free.
 """
 
@@ -34,12 +36,12 @@ from twoway.guest.stock_kernel import StockKernel, build_stock, find_stock, init
 from twoway.paths import VM, cache
 from twoway.progress import Steps, say
 
-# The host's processor; emulation whose time is the instructions executed; emulation in the host's
-# time.
+# kvm: the host's processor; icount: emulation whose time is the number of instructions executed;
+# tcg: emulation in the host's time.
 Accelerator = Literal["kvm", "icount", "tcg"]
 ACCELERATORS: tuple[Accelerator, ...] = get_args(Accelerator)
 PROGRAM = "qemu-system-x86_64"
-# What a stock kernel takes besides what the plan counts, and for the run's artifacts.
+# Memory beside the plan's, MiB: of a stock kernel, and of the run's artifacts.
 _KERNEL_MIB, _ARTIFACTS_MIB = 512, 2048
 # KVM boots this kernel in a second or two, if at all.
 _KVM_BOOT_S = 20.0
@@ -48,7 +50,7 @@ _ACCELERATION: dict[Accelerator, str] = {
     "icount": "-accel tcg -icount shift=0,sleep=off -cpu max,-erms,-fsrm,-rdrand,-rdseed",
     "tcg": "-accel tcg -cpu max,-erms,-fsrm",
 }
-# Nothing but a processor, memory, two serial ports and the shared folders.
+# The devices: one processor, memory, two serial ports and the shared folders.
 _MACHINE = """
     -machine q35 -smp 1 -nodefaults -no-user-config -display none -no-reboot
     -rtc base=2000-01-01T00:00:00
@@ -60,26 +62,32 @@ _MACHINE = """
     -device virtio-9p-pci,fsdev=run,mount_tag=run
     -kernel /mnt/linux -initrd /mnt/run/qemu/initrd
 """
-# No IPv6, whose neighbours talk unasked; a small table of connections, because a sample of
-# TCP_INFO walks all of it.
-# The console shows warnings and worse: complaints are looked for there.
+# No IPv6, whose neighbour discovery sends packets by itself; a small table of connections, because
+# a sample of TCP_INFO walks all of it; and a console that shows warnings and worse, because
+# sandbox.complaints() looks for them there.
 _KERNEL = "console=ttyS0 quiet loglevel=5 panic=-1 ipv6.disable=1 thash_entries=256 share=run"
 
 
 @dataclass(frozen=True)
 class Qemu:
-    """The backend (see backend.py)."""
+    """The backend `qemu`.
+
+    Attributes:
+        stock: kernel, modules and programs.
+        accelerator: what executes the guest's instructions.
+        name: the value of `--backend`.
+    """
 
     stock: StockKernel
     accelerator: Accelerator
     name: str = "qemu"
 
     def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:
-        """See Backend."""
+        """Boot the stock kernel on a run's folder and carry out plan.json."""
         run(self.stock, self.accelerator, folder, on_progress)
 
     def description(self) -> dict[str, Any]:
-        """See Backend."""
+        """Describe the stock kernel, QEMU with its accelerator, and our modules."""
         return {
             "backend": self.name,
             "kernel": {
@@ -93,7 +101,7 @@ class Qemu:
         }
 
     def decisive(self, modules: Sequence[str]) -> dict[str, Any]:
-        """See Backend."""
+        """Identify kernel, QEMU, accelerator, programs and modules in use."""
         programs = self.stock.programs
         return {
             "kernel": self.stock.package,
@@ -110,9 +118,9 @@ class Qemu:
 
 @once
 def version() -> str:
-    """The first line that QEMU says of its version.
+    """Return the first line of `qemu-system-x86_64 --version`.
 
-    Raises: UsageError if it is not installed.
+    Raises: UsageError if QEMU is not installed.
     """
     try:
         done = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True)
@@ -124,7 +132,14 @@ def version() -> str:
 def command(
     stock: StockKernel, accelerator: Accelerator, folder: Path, runner: Sequence[str]
 ) -> list[str]:
-    """The command that boots the guest on a run's folder, which holds plan.json."""
+    """Build the command that boots the guest on a run's folder.
+
+    Args:
+        stock: kernel, modules and programs.
+        accelerator: what executes the guest's instructions.
+        folder: the run's folder, which holds plan.json.
+        runner: what the guest runs.
+    """
     memory_mib = json.loads((folder / "plan.json").read_text())["memory_mib"]
     memory = f"-m {memory_mib + _KERNEL_MIB + _ARTIFACTS_MIB}"
     packaged = {"/mnt/modules": stock.modules, "/mnt/boot": stock.image.parent}
@@ -152,11 +167,11 @@ def run(
     runner: Sequence[str] = (*RUNNER, "--real-time"),
     stall_s: float = STALL_S,
 ) -> None:
-    """Boot the guest on a folder with a plan and wait until it has powered off.
+    """Boot the guest on a folder with a plan; wait until it powers off.
 
     Args:
         stock: kernel, modules and programs.
-        accelerator: what executes it.
+        accelerator: what executes the guest's instructions.
         folder: the run's folder, which holds plan.json; the guest writes its artifacts there.
         on_progress: called about ten times a second while the guest's time moves.
         runner: what the guest runs, instead of carrying out the plan.
@@ -181,7 +196,10 @@ def run(
 
 
 def best_accelerator(stock: StockKernel) -> Accelerator:
-    """KVM where it runs this kernel, found by trying once and remembered; else counting."""
+    """Choose KVM where it boots this kernel, else counted instructions.
+
+    The first call on a host tries KVM and keeps the result in the cache.
+    """
     verdicts = cache() / "stock/kvm.json"
     tried = f"{os.uname().release}, {version()}, {stock.package}"
     try:
@@ -197,7 +215,7 @@ def best_accelerator(stock: StockKernel) -> Accelerator:
 
 
 def why_not_kvm(stock: StockKernel) -> str:
-    """Why KVM cannot run this kernel, found by booting it; empty if it can."""
+    """Boot a kernel under KVM and return why it failed; empty if it booted."""
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return "/dev/kvm is not there" if not Path("/dev/kvm").exists() else "/dev/kvm is not ours"
     with tempfile.TemporaryDirectory(prefix="twoway-kvm-") as scratch:
@@ -216,10 +234,11 @@ def why_not_kvm(stock: StockKernel) -> str:
 
 
 def make_qemu(accelerator: Accelerator | None = None) -> Qemu:
-    """Make the backend, its kernel fetched if it is not there.
+    """Make the backend; fetch its kernel if need be.
 
     Args:
-        accelerator: what executes it; by default KVM if that works, else counted instructions.
+        accelerator: what executes the guest; by default KVM if that works, else counted
+            instructions.
     """
     stock = find_stock()
     if stock is None:

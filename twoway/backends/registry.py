@@ -1,4 +1,4 @@
-"""The backends there are: what the modules of this package list in KINDS."""
+"""All backends: those that the modules of this package list in KINDS."""
 
 from functools import cache
 
@@ -18,6 +18,6 @@ def kinds() -> dict[str, Kind]:
 def find_backend(name: str) -> Backend:
     """Make the backend that `--backend` names.
 
-    Raises: TwowayError if what it takes is not there.
+    Raises: TwowayError if the backend cannot be used on this machine.
     """
     return kinds()[name].make()

@@ -1,9 +1,9 @@
-"""A guest as a process of this machine: its sandbox, its life, and what it died of.
+"""A guest as a process of this machine: sandbox, life and verdict.
 
-The sandbox (bubblewrap) makes the only writable host folder that exists in it the run's. It also
-gives every run the same paths, so that nothing of where the checkout lies reaches the guest. A
-guest has no capability of the host in it, whoever starts it; what it leaves in the run's folder is
-untrusted (guest_files.py).
+In the sandbox (bubblewrap) the run's folder is the only writable folder of the host. Every run sees
+the same paths, so that the checkout's place on the host cannot reach the guest. A guest has no
+capability of the host, even if root starts it; the files that it leaves in the run's folder are not
+trusted (guest_files.py).
 """
 
 import contextlib
@@ -26,12 +26,12 @@ from twoway.paths import ROOT, cache
 CONSOLE_LOG = "log/console.txt"
 PROGRESS_FILE = "sockets/progress.json"
 POLL_S = 0.1
-# A guest whose clock has not moved for this long is stuck. In real time it reports nothing between
-# set-up and the start of traffic, 22 s; user-mode Linux on a machine that is itself emulated, on
-# half a processor, took more than 30 s to start Python.
+# A guest whose clock has not moved for this long is stuck. A guest in real time reports nothing
+# between set-up and the start of traffic, 22 s; user-mode Linux on a machine that is itself
+# emulated, on half a processor, took more than 30 s to start Python.
 STALL_S = 120.0
 
-# Everything of the host read-only, no network, no other process; /mnt is ours.
+# The host's file system read-only, no network, no other process; /mnt holds the guest's folders.
 _SANDBOX = """
     bwrap --die-with-parent --unshare-net --unshare-pid --unshare-ipc --unshare-uts
     --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp
@@ -44,8 +44,8 @@ _HIDDEN = ("/root", "/home", "/run", "/etc/twoway")
 GUEST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 RUNNER = ("/mnt/venv/bin/python", "-I", "/mnt/twoway/vm/guest/run.py")
 
-# What a kernel says when something is wrong, whichever of its checkers noticed, and of a module's
-# parameter that it ignores. The sanitised one begins its own lines with a time.
+# Lines in which a kernel or one of its checkers reports a fault, or that it ignores a module's
+# parameter. The sanitised kernel begins its lines with a time.
 _COMPLAINT = re.compile(
     r"^(?:<\d>)?\[ *\d+\.\d+\] .*(?:"
     r"BUG: |WARNING: |ERROR: |KASAN|UBSAN|ODEBUG|INFO: (?:task|possible|trying|lockdep)"
@@ -57,16 +57,18 @@ _COMPLAINT = re.compile(
 
 
 def sandbox(folder: Path, programs: Path, kernel: Path, more: Mapping[str, Path]) -> list[str]:
-    """The command prefix that puts a guest into the sandbox; more of bwrap's options may follow.
+    """Build the command prefix that puts a guest into the sandbox.
+
+    More of bwrap's options may follow it.
 
     Args:
-        folder: the run's, /mnt/run inside.
-        programs: the guest's, /mnt/bin inside.
-        kernel: /mnt/linux inside.
-        more: other files and folders of the host, by what they are inside.
+        folder: the run's folder, /mnt/run in the sandbox.
+        programs: the guest's programs, /mnt/bin in the sandbox.
+        kernel: the guest's kernel, /mnt/linux in the sandbox.
+        more: other files and folders of the host, by their paths in the sandbox.
     """
     readable = {
-        "/mnt/twoway": ROOT,
+        "/mnt/twoway": ROOT,  # docs/decisions/0030
         "/mnt/venv": Path(sys.prefix),
         "/mnt/bin": programs,
         "/mnt/linux": kernel,
@@ -79,27 +81,30 @@ def sandbox(folder: Path, programs: Path, kernel: Path, more: Mapping[str, Path]
 
 
 def confinement() -> list[str]:
-    """Options of the sandbox that keep a guest, even one root started, from the host.
+    """List the bwrap options that protect the host from a guest.
 
-    Root in the sandbox without capabilities is root still to /proc/sys: that is read-only.
+    The options protect the host even if root starts the guest. Without capabilities root may still
+    write to /proc/sys, so that is mounted read-only.
     """
     words = ["--cap-drop", "ALL", "--ro-bind", "/proc/sys", "/proc/sys"]
     hidden = {Path(folder).resolve() for folder in _HIDDEN if Path(folder).is_dir()}
     for folder in sorted(hidden):
         words += ["--tmpfs", str(folder)]
-    # The interpreter that the environment's is a link to, if a user installed it.
+    # The environment's Python may be a link to one in a hidden folder: show that one again.
     python = Path(sys.base_prefix).resolve()
     if not hidden.isdisjoint(python.parents):
         words += ["--ro-bind", str(python), str(python)]
-    # The checkout has one name only: overlayfs refuses a folder that it meets under two.
+    # Hide the checkout's own path: it is /mnt/twoway already, and overlayfs refuses a folder with
+    # two names (docs/decisions/0030).
     return [*words, "--tmpfs", str(ROOT)]
 
 
 @contextlib.contextmanager
 def own_core() -> Iterator[list[str]]:
-    """Reserve a processor for one guest, so that its processes never wake another.
+    """Reserve a processor, so that one guest's processes wake no others.
 
-    Yields: the command prefix that pins to it; empty when all are taken (the scheduler decides).
+    Yields: the command prefix that pins a process to it; empty if all processors are taken, and
+        the kernel's scheduler decides.
     """
     folder = cache() / "cores"
     folder.mkdir(parents=True, exist_ok=True)
@@ -126,12 +131,12 @@ def live(
     """Boot a guest on a folder with a plan and wait until it has powered off.
 
     Args:
-        argv: what boots it, sandbox and all.
+        argv: the command that boots the guest, sandbox included.
         folder: the run's folder; the guest writes its artifacts there.
         on_progress: called about ten times a second while the guest's time moves.
         stall_s: wall time without a report of progress after which the guest counts as stuck.
-        culprit: says what holds a stuck guest.
-        progress_file: where in the folder the guest reports progress.
+        culprit: returns a phrase for the error: what keeps a stuck guest busy.
+        progress_file: path in the folder to which the guest reports progress.
 
     Raises: RunError if the guest failed, died, was killed or its clock stopped; DiskFullError.
     """
@@ -196,7 +201,10 @@ def _watch(
 
 
 def read_progress(folder: Path, name: str = PROGRESS_FILE) -> Progress | None:
-    """What the guest last reported, or None before its first report or in the middle of one."""
+    """Read the guest's last report of progress.
+
+    Returns: None before the first report, or while one is being written.
+    """
     try:
         return Progress(**json.loads(read_guest_file(folder, name).splitlines()[-1]))
     except (OSError, ValueError, IndexError, TypeError):
@@ -204,12 +212,12 @@ def read_progress(folder: Path, name: str = PROGRESS_FILE) -> Progress | None:
 
 
 def read_console(folder: Path) -> list[str]:
-    """Lines that the guest's kernel and its runner printed."""
+    """Read the lines that the guest's kernel and runner printed."""
     return read_guest_file(folder, CONSOLE_LOG).splitlines()
 
 
 def _judge(returncode: int, folder: Path) -> None:
-    """Tell a finished run from all the ways in which one does not finish."""
+    """Raise RunError unless the guest finished its run without a fault."""
     console = read_console(folder)
     status = _read_if_left(folder, "exit-status")
     error = guest_error(folder)
@@ -231,7 +239,7 @@ def _judge(returncode: int, folder: Path) -> None:
 
 
 def complaints(folder: Path) -> list[str]:
-    """Lines of a run's console in which the guest's kernel reports a fault."""
+    """List the console's lines in which the guest's kernel reports a fault."""
     return _COMPLAINT.findall(read_guest_file(folder, CONSOLE_LOG))
 
 
@@ -243,7 +251,7 @@ def _read_if_left(folder: Path, name: str) -> str | None:
 
 
 def guest_error(folder: Path) -> str | None:
-    """The sentence with which the guest's runner gave up, if it did."""
+    """Read the error with which the guest's runner gave up, if it did."""
     content = _read_if_left(folder, "guest-error.json")
     if content is None:
         return None

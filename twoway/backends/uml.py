@@ -1,7 +1,7 @@
-"""The default backend: a user-mode Linux guest in virtual time, inside a sandbox.
+"""The default backend: user-mode Linux in virtual time, in a sandbox.
 
 The guest's root file system is the host's, read-only, with an overlay in guest memory; the sandbox
-makes that hold against guest root as well.
+makes it read-only even for root in the guest.
 """
 
 import json
@@ -30,7 +30,7 @@ from twoway.contract.writing import module_identity, sha256
 from twoway.guest.build import Guest, built_guest
 from twoway.paths import VM
 
-_RANDOM_SEED = 1
+_RANDOM_SEED = 1  # docs/decisions/0003
 _UMID = "twoway"
 _MCONSOLE_MAGIC = 0xCAFEBABE
 
@@ -39,18 +39,23 @@ _ROOT_FILE_SYSTEM = "root=/dev/root rootfstype=hostfs rootflags=/ ro init=/mnt/b
 
 @dataclass(frozen=True)
 class Uml:
-    """The backend (see backend.py)."""
+    """The backend `uml`.
+
+    Attributes:
+        guest: kernel and programs.
+        name: the value of `--backend`.
+    """
 
     guest: Guest
     name: str = "uml"
 
     def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:
-        """See Backend."""
+        """Boot the guest on a run's folder and carry out plan.json."""
         run(self.guest, folder, on_progress)
-        shutil.rmtree(folder / "uml", ignore_errors=True)  # of its control socket
+        shutil.rmtree(folder / "uml", ignore_errors=True)  # held the kernel's control socket
 
     def description(self) -> dict[str, Any]:
-        """See Backend."""
+        """Describe the guest's kernel and modules."""
         return {
             "backend": self.name,
             "clock_source": "virtual",
@@ -59,7 +64,7 @@ class Uml:
         }
 
     def decisive(self, modules: Sequence[str]) -> dict[str, Any]:
-        """See Backend."""
+        """Identify the guest's kernel, programs, runner and the modules in use."""
         programs = [p for p in self.guest.programs.iterdir() if p.suffix != ".ko"]
         return {
             "kernel": sha256(self.guest.kernel),
@@ -75,7 +80,7 @@ class Uml:
 def command(
     guest: Guest, folder: Path, *, runner: Sequence[str] = RUNNER, virtual_time: bool = True
 ) -> list[str]:
-    """The command that boots the guest on a run's folder.
+    """Build the command that boots the guest on a run's folder.
 
     Args:
         guest: kernel and programs to boot.
@@ -108,7 +113,7 @@ def run(
     virtual_time: bool = True,
     stall_s: float = STALL_S,
 ) -> None:
-    """Boot the guest on a folder with a plan and wait until it has powered off.
+    """Boot the guest on a folder with a plan; wait until it powers off.
 
     Args:
         guest: kernel and programs to boot.
@@ -139,7 +144,7 @@ def _running_process(folder: Path) -> str:
         _mconsole(folder, "sysrq p")
     except OSError as error:
         return f"its kernel does not answer ({error.strerror})"
-    time.sleep(1)  # the answer takes the way of kernel messages
+    time.sleep(1)  # the kernel answers on its console
     for line in reversed(read_console(folder)):
         if "comm:" in line.lower():
             return f"running in the guest: {line.split('omm:', 1)[1].split()[0]}"
@@ -147,7 +152,7 @@ def _running_process(folder: Path) -> str:
 
 
 def _mconsole(folder: Path, request: str) -> None:
-    """Send one request to user-mode Linux's management console (its protocol version 2)."""
+    """Send a request to user-mode Linux's management console (version 2)."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as console:
         console.settimeout(2)
         console.bind(b"\0twoway-%d" % os.getpid())

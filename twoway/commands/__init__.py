@@ -1,4 +1,4 @@
-"""The subcommands: functions of their arguments that return the exit code.
+"""The subcommands: functions of parsed arguments, return exit codes.
 
-What they need is imported as they are called: help must not wait for it.
+Each imports what it needs when it is called, so that `--help` does not wait for it.
 """

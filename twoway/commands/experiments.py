@@ -1,4 +1,4 @@
-"""Experiments as files: check, list, explain."""
+"""The subcommands about experiments as files: vet, list, plan, schema."""
 
 import argparse
 import json
@@ -9,7 +9,7 @@ from twoway.errors import TwowayError
 from twoway.paths import EXPERIMENTS
 from twoway.progress import say
 
-# In the order in which the guest comes to them.
+# In the order in which the guest carries them out.
 _PARTS_OF_A_PLAN = (
     *("setup", "recorders", "captures", "sinks", "sources"),
     *("at_start", "timed_sources", "teardown"),
@@ -20,7 +20,7 @@ def vet(args: argparse.Namespace) -> int:
     """Check experiments without running them."""
     from twoway.spec.point import case_names, load_case
 
-    problems: dict[str, None] = {}  # what is wrong at every point is said once
+    problems: dict[str, None] = {}  # a set in order: a problem of every point is printed once
     for name in args.experiments or all_ids():
         try:
             for case in case_names(name):
@@ -37,7 +37,7 @@ def vet(args: argparse.Namespace) -> int:
 
 
 def list_experiments(args: argparse.Namespace) -> int:
-    """Print the experiments there are."""
+    """Print all experiments."""
     from twoway.spec.reading import load_experiment
 
     rows = []

@@ -1,4 +1,4 @@
-"""What goes to lab hosts, and what comes back."""
+"""The subcommands about archives for lab hosts: bundle, pack, gather."""
 
 import argparse
 import json
@@ -8,7 +8,7 @@ from twoway.contract.writing import written_aside
 
 
 def bundle(args: argparse.Namespace) -> int:  # noqa: ARG001 - as all commands
-    """Print what lab hosts are given, made if need be, as a JSON document."""
+    """Make the archives that lab hosts need and print their list as JSON."""
     from twoway.guest.build import built_guest
     from twoway.lab.bundles import make_bundles
 
@@ -26,7 +26,7 @@ def pack(args: argparse.Namespace) -> int:
 
 
 def gather(args: argparse.Namespace) -> int:
-    """Put the runs of archives into the results, each file checked; print their folders."""
+    """Unpack the runs of archives, check every file and print their folders."""
     from twoway.runs.archive import unwrap
 
     for path in args.archives:

@@ -1,4 +1,4 @@
-"""One experiment on several machines: what playbooks/bench.yml runs on them and on this one."""
+"""The subcommands of a multi-host run, which playbooks/bench.yml calls."""
 
 import argparse
 import json
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def share(args: argparse.Namespace) -> int:
-    """Write each machine's share of an experiment's plan, and print what they all must know."""
+    """Write each host's share of a plan, and print the reference clock's host."""
     from pydantic import TypeAdapter, ValidationError
 
     from twoway.contract.clock import READY_NS
@@ -30,14 +30,14 @@ def share(args: argparse.Namespace) -> int:
         folder = args.to / machine
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / "plan.json", plan)
-    # Whose clock the others' are held against: a router is next to most of them.
+    # All clocks are compared with that of the last node's host: a router, near most of the others.
     reference = next(m for m, place in places.items() if case.graph.nodes[-1] in place.nodes)
     print(json.dumps({"experiment": case.id, "reference": reference, "ready_by_ns": READY_NS}))
     return 0
 
 
 def node(args: argparse.Namespace) -> int:
-    """Carry out a share."""
+    """Carry out this host's share of a plan."""
     from twoway.lab.hosts_run import carry_out
 
     carry_out(args.folder)
@@ -45,7 +45,7 @@ def node(args: argparse.Namespace) -> int:
 
 
 def clock(args: argparse.Namespace) -> int:
-    """Answer what this machine's clock reads, or print how far others' are ahead of it."""
+    """Answer clock probes, or print how far other hosts' clocks are ahead."""
     from twoway.lab.clock_probe import answer, ask
 
     if args.answer:
@@ -58,7 +58,7 @@ def clock(args: argparse.Namespace) -> int:
 
 
 def merge(args: argparse.Namespace) -> int:
-    """Make a run of what the machines left, and report on it."""
+    """Merge the folders of all hosts into one run and report on it."""
     from twoway.lab.hosts_run import Bench
     from twoway.runs.run import run_case
 
@@ -69,7 +69,10 @@ def merge(args: argparse.Namespace) -> int:
 
 
 def _one_case(experiment: str) -> "Case":
-    """An experiment that is no sweep, or one point of it."""
+    """Load the only point of an experiment.
+
+    Raises: UsageError if the experiment has several.
+    """
     from twoway.errors import UsageError
     from twoway.spec.point import case_names, load_case
 

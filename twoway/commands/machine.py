@@ -1,11 +1,11 @@
-"""This machine: what it can do, its guest, the guest by hand."""
+"""The subcommands about this machine: doctor, shell, build."""
 
 import argparse
 import json
 
 
 def doctor(args: argparse.Namespace) -> int:
-    """Say what this machine can do, and what is missing."""
+    """Print what this machine can do, and what is missing."""
     from twoway.backends.doctor import examine
 
     findings = examine()
@@ -21,7 +21,10 @@ def doctor(args: argparse.Namespace) -> int:
 
 
 def shell(args: argparse.Namespace) -> int:
-    """Open an experiment's network in the guest, with Mininet's prompt and the host's clock."""
+    """Open an experiment's network in the guest, with Mininet's prompt.
+
+    The guest has the host's clock.
+    """
     from twoway.guest.build import built_guest
     from twoway.runs.shell import open_shell
     from twoway.spec.point import load_case

@@ -1,4 +1,4 @@
-"""Options and words that several subcommands share."""
+"""Options and output functions that several subcommands share."""
 
 import argparse
 import os
@@ -64,17 +64,17 @@ CREW = (WORKERS, SCHEDULER, CERTIFICATES)
 
 
 def all_ids() -> list[str]:
-    """The experiments there are."""
+    """List the ids of all experiments."""
     return sorted(path.stem for path in EXPERIMENTS.glob("*.yml"))
 
 
 def complain(text: str) -> None:
-    """Say what is wrong, on standard error, each line with the program's name."""
+    """Print an error on standard error, each line after the program's name."""
     for line in text.splitlines():
         print(f"twoway: {line}", file=sys.stderr)
 
 
 def shown(path: Path) -> Path:
-    """A path as people want to read it: from here, if it is below."""
+    """Shorten a path for display: relative to the current folder if below it."""
     path = path.resolve()
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

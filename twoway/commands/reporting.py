@@ -1,4 +1,4 @@
-"""A finished run, analysed and judged."""
+"""The subcommand report: analyse a finished run and print its verdicts."""
 
 import argparse
 import json
@@ -15,12 +15,12 @@ from twoway.progress import say
 
 
 def report(args: argparse.Namespace) -> int:
-    """Analyse a finished run again and rewrite its metrics, figures and report."""
+    """Analyse a finished run again; rewrite metrics, figures and report."""
     return report_on(args.run or args.results / "latest", as_json=args.json)
 
 
 def report_on(folder: Path, *, as_json: bool) -> int:
-    """Analyse a run, and say what holds; the exit code."""
+    """Analyse a run, print its verdicts and return the exit code."""
     from twoway.report.report import analyse_run
 
     if not (folder / "manifest.json").is_file():

@@ -1,4 +1,4 @@
-"""Experiments as they run: one, many, all that the papers ask for."""
+"""The subcommands that run experiments: run, sweep, papers, calibrate."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run an experiment, analyse it, and write its report; of a sweep, every point."""
+    """Run an experiment, or all points of a sweep, and report on it."""
     from twoway.backends.registry import find_backend
     from twoway.runs.run import run_watched
     from twoway.spec.point import case_names, load_case
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def sweep(args: argparse.Namespace) -> int:
-    """Run many experiments and all their points, those that are not there yet."""
+    """Run all points of experiments; skip those with a finished run."""
     outcomes = _run_all(args)
     if args.json:
         print(json.dumps([outcome.document() for outcome in outcomes], indent=1))
@@ -40,7 +40,7 @@ def sweep(args: argparse.Namespace) -> int:
 
 
 def papers(args: argparse.Namespace) -> int:
-    """Run all experiments that are not there yet, and write the reproduction report."""
+    """Run experiments as `sweep` does, and write the reproduction report."""
     from twoway.report.papers_site import write_site
 
     outcomes = _run_all(args)
@@ -67,7 +67,7 @@ def calibrate(args: argparse.Namespace) -> int:
 
 
 def _run_all(args: argparse.Namespace) -> "list[Outcome]":
-    """Every point of the experiments that the command line names, all by default."""
+    """Run every point of the experiments on the command line, all by default."""
     from twoway.backends.registry import find_backend
     from twoway.progress import SweepBar
     from twoway.spec.point import case_names, load_case
@@ -90,7 +90,7 @@ def _run_all(args: argparse.Namespace) -> "list[Outcome]":
 
 
 def _judge(outcomes: "list[Outcome]") -> int:
-    """Say what failed and how to run it again; the exit code."""
+    """Print the failed points and how to rerun them; return the exit code."""
     bad = [outcome for outcome in outcomes if not outcome.good]
     for outcome in bad:
         say(_line(outcome))
@@ -101,7 +101,7 @@ def _judge(outcomes: "list[Outcome]") -> int:
 
 
 def _line(outcome: "Outcome") -> str:
-    """A point's outcome for people."""
+    """Format a point's outcome as a line for people."""
     if outcome.error:
         return f"[red]FAIL[/] {outcome.name}: {escape(outcome.error)}"
     time = "kept" if outcome.kept else f"{outcome.wall_s:.1f} s"

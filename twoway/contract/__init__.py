@@ -1,1 +1,1 @@
-"""What the stages tell each other, in files, and the words that all of them share."""
+"""Formats and names that all stages share."""

@@ -1,4 +1,7 @@
-"""What an experiment expects of a metric: a value within a tolerance, or a bound."""
+"""Expectations of a metric, and verdicts on them.
+
+An expectation is a value with a tolerance, or a bound.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,12 +9,12 @@ from enum import Enum, auto
 from typing import Any
 
 FIELDS = ("value", "tolerance", "at_least", "at_most")
-# The verdict on a run of which each expectation cannot be told.
+# The verdict on a run on whose clock no expectation can be told.
 NOTHING_TOLD = "no expectation can be told on this run's clock"
 
 
 class Verdict(Enum):
-    """The three verdicts of a measurement on an expectation."""
+    """A measurement's verdict on an expectation."""
 
     PASS = auto()
     FAIL = auto()
@@ -49,17 +52,20 @@ def judge(said: Mapping[str, Any], measured: float | None, error: float = 0.0) -
 
 
 def misses(row: Mapping[str, Any]) -> bool:
-    """Tell whether a row of metrics.json fails; one that cannot be told does not."""
+    """Tell whether a row of metrics.json fails.
+
+    A row that cannot be told does not fail.
+    """
     return not row["pass"] and bool(row.get("supported", True))
 
 
 def nothing_told(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Tell whether there are expectations and every one of them cannot be told."""
+    """Tell whether there are expectations and none of them can be told."""
     return bool(rows) and not any(row.get("supported", True) for row in rows)
 
 
 def in_words(said: Mapping[str, Any], digits: int = 5) -> str:
-    """The expectation as people say it, such as "0.65 +- 0.002" or "at most 4.95"."""
+    """Write an expectation for people, as "0.65 +- 0.002" or "at most 4.95"."""
     if said["value"] is not None:
         return f"{said['value']:.{digits}g} +- {said['tolerance']:.2g}"
     bounds = {"at least": said["at_least"], "at most": said["at_most"]}

@@ -1,4 +1,4 @@
-"""Files that other stages read, written whole or not at all; and what identifies a file."""
+"""Writing files whole or not at all, and hashing their content."""
 
 import errno
 import hashlib
@@ -14,8 +14,8 @@ from typing import Any, BinaryIO
 
 from twoway.errors import DiskFullError
 
-# A guest writes files when it finds time to, and loses without a word what there is no room for:
-# its runs end before that. It writes some 30 MB/s, in bursts, and is looked at ten times a second.
+# A guest on a full disk loses data without an error, so a run ends while this much is left. A guest
+# writes some 30 MB/s, in bursts, and the free space is checked ten times a second.
 _LEAST_FREE_BYTES = 64 << 20
 
 
@@ -27,7 +27,10 @@ def write_json(path: Path, document: Any) -> None:
 
 @contextmanager
 def written_aside(path: Path) -> Iterator[BinaryIO]:
-    """A file that gets its name when it is whole; of one that never is nothing stays."""
+    """Open a file that gets its name when the `with` succeeds.
+
+    If the `with` fails, no file is left.
+    """
     partial = path.with_name(f".{path.name}")
     try:
         with partial.open("wb") as file:
@@ -38,9 +41,12 @@ def written_aside(path: Path) -> Iterator[BinaryIO]:
 
 
 def refuse_full_disk(folder: Path) -> None:
-    """See that there is room for what a guest writes to a run's folder until the next look.
+    """Check that a guest has room on the disk until the next check.
 
-    Raises: DiskFullError if there is not.
+    Args:
+        folder: a run's folder.
+
+    Raises: DiskFullError if there is less than 64 MiB.
     """
     if shutil.disk_usage(folder).free < _LEAST_FREE_BYTES:
         raise DiskFullError(
@@ -49,24 +55,24 @@ def refuse_full_disk(folder: Path) -> None:
 
 
 def out_of_space(error: OSError) -> bool:
-    """Whether a disk is full, or a user's share of it."""
+    """Tell whether an error means a full disk or an exceeded quota."""
     return error.errno in {errno.ENOSPC, errno.EDQUOT}
 
 
 @cache
 def sha256(path: Path) -> str:
-    """The digest of a file's content, which does not change while this process lives."""
+    """Hash a file that does not change while this process lives."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def module_identity(path: Path) -> dict[str, str]:
-    """What a kernel module is, and what it says it was built from (modinfo's field revision)."""
+    """Read a kernel module's digest and the revision that modinfo shows."""
     found = re.search(rb"\0revision=([^\0]*)\0", path.read_bytes())
     return {"sha256": sha256(path), "revision": found[1].decode() if found else "unknown"}
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder if it is not there, and those above it."""
+    """Make a folder and its parents, each with its parent's owner."""
     if not path.exists():
         make_folder(path.parent)
         path.mkdir(exist_ok=True)
@@ -74,10 +80,10 @@ def make_folder(path: Path) -> None:
 
 
 def hand_over(path: Path) -> None:
-    """Have what root made belong to whom the folder is that it is in.
+    """Give a path that root created to the owner of its parent folder.
 
     Args:
-        path: a file, a folder with all that is in it, or a link, not what it leads to.
+        path: a file, a folder with everything in it, or a link (not the link's target).
     """
     if os.geteuid() == 0:
         owner = path.parent.stat()

@@ -1,1 +1,1 @@
-"""What guests are made of: kernels, their modules and programs, built once into the cache."""
+"""Building guests into the cache: kernels, modules and programs."""

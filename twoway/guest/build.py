@@ -1,7 +1,7 @@
-"""What the guest is made of, built once into the cache: kernel, modules, programs.
+"""Building user-mode Linux's guest: kernel, modules, programs.
 
-Each is kept under a key of everything it depends on, built aside and renamed when complete, so
-that a build that was interrupted is not mistaken for one that finished.
+Kernel and programs are kept under a hash of everything that they depend on, and marked or renamed
+when complete, so that an interrupted build is not mistaken for a finished one.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from twoway.errors import TwowayError, UsageError
 from twoway.paths import KERNEL_MODULES, VM, cache
 from twoway.progress import Steps
 
-# "guest" runs the experiments; "sanitized" is the same with every checker that there is.
+# "guest" runs the experiments; "sanitized" has all of the kernel's checkers (KASAN, lockdep, ...).
 Flavour = Literal["guest", "sanitized"]
 
 OLDEST_KERNEL = (6, 12)
@@ -39,26 +39,27 @@ _PROGRAMS: dict[Flavour, list[Path]] = {
     "guest": GUEST_PROGRAMS,
     "sanitized": [*GUEST_PROGRAMS, KERNEL_MODULES / "tests/dtm_fuzz.c"],
 }
-# What make needs to know about our modules: the tests' are built, and alignment is checked, which
-# a kernel's own code does not pass.
+# Arguments of make for our modules. The sanitised guest has the tests' modules as well, and checks
+# the alignment in ours alone, because the kernel's own code does not pass.
 _MODULE_SETTINGS: dict[Flavour, list[str]] = {
     "guest": ["KCFLAGS=-Werror"],
     "sanitized": ["KCFLAGS=-Werror -fsanitize=alignment", "TWOWAY_TESTS=m"],
 }
-# Below kernel-modules/, what modules and our parts of tc are made of.
+# The sources, below kernel-modules/, of our modules and our parts of tc.
 MODULE_SOURCES = ("*.c", "*.h", "compat/*.h", "tc/*.[ch]", "tc/Makefile", "Kbuild")
 _COMPILE = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-static"]
-# Of what a machine has, and a kernel that has no use for it writes into its configuration.
+# Kbuild writes the versions of these programs into .config, though this kernel uses neither: hide
+# them, so that the configuration is the same on every machine.
 _NOT_USED = ("RUSTC=not-used", "PAHOLE=not-used")
-# Two builds of one source are the same file only if the kernel does not say when and where.
+# A kernel contains when, where and by whom it was built; fixed, so that builds are reproducible.
 _REPRODUCIBLE = {
     "KBUILD_BUILD_TIMESTAMP": "1970-01-01",
     "KBUILD_BUILD_USER": "twoway",
     "KBUILD_BUILD_HOST": "twoway",
 }
-# Lines that make prints for 6.12 with our configuration; for the progress bar alone.
+# The lines that make prints for 6.12 with our configuration: the length of the progress bar.
 _LINES_OF_A_BUILD = 1310
-# Where an edit of a KERNEL_SRC tree asks for another build.
+# Folders of a KERNEL_SRC tree in which a changed file causes another build.
 _WATCHED_SOURCES = (
     "net/core",
     "net/ipv4",
@@ -70,7 +71,7 @@ _WATCHED_SOURCES = (
     "arch/um",
     "arch/x86/um",
 )
-# Large, and of no use to this kernel; the rest must be there because Kconfig reads all of it.
+# Large, and not needed by this kernel; the rest is unpacked because Kconfig reads all of it.
 _NEVER_BUILT = (
     "tools/testing/*",
     "arch/*/boot/dts/*",
@@ -94,7 +95,7 @@ class Guest:
         release: kernel release, as uname -r has it.
         has_seccomp: the kernel can run user space under seccomp instead of ptrace.
         key: identifies source, configuration, patches, modules and programs.
-        flavour: which of the configurations.
+        flavour: which of the two configurations.
     """
 
     kernel: Path
@@ -110,8 +111,8 @@ class KernelSource:
     """A kernel to build: a distribution's tarball or an unpacked tree.
 
     Attributes:
-        path: where it is; None for that of a guest that was built elsewhere and deployed here.
-        identity: tells it from others.
+        path: the tarball or tree; None on a host to which a built guest was deployed.
+        identity: a text that differs between sources.
     """
 
     path: Path | None
@@ -119,7 +120,7 @@ class KernelSource:
 
 
 def find_guest(flavour: Flavour = "guest") -> Guest | None:
-    """The guest as built before, or None if anything of it changed or is missing."""
+    """Find the guest in the cache; None if anything is new or missing."""
     source = kernel_source()
     kernel = cache() / "kernel" / _kernel_key(source, flavour)
     facts = kernel / "guest.json"
@@ -149,7 +150,7 @@ def built_guest() -> Guest:
 
 
 def build_guest(steps: Steps, flavour: Flavour = "guest") -> Guest:
-    """Build what is missing of the guest.
+    """Build the guest's kernel and programs, unless they are in the cache.
 
     Args:
         steps: shows progress.
@@ -174,9 +175,12 @@ def build_guest(steps: Steps, flavour: Flavour = "guest") -> Guest:
 
 
 def kernel_source() -> KernelSource:
-    """$KERNEL_SRC if set, else what a deployed guest is of, else the distribution's package.
+    """Find the kernel's source.
 
-    Raises: UsageError if there is none, or it is too old.
+    The source is $KERNEL_SRC if set, else that of a guest deployed here, else the tarball of the
+    distribution's package, the oldest that is new enough.
+
+    Raises: UsageError if there is no source, or only one that is too old.
     """
     chosen = os.environ.get("KERNEL_SRC")
     if chosen:
@@ -213,7 +217,7 @@ def _tree(path: Path) -> KernelSource:
 
 
 def _tree_state(tree: Path) -> str:
-    """A hash over names, sizes and times of the sources that the guest is mostly made of."""
+    """Hash the names, sizes and change times in a tree's _WATCHED_SOURCES."""
     digest = hashlib.sha256((tree / "Makefile").read_bytes())
     for part in _WATCHED_SOURCES:
         for path in sorted((tree / part).rglob("*")):
@@ -240,7 +244,7 @@ def _programs_key(source: KernelSource, flavour: Flavour) -> str:
 
 
 def contents(folder: Path, patterns: Sequence[str]) -> Iterator[bytes]:
-    """The names and contents of files that patterns find."""
+    """Read the names and contents of the files that match patterns."""
     for pattern in patterns:
         for path in sorted(folder.glob(pattern)):
             yield path.name.encode()
@@ -248,7 +252,7 @@ def contents(folder: Path, patterns: Sequence[str]) -> Iterator[bytes]:
 
 
 def content_hash(*parts: bytes) -> str:
-    """A key that tells contents apart; 16 hexadecimal digits."""
+    """Hash contents to a key of 16 hexadecimal digits."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "little"))
@@ -258,7 +262,7 @@ def content_hash(*parts: bytes) -> str:
 
 @contextlib.contextmanager
 def build_lock(name: str) -> Iterator[None]:
-    """Have one process at a time build a guest."""
+    """Lock a build, so that one process at a time carries it out."""
     cache().mkdir(parents=True, exist_ok=True)
     with (cache() / f"build-{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -266,7 +270,11 @@ def build_lock(name: str) -> Iterator[None]:
 
 
 def _build_kernel(source: KernelSource, folder: Path, steps: Steps, flavour: Flavour) -> None:
-    """Build in place, for the build tree remembers its path; guest.json, last, says it is done."""
+    """Unpack, patch, configure and compile a kernel.
+
+    In place, because a build tree remembers its path; guest.json is written last and marks the
+    kernel as complete.
+    """
     tree, output = folder / "source", folder / "build"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -311,7 +319,7 @@ def _unpack(source: KernelSource, tree: Path) -> None:
 
 
 def _patch(tree: Path) -> None:
-    """Apply our patches, less those that the source no longer needs (Needed-until:)."""
+    """Apply our patches, without those not needed (Needed-until:)."""
     version = _version(tree)
     for patch in sorted((VM / "patches").glob("*.patch")):
         until = re.search(r"^Needed-until: (\d+)\.(\d+)$", patch.read_text(), re.MULTILINE)
@@ -327,7 +335,10 @@ def _version(tree: Path) -> tuple[int, int]:
 
 
 def _check_config(config: Path, fragments: list[Path]) -> None:
-    """Every option asked for must be on: Kconfig drops what it cannot satisfy in silence."""
+    """Raise BuildError if Kconfig has dropped an option of the fragments.
+
+    Kconfig silently drops options whose dependencies are not met.
+    """
     have = set(config.read_text().splitlines())
     wanted: dict[str, str] = {}
     for fragment in fragments:
@@ -344,15 +355,15 @@ def build_programs(
     steps: Steps,
     name: str,
 ) -> None:
-    """Build a guest's programs, our modules for its kernel and our parts of tc, aside; then rename.
+    """Build a guest's programs, our modules and our parts of tc.
 
     Args:
-        folder: where they are to be.
-        sources: programs in C, each a file.
-        modules: what is told to make to build them for the kernel: where it is, and settings; or
-            those that are built, by file name.
+        folder: where the results go; it appears when all of them are complete.
+        sources: programs in C, a file each.
+        modules: the arguments of make that build our modules for the kernel; or the contents of
+            modules that are built already, by file name.
         steps: shows progress.
-        name: of the guest, for that.
+        name: the guest's name in the progress display.
 
     Raises: BuildError with the end of the compiler's output.
     """
@@ -368,7 +379,8 @@ def build_programs(
             for module, content in modules.items():
                 (tree / module).write_bytes(content)
         else:
-            # Not git's revision: the same sources are the same modules, of whatever commit.
+            # Not git's revision: the same sources give the same modules, whatever the commit
+            # (docs/decisions/0029).
             call(["make", *modules, f"M={tree}", f"TWOWAY_REVISION={folder.name}", "modules"])
         call(["make", "-C", str(tree / "tc")])
         for made in [*tree.rglob("*.ko"), tree / "tc/q_dtm.so", tree / "tc/dtm-events"]:
@@ -379,10 +391,18 @@ def build_programs(
 def call(
     argv: list[str], cwd: Path | None = None, on_line: Callable[[], None] | None = None
 ) -> None:
-    """Run a program of the build; keep its output for the error, if there is one."""
+    """Run a program of the build.
+
+    Args:
+        argv: the program and its arguments.
+        cwd: its working directory.
+        on_line: called after each line of its output.
+
+    Raises: BuildError with the end of the output if the program fails.
+    """
     tail: list[str] = []
     environment = {**os.environ, **_REPRODUCIBLE}
-    environment.pop("MAKEFLAGS", None)  # we may run under make ourselves
+    environment.pop("MAKEFLAGS", None)  # twoway itself may run under make
     environment.pop("MFLAGS", None)
     with subprocess.Popen(
         argv,

@@ -1,8 +1,7 @@
-"""A distribution's own kernel for the backend `qemu`: fetched as packaged, never installed.
+"""A distribution's own kernel for `qemu`: downloaded, not installed.
 
-apt fetches and checks the packages: the kernel image, and the headers that our modules are built
-against with Kbuild. They stay in the cache until it is removed, so that a run tomorrow is on the
-kernel of today.
+apt downloads and checks the packages: the kernel image, and the headers that our modules are built
+against with Kbuild. They stay in the cache, so that tomorrow's runs use today's kernel.
 """
 
 import json
@@ -30,7 +29,7 @@ from twoway.progress import Steps
 
 PACKAGE = "linux-image-amd64"
 _PROGRAMS = [*GUEST_PROGRAMS, VM / "guest/boot.c"]
-# What the kernel must load to reach its root file system; the rest modprobe finds there.
+# The modules with which the kernel reaches its root file system; modprobe finds the others there.
 _BOOT_MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
 _DIRECTORY, _EXECUTABLE, _FILE = 0o040755, 0o100755, 0o100644
 
@@ -44,7 +43,7 @@ class StockKernel:
         modules: folder with the kernel's own modules, by release.
         programs: folder with initrd, init, stream, observe and our kernel modules.
         release: kernel release, as uname -r has it.
-        package: the package and its version.
+        package: name and version of the image's package.
         key: identifies package, modules and programs.
     """
 
@@ -57,7 +56,7 @@ class StockKernel:
 
 
 def find_stock() -> StockKernel | None:
-    """The kernel as fetched and built for before, or None if anything is missing or changed."""
+    """Find kernel and programs in the cache; None if missing or changed."""
     root = _folder() / "root"
     try:
         facts = json.loads((_folder() / "stock.json").read_text())
@@ -78,9 +77,9 @@ def find_stock() -> StockKernel | None:
 
 
 def build_stock(steps: Steps) -> StockKernel:
-    """Fetch the kernel and build for it what is missing.
+    """Download the kernel and build what is not in the cache.
 
-    Raises: BuildError with the end of what the program that failed said.
+    Raises: BuildError with the end of the failed program's output.
     """
     with build_lock("stock"):
         facts = _folder() / "stock.json"
@@ -98,7 +97,10 @@ def build_stock(steps: Steps) -> StockKernel:
 
 
 def initramfs(stock: StockKernel) -> bytes:
-    """An archive (cpio, "newc") with the program boot and the modules that it loads, in order."""
+    """Build the initramfs: a cpio archive ("newc") for the program boot.
+
+    Modules are numbered in the order in which boot loads them.
+    """
     base = stock.modules / stock.release
     entries = [("modules", _DIRECTORY, b""), ("init", _EXECUTABLE, _program(stock, "boot"))]
     for number, path in enumerate(_in_order(base)):
@@ -114,7 +116,7 @@ def initramfs(stock: StockKernel) -> bytes:
 
 
 def _padded(archive: bytearray, data: bytes) -> bytes:
-    """Data that ends where its archive is a multiple of four bytes long."""
+    """Pad data so that the archive's length becomes a multiple of four bytes."""
     return data + bytes(-(len(archive) + len(data)) % 4)
 
 
@@ -123,7 +125,7 @@ def _program(stock: StockKernel, name: str) -> bytes:
 
 
 def _in_order(base: Path) -> list[Path]:
-    """The modules that boot loads, each after those that it needs, as depmod found them."""
+    """List the modules that boot loads, each after its dependencies."""
     needs: dict[str, list[str]] = {}
     by_name: dict[str, str] = {}
     for line in (base / "modules.dep").read_text().splitlines():
@@ -132,7 +134,7 @@ def _in_order(base: Path) -> list[Path]:
         by_name[Path(path).name.split(".")[0].replace("-", "_")] = path
     ordered: dict[str, None] = {}
     for name in _BOOT_MODULES:
-        if name in by_name:  # or it is built in
+        if name in by_name:  # otherwise it is built in
             path = by_name[name]
             ordered |= dict.fromkeys([*reversed(needs[path]), path])
     return [base / path for path in ordered]
@@ -151,7 +153,10 @@ def _key(package: str) -> str:
 
 
 def _fetch(folder: Path, steps: Steps) -> None:
-    """Fetch and unpack; stock.json, last, says that it is done."""
+    """Download and unpack the packages.
+
+    stock.json is written last and marks them as complete.
+    """
     image = next(_depends(PACKAGE, r"linux-image-\d.*"), "")
     if not image:
         raise BuildError(f"apt knows no {PACKAGE}: its lists are missing or this is not Debian")
@@ -178,6 +183,6 @@ def _depends(package: str, wanted: str) -> Iterator[str]:
 
 
 def _apt_cache(*words: str, find: str) -> Iterator[str]:
-    """What a pattern's first group matches in apt-cache's output."""
+    """Search apt-cache's output; yield what the pattern's first group matches."""
     done = subprocess.run(["apt-cache", *words], capture_output=True, text=True, check=False)
     return (match[1] for match in re.finditer(find, done.stdout, re.MULTILINE))

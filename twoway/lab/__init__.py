@@ -1,1 +1,1 @@
-"""Lab hosts: what they are sent, and one experiment over several of them."""
+"""Lab hosts: the archives that they receive, and multi-host runs."""

@@ -1,8 +1,8 @@
-"""What a lab host is given: the checkout, the Python environment and the guest, an archive each.
+"""Archives for lab hosts: checkout, Python environment and guest.
 
-Hosts need no compiler, no package index and no way out of the lab for it, and every host has the
-same bytes as the machine that deploys. An archive is named for a hash of what is in it, made once
-and kept in the cache; a host that has unpacked one of that name need not be sent it again.
+With them a host needs no compiler, no package index and no access beyond the lab, and every host
+has the same bytes as the deploying machine. An archive is named for a hash of its content, made
+once and kept in the cache; a host that has unpacked it does not receive it again.
 """
 
 import compileall
@@ -24,25 +24,25 @@ from twoway.guest.build import Guest
 from twoway.paths import KERNEL_MODULES, ROOT, cache
 from twoway.runs.manifest import REVISION_FILE, git_revision
 
-# What of the checkout a host needs; capture-analysis is installed in the environment.
+# The parts of the checkout that a host needs; capture-analysis is installed in the environment.
 _CHECKOUT = ("experiments", "topologies", "tc-profiles", "kernel-modules", "vm", "twoway")
 _LOCKED = ("pyproject.toml", "uv.lock", "capture-analysis")
 _COMMAND = """#!/bin/sh
 exec "$(dirname "$0")/python" -P -m twoway.cli "$@"
 """
-# From the environment's site-packages to the checkout beside the environment.
+# Path from the environment's site-packages to the checkout, which lies beside the environment.
 _BESIDE = "../../../../checkout\n"
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """One archive.
+    """An archive for lab hosts.
 
     Attributes:
         name: "checkout", "environment" or "guest".
-        key: of its content.
+        key: hash of the content.
         path: the archive.
-        unpacked_bytes: what it takes on a host.
+        unpacked_bytes: its size on a host's disk.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Bundle:
     unpacked_bytes: int
 
     def document(self) -> dict[str, Any]:
-        """For the playbooks."""
+        """Describe the archive for the playbooks, as a JSON object."""
         return {
             "name": self.name,
             "key": self.key,
@@ -61,9 +61,9 @@ class Bundle:
 
 
 def make_bundles(guest: Guest) -> list[Bundle]:
-    """Make what is not in the cache yet.
+    """Make the archives that are not in the cache yet, and return all.
 
-    Raises: TwowayError if a program fails, with what it said.
+    Raises: TwowayError with the output of a program that failed.
     """
     checkout, locked = _tracked(_CHECKOUT), _tracked(_LOCKED)
     python = ".".join(platform.python_version_tuple()[:2])
@@ -75,10 +75,10 @@ def make_bundles(guest: Guest) -> list[Bundle]:
 
 
 def _tracked(parts: Iterable[str]) -> list[Path]:
-    """Files of the checkout, new ones included; what git ignores is not."""
+    """List the checkout's files, new ones too, but not those git ignores."""
     argv = ["git", "-C", str(ROOT), "ls-files", "-z", "-co", "--exclude-standard", "--", *parts]
-    names = _said(argv).split("\0")
-    # Neither corpus nor tests, which are most of the files.
+    names = _output_of(argv).split("\0")
+    # Without the fuzzing corpus and the tests, which are most of the files.
     wanted = {n for n in names if n and not {"fuzz", "tests"} & set(Path(n).parts)}
     return [ROOT / name for name in sorted(wanted) if (ROOT / name).is_file()]
 
@@ -92,7 +92,7 @@ def _key(files: Iterable[Path], *texts: str) -> str:
 
 
 def _bundle(name: str, key: str, fill: Callable[[Path], None]) -> Bundle:
-    """Fill a folder, archive it aside, rename."""
+    """Archive the folder that `fill` fills, unless it is in the cache."""
     folder = cache() / "bundles"
     folder.mkdir(parents=True, exist_ok=True)
     archive = folder / f"{name}-{key}.tar.zst"
@@ -102,10 +102,12 @@ def _bundle(name: str, key: str, fill: Callable[[Path], None]) -> Bundle:
             content.mkdir()
             fill(content)
             (content / ".bundle").write_text(f"{key}\n")
-            size = int(_said(["du", "-s", "-B1", str(content)]).split()[0])
+            size = int(_output_of(["du", "-s", "-B1", str(content)]).split()[0])
             write_json(archive.with_suffix(".json"), {"unpacked_bytes": size})
             own = ["--owner=0", "--group=0", "--numeric-owner", "--mode=u+rwX,go+rX,go-w"]
-            _said(["tar", "-C", str(content), *own, "-I", "zstd -3 -T0", "-cf", str(packed), "."])
+            _output_of(
+                ["tar", "-C", str(content), *own, "-I", "zstd -3 -T0", "-cf", str(packed), "."]
+            )
             packed.rename(archive)
     known = json.loads(archive.with_suffix(".json").read_text())
     return Bundle(name, key, archive, known["unpacked_bytes"])
@@ -117,17 +119,21 @@ def _copy_files(files: Sequence[Path], to: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, target)
     (to / REVISION_FILE).write_text(f"{git_revision()}\n")
-    # By their sources, as modules in the cache: a commit that leaves them alone builds none anew.
+    # A hash of the modules' sources, not the commit: a commit that leaves them alone causes no
+    # build.
     modules = _key(path for path in files if KERNEL_MODULES in path.parents)
     (to / "kernel-modules/REVISION").write_text(f"{modules}\n")
-    # The user that experiments run as may not write it there, and root would leave it behind.
+    # Compile now: the user of the experiments may not write bytecode there, and root's would stay.
     compileall.compile_dir(to, quiet=1)
 
 
 def _make_environment(to: Path) -> None:
-    """The locked environment, without what tests and linters need, movable."""
+    """Make the locked environment, relocatable.
+
+    Without the packages of tests and linters.
+    """
     uv = _uv()
-    _said(
+    _output_of(
         [
             uv,
             "venv",
@@ -140,7 +146,7 @@ def _make_environment(to: Path) -> None:
         ]
     )
     sync = "sync --quiet --locked --no-default-groups --no-editable --no-install-project"
-    _said(
+    _output_of(
         [uv, *sync.split(), "--compile-bytecode", "--project", str(ROOT)],
         {"UV_PROJECT_ENVIRONMENT": str(to)},
     )
@@ -152,7 +158,7 @@ def _make_environment(to: Path) -> None:
 
 
 def _uv() -> str:
-    """The uv that made our own environment."""
+    """Find the uv that `make env` installed."""
     found = sorted((cache()).glob("uv-*/bin/uv"), key=lambda path: path.stat().st_mtime)
     if not found:
         raise TwowayError("uv is not there", "`make env` installs it")
@@ -160,7 +166,10 @@ def _uv() -> str:
 
 
 def _copy_guest(guest: Guest, to: Path) -> None:
-    """As in the cache, less what only building needs; deployed.json says what it is built from."""
+    """Copy the guest without the files that only builds need.
+
+    deployed.json names the source that the guest was built from.
+    """
     kernel = to / "kernel" / guest.kernel.parent.parent.name
     (kernel / "build").mkdir(parents=True)
     shutil.copy2(guest.kernel, kernel / "build")
@@ -169,7 +178,7 @@ def _copy_guest(guest: Guest, to: Path) -> None:
     shutil.copy2(guest.kernel.parent.parent / "guest.json", to / "deployed.json")
 
 
-def _said(argv: list[str], settings: dict[str, str] | None = None) -> str:
+def _output_of(argv: list[str], settings: dict[str, str] | None = None) -> str:
     done = subprocess.run(
         argv, capture_output=True, text=True, check=False, env={**os.environ, **(settings or {})}
     )

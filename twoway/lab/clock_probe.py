@@ -1,10 +1,10 @@
-"""How far the clocks of other machines are ahead of this one's, by asking them over the network.
+"""Measuring how far other hosts' clocks are ahead of this one's.
 
-A question leaves at t1 and arrives at t2 on the other's clock; its answer leaves at t3 on that
-clock and arrives at t4. No packet arrives before it left, so the other's clock is ahead by at most
-t2 - t1 and at least t3 - t4. Of many questions the closest bounds are kept: the offset lies between
-them, whatever the network does, and half of what is between them is its uncertainty. Times are
-CLOCK_REALTIME, ns; arrivals are stamped by the kernel.
+A request leaves at t1 on this host's clock and arrives at t2 on the other's; the reply leaves at t3
+on the other's clock and arrives at t4 on this one's. No packet arrives before it left, so the other
+clock is ahead by at most t2 - t1 and at least t3 - t4. The closest bounds of many requests are
+kept: the offset lies between them, whatever the network does, and half their distance is the
+offset's uncertainty. Times are CLOCK_REALTIME, ns; arrivals are stamped by the kernel.
 """
 
 import socket
@@ -16,15 +16,17 @@ from typing import Any
 from twoway.errors import RunError
 
 PORT = 8787
-# A burst takes some ms, in which clocks drift apart by less than a microsecond.
+# So many requests take some ms, in which clocks drift apart by less than a microsecond.
 QUESTIONS = 200
-_PATIENCE_S = 0.5
-# It may only be starting: 20 s.
+_REPLY_TIMEOUT_S = 0.5
+# Replies that may be missing: the other host has 40 x 0.5 s = 20 s to start answering.
 _MOST_LOST = 40
-# The kernel's option that has arrivals stamped (asm-generic/socket.h); Python has no name for it.
+# The socket option SO_TIMESTAMPNS, stamps of arrivals by the kernel (asm-generic/socket.h); Python
+# has no name for it.
 _SO_TIMESTAMPNS = 35
 _STAMP = struct.Struct("@qq")
-# Question: a number, of which the last is followed by no other. Answer: the number, t2 and t3.
+# Wire format, big-endian int64. Request: sequence number, -1 ends the session. Reply: sequence
+# number, t2 in ns, t3 in ns.
 _QUESTION = struct.Struct("!q")
 _ANSWER = struct.Struct("!qqq")
 _END = -1
@@ -32,12 +34,12 @@ _END = -1
 
 @dataclass(frozen=True)
 class Measured:
-    """One measurement of a clock against this machine's.
+    """A measurement of another host's clock relative to this host's.
 
     Attributes:
-        at_ns: when, on this machine's clock.
+        at_ns: time of the measurement on this host's clock.
         offset_ns: how far the other clock is ahead.
-        uncertainty_ns: by how much that may be off at most.
+        uncertainty_ns: the largest error of `offset_ns`.
     """
 
     at_ns: int
@@ -45,17 +47,17 @@ class Measured:
     uncertainty_ns: int
 
     def document(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the measurement as a JSON object."""
         return asdict(self)
 
 
 def answer(address: str, port: int, seconds: float) -> None:
-    """Answer questions until the one who asks is done, or for some seconds.
+    """Answer requests until the session ends or none comes for a time.
 
     Args:
-        address: of this machine; questions to others are not heard.
-        port: UDP.
-        seconds: how long to wait for a question.
+        address: the address of this host on which to listen.
+        port: UDP port.
+        seconds: how long to wait for a request.
     """
     with _socket(address, seconds) as server:
         server.bind((address, port))
@@ -73,13 +75,13 @@ def answer(address: str, port: int, seconds: float) -> None:
 
 
 def ask(address: str, port: int = PORT, questions: int = QUESTIONS) -> Measured:
-    """Measure the clock of a machine that answers.
+    """Measure the clock of a host on which answer() runs.
 
-    Raises: RunError if it does not.
+    Raises: RunError if more than 40 requests get no reply.
     """
     least, most = -(1 << 62), 1 << 62
     lost = number = 0
-    with _socket(address, _PATIENCE_S) as client:
+    with _socket(address, _REPLY_TIMEOUT_S) as client:
         client.connect((address, port))
         while number < questions:
             try:
@@ -100,17 +102,17 @@ def ask(address: str, port: int = PORT, questions: int = QUESTIONS) -> Measured:
 
 
 def _exchange(client: socket.socket, number: int) -> tuple[int, int, int, int]:
-    """Ask once: t1 to t4."""
+    """Send one request and return t1, t2, t3 and t4 (module docstring), ns."""
     left_ns = time.time_ns()
     try:
         client.send(_QUESTION.pack(number))
-        while True:  # an answer that was late belongs to another question
+        while True:  # skip late replies to earlier requests
             data, back_ns, _ = _receive(client, _ANSWER.size)
             got, arrived_ns, answered_ns = _ANSWER.unpack(data)
             if got == number:
                 return left_ns, arrived_ns, answered_ns, back_ns
-    except ConnectionRefusedError:  # at once, unlike silence
-        time.sleep(_PATIENCE_S)
+    except ConnectionRefusedError:  # comes at once; wait as long as for a lost reply
+        time.sleep(_REPLY_TIMEOUT_S)
         raise
 
 
@@ -123,7 +125,10 @@ def _socket(address: str, patience_s: float) -> socket.socket:
 
 
 def _receive(of: socket.socket, size: int) -> tuple[bytes, int, Any]:
-    """A datagram, when the kernel had it, and who sent it."""
+    """Receive a datagram.
+
+    Returns: the datagram, its time of arrival in ns, and its sender.
+    """
     data, ancillary, _, who = of.recvmsg(size, socket.CMSG_SPACE(_STAMP.size))
     ((_, _, stamp),) = ancillary
     seconds, ns = _STAMP.unpack(stamp)

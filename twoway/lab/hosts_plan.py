@@ -1,8 +1,8 @@
-"""One experiment on several machines with real links between them: a bench.
+"""Multi-host runs: cutting a plan into a share for each host.
 
-A machine plays one node of the topology or more. It is handed its share of the plan, which is a
-plan with the steps of those nodes alone, and carries it out in namespaces of its own kernel
-(native.py). What all leave is made one run's folder (bench_run.py), as if one machine had left it.
+A host plays one or more nodes of the topology and has real links to other hosts. Its share is a
+plan with the steps of its nodes alone, which it carries out in namespaces of its own kernel
+(backends/host.py). The artifacts of all hosts are merged into one run's folder (hosts_run.py).
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,11 +18,11 @@ _WHERE = "set twoway_nodes and twoway_links in the inventory; docs/lab.md shows 
 
 
 class Place(Model):
-    """What a machine is to a bench: its part of the inventory.
+    """A host's part of the inventory.
 
     Attributes:
-        nodes: those of the topology that it plays.
-        links: its interfaces by what the plan calls them, of links to other machines.
+        nodes: the topology's nodes that the host plays.
+        links: the host's interfaces to other hosts, by their names in the plan.
     """
 
     nodes: list[str]
@@ -30,14 +30,15 @@ class Place(Model):
 
 
 def shares(case: Case, places: Mapping[str, Place]) -> dict[str, dict[str, Any]]:
-    """Each machine's share of an experiment's plan.
+    """Cut an experiment's plan into a share for each host.
 
     Args:
         case: the experiment.
-        places: machines by name.
+        places: hosts by name.
 
-    Raises: UsageError with all that does not fit: nodes without a machine, links without an
-        interface, traffic that takes a wire of its own.
+    Returns: plans by the names of hosts.
+    Raises: UsageError with all problems: nodes without a host, links without an interface, flows of
+        iperf3, whose control connection takes a link of its own (docs/decisions/0007).
     """
     problems = [*_misplaced_nodes(case.graph, places), *_misplaced_links(case.graph, places)]
     problems += [
@@ -84,7 +85,7 @@ def _misplaced_links(graph: Graph, places: Mapping[str, Place]) -> Iterable[str]
 
 
 def _share(plan: dict[str, Any], graph: Graph, place: Place) -> dict[str, Any]:
-    """What a machine does of a plan; each step of it is the plan's."""
+    """Select the steps of a plan that one host carries out."""
 
     def ours(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [step for step in steps if step["node"] in (None, *place.nodes)]
@@ -103,7 +104,7 @@ def _share(plan: dict[str, Any], graph: Graph, place: Place) -> dict[str, Any]:
 
 
 def _observed(argv: list[str], nodes: list[str]) -> list[str]:
-    """The observer's command, of some nodes alone."""
+    """Reduce the observer's command to the sockets and queues of some nodes."""
     words = iter(argv)
     kept = []
     for word in words:

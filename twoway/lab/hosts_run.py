@@ -1,4 +1,4 @@
-"""A bench's run: what each machine does of it, and the run's folder that all of them left."""
+"""Multi-host runs: carry out a share, merge all hosts' artifacts."""
 
 import json
 import shutil
@@ -15,21 +15,22 @@ from twoway.errors import RunError
 from twoway.runs.identity import modules_in
 from twoway.runs.manifest import git_revision, tool_versions
 
-# In a share's folder: written by run.py when the machine is ready, here when it has failed before.
+# File in a share's folder: run.py writes it when the host is ready, carry_out() also on failure, so
+# that nobody waits for the host.
 READY = "ready"
-# Whoever writes this ends a machine's part: another has failed.
+# File in a share's folder that ends the host's share: the playbook writes it if another host fails.
 CALLED_OFF = "called-off"
-# What a share's folder has besides artifacts.
+# The files of a share's folder that are not merged into the run.
 _OWN = ("plan.json", "manifest.json", "clock.json", "exit-status", READY, "sockets/progress.json")
 
 
 def carry_out(folder: Path) -> None:
-    """Carry out this machine's share of a plan, and leave a manifest of the machine.
+    """Carry out this host's share of a plan and write the host's manifest.
 
     Args:
-        folder: with plan.json; the artifacts go there.
+        folder: holds plan.json; the artifacts go there.
 
-    Raises: UsageError or RunError if it cannot.
+    Raises: UsageError if this host cannot run experiments; RunError if the share failed.
     """
 
     def watch(_: Progress) -> None:
@@ -54,13 +55,13 @@ def carry_out(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Clock:
-    """A machine's clock against that of the one who measured, which is never off itself.
+    """A host's clock relative to the controller's, which is the reference.
 
     Attributes:
-        handed_ns: how far ahead its programs took it to be.
-        offset_ns: how far it was at the start of traffic.
-        drift_ppb: how much faster it runs.
-        uncertainty_ns: by how much that may be off at any time of the run.
+        handed_ns: the offset that the host's programs were given and subtract from their times.
+        offset_ns: how far the clock was ahead at the start of traffic.
+        drift_ppb: how much faster the clock runs, in parts per billion.
+        uncertainty_ns: the largest error of offset and drift at any time of the run.
     """
 
     handed_ns: int = 0
@@ -70,11 +71,12 @@ class Clock:
 
 
 def clock(before: Mapping[str, int], after: Mapping[str, int], start_ns: int) -> Clock:
-    """What two measurements (clock_probe.py) say of a clock while the run lasted.
+    """Compute a host's offset and drift from two measurements.
 
     Args:
-        before: the one by which the machine was told when to begin.
-        after: the one at the end.
+        before: the measurement before the run (clock_probe.Measured), from which the host's start
+            was computed.
+        after: the measurement after the run.
         start_ns: the start of traffic, on the same clock as the measurements' `at_ns`.
     """
     drift = (after["offset_ns"] - before["offset_ns"]) / (after["at_ns"] - before["at_ns"])
@@ -88,12 +90,13 @@ def clock(before: Mapping[str, int], after: Mapping[str, int], start_ns: int) ->
 
 @dataclass(frozen=True)
 class Bench:
-    """The backend (see backend.py) whose machines have run: their parts become a run's folder.
+    """The backend of a multi-host run, whose hosts have already run.
 
     Attributes:
-        parts: a folder for each machine, by its name.
-        times: "offset_ns", the plan's clock against the measuring machine's; "before" and "after",
-            each measurement by machine.
+        parts: each host's folder, by the host's name.
+        times: "offset_ns", from the plan's clock to the controller's; "before" and "after", the
+            measurements of clocks by host.
+        name: the backend in the manifest.
     """
 
     parts: Mapping[str, Path]
@@ -101,7 +104,7 @@ class Bench:
     name: str = "bench"
 
     def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:  # noqa: ARG002
-        """See Backend; the traffic has been."""
+        """Merge the hosts' artifacts into `folder`; the hosts have already run."""
         for part in self.parts.values():
             for path in sorted(part.rglob("*")):
                 name = str(path.relative_to(part))
@@ -115,18 +118,18 @@ class Bench:
             if name in before:
                 of_machine = clock(before[name], after[name], start_ns + offset_ns)
             else:
-                of_machine = Clock()  # that which measured
+                of_machine = Clock()  # the reference
             clocks |= dict.fromkeys(machine["nodes"], vars(of_machine))
         write_json(folder / "clock.json", {"offset_ns": offset_ns, "nodes": clocks})
 
     @property
     def took_s(self) -> float:
-        """Time between the two measurements, in which the run was."""
+        """Time between the measurements before and after the run, s."""
         ends = zip(self.times["before"].values(), self.times["after"].values(), strict=True)
         return max(((after["at_ns"] - before["at_ns"]) / 1e9 for before, after in ends), default=0)
 
     def description(self) -> dict[str, Any]:
-        """See Backend."""
+        """Describe the kernels and modules of all hosts."""
         machines = self._machines
         kernels = {
             name: ", ".join(dict.fromkeys(m["kernel"][name] for m in machines.values()))
@@ -141,12 +144,12 @@ class Bench:
         }
 
     def decisive(self, modules: Sequence[str]) -> dict[str, Any]:  # noqa: ARG002 - each has its own
-        """See Backend."""
+        """Identify the kernel, programs and modules of every host."""
         return {name: machine["decisive"] for name, machine in self._machines.items()}
 
     @cached_property
     def _machines(self) -> dict[str, Any]:
-        """What each machine says of itself."""
+        """Each host's manifest, by the host's name."""
         return {
             name: json.loads((part / "manifest.json").read_text())
             for name, part in self.parts.items()
@@ -154,7 +157,7 @@ class Bench:
 
 
 def _add(path: Path, target: Path) -> None:
-    """Put a machine's file beside those of the others; all have some, which become one."""
+    """Copy a host's artifact; merge CSV rows by time, concatenate other files."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if not target.exists():
         shutil.copyfile(path, target)
@@ -169,7 +172,7 @@ def _add(path: Path, target: Path) -> None:
 
 
 def _table(path: Path) -> tuple[list[str], list[str]]:
-    """A table's preamble and header, and its rows."""
+    """Split a CSV file into its preamble with header, and its rows."""
     lines = path.read_text().splitlines(keepends=True)
     first = next((n for n, line in enumerate(lines) if line[0].isdigit()), len(lines))
     return lines[:first], lines[first:]

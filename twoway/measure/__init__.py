@@ -1,1 +1,1 @@
-"""A finished run's folder, measured."""
+"""Measuring a finished run: metrics and fidelity checks from its folder."""

@@ -1,4 +1,4 @@
-"""Everything measured on one run, computed once and shared by metrics, figures and report."""
+"""Everything measured on one run, shared by metrics, figures and report."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,11 +30,19 @@ ETHERNET_BYTES = 14
 
 @dataclass(frozen=True)
 class QueueView:
-    """A bottleneck queue with what passed it; a DTM channel has slots, other queues None.
+    """A bottleneck queue and the packets that passed it.
 
-    The kernel's count is between `kernel_least` and `kernel_most`: without the packet in
-    transmission where that leaves at its start, with what is yet to be dropped where that is not
-    refused. They are the same for a drop-tail queue.
+    Attributes:
+        queue: the queue as the manifest describes it.
+        passed: every packet offered, with the end of its transmission.
+        all_packets: the queue's length over time.
+        kernel_least: lower bound of the kernel's count: without the packet in transmission, if the
+            queue hands it over when its transmission starts.
+        kernel_most: upper bound of the kernel's count: with packets that a managed queue holds and
+            will drop. Both bounds equal `all_packets` for a drop-tail queue.
+        data_packets: the queue's length over time, data packets alone.
+        slots: a DTM channel's slots; None for other queues.
+        error_ns: shape (m,), how late each departure was.
     """
 
     queue: Queue
@@ -47,20 +55,20 @@ class QueueView:
     error_ns: IntArray
 
     def rate_bit(self, start_ns: int, stop_ns: int) -> float:
-        """The link's mean rate between two times, bit/s."""
+        """Compute the link's mean rate between two times, bit/s."""
         if self.slots is None:
             return self.queue.rate_bit
         return self.slots.mean(start_ns, stop_ns) * SLOT_BIT
 
     @property
     def has_one_rate(self) -> bool:
-        """The link's rate never changes, so that a transmission time says something for all."""
+        """True if the link's rate, hence transmission time, never changes."""
         return self.slots is None or len(self.slots.time_ns) == 1
 
 
 @dataclass(frozen=True)
 class ConnectionView:
-    """One connection: its data and its acks, at both ends, and its data in the bottleneck queue."""
+    """One connection: data and ACKs at both ends, data in the queue."""
 
     connection: Connection
     forward: QueueView
@@ -80,29 +88,29 @@ class ConnectionView:
 
     @cached_property
     def ack_frame_bytes(self) -> int:
-        """Captured size of the smallest ack: those that carry SACK blocks are larger."""
+        """Captured size of the smallest ACK: ACKs with SACK are larger."""
         return int(self.acks.frame_bytes.min()) if len(self.acks.frame_bytes) else 0
 
     @property
     def has_one_rate(self) -> bool:
-        """Neither bottleneck's rate changes: acks have a bound to their compression."""
+        """True if neither bottleneck's rate changes: compression has a bound."""
         return self.forward.has_one_rate and self.reverse.has_one_rate
 
     @property
     def data_service_ns(self) -> int:
-        """Transmission time of a full segment on its bottleneck, 0 if none arrived."""
+        """Transmission time of a full segment on its bottleneck, 0 if none."""
         size = self.segment_frame_bytes
         return int(self.forward.queue.service_ns(size)) if size else 0
 
     @property
     def ack_service_ns(self) -> int:
-        """Transmission time of an ack on its bottleneck, the reverse one; 0 if there is none."""
+        """Transmission time of an ACK on the reverse bottleneck, 0 if none."""
         size = self.ack_frame_bytes
         return int(self.reverse.queue.service_ns(size)) if size else 0
 
 
 class Analysis:
-    """One run, measured.
+    """The measurements of one run, each computed when it is first used.
 
     Args:
         folder: a run's folder.
@@ -115,16 +123,16 @@ class Analysis:
 
     @cached_property
     def queues(self) -> dict[str, QueueView]:
-        """Each direction's queue."""
+        """Queues by direction."""
         return {q.direction: self._queue(q) for q in self.run.queues}
 
     @cached_property
     def connections(self) -> dict[str, ConnectionView]:
-        """Each connection by name."""
+        """Connections by name."""
         return {c.name: self._connection(c) for c in self.run.connections}
 
     def busy(self, view: QueueView) -> BusyPeriods:
-        """A queue's busy periods in the steady window."""
+        """Find a queue's busy periods in the steady window."""
         return busy_periods(view.passed, self.run.steady_ns, self.run.stop_ns)
 
     def _queue(self, queue: Queue) -> QueueView:
@@ -168,22 +176,22 @@ class Analysis:
         )
 
     def goodput_bit(self, view: ConnectionView) -> float:
-        """A connection's new payload in the steady window, bit/s."""
+        """Compute a connection's goodput in the steady window, bit/s."""
         run = self.run
         payload = throughput.new_payload_bytes(view.arrived, run.steady_ns, run.stop_ns)
         return payload * 8 * 1e9 / run.window_ns
 
     def lost(self, view: ConnectionView) -> Packets:
-        """The data of a connection that queues on its way dropped, as `drops` counts."""
+        """List a connection's data packets that queues dropped (see `drops`)."""
         drops = merge([self.drops(queue) for queue in self.queues.values()])
         mine = self.run.belongs(drops, view.connection, forward=True)
         return drops.where(mine).data()
 
     @cached_property
     def congestion_epochs(self) -> CongestionEpochs:
-        """The clusters of data drops, in whichever queue, that start in the steady window.
+        """Congestion epochs of the steady window: clusters of data drops.
 
-        What separates them is the longest round trip.
+        Two epochs are separated by at least the longest round trip.
         """
         run = self.run
         lost_ns = [self.lost(view).time_ns for view in self.connections.values()]
@@ -195,7 +203,7 @@ class Analysis:
 
     @cached_property
     def longest_round_trip_ns(self) -> int:
-        """With all queues full of the largest frames that each carries."""
+        """Round trip with all queues full of their largest frames, ns."""
         return sum(
             view.queue.delay_ns
             + view.queue.limit_packets
@@ -204,11 +212,13 @@ class Analysis:
         )
 
     def queue_epochs(self, view: QueueView, gap_ns: int) -> CongestionEpochs:
-        """The clusters of one queue's drops that start in the steady window; no victims told.
+        """Find the clusters of one queue's drops that start in the steady window.
 
         Args:
             view: the queue.
-            gap_ns: what separates them, at least.
+            gap_ns: the least time between two clusters.
+
+        Returns: clusters of data and ACKs, whose victims are not set.
         """
         time_ns = self.drops(view).time_ns
         nobody = np.zeros(len(time_ns), dtype=np.int64)
@@ -216,6 +226,6 @@ class Analysis:
         return found.within(self.run.steady_ns, self.run.stop_ns)
 
     def drops(self, view: QueueView) -> Packets:
-        """The packets a queue dropped, from the start of the capture to the end of traffic."""
+        """List a queue's drops from start of capture to end of traffic."""
         packets = view.passed.packets.where(view.passed.dropped)
         return packets.where(packets.time_ns < self.run.stop_ns)

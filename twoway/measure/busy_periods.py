@@ -1,7 +1,7 @@
-"""Busy periods: the clusters in which a connection's data passes a shared queue.
+"""Busy periods: clusters of a connection's data in a shared queue.
 
-A busy period of a direction is a maximal run of data departures; the acknowledgements of the
-opposite connections separate one from the next (Kalampoukas, Varma, Ramakrishnan 1998, s. 3).
+A busy period of a direction is a maximal run of data departures; the ACKs of the opposite
+connections separate one from the next (Kalampoukas, Varma, Ramakrishnan 1998, section 3).
 """
 
 from dataclasses import dataclass
@@ -14,20 +14,21 @@ from twoway.measure.queues import Passage
 
 @dataclass(frozen=True)
 class BusyPeriods:
-    """Columns of shape (k,), one row per busy period.
+    """Busy periods as columns of shape (k,).
 
     Attributes:
-        start_ns: when its first segment's transmission ended.
-        segments: how many data segments it has.
+        start_ns: when the first segment's transmission ended.
+        segments: number of data segments.
     """
 
     start_ns: IntArray
     segments: IntArray
 
     def cycle_s(self) -> float:
-        """Mean time from one start to the next, s; NaN with fewer than three.
+        """Compute the mean time from start to start, s; NaN if under three.
 
-        Taken over an even number of busy periods: in the paper's case 2 they alternate.
+        The mean is over an even number of busy periods, because in the paper's case 2 long and
+        short ones alternate.
         """
         count = (len(self.start_ns) - 1) // 2 * 2
         if count < 2:
@@ -36,7 +37,10 @@ class BusyPeriods:
 
 
 def busy_periods(passed: Passage, start_ns: int, stop_ns: int) -> BusyPeriods:
-    """The busy periods that start within a window; the last, perhaps cut short, is left out."""
+    """Find the busy periods that start within a window.
+
+    The last one is left out, because the window's end may cut it short.
+    """
     rows = passed.departures
     left, is_data = passed.left_ns[rows], passed.is_data[rows]
     follows_ack = np.concatenate(([False], ~is_data))[: len(is_data)]

@@ -1,7 +1,9 @@
-"""A DTM channel's slots over time, and what its allocator should have made of the traffic.
+"""A DTM channel's slots over time, and the paper's allocator.
 
-A channel has n slots of 512 kbit/s: a byte takes 15625 ns of one slot. n changes while packets
-are being sent, so their times follow from the integral of n, in slot-nanoseconds: whole numbers.
+A channel has n slots of 512 kbit/s: a byte takes 15625 ns of one slot. n changes while packets are
+being transmitted, so transmission times follow from the integral of n, in slot-nanoseconds, which
+are whole numbers. Every run compares the kernel's allocations with the paper's
+(docs/decisions/0016).
 """
 
 from dataclasses import dataclass
@@ -16,7 +18,7 @@ from twoway.measure.run_folder import Queue, Run
 from twoway.theory.dtm import CYCLE_NS, Allocator
 
 BYTE_WORK = 15_625
-# Longer than any run's set-up: before that no channel had a packet.
+# Longer than any run's set-up, so that the first step of `Slots` lies before all packets.
 _BEFORE_NS = 3600 * 10**9
 
 
@@ -26,9 +28,9 @@ class Slots:
 
     Attributes:
         time_ns: shape (k,), when the number changed; the first is before all packets.
-        slots: shape (k,), from then on.
+        slots: shape (k,), the number from then on.
         start_ns: when the allocator started, with the traffic.
-        options: the channel as the profile has it.
+        options: the field `dtm` of the channel's profile.
     """
 
     time_ns: IntArray
@@ -37,32 +39,32 @@ class Slots:
     options: dict[str, Any]
 
     def at(self, time_ns: Any) -> Any:
-        """Slots at given times."""
+        """Look up the number of slots at given times."""
         return self.slots[np.searchsorted(self.time_ns, time_ns, side="right") - 1]
 
     def integral(self, time_ns: IntArray) -> IntArray:
-        """Slot-ns from the first time to each of some others."""
+        """Integrate the slots from the first time to each time, in slot-ns."""
         row = np.searchsorted(self.time_ns, time_ns, side="right") - 1
         return self._integrals()[row] + (time_ns - self.time_ns[row]) * self.slots[row]
 
     def when(self, integral: IntArray) -> IntArray:
-        """When the integral reaches given values, rounded up to whole ns."""
+        """Compute when the integral reaches given values, rounded up to whole ns."""
         row = np.maximum(np.searchsorted(self._integrals(), integral, side="left") - 1, 0)
         rest = integral - self._integrals()[row]
         return self.time_ns[row] - (-rest // self.slots[row])
 
     def changes(self, start_ns: int, stop_ns: int) -> IntArray:
-        """Times of the changes in a window, the allocator's start not being one."""
+        """List the times of changes in a window, without the allocator's start."""
         inside = (self.time_ns > max(start_ns, self.start_ns)) & (self.time_ns < stop_ns)
         return self.time_ns[inside]
 
     def mean(self, start_ns: int, stop_ns: int) -> float:
-        """Time average in a window."""
+        """Compute the time average of the slots in a window."""
         ends = self.integral(np.array([start_ns, stop_ns]))
         return float((ends[1] - ends[0]) / (stop_ns - start_ns))
 
     def within(self, start_ns: int, stop_ns: int) -> IntArray:
-        """The numbers of slots that occur in a window."""
+        """List the numbers of slots that occur in a window."""
         first = int(self.at(start_ns))
         return np.concatenate(([first], self.at(self.changes(start_ns, stop_ns))))
 
@@ -72,9 +74,9 @@ class Slots:
 
 
 def read_slots(run: Run, queue: Queue) -> Slots:
-    """A channel's slots as its qdisc told them.
+    """Read a channel's slots from the events that its qdisc reported.
 
-    Raises: AnalysisError if the recording does not begin with the allocator's start.
+    Raises: AnalysisError if the recording lacks the allocator's start.
     """
     assert queue.reallocations is not None
     columns = ("time_ns", "interface", "cause", "from", "to")
@@ -95,11 +97,13 @@ def read_slots(run: Run, queue: Queue) -> Slots:
 
 
 def service_error_ns(queue: Queue, slots: Slots, passed: Passage) -> IntArray:
-    """How far each departure was from when it should have been, as for other queues.
+    """Compute how late each departure from a channel was.
 
     Packets that wait for one another share one integral, so that fractions of a nanosecond do not
-    add up; one that arrives in the nanosecond in which another leaves begins afresh. With framing
-    each packet begins and ends with a cycle.
+    add up; a packet that arrives in the nanosecond in which another leaves begins a new one. With
+    framing each packet begins and ends with a cycle.
+
+    Returns: shape (m,), ns, one per departure, positive if late (as queues.service_error_ns).
     """
     rows = passed.departures
     left, arrived = passed.left_ns[rows], passed.packets.time_ns[rows]
@@ -119,14 +123,14 @@ def service_error_ns(queue: Queue, slots: Slots, passed: Passage) -> IntArray:
 
 @dataclass(frozen=True)
 class Estimates:
-    """Figure 1 of Abrahamsson, Hagsand and Marsh (2002), fed with what was captured.
+    """The allocator of Abrahamsson et al. (2002), fed with captures.
 
     Attributes:
         time_ns: shape (k,), when each sample ended.
-        measured_bit: shape (k,), bit/s of the sample.
-        estimate_bit: shape (k,), the estimate after it.
+        measured_bit: shape (k,), rate in the sample, bit/s.
+        estimate_bit: shape (k,), estimate after the sample, bit/s.
         change_ns: shape (m,), when the number of slots changed.
-        slots: shape (m,), from then on.
+        slots: shape (m,), the number from then on.
     """
 
     time_ns: IntArray
@@ -137,13 +141,13 @@ class Estimates:
 
 
 def estimates(queue: Queue, slots: Slots, passed: Passage, stop_ns: int) -> Estimates:
-    """What the rate allocator makes of the packets that came to a channel.
+    """Feed the paper's rate allocator with the packets that came to a channel.
 
     Args:
         queue: the channel.
-        slots: for its start and its options.
-        passed: what came and what was dropped.
-        stop_ns: where to end.
+        slots: its slots, of which the allocator's start and options are used.
+        passed: the packets that came and those that were dropped.
+        stop_ns: when to end.
     """
     rate, channel = slots.options["rate"], slots.options
     sample_ns = round(rate["sample_ms"] * 1e6)

@@ -1,8 +1,8 @@
-"""The clocks of a run's machines, and the plan's: every time of a run is on the plan's.
+"""Converting the times of a run's hosts to the plan's clock.
 
-A guest's clock is the plan's. The clock of a machine that is no guest goes on as it is: its kernel
-stamps packets by it, and its programs take from it what they were told that it is ahead. Of several
-machines (a bench) each has its own, which is measured before and after the run.
+A guest's clock is the plan's. A host that runs the backend `native` keeps its own clock: its kernel
+stamps packets with it, and its programs subtract the offset that they were given at the start. In a
+multi-host run each host has its own clock, which is measured before and after the run.
 """
 
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ from capture_analysis.columns import IntArray
 
 @dataclass(frozen=True)
 class Clock:
-    """A machine's clock.
+    """A host's clock relative to the plan's.
 
     Attributes:
         start_ns: start of traffic, on the plan's clock.
-        offset_ns: how far it is ahead of the plan's then.
-        handed_ns: how far its programs took it to be ahead.
-        drift_ppb: how much faster than the plan's it runs.
-        uncertainty_ns: by how much all that may be off.
+        offset_ns: how far the clock is ahead of the plan's at the start of traffic.
+        handed_ns: the offset that the host's programs subtracted from their times.
+        drift_ppb: how much faster than the plan's it runs, in parts per billion.
+        uncertainty_ns: the largest error of a converted time.
     """
 
     start_ns: int
@@ -32,20 +32,23 @@ class Clock:
     uncertainty_ns: int = 0
 
     def of_stamps(self, time_ns: IntArray) -> IntArray:
-        """Stamps of its kernel, as times on the plan's clock; shape (n,), ns."""
+        """Convert stamps of the host's kernel to the plan's clock; shape (n,), ns."""
         ahead_ns = time_ns - self.offset_ns
         drift = self.drift_ppb * 1e-9
-        # The small part alone is a float: of an hour in ns it would lose digits.
+        # Only the small drift is computed in floats, which would lose digits of a time in ns.
         gained_ns = np.rint((ahead_ns - self.start_ns) * (drift / (1 + drift))).astype(np.int64)
         return np.asarray(ahead_ns - gained_ns, dtype=np.int64)
 
     def of_programs(self, time_ns: IntArray) -> IntArray:
-        """Times that its programs wrote down, likewise."""
+        """Convert times of the host's programs to the plan's clock.
+
+        Shape (n,), ns.
+        """
         return self.of_stamps(time_ns + self.handed_ns)
 
 
 def read_clock(manifest: Mapping[str, Any], node: str) -> Clock:
-    """The clock of the machine that played a node, as the manifest has it."""
+    """Read the clock of the host that played a node from a manifest."""
     start_ns, common_ns = manifest["clock"]["start_ns"], manifest["clock_offset_ns"]
     own = manifest.get("clocks", {}).get(node)
     if own is None:

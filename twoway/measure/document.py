@@ -1,4 +1,4 @@
-"""metrics.json: every number of a run under its name, and the verdict on what was expected."""
+"""metrics.json: a run's metrics by name, and verdicts on them."""
 
 import json
 import math
@@ -17,10 +17,10 @@ Metrics = dict[str, dict[str, Any]]
 
 
 def compute(analysis: Analysis) -> dict[str, Any]:
-    """The whole of metrics.json.
+    """Compute all of metrics.json.
 
     An expectation that cannot be told on the run's clock counts neither for nor against "pass",
-    but a run that was expected something and tells nothing does not pass.
+    but a run none of whose expectations can be told does not pass.
 
     Raises: AnalysisError if an expectation names a metric that does not exist.
     """
@@ -70,13 +70,16 @@ def _of(scope: Scope, suffix: str, *measured_on: Any) -> Metrics:
 
 
 def _metric(value: float, unit: str) -> dict[str, Any]:
-    """A metric; what is undefined (no ack, no busy period) is null, not a number."""
+    """Make a metric's entry; an undefined value is null.
+
+    No ACK or no busy period makes a metric undefined.
+    """
     number = float(value)
     return {"value": number if math.isfinite(number) else None, "unit": unit}
 
 
 def _row(expectation: dict[str, Any], metrics: Metrics, error: ClockError | None) -> dict[str, Any]:
-    """An expectation, the measurement and the verdict; of a real clock, what it rests on."""
+    """Make an expectation's row: measurement, verdict, and limit if any."""
     name = expectation["metric"]
     if name not in metrics:
         raise AnalysisError(f'expect: no metric "{name}"; there are: {", ".join(sorted(metrics))}')

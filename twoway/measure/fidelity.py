@@ -1,8 +1,8 @@
-"""Does the run deserve to be believed? Checks of the testbed by its own captures.
+"""Fidelity checks: tests of the testbed by the run's own captures.
 
 Each check is one row: what was checked, the value, the bound and whether it holds. In virtual time
-bounds are exact. Where the clock goes on while the machine works, those of times are derived from
-how late its timers were measured to be, and say so.
+bounds are exact. On a clock that runs while the host works, the bounds of times follow from the
+measured lateness of the host's timers, and their texts begin with "real time".
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ IPERF3_COOKIE_BYTES = 37
 
 
 def fidelity(analysis: Analysis) -> list[dict[str, Any]]:
-    """All checks of a run."""
+    """Carry out all fidelity checks of a run."""
     checks = [_frames(analysis), _capture_drops(analysis)]
     error = None if analysis.run.exact_clock else real_time.ClockError(analysis)
     if error:
@@ -45,7 +45,7 @@ def _check(what: str, value: float | None, bound: str, holds: bool) -> dict[str,
 
 
 def _frames(analysis: Analysis) -> dict[str, Any]:
-    """Offloads are off only if no frame on any wire exceeds the MTU."""
+    """Check that no frame exceeds the MTU, hence that offloads are off."""
     most = analysis.run.manifest["experiment"]["stack"]["mtu_bytes"] + ETHERNET_BYTES
     largest = max(
         int(analysis.run.capture(i).frame_bytes.max(initial=0))
@@ -62,12 +62,11 @@ def _capture_drops(analysis: Analysis) -> dict[str, Any]:
 def _service_times(
     analysis: Analysis, direction: str, view: QueueView, error: real_time.ClockError | None
 ) -> dict[str, Any]:
-    """Departures happen when arithmetic says; netem cuts each service time to whole ns.
+    """Check the times at which packets leave a queue.
 
-    HTB has a byte of credit after an idle time.
-
-    Up to the end of traffic: then sinks may answer what still comes with resets, each like the
-    others, and which of them a queue dropped cannot be told.
+    The tolerance is 1 ns, because netem cuts each transmission time to whole ns; after an idle time
+    HTB may send a byte too early. After the end of traffic, sinks may answer late data with resets
+    that look all the same, so that nobody can tell which of them a queue dropped.
     """
     if error:
         off_ns, late_ns = real_time.departure_error_ns(view), error.timer_ns
@@ -84,11 +83,12 @@ def _service_times(
 def _kernel_queue(
     analysis: Analysis, direction: str, view: QueueView, error: real_time.ClockError | None
 ) -> dict[str, Any]:
-    """The queue from the captures against the kernel's own count.
+    """Compare the queue from the captures with the kernel's own count.
 
-    The observer's sample falls between its two time stamps, so its count must be one that the
-    queue had within that time. A packet is captured before it is queued, and after it has left:
-    where the clock goes on meanwhile, within that time and the machine's part around it, in 99 %.
+    The observer reads a count between its two time stamps, so the queue must have had that length
+    at some time between them. A packet is captured before it enters the queue and after it has
+    left. On a clock that runs meanwhile, the time before and after is widened by what the host adds
+    to a round trip, and 99 % of the samples must agree.
     """
     numbers = ("time_ns", "read_ns", "packets")
     table = analysis.run.table("sockets/queues.csv", "interface", *numbers)
@@ -97,7 +97,8 @@ def _kernel_queue(
         name: np.array([int(table[name][i]) for i in rows], dtype=np.int64) for name in numbers
     }
     clock = analysis.run.clock(view.queue.interface)
-    around_ns = max(error.round_trip_ns, 0) if error else 0  # less where clocks differ
+    # round_trip_ns is negative if two hosts' clocks differ by more than the delays.
+    around_ns = max(error.round_trip_ns, 0) if error else 0
     begin_ns = clock.of_programs(columns["time_ns"]) - around_ns
     end_ns = clock.of_programs(columns["read_ns"]) + around_ns
     lowest, _ = view.kernel_least.range(begin_ns, end_ns)
@@ -132,10 +133,11 @@ def _allocations(
     slots: channel.Slots,
     error: real_time.ClockError | None,
 ) -> dict[str, Any]:
-    """The kernel's reallocations against the paper's algorithm fed with the captures.
+    """Compare reallocations with the paper's algorithm fed with captures.
 
-    Where the clock goes on meanwhile a packet captured before a sample's end may count after it,
-    and one is enough for another decision.
+    On a clock that runs while the host works the check decides nothing: a packet captured before
+    the end of a sample may count in the next, and one packet can change the decision. The reason
+    for the check is in docs/decisions/0016.
     """
     stop_ns = analysis.run.stop_ns
     expected = channel.estimates(view.queue, slots, view.passed, stop_ns)
@@ -151,7 +153,10 @@ def _allocations(
 
 
 def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> list[dict[str, Any]]:
-    """What the generator says it received against the payload in the capture."""
+    """Compare the sink's count of bytes with the payload in the capture.
+
+    Data after a reset, which may overtake data, do not count (docs/decisions/0022).
+    """
     if not len(view.arrived.data()):
         return [_check(f"{name}: payload captured, bytes", 0, "above 0", False)]
     answers = analysis.run.between(view.connection.sink_interface, view.connection, forward=False)
@@ -159,7 +164,7 @@ def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> lis
     if view.connection.generator == "iperf3":
         report = analysis.run.document(f"traffic/{name}-source.json")
         said = report["end"]["sum_received"]["bytes"]
-        # It stops counting when the test ends; what is on its way then is in the capture alone.
+        # iperf3 stops counting when the test ends; data on its way then is in the capture alone.
         slack = IPERF3_COOKIE_BYTES + report["end"]["sum_sent"]["bytes"] - said
         holds = 0 <= captured - said <= slack
         bound = f"0..{slack}"
@@ -191,9 +196,9 @@ def _ack_checks(analysis: Analysis, name: str, view: ConnectionView) -> list[dic
 def _largest_factor(
     analysis: Analysis, name: str, view: ConnectionView, factor: float
 ) -> dict[str, Any]:
-    """ACKs arrive no closer than their link can bring them, but for the clock's error."""
+    """Check that ACKs arrive no closer than their link's rate allows."""
     what, value = f"{name}: largest compression factor", round(factor, 2)
-    # What counts as back to back when sent.
+    # The largest spacing of data that counts as back to back.
     data_ns = view.data_service_ns * ack_compression.BACK_TO_BACK
     if analysis.run.exact_clock:
         bound = data_ns / view.ack_service_ns * (1 + 1 / view.ack_service_ns)  # whole ns
@@ -208,9 +213,10 @@ def _largest_factor(
 
 
 def _window_check(analysis: Analysis, name: str, view: ConnectionView) -> list[dict[str, Any]]:
-    """A fixed window is in flight in full at some time, and never more than that.
+    """Check that a fixed window is in flight in full, and never more.
 
-    Only where nothing was lost: selective acknowledgements make the flight less than the span.
+    Only in runs without losses: after one, selective ACKs make the flight less than the span from
+    the oldest unacknowledged to the newest segment.
     """
     window = view.connection.window_packets
     paced = view.connection.paced

@@ -1,4 +1,4 @@
-"""How much of a connection is on its way."""
+"""The flight of a connection: data sent and not yet acknowledged."""
 
 import numpy as np
 
@@ -7,9 +7,11 @@ from twoway.measure.run_folder import Run
 
 
 def most_in_flight(run: Run, view: ConnectionView) -> int | None:
-    """Most segments from the oldest unacknowledged to the newest sent, in the steady window.
+    """Compute the largest flight in the steady window, in full segments.
 
-    None if no data were sent in it, or no ACK came before any.
+    The flight is the span from the oldest unacknowledged to the newest sent byte.
+
+    Returns: None if no data was sent in the window, or none after an ACK.
     """
     data = run.steady(view.sent.data())
     acks = run.between(view.connection.source_interface, view.connection, forward=False)

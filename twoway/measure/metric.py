@@ -1,4 +1,4 @@
-"""The metrics there are, and their names: a family, a dot, and what it was measured on."""
+"""All metrics and their names: family, dot, place of measurement."""
 
 from collections.abc import Iterable
 from enum import Enum
@@ -11,11 +11,11 @@ from twoway.measure import metrics
 
 
 class Scope(Enum):
-    """What a metric is measured on; the names of those of a run are the family alone.
+    """What a metric is measured on; decides the arguments of `measure`.
 
-    RUN: `measure(analysis)`.
+    RUN: `measure(analysis)`; such a metric's name is the family alone.
     QUEUE: `measure(analysis, queue_view)`.
-    CHANNEL: `measure(analysis, queue_view, slots)`, of queues that are DTM channels.
+    CHANNEL: `measure(analysis, queue_view, slots)`, for queues that are DTM channels.
     CONNECTION: `measure(analysis, connection_view)`.
     """
 
@@ -27,19 +27,25 @@ class Scope(Enum):
 
 @cache
 def all_metrics() -> tuple[ModuleType, ...]:
-    """The modules in `metrics`, by name."""
+    """List the modules of the package `metrics`, sorted by name."""
     return modules_of(metrics)
 
 
 def of_scope(scope: Scope) -> list[ModuleType]:
-    """The metrics that are measured on one kind of thing."""
+    """List the metrics of one scope."""
     return [module for module in all_metrics() if scope == module.SCOPE]
 
 
 def metric_names(
     queues: Iterable[str], connections: Iterable[str], channels: Iterable[str] = ()
 ) -> list[str]:
-    """Every metric of a run with these queues, connections and DTM channels."""
+    """List the names of all metrics of a run.
+
+    Args:
+        queues: directions of all queues.
+        connections: names of connections.
+        channels: directions of those queues that are DTM channels.
+    """
     measured_on = {
         Scope.QUEUE: list(queues),
         Scope.CHANNEL: list(channels),

@@ -1,7 +1,7 @@
 """A queue reconstructed from the captures on both sides of it.
 
-Ingress taps see a packet before the queue, egress taps after it, so their difference is the
-queue, packet by packet and exactly.
+Taps on incoming interfaces see a packet before the queue, the tap on the outgoing one after it, so
+their difference is exactly the queue, packet by packet.
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ STILL_QUEUED = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class Passage:
-    """Every packet offered to a queue, with what became of it.
+    """Every packet offered to a queue, and its fate.
 
     Attributes:
         packets: shape (n,), at the time each entered.
         left_ns: shape (n,), when its transmission ended; -1 if it was dropped, STILL_QUEUED if
             the capture ended first.
-        is_data: shape (n,), carries payload.
+        is_data: shape (n,), True if the packet carries payload.
     """
 
     packets: Packets
@@ -35,7 +35,7 @@ class Passage:
 
     @property
     def dropped(self) -> BoolArray:
-        """Shape (n,): offered to the queue and refused."""
+        """Shape (n,): True if the queue dropped the packet."""
         return self.left_ns < 0
 
     @property
@@ -47,25 +47,28 @@ class Passage:
 
 @dataclass(frozen=True)
 class Occupancy:
-    """A step function: after each of `time_ns`, the queue holds `packets` packets.
+    """The length of a queue over time, as a step function.
 
-    The packet being transmitted counts, as it does in the kernel's drop-tail limit.
+    From each of `time_ns` on, the queue holds the `packets` of that row. The packet being
+    transmitted counts, as it does in the kernel's drop-tail limit.
     """
 
     time_ns: IntArray
     packets: IntArray
 
     def at(self, time_ns: IntArray) -> IntArray:
-        """Occupancy at given times; before the first event the queue is empty."""
+        """Look up the occupancy at given times; it is 0 before the first event."""
         levels = np.concatenate(([0], self.packets))
         return levels[np.searchsorted(self.time_ns, time_ns, side="right")]
 
     def range(self, start_ns: IntArray, stop_ns: IntArray) -> tuple[IntArray, IntArray]:
-        """Lowest and highest occupancy within each of several closed intervals.
+        """Find the lowest and highest occupancy in each of several intervals.
+
+        The intervals include their ends.
 
         Args:
-            start_ns: shape (k,), where each interval starts; its level on entry counts.
-            stop_ns: shape (k,), where each ends.
+            start_ns: shape (k,), start of each interval; the level on entry counts.
+            stop_ns: shape (k,), end of each interval.
         """
         first = np.searchsorted(self.time_ns, start_ns, side="left")
         last = np.searchsorted(self.time_ns, stop_ns, side="right")
@@ -75,17 +78,20 @@ class Occupancy:
         return lowest, np.array([span.max() for span in spans], dtype=np.int64)
 
     def within(self, start_ns: int, stop_ns: int) -> "Occupancy":
-        """The part of the step function between two times."""
+        """Cut the steps between two times out of the function."""
         rows = (self.time_ns >= start_ns) & (self.time_ns < stop_ns)
         return Occupancy(self.time_ns[rows], self.packets[rows])
 
     def peak(self, start_ns: int, stop_ns: int) -> int:
-        """Highest occupancy from one time until before another, what was queued before included."""
+        """Find the highest occupancy from one time until before another.
+
+        The level on entry counts.
+        """
         entry = int(self.at(np.array([start_ns]))[0])
         return int(self.within(start_ns, stop_ns).packets.max(initial=entry))
 
     def mean(self, start_ns: int, stop_ns: int) -> float:
-        """Time average between two times, in packets."""
+        """Compute the time average between two times, in packets."""
         inside = self.within(start_ns, stop_ns)
         edges = np.concatenate(([start_ns], inside.time_ns, [stop_ns]))
         levels = np.concatenate((self.at(np.array([start_ns])), inside.packets))
@@ -95,14 +101,14 @@ class Occupancy:
 def passage(queue: Queue, entering: Packets, leaving: Packets, until_ns: int = 0) -> Passage:
     """Match the packets on both sides of a first-in-first-out queue.
 
-    A packet that never left was dropped if one that entered after it did leave, or if it would
-    have left while there still was a capture; otherwise it was still queued when that ended.
+    A packet that never left was dropped if one that entered after it did leave, or if it should
+    have left before the captures ended; otherwise it was still queued when they ended.
 
     Args:
-        queue: for error texts, and for how long a packet takes.
-        entering: packets offered to it, time order.
-        leaving: packets that left it, time order.
-        until_ns: when a capture of the run still saw something.
+        queue: the queue; gives transmission times, and a name for errors.
+        entering: packets offered to the queue, in time order.
+        leaving: packets that left the queue, in time order.
+        until_ns: time of the last packet in any capture of the run.
 
     Raises: AnalysisError if a packet left that never entered: the captures are incomplete.
     """
@@ -126,7 +132,11 @@ def passage(queue: Queue, entering: Packets, leaving: Packets, until_ns: int = 0
 
 
 def transmitted(queue: Queue, seen: Passage) -> Passage:
-    """With `left_ns` where transmissions end, whichever end of them the captures saw."""
+    """Set `left_ns` to the ends of transmissions.
+
+    A managed queue hands a packet over, and the captures see it, when its transmission starts
+    (docs/decisions/0021).
+    """
     if not queue.leaves_at_start:
         return seen
     gone = (seen.left_ns >= 0) & (seen.left_ns < STILL_QUEUED)
@@ -135,10 +145,11 @@ def transmitted(queue: Queue, seen: Passage) -> Passage:
 
 
 def lingering(queue: Queue, seen: Passage) -> Passage:
-    """As if what a managed queue dropped had left it as late as it may have.
+    """Let each packet that a managed queue dropped leave as late as possible.
 
-    CoDel drops at the head, which no capture sees: at the latest when the next packet of the same
-    connection, which was behind it, leaves. What a full queue refuses never was in it.
+    CoDel drops packets at the head of the queue, which no capture sees: at the latest when the next
+    packet of the same connection leaves, which was behind the dropped one. Packets that a full
+    drop-tail queue refuses never were in the queue.
     """
     if not queue.leaves_at_start:
         return seen
@@ -152,7 +163,7 @@ def lingering(queue: Queue, seen: Passage) -> Passage:
 
 
 def _occurrence_keys(packets: Packets) -> NDArray[np.int64]:
-    """Packet keys made unique: the k-th packet with a key gets the key plus k."""
+    """Make packet keys unique: the k-th packet with a key gets the key plus k."""
     key = packets.key()
     order = np.argsort(key, kind="stable")
     ordered = key[order]
@@ -165,10 +176,10 @@ def _occurrence_keys(packets: Packets) -> NDArray[np.int64]:
 
 
 def occupancy(passed: Passage, which: BoolArray | None = None) -> Occupancy:
-    """Queue length over time.
+    """Compute a queue's length over time.
 
     Args:
-        passed: what entered and left.
+        passed: the packets that entered and left.
         which: shape (n,), count only these packets; all by default.
 
     Returns: one step per event; an arrival at the instant of a departure counts after it.
@@ -181,13 +192,13 @@ def occupancy(passed: Passage, which: BoolArray | None = None) -> Occupancy:
 
 
 def correlation(first: Occupancy, second: Occupancy, start_ns: int, stop_ns: int) -> float:
-    """Correlation of two queues' lengths over time: negative if they are out of phase.
+    """Correlate two queues' lengths over time; negative: out of phase.
 
     Args:
         first: one queue.
-        second: the other.
-        start_ns: where the window starts.
-        stop_ns: where it ends.
+        second: the other queue.
+        start_ns: start of the window.
+        stop_ns: end of the window.
 
     Returns: Pearson's coefficient with time as the weight, exact; NaN if a queue never changes.
     """
@@ -202,16 +213,17 @@ def correlation(first: Occupancy, second: Occupancy, start_ns: int, stop_ns: int
 def last_to_empty_ns(
     passed: Passage, others: Sequence[Passage], start_ns: int, stop_ns: int
 ) -> int:
-    """For how long a queue would run empty later than each of some others, if no more came.
+    """Measure how long a queue would be the last to run empty, ns.
 
-    When that would be changes only when a packet enters, so that between arrivals one comparison
-    holds for as long as the queue holds anything.
+    At each time the queue is compared with the others as if no more packets came. The time at
+    which a queue would run empty changes only when a packet enters it, so that between arrivals
+    one comparison holds until the queue is empty.
 
     Args:
-        passed: what went through the queue.
-        others: what went through the others.
-        start_ns: where the window starts.
-        stop_ns: where it ends.
+        passed: the packets of the queue.
+        others: the packets of the queues to compare with.
+        start_ns: start of the window.
+        stop_ns: end of the window.
     """
     entered = [each.packets.time_ns[~each.dropped] for each in (passed, *others)]
     edges = np.unique(np.concatenate(([start_ns], *entered)))
@@ -224,14 +236,19 @@ def last_to_empty_ns(
 
 
 def _empty_at(passed: Passage, time_ns: IntArray) -> IntArray:
-    """When a queue would run empty, if nothing entered after each of some times."""
+    """Compute when a queue would run empty if no more packets entered.
+
+    Args:
+        passed: the packets of the queue.
+        time_ns: shape (k,), times after which none enters.
+    """
     entered, left_ns = passed.packets.time_ns[~passed.dropped], passed.left_ns[~passed.dropped]
     last_ns = np.concatenate(([0], np.maximum.accumulate(left_ns)))
     return np.asarray(last_ns[np.searchsorted(entered, time_ns, side="right")])
 
 
 def service_error_ns(queue: Queue, passed: Passage) -> IntArray:
-    """How far each departure was from when it should have been.
+    """Compute how late each departure from a queue was.
 
     A transmission starts when the packet arrives or when the one before it ends, whichever is
     later, and takes its analytic service time.

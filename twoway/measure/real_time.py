@@ -1,8 +1,9 @@
-"""What a run on a clock that goes on while the machine works can say, and what it cannot.
+"""Errors of metrics on a clock that runs while the host works.
 
-In virtual time packets are handled in no time and timers are never late. Elsewhere both take some,
-which no theory of the papers knows. How much is measured in each run, by its own captures. Each
-metric's error follows from that, and expectation.judge says what such a metric can tell.
+In virtual time packets are handled in no time and timers are never late. On a real clock handling
+takes time and timers are late, which the papers' theories ignore. The captures of each run show by
+how much. The error of each metric follows from that, and contract.verdict.judge decides with it
+whether an expectation can be told.
 """
 
 import math
@@ -16,19 +17,19 @@ from capture_analysis.columns import IntArray, Packets
 
 from twoway.measure.analysis import Analysis, ConnectionView, QueueView
 
-# Of many timers few are very late; what one packet in a hundred meets decides no metric.
+# A few of many timers are very late; one packet in a hundred decides no metric.
 QUANTILE = 0.99
-# In 99 % of cases a random walk stays within so many standard deviations of its last point. By the
-# reflection principle at most twice as many leave that range as end outside it, and 0.5 % of the
-# normal distribution are outside 2.81.
+# In 99 % of cases a random walk stays within so many standard deviations of the walk's last step.
+# By the reflection principle at most twice as many walks leave that range as end outside it, and
+# 0.5 % of the normal distribution are outside 2.81.
 WALK_DEVIATIONS = 2.81
-# Metrics of how high a queue is at its highest or lowest, which depends on when bursts meet there.
+# Families of metrics of a queue's highest or lowest level, which depends on when bursts meet.
 HEIGHTS = ("queue_peak", "plateau_")
 
 
 @dataclass(frozen=True)
 class ClockError:
-    """How far a run's machine is from one that takes no time.
+    """Differences between a run's host and an ideal host that takes no time.
 
     Args:
         analysis: the run.
@@ -38,19 +39,19 @@ class ClockError:
 
     @cached_property
     def timer_ns(self) -> int:
-        """How late 99 % of the observer's samples are complete, the reading included."""
+        """Lateness of 99 % of the observer's samples, reading included, ns."""
         table = self.analysis.run.table("sockets/queues.csv", "time_ns", "read_ns")
         late = np.array(table["read_ns"], dtype=np.int64) - np.array(table["time_ns"], np.int64)
         return quantile(late)
 
     @cached_property
     def round_trip_ns(self) -> int:
-        """What the machine adds to 99 % of round trips, besides transmission and propagation.
+        """Time that the host adds to 99 % of round trips, ns.
 
-        Captures on both sides show how late segments and acks reach their hosts once they have
-        left their queues. As much again is allowed for what no capture shows: hosts that answer,
-        and the ways to the queues. Machines whose clocks may differ see each of two ways, twice,
-        wrong by as much.
+        Captures on both sides show how late segments and ACKs reach their hosts once they have
+        left their queues. As much again is added for delays that no capture shows: those of
+        answering hosts, and of paths to the queues. In a multi-host run the difference of two
+        clocks enters both directions, and is doubled as well.
         """
         views = self.analysis.connections.values()
         late_ns = max((2 * _late_ns(self.analysis, view) for view in views), default=0)
@@ -58,12 +59,12 @@ class ClockError:
 
     @cached_property
     def phase_ns(self) -> int:
-        """Bound the error of the phase between two connections, in 99 % of runs.
+        """Bound of the phase error of two connections, in 99 % of runs, ns.
 
-        TCP never restores that phase, so its errors add up. The first is the difference of how late
-        the connections start. Each round trip adds the difference of the machine's parts of theirs:
-        over n round trips a random walk of n steps, whose deviation follows from the captures. What
-        the machine adds to both alike does not change the phase.
+        TCP never restores that phase, so its errors add up. The first error is the difference of
+        the connections' late starts. Each round trip adds the difference of the delays that the
+        host adds to each connection: over n round trips a random walk of n steps, whose deviation
+        follows from the captures. Delays of both connections alike do not change the phase.
         """
         views = self.analysis.connections.values()
         if len(views) < 2:
@@ -76,14 +77,14 @@ class ClockError:
         return max(late_ns) - min(late_ns) + math.ceil(walk_ns)
 
     def of(self, metric: str, measured: float, unit: str) -> float:
-        """Bound how far the machine alone puts a metric off.
+        """Bound the error of a metric that is due to the host alone.
 
-        The error depends on the measurement, not on what is expected: an absurd expectation must
+        The error depends on the measurement, not on the expectation: an absurd expectation must
         not make its own error large.
 
         Args:
-            metric: its name, family and all.
-            measured: the metric.
+            metric: the metric's full name, "FAMILY.PLACE".
+            measured: its value.
             unit: its unit.
 
         Returns: the error in the metric's unit; infinite where the clock resolves too little.
@@ -94,7 +95,7 @@ class ClockError:
             closer = spacing_error_ns(view) / max(view.ack_service_ns, 1)
             if family.startswith("compression_factor"):
                 return measured * closer
-            # Acks whose gap is larger than so many transmissions count as two bunches.
+            # ACKs whose gap is larger than so many transmission times count as two bunches.
             if closer > ack_compression.BUNCH_SERVICE_TIMES - 1:
                 return math.inf
         if unit == "s":
@@ -102,7 +103,7 @@ class ClockError:
         if unit in {"packets", "acks", "segments"}:
             moved_ns = self.phase_ns if family.startswith(HEIGHTS) else 0
             packets = (self.round_trip_ns + moved_ns) / self._shortest_ns
-            # Who comes first when two are due at once is the machine's choice.
+            # Of two packets due at the same time either may come first: at least 1.
             return packets if family.endswith("_mean") else max(1, math.ceil(packets))
         return abs(measured) * self.round_trip_ns / self._base_rtt_ns
 
@@ -118,19 +119,23 @@ class ClockError:
 
 
 def quantile(values: IntArray) -> int:
-    """The least value that 99 % of some numbers do not exceed; 0 of none."""
+    """Find the least value that 99 % of some numbers do not exceed.
+
+    Returns: 0 if there are no numbers.
+    """
     return int(np.quantile(values, QUANTILE, method="inverted_cdf")) if len(values) else 0
 
 
 def departure_error_ns(view: QueueView) -> int:
-    """How far 99 % of a queue's departures are from when they should have been."""
+    """Bound the errors of 99 % of a queue's departures, early or late, ns."""
     return quantile(np.abs(view.error_ns))
 
 
 def spacing_errors_ns(view: ConnectionView) -> IntArray:
-    """How far acks that leave their bottleneck one after the other are from an ack's transmission.
+    """Compare the spacings of departing ACKs with transmission times.
 
-    Returns: shape (n,), ns, one per pair of which the second waited for the first.
+    Returns: shape (n,), ns, spacing less transmission time of each ACK that waited for the one
+        before it.
     """
     passed, queue = view.reverse.passed, view.reverse.queue
     rows = passed.departures
@@ -142,14 +147,15 @@ def spacing_errors_ns(view: ConnectionView) -> IntArray:
 
 
 def spacing_error_ns(view: ConnectionView) -> int:
-    """As `spacing_errors_ns`, of 99 %."""
+    """Bound 99 % of `spacing_errors_ns`, by size."""
     return quantile(np.abs(spacing_errors_ns(view)))
 
 
 def closer_ns(analysis: Analysis, view: ConnectionView) -> int:
-    """By how much, at worst, acks arrive closer together than an ack's transmission.
+    """Bound how much ACKs arrive closer than a transmission time, ns.
 
-    They leave their queue that much closer, and on the way from there one is later than the next.
+    The bound adds up two errors: ACKs leave their queue too close together, and on the path from
+    the queue one is later than the next.
     """
     late_ns = _lateness_ns(view.reverse, _acks(analysis, view))
     apart_ns = int(late_ns.max() - late_ns.min()) if len(late_ns) else 0
@@ -157,7 +163,7 @@ def closer_ns(analysis: Analysis, view: ConnectionView) -> int:
 
 
 def checks(analysis: Analysis, error: ClockError) -> list[dict[str, Any]]:
-    """What the clock's errors are, for the report: measured, and what each must be below."""
+    """List the clock's errors for the report, each with its bound."""
     segment_ns = min((v.data_service_ns for v in analysis.connections.values()), default=0)
     rows = [
         _row("timers and samples late in 99 %, ns", error.timer_ns, segment_ns, "a segment takes"),
@@ -183,20 +189,23 @@ def checks(analysis: Analysis, error: ClockError) -> list[dict[str, Any]]:
 
 
 def _row(what: str, value: int, least_ns: int, which: str) -> dict[str, Any]:
-    """A measured error; one beyond what it is compared with fails nothing, but is not resolved."""
+    """Make the row of a measured error.
+
+    An error of `least_ns` or more fails nothing, but the row says that `which` is not resolved.
+    """
     resolved = value < least_ns
     bound = f"real time: {which} {least_ns}" + ("" if resolved else ", so it is not resolved")
     return {"check": what, "value": value, "bound": bound, "pass": True, "supported": resolved}
 
 
 def _links_ns(view: ConnectionView, frame_bytes: int) -> int:
-    """A round trip's time on the bottleneck links alone: a frame one way, an ack the other."""
+    """Compute the time of a frame and its ACK on the bottlenecks alone."""
     there, back = view.forward.queue, view.reverse.queue
     return int(there.service_ns(frame_bytes) + there.delay_ns + view.ack_service_ns + back.delay_ns)
 
 
 def _late_ns(analysis: Analysis, view: ConnectionView) -> int:
-    """How much later than their links say 99 % of a connection's segments, and acks, arrive."""
+    """Add up the lateness of segments and of ACKs, 99 % of each, ns."""
     acks = _acks(analysis, view)
     return sum(
         quantile(_lateness_ns(queue, arrived))
@@ -207,12 +216,12 @@ def _late_ns(analysis: Analysis, view: ConnectionView) -> int:
 def _start_late_ns(view: ConnectionView) -> int:
     """Measure how late a connection sends its first data; 0 if it sends none."""
     late_ns = view.sent.time_ns[view.sent.payload_bytes > 0] - view.connection.start_ns
-    late_ns = late_ns[late_ns >= 0]  # what iperf3 says before it starts
+    late_ns = late_ns[late_ns >= 0]  # before the start is iperf3's control data
     return int(late_ns.min()) if len(late_ns) else 0
 
 
 def _spread_ns(analysis: Analysis, view: ConnectionView) -> float:
-    """Return the standard deviation of the machine's part of a connection's round trips."""
+    """Compute the deviation of the host's part of round trips, ns."""
     found = [
         _lateness_ns(queue, arrived)
         for queue, arrived in ((view.forward, view.arrived), (view.reverse, _acks(analysis, view)))
@@ -221,12 +230,15 @@ def _spread_ns(analysis: Analysis, view: ConnectionView) -> float:
 
 
 def _acks(analysis: Analysis, view: ConnectionView) -> Packets:
-    """A connection's acks as they reach its source."""
+    """List a connection's ACKs as they arrive at its source."""
     return analysis.run.between(view.connection.source_interface, view.connection, forward=False)
 
 
 def _lateness_ns(queue: QueueView, arrived: Packets) -> IntArray:
-    """How much later than the link says packets of a queue arrive; shape (n,), ns."""
+    """Compute how late packets arrive after queue and propagation.
+
+    Returns: shape (n,), ns.
+    """
     passed = queue.passed
     _, rows, at = np.intersect1d(passed.packets.key(), arrived.key(), return_indices=True)
     rows, at = rows[passed.left_ns[rows] > 0], at[passed.left_ns[rows] > 0]

@@ -1,7 +1,7 @@
-"""A run's folder as the analysis sees it: manifest.json, and the files it names.
+"""Reading a run's folder: manifest.json, and the files it names.
 
-Nothing of that changes once the run has finished. If the experiment's file does, in its texts,
-expectations or warm-up, experiment.json beside it has what the file says since.
+These files never change once the run has finished. If the experiment's file changes later, in its
+texts, expectations or warm-up, experiment.json in the run's folder holds the changed experiment.
 """
 
 import csv
@@ -20,25 +20,26 @@ from twoway.measure.clocks import Clock, read_clock
 
 # The version of manifest.json that this package reads.
 SCHEMA = 1
-# The experiment as its file describes it now, where that is not what manifest.json says.
+# The experiment as its file describes it now, if that differs from manifest.json.
 EXPERIMENT = "experiment.json"
 
 
 @dataclass(frozen=True)
 class Queue:
-    """A bottleneck queue: where it is, how fast it drains, and the taps around it.
+    """A bottleneck queue: its place, its link and the taps around it.
 
     Attributes:
-        direction: the profile's name of it.
-        interface: the router's interface that it feeds.
-        rate_bit: link rate, bit/s; of a DTM channel that at the start of traffic.
-        reallocations: the file with the changes of a DTM channel's slots; None for others.
+        direction: the direction of the profile.
+        interface: the router's outgoing interface.
+        rate_bit: link rate, bit/s; of a DTM channel the rate at the start of traffic.
+        reallocations: the file with the changes of a DTM channel's slots; None for other queues.
         limit_packets: drop-tail limit, the packet in service included.
-        overhead_bytes, cell_bytes, cell_overhead_bytes: as in the profile.
+        overhead_bytes, cell_bytes, cell_overhead_bytes: framing on the link, as in the profile.
         taps_in: interfaces whose incoming packets may enter the queue.
-        delay_ns: propagation delay behind it.
-        leaves_at_start: it hands over a packet when its transmission begins, not when that ends.
-        credit_ns: so much too early a packet may leave after an idle time.
+        delay_ns: propagation delay behind the queue.
+        leaves_at_start: captures see a packet leave when its transmission begins, not when it
+            ends (docs/decisions/0021).
+        credit_ns: how much too early a packet may leave after an idle time.
     """
 
     direction: str
@@ -55,7 +56,11 @@ class Queue:
     credit_ns: int = 0
 
     def link_bytes(self, frame_bytes: Any) -> Any:
-        """Size on the link of frames (a number or an array) of the given captured size."""
+        """Compute sizes on the link from captured sizes.
+
+        Args:
+            frame_bytes: a number or an array.
+        """
         size = frame_bytes + self.overhead_bytes
         if not self.cell_bytes:
             return size
@@ -63,7 +68,10 @@ class Queue:
         return cells * (self.cell_bytes + self.cell_overhead_bytes)
 
     def service_ns(self, frame_bytes: Any) -> Any:
-        """Transmission time in ns, truncated as netem does it (rate in whole bytes/s)."""
+        """Compute transmission times, cut to whole ns as in netem.
+
+        netem has rates in whole bytes/s.
+        """
         return self.link_bytes(frame_bytes) * 1_000_000_000 // (self.rate_bit // 8)
 
 
@@ -88,9 +96,9 @@ class Connection:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Read a run's manifest.json, with the experiment as it is described now.
+    """Read a run's manifest.json, updated with experiment.json if any.
 
-    Raises: AnalysisError if the folder holds none that this package reads.
+    Raises: AnalysisError if the folder has no manifest, or one of another schema.
     """
     manifest = _document(folder / "manifest.json")
     if manifest is None:
@@ -101,7 +109,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _document(path: Path) -> dict[str, Any] | None:
-    """A file's JSON object; None if there is no such file."""
+    """Read a file's JSON object; None if there is no such file."""
     try:
         document = json.loads(path.read_text())
     except OSError:
@@ -143,35 +151,35 @@ class Run:
 
     @property
     def exact_clock(self) -> bool:
-        """Time stood still while the machine worked: it ran in virtual time."""
+        """True if the run was in virtual time."""
         return bool(self.manifest["clock_source"] == "virtual")
 
     def clock(self, interface: str) -> Clock:
-        """The clock of the machine that an interface is of."""
+        """Return the clock of an interface's host."""
         return self._clocks[interface]
 
     @property
     def clocks_differ_ns(self) -> int:
-        """How far two machines' times may be apart that are the same; 0 if there is one machine."""
+        """Bound of the difference between two hosts' times; 0 with one host."""
         off = sorted(clock.uncertainty_ns for clock in self._clocks.values())
         return sum(off[-2:])
 
     def seconds(self, time_ns: Any) -> Any:
-        """Times on the run's clock, a number or an array, as s after the traffic's start."""
+        """Convert times, a number or an array, to s after the start of traffic."""
         return (time_ns - self.start_ns) / 1e9
 
     @property
     def window_ns(self) -> int:
-        """Length of the steady window, after warm-up and until traffic stops."""
+        """Length of the steady window: from warm-up to the end of traffic."""
         return self.stop_ns - self.steady_ns
 
     def steady(self, packets: Packets) -> Packets:
-        """Those of some packets that fall into the steady window."""
+        """Select the packets in the steady window."""
         return packets.where((packets.time_ns >= self.steady_ns) & (packets.time_ns < self.stop_ns))
 
     @cached_property
     def _read(self) -> tuple[FlowTable, dict[str, Packets]]:
-        """The run's connections; and per interface its packets, with connections numbered alike."""
+        """All flows; and packets by interface, with common flow numbers."""
         interfaces = list(self.manifest["captures"])
         captures = [read_capture(self._capture_file(name)) for name in interfaces]
         common, mappings = unify(table for _, table in captures)
@@ -182,7 +190,7 @@ class Run:
         return common, renumbered
 
     def _capture_file(self, interface: str) -> Path:
-        """Compressed, or as a guest writes it."""
+        """Find an interface's capture file, compressed or plain."""
         plain = f"pcap/{interface}.pcap"
         for name in (f"{plain}.zst", plain):
             if name in self.manifest["files"]:
@@ -190,11 +198,11 @@ class Run:
         raise AnalysisError(f"{self.folder}/manifest.json: files: no {plain}.zst")
 
     def _on_plan_clock(self, interface: str, packets: Packets) -> Packets:
-        """Packets with the times of the plan's clock, not the machine's."""
+        """Convert packets' times from the host's clock to the plan's."""
         return replace(packets, time_ns=self.clock(interface).of_stamps(packets.time_ns))
 
     def capture(self, interface: str) -> Packets:
-        """Everything captured on an interface."""
+        """Return all packets captured on an interface."""
         _, captures = self._read
         if interface not in captures:
             raise AnalysisError(f"{self.folder}/manifest.json: captures: no {interface}")
@@ -202,12 +210,12 @@ class Run:
 
     @cached_property
     def last_seen_ns(self) -> int:
-        """When the last packet of all captures was seen."""
+        """Time of the last packet in all captures."""
         captures = [self.capture(interface) for interface in self.manifest["captures"]]
         return int(max(packets.time_ns.max(initial=0) for packets in captures))
 
     def entering(self, queue: Queue) -> Packets:
-        """The packets that were offered to a queue, in time order."""
+        """Merge the packets that were offered to a queue, in time order."""
         parts = []
         for interface in queue.taps_in:
             packets = self.capture(interface)
@@ -220,23 +228,23 @@ class Run:
         return merge(parts)
 
     def between(self, interface: str, connection: Connection, *, forward: bool) -> Packets:
-        """A connection's packets at an interface: data's direction, or the acks'."""
+        """Select a connection's packets, data or ACKs, at an interface."""
         packets = self.capture(interface)
         return packets.where(self.belongs(packets, connection, forward=forward))
 
     def belongs(self, packets: Packets, connection: Connection, *, forward: bool) -> BoolArray:
-        """Which of some packets are a connection's, data's direction or the acks'; shape (n,)."""
+        """Mark a connection's packets, data or ACKs; shape (n,)."""
         source = (connection.source, connection.source_port)
         sink = (connection.destination, connection.port)
         flows, _ = self._read
         found = flows.find(source, sink) if forward else flows.find(sink, source)
-        lanes = [2 * flow + half for flow, half in found]
-        return np.isin(2 * packets.flow + packets.half, lanes)
+        directions = [2 * flow + half for flow, half in found]
+        return np.isin(2 * packets.flow + packets.half, directions)
 
     def document(self, name: str) -> Any:
-        """A JSON file of the folder.
+        """Read a JSON file of the folder.
 
-        Raises: AnalysisError if it is not there or not JSON.
+        Raises: AnalysisError if the file does not exist or is not JSON.
         """
         try:
             return json.loads((self.folder / name).read_text())
@@ -244,13 +252,13 @@ class Run:
             raise AnalysisError(f"{self.folder / name}: {error}") from error
 
     def table(self, name: str, *needed: str) -> dict[str, list[str]]:
-        """A CSV table with a `# key: value` preamble, as columns of strings.
+        """Read a CSV table with a `# key: value` preamble, as columns of strings.
 
         Args:
             name: a file in the folder.
-            needed: columns that it must have.
+            needed: columns that the table must have.
 
-        Raises: AnalysisError if one is missing, or a row is not as long as the others.
+        Raises: AnalysisError if a column is missing, or a row has another length.
         """
         with (self.folder / name).open(newline="") as file:
             rows = list(csv.reader(line for line in file if not line.startswith("#")))

@@ -12,12 +12,12 @@ FloatArray = NDArray[np.float64]
 
 
 def new_payload_bytes(arriving: Packets, start_ns: int, stop_ns: int) -> int:
-    """Payload that arrived in a window and had not arrived before; each byte counts once.
+    """Count the payload that first arrived in a window; each byte counts once.
 
     Args:
-        arriving: one connection's packets at its receiver, time order, from its start.
-        start_ns: where the window starts.
-        stop_ns: where it ends; what arrives then is not in it.
+        arriving: one connection's packets at its receiver, in time order, from its start.
+        start_ns: start of the window.
+        stop_ns: end of the window, not included.
     """
     data = arriving.data()
     inside = (data.time_ns >= start_ns) & (data.time_ns < stop_ns)
@@ -25,15 +25,16 @@ def new_payload_bytes(arriving: Packets, start_ns: int, stop_ns: int) -> int:
 
 
 def new_payload(data: Packets) -> IntArray:
-    """Payload that each segment brought first.
+    """Count the bytes of each segment that no earlier segment brought.
 
     Args:
-        data: one connection's segments at its receiver, shape (n,), time order, from its start.
+        data: one connection's segments at its receiver, shape (n,), in time order, from its start.
 
     Returns: shape (n,), bytes.
     """
     first, end = _byte_ranges(data)
-    # Between neighbouring edges every byte arrived with the same segments; the first has it.
+    # All bytes between two neighbouring edges arrived with the same segments: the first of these
+    # brought them.
     edges = np.unique(np.concatenate((first, end)))
     begin, stop = np.searchsorted(edges, first), np.searchsorted(edges, end)
     rows = np.arange(len(data))
@@ -49,11 +50,11 @@ def new_payload(data: Packets) -> IntArray:
 
 
 def rate_bit(data: Packets, edges_ns: IntArray) -> FloatArray:
-    """Goodput in each of several intervals.
+    """Compute the goodput in each of several intervals.
 
     Args:
-        data: one connection's segments at its receiver, time order, from its start.
-        edges_ns: shape (k+1,), where intervals meet, ascending.
+        data: one connection's segments at its receiver, in time order, from its start.
+        edges_ns: shape (k+1,), the intervals' ends, ascending.
 
     Returns: shape (k,), bit/s.
     """
@@ -63,14 +64,15 @@ def rate_bit(data: Packets, edges_ns: IntArray) -> FloatArray:
 
 
 def before_reset(arriving: Packets, answers: Packets) -> Packets:
-    """What arrived until a reset ended the receiver, whose host answers data after it with resets.
+    """Select the packets before the reset that closed the receiver.
 
-    A reset may overtake data: cake finds a packet's queue by a number that sockets give their
-    packets, and answers for a socket that is gone come from none.
+    After the reset the receiver's host answers data with resets. A reset may overtake data in cake,
+    which finds a packet's queue by a number that the sending socket gives its packets: a reset for
+    a closed socket has no such number (docs/decisions/0022).
 
     Args:
         arriving: one connection's packets at its receiver.
-        answers: those of the other direction there.
+        answers: packets of the other direction at the same place.
     """
     refused_ns = answers.time_ns[(answers.flags & FLAG_RST) > 0]
     resets_ns = arriving.time_ns[(arriving.flags & FLAG_RST) > 0]
@@ -80,7 +82,9 @@ def before_reset(arriving: Packets, answers: Packets) -> Packets:
 
 
 def in_order_bytes(arriving: Packets) -> int:
-    """Payload up to the first hole: what the receiver could hand to its application.
+    """Count the payload before the first hole.
+
+    The receiver can give its application no more.
 
     Args:
         arriving: one connection's packets at its receiver, from its start.
@@ -96,18 +100,18 @@ def in_order_bytes(arriving: Packets) -> int:
 
 
 def _byte_ranges(data: Packets) -> tuple[IntArray, IntArray]:
-    """First byte and end of each segment, on a scale without wrap-around."""
+    """Compute first byte and end of each segment, without wrap-around."""
     first = unwrap(data.seq)
     return first, first + data.payload_bytes
 
 
 def unwrap(seq: IntArray) -> IntArray:
-    """Sequence numbers without wrap-around, from the first; steps must stay below 2^31.
+    """Remove the wrap-around of sequence numbers; steps must stay below 2^31.
 
     Args:
         seq: shape (n,), 0..2^32-1, in order of capture.
 
-    Returns: shape (n,), bytes after the first, negative for what was sent before it.
+    Returns: shape (n,), bytes after the first number; negative for earlier ones.
     """
     if not len(seq):
         return seq
@@ -116,7 +120,7 @@ def unwrap(seq: IntArray) -> IntArray:
 
 
 def full_payload_share(arriving: Packets, queue: Queue) -> float:
-    """Payload over size on the link, of the connection's largest segments."""
+    """Divide a full segment's payload by its size on the link."""
     payload = int(arriving.payload_bytes.max(initial=0))
     if not payload:
         return float("nan")
@@ -125,26 +129,26 @@ def full_payload_share(arriving: Packets, queue: Queue) -> float:
 
 
 def efficiency(goodput_bit: float, arriving: Packets, queue: Queue, rate_bit: float) -> float:
-    """Goodput over that of a one-way connection which keeps the link full of its data.
+    """Divide a goodput by that of one-way data on a full link.
 
     Args:
         goodput_bit: the connection's payload rate, bit/s.
-        arriving: its packets at the receiver, for the segment size.
-        queue: the bottleneck its data passes.
-        rate_bit: the mean rate of its link, bit/s.
+        arriving: its packets at the receiver, which give the segment size.
+        queue: the bottleneck of its data.
+        rate_bit: the mean rate of the bottleneck's link, bit/s.
     """
     return goodput_bit / (rate_bit * full_payload_share(arriving, queue))
 
 
 def link_bytes(arriving: Packets, queue: Queue) -> int:
-    """Size on the link of packets, headers included; what arrives twice counts twice."""
+    """Add up packets' sizes on the link, headers and duplicates included."""
     return int(queue.link_bytes(arriving.frame_bytes).sum())
 
 
 def utilisation(passed: Passage, start_ns: int, stop_ns: int, *, data_only: bool = False) -> float:
-    """Share of the window in which the link transmits, or transmits data.
+    """Compute the share of a window in which a link transmits.
 
-    A transmission begins when its packet arrives or the one before it ends.
+    A transmission begins when its packet arrives or when the transmission before it ends.
     """
     rows = passed.departures
     end = passed.left_ns[rows]

@@ -1,1 +1,1 @@
-"""Every command of a run, in order, before any of them runs."""
+"""The plan of a run: every command, before the first one runs."""

@@ -1,36 +1,38 @@
-"""ACKs apart from data at a bottleneck: Linux's remedies for ACK compression, as tc has them.
+"""A separate queue for ACKs, tc's remedy for ACK compression.
 
-netem decides when a packet leaves as it enters, so nothing can overtake in it. Here HTB keeps the
-rate and hands out packets from two queues. It lets a packet go when its transmission begins, with
-no credit for idle time (a burst of one byte); the delay's netem, further on, then adds the
-transmission itself.
+netem decides when a packet leaves as the packet enters, so nothing can overtake in it. Here HTB
+keeps the rate and takes packets from two queues. HTB lets a packet go when its transmission begins,
+with no credit for idle time (a burst of one byte); the netem that adds the link's propagation delay
+then adds the transmission time as well (docs/decisions/0009).
 """
 
 from collections.abc import Iterable
 
 from twoway.spec.experiment import Direction
 
-# IPv4, TCP, and in all less than 128 bytes: 40 and 40 bytes of options at most make a pure ACK.
+# IPv4, TCP, and in all less than 128 bytes: a pure ACK has 40 bytes and at most 40 of options.
 _IS_ACK = "protocol ip u32 match ip protocol 6 0xff match u16 0 0xff80 at 2"
 _BANDS = {
-    # Band 1 first, and one packet of the other at a time.
+    # Strict priority: ACKs (band 1) first, data (band 2) if no ACK waits.
     "priority": ("prio bands 2 priomap" + " 1" * 16, ()),
-    # By turns: an MTU of ACKs, a segment of data.
+    # In turn: ACKs of an MTU in all, then a segment of data.
     "own": ("drr", ("1", "2")),
 }
 
 
 def root_arguments(direction: Direction) -> tuple[str, ...]:
-    """The root qdisc, which knows sizes on the link."""
+    """Build the arguments of the root qdisc, HTB with sizes on the link."""
     return tuple(f"stab overhead {direction.overhead_bytes} htb default 1".split())
 
 
 def inner_lines(dev: str, direction: Direction) -> Iterable[str]:
-    """Lines of a tc batch for what is inside the root qdisc.
+    """List the tc batch lines for the inside of the root qdisc.
+
+    The lines add classes, queues and filters.
 
     Args:
         dev: the interface.
-        direction: with its own queue for ACKs.
+        direction: a direction with a separate queue for ACKs.
     """
     rate_bit = round(direction.start_mbit * 1e6)
     kind, classes = _BANDS[direction.ack_queue]

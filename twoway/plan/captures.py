@@ -9,7 +9,10 @@ CAPTURE_RING_KIB = 2048
 
 
 def captures(case: Case) -> list[dict[str, Any]]:
-    """One tcpdump per interface: hosts both ways, and both sides of each queue."""
+    """List one tcpdump per interface that the analysis needs.
+
+    Captured are hosts' interfaces, in both directions, and interfaces on both sides of each queue.
+    """
     graph = case.graph
     wanted = {i.name: {"in", "out"} for host in graph.hosts for i in graph.of(host)}
     for placed in graph.queues.values():
@@ -32,8 +35,8 @@ def captures(case: Case) -> list[dict[str, Any]]:
                 "node": nodes[name],
                 "interface": name,
                 "direction": direction,
-                # Not by its name: tcpdump as root would change the file's owner, and cannot where
-                # the host's user is not root.
+                # tcpdump writes to standard output: given a file's name, tcpdump as root changes
+                # the file's owner, which fails if the host's user is not root.
                 "stdout": f"pcap/{name}.pcap",
                 "run": tcpdump.split(),
                 "ready": "listening on",

@@ -1,6 +1,6 @@
-"""The TCP stack's personality: every knob that decides what the wire looks like.
+"""The TCP stack's settings, which decide what a host sends and when.
 
-What is set here is read back in the guest before any traffic; a mismatch fails the run.
+The guest reads every setting back before any traffic; a mismatch fails the run.
 """
 
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from twoway.spec.experiment import Stack
 from twoway.spec.topology import Graph, Interface
 
-# Off on every interface: what merges, splits or defers packets.
+# Offloads that merge, split or defer packets; off on every interface.
 _OFFLOADS = ("tso", "gso", "gro", "tx", "rx", "sg")
 _OFFLOAD_FEATURES = (
     "tcp-segmentation-offload",
@@ -21,18 +21,18 @@ _OFFLOAD_FEATURES = (
 
 
 def root_sysctls(stack: Stack) -> dict[str, int | str]:
-    """Limits that exist once per kernel."""
+    """List the sysctls that exist once per kernel: limits of memory."""
     most = max(2 * stack.receive_buffer_bytes, 1 << 25)
     return {
         "net.core.rmem_max": most,
         "net.core.wmem_max": most,
-        # Never under pressure, which would shrink windows: the guest's memory is sized to fit.
+        # No memory pressure, which would shrink windows: the guest has memory for all buffers.
         "net.ipv4.tcp_mem": "4194304 4194304 4194304",
     }
 
 
 def node_sysctls(stack: Stack, *, router: bool) -> dict[str, int | str]:
-    """Sysctls of one node's network namespace."""
+    """List the sysctls of one node's network namespace."""
     most = max(2 * stack.receive_buffer_bytes, 1 << 25)
     return {
         "net.ipv4.ip_forward": int(router),
@@ -49,7 +49,7 @@ def node_sysctls(stack: Stack, *, router: bool) -> dict[str, int | str]:
         "net.ipv4.tcp_no_metrics_save": 1,
         "net.ipv4.tcp_autocorking": 0,
         "net.ipv4.tcp_slow_start_after_idle": 0,
-        # One ACK per segment takes these, quickack on the route, and no GRO.
+        # One ACK per segment needs these two at 0, quickack on the route, and no GRO.
         "net.ipv4.tcp_backlog_ack_defer": 0,
         "net.ipv4.tcp_comp_sack_nr": 0,
         "net.ipv4.tcp_mtu_probing": 0,
@@ -60,13 +60,19 @@ def node_sysctls(stack: Stack, *, router: bool) -> dict[str, int | str]:
 
 
 def _pacing_sysctls(stack: Stack) -> dict[str, int | str]:
-    """A window leaves in exactly a round trip; the kernel would take 83 % of it, or half."""
+    """Pace a window over exactly one round trip.
+
+    Linux by itself paces a window over 83 % of a round trip, or 50 % in slow start.
+    """
     ratios = ("net.ipv4.tcp_pacing_ca_ratio", "net.ipv4.tcp_pacing_ss_ratio")
     return dict.fromkeys(ratios, 100) if stack.pacing else {}
 
 
 def link_commands(stack: Stack, interface: Interface) -> list[str]:
-    """ip(8) batch lines for one interface: address and sizes."""
+    """List an interface's ip(8) batch lines: MAC address, MTU, GSO.
+
+    gso_max_segs 1: no packet of several segments (docs/decisions/0023).
+    """
     return [
         f"link set dev {interface.name} address {interface.mac}",
         f"link set dev {interface.name} mtu {stack.mtu_bytes} gso_max_segs 1",
@@ -74,13 +80,13 @@ def link_commands(stack: Stack, interface: Interface) -> list[str]:
 
 
 def neighbour_command(graph: Graph, interface: Interface) -> str:
-    """The ip(8) batch line that makes ARP unnecessary on one interface."""
+    """Build the ip(8) batch line that makes ARP unnecessary on one interface."""
     peer = graph.peer(interface)
     return f"neigh replace {peer.address.ip} lladdr {peer.mac} dev {interface.name} nud permanent"
 
 
 def neighbour_readback(graph: Graph, interface: Interface) -> list[tuple[list[str], Any]]:
-    """What `ip -j neigh show` must say of an interface's peer."""
+    """List what `ip -j neigh show` must print for an interface's peer."""
     peer = graph.peer(interface)
     return [
         ([str(peer.address.ip), "lladdr"], peer.mac),
@@ -89,7 +95,10 @@ def neighbour_readback(graph: Graph, interface: Interface) -> list[tuple[list[st
 
 
 def route_command(stack: Stack, graph: Graph, interface: Interface) -> str:
-    """The ip(8) batch line for a host's default route, with its TCP metrics."""
+    """Build the ip(8) batch line of a host's default route.
+
+    The route carries TCP's metrics.
+    """
     gateway = graph.peer(interface).address.ip
     quickack = " quickack 1" if stack.acks == "every-segment" else ""
     window = f" window {stack.receive_window_bytes}" if stack.receive_window_packets else ""
@@ -101,7 +110,7 @@ def route_command(stack: Stack, graph: Graph, interface: Interface) -> str:
 
 
 def link_readback(stack: Stack, interface: Interface) -> list[tuple[list[str], Any]]:
-    """What `ip -j -d link show` must say of one interface."""
+    """List what `ip -j -d link show` must print for one interface."""
     return [
         ([interface.name, "mtu"], stack.mtu_bytes),
         ([interface.name, "address"], interface.mac),
@@ -110,7 +119,7 @@ def link_readback(stack: Stack, interface: Interface) -> list[tuple[list[str], A
 
 
 def route_readback(stack: Stack) -> list[tuple[list[str], Any]]:
-    """What `ip -j route show default` must say on a host."""
+    """List what `ip -j route show default` must print on a host."""
     metrics: dict[str, int] = {
         "initcwnd": stack.initial_window_packets,
         "rto_min": stack.rto_min_ms,
@@ -128,5 +137,5 @@ def offload_command(interface: Interface) -> list[str]:
 
 
 def offload_readback(interface: Interface) -> list[tuple[list[str], Any]]:
-    """What `ethtool --json -k` must say of one interface."""
+    """List what `ethtool --json -k` must print for one interface."""
     return [([interface.name, feature, "active"], False) for feature in _OFFLOAD_FEATURES]

@@ -1,6 +1,6 @@
-"""The plan: every command of a run, in order, decided before any of them runs.
+"""Building the plan: every command, before the first one runs.
 
-Pure: the same experiment gives the same plan, byte for byte, wherever the checkout is.
+An experiment always gives the same plan, byte for byte, wherever the checkout is.
 """
 
 from typing import Any
@@ -13,15 +13,15 @@ from twoway.plan.timing import stop_ns
 from twoway.plan.traffic import iperf3_source, observer, send_buffer_bytes, sink, stream_source
 from twoway.spec.point import Case
 
-# Guest memory: the system, then what each node, capture and connection may take at most.
+# Guest memory, MiB: of the system, and the most that each node, capture and connection may take.
 SYSTEM_MIB, NODE_MIB, CAPTURE_MIB, CONNECTION_MIB = 512, 8, 4, 4
 
 
 def build_plan(case: Case, mode: str = "run") -> dict[str, Any]:
-    """Everything the guest does, as plain data.
+    """Build the plan of a run, plain data for plan.json.
 
     Args:
-        case: the experiment and what it refers to.
+        case: the experiment and the files that it names.
         mode: "run", or "shell" to stop after set-up with Mininet's prompt.
     """
     found = captures(case)
@@ -57,7 +57,7 @@ def build_plan(case: Case, mode: str = "run") -> dict[str, Any]:
 
 
 def _memory_mib(case: Case, captures: int) -> int:
-    """Memory that the guest needs; it takes from the host only what it touches."""
+    """Compute the guest's memory, which is an upper limit of its use."""
     buffers = sum(2 * send_buffer_bytes(case, c) for c in case.connections) >> 20
     return (
         SYSTEM_MIB

@@ -1,4 +1,7 @@
-"""Set-up of a run's network: modules, each node's stack and links, queues; all read back."""
+"""Steps that set up nodes, links and queues of a run's network.
+
+Every setting is read back.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,7 +29,7 @@ def setup_steps(case: Case, shapers: Sequence[Shaper]) -> list[dict[str, Any]]:
 
 
 def _modules(case: Case, shapers: Sequence[Shaper]) -> list[dict[str, Any]]:
-    """Load the modules in use, those of congestion controls with the variants that flows name."""
+    """Load the modules in use, with the variants that flows name."""
     variants: dict[str, dict[str, set[int]]] = {}
     if any(shaper.is_channel for shaper in shapers):
         variants["sch_dtm"] = {}
@@ -107,14 +110,17 @@ def _qdisc_setup(
 
 
 def _tc(shapers: Sequence[Shaper]) -> list[str]:
-    """The command tc, with our plugin where there is a DTM channel."""
+    """Build the command tc, with our plugin if there is a DTM channel."""
     if any(shaper.is_channel for shaper in shapers):
         return ["env", f"TC_LIB_DIR={GUEST_BIN}", "tc"]
     return ["tc"]
 
 
 def channel_restarts(shapers: Sequence[Shaper]) -> list[dict[str, Any]]:
-    """What is run as traffic starts: the clocks of DTM channels start with it."""
+    """List the commands at the start that start DTM channels' clocks.
+
+    The reason is in docs/decisions/0017.
+    """
     return [
         step(
             shaper.interface.node,
@@ -130,7 +136,7 @@ def channel_restarts(shapers: Sequence[Shaper]) -> list[dict[str, Any]]:
 
 
 def channel_recorders(shapers: Sequence[Shaper]) -> list[dict[str, Any]]:
-    """One program per node with a DTM channel writes down each reallocation."""
+    """List the programs that record reallocations, one per DTM node."""
     nodes = dict.fromkeys(s.interface.node for s in shapers if s.is_channel)
     return [
         {
@@ -145,11 +151,12 @@ def channel_recorders(shapers: Sequence[Shaper]) -> list[dict[str, Any]]:
 
 
 def _control_link(graph: Graph, connection: Connection, number: int) -> list[dict[str, Any]]:
-    """A wire of its own for iperf3's control connection.
+    """Add a separate link for iperf3's control connection.
 
     iperf3 polls while its control connection waits a round trip, and each poll costs wall time
-    but only 256 ns of virtual time. Over a direct link that round trip takes none. Policy rules
-    tell the two apart: data comes from the connection's source port.
+    but only 256 ns of virtual time. Over a direct link that round trip takes no time
+    (docs/decisions/0007). Policy rules select the link: only data comes from the connection's
+    source port.
     """
     source, sink = connection.flow.from_, connection.flow.to
     interface, subnet = f"ctl{number}", f"10.255.{number}"

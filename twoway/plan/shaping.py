@@ -1,4 +1,7 @@
-"""Link profiles compiled to tc; spec/placement.py has checked where they take effect."""
+"""Compiling link profiles to qdiscs.
+
+spec/placement.py has checked the interfaces.
+"""
 
 import math
 from dataclasses import dataclass
@@ -8,22 +11,22 @@ from twoway.plan import ack_queue
 from twoway.spec.experiment import Direction, Profile
 from twoway.spec.topology import Graph, Interface
 
-# The smallest frame there is: what a delay queue holds most of.
+# The smallest frame: a delay queue holds more of these than of any other.
 _SMALLEST_FRAME_BYTES = 54
 _ETHERNET_BYTES = 14
-# A delay queue must never drop: ten times the most it can hold.
+# A delay queue must never drop: its limit is ten times the most packets that the delay can hold.
 _DELAY_LIMIT_MARGIN = 10
 
 
 @dataclass(frozen=True)
 class Shaper:
-    """One qdisc: what to run, and what `tc -j qdisc show` must then say.
+    """An interface's root qdisc, and what `tc -j qdisc show` must print.
 
     Attributes:
-        interface: whose root it is.
-        arguments: its kind, and what it is told.
-        readback: paths into tc's output, and what is there.
-        inner: lines of a tc batch for what is inside it.
+        interface: the interface.
+        arguments: the qdisc's kind and options, as for tc.
+        readback: paths into tc's output, with the values expected there.
+        inner: lines of a tc batch that add the classes, qdiscs and filters inside.
     """
 
     interface: Interface
@@ -33,7 +36,7 @@ class Shaper:
 
     @property
     def is_channel(self) -> bool:
-        """It is our qdisc dtm, which has a clock of its own and events to record."""
+        """True for our qdisc dtm, which has its own clock and events to record."""
         return self.arguments[0] == "dtm"
 
 
@@ -41,8 +44,8 @@ def compile_profile(profile: Profile, graph: Graph) -> list[Shaper]:
     """List the qdiscs of every shaped interface.
 
     Args:
-        profile: link behaviour by direction.
-        graph: where directions take effect.
+        profile: rates, queues and delays by direction.
+        graph: the interfaces of each direction.
     """
     shapers = []
     for name, direction in profile.directions.items():
@@ -76,7 +79,7 @@ def _queue(interface: Interface, direction: Direction) -> Shaper:
 
 
 def _rate(direction: Direction) -> tuple[list[str], list[tuple[tuple[str, ...], Any]]]:
-    """A rate as netem takes it, and as tc reads it back."""
+    """Build netem's arguments for a rate, and the values that tc reads back."""
     rate_bit = round(direction.start_mbit * 1e6)
     overhead = [direction.overhead_bytes, direction.cell_bytes, direction.cell_overhead_bytes]
     arguments = ["rate", f"{rate_bit}bit"]
@@ -88,9 +91,10 @@ def _rate(direction: Direction) -> tuple[list[str], list[tuple[tuple[str, ...], 
 
 
 def _cake(interface: Interface, direction: Direction) -> Shaper:
-    """Cake's own shaper: exact, but a packet leaves as its transmission starts, not as it ends.
+    """Build a cake, whose own shaper is exact.
 
-    Its overhead is added to the IP packet, not to the frame.
+    A packet leaves cake when its transmission starts, not when it ends (docs/decisions/0021).
+    cake adds its overhead to the IP packet, not to the frame.
     """
     rate_bit = round(direction.start_mbit * 1e6)
     isolation = "flowblind" if direction.aqm == "cake-flowblind" else "flows"
@@ -110,7 +114,7 @@ def _cake(interface: Interface, direction: Direction) -> Shaper:
 
 
 def _fq_codel(interface: Interface, direction: Direction) -> Shaper:
-    """With HTB for the rate, as where ACKs have a queue of their own (ack_queue.py)."""
+    """Build an fq_codel inside HTB, which keeps the rate as in ack_queue.py."""
     rate_bit = round(direction.start_mbit * 1e6)
     dev = interface.name
     return Shaper(

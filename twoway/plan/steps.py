@@ -1,18 +1,23 @@
-"""Steps of a plan, as plain data: what is run where, and what must be read back."""
+"""Steps of a plan as plain data: commands, nodes, expected output."""
 
 from typing import Any
 
-# Where a guest finds programs and modules of ours.
+# The folder of our programs and modules in a guest.
 GUEST_BIN = "/mnt/bin"
 
 
 def step(node: str | None, **what: Any) -> dict[str, Any]:
-    """Run something in a node, or in the guest itself for None."""
+    """Make a step that runs in a node's namespace, or in the guest's.
+
+    Args:
+        node: the node; None for the guest's own namespace.
+        what: fields of the step.
+    """
     return {"node": node, **what}
 
 
 def check(
     node: str, name: str, command: str, expect: list[tuple[list[str], Any]]
 ) -> dict[str, Any]:
-    """Run a command and compare parts of its JSON output with what is expected."""
+    """Make a step that checks parts of a command's JSON output."""
     return step(node, check=command.split(), name=f"{node}-{name}", expect=expect)

@@ -1,4 +1,4 @@
-"""When things of a run happen, on the guest's clock."""
+"""Times of a run on the guest's clock."""
 
 from twoway.contract.clock import CONNECT_NS, START_NS
 from twoway.spec.connections import Connection
@@ -21,7 +21,7 @@ def start_ns(connection: Connection) -> int:
 
 
 def drain_s(case: Case) -> float:
-    """How long the last packet of a run may take to arrive, in virtual time."""
+    """Bound the time that a run's last packet takes to arrive, s."""
     mtu_bit = case.experiment.stack.mtu_bytes * 8
     return 5 + sum(
         d.queue_packets * mtu_bit / (d.least_mbit * 1e6) + d.delay_ms / 1e3

@@ -1,4 +1,4 @@
-"""Programs of a run: sources and sinks of traffic, and the observer."""
+"""The programs of a run: sources and sinks of traffic, and the observer."""
 
 import math
 from typing import Any
@@ -9,13 +9,13 @@ from twoway.plan.timing import connect_ns, drain_s, start_ns, stop_ns
 from twoway.spec.connections import Connection
 from twoway.spec.point import Case
 
-# What a source offers the kernel at least: refilled in few, large copies.
+# The smallest send buffer: a large one is refilled in few, large copies.
 LEAST_SEND_BUFFER_BYTES = 1 << 20
 PROGRESS_REPORTS = 400
 
 
 def observer(case: Case) -> dict[str, Any]:
-    """Sample TCP_INFO of all senders and the counts of all bottleneck queues."""
+    """Run the observer, which samples TCP_INFO and queues."""
     interval_ns = round(case.experiment.observe.tcp_info_ms * 1e6)
     progress_ns = max((stop_ns(case) - START_NS) // PROGRESS_REPORTS, 1_000_000)
     queues = [i for placed in case.graph.queues.values() for i in placed]
@@ -32,7 +32,7 @@ def observer(case: Case) -> dict[str, Any]:
 def sink(case: Case, connection: Connection) -> dict[str, Any]:
     """Receive a connection's data."""
     if connection.flow.generator == "iperf3":
-        # -1: it ends by itself once the test is over.
+        # -1: the server ends when its first test is over.
         sink = f"iperf3 -s -1 -J -p {connection.port}"
     else:
         buffer = case.experiment.stack.receive_buffer_bytes
@@ -78,20 +78,21 @@ def stream_source(case: Case, connection: Connection) -> dict[str, Any]:
 
 
 def send_buffer_bytes(case: Case, connection: Connection) -> int:
-    """SO_SNDBUF with which a window is never short of data.
+    """Compute the SO_SNDBUF with which a window never lacks data.
 
-    The kernel doubles it and wakes the writer when a third of that is free. It counts a segment
-    at the size of its allocation, the next power of two, and one page more for headers.
+    The kernel doubles SO_SNDBUF and wakes the writer when a third of that is free. A segment counts
+    with the size of its allocation, the next power of two, and a page for headers.
     """
     truesize = (1 << (case.experiment.stack.mtu_bytes + 320 - 1).bit_length()) + 4096
     return max(LEAST_SEND_BUFFER_BYTES, _most_packets(case, connection) * truesize)
 
 
 def _most_packets(case: Case, connection: Connection) -> int:
-    """The largest window that is known before: a constant one, or what FAST settles at.
+    """Bound a connection's window, in packets; 0 if not known.
 
-    No flow of FAST has more on its way than its direction carries in a round trip without queues,
-    and in queues than the alphas of all, which is also what one that came last takes for the path.
+    Known are constant windows and a bound of FAST's: a flow of FAST has at most its direction's
+    packets of one round trip without queues in flight, and at most the sum of all flows' alphas in
+    queues.
     """
     flow = connection.flow
     if flow.alpha_packets is None:

@@ -1,1 +1,1 @@
-"""What a measured run is worth: pages, figures, and the reproduction report on all papers."""
+"""Reports: a run's page and figures, and the report on all papers."""

@@ -1,4 +1,4 @@
-"""The pictures of DTM channels: rate and slots over time."""
+"""Figures of DTM channels: rate and slots over time."""
 
 import numpy as np
 from capture_analysis.pictures.figure import Figure, Line
@@ -9,7 +9,7 @@ from twoway.theory.dtm import SLOT_BIT
 
 
 def channel_figures(analysis: Analysis) -> list[Figure]:
-    """Rate and slots of each DTM channel that follows the rate of its arrivals."""
+    """Draw rate and slots of each DTM channel with the rate allocator."""
     figures = []
     for direction, view in analysis.queues.items():
         if view.slots and view.slots.options["rate"]:

@@ -1,4 +1,4 @@
-"""Claims: what paper, theory and the authors' own simulation say of a number, and what came out."""
+"""Claims of papers, theory and simulations, beside measurements."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ SOURCES = ("theory", "paper", "simulation")
 
 @dataclass(frozen=True)
 class Claim:
-    """All that is expected of one metric at one point.
+    """All expectations of one metric at one point.
 
     Attributes:
         result: the run.
-        metric: its name.
-        unit: its unit, "1" for shares and counts.
-        measured: None if it is undefined.
-        said: the expectations by source, as in metrics.json.
+        metric: the metric's name.
+        unit: the metric's unit, "1" for shares and counts.
+        measured: the metric's value; None if undefined.
+        said: the expectations by source, rows of metrics.json.
     """
 
     result: Result
@@ -31,36 +31,39 @@ class Claim:
 
     @property
     def where(self) -> str:
-        """The point, for people."""
+        """The point's name for people."""
         return ", ".join(f"{axis} {label(value)}" for axis, value in self.result.point.items())
 
     @property
     def holds(self) -> bool:
-        """Every source is right, within the tolerance derived for it."""
+        """True if the measurement meets every source's expectation."""
         return all(row["pass"] for row in self.said.values())
 
     @property
     def differs(self) -> bool:
-        """A source is wrong, beyond its tolerance and what the run's clock may be off."""
+        """True if an expectation fails, beyond tolerance and clock error."""
         return any(misses(row) for row in self.said.values())
 
     def expected(self, source: str) -> float | None:
-        """The value that a source says; None if it says nothing, or a bound."""
+        """Return a source's value; None if the source has none, or a bound."""
         row = self.said.get(source)
         return None if row is None or row["value"] is None else float(row["value"])
 
     def off_percent(self, source: str) -> float | None:
-        """How far the measurement is from what a source says."""
+        """Compute the measurement's difference from a source, per cent."""
         return _percent(self.measured, self.expected(source))
 
     @property
     def simulation_off_percent(self) -> float | None:
-        """How far the authors' own simulation is from theory."""
+        """Difference of the authors' own simulation from theory, per cent."""
         return _percent(self.expected("simulation"), self.expected("theory"))
 
 
 def claims(experiment: Experiment) -> list[Claim]:
-    """The claims of an experiment's runs, one for each metric and point, in the file's order."""
+    """List an experiment's claims, one per metric and point.
+
+    Claims are in the order of the experiment's file.
+    """
     return [claim for result in experiment.results for claim in _of(result)]
 
 
@@ -84,6 +87,9 @@ def _percent(value: float | None, reference: float | None) -> float | None:
 
 
 def worst_percent(found: list[Claim], source: str) -> float | None:
-    """The largest difference from a source, by size; None where no percentage makes sense."""
+    """Find the largest difference from a source, by size, per cent.
+
+    Returns: None if no claim has a difference in per cent.
+    """
     off = [claim.off_percent(source) for claim in found]
     return max((each for each in off if each is not None), key=abs, default=None)

@@ -1,4 +1,4 @@
-"""Pictures of experiments: of a sweep, its curves; of a single run, its queues or its channel."""
+"""Figures of experiments: a sweep's curves, or those of one run."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -12,13 +12,13 @@ from twoway.report.figures import headline_figures
 from twoway.report.results import Experiment
 from twoway.report.safe_region import safe_region
 
-# Pictures in which an experiment's points do not lie along one of its axes.
+# Experiments with a figure whose points do not lie along one axis of the sweep.
 _OWN: Mapping[str, Callable[[Experiment], Figure]] = {"barakat-fig5-6": safe_region}
 _STYLES: Mapping[str, Style] = {"theory": "dashed", "paper": "crosses", "simulation": "crosses"}
 
 
 def pictures(experiment: Experiment) -> list[Figure]:
-    """What shows an experiment best; figures' ids are unique among all experiments."""
+    """Draw an experiment's main figures; ids are unique among all experiments."""
     own = [_OWN[experiment.id](experiment)] if experiment.id in _OWN else []
     if experiment.axes and (found := own + curves(experiment)):
         return found
@@ -31,9 +31,10 @@ def _named(figure: Figure, name: str) -> Figure:
 
 
 def curves(experiment: Experiment) -> list[Figure]:
-    """One figure for each family of metrics that is expected at several x: measured, theory, paper.
+    """Draw a figure for each family of metrics with expectations at several x.
 
-    x is the axis of the sweep with the most values; the others' values tell lines apart.
+    x is the axis of the sweep with the most values; each combination of the other axes' values has
+    its own lines, one measured and one per source.
     """
     axis = max(experiment.axes, key=lambda name: len(experiment.axes[name]))
     families: dict[str, list[Claim]] = {}
@@ -78,7 +79,7 @@ def _line(
 
 
 def _series(axis: str, found: list[Claim]) -> dict[str, list[Claim]]:
-    """Claims that make one line: of one metric, and alike on all other axes."""
+    """Group claims into lines: one metric, and equal values on all other axes."""
     series: dict[str, list[Claim]] = {}
     for claim in found:
         others = [f"{k} {label(v)}" for k, v in claim.result.point.items() if k != axis]
@@ -88,7 +89,7 @@ def _series(axis: str, found: list[Claim]) -> dict[str, list[Claim]]:
 
 
 def _axis_label(experiment: Experiment, axis: str) -> str:
-    """An axis's name, with what its numbers stand for if its values are none."""
+    """Label an axis: its name, and names of values that are no numbers."""
     labels = experiment.axes[axis]
     if all(_is_number(claim.result.point[axis]) for claim in claims(experiment)):
         return axis
@@ -101,7 +102,7 @@ def _is_number(value: object) -> bool:
 
 
 def _position(experiment: Experiment, axis: str, claim: Claim) -> float:
-    """Where a point lies on the axis: at its value, or at its place in the list if that is none."""
+    """Place a point on an axis: at its value, or index if no number."""
     value = claim.result.point[axis]
     if _is_number(value):
         return float(value[0] if isinstance(value, list) else value)

@@ -1,4 +1,4 @@
-"""The pictures of a run."""
+"""The figures of a run's report."""
 
 from typing import Any
 
@@ -13,18 +13,20 @@ from twoway.measure.throughput import full_payload_share, rate_bit, unwrap
 from twoway.report.channel_figures import channel_figures
 from twoway.report.socket_figures import socket_figures
 
-# How many congestion epochs, or else busy periods, or else seconds, the detailed views span.
+# The length of detailed views: so many congestion epochs; without those, so many cycles of busy
+# periods; without those, so many seconds.
 DETAIL_EPOCHS = 4
 DETAIL_CYCLES = 6
 DETAIL_FALLBACK_S = 2.0
-# Points of the whole-run view of a queue: two per pixel column of a wide screen.
+# Intervals of the whole-run view of a queue, a highest and a lowest level each: about one per
+# pixel column of a wide screen.
 OVERVIEW_BINS = 1500
-# About how many intervals of a whole run goodput is averaged in.
+# Number of intervals, about, over which a run's goodput is averaged.
 GOODPUT_INTERVALS = 200
 
 
 def all_figures(analysis: Analysis) -> list[Figure]:
-    """Every picture of a run's report."""
+    """Draw every figure of a run's report."""
     start_s, stop_s = _detail(analysis)
     return [
         *channel_figures(analysis),
@@ -39,12 +41,12 @@ def all_figures(analysis: Analysis) -> list[Figure]:
 
 
 def headline_figures(analysis: Analysis) -> list[Figure]:
-    """What shows a run best: the channels' slots if there are any, else the queues."""
+    """Draw a run's main figures: its DTM channels', else its queues."""
     return channel_figures(analysis) or [_queues(analysis, *_detail(analysis))]
 
 
 def _detail(analysis: Analysis) -> tuple[float, float]:
-    """The part of the steady window that detailed views show, s after traffic's start."""
+    """Choose the window of detailed views, s after traffic's start."""
     run = analysis.run
     cycle_s = _cycle_s(analysis)
     epochs_ns = analysis.congestion_epochs.within(run.steady_ns, run.stop_ns).start_ns
@@ -56,13 +58,13 @@ def _detail(analysis: Analysis) -> tuple[float, float]:
 
 
 def _cycle_s(analysis: Analysis) -> float | None:
-    """The longest of the queues' busy period cycles, if there is any."""
+    """Find the longest busy period cycle of all queues, s, if any."""
     cycles = [analysis.busy(view).cycle_s() for view in analysis.queues.values()]
     return max((c for c in cycles if np.isfinite(c)), default=None)
 
 
 def _expected(analysis: Analysis, metric: str) -> list[dict[str, Any]]:
-    """The values, not the bounds, that a metric is expected to have."""
+    """List the expectations of a metric that have a value, not a bound."""
     expect = analysis.run.manifest["experiment"]["expect"]
     return [e for e in expect if e["metric"] == metric and e["value"] is not None]
 
@@ -99,7 +101,7 @@ def _queues(analysis: Analysis, start_s: float, stop_s: float) -> Figure:
 def _drops(
     analysis: Analysis, direction: str, view: QueueView, colour: int, window_s: tuple[float, float]
 ) -> list[Line]:
-    """Crosses at the queue's limit where it dropped packets, if it did."""
+    """Draw crosses where a queue dropped packets, at its limit."""
     x = analysis.run.seconds(analysis.drops(view).time_ns)
     x = x[(x >= window_s[0]) & (x < window_s[1])]
     limit = np.full(len(x), float(view.queue.limit_packets))
@@ -112,7 +114,7 @@ def _clip(
     base = analysis.run.start_ns
     start_ns, stop_ns = base + int(start_s * 1e9), base + int(stop_s * 1e9)
     part = occupancy.within(start_ns, stop_ns)
-    # Of the steps taken in one instant only the last is seen.
+    # Of several steps at the same time draw only the last.
     last = np.diff(part.time_ns, append=np.iinfo(np.int64).max) > 0
     time_ns, packets = part.time_ns[last], part.packets[last]
     entry = occupancy.at(np.array([start_ns]))
@@ -247,7 +249,10 @@ def _goodput(analysis: Analysis) -> Figure:
 
 
 def _goodput_interval_ns(analysis: Analysis) -> int:
-    """About a 200th of the run, and whole cycles: parts of one would look like changes of rate."""
+    """Choose the interval of goodput: about 1/200 of the run, in whole cycles.
+
+    Parts of a cycle would look like changes of rate (docs/decisions/0028).
+    """
     interval_s = (analysis.run.stop_ns - analysis.run.start_ns) / 1e9 / GOODPUT_INTERVALS
     cycle_s = _cycle_s(analysis)
     if cycle_s:
@@ -256,7 +261,7 @@ def _goodput_interval_ns(analysis: Analysis) -> int:
 
 
 def _expected_goodput(analysis: Analysis, view: ConnectionView) -> list[tuple[str, float]]:
-    """What theory and paper expect of a connection, in Mbit/s of payload, with its source."""
+    """List a connection's expected goodputs: source and Mbit/s of payload."""
     name, queue = view.connection.name, view.forward.queue
     share = full_payload_share(view.arrived, queue)
     payload_per = {"goodput": 1, "throughput": share, "efficiency": share * queue.rate_bit / 1e6}

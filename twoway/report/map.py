@@ -1,4 +1,4 @@
-"""The topology of a run, drawn: nodes, links, and what each bottleneck does."""
+"""A drawing of a run's topology: nodes, links and bottlenecks."""
 
 from collections import deque
 from html import escape
@@ -8,7 +8,7 @@ _COLUMN, _ROW, _NODE = 190, 64, 44
 
 
 def topology_svg(manifest: dict[str, Any]) -> str:
-    """An SVG element: hosts and routers in columns by distance, bottlenecks labelled."""
+    """Draw an SVG element: nodes in columns, bottlenecks with labels."""
     positions = _positions(manifest)
     width = max(x for x, _ in positions.values()) + 70
     height = max(y for _, y in positions.values()) + 56
@@ -56,7 +56,10 @@ def _label(queue: dict[str, Any], arrow: str) -> str:
 
 
 def _positions(manifest: dict[str, Any]) -> dict[str, tuple[float, float]]:
-    """Columns by distance from the first router's side, rows within a column."""
+    """Place nodes in columns by distance from the first router.
+
+    Within a column rows are in the order of names.
+    """
     neighbours: dict[str, list[str]] = {}
     node_of = {i["name"]: i["node"] for i in manifest["interfaces"]}
     for interface in manifest["interfaces"]:

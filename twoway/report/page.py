@@ -1,4 +1,4 @@
-"""report.html of a run: one self-contained page with zoomable figures."""
+"""report.html of a run: a self-contained page with zoomable figures."""
 
 from pathlib import Path
 from typing import Any

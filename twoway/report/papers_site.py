@@ -1,4 +1,4 @@
-"""The reproduction report: an index, a page for each paper, and papers.json."""
+"""The reproduction report: index, a page per paper, papers.json."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from twoway.report.claims import SOURCES, Claim, claims, worst_percent
 from twoway.report.curves import pictures
 from twoway.report.results import BEYOND, Experiment, Result, read_results
 
-# More rows than this are folded away.
+# A table with more rows than this is folded.
 ROWS_SHOWN = 12
 
 
@@ -27,22 +27,22 @@ class Section:
 
     @cached_property
     def claims(self) -> list[Claim]:
-        """All that is expected of it."""
+        """All claims about the experiment."""
         return claims(self.experiment)
 
     @property
     def holds(self) -> bool:
-        """Every run can be believed and does what is expected of it, as far as can be told."""
+        """True if every run passes, as far as can be told."""
         return all(result.metrics["pass"] for result in self.experiment.results)
 
     @property
     def misses(self) -> int:
-        """How many claims do not hold; those that cannot be told are not among them."""
+        """Number of claims that do not hold, without those that cannot be told."""
         return sum(claim.differs for claim in self.claims)
 
     @property
     def verdict(self) -> str:
-        """What came of its claims, in words."""
+        """The verdict on all claims, in words."""
         if self.misses:
             return f"{self.misses} of {len(self.claims)} claims do not hold"
         if not all(result.fidelity_holds for result in self.experiment.results):
@@ -53,17 +53,17 @@ class Section:
         return "all claims hold"
 
     def worst(self, source: str) -> float | None:
-        """The largest difference from what a source says, per cent."""
+        """Find the largest difference from a source's values, per cent."""
         return worst_percent(self.claims, source)
 
     @property
     def sources(self) -> set[str]:
-        """Who says something of it."""
+        """The sources that make claims about the experiment."""
         return {source for claim in self.claims for source in claim.said}
 
     @property
     def reasons(self) -> list[str]:
-        """Where its numbers and tolerances come from, each said once."""
+        """The origins of all values and tolerances, without repetitions."""
         return list(
             dict.fromkeys(
                 f"{claim.metric.partition('.')[0]}, {source}: {row['why']}"
@@ -74,12 +74,12 @@ class Section:
 
     @property
     def simulated_s(self) -> float:
-        """Of all runs together."""
+        """Simulated time of all runs together, s."""
         return sum(float(r.manifest["timing"]["simulated_s"]) for r in self.experiment.results)
 
     @property
     def wall_s(self) -> float:
-        """Of all runs together, one after the other."""
+        """Wall time of all runs, one after the other, s."""
         return sum(float(r.manifest["timing"]["wall_s"]) for r in self.experiment.results)
 
     @property
@@ -104,16 +104,16 @@ class Paper:
 
     @property
     def claims(self) -> list[Claim]:
-        """Of all its experiments."""
+        """The claims of all experiments of the paper."""
         return [claim for section in self.sections for claim in section.claims]
 
 
 def write_site(folders: Iterable[Path], site: Path) -> dict[str, Any]:
-    """Write the report on runs.
+    """Write the reproduction report on runs.
 
     Args:
-        folders: of finished, analysed runs.
-        site: folder of the site; what it holds of earlier reports is replaced.
+        folders: folders of finished, analysed runs.
+        site: the report's folder; pages of an earlier report are replaced.
 
     Returns: the content of papers.json.
     Raises: AnalysisError naming a folder that is no analysed run.
@@ -141,7 +141,7 @@ def write_site(folders: Iterable[Path], site: Path) -> dict[str, Any]:
 
 
 def _papers(experiments: list[Experiment]) -> list[Paper]:
-    """By year, and what comes from no paper last."""
+    """Group experiments by paper; those without a paper come last."""
     titles: dict[str, list[Section]] = {}
     for experiment in experiments:
         titles.setdefault(experiment.paper, []).append(Section(experiment))
@@ -150,7 +150,7 @@ def _papers(experiments: list[Experiment]) -> list[Paper]:
 
 
 def _report_of(result: Result, site: Path) -> str | None:
-    """The link to a run's own report, if it has one."""
+    """Build the link to a run's own report; None if it has none."""
     report = result.folder / "report.html"
     return relpath(report.resolve(), site.resolve()) if report.is_file() else None
 

@@ -1,4 +1,4 @@
-"""From a run's folder to metrics.json, figures and report.html."""
+"""Analysing a run's folder: metrics.json, figures and report.html."""
 
 import hashlib
 from functools import cache
@@ -12,7 +12,7 @@ from twoway.measure.document import compute, write
 
 
 def analyse_run(folder: Path, *, pictures: bool = True) -> dict[str, Any]:
-    """Analyse a run and write everything derived from it beside it.
+    """Analyse a run and write metrics, figures and report into its folder.
 
     Args:
         folder: a run's folder with manifest.json.
@@ -26,31 +26,34 @@ def analyse_run(folder: Path, *, pictures: bool = True) -> dict[str, Any]:
     if not pictures:
         write(folder, document)
         return document
-    # Imported here: a program that only wants numbers need not wait for drawing libraries.
-    from capture_analysis.pictures import plots  # noqa: PLC0415 - see the line above
+    # Imported here, so that a program that wants only numbers does not load drawing libraries.
+    from capture_analysis.pictures import plots  # noqa: PLC0415 - a drawing library
 
-    from twoway.report import page  # noqa: PLC0415 - see the line above
-    from twoway.report.figures import all_figures  # noqa: PLC0415 - likewise
+    from twoway.report import page  # noqa: PLC0415 - imports a drawing library
+    from twoway.report.figures import all_figures  # noqa: PLC0415 - imports a drawing library
 
     figures = all_figures(analysis)
     plots.save_all(figures, folder / "figures")
     page.write_page(analysis, document, figures, folder)
-    write(folder, document)  # the last: who finds it finds all
+    write(folder, document)  # last: its presence means that figures and page are complete
     return document
 
 
 @cache
 def revision() -> str:
-    """Identify the code that measures and judges: analyses of two revisions may differ."""
+    """Identify the code that measures and judges.
+
+    Analyses of two revisions may differ.
+    """
     mine = Path(__file__).parents[1]
     folders = [mine / name for name in ("contract", "theory", "measure", "report")]
     return code_revision(Path(capture_analysis.__file__).parent, *folders)
 
 
 def code_revision(*folders: Path) -> str:
-    """Identify the code in some folders, as it is now, templates too.
+    """Hash the Python code and templates in some folders, as they are now.
 
-    C is left out: tests hold it to what Python does in its place.
+    C is left out: tests prove that it gives the results of the Python code it replaces.
     """
     digest = hashlib.sha256()
     found = (p for folder in folders for kind in ("py", "j2") for p in folder.rglob(f"*.{kind}"))

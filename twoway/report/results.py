@@ -1,4 +1,4 @@
-"""Finished runs, as the experiments and papers that they are of."""
+"""Finished runs, grouped by experiment and paper."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,18 +12,18 @@ from capture_analysis.errors import AnalysisError
 from twoway.contract.labels import label
 from twoway.measure.run_folder import read_manifest
 
-# The page of experiments that come from no paper.
+# The title of the page on experiments that reproduce no paper.
 BEYOND = "Beyond the papers"
 
 
 @dataclass(frozen=True)
 class Result:
-    """One run: of an experiment, or of one point of its sweep.
+    """A run of an experiment, or of one point of a sweep.
 
     Attributes:
-        folder: the run's.
-        manifest: its manifest.json.
-        metrics: its metrics.json.
+        folder: the run's folder.
+        manifest: the run's manifest.json.
+        metrics: the run's metrics.json.
     """
 
     folder: Path
@@ -32,43 +32,43 @@ class Result:
 
     @property
     def id(self) -> str:
-        """The experiment's, with the point's name."""
+        """The experiment's id, with "@" and the point's name if it is a sweep."""
         return str(self.manifest["experiment"]["id"])
 
     @property
     def point(self) -> Mapping[str, Any]:
-        """The values by axis of the sweep; empty if it is none."""
+        """The point's values by axis; empty if the experiment is no sweep."""
         point: Mapping[str, Any] = self.manifest["point"]
         return point
 
     @property
     def fidelity_holds(self) -> bool:
-        """The run deserves to be believed."""
+        """True if the run passes all fidelity checks."""
         return all(row["pass"] for row in self.metrics["fidelity"])
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """The results of one experiment: one, or those of its points, in the sweep's order."""
+    """An experiment with its runs, in the order of the sweep's points."""
 
     id: str
     results: tuple[Result, ...]
 
     @property
     def said(self) -> Mapping[str, Any]:
-        """The experiment's file: title, summary, source, matrix ..."""
+        """The experiment's fields: title, summary, source, matrix and others."""
         said: Mapping[str, Any] = self.results[0].manifest["experiment"]
         return said
 
     @property
     def paper(self) -> str:
-        """The paper it comes from."""
+        """The paper that the experiment reproduces."""
         source = self.said["source"]
         return str(source["paper"]) if source else BEYOND
 
     @cached_property
     def axes(self) -> dict[str, list[str]]:
-        """The sweep's axes: labels of their values, in order."""
+        """The sweep's axes, each with the labels of its values in order."""
         return {
             name: [label(value) for value in axis["to"]]
             for name, axis in self.said["matrix"].items()
@@ -76,10 +76,10 @@ class Experiment:
 
 
 def read_results(folders: Iterable[Path]) -> list[Experiment]:
-    """The experiments that finished, analysed runs are of, by id.
+    """Read runs and group them by experiment, sorted by id.
 
     Args:
-        folders: of runs.
+        folders: folders of finished, analysed runs.
 
     Raises: AnalysisError naming a folder that is no analysed run.
     """
@@ -91,7 +91,7 @@ def read_results(folders: Iterable[Path]) -> list[Experiment]:
 
 
 def _ordered(results: list[Result]) -> list[Result]:
-    """In the order of the matrix, the last axis varying fastest."""
+    """Sort runs in the order of the matrix, the last axis varying fastest."""
     axes = Experiment(results[0].id, tuple(results)).axes
     return sorted(
         results, key=lambda r: [axes[axis].index(label(value)) for axis, value in r.point.items()]

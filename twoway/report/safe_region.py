@@ -1,4 +1,4 @@
-"""Barakat and Altman's figure 6: with which buffers slow start never loses anything."""
+"""Barakat and Altman's figure 6: buffers without slow start's losses."""
 
 import numpy as np
 from capture_analysis.pictures.figure import Figure, FloatArray, Line, Style
@@ -7,15 +7,16 @@ from twoway.report.claims import claims
 from twoway.report.results import Experiment, Result
 from twoway.theory.barakat import is_safe, least_buffers
 
-# What is drawn, in packets: the runs have buffers from 50 to 80.
+# Range and resolution of the drawing, packets: the runs have buffers from 50 to 80.
 _BUFFERS = np.arange(40, 100.5, 0.5)
 
 
 def safe_region(experiment: Experiment) -> Figure:
-    """The region's edge, exact and approximate, and what slow start did at each point.
+    """Draw the region's edges, and which runs lost in slow start.
 
     Args:
-        experiment: runs of several buffers, each of which expects a window's peak, mu T + B.
+        experiment: runs with several buffers B, each with an expectation of `window_peak`, which
+            is mu T + B.
     """
     pipe = _pipe(experiment)
     exact = [next((y for y in _BUFFERS if is_safe(pipe, x, y)), np.inf) for x in _BUFFERS]
@@ -43,7 +44,10 @@ def safe_region(experiment: Experiment) -> Figure:
 
 
 def _pipe(experiment: Experiment) -> float:
-    """The mean mu T of the points, which differ by the upstream node's transmission time."""
+    """Average mu T of the points.
+
+    The points differ by the upstream node's transmission time.
+    """
     found = [
         peak - _buffer(claim.result, "bottleneck")
         for claim in claims(experiment)
@@ -54,20 +58,26 @@ def _pipe(experiment: Experiment) -> float:
 
 
 def _buffer(result: Result, direction: str) -> int:
-    """A queue's limit counts the packet in transmission, which the paper's buffer does not."""
+    """Convert a queue's limit to the paper's buffer.
+
+    The limit includes the packet in transmission, the buffer does not.
+    """
     limits = {queue["direction"]: queue["limit_packets"] for queue in result.manifest["queues"]}
     return int(limits[direction]) - 1
 
 
 def _edge(name: str, least: FloatArray, colour: int) -> Line:
-    """The lower edge of a region, and from its leftmost point straight up."""
+    """Draw a region's lower edge, and its left edge straight up."""
     inside = np.isfinite(least)
     x, y = _BUFFERS[inside], least[inside]
     return Line(name, np.insert(x, 0, x[0]), np.insert(y, 0, _BUFFERS[-1]), "dashed", colour)
 
 
 def _points(name: str, experiment: Experiment, style: Style, *, losing: bool) -> Line:
-    """Runs in which slow start lost, or not: avoidance ends with one drop."""
+    """Draw the runs in which slow start lost packets, or did not.
+
+    Congestion avoidance ends with a single drop, so more than one means a loss in slow start.
+    """
     results = [
         result
         for result in experiment.results

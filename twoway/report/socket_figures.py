@@ -1,4 +1,4 @@
-"""The pictures of what the kernel says of each connection: window and round-trip time."""
+"""Figures of TCP_INFO: congestion windows and round-trip times."""
 
 import numpy as np
 from capture_analysis.columns import IntArray
@@ -9,12 +9,12 @@ from twoway.measure.run_folder import Connection
 
 
 def socket_figures(analysis: Analysis, start_s: float, stop_s: float) -> list[Figure]:
-    """Windows over the whole run and, where segments were dropped, in the detailed view.
+    """Draw windows and round-trip times; with drops, windows in detail.
 
     Args:
         analysis: the run.
-        start_s: where the detailed view starts, s after the traffic's start.
-        stop_s: where it ends.
+        start_s: start of the detailed view, s after the traffic's start.
+        stop_s: end of the detailed view.
     """
     numbers = ("cwnd", "ssthresh", "rtt_us")
     table = analysis.run.table("sockets/tcp-info.csv", "time_ns", "source_port", *numbers)

@@ -1,4 +1,4 @@
-"""Pages from this package's templates."""
+"""Writing pages from this package's templates."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from twoway.contract.verdict import in_words
 
 
 def write(path: Path, template: str, figures: Sequence[Figure], **context: Any) -> None:
-    """Write a page, as capture_analysis.pages.page_template does."""
+    """Write a page from a template of this package (see pages.page_template)."""
     filters = {"in_words": in_words}
     page_template.write(
         path, template, figures, package="twoway.report", filters=filters, **context

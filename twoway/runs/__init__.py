@@ -1,1 +1,1 @@
-"""A run's life: planned, carried out, described, kept."""
+"""Runs: carrying out a plan, describing the run, and keeping it."""

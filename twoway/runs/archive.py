@@ -1,7 +1,7 @@
-"""Runs on their way from one machine to another: a tar archive with the checksum of every file.
+"""Archives of runs for other machines, with checksums of all files.
 
-What arrives is unpacked aside, checked, and only then gets its place, a run at a time: a transfer
-that was cut short or changed leaves nothing that looks like a run.
+An archive is unpacked aside and checked before its runs are moved to the results, so that a cut or
+changed archive leaves nothing that looks like a run.
 """
 
 import hashlib
@@ -19,11 +19,11 @@ _SUMS = "SHA256SUMS"
 
 
 class ParcelError(TwowayError):
-    """A parcel that is not what was sent."""
+    """An archive of runs that is incomplete or changed, or cannot be made."""
 
 
 def finished_runs(results: Path) -> list[str]:
-    """Runs below a results folder that are complete, as "<experiment>/<run>"."""
+    """List the complete runs below a results folder, as "EXPERIMENT/RUN"."""
     found = results.glob("*/[0-9]*/manifest.json")
     return sorted(f"{path.parts[-3]}/{path.parts[-2]}" for path in found)
 
@@ -32,11 +32,11 @@ def wrap(results: Path, runs: Iterable[str], to: BinaryIO) -> None:
     """Write an archive of runs.
 
     Args:
-        results: folder that holds them.
-        runs: as finished_runs() has them.
-        to: where to; read from the beginning to the end, never sought.
+        results: the results folder.
+        runs: names of runs, as finished_runs() returns them.
+        to: the archive, written from beginning to end without seeking.
 
-    Raises: ParcelError if one is not there.
+    Raises: ParcelError if a run does not exist or is not complete.
     """
     sums = []
     with tarfile.open(fileobj=to, mode="w|") as archive:
@@ -46,7 +46,7 @@ def wrap(results: Path, runs: Iterable[str], to: BinaryIO) -> None:
             for path in sorted((results / run).rglob("*")):
                 if path.is_file() and not path.is_symlink() and path.name[0] != ".":
                     name = str(path.relative_to(results))
-                    content = path.read_bytes()  # once: an analysis may be writing it
+                    content = path.read_bytes()  # only once: an analysis may replace the file
                     sums.append(f"{hashlib.sha256(content).hexdigest()}  {name}\n")
                     _add(archive, name, content, int(path.stat().st_mtime))
         _add(archive, _SUMS, "".join(sums).encode(), 0)
@@ -59,11 +59,11 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes, changed: int) -> N
 
 
 def unwrap(parcel: BinaryIO, results: Path) -> list[Path]:
-    """Put the runs of an archive into a results folder; those that are there already are kept.
+    """Unpack an archive's runs into a results folder; keep those there.
 
-    Returns: their folders, in the archive's order.
-    Raises: ParcelError if a checksum differs, a file lacks or is too many, or another run of the
-        same name is there; no run has been added then.
+    Returns: the runs' folders, in the archive's order.
+    Raises: ParcelError if a checksum differs, a file is missing or not listed, or a different run
+        of the same name exists. No run is added in this case.
     """
     results.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".gathering-", dir=results) as scratch:
@@ -85,7 +85,7 @@ def unwrap(parcel: BinaryIO, results: Path) -> list[Path]:
 
 
 def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, aside: Path) -> None:
-    """Unpack a plain file; nothing else is in a parcel, and nothing outside its folder.
+    """Unpack a plain file below `aside`; refuse anything else.
 
     tarfile's own filters came with Python 3.11.4; Debian 12 has 3.11.2.
     """
@@ -101,7 +101,7 @@ def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, aside: Path) -> 
 
 
 def _checked(aside: Path) -> list[str]:
-    """The runs of an unpacked parcel, every file of which is as it was sent."""
+    """Check all files of an unpacked archive; return its runs."""
     try:
         lines = (aside / _SUMS).read_text("utf-8").splitlines()
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Calibration: the error floor of each link profile, from a constant-rate stream through it.
+"""Calibration: the error floor of each link profile.
 
-A one-way connection writes one full segment at a time, at 90 % of the link's rate. What leaves
-the bottleneck should leave when arithmetic says, and what is sent should be sent on schedule.
+A one-way connection sends one full segment at a time, at 90 % of the link's rate. Each packet
+should be sent on schedule, and leave the bottleneck at the time that rate and size give.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ from twoway.spec.experiment import Experiment
 from twoway.spec.point import find_profile, make_case
 from twoway.spec.reading import load_profile
 
-# Small enough that no profile's transmission time reaches the 200 ms of the least RTO.
+# Small enough that no profile's transmission time reaches the smallest RTO, 200 ms.
 _MTU_BYTES = 576
 _PACKETS = 2000
 _LOAD = 0.9
@@ -30,10 +30,10 @@ _ERROR_BOUND_NS = 1
 
 
 def calibrate_profiles(backend: Backend, names: list[str], results: Path) -> list[dict[str, Any]]:
-    """Calibrate link profiles and keep the rows in results/calibration/calibration.json.
+    """Calibrate link profiles and write results/calibration/calibration.json.
 
     Args:
-        backend: where to run.
+        backend: the backend to calibrate.
         names: profiles; all of tc-profiles/ if empty.
         results: the results folder.
 
@@ -57,7 +57,7 @@ def _calibrate(backend: Backend, name: str, results: Path) -> list[dict[str, Any
     rows = []
     for direction, (source, sink) in {"forward": ("h1", "h2"), "reverse": ("h2", "h1")}.items():
         link = profile.directions[direction]
-        # A flow's rate counts IP packets; the link counts their size on it.
+        # A flow's rate is that of IP packets; the link's rate includes its overhead.
         share = _MTU_BYTES / link.link_bytes(_MTU_BYTES + ETHERNET_BYTES)
         rate_mbit = _LOAD * link.start_mbit * share
         interval_ns = round(_MTU_BYTES * 8e3 / rate_mbit)

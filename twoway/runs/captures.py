@@ -1,7 +1,7 @@
-"""Captures of a run that has ended, compressed.
+"""Compressing the captures of a run that has ended.
 
-Headers of few connections repeat each other: level 1 makes them 4 to 10 times smaller, those of all
-five papers 6.9 times, at 700 MB/s; levels up to 9 hardly gain on that (zstd 1.5.7).
+Headers of a few connections repeat themselves: level 1 makes captures 4 to 10 times smaller, those
+of all five papers 6.9 times, at 700 MB/s; levels up to 9 are hardly better (zstd 1.5.7).
 """
 
 from pathlib import Path
@@ -12,15 +12,15 @@ _LEVEL = 1
 
 
 def packed_name(interface: str) -> str:
-    """Where in a run's folder an interface's capture is kept."""
+    """Return the path of an interface's compressed capture in a run's folder."""
     return f"pcap/{interface}.pcap.zst"
 
 
 def pack(folder: Path) -> None:
-    """Put a compressed capture in the place of each that the guest wrote, one after the other.
+    """Replace each capture in a run's folder by its compressed form.
 
     Args:
-        folder: a run's, in which nothing is being captured any more.
+        folder: folder of a run whose captures have ended.
     """
     for path in sorted(folder.glob("pcap/*.pcap")):
         compressor = ZstdCompressor(level=_LEVEL, write_checksum=True)

@@ -1,4 +1,4 @@
-"""What decides the bytes of a run: two runs of one identity have the same captures."""
+"""A run's identity: with the same one, captures are the same."""
 
 import hashlib
 import json
@@ -13,9 +13,9 @@ from twoway.spec.point import Case
 
 
 def identity(case: Case, backend: Backend) -> str:
-    """A hash over the plan, the topology, the tools, and what the backend is and loads.
+    """Hash plan, topology, tools, backend and its modules in use.
 
-    What only the analysis reads (expectations, warm-up, texts) is not in it.
+    Expectations, warm-up and texts, which only the analysis reads, are left out.
     """
     plan = build_plan(case)
     document = {
@@ -28,6 +28,6 @@ def identity(case: Case, backend: Backend) -> str:
 
 
 def modules_in(plan: dict[str, Any]) -> list[str]:
-    """File names of the kernel modules that a plan loads."""
+    """List the file names of the kernel modules that a plan loads."""
     commands = [step["run"] for step in plan["setup"] if step.get("run")]
     return [Path(argv[1]).name for argv in commands if argv[0] == "insmod"]

@@ -1,4 +1,4 @@
-"""manifest.json: all that the analysis must know about a run, and where every byte came from."""
+"""manifest.json: a run's description for the analysis, and origins."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from twoway.spec.experiment import Direction
 from twoway.spec.point import Case, spec_hash
 from twoway.spec.topology import Interface
 
-# In a checkout that was deployed: its revision where it came from.
+# File in a deployed checkout: the revision of the checkout it was copied from.
 REVISION_FILE = "REVISION"
 _TOOLS = {
     "iproute2": ["ip", "-V"],
@@ -35,9 +35,11 @@ _TOOLS = {
 def build_manifest(
     case: Case, plan: dict[str, Any], backend: Backend, folder: Path
 ) -> dict[str, Any]:
-    """Describe a run that has just ended; its name and timing are the caller's to add.
+    """Describe a run that has just ended.
 
-    Raises: RunError if an artifact the plan promises is missing.
+    The caller adds name, identity and timing.
+
+    Raises: RunError if an artifact of the plan is missing.
     """
     return {
         "schema": 1,
@@ -60,7 +62,7 @@ def build_manifest(
 
 
 def describe(case: Case) -> dict[str, Any]:
-    """What the manifest says of the experiment, whoever ran it."""
+    """Describe the experiment in a manifest, independent of backend and run."""
     experiment = case.experiment.model_dump(by_alias=True, mode="json")
     return {
         "experiment": {"id": case.id, **experiment},
@@ -99,7 +101,7 @@ def _queues(case: Case) -> list[dict[str, Any]]:
 
 
 def _reallocations(direction: Direction, interface: Interface) -> str | None:
-    """Where the changes of a DTM channel's slots are written down."""
+    """Return the file with a DTM channel's reallocations, else None."""
     return f"qdisc/{interface.node}-reallocations.csv" if direction.dtm else None
 
 
@@ -138,9 +140,10 @@ def _capture_drops(plan: dict[str, Any], folder: Path) -> dict[str, int]:
 
 
 def _clocks(folder: Path) -> dict[str, Any]:
-    """How far the machine's clock, by which the kernel stamps packets, is ahead of the plan's.
+    """Read how far the kernel's clock is ahead of the plan's.
 
-    Of a bench also each node's clock, against the one whose offset that is (bench_run.py).
+    Of a multi-host run this is the reference host's clock; each node's clock relative to that is
+    added (lab/hosts_run.py).
     """
     try:
         said = json.loads((folder / "clock.json").read_text())
@@ -150,7 +153,7 @@ def _clocks(folder: Path) -> dict[str, Any]:
 
 
 def _files(plan: dict[str, Any], folder: Path) -> list[str]:
-    """The artifacts the plan promises, all of them there."""
+    """List the artifacts of a plan; raise RunError if one is missing."""
     programs = plan["recorders"] + plan["sinks"] + plan["sources"] + plan["timed_sources"]
     expected = [packed_name(c["interface"]) for c in plan["captures"]]
     expected += [p["stdout"] for p in programs if "stdout" in p]
@@ -164,7 +167,7 @@ def _files(plan: dict[str, Any], folder: Path) -> list[str]:
 
 
 def git_revision() -> str:
-    """The checkout's revision, with -dirty if it has changes; "unknown" outside git."""
+    """Read the checkout's revision, -dirty if changed, or "unknown"."""
     if (ROOT / REVISION_FILE).is_file():
         return (ROOT / REVISION_FILE).read_text("utf-8").strip()
     if shutil.which("git") is None:
@@ -180,7 +183,10 @@ def git_revision() -> str:
 
 @cache
 def tool_versions() -> dict[str, str]:
-    """The first line each tool says of its version."""
+    """Ask each tool for its version.
+
+    Returns: the first line of the answer, by tool.
+    """
     versions = {}
     environment = {**os.environ, "PATH": GUEST_PATH}
     for name, argv in _TOOLS.items():

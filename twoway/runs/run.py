@@ -1,8 +1,8 @@
-"""A run's life: a folder of its own, the guest, the manifest, the analysis, the final name.
+"""Carrying out a run: folder, backend, manifest, final name.
 
-A folder under results/<experiment>/ that carries a run's plain name is complete. While it runs
-its name starts with `.running-`; if it fails it ends in `.partial`. What does not fit on the disk
-is removed, and so is what a killed process left, when its experiment runs again.
+A folder results/EXPERIMENT/RUN is complete. While the run lasts, the folder's name starts with
+`.running-`; if the run fails, the name ends in `.partial`. A run that does not fit on the disk is
+removed at once, a killed process's run when its experiment runs again.
 """
 
 import fcntl
@@ -29,7 +29,7 @@ from twoway.runs.identity import identity
 from twoway.runs.manifest import build_manifest, describe
 from twoway.spec.point import Case
 
-# Held while a run's process lives.
+# File that a run's process keeps locked while it lives.
 _LOCK = "lock"
 
 
@@ -45,13 +45,14 @@ def run_case(
 
     Args:
         case: the experiment.
-        backend: where it runs.
+        backend: the kernel and clock to run on.
         results: folder that holds one folder per experiment.
-        on_progress: see Backend.run.
-        took_s: what the run had taken before it came here.
+        on_progress: called about ten times a second, see Backend.run.
+        took_s: wall time that the run has taken before this call, s.
 
-    Returns: the run's folder, complete but for what the analysis adds.
-    Raises: DiskFullError, with nothing kept; any other RunError, with the partial run kept aside.
+    Returns: the run's folder, complete except for the files that the analysis adds.
+    Raises: DiskFullError, and the run's folder is removed; any other RunError, and the folder is
+        kept as RUN.partial.
     """
     running, lock = _new_folder(results / case.id)
     name = running.name.removeprefix(".running-")
@@ -83,7 +84,7 @@ def run_case(
 
 
 def run_watched(case: Case, backend: Backend, results: Path) -> Path:
-    """As `run_case`, with the run's clock on standard error."""
+    """Run an experiment as `run_case` does, with its clock on stderr."""
     with RunClock(case.id, START_NS, stop_ns(case)) as clock:
         return run_case(
             case,
@@ -94,10 +95,10 @@ def run_watched(case: Case, backend: Backend, results: Path) -> Path:
 
 
 def kept_run(case: Case, backend: Backend, results: Path) -> Path | None:
-    """The newest finished run with the same identity, described as its experiment is now.
+    """Find the newest finished run with the same identity, if any.
 
-    Texts, expectations and the warm-up may have changed since: experiment.json then has them, and
-    what the run left stays as it was.
+    If texts, expectations or warm-up of the experiment have changed since the run, they are
+    written to experiment.json in the run's folder; its other files stay as they are.
     """
     wanted = identity(case, backend)
     for folder in sorted((results / case.id).glob("[0-9]*"), reverse=True):
@@ -115,13 +116,13 @@ def kept_run(case: Case, backend: Backend, results: Path) -> Path | None:
 
 
 def _new_folder(parent: Path) -> tuple[Path, IO[str]]:
-    """A run's folder, and the lock by which others see that its process lives."""
+    """Make a run's folder, locked while the run's process lives."""
     make_folder(parent)
     for left in parent.glob(".running-*"):
         _remove_if_dead(left)
     while True:
         stamp = datetime.now(tz=UTC).strftime("%Y%m%d-%H%M%S-%f")
-        folder = parent / f".new-{stamp}"  # until it is locked
+        folder = parent / f".new-{stamp}"  # renamed to .running-* when locked
         try:
             folder.mkdir()
         except FileExistsError:
@@ -137,13 +138,16 @@ def _remove_if_dead(left: Path) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return
-    except (FileNotFoundError, PermissionError):  # it has just ended; it is root's
+    except (FileNotFoundError, PermissionError):  # the run has just ended, or is root's
         return
     shutil.rmtree(left, ignore_errors=True)
 
 
 def _ended_early(running: Path, error: BaseException) -> BaseException:
-    """Put a run aside, or remove what did not fit on the disk; what to raise."""
+    """Keep a failed run as .partial, or remove it if the disk is full.
+
+    Returns: the error to raise.
+    """
     if isinstance(error, OSError) and out_of_space(error):
         error = DiskFullError(f"{running.parent}: {error}")
     if isinstance(error, DiskFullError):

@@ -1,6 +1,6 @@
-"""An experiment's network to play with: Mininet's prompt in the guest, on the host's clock.
+"""Mininet's prompt in the guest, with an experiment's network.
 
-Virtual time would run away while a person types; here it does not run at all.
+Not in virtual time, which would skip ahead whenever the person at the prompt pauses.
 """
 
 import subprocess
@@ -17,9 +17,9 @@ from twoway.spec.point import Case
 
 
 def open_shell(case: Case, guest: Guest) -> int:
-    """Boot the guest with the experiment's network set up and hand over the terminal.
+    """Boot the guest, set up the network and connect the terminal.
 
-    Returns: 0 when the prompt was left, 1 if the guest failed.
+    Returns: 0 if the user left the prompt, 1 if the guest failed.
     """
     say(f"{case.id}: {case.experiment.title}\nleave with `exit` or Ctrl-D", markup=False)
     with tempfile.TemporaryDirectory(prefix="twoway-shell-") as scratch:

@@ -1,1 +1,1 @@
-"""What experiments, profiles and topologies say, read and checked."""
+"""Reading and checking experiments, link profiles and topologies."""

@@ -1,4 +1,4 @@
-"""What all parts of an experiment's files have in common: strictness, and types of fields."""
+"""The base class and common field types of experiments' files."""
 
 from typing import Annotated
 

@@ -1,6 +1,7 @@
-"""A DTM channel in a link profile: its fields, and the same as arguments of tc.
+"""A DTM channel in a link profile: its fields, and tc's arguments.
 
-`kernel-modules/pkt_dtm.h` has the ranges.
+`kernel-modules/pkt_dtm.h` has the ranges. The channel's clock starts with the traffic
+(docs/decisions/0017).
 """
 
 import itertools
@@ -10,7 +11,7 @@ from pydantic import Field
 
 from twoway.spec.base import Model
 
-# 64 bits in each cycle of 125 us
+# 64 bits in each cycle of 125 us.
 SLOT_MBIT = 0.512
 
 Slots = Annotated[int, Field(ge=1, le=8192)]
@@ -49,7 +50,7 @@ class Rate(Model):
     )
 
     def arguments(self) -> str:
-        """As tc has it."""
+        """Build tc's arguments for this allocator."""
         return (
             f"allocator rate sample {_ns(self.sample_ms)} shift-up {self.shift_up} "
             f"shift-down {self.shift_down} margin {self.margin_slots:.3f} "
@@ -59,7 +60,7 @@ class Rate(Model):
         )
 
     def readback(self) -> dict[str, Any]:
-        """As tc says it."""
+        """List the options that tc must show for this allocator."""
         return {
             "sample_ns": round(self.sample_ms * 1e6),
             "shift_up": self.shift_up,
@@ -74,7 +75,7 @@ class Rate(Model):
 
 
 class Buffer(Model):
-    """Follows the backlog between two thresholds."""
+    """An allocator that follows the backlog between two thresholds."""
 
     high_bytes: Annotated[int, Field(ge=1)] = Field(
         default=30_000, description="backlog above it, for rise_ms, asks for step_slots more"
@@ -87,14 +88,14 @@ class Buffer(Model):
     step_slots: Slots = Field(default=1, description="slots per change")
 
     def arguments(self) -> str:
-        """As tc has it."""
+        """Build tc's arguments for this allocator."""
         return (
             f"allocator buffer high {self.high_bytes} low {self.low_bytes} "
             f"rise {_ns(self.rise_ms)} fall {_ns(self.fall_ms)} step {self.step_slots}"
         )
 
     def readback(self) -> dict[str, Any]:
-        """As tc says it."""
+        """List the options that tc must show for this allocator."""
         return {
             "high": self.high_bytes,
             "low": self.low_bytes,
@@ -124,12 +125,12 @@ class Hysteresis(Model):
     )
 
     def arguments(self) -> str:
-        """As tc has it."""
+        """Build tc's arguments for this allocator."""
         levels = ",".join(f"{v.slots}:{v.up_bytes}:{v.down_bytes}" for v in self.levels)
         return f"allocator hysteresis levels {levels}"
 
     def readback(self) -> dict[str, Any]:
-        """As tc says it."""
+        """List the options that tc must show for this allocator."""
         levels = [{"slots": v.slots, "up": v.up_bytes, "down": v.down_bytes} for v in self.levels]
         return {"levels": levels}
 
@@ -151,12 +152,12 @@ class Trace(Model):
     )
 
     def arguments(self) -> str:
-        """As tc has it."""
+        """Build tc's arguments for this allocator."""
         steps = ",".join(f"{_ns(s.after_ms)}:{s.slots}" for s in self.steps)
         return f"allocator trace steps {steps}"
 
     def readback(self) -> dict[str, Any]:
-        """As tc says it."""
+        """List the options that tc must show for this allocator."""
         steps = [{"after_ns": round(s.after_ms * 1e6), "slots": s.slots} for s in self.steps]
         return {"steps": steps}
 
@@ -181,16 +182,16 @@ class Channel(Model):
 
     @property
     def allocator(self) -> str:
-        """The allocator's name: static if there is none."""
+        """The allocator's name; "static" if there is none."""
         return next(iter(self.allocators), "static")
 
     @property
     def allocators(self) -> list[str]:
-        """Names of the allocators given: at most one may be."""
+        """The names of the allocators given; a valid channel has at most one."""
         return [n for n in ("rate", "buffer", "hysteresis", "trace") if getattr(self, n)]
 
     def problems(self) -> list[str]:
-        """What is wrong between fields, each starting with the field's name."""
+        """List contradictions between fields, each starting with the field's path."""
         found = []
         if len(self.allocators) > 1:
             found.append(f": takes one allocator, got {', '.join(self.allocators)}")
@@ -226,7 +227,7 @@ class Channel(Model):
         ]
 
     def arguments(self, limit_packets: int, overhead_bytes: int) -> list[str]:
-        """All of `tc qdisc add dev X root` after its kind, the kind included."""
+        """Build the arguments of `tc qdisc add dev X root`, from the kind on."""
         allocator = getattr(self, self.allocator, None)
         words = (
             f"dtm slots {self.slots} limit {limit_packets} overhead {overhead_bytes} "
@@ -238,7 +239,7 @@ class Channel(Model):
         return words.split()
 
     def readback(self, limit_packets: int, overhead_bytes: int) -> dict[str, Any]:
-        """What `tc -j qdisc show` must say of it, by option."""
+        """List what `tc -j qdisc show` must print for the channel, by option."""
         said: dict[str, Any] = {
             "slots": self.slots,
             "limit": limit_packets,

@@ -1,7 +1,7 @@
-"""The congestion controls that a flow may name, and the kernel module behind each.
+"""Congestion controls that a flow may name, and their modules.
 
 A control with a parameter is a family of names in the kernel, one per value: `fixed` with
-window_packets 30 is "fixed30", which its module registers when told `windows=30`.
+window_packets 30 is "fixed30", which the module registers when loaded with `windows=30`.
 """
 
 import re
@@ -16,11 +16,11 @@ class Control:
     """A congestion control as experiments name it.
 
     Attributes:
-        module: the module that has it; None if the kernel does.
-        field: the flow's field with its parameter, if it takes one.
+        module: the kernel module with the control; None if it is part of the kernel.
+        field: the flow's field with the control's parameter; None if it takes none.
         variants: the module's parameter that lists the values to register.
-        most_variants: how many that list may hold.
-        can_be_paced: the stack makes a rate of its window, or it has one of its own.
+        most_variants: how many values that list may hold.
+        can_be_paced: the stack can derive a pacing rate from the window, or the control sets one.
     """
 
     module: str | None = None
@@ -46,7 +46,7 @@ PARAMETER_FIELDS = tuple(dict.fromkeys(c.field for c in CONTROLS.values() if c.f
 
 @cache
 def module_parameters(module: str) -> tuple[str, ...]:
-    """List the parameters of one of our kernel modules, as its source declares them.
+    """List a kernel module's parameters, as its source declares them.
 
     The kernel ignores a parameter that a module does not have, with a line in its log.
     """

@@ -18,15 +18,15 @@ class Connection:
     """One TCP connection of a flow.
 
     Attributes:
-        flow: what it is one of.
-        name: as in metrics.
-        index: which gives it its ports.
+        flow: the flow that it belongs to.
+        name: its name in metrics.
+        index: its number, which determines its ports.
         directions: the queues that its data passes, in order.
-        ack_directions: those that its acknowledgements pass, in order.
-        direction: the slowest that its data passes.
-        ack_direction: the slowest that its acknowledgements pass.
-        start_s: first data, after the traffic's start.
-        transfer_bytes: payload that it has to send; None if unlimited.
+        ack_directions: the queues that its ACKs pass, in order.
+        direction: the slowest queue that its data passes.
+        ack_direction: the slowest queue that its ACKs pass.
+        start_s: time of its first data, after the traffic's start.
+        transfer_bytes: payload to send; None if unlimited.
     """
 
     flow: Flow
@@ -41,7 +41,7 @@ class Connection:
 
     @property
     def always_has_data(self) -> bool:
-        """Nothing but its window keeps it from sending."""
+        """True if nothing but the window limits its sending."""
         flow = self.flow
         return not (flow.rate_mbit or flow.film or flow.transfers)
 
@@ -65,7 +65,7 @@ class Connection:
 def make_connections(
     where: str, experiment: Experiment, profile: Profile, graph: Graph
 ) -> list[Connection]:
-    """The connections of all flows, each with the queues that it passes.
+    """Make the connections of all flows, each with the queues that it passes.
 
     Raises: SpecError naming flows that pass no queue, or names used twice.
     """
@@ -104,7 +104,10 @@ def make_connections(
 
 
 def _starts(flow: Flow, duration_s: float) -> list[tuple[float, int | None]]:
-    """When each of a flow's connections begins, and what it has to send."""
+    """List start and payload of each of a flow's connections.
+
+    A payload of None is unlimited.
+    """
     if not flow.transfers:
         return [(flow.start_s, None)] * flow.count
     arrivals = flow.transfers.arrivals(duration_s - flow.start_s)
@@ -112,25 +115,28 @@ def _starts(flow: Flow, duration_s: float) -> list[tuple[float, int | None]]:
 
 
 def _passed(graph: Graph, start: str, goal: str) -> dict[str, str]:
-    """The queues on the way from one host to another, in order: directions by queue's name."""
+    """List the queues on the path between two hosts, in order.
+
+    Returns: directions of the profile by queue name.
+    """
     queued = {queue.interface.name: queue for queue in graph.placed_queues}
     passed = [queued[i.name] for i in _path(graph, start, goal) if i.name in queued]
     return {queue.name: queue.direction for queue in passed}
 
 
 def _slowest(profile: Profile, queues: Mapping[str, str]) -> str:
-    """The slowest queue, the first of equals; a DTM channel as it is at the start of traffic."""
+    """Find the slowest queue at the start of traffic, the first of equals."""
     return min(queues, key=lambda name: profile.directions[queues[name]].start_mbit)
 
 
 def _path(graph: Graph, start: str, goal: str) -> list[Interface]:
-    """The outgoing interfaces on the shortest way from one host to another."""
-    ways: dict[str, list[Interface]] = {start: []}
+    """List the outgoing interfaces on the shortest path between two hosts."""
+    paths: dict[str, list[Interface]] = {start: []}
     ahead = deque([start])
     while ahead:
         node = ahead.popleft()
         for interface in graph.of(node):
-            if interface.peer_node not in ways:
-                ways[interface.peer_node] = [*ways[node], interface]
+            if interface.peer_node not in paths:
+                paths[interface.peer_node] = [*paths[node], interface]
                 ahead.append(interface.peer_node)
-    return ways.get(goal, [])
+    return paths.get(goal, [])

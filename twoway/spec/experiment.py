@@ -1,4 +1,4 @@
-"""Experiments and link profiles: what their files say.
+"""The fields of experiments and link profiles.
 
 Units are part of each field's name. Unknown keys are errors, and all errors of a file are
 reported at once.
@@ -18,10 +18,10 @@ from twoway.spec.matrix import (
 from twoway.spec.traffic.film import Film
 from twoway.spec.traffic.transfers import Transfers
 
-# A kernel splits what it is given for modules at spaces, and takes quotes for its own.
+# Without spaces and quotes, which the kernel interprets in a module's parameters.
 ModuleValue = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.,:+-]+$", max_length=256)]
 
-# A flow may name every control of CONTROLS; mypy takes no Literal that is computed.
+# A flow may name every control of CONTROLS; mypy does not accept a computed Literal.
 if TYPE_CHECKING:
     CongestionName = str
 else:
@@ -70,41 +70,45 @@ class Direction(Model):
 
     @property
     def start_mbit(self) -> float:
-        """The link's rate at the start of traffic."""
+        """The link's rate at the start of traffic, Mbit/s."""
         return self.rate_mbit or (self.dtm or Channel()).slots * SLOT_MBIT
 
     @property
     def least_mbit(self) -> float:
-        """The lowest rate that the link may have."""
+        """The lowest rate that the link may have, Mbit/s."""
         return self.rate_mbit or (self.dtm or Channel()).min_slots * SLOT_MBIT
 
     @property
     def most_mbit(self) -> float:
-        """The highest rate that the link may have."""
+        """The highest rate that the link may have, Mbit/s."""
         return self.rate_mbit or (self.dtm or Channel()).max_slots * SLOT_MBIT
 
     @property
     def has_ack_queue(self) -> bool:
-        """ACKs wait apart from data."""
+        """True if ACKs have a separate queue."""
         return self.ack_queue != "shared"
 
     @property
     def leaves_at_start(self) -> bool:
-        """The queue hands over a packet when its transmission begins, not when that ends."""
+        """True if packets leave at the begin of transmission, not its end.
+
+        cake and HTB do so, netem and dtm do not (docs/decisions/0021).
+        """
         return self.has_ack_queue or self.aqm != "drop-tail"
 
     @property
     def credit_ns(self) -> int:
-        """How much too early a packet may leave after an idle time.
+        """How much too early a packet may leave after an idle time, ns.
 
-        HTB's least burst is a byte, of which tc takes the time in ticks of 64 ns.
+        HTB's smallest burst is a byte, whose time tc expresses in ticks of 64 ns
+        (docs/decisions/0021).
         """
         if not (self.has_ack_queue or self.aqm == "fq_codel"):
             return 0
         return int(8e3 / self.start_mbit) // 64 * 64
 
     def link_bytes(self, frame_bytes: int) -> int:
-        """Size on the link of a frame, Ethernet header included."""
+        """Compute the size on the link of a frame, Ethernet header included."""
         size = frame_bytes + self.overhead_bytes
         if not self.cell_bytes:
             return size
@@ -139,7 +143,7 @@ class Stack(Model):
     acks: Literal["every-segment", "delayed"] = Field(
         default="every-segment", description="when the receiver acknowledges"
     )
-    tail_loss_probe: bool = Field(
+    tail_loss_probe: bool = Field(  # docs/decisions/0011, 0012
         default=True,
         description="probe for a lost tail after two round trips; off for the papers' TCP",
     )
@@ -178,7 +182,7 @@ class Stack(Model):
 
     @property
     def receive_window_bytes(self) -> int:
-        """Most that a receiver offers, 0 for what its buffer allows."""
+        """The largest window a receiver offers; 0: as its buffer allows."""
         return (self.receive_window_packets or 0) * self.segment_bytes
 
 
@@ -224,7 +228,7 @@ class Flow(Model):
 
     @property
     def is_many(self) -> bool:
-        """Its connections are numbered."""
+        """True if the flow may have several connections, whose names are numbered."""
         return self.count > 1 or self.transfers is not None
 
 

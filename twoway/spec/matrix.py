@@ -1,4 +1,4 @@
-"""Sweeps: an experiment's `matrix:`, whose axes' product are the points that are run."""
+"""Sweeps: `matrix:` of an experiment, whose axes' product is run."""
 
 import copy
 import itertools
@@ -15,11 +15,11 @@ from twoway.spec.base import Model, Name
 Scalar = bool | int | float | Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 Value = Scalar | list[Scalar]
 NamedValues = Annotated[dict[Scalar, Value], Field(min_length=1)]
-# A value as `label` writes it: several fields' values have "+" between them.
+# A value as `label` writes it: the values of several fields are joined by "+".
 Label = bool | int | float | Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")]
 Point = Mapping[str, Value]
 
-# Where a path of `set:` leads into the link profile instead of the experiment.
+# Start of a path of `set:` that leads into the link profile instead of the experiment.
 _PROFILE = "profile."
 
 
@@ -36,11 +36,11 @@ class Axis(Model):
     )
 
     def given(self) -> Iterable[tuple[Scalar, Value]]:
-        """The values, each with its name, or with its place in the list."""
+        """List the values, each with its name, or with its index in the list."""
         return self.to.items() if isinstance(self.to, dict) else enumerate(self.to)
 
     def value(self, at: Value) -> Value:
-        """What a point sets that is at one of `to`."""
+        """Return the value that this axis assigns to the point labelled `at`."""
         if not isinstance(self.to, dict):
             return at
         assert not isinstance(at, list)
@@ -51,25 +51,28 @@ Matrix = Mapping[Name, Axis]
 
 
 def points(matrix: Matrix) -> Iterator[Point]:
-    """Every point, the last axis varying fastest; one without axes if there is no matrix."""
+    """List all points, the last axis varying fastest.
+
+    Without axes there is a single, empty point.
+    """
     for values in itertools.product(*(axis.to for axis in matrix.values())):
         yield dict(zip(matrix, values, strict=True))
 
 
 def point_name(point: Point) -> str:
-    """Such as "window=8,delay=2"."""
+    """Name a point, such as "window=8,delay=2"."""
     return ",".join(f"{axis}={label(value)}" for axis, value in point.items())
 
 
 def full_name(name: str, point: Point) -> str:
-    """The id of an experiment's point, which is a folder's name and a command's argument."""
+    """Build the id of an experiment's point, for folders and command lines."""
     return f"{name}@{point_name(point)}" if point else name
 
 
 def find_point(where: str, matrix: Matrix, name: str) -> Point:
-    """The point of that name.
+    """Find a point by its name.
 
-    Raises: SpecError if there is none.
+    Raises: SpecError if there is no such point.
     """
     known = {point_name(point): point for point in points(matrix)}
     if name not in known:
@@ -79,7 +82,7 @@ def find_point(where: str, matrix: Matrix, name: str) -> Point:
 
 
 def matrix_problems(matrix: Matrix) -> list[str]:
-    """What is wrong with a matrix as such."""
+    """List the contradictions within a matrix."""
     problems = []
     for name, axis in matrix.items():
         problems += [
@@ -101,7 +104,7 @@ def matrix_problems(matrix: Matrix) -> list[str]:
 
 
 def changes(matrix: Matrix, point: Point) -> dict[str, Scalar]:
-    """What a point sets: values by path."""
+    """List the fields that a point sets: values by path."""
     found: dict[str, Scalar] = {}
     for name, at in point.items():
         paths, value = matrix[name].set, matrix[name].value(at)
@@ -111,7 +114,9 @@ def changes(matrix: Matrix, point: Point) -> dict[str, Scalar]:
 
 
 def changed(document: dict[str, Any], values: Mapping[str, Scalar]) -> dict[str, Any]:
-    """An experiment's document with a point's values, those of the profile left out.
+    """Set a point's values in an experiment's document.
+
+    Values of the profile are left out.
 
     Raises: SpecError naming a path that leads nowhere.
     """
@@ -123,11 +128,11 @@ def changed(document: dict[str, Any], values: Mapping[str, Scalar]) -> dict[str,
 
 
 def changed_profile(document: dict[str, Any], values: Mapping[str, Scalar]) -> dict[str, Any]:
-    """A link profile's document with a point's values.
+    """Set a point's values in a link profile's document.
 
     Raises: SpecError naming a path that leads nowhere.
     """
-    # Directions that YAML has as one anchor become two, so that each changes alone.
+    # deepcopy keeps directions that share a YAML anchor one object; separate them here.
     document = copy.deepcopy(document)
     directions = document.get("directions", {})
     document["directions"] = {name: copy.deepcopy(each) for name, each in directions.items()}
@@ -138,15 +143,15 @@ def changed_profile(document: dict[str, Any], values: Mapping[str, Scalar]) -> d
 
 
 def _set(document: dict[str, Any], path: str, value: Scalar) -> None:
-    *way, last = path.split(".")
+    *parents, last = path.split(".")
     place: Any = document
-    for depth, step in enumerate(way):
+    for depth, step in enumerate(parents):
         if isinstance(place, list):  # flows
             place = {each["name"]: each for each in place}
         if step not in place:
-            if way[0] in ("flows", "directions") and depth:
+            if parents[0] in ("flows", "directions") and depth:
                 raise SpecError([f'{path}: no "{step}"; there are: {", ".join(place)}'])
-            place[step] = {}  # left out so far, or unknown, which validation finds
+            place[step] = {}  # absent so far; validation refuses unknown fields
         place = place[step]
     if not isinstance(place, dict):
         raise SpecError([f"{path}: leads to no field"])
@@ -154,7 +159,7 @@ def _set(document: dict[str, Any], path: str, value: Scalar) -> None:
 
 
 def matches(at: Mapping[str, Label | list[Label]], point: Point) -> bool:
-    """Whether a point is one of those that an expectation's `at` names, by their labels."""
+    """Tell whether an expectation's `at` includes a point, compared by labels."""
     return all(
         label(point[axis]) in map(label, wanted if isinstance(wanted, list) else [wanted])
         for axis, wanted in at.items()
@@ -162,5 +167,5 @@ def matches(at: Mapping[str, Label | list[Label]], point: Point) -> bool:
 
 
 def size(matrix: Matrix) -> int:
-    """How many points there are."""
+    """Count a matrix's points."""
     return math.prod(len(axis.to) for axis in matrix.values())

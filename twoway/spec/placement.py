@@ -1,6 +1,7 @@
-"""Fidelity rules: where a profile's rates, queues and delays may take effect in a topology.
+"""Rules of where a profile may take effect in a topology.
 
-Each rule has bitten a published testbed; a layout that breaks one is refused with its reason.
+Published testbeds broke each of these rules and measured wrongly; a topology that breaks one is
+refused with the reason.
 """
 
 import math
@@ -8,12 +9,12 @@ import math
 from twoway.spec.experiment import Profile
 from twoway.spec.topology import Graph
 
-# The least common multiple of tc's microsecond and the kernel's 64 ns tick.
+# The least common multiple of tc's microsecond and the kernel's 64 ns tick (docs/decisions/0008).
 _DELAY_STEP_US = 8
 
 
 def placement_problems(profile: Profile, graph: Graph) -> list[str]:
-    """Name each fidelity rule that a profile breaks in a topology."""
+    """List the rules that a profile breaks in a topology."""
     problems = []
     if set(profile.directions) != set(graph.queues):
         problems.append(
@@ -58,7 +59,10 @@ def placement_problems(profile: Profile, graph: Graph) -> list[str]:
 
 
 def _misplaced_ack_queues(profile: Profile, graph: Graph) -> list[str]:
-    """A delay that adds the transmission can do so for one queue."""
+    """List separate ACK queues whose delay serves several queues.
+
+    The delay adds the transmission time, which it can do for one queue only.
+    """
     fed = [i.name for placed in graph.delays.values() for i in placed]
     problems = []
     for name, direction in profile.directions.items():

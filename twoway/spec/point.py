@@ -1,4 +1,4 @@
-"""An experiment with everything it refers to: topology, profile, connections; all checked."""
+"""Loading an experiment with topology, profile and connections."""
 
 import difflib
 import hashlib
@@ -18,7 +18,7 @@ from twoway.spec.predictions import predicted, setup_of
 from twoway.spec.reading import load_experiment, load_profile
 from twoway.spec.topology import Graph, load_topology
 
-# What the results folder uses for other things.
+# Names that the results folder uses for other things.
 _RESERVED_IDS = ("latest", "calibration", "papers")
 # The only point of an experiment without a matrix.
 WHOLE: Point = {}
@@ -26,15 +26,17 @@ WHOLE: Point = {}
 
 @dataclass(frozen=True)
 class Case:
-    """An experiment with everything it refers to, checked; of a sweep, one point.
+    """An experiment, or a point of a sweep, with all it refers to.
+
+    Everything is checked.
 
     Attributes:
-        id: the experiment's, with the point's name.
-        point: values by axis of the matrix.
-        experiment: what it says at this point, with the expectations that hold there.
-        profile: likewise.
+        id: the experiment's id, with "@" and the point's name.
+        point: the point's values by axis of the matrix.
+        experiment: the experiment's fields at this point, with the expectations for it.
+        profile: the link profile at this point.
         graph: the topology.
-        connections: of all flows.
+        connections: the connections of all flows.
     """
 
     id: str
@@ -46,9 +48,9 @@ class Case:
 
 
 def find_experiment(name: str) -> Path:
-    """The file of an experiment given by id or by path.
+    """Find an experiment's file by id or path.
 
-    Raises: SpecError if there is none.
+    Raises: SpecError if there is no such file.
     """
     path = Path(name) if name.endswith((".yml", ".yaml")) else EXPERIMENTS / f"{name}.yml"
     if not path.is_file():
@@ -57,9 +59,9 @@ def find_experiment(name: str) -> Path:
 
 
 def find_profile(name: str) -> Path:
-    """The file of a link profile.
+    """Find a link profile's file by name.
 
-    Raises: SpecError if there is none.
+    Raises: SpecError if there is no such profile.
     """
     path = PROFILES / f"{name}.yml"
     if not path.is_file():
@@ -69,10 +71,10 @@ def find_profile(name: str) -> Path:
 
 
 def load_case(name: str) -> Case:
-    """Read an experiment, or one point of a sweep, and all it refers to.
+    """Read an experiment, or one point of a sweep, with all that it refers to.
 
     Args:
-        name: an id or a file; of a sweep with "@" and the point's name.
+        name: an id or a file; for a sweep with "@" and the point's name.
 
     Raises: SpecError with every problem found.
     """
@@ -86,9 +88,11 @@ def load_case(name: str) -> Case:
 
 
 def case_names(name: str) -> list[str]:
-    """The names that `load_case` takes of an experiment's points: one if it is no sweep.
+    """List the names of an experiment's points, for `load_case`.
 
-    Raises: SpecError if there is no such experiment, or its file is unsound.
+    An experiment that is no sweep has one.
+
+    Raises: SpecError if there is no such experiment, or its file has problems.
     """
     if "@" in name:
         return [name]
@@ -97,7 +101,7 @@ def case_names(name: str) -> list[str]:
 
 
 def _named(name: str) -> tuple[str, Path]:
-    """An experiment's file, as errors name it and as it is."""
+    """Find an experiment's file; return its path for errors, and its path."""
     path = find_experiment(name)
     if path.stem in _RESERVED_IDS or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", path.stem):
         raise SpecError([f'{path}: "{path.stem}" cannot be an experiment\'s id'])
@@ -105,13 +109,13 @@ def _named(name: str) -> tuple[str, Path]:
 
 
 def make_case(where: str, name: str, experiment: Experiment, point: Point = WHOLE) -> Case:
-    """An experiment together with all it refers to.
+    """Combine an experiment with all it refers to; check everything.
 
     Args:
         where: the experiment's file or origin, for errors.
-        name: its id.
-        experiment: what it says, at the point.
-        point: of its matrix.
+        name: the experiment's id.
+        experiment: the experiment's fields at the point.
+        point: the point of the experiment's matrix.
 
     Raises: SpecError with every problem found.
     """
@@ -189,7 +193,10 @@ def _unknown_metrics(
 
 
 def _repeated(expect: list[tuple[int, Expected]]) -> list[str]:
-    """What one source says twice of one metric at a point: reports would show one of them."""
+    """List repeated expectations of one metric and source.
+
+    Reports would show only one of them.
+    """
     first: dict[tuple[str, str], int] = {}
     problems = []
     for index, expectation in expect:
@@ -204,7 +211,7 @@ def _repeated(expect: list[tuple[int, Expected]]) -> list[str]:
 
 
 def spec_hash(case: Case) -> str:
-    """What identifies an experiment: a hash over all it says and refers to."""
+    """Hash an experiment with its profile and topology."""
     document = {
         "experiment": case.experiment.model_dump(by_alias=True, mode="json"),
         "profile": case.profile.model_dump(by_alias=True, mode="json"),

@@ -1,4 +1,4 @@
-"""What an experiment's theory says of it, put where its expectations ask for it."""
+"""Filling the values that an experiment's expectations ask of its theory."""
 
 from twoway.errors import SpecError
 from twoway.spec.connections import Connection
@@ -13,16 +13,16 @@ _ETHERNET_BYTES, _HEADER_BYTES, _TIMESTAMP_BYTES = 14, 40, 12
 def predicted(
     where: str, theory: str | None, expect: list[Expected], setup: Setup
 ) -> list[Expected]:
-    """The expectations, with numbers where they ask for the theory's.
+    """Replace each `value: theory` of expectations by the theory's number.
 
     Args:
         where: the experiment, for errors.
-        theory: which it names.
-        expect: what holds at this point.
-        setup: its parameters.
+        theory: the theory's name; None if the experiment has none.
+        expect: the expectations for this point.
+        setup: the experiment's parameters.
 
-    Raises: SpecError if the theory is unknown, does not cover the parameters, or is silent on a
-        metric.
+    Raises: SpecError if the theory is unknown, does not cover the parameters, or does not predict
+        a metric.
     """
     if theory is None:
         return expect
@@ -50,7 +50,7 @@ def predicted(
 def setup_of(
     experiment: Experiment, profile: Profile, graph: Graph, connections: list[Connection]
 ) -> Setup:
-    """What a theory is told of an experiment."""
+    """Collect the parameters of an experiment that theories use."""
     queues = {q.name: profile.directions[q.direction] for q in graph.placed_queues}
     return Setup(
         links={name: _link(direction, experiment) for name, direction in queues.items()},
@@ -82,7 +82,10 @@ def _link(direction: Direction, experiment: Experiment) -> Link:
 
 
 def _rate_mbit(flow: Flow, experiment: Experiment) -> float | None:
-    """Mean rate of IP packets, headers included, of flows that have one."""
+    """Compute a flow's mean rate of IP packets, None if unlimited.
+
+    Headers count.
+    """
     if flow.film is None:
         return flow.rate_mbit
     seconds, segment = experiment.duration_s - flow.start_s, experiment.stack.segment_bytes

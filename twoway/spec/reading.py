@@ -1,4 +1,4 @@
-"""Files of experiments and link profiles, read and checked before anything starts.
+"""Reading and checking the files of experiments and link profiles.
 
 Unknown keys are errors, and all errors of a file are reported at once.
 """
@@ -27,7 +27,7 @@ def load_experiment(path: Path, point: Point | None = None) -> Experiment:
 
     Args:
         path: the file.
-        point: one of its matrix's, whose values the experiment then has.
+        point: a point of the matrix, whose values are set in the experiment.
 
     Raises: SpecError with every problem of the file, or of the point.
     """
@@ -52,7 +52,7 @@ def load_profile(path: Path, values: Mapping[str, Scalar] | None = None) -> Prof
 
     Args:
         path: the file.
-        values: what a point of a matrix sets, by path.
+        values: the values that a point sets, by path.
 
     Raises: SpecError with every problem of the file.
     """
@@ -69,7 +69,10 @@ def load_profile(path: Path, values: Mapping[str, Scalar] | None = None) -> Prof
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML without duplicate keys, of which YAML would silently keep the last."""
+    """A YAML loader that refuses duplicate keys.
+
+    YAML would silently keep the last.
+    """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
@@ -83,7 +86,10 @@ class _Loader(yaml.SafeLoader):
 
 @cache
 def _parsed(text: str) -> Any:
-    """A document, which nobody changes: the points of a sweep have their file in common."""
+    """Parse YAML, once for all points of a sweep.
+
+    Callers must not change the result.
+    """
     return yaml.load(text, _Loader)  # noqa: S506 - a SafeLoader
 
 
@@ -123,7 +129,7 @@ def _sentence(detail: ErrorDetails, model: type[BaseModel]) -> str:
 
 
 def _suggestion(detail: ErrorDetails, model: type[BaseModel]) -> str:
-    """The known field most like the unknown one, from anywhere in the document."""
+    """Suggest the known field that is most like an unknown one."""
     known: set[str] = set()
     _collect_fields(model.model_json_schema(by_alias=True), known)
     close = difflib.get_close_matches(str(detail["loc"][-1]), sorted(known), n=1)

@@ -1,4 +1,4 @@
-"""What is wrong with an experiment or a profile whose fields are sound by themselves."""
+"""Checks between fields of an experiment or profile, each valid by itself."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from twoway.spec.matrix import matrix_problems
 
 
 def direction_problems(direction: Direction) -> list[str]:
-    """What is wrong with a direction of a profile; each begins with the field, after a dot."""
+    """List contradictions in a profile's direction, as ".FIELD: ..."."""
     problems = []
     if (direction.rate_mbit is None) == (direction.dtm is None):
         given = "neither" if direction.dtm is None else "both"
@@ -27,7 +27,7 @@ def direction_problems(direction: Direction) -> list[str]:
 
 
 def experiment_problems(experiment: Experiment) -> list[str]:
-    """What is wrong with an experiment; each begins with the field."""
+    """List contradictions in an experiment, each after its field."""
     problems = []
     if experiment.warm_up_s >= experiment.duration_s:
         problems.append(
@@ -132,7 +132,7 @@ def _flow_problems(flow: Flow, experiment: Experiment) -> list[str]:
 
 
 def _generator_problems(flow: Flow, seconds: float, stack: Stack) -> list[str]:
-    """What is wrong with what a flow sends."""
+    """List contradictions between the fields of a flow's traffic."""
     problems = []
     given = [name for name in ("rate_mbit", "film", "transfers") if getattr(flow, name) is not None]
     if len(given) > 1:

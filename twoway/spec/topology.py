@@ -1,8 +1,8 @@
-"""A Mininet topology as a plain graph: what planning and analysis need, without Mininet's types.
+"""A Mininet topology as a plain graph, without Mininet's types.
 
-The file `topologies/<name>.py` defines a `Topo` and, on it, `queues` and `delays`: for each
-direction of a profile, the (node, towards) pairs whose interface carries the rate and queue,
-and the ones that carry the delay. Loading it runs no command and needs no privilege.
+The file `topologies/<name>.py` defines a `Topo` with the attributes `queues` and `delays`. For each
+direction of a profile, these list (node, towards) pairs: the interfaces with the rate and queue,
+and those with the delay. Loading the file runs no command and needs no privilege.
 """
 
 import importlib.util
@@ -32,7 +32,7 @@ class Interface:
 
 @dataclass(frozen=True)
 class PlacedQueue:
-    """A bottleneck: its name in metrics, the profile's direction that it is of, and its place."""
+    """A bottleneck: name in metrics, direction of profile, interface."""
 
     name: str
     direction: str
@@ -41,7 +41,7 @@ class PlacedQueue:
 
 @dataclass(frozen=True)
 class Graph:
-    """A topology: nodes, the interfaces between them, and where a profile takes effect."""
+    """A topology: nodes, interfaces, and places of queues and delays."""
 
     hosts: tuple[str, ...]
     routers: tuple[str, ...]
@@ -51,12 +51,12 @@ class Graph:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """Every node, hosts first."""
+        """All nodes, hosts first."""
         return self.hosts + self.routers
 
     @property
     def placed_queues(self) -> tuple[PlacedQueue, ...]:
-        """Every bottleneck; those of a direction that has several are numbered from 1."""
+        """All bottlenecks; several of one direction are numbered from 1."""
         return tuple(
             PlacedQueue(f"{name}-{number}" if len(placed) > 1 else name, name, interface)
             for name, placed in self.queues.items()
@@ -64,15 +64,15 @@ class Graph:
         )
 
     def of(self, node: str) -> tuple[Interface, ...]:
-        """The interfaces of one node."""
+        """List the interfaces of one node."""
         return tuple(i for i in self.interfaces if i.node == node)
 
     def peer(self, interface: Interface) -> Interface:
-        """The other end of an interface's link."""
+        """Return the other end of an interface's link."""
         return next(i for i in self.interfaces if i.name == interface.peer_name)
 
     def address(self, host: str) -> IPv4Address:
-        """The address by which flows know a host: that of its first interface."""
+        """Return a host's address: that of its first interface."""
         return self.of(host)[0].address.ip
 
 
@@ -80,10 +80,10 @@ def load_topology(path: Path, parameters: Mapping[str, int]) -> Graph:
     """Load a topology file and read its graph.
 
     Args:
-        path: the file; its stem is the name under which it registers in `topos`.
+        path: the file; its stem is the topology's key in the file's `topos`.
         parameters: passed to the topology's build().
 
-    Raises: SpecError if the file is missing, fails, or breaks the contract above.
+    Raises: SpecError if the file is missing or fails, or lacks `queues`, `delays` or addresses.
     """
     topo = _instantiate(path, parameters)
     names = [str(node) for node in topo.nodes()]

@@ -1,1 +1,1 @@
-"""Many runs: on all cores, or on a lab's workers."""
+"""Sweeps: many runs, on all of this machine's cores or on a lab's workers."""

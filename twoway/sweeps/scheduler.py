@@ -1,8 +1,9 @@
-"""Points of a sweep on other machines: Dask's workers, of this machine's twoway, over TLS.
+"""Running points of a sweep on a lab's hosts: Dask's workers, over TLS.
 
-A point is sent as its case, and comes back as a parcel (parcel.py) with the run and its metrics. A
-worker first makes sure that it would run the same thing: its kernel, programs and tools decide
-the bytes as much as the plan does. One that dies costs its points another try on another.
+A point is sent as its case and returns as an archive (runs/archive.py) with the run and its
+metrics. A worker first compares its kernel, programs, tools and code with this machine's, because
+they decide a run's bytes as much as the plan does. If a worker dies, its points are tried again on
+another one.
 """
 
 import io
@@ -32,27 +33,28 @@ from twoway.spec.point import Case
 from twoway.sweeps.sweep import Crew, analysed, run_point
 from twoway.sweeps.workers import give_back_memory
 
-# As the role `workers` names them, in --certificates.
+# Dask's settings, and the files in --certificates as the Ansible role `workers` names them.
 _FILES = {"tls_ca_file": "ca.crt", "tls_client_cert": "client.crt", "tls_client_key": "client.key"}
-# Points that wait for a worker at once: each holds a thread here, which sleeps.
+# Most points that wait for a worker at the same time: each occupies a sleeping thread here.
 _MOST_WAITING = 256
-_PATIENCE_S = 10
-# So many times as long without any worker, and no more are expected: services come back in seconds.
-_PATIENCE = 6
-# Dask forgets what was submitted while it is still telling others that the scheduler is gone.
+# Interval of checks for workers, and the timeout of connecting.
+_CHECK_S = 10
+# Give up after 6 x 10 s without a worker: systemd restarts one in seconds.
+_MAX_IDLE_CHECKS = 6
+# After the scheduler is lost, Dask still drops new submissions for a moment.
 _RECONNECT_S = 1
-# Read when this module is: a worker that was not restarted has older code than its disk.
+# Computed on import: a worker that was not restarted runs older code than its disk has.
 _CODE = " ".join((revision(), code_revision(ROOT / "twoway"), code_revision(VM)))
 
 
 @dataclass(frozen=True)
 class Sent:
-    """What a worker returns: a parcel, or why there is none.
+    """A worker's answer: an archive, or an error.
 
     Attributes:
-        parcel: the run and its metrics.
-        error: a sentence.
-        unfit: the worker's address, where it is the worker that another point would fail on, too.
+        parcel: archive of the run and its metrics.
+        error: a sentence; empty without an error.
+        unfit: the worker's address if every other point would fail on it as well, else empty.
     """
 
     parcel: bytes = b""
@@ -62,19 +64,20 @@ class Sent:
 
 @contextmanager
 def lab_workers(scheduler: str, certificates: Path) -> Iterator[Crew]:
-    """The workers of a scheduler.
+    """Connect to a scheduler's workers.
 
     Args:
         scheduler: address of Dask's scheduler, such as tls://lab1:8786.
         certificates: folder with ca.crt, client.crt and client.key, for an address with tls.
 
-    Raises: UsageError if it does not answer, has no workers or a certificate is not there.
+    Raises: UsageError if the scheduler does not answer or has no workers, or a certificate is
+        missing.
     """
     from distributed import Client  # noqa: PLC0415 - takes a second
 
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # our own sentences say it
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # we report these errors ourselves
     try:
-        client = Client(scheduler, timeout=_PATIENCE_S, security=_security(scheduler, certificates))
+        client = Client(scheduler, timeout=_CHECK_S, security=_security(scheduler, certificates))
     except (OSError, ValueError, TypeError) as error:
         raise UsageError(f"--scheduler {scheduler}: {error}") from error
     with client, ThreadPoolExecutor(_MOST_WAITING) as pool:
@@ -82,7 +85,7 @@ def lab_workers(scheduler: str, certificates: Path) -> Iterator[Crew]:
         try:
             yield pool, partial(run_point, run=partial(_run_there, client, set()))
         except BaseException:
-            client.close()  # those that wait for a point are told so
+            client.close()  # cancels the futures that threads wait for
             pool.shutdown(wait=True, cancel_futures=True)
             raise
 
@@ -90,7 +93,7 @@ def lab_workers(scheduler: str, certificates: Path) -> Iterator[Crew]:
 def _await_workers(client: Any, scheduler: str) -> None:
     if client.nthreads():
         return
-    patience_s = _PATIENCE * _PATIENCE_S
+    patience_s = _MAX_IDLE_CHECKS * _CHECK_S
     say(f"{scheduler} has no workers: {patience_s} s are left to one that starts ...")
     try:
         client.wait_for_workers(1, timeout=patience_s)
@@ -113,14 +116,15 @@ def _security(scheduler: str, certificates: Path) -> Any:
 
 
 def wanted_there(case: Case, backend: Backend) -> str:
-    """What a worker must run: the same bytes of the same code, as it was when it was loaded."""
+    """Identify what a worker must run: run's identity and loaded code."""
     return f"{identity(case, backend)} {_CODE}"
 
 
 def _run_there(client: Any, unfit: set[str], case: Case, backend: Backend, results: Path) -> Path:
-    """As run_case, on some worker; called in a thread that waits for it.
+    """Run a case on a worker and unpack the run; the thread waits.
 
-    One that refuses is free at once, for the next point as well: it is asked last from then on.
+    A worker that refuses a point is free again at once, and would get and refuse the next: from
+    then on points go to other workers if possible.
     """
     work = (run_here, case, backend.name, wanted_there(case, backend))
     sent = _sent_back(client, work)
@@ -139,7 +143,7 @@ def _run_there(client: Any, unfit: set[str], case: Case, backend: Backend, resul
 
 
 def _sent_back(client: Any, work: tuple[Any, ...], **where: Any) -> Sent:
-    """What a worker returns, submitted anew if the scheduler is started anew meanwhile."""
+    """Submit work and wait; submit again if the scheduler restarts."""
     while True:
         try:
             return _awaited(client.submit(*work, pure=False, retries=RETRIES, **where), client)
@@ -149,27 +153,30 @@ def _sent_back(client: Any, work: tuple[Any, ...], **where: Any) -> Sent:
             time.sleep(_RECONNECT_S)
         except TwowayError:
             raise
-        except Exception as error:  # what Dask raises has no base of its own
+        except Exception as error:  # Dask's exceptions have no common base
             raise TwowayError(f"no worker could run it: {error}") from error
 
 
 def _awaited(future: Any, client: Any) -> Sent:
-    """A future's result, for which Dask would wait for ever if no worker were left."""
-    alone = 0
-    while alone < _PATIENCE:
+    """Wait for a future's result; give up if no worker is left.
+
+    Dask would wait forever.
+    """
+    idle_checks = 0
+    while idle_checks < _MAX_IDLE_CHECKS:
         try:
-            sent: Sent = future.result(timeout=_PATIENCE_S)
+            sent: Sent = future.result(timeout=_CHECK_S)
         except TimeoutError:
-            alone = 0 if client.nthreads() else alone + 1
+            idle_checks = 0 if client.nthreads() else idle_checks + 1
         else:
             return sent
-    raise TwowayError(f"no worker has been there for {_PATIENCE * _PATIENCE_S} s")
+    raise TwowayError(f"no worker has been there for {_MAX_IDLE_CHECKS * _CHECK_S} s")
 
 
 def run_here(case: Case, backend_name: str, wanted: str) -> Sent:
-    """What a worker does: run a case, analyse it, wrap it up.
+    """Run a case on this worker, analyse it and pack it into an archive.
 
-    What is wrong with the case is a result: raised, Dask would try it again.
+    Errors of the case are returned: if they were raised, Dask would run the case again.
     """
     from twoway.backends.registry import find_backend  # noqa: PLC0415 - a worker's
 

@@ -1,7 +1,7 @@
-"""Many runs: on all cores, in any order, and none of them twice.
+"""Running many points at the same time, in any order, each once.
 
-A run that is there with the same identity is kept, and analysed again if the analysis or what is
-expected changed. One that fails does not stop the others.
+A finished run with the same identity is kept, and analysed again if the analysis or the
+expectations changed. A point that fails does not stop the others.
 """
 
 import json
@@ -23,21 +23,21 @@ from twoway.report.report import analyse_run, revision
 from twoway.runs.run import kept_run, run_case
 from twoway.spec.point import Case, load_case
 
-# What boot, set-up and analysis cost, in packets that the guest would pass meanwhile.
+# Cost of boot, set-up and analysis, in packets that a guest forwards in the same time.
 _FIXED_COST = 5_000
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one point.
+    """The outcome of one point.
 
     Attributes:
-        name: of the experiment and its point.
-        folder: its run; None if it failed.
-        error: a sentence, if it failed.
+        name: the experiment's id and the point's name.
+        folder: the run's folder; None if the run failed.
+        error: a sentence, if the run failed.
         missed: expectations and fidelity checks that do not hold, a line each.
-        kept: it was there already.
-        wall_s: wall time spent on it now.
+        kept: an earlier run was kept.
+        wall_s: wall time spent on the point now.
     """
 
     name: str
@@ -49,21 +49,21 @@ class Outcome:
 
     @property
     def good(self) -> bool:
-        """It ran, and all holds that was expected."""
+        """True if the run finished and no expectation or fidelity check fails."""
         return self.folder is not None and not self.missed
 
     def document(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the outcome as a JSON object."""
         folder = None if self.folder is None else str(self.folder)
         return {**asdict(self), "folder": folder, "pass": self.good}
 
 
-# An executor, and what it does with each point: its name, where it runs, where its run is to be.
+# An executor, and the function that it calls for each point: name, backend, results folder.
 Crew = tuple[Executor, Callable[[str, Backend, Path], Outcome]]
 
 
 def cost(case: Case) -> float:
-    """About how much work a point is, to begin with the longest and to tell the time left."""
+    """Estimate a point's work, for the order of points and time left."""
     rates = sum(direction.most_mbit for direction in case.profile.directions.values())
     packet_bit = case.experiment.stack.mtu_bytes * 8
     return _FIXED_COST + rates * 1e6 * case.experiment.duration_s / packet_bit
@@ -76,17 +76,17 @@ def run_points(
     crew: Crew,
     on_outcome: Callable[[Case, Outcome], None],
 ) -> list[Outcome]:
-    """Run every point that is not there yet.
+    """Run every point without a finished run.
 
     Args:
         cases: the points, by the name that `load_case` takes.
-        backend: where they run.
+        backend: the kernel and clock to run on.
         results: folder that holds one folder per point.
-        crew: who runs them.
-        on_outcome: called with each as it ends.
+        crew: the workers.
+        on_outcome: called for each point that ends.
 
     Returns: the outcomes, in the order of the cases.
-    Raises: DiskFullError, which every other point would meet as well.
+    Raises: DiskFullError, because every other point would fail as well.
     """
     longest_first = sorted(cases, key=lambda name: cost(cases[name]), reverse=True)
     executor, work = crew
@@ -105,9 +105,9 @@ def run_point(
     results: Path,
     run: Callable[[Case, Backend, Path], Path] = run_case,
 ) -> Outcome:
-    """Run one point, unless it is there, and analyse it, unless that is done.
+    """Run one point, unless it has a finished run, and analyse it if need be.
 
-    Raises: DiskFullError, alone of all that may go wrong.
+    Raises: DiskFullError; every other error is returned in the outcome.
     """
     began = time.monotonic()
     try:
@@ -132,7 +132,7 @@ def run_point(
 
 
 def missed(document: dict[str, Any]) -> Iterator[str]:
-    """What does not hold of a run's metrics.json, a line each."""
+    """List the failed expectations and checks of a metrics.json."""
     for row in document["expect"]:
         if misses(row):
             measured = "undefined" if row["measured"] is None else f"{row['measured']:.5g}"
@@ -145,14 +145,15 @@ def missed(document: dict[str, Any]) -> Iterator[str]:
 
 
 def analysed(folder: Path, case: Case) -> dict[str, Any]:
-    """A run's metrics.json, made anew if code or expectations are not those it was made with.
+    """Read a run's metrics.json; analyse again if it is out of date.
 
-    Single runs get their pictures; of a sweep's points only numbers are made.
+    metrics.json is out of date if code or expectations have changed since it was written. Points of
+    a sweep get metrics only, single runs also figures and a report.
     """
     manifest = read_manifest(folder)
     try:
         document: dict[str, Any] = json.loads((folder / "metrics.json").read_text())
-    except (OSError, ValueError):  # none, or one that was cut short
+    except (OSError, ValueError):  # the file is missing or cut short
         document = {}
     now = {"analysis": revision(), "spec_sha256": manifest["spec_sha256"]}
     if any(document.get(key) != value for key, value in now.items()):

@@ -1,7 +1,7 @@
-"""Points of a sweep on this machine: as many at once as there are workers, in a process each.
+"""Running points of a sweep on this machine, each worker in a process.
 
-A process that is killed costs its point another try and the others nothing: every worker has a pool
-of its own, because a pool gives up all that it was given when one of its processes dies.
+If a process is killed, only its own point is tried again: every worker has a separate pool, because
+a pool fails all of its work when one of its processes dies.
 """
 
 import ctypes
@@ -23,13 +23,13 @@ from twoway.backends.backend import Backend
 from twoway.errors import DiskFullError
 from twoway.sweeps.sweep import Crew, Outcome, run_point
 
-# From a server with one thread: a fork of this process, which draws progress, may copy a lock
-# that another thread holds.
+# Fork from a server with one thread: a fork of this process may copy a lock that another thread,
+# such as that which draws progress, holds.
 _CONTEXT = multiprocessing.get_context("forkserver")
 
 
 class _Workers:
-    """Workers, each of them free or with a point."""
+    """Worker processes, each of them free or running a point."""
 
     def __init__(self, count: int) -> None:
         self._free: SimpleQueue[ProcessPoolExecutor] = SimpleQueue()
@@ -39,7 +39,7 @@ class _Workers:
             self._free.put(_process())
 
     def run(self, name: str, backend: Backend, results: Path) -> Outcome:
-        """Have the next free worker run a point; called in a thread that waits for it."""
+        """Run a point on the next free worker; called in a thread that waits."""
         worker = self._free.get()
         try:
             for _ in range(1 + RETRIES):
@@ -61,27 +61,27 @@ class _Workers:
             return worker.submit(_work, name, backend, results)
 
     def end(self) -> None:
-        """Kill what runs, and begin nothing more."""
+        """Kill all running points and start no more."""
         with self._lock:
             self._ended = True
             for process in multiprocessing.active_children():
                 process.terminate()
 
     def close(self) -> None:
-        """Have the processes end; none has a point any more."""
+        """End the processes, none of which runs a point any more."""
         while not self._free.empty():
             self._free.get().shutdown()
 
 
 @contextmanager
 def workers(count: int) -> Iterator[Crew]:
-    """Processes of this machine; they end with this one, however it ends."""
+    """Start worker processes, which end with this one, even if killed."""
     _CONTEXT.set_forkserver_preload([__name__])
     crew = _Workers(count)
     with ThreadPoolExecutor(count) as threads:
         try:
             yield threads, crew.run
-        except DiskFullError:  # those under way may be small enough
+        except DiskFullError:  # let running points finish: they may be small enough
             threads.shutdown(wait=True, cancel_futures=True)
             raise
         except BaseException:
@@ -93,12 +93,12 @@ def workers(count: int) -> Iterator[Crew]:
 
 
 def _process() -> ProcessPoolExecutor:
-    """A pool of one process, which starts with its first point."""
+    """Make a pool of one process, which starts with its first point."""
     return ProcessPoolExecutor(1, mp_context=_CONTEXT, initializer=_end_with_parent)
 
 
 def _end_with_parent() -> None:
-    """Have this process end when the sweep's does, and with it what it runs."""
+    """End this process, and the guest it runs, when the sweep's process ends."""
     signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -120,11 +120,11 @@ def _work(name: str, backend: Backend, results: Path) -> Outcome:
 
 
 def give_back_memory() -> None:
-    """Give the memory of a point's analysis back to the machine before the next.
+    """Return the memory of a point's analysis to the system.
 
-    Figures are in reference cycles. And what Python frees, glibc keeps: of the 850 MB that a
-    capture of 800 000 packets takes at six interfaces, 540 were still the process's while the
-    next guest ran; without them it has 35.
+    Figures are in reference cycles, and glibc keeps memory that Python frees: of 850 MB for
+    captures of 800 000 packets at six interfaces, the process still held 540 MB while the next
+    guest ran. With this function it holds 35 MB.
     """
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)

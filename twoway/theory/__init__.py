@@ -1,4 +1,5 @@
-"""The papers' closed forms and models, in physical units; and what they predict of an experiment.
+"""The papers' closed forms and models, and their predictions.
 
-A module per paper holds the formulas. `predictions` applies them to an experiment's parameters.
+A module per paper holds the formulas, in physical units. The package `predictions` applies them to
+an experiment's parameters.
 """

@@ -6,11 +6,11 @@ rates before and behind it:
 
     S_i = in_i B_i / (in_i - mu_i)      packets, in_1 = 2 mu, in_i = mu_(i-1)
 
-Mini-cycle k of slow start sends a burst of 2^k, so that the smallest of them, S_B, is reached in
-the one with 2^(n_B - 1) < S_B <= 2^n_B, at a window of W_B = 2^(n_B - 1) + S_B/2.
+Mini-cycle k of slow start sends a burst of 2^k, so that the smallest of the S_i, S_B, is reached in
+the mini-cycle n_B with 2^(n_B - 1) < S_B <= 2^n_B, at a window of W_B = 2^(n_B - 1) + S_B/2.
 
-The paper approximates 2^n_B by 2B, and writes 2^(n'_B - 1) by 2B' where its own result,
-B' > (mu T + B)/4, has 2^n'_B. Rates may be in any one unit.
+The paper approximates 2^n_B by 2B, and replaces 2^(n'_B - 1) by 2B', whereas its own result,
+B' > (mu T + B)/4, replaces 2^n'_B. All rates are in one unit, whichever it is.
 """
 
 import math
@@ -23,8 +23,8 @@ class Node:
     """A node with its queue.
 
     Attributes:
-        rate: at which it sends.
-        buffer_packets: that may wait in it.
+        rate: the rate at which it sends.
+        buffer_packets: the most packets that may wait in its queue.
     """
 
     rate: float
@@ -32,9 +32,10 @@ class Node:
 
 
 def slowing(nodes: Sequence[Node], main: Node) -> list[Node]:
-    """Those of the nodes before the main one in which bursts can queue, in order.
+    """Select the nodes in which bursts can queue, in order.
 
-    They are slower than all before them, below 2 mu and above mu: the paper's chain.
+    Selected are nodes before the main one, each slower than all before it, below 2 mu and above
+    mu: the paper's chain.
     """
     kept: list[Node] = []
     fastest = 2 * main.rate
@@ -46,10 +47,12 @@ def slowing(nodes: Sequence[Node], main: Node) -> list[Node]:
 
 
 def filling_bursts(nodes: Sequence[Node], main: Node) -> list[float]:
-    """S_1 .. S_n and S: the burst that fills each node's queue, the main one's last; packets.
+    """Compute the bursts that fill each node's queue, packets.
+
+    S_1 .. S_n of the nodes, then S of the main bottleneck.
 
     Args:
-        nodes: as `slowing` has them.
+        nodes: nodes before the main bottleneck, as `slowing` returns them.
         main: the main bottleneck.
 
     Raises: ValueError if rates do not fall from 2 mu to mu.
@@ -65,42 +68,51 @@ def filling_bursts(nodes: Sequence[Node], main: Node) -> list[float]:
 
 
 def loss_cycle(burst: float) -> int:
-    """n_B: the mini-cycle of slow start whose burst first reaches so many packets."""
-    # Bursts are quotients of rates: a power of two must not become more by rounding.
+    """Compute n_B, slow start's first mini-cycle with such a burst.
+
+    Args:
+        burst: packets.
+    """
+    # Bursts are quotients of rates: rounding must not lift one above a power of two.
     return max(math.ceil(math.log2(round(burst, 6))), 0)
 
 
 def loss_window(burst: float) -> float:
-    """W_B: the window at which slow start fills a queue that needs such a burst."""
+    """Compute W_B, the window at which slow start fills a queue.
+
+    Args:
+        burst: the burst that fills the queue, packets.
+    """
     return (2.0 ** loss_cycle(burst) + burst) / 2
 
 
 def largest_window(pipe: float, main: Node) -> float:
-    """W_max = mu T + B, at which congestion avoidance overflows the main queue.
+    """Compute W_max = mu T + B, at which avoidance overflows the queue.
 
-    Of several nodes of the same rate the first is the main one: that is the paper's figure 2.
+    Of several nodes with the same rate the first is the main one, as in the paper's figure 2.
     """
     return pipe + main.buffer_packets
 
 
 def avoidance_rate(window: float, main: Node) -> float:
-    """R_CA, at which avoidance sends above a window of mu T.
+    """Compute R_CA, the rate of congestion avoidance at a window above mu T.
 
-    A node before the main one that is slower takes a part of the queue.
+    A node before the main one that is slower than R_CA takes a part of the queue.
     """
     return main.rate * (window + 1) / window
 
 
 def loses_in_slow_start(pipe: float, nodes: Sequence[Node], main: Node) -> bool:
-    """Whether a queue overflows before the window reaches half of W_max."""
+    """Tell whether a queue overflows before the window reaches half of W_max."""
     smallest = min(filling_bursts(nodes, main))
     return largest_window(pipe, main) / 2 >= loss_window(smallest)
 
 
 def equivalent(nodes: Sequence[Node], main: Node) -> Node:
-    """The one node before the main one with which bursts do as with all of them.
+    """Replace all nodes before the main one by one with equal losses.
 
-    It sends as fast as the last, mu' = mu_n, and the smallest of S_1..S_n fills it.
+    The single node has the last one's rate, mu' = mu_n, and the smallest of S_1..S_n fills its
+    queue.
 
     Raises: ValueError without nodes.
     """
@@ -112,23 +124,27 @@ def equivalent(nodes: Sequence[Node], main: Node) -> Node:
 
 
 def uniform_chain(count: int, buffer_packets: float, main: Node) -> list[Node]:
-    """Figure 4's nodes, mu_i = 2 mu - i mu / (n + 1).
+    """Make figure 4's nodes, mu_i = 2 mu - i mu / (n + 1).
 
-    Their S_i are B_i (2 (n + 1) - (i - 1)), and S is B (n + 2).
+    Their filling bursts are S_i = B_i (2 (n + 1) - (i - 1)) and S = B (n + 2).
     """
     step = main.rate / (count + 1)
     return [Node(2 * main.rate - i * step, buffer_packets) for i in range(1, count + 1)]
 
 
 def is_safe(pipe: float, main_packets: float, upstream_packets: float) -> bool:
-    """Whether slow start loses nothing at any mu' from mu to 2 mu (figure 6).
+    """Tell whether slow start loses nothing at any mu' (figure 6).
 
-    The paper's exact condition, of S >= 2B and S' >= 2B': mu T + B < 2^n_B + 2B for each buffer.
+    The rate mu' is any from mu to 2 mu. The paper's exact condition follows from S >= 2B and
+    S' >= 2B': mu T + B < 2^n_B + 2B for each buffer.
     """
     largest = pipe + main_packets
     return all(largest < 2 * loss_window(2 * buffer) for buffer in (main_packets, upstream_packets))
 
 
 def least_buffers(pipe: float, main_packets: float) -> tuple[float, float]:
-    """Figure 6's region, with 2^n_B for 2B: B above the first, B' above the second; packets."""
+    """Compute figure 6's approximate region, which replaces 2^n_B by 2B.
+
+    Returns: lower bounds of B and of B', packets.
+    """
     return pipe / 3, (pipe + main_packets) / 4

@@ -1,15 +1,17 @@
-"""The rate allocator of a DTM channel, after Abrahamsson, Hagsand and Marsh (2002), figure 1.
+"""The rate allocator of a DTM channel.
+
+After Abrahamsson, Hagsand and Marsh (2002), figure 1:
 
     current += (new - current) >> shift_up       or  -= (current - new) >> shift_down
     if current > upper or current < lower:
         slots = current + margin + corridor / 2     in slots, rounded
         upper, lower = current +- corridor / 2
 
-in whole bit/s, as the kernel does it. The paper prints neither the last line nor the start, the
-bounds, the rounding or how "once a second" counts. Each is a parameter, and filled here as
-kernel-modules/dtm_rate.h fills it: both edges start at the initial estimate, so that the first
-decision falls to the first traffic; a change is at least `change_s` after the last, or after the
-start; what changes nothing is no change.
+in whole bit/s, as in the kernel. The paper prints neither the last line nor the start, the bounds,
+the rounding or the meaning of "once a second". These are parameters here and in
+kernel-modules/dtm_rate.h, or decided as there: both edges start at the initial estimate, so that
+the first traffic causes the first decision; a change comes at least `change_s` after the last one,
+or after the start; a decision for the same slots is no change.
 """
 
 import math
@@ -25,21 +27,21 @@ Rounding = Literal["up", "nearest", "down"]
 
 
 def whole_slots(bit: int, rounding: Rounding = "up") -> int:
-    """Slots for a capacity in bit/s."""
+    """Round a capacity in bit/s to slots."""
     return (bit + {"up": SLOT_BIT - 1, "nearest": SLOT_BIT // 2, "down": 0}[rounding]) // SLOT_BIT
 
 
 def settled_slots(bit: int, channel: Mapping[str, Any]) -> tuple[int, int, int]:
-    """Slots of a channel to which a constant rate has come for long.
+    """Compute a channel's slots after a long time at a constant rate.
 
-    The estimate at the last decision was within half a corridor of the rate, or there had been
-    another; so that the slots depend on what was before.
+    The slots depend on the rates before: at the last decision the estimate was within half a
+    corridor of the constant rate, else there would have been another decision.
 
     Args:
         bit: the rate, bit/s.
-        channel: its parameters, as a profile has them.
+        channel: the field `dtm` of a profile.
 
-    Returns: the fewest, those of a decision at the rate itself, and the most.
+    Returns: the fewest slots, those of a decision at the rate itself, and the most.
     """
     half = half_corridor_bit(channel)
     few, middle, many = (_wanted(max(bit + shift, 0), channel) for shift in (-half, 0, half))
@@ -47,10 +49,10 @@ def settled_slots(bit: int, channel: Mapping[str, Any]) -> tuple[int, int, int]:
 
 
 def response_s(share: float, shift: int = 3, sample_s: float = 0.1) -> float:
-    """How long after a step of the rate the estimate has made a share of it.
+    """Compute the time to follow a share of a step of the rate, s.
 
-    The rest shrinks by 2^-shift at each sample: ln(1 - share) / ln(1 - 2^-shift) of them, between
-    samples as if it did so evenly.
+    The rest of the step shrinks by 2^-shift at each sample, so that the time is
+    ln(1 - share) / ln(1 - 2^-shift) samples; between samples the estimate is interpolated.
     """
     if shift == 0:
         return sample_s
@@ -58,7 +60,7 @@ def response_s(share: float, shift: int = 3, sample_s: float = 0.1) -> float:
 
 
 def half_corridor_bit(channel: Mapping[str, Any]) -> int:
-    """Half of the corridor, bit/s."""
+    """Compute half of a channel's corridor, bit/s."""
     return int(round(channel["rate"]["corridor_slots"] * 1000) * MILLISLOT_BIT // 2)
 
 
@@ -66,18 +68,18 @@ class Allocator:
     """A channel's estimate and slots, sample by sample.
 
     Attributes:
-        estimate: bit/s, the paper's "current".
-        slots: decided last; in effect after signalling.
-        changes: when slots changed, ns, and to what.
+        estimate: the estimated rate, bit/s, the paper's "current".
+        slots: slots of the last decision, in effect after signalling.
+        changes: the times, ns, and slots of all changes.
     """
 
     def __init__(self, start_ns: int, slots: int, channel: Mapping[str, Any]) -> None:
-        """Begin.
+        """Start the allocator.
 
         Args:
-            start_ns: of the traffic.
-            slots: at the start.
-            channel: the channel as a profile has it, with the rate allocator.
+            start_ns: start of the traffic.
+            slots: slots at the start.
+            channel: the field `dtm` of a profile, with the rate allocator.
         """
         self.slots = slots
         self.estimate: int = round(channel["rate"]["estimate_mbit"] * 1e6)
@@ -89,7 +91,15 @@ class Allocator:
         self._decided_ns = self._effective_ns = start_ns
 
     def sample(self, at_ns: int, new: int, *, hold: bool = False) -> int:
-        """Take a sample of new bit/s; hold: it may not fall. Returns: the estimate after it."""
+        """Take a sample and decide on the slots.
+
+        Args:
+            at_ns: end of the sample.
+            new: rate in the sample, bit/s.
+            hold: the estimate may not fall.
+
+        Returns: the estimate after the sample, bit/s.
+        """
         if new >= self.estimate:
             self.estimate += (new - self.estimate) >> self._rate["shift_up"]
         elif not hold:
@@ -113,9 +123,11 @@ class Allocator:
 
 
 def allocate(rates_bit: Iterable[int], channel: Mapping[str, Any]) -> list[tuple[float, int]]:
-    """Slots over time for given mean rates, one a sample from the start of traffic.
+    """Compute slots over time from the mean rate of each sample.
 
-    Returns: times in s and slots from then on; the first at 0.
+    Samples begin with the traffic.
+
+    Returns: times in s with the slots from then on; the first at 0.
     """
     allocator = Allocator(0, channel["slots"], channel)
     sample_ns = round(channel["rate"]["sample_ms"] * 1e6)
@@ -125,7 +137,10 @@ def allocate(rates_bit: Iterable[int], channel: Mapping[str, Any]) -> list[tuple
 
 
 def _wanted(estimate: int, channel: Mapping[str, Any]) -> int:
-    """Slots that the paper's second half asks for, within the channel's bounds."""
+    """Compute the slots for an estimate, within the channel's bounds.
+
+    The formula is the second half of the paper's algorithm.
+    """
     rate = channel["rate"]
     margin = round(rate["margin_slots"] * 1000) * MILLISLOT_BIT
     bit = estimate + half_corridor_bit(channel) + margin

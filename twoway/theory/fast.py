@@ -1,12 +1,15 @@
-"""Two-way FAST TCP in equilibrium, after Ge, Chan, Andrew, Li, Tan and Zukerman (2011).
+"""Two-way FAST TCP in equilibrium.
+
+After Ge, Chan, Andrew, Li, Tan and Zukerman (2011).
 
 A bidirectional link has the directions F and B. A flow's data pass one and its ACKs the other, so
 that every flow sees the same queueing delay q, that of F and B together, and sends at
 
     x = alpha / (q - e)    packets/s
 
-where e is what the flow's baseRTT is too long by: 0 if it is true (the paper's Theorem 1). Neither
-direction carries more than its rate, and q is the smallest that achieves this:
+where e is the excess of the flow's baseRTT over the true one; with e = 0 this is the paper's
+Theorem 1. The true baseRTT is propagation alone (docs/decisions/0024). Neither direction carries
+more than its rate, and q is the smallest delay with which this holds:
 
     q = max over l of the root of    sum over flows of x(q) (bits per packet on l) = c_l
 
@@ -30,7 +33,7 @@ class Way(IntEnum):
 
     @property
     def opposite(self) -> "Way":
-        """The other one."""
+        """The opposite direction."""
         return Way(1 - self)
 
 
@@ -39,10 +42,10 @@ class Flow:
     """One FAST flow.
 
     Attributes:
-        way: of its data.
-        alpha_packets: that it keeps queued in both directions together.
-        data_bit, ack_bit: P+ and P-, the sizes on the link.
-        base_excess_s: measured baseRTT less the true one.
+        way: direction of its data.
+        alpha_packets: packets that it keeps queued in both directions together.
+        data_bit, ack_bit: P+ and P-, the sizes of a data packet and an ACK on the link.
+        base_excess_s: e, the measured baseRTT less the true one.
     """
 
     way: Way
@@ -52,17 +55,17 @@ class Flow:
     base_excess_s: float = 0
 
     def bit_on(self, way: Way) -> float:
-        """Bits that each of its packets, or the ACK of it, has in a direction."""
+        """Return the bits of a data packet, or of its ACK, in a direction."""
         return self.data_bit if way is self.way else self.ack_bit
 
 
 @dataclass(frozen=True)
 class Equilibrium:
-    """Where the flows settle.
+    """The state in which all flows have settled.
 
     Attributes:
-        delay_s: q, of both directions together.
-        is_bottleneck: by direction; both may be.
+        delay_s: q, queueing delay of both directions together.
+        is_bottleneck: by direction; both may be one.
         rates: packets/s of each flow.
         data_share: by direction, share of the link's rate taken by data, the paper's (8), (9).
         ack_share: by direction, share taken by ACKs.
@@ -76,7 +79,7 @@ class Equilibrium:
 
 
 def equilibrium(flows: Sequence[Flow], capacity_bit: tuple[float, float]) -> Equilibrium:
-    """Theorem 1, and its extension to wrong base RTTs.
+    """Solve Theorem 1, extended to wrong base RTTs.
 
     Args:
         flows: at least one.
@@ -93,7 +96,7 @@ def equilibrium(flows: Sequence[Flow], capacity_bit: tuple[float, float]) -> Equ
     rates = [flow.alpha_packets / (delay - flow.base_excess_s) for flow in flows]
 
     def share(way: Way, of: Way) -> float:
-        """Of a direction's rate, what flows whose data go one way take."""
+        """Compute the share of direction `way` that flows with data in `of` take."""
         pairs = zip(flows, rates, strict=True)
         return sum(x * flow.bit_on(way) for flow, x in pairs if flow.way is of) / capacity_bit[way]
 
@@ -109,17 +112,19 @@ def equilibrium(flows: Sequence[Flow], capacity_bit: tuple[float, float]) -> Equ
 def persistent_congestion(
     groups: Sequence[Sequence[Flow]], capacity_bit: tuple[float, float]
 ) -> Equilibrium:
-    """The last of several equilibria, when each group starts after those before have settled.
+    """Find the equilibrium of groups of flows that start in turn.
 
-    A late flow's baseRTT then includes the delay that the earlier flows keep up, so that it aims
-    at alpha packets on top of theirs. Two equal flows one way share 38.2 to 61.8 % and queue 2.618
-    alpha instead of 2, the square of the golden ratio.
+    Each group starts when those before have settled.
+
+    A late flow's baseRTT includes the queueing delay of the earlier flows, so that it queues alpha
+    packets in addition to theirs. Two equal flows in one direction then share it 38.2 to 61.8 % and
+    queue 2.618 alpha, the square of the golden ratio, instead of 2 alpha.
 
     Args:
         groups: flows that start together, in order of their starts.
         capacity_bit: bit/s of FORWARD and BACKWARD.
 
-    Returns: with flows in the order of the groups.
+    Returns: the equilibrium, with flows in the order of the groups.
     """
     settled: list[Flow] = []
     standing = 0.0
@@ -135,24 +140,26 @@ def bunched(
     capacity_bit: tuple[float, float],
     propagation_s: float,
 ) -> Equilibrium:
-    """What Theorem 1 becomes where windows travel in bunches, as they do unless they are paced.
+    """Correct an equilibrium for windows in bunches, as without pacing.
 
-    Two opposite bunches hold up each other's ACKs. A round trip then takes half of the propagation,
-    half of an ACK each way and half of the transmission of both windows (Kalampoukas et al. 1998,
-    Theorem 1, with ACK time). FAST's windows are alpha T / (T - d), so that
+    Two opposite bunches delay each other's ACKs. A round trip T then takes half of the propagation,
+    half of an ACK in each direction and half of the transmission of both windows (Kalampoukas et
+    al. 1998, Theorem 1, with ACK time). FAST's windows are alpha T / (T - d), so that
 
         T = (d + a_F + a_B)/2 + (D_F + D_B)/2 T / (T - d)
 
-    with D the transmission time of alpha packets of data of all flows one way, and a that of an
-    ACK. Where this is longer than the d + q of Theorem 1, no direction is full.
+    with D the transmission time of alpha data packets of each flow of one direction, and a that of
+    an ACK. Where T is longer than the d + q of Theorem 1, no direction is full
+    (docs/decisions/0025).
 
     Args:
-        settled: by Theorem 1, with true base RTTs.
-        flows: that it is of.
+        settled: equilibrium of Theorem 1, with true base RTTs.
+        flows: the flows of `settled`.
         capacity_bit: bit/s of FORWARD and BACKWARD.
-        propagation_s: d, of both directions together.
+        propagation_s: d, propagation of both directions together.
 
-    Returns: the same if flows all go one way, or if the queues keep a direction full.
+    Returns: `settled` itself if all data flow in one direction, or if the queues keep a direction
+        full.
     """
     if len({flow.way for flow in flows}) == 1:
         return settled
@@ -177,9 +184,10 @@ def bunched(
 
 
 def slope(capacity_bit: tuple[float, float], ack_share: float) -> float:
-    """The paper's (17): F is the bottleneck if it has at least so many flows per flow of B.
+    """Compute flows of F per flow of B at which both are full (17).
 
-    For flows that are alike; ack_share is P- over P+, below the smaller rate over the larger.
+    With at least so many, F is the bottleneck. All flows are alike; ack_share is P- over P+, below
+    the smaller rate over the larger.
     """
     forward, backward = capacity_bit
     if not 0 <= ack_share < min(capacity_bit) / max(capacity_bit):
@@ -190,10 +198,11 @@ def slope(capacity_bit: tuple[float, float], ack_share: float) -> float:
 
 
 def _delay(flows: Sequence[Flow], way: Way, capacity_bit: float) -> float:
-    """The queueing delay at which a direction is just full, s; halved intervals.
+    """Find the queueing delay at which a direction is just full, s.
 
-    The load falls as the delay rises, from infinity at the largest excess. A delay of all alphas'
-    time on top of that is enough for any excess.
+    The delay is found by bisection. The load falls as the delay rises, from infinity at the largest
+    excess of a base RTT. The largest excess plus the transmission time of all alphas is an upper
+    bound.
     """
     low = max(flow.base_excess_s for flow in flows)
     high = low + sum(f.alpha_packets * f.bit_on(way) for f in flows) / capacity_bit
@@ -209,5 +218,5 @@ def _delay(flows: Sequence[Flow], way: Way, capacity_bit: float) -> float:
 
 
 def _is_same(delay: float, largest: float) -> bool:
-    """Whether two delays differ by no more than rounding."""
+    """Tell whether two delays differ by rounding alone."""
     return abs(largest - delay) <= 1e-12 * largest

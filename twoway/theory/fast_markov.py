@@ -1,4 +1,6 @@
-"""FAST flows that come and go: the Markov chain of Ge et al. (2011), section 6.
+"""FAST flows that come and go: a Markov chain.
+
+After Ge et al. (2011), section 6.
 
 A state is (n, m): flows with data on F, flows with data on B. They arrive as Poisson processes,
 have exponential sizes of mean 1/mu, and share the link as Theorem 1 says with equal alphas and
@@ -9,11 +11,11 @@ ACKs of b data packets. Each flow then sends at
 and F is the bottleneck where A >= B: n >= theta m, where theta exists. That is the paper's C, also
 for its degenerate cases.
 
-Solved exactly on the states with n + m <= largest, where arrivals to the last are blocked. A flow
-more or less leads from one level n + m to a neighbour, so the balance equations are solved level by
-level from the last: pi_k = pi_(k-1) R_k.
+The chain is solved exactly on the states with n + m <= largest; arrivals beyond are blocked. An
+arrival or departure leads from one level n + m to a neighbour, so the balance equations are solved
+level by level from the last: pi_k = pi_(k-1) R_k.
 
-What is cut off changes no fraction by more than `Fractions.error`. For the function h that solves
+The truncation changes no fraction by more than `Fractions.error`. For the function h that solves
 Poisson's equation of the whole chain for an indicator, the error is exactly
 
     sum over the last level of pi(x) sum over arrivals of rate (h(x + arrival) - h(x)),
@@ -52,7 +54,7 @@ class Arrivals:
 
     @property
     def loads(self) -> tuple[float, float]:
-        """Of F and B: what comes, ACKs included, over what the link carries.
+        """Offered load, ACKs included, over capacity, of F and of B.
 
         The chain has an equilibrium if both are below 1.
         """
@@ -65,13 +67,14 @@ class Arrivals:
 
 @dataclass(frozen=True)
 class Fractions:
-    """Figure 5: fractions of time.
+    """Fractions of time as in the paper's figure 5.
 
     Attributes:
-        forward, backward: in which F, or B alone, is the bottleneck.
-        empty: in which there are no flows.
+        forward: fraction of time in which F is the bottleneck, alone or with B.
+        backward: fraction in which B alone is.
+        empty: fraction in which there are no flows.
         mean_forward, mean_backward: mean numbers of flows.
-        error: bound of the first three's error by truncation.
+        error: bound of the error of these three fractions by truncation.
         is_proved: the bound is a theorem, not an estimate.
     """
 
@@ -119,13 +122,16 @@ def fractions(arrivals: Arrivals, largest: int = 200) -> Fractions:
 
 
 def _delays(arrivals: Arrivals, n: FloatArray, m: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """A and B of some states, s/bit; the larger is 1 / C."""
+    """Compute A and B of some states, s/bit; the larger is 1 / C."""
     b = arrivals.ack_share
     return (n + b * m) / arrivals.forward_bit, (b * n + m) / arrivals.backward_bit
 
 
 def _stationary(arrivals: Arrivals, largest: int) -> list[FloatArray]:
-    """Probabilities by level; at level k of n = 0..k, shape (k + 1,)."""
+    """Compute the states' probabilities by level.
+
+    Returns: for level k the states n = 0..k, shape (k + 1,).
+    """
     factors: list[FloatArray] = []
     falls: FloatArray = np.zeros((0, 0))
     for k in range(largest, 0, -1):
@@ -151,7 +157,10 @@ def _stationary(arrivals: Arrivals, largest: int) -> list[FloatArray]:
 
 
 def _error(arrivals: Arrivals, levels: list[FloatArray]) -> tuple[float, bool]:
-    """The bound on a fraction's error, and whether it is proved; at most 1."""
+    """Bound a fraction's error; tell whether the bound is proved.
+
+    The bound is at most 1.
+    """
     forward_bit, backward_bit = arrivals.forward_bit, arrivals.backward_bit
     weighted = arrivals.size_bit * (
         arrivals.forward / forward_bit + arrivals.backward / backward_bit

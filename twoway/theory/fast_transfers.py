@@ -1,8 +1,10 @@
-"""FAST transfers that begin at given times: the process of Ge et al. (2011), section 6, unrolled.
+"""FAST transfers at given times.
+
+One realisation of the process of Ge et al. (2011), section 6.
 
 Between an arrival and a departure every flow sends at C(n, m), the common rate at which the slower
-direction is just full. What the chain of `fast_markov` averages over all arrivals and sizes is here
-followed for one series of them, so that a run with this series has nothing random to differ by.
+direction is just full. The chain of `fast_markov` averages over all arrivals and sizes; this module
+computes one series of them, with which a run of the same series can be compared exactly.
 """
 
 import math
@@ -19,9 +21,9 @@ class Transfer:
     """One transfer.
 
     Attributes:
-        way: of its data.
+        way: direction of its data.
         start_s: when it begins.
-        size_bit: of its data, on the link.
+        size_bit: size of its data on the link.
     """
 
     way: Way
@@ -31,7 +33,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Stretch:
-    """A time in which nothing arrives or departs: from and to, s; flows by direction of data."""
+    """A time without arrivals and departures; flows by direction."""
 
     start_s: float
     stop_s: float
@@ -41,7 +43,9 @@ class Stretch:
 def stretches(
     transfers: Sequence[Transfer], capacity_bit: tuple[float, float], ack_share: float
 ) -> Iterator[Stretch]:
-    """The states that transfers with equal alphas pass through, until all are done.
+    """List the stretches between arrivals and departures.
+
+    All transfers have equal alphas.
 
     Args:
         transfers: in any order.
@@ -49,7 +53,8 @@ def stretches(
         ack_share: size of an ACK over that of a data packet.
     """
     waiting = deque(sorted(transfers, key=lambda each: each.start_s))
-    # All flows have one rate, so that one ends when each has sent so much since the beginning.
+    # All flows have the same rate: a flow ends when a flow that always sent would have sent so
+    # many bits. `active` holds that number of each flow, the smallest first.
     active: list[tuple[float, Way]] = []
     now_s = sent_bit = 0.0
     while waiting or active:
@@ -71,7 +76,10 @@ def stretches(
 def delays(
     flows: tuple[int, int], capacity_bit: tuple[float, float], ack_share: float
 ) -> tuple[float, float]:
-    """Time of a bit of each flow and of its ACK's share, by direction; the longer is 1/C(n, m)."""
+    """Compute the time of a bit of every flow, by direction.
+
+    ACKs count. The longer of both times is 1/C(n, m), s/bit.
+    """
     forward, backward = flows
     return (
         (forward + ack_share * backward) / capacity_bit[Way.FORWARD],

@@ -1,9 +1,9 @@
 """A packet-level model of two opposite connections with fixed windows.
 
-Two nodes, a first-in-first-out queue and a store-and-forward link each way; data and the other
-connection's ACKs share the queue. Exact rational arithmetic, and no code shared with the closed
-forms, which are checked against it. It tells what they do not: the queues, which depend on ACK time
-and on the phase of the starts.
+Two nodes, with a first-in-first-out queue and a store-and-forward link in each direction; data and
+the other connection's ACKs share the queue. Arithmetic is exact and rational. The closed forms are
+tested against this model, which shares no code with them. Only the model has the queues, which
+depend on ACK time and on the phase of the starts.
 """
 
 import heapq
@@ -12,20 +12,20 @@ from collections import deque
 from dataclasses import dataclass
 from fractions import Fraction
 
-# Packets that leave in one instant leave before those that then arrive.
+# At the same time, departures come before arrivals.
 _SENT, _ARRIVED = 0, 1
 _DATA, _ACK = 0, 1
 
 
 @dataclass(frozen=True)
 class Side:
-    """One node: its window, its link's transmission times, and its link's propagation delay.
+    """One node: its window and its link.
 
     Attributes:
-        window: segments that its connection keeps in flight.
-        data, ack: transmission times of a segment and of an ACK on its link.
-        delay: to the other node.
-        start: when it sends its first window.
+        window: segments that the node's connection keeps in flight.
+        data, ack: transmission times of a segment and of an ACK on the node's link.
+        delay: propagation delay to the other node.
+        start: when the node sends its first window.
     """
 
     window: int
@@ -42,13 +42,13 @@ class Side:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a side's link did within the window that was watched.
+    """Measurements of a node's queue and link in the watched window.
 
     Attributes:
-        busy: how long it transmitted.
-        queue_peak: most packets, the one in transmission included.
-        data_peak: most data packets among them at any time.
-        cluster_starts: when the first data after an ACK had left.
+        busy: how long the link transmitted.
+        queue_peak: most packets in the queue, the one in transmission included.
+        data_peak: most data packets in the queue.
+        cluster_starts: times at which the first data after an ACK had left.
     """
 
     busy: Fraction
@@ -62,7 +62,7 @@ def simulate(sides: tuple[Side, Side], watch: tuple[Fraction, Fraction]) -> tupl
 
     Args:
         sides: the two nodes; data of one is acknowledged by the other.
-        watch: start and end of what is counted.
+        watch: start and end of the window that is measured.
     """
     times = [t for s in sides for t in (s.data, s.ack, s.delay, s.start)]
     unit = Fraction(1, math.lcm(*(t.denominator for t in (*times, *watch))))
@@ -110,7 +110,7 @@ class _Node:
             self._data_peak = max(self._data_peak, self._data)
 
     def next_end(self, time: int) -> int | None:
-        """Begin the next transmission; when it ends, None if there is nothing to send."""
+        """Begin the next transmission; return its end, None if the queue is empty."""
         if not self.queue:
             return None
         end = time + self._length[self.queue[0]]
@@ -118,7 +118,7 @@ class _Node:
         return end
 
     def sent(self, time: int) -> int:
-        """The packet whose transmission ends now."""
+        """End a transmission; return its packet."""
         packet = self.queue.popleft()
         self._data -= packet == _DATA
         if packet == _DATA and self._last == _ACK and time >= self._from:

@@ -1,4 +1,4 @@
-"""What a theory is told of an experiment: links and connections, in SI units."""
+"""The input of all theories: links and connections, in SI units."""
 
 import importlib
 import pkgutil
@@ -14,13 +14,13 @@ class Link:
     """One direction's bottleneck.
 
     Attributes:
-        rate_bit: bit/s; of a DTM channel that at the start of traffic.
-        delay_s: propagation.
-        buffer_packets: limit of its queue, the packet in service included.
-        data_s, ack_s: transmission time of a full segment, and of an ACK without options but
+        rate_bit: rate, bit/s; of a DTM channel the rate at the start of traffic.
+        delay_s: propagation delay.
+        buffer_packets: limit of the queue, the packet in service included.
+        data_s, ack_s: transmission times of a full segment, and of an ACK with no options except
             timestamps.
-        payload_share: payload over size on the link, of a full segment.
-        dtm: the DTM channel's parameters, as the profile has them, if it is one.
+        payload_share: payload of a full segment over its size on the link.
+        dtm: the field `dtm` of the profile; None for other links.
     """
 
     rate_bit: float
@@ -34,18 +34,18 @@ class Link:
 
 @dataclass(frozen=True)
 class Connection:
-    """One connection with unlimited data, so much to send, or a rate.
+    """One connection, with unlimited data, a payload to send, or a rate.
 
     Attributes:
-        name: as in metrics.
-        direction, ack_direction: links that its data and its ACKs pass; the slowest of several.
-        directions, ack_directions: all of them, in order.
+        name: its name in metrics.
+        direction, ack_direction: the slowest links that its data and its ACKs pass.
+        directions, ack_directions: all links that its data and its ACKs pass, in order.
         congestion: the congestion control.
         window_packets: the constant window of `fixed`, else None.
-        alpha_packets: of `fast`, else None.
-        rate_mbit: mean rate of its packets, if it sends at a rate of its own, else None.
-        start_s: after the start of traffic.
-        transfer_bytes: payload that it has to send; None if unlimited.
+        alpha_packets: the alpha of `fast`, else None.
+        rate_mbit: mean rate of its packets, None if its data are unlimited.
+        start_s: start, after that of traffic.
+        transfer_bytes: payload to send; None if unlimited.
     """
 
     name: str
@@ -66,13 +66,13 @@ class Setup:
     """An experiment's parameters.
 
     Attributes:
-        links: by direction, as the profile names them.
-        connections: in the experiment's order.
+        links: links by queue name.
+        connections: connections in the experiment's order.
         segment_bytes: payload of a full segment.
-        acks_every_segment: no delayed ACKs.
-        warm_up_s, duration_s: the steady window is between the two.
+        acks_every_segment: True without delayed ACKs.
+        warm_up_s, duration_s: start and end of the steady window.
         modules: parameters of kernel modules by module name.
-        parameters: of the topology.
+        parameters: parameters of the topology.
         pacing: senders spread each window over its round trip.
     """
 
@@ -88,12 +88,12 @@ class Setup:
 
 
 def known_theories() -> list[str]:
-    """The names that `theory:` may have."""
+    """List the names that `theory:` may have."""
     return sorted(module.name for module in pkgutil.iter_modules(predictions.__path__))
 
 
 def predict(theory: str, setup: Setup) -> dict[str, float]:
-    """Values by metric name, from one of the known theories.
+    """Predict values by metric name with one of the known theories.
 
     Raises: ValueError with a sentence if the theory does not cover these parameters.
     """

@@ -1,14 +1,15 @@
-"""What a TCP flow delivers from one loss to the next, as a fluid.
+"""A fluid model of what a TCP flow delivers from one loss to the next.
 
 After Lakshman and Madhow (1997), whom Barakat and Altman follow: a bottleneck of mu packets/s, a
-round trip of T but for queueing, and a queue that overflows when the window reaches mu T + B.
+round trip of T without queueing, and a queue that overflows when the window reaches mu T + B.
 
     slow start       W doubles every T                  W1 - W0 packets in T log2(W1/W0)
     avoidance, idle  W grows by 1 every T, W < mu T     (W1^2 - W0^2)/2 packets in T (W1 - W0)
     avoidance, full  W^2 grows by 2 mu t, W > mu T      mu t packets
 
-Beyond theirs: a loss is noticed after a round trip, and what is in flight then takes another to
-arrive. The link is busy in both if it was full, so that slow start begins from a window of 2.
+In addition to their model, a loss is noticed after a round trip, and the packets then in flight
+take another to arrive. In both the link is busy if it was full, so that slow start begins from a
+window of 2.
 """
 
 import math
@@ -24,12 +25,12 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Path:
-    """What a flow goes through.
+    """The path of a flow.
 
     Attributes:
-        rate: mu, packets/s of the bottleneck.
+        rate: mu, the bottleneck's rate, packets/s.
         trip_s: T, the round trip without queueing, transmission included.
-        buffer_packets: B, that may wait, without the one in transmission.
+        buffer_packets: B, the packets that may wait, without the one in transmission.
     """
 
     rate: float
@@ -38,12 +39,12 @@ class Path:
 
     @property
     def pipe(self) -> float:
-        """Mu T, packets that fill the path without a queue."""
+        """The pipe mu T: packets that fill the path without a queue."""
         return self.rate * self.trip_s
 
     @property
     def largest_window(self) -> float:
-        """W_max, at which avoidance ends."""
+        """W_max, the window at which avoidance ends, packets."""
         return self.pipe + self.buffer_packets
 
 
@@ -52,10 +53,10 @@ class Phase:
     """A part of the cycle.
 
     Attributes:
-        growth: of what has been delivered: like 2^t, like t^2, or like t.
-        duration_s: how long.
-        packets: delivered in it.
-        window: W at its start.
+        growth: delivered packets over time grow like 2^t, like t^2, or like t.
+        duration_s: length of the phase.
+        packets: packets delivered in the phase.
+        window: W at the start of the phase.
     """
 
     growth: Literal["doubling", "linear", "constant"]
@@ -64,7 +65,10 @@ class Phase:
     window: float
 
     def delivered(self, time_s: FloatArray, trip_s: float) -> FloatArray:
-        """Packets since the phase's start."""
+        """Compute the packets delivered since the phase's start.
+
+        Returns: shape of `time_s`.
+        """
         if self.growth == "doubling":
             return np.asarray(self.window * (np.exp2(time_s / trip_s) - 1))
         if self.growth == "linear":
@@ -74,14 +78,14 @@ class Phase:
 
 @dataclass(frozen=True)
 class Cycle:
-    """All phases from one congestion avoidance's loss to the next."""
+    """All phases from one loss in congestion avoidance to the next."""
 
     path: Path
     phases: tuple[Phase, ...]
 
     @property
     def duration_s(self) -> float:
-        """From loss to loss."""
+        """Length of the cycle, s."""
         return sum(phase.duration_s for phase in self.phases)
 
     @property
@@ -90,7 +94,10 @@ class Cycle:
         return sum(phase.packets for phase in self.phases) / self.duration_s
 
     def rates(self, edges_s: FloatArray) -> FloatArray:
-        """Mean rate between successive times, packets/s; the cycle repeats from time 0 on."""
+        """Compute the mean rates between successive times, packets/s.
+
+        The cycle repeats, and starts at time 0.
+        """
         whole, rest = np.divmod(edges_s, self.duration_s)
         total = whole * self.rate * self.duration_s
         begun = 0.0
@@ -103,24 +110,26 @@ class Cycle:
 
 
 def reno_cycle(path: Path) -> Cycle:
-    """From half of the largest window to it, as fast recovery has it after a single loss."""
+    """Compute Reno's cycle: fast recovery, avoidance from W_max / 2."""
     return Cycle(path, (*_turn(path), *_avoidance(path, path.largest_window / 2)))
 
 
 def tahoe_cycle(
     path: Path, slow_start_loss: float = math.inf, timer_s: float | None = None
 ) -> Cycle:
-    """Slow start to half of the largest window, or to a loss, then avoidance.
+    """Compute Tahoe's cycle: slow start to W_max / 2, then avoidance.
+
+    Losses in slow start lengthen the cycle.
 
     Args:
         path: bottleneck and round trip.
-        slow_start_loss: W_B, the window at which slow start overflows a queue. If the threshold
-            is not below it, another slow start follows, to half of what the window had become
-            when the loss was noticed, until it is; what arrived beyond a loss is not counted.
-        timer_s: the retransmission timer, of a Tahoe that repairs one loss by the third duplicate
-            and waits for the timer to repair more, as 4.3BSD's did and ours does. Slow start loses
-            many, and the threshold is then 2. None sends all again from the first loss on, as
-            ns-2's does.
+        slow_start_loss: W_B, the window at which slow start overflows a queue. While the threshold
+            is not below W_B, another slow start follows, to half of the window at the time when
+            the loss was noticed. Packets that arrived beyond a loss are not counted.
+        timer_s: the retransmission timer of a Tahoe that repairs one loss at the third duplicate
+            ACK and waits for the timer to repair more, as 4.3BSD's and ours do. Slow start loses
+            many packets, and the threshold is then 2. None for a Tahoe that sends all again from
+            the first loss on, as ns-2's does.
     """
     threshold = path.largest_window / 2
     phases = [*_turn(path)]
@@ -138,13 +147,16 @@ def tahoe_cycle(
 
 
 def _turn(path: Path) -> Sequence[Phase]:
-    """The round trips of noticing the loss and of repairing it, the link being busy."""
+    """Make the two round trips of noticing and repairing a loss.
+
+    The link is busy.
+    """
     trips_s = 2 * path.largest_window / path.rate
     return [Phase("constant", trips_s, trips_s * path.rate, path.largest_window)]
 
 
 def _slow_start(path: Path, end: float) -> Sequence[Phase]:
-    """From 2, doubling until the pipe is full, then by each ACK."""
+    """Make the phases of slow start from 2: filling pipe, then queue."""
     start, knee = 2.0, min(end, path.pipe)
     phases = []
     if knee > start:
@@ -157,7 +169,7 @@ def _slow_start(path: Path, end: float) -> Sequence[Phase]:
 
 
 def _avoidance(path: Path, start: float) -> Sequence[Phase]:
-    """To the largest window."""
+    """Make the phases of avoidance to W_max: link idle at times, full."""
     knee = max(start, path.pipe)
     idle_s = path.trip_s * (knee - start)
     full_s = (path.largest_window**2 - knee**2) / (2 * path.rate)

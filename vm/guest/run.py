@@ -1,13 +1,14 @@
-"""Carry out plan.json inside the guest: build the network, start the traffic, record, stop.
+"""Carry out plan.json in the guest: set up, send, record, stop.
 
-Runs as root in a machine of its own, on Python's standard library and Mininet alone. Reads
+This program runs as root in the guest, with Python's standard library and Mininet alone. It reads
 /mnt/run/plan.json and writes beside it; nothing else of the host is writable.
 
-With --real-time the clock went on while the guest booted, and is set to the plan's. With --native
-there is no guest but namespaces of the host: its clock is not ours to set, and what exists once per
-kernel (the plan's set-up steps without a node) is done before by the host. A plan with `nodes` is
-one machine's share (twoway/bench.py): it is native, its nodes' namespaces and interfaces are there,
-and clock.json says when the plan's time begins, once all machines are ready.
+With --real-time the guest's clock ran while the guest booted, and is set to the plan's. With
+--native there is no guest but namespaces of the host: the clock is the host's and must not be set,
+and the host has carried out the set-up steps without a node, which change its whole kernel. A plan
+with `nodes` is one host's share of a multi-host run (twoway/lab/hosts_plan.py) and native: the
+nodes' namespaces and interfaces exist already, and clock.json, which comes when all hosts are
+ready, tells when the plan's time begins.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-# Mininet compares Open vSwitch's version with distutils, which Python 3.12 has no more and which
-# setuptools takes 0.2 s to stand in for. Nothing here switches.
+# Mininet compares Open vSwitch's version with distutils. Python 3.12 has no distutils, and that of
+# setuptools takes 0.2 s to load. A stand-in is enough, because there are no switches here.
 sys.modules["distutils"] = sys.modules["distutils.version"] = types.ModuleType("distutils.version")
 sys.modules["distutils.version"].StrictVersion = str  # type: ignore[attr-defined]
 
@@ -43,34 +44,34 @@ if TYPE_CHECKING:
 RUN = Path("/mnt/run")
 PROJECT = Path("/mnt/twoway")
 NETNS = Path("/run/netns")
-# In the environment of all programs: how far the machine's clock is ahead of the plan's.
+# Environment variable of all programs: how far the host's clock is ahead of the plan's, ns.
 OFFSET = "TWOWAY_CLOCK_OFFSET_NS"
 CLONE_NEWNET = 0x40000000
 PR_SET_TIMERSLACK = 29
-# mnexec closes every descriptor there could be, one system call each.
+# mnexec closes every possible descriptor, a system call each (docs/decisions/0005).
 MOST_DESCRIPTORS = 1024
-# How long a daemon may take to say that it is ready, in virtual time.
+# How long a daemon may take to report that it is ready, in virtual time.
 READY_S = 5.0
-# How long the other machines of a bench may take to be ready, too.
-TOLD_S = 300.0
-# What kernels older than the sysctl do not do in the first place: it came with 6.7.
+# How long the other hosts of a multi-host run may take to be ready.
+ALL_READY_S = 300.0
+# Sysctls for features that older kernels do not have: missing means off. This one came with 6.7.
 ABSENT_MEANS_OFF = ("net.ipv4.tcp_backlog_ack_defer",)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def native() -> bool:
-    """The host's own kernel runs this."""
+    """Tell whether this program runs on the host's own kernel."""
     return "--native" in sys.argv
 
 
 class GuestError(Exception):
-    """What went wrong, in a sentence for the host to show."""
+    """A failure, with a sentence for the host to show."""
 
 
 @contextmanager
 def namespace(node: str | None) -> Iterator[None]:
-    """Enter a node's network namespace for the length of a `with`; None stays where we are."""
+    """Enter a node's network namespace for a `with`; for None, none."""
     if node is None:
         yield
         return
@@ -88,13 +89,16 @@ def _setns(fd: int) -> None:
 
 
 def report_progress() -> None:
-    """Tell the host that time moves, before and after the observer does so."""
+    """Report progress to the host, while the observer does not.
+
+    The observer reports during the traffic.
+    """
     progress = {"time_ns": plan_now_ns(), "acked_bytes": 0, "queued_packets": 0}
     (RUN / "sockets/progress.json").write_text(json.dumps(progress) + "\n")
 
 
 class Network(Mininet):  # type: ignore[misc]
-    """Mininet that reports progress while it builds: a node takes a tenth of a second."""
+    """A Mininet that reports progress: building a node takes 0.1 s."""
 
     def addHost(self, *args: Any, **kwargs: Any) -> Any:  # noqa: N802 - Mininet's name
         """Add a host, as Mininet does."""
@@ -108,16 +112,19 @@ class Network(Mininet):  # type: ignore[misc]
 
 
 class Share(Network):
-    """The nodes that this machine plays, in namespaces and with interfaces that are there."""
+    """The nodes that this host plays.
+
+    Their namespaces and interfaces exist already.
+    """
 
     def addHost(self, name: str, **params: Any) -> Any:  # noqa: N802 - Mininet's name
-        """Add a host if it is ours."""
+        """Add a node if this host plays it."""
         if (NETNS / name).exists():
             with namespace(name):
                 super().addHost(name, inNamespace=False, **params)
 
     def addLink(self, *nodes: Any, **params: Any) -> None:  # noqa: N802 - Mininet's name
-        """Configure the ends of a link that are ours."""
+        """Configure those ends of a link whose nodes this host plays."""
         ends = dict(zip(("node1", "node2"), nodes, strict=False)) | params
         for end in "12":
             node, port = ends[f"node{end}"], ends[f"port{end}"]
@@ -127,7 +134,10 @@ class Share(Network):
 
 
 def build_network(plan: dict[str, Any]) -> Mininet:
-    """The plan's topology, built by Mininet, its namespaces named for ip(8) and ourselves."""
+    """Build the plan's topology with Mininet; name its namespaces.
+
+    The namespaces get names in /run/netns, as from `ip netns`.
+    """
     topology = plan["topology"]
     path = PROJECT / "topologies" / f"{topology['name']}.py"
     spec = importlib.util.spec_from_file_location(topology["name"], path)
@@ -138,7 +148,7 @@ def build_network(plan: dict[str, Any]) -> Mininet:
     topo = module.topos[topology["name"]](**topology["parameters"])
     setLogLevel("output")
     resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_DESCRIPTORS, MOST_DESCRIPTORS))
-    Mininet.inited = True  # or it raises that limit, and rewrites sysctls that are the plan's
+    Mininet.inited = True  # otherwise Mininet raises that limit and overwrites the plan's sysctls
     (NETNS / "init").symlink_to("/proc/1/ns/net")
     kind = Share if "nodes" in plan else Network
     net = kind(topo=topo, controller=None, switch=None)
@@ -146,12 +156,15 @@ def build_network(plan: dict[str, Any]) -> Mininet:
         if "nodes" not in plan:
             (NETNS / node.name).symlink_to(f"/proc/{node.pid}/ns/net")
         with namespace(node.name):
-            be_quiet()
+            disable_ipv6()
     return net
 
 
-def be_quiet() -> None:
-    """No IPv6 in this namespace, whose neighbours talk unasked; our own kernels have none."""
+def disable_ipv6() -> None:
+    """Switch IPv6 off here: neighbour discovery sends packets by itself.
+
+    Our own kernels have no IPv6.
+    """
     for which in ("all", "default"):
         path = Path("/proc/sys/net/ipv6/conf") / which / "disable_ipv6"
         if path.exists():
@@ -159,7 +172,10 @@ def be_quiet() -> None:
 
 
 def execute(step: dict[str, Any]) -> None:
-    """One step of the plan: a program, sysctls, or a program whose output is checked."""
+    """Carry out a step: sysctls, or a program.
+
+    A program's output may be checked or saved.
+    """
     report_progress()
     with namespace(step["node"]):
         if "sysctl" in step:
@@ -185,7 +201,7 @@ def _run(step: dict[str, Any], argv: list[str]) -> str:
     )
     if done.returncode != 0:
         said = " ".join((done.stderr or done.stdout).split())
-        if argv[0] == "insmod":  # what the module had to say is in the kernel's log alone
+        if argv[0] == "insmod":  # a module's own error is in the kernel's log alone
             log = subprocess.run(["dmesg", "-t"], capture_output=True, text=True, check=False)
             said = f"{said}: {log.stdout.splitlines()[-1]}"
         raise GuestError(f"{_where(step)}: {' '.join(argv)}: {said}")
@@ -207,7 +223,7 @@ def _set_sysctls(step: dict[str, Any]) -> None:
 
 
 def _check(step: dict[str, Any]) -> None:
-    """Compare the program's JSON output with what the plan expects of it."""
+    """Compare a program's JSON output with the values that the plan expects."""
     output = _run(step, step["check"])
     document = json.loads(output)
     target = RUN / "stack" / f"{step['name']}.json"
@@ -223,7 +239,7 @@ def _check(step: dict[str, Any]) -> None:
 
 
 def _look_up(document: Any, path: list[str]) -> Any:
-    """Follow keys; in a list, a key selects the element that carries it as a name."""
+    """Follow keys into a document; in a list they select by name."""
     for key in path:
         if isinstance(document, list):
             document = next(
@@ -242,14 +258,14 @@ def _where(step: dict[str, Any]) -> str:
 
 
 class Daemons:
-    """Programs that run beside the traffic, each with its standard error in log/."""
+    """Programs beside the traffic; standard errors are in log/."""
 
     def __init__(self) -> None:
         self.running: list[tuple[dict[str, Any], subprocess.Popen[bytes]]] = []
         (RUN / "log").mkdir(exist_ok=True)
 
     def start(self, programs: list[dict[str, Any]]) -> None:
-        """Start programs; wait until each that says so has printed its `ready` words."""
+        """Start programs; wait for the `ready` words of those that have some."""
         for program in programs:
             log = RUN / "log" / f"{program['name']}.err"
             out = RUN / program.get("stdout", f"log/{program['name']}.out")
@@ -270,7 +286,7 @@ class Daemons:
             time.sleep(0.001)
 
     def finish(self) -> None:
-        """Wait for every program to end by itself; ask those to end that take too long."""
+        """Wait for every program to end; terminate those that take too long."""
         asked = set()
         for program, process in self.running:
             report_progress()
@@ -279,7 +295,8 @@ class Daemons:
             except subprocess.TimeoutExpired:
                 process.terminate()
                 asked.add(process)
-        # What failed by itself is the cause; what failed when it was asked to end, a consequence.
+        # Programs that failed by themselves come first: the failure of a terminated one is only a
+        # consequence.
         self.running.sort(key=lambda pair: pair[1] in asked)
         self._collect()
 
@@ -290,7 +307,7 @@ class Daemons:
         self._collect()
 
     def _collect(self) -> None:
-        """Wait for the end of all, and refuse any failure."""
+        """Wait until all programs have ended; raise GuestError if one failed."""
         for program, process in self.running:
             name = program["name"]
             try:
@@ -304,7 +321,7 @@ class Daemons:
 
 
 def plan_now_ns() -> int:
-    """The time on the plan's clock, as plan_clock.h has it."""
+    """Read the plan's clock, as plan_clock.h does."""
     return time.time_ns() - int(os.environ.get(OFFSET, "0"))
 
 
@@ -315,7 +332,10 @@ def sleep_until(time_ns: int) -> None:
 
 
 def warm_up(plan: dict[str, Any]) -> None:
-    """Have in memory, before time matters, what the host is slow to give: programs and modules."""
+    """Load programs and modules that the host would read slowly.
+
+    Called before the traffic, in which reading would cost time.
+    """
     for program in plan["sinks"] + plan["sources"] + plan["timed_sources"]:
         path = shutil.which(program["run"][0])
         if path:
@@ -324,12 +344,12 @@ def warm_up(plan: dict[str, Any]) -> None:
 
 
 def be_ready(plan: dict[str, Any]) -> None:
-    """Have the plan's clock read the time at which set-up must be over."""
+    """Wait until set-up is over on the plan's clock, which is set here."""
     ready_ns = plan["clock"]["ready_by_ns"]
     if native() or "--real-time" in sys.argv:
         warm_up(plan)
     if "nodes" in plan:
-        os.environ[OFFSET] = str(told_offset_ns())
+        os.environ[OFFSET] = str(await_offset_ns())
         if plan_now_ns() > ready_ns:
             raise GuestError("was told when the plan's time begins after it had begun")
         await_links(plan)
@@ -347,30 +367,36 @@ def be_ready(plan: dict[str, Any]) -> None:
     sleep_until(ready_ns)
 
 
-def told_offset_ns() -> int:
-    """How far this machine's clock is ahead of the plan's, once all machines are ready."""
+def await_offset_ns() -> int:
+    """Report this host ready; wait for its clock's offset, ns.
+
+    The offset is that from the plan's clock.
+    """
     (RUN / "ready").touch()
-    deadline = time.monotonic() + TOLD_S
+    deadline = time.monotonic() + ALL_READY_S
     while not (RUN / "clock.json").exists():
         if time.monotonic() > deadline:
-            raise GuestError(f"was not told when to begin in {TOLD_S:.0f} s")
+            raise GuestError(f"was not told when to begin in {ALL_READY_S:.0f} s")
         report_progress()
         time.sleep(0.1)
     return int(json.loads((RUN / "clock.json").read_text())["offset_ns"])
 
 
 def await_links(plan: dict[str, Any]) -> None:
-    """Wait until both ends of each link to another machine are up: a cable takes seconds."""
+    """Wait until both ends of each link to other hosts are up.
+
+    A cable takes seconds.
+    """
     for name, interface in plan["links"].items():
-        while not carries(name):
+        while not has_signal(name):
             if plan_now_ns() > plan["clock"]["ready_by_ns"]:
                 raise GuestError(f"{name}: no signal on {interface}: is its cable in?")
             report_progress()
             time.sleep(0.1)
 
 
-def carries(interface: str) -> bool:
-    """There is a signal from an interface's other end."""
+def has_signal(interface: str) -> bool:
+    """Tell whether an interface has a signal from its other end."""
     step = {"node": interface.rsplit("-", 1)[0]}
     with namespace(step["node"]):
         (link,) = json.loads(_run(step, ["ip", "-j", "link", "show", "dev", interface]))
@@ -378,7 +404,7 @@ def carries(interface: str) -> bool:
 
 
 def perform(plan: dict[str, Any]) -> None:
-    """Build, set, record, send, stop, in the plan's order."""
+    """Carry out the plan: set-up, recorders, traffic, teardown."""
     net = build_network(plan)
     for step in plan["setup"]:
         if step["node"] or not native():
@@ -407,12 +433,11 @@ def perform(plan: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    """Perform the plan; a failure is left in guest-error.json for the host."""
+    """Carry out the plan; write a failure to guest-error.json for the host."""
     plan = json.loads((RUN / "plan.json").read_text())
     (RUN / "sockets").mkdir(exist_ok=True)
-    if (
-        native()
-    ):  # sleepers wake when they asked to, not up to 50 us later; a guest's init saw to it
+    if native():
+        # Timer slack of 1 ns instead of 50 us (docs/decisions/0006); in a guest init has set it.
         _libc.prctl(PR_SET_TIMERSLACK, 1)
     try:
         perform(plan)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The floor: walks from record to record of a classic pcap file and touches nothing else.
+ * The lower bound: walks from record to record of a classic pcap file and touches nothing else.
  * Prints the number of records and the nanoseconds, reading included.
  */
 #include <fcntl.h>

@@ -14,7 +14,7 @@ from capture_analysis.reading.capture import Capture
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's own."""
+    """Add the arguments of `export` to its parser."""
     parser.add_argument("path", type=Path, metavar="CAPTURE", help="a capture; - is standard input")
     parser.add_argument(
         "target", type=Path, metavar="FILE", help="what to write; its name ends in .parquet or .csv"
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Export."""
+    """Export the packets."""
     capture = Capture(arguments.path)
     rows = export(capture, arguments.target)
     for warning in capture.warnings:

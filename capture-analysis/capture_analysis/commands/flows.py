@@ -26,12 +26,12 @@ from capture_analysis.reading.capture import Capture
 
 LISTED = 40
 HEADINGS = ("connection", "packets", "payload", "time", "RTT", "data", "tap", "bottleneck", "ACKs")
-# Shares of compressed ACKs above which a connection's ACKs count as so.
+# Shares of compressed ACKs from which a connection's ACKs are called "partly", "compressed".
 SOME, MANY = 0.01, 0.1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's own."""
+    """Add the arguments of `flows` to its parser."""
     add_options(parser)
     parser.add_argument(
         "--flows",
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises: AnalysisError if there is no TCP packet.
     """
     measured = measure(Capture(arguments.path), given(arguments))
-    document(measured, 0)  # says what is wrong with a capture that has no TCP
+    document(measured, 0)  # raises if there is no TCP packet
     listed = most_payload(measured)[: arguments.flows]
     sys.stdout.write(table([HEADINGS, *(row(measured, number) for number in listed)]))
     left = len(measured.capture.flows) - len(listed)
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows as text in columns; the first column is flush left, the others right."""
+    """Format rows as text in columns, the first flush left, others right."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     return "".join(_line(cells, widths) for cells in rows)
 
@@ -71,7 +71,10 @@ def _line(cells: Iterable[str], widths: Iterable[int]) -> str:
 
 
 def row(measured: Measured, number: int) -> tuple[str, ...]:
-    """A connection's cells; round trip time, tap and bottleneck of the way that most data go."""
+    """Return a connection's cells for the table.
+
+    Round trip time, tap and bottleneck are those of the direction of most data.
+    """
     tally, facts = measured.tally, measured.facts
     payload = [tally.new_payload.of(2 * number + half) for half in (0, 1)]
     main = 2 * number + int(np.argmax(payload))
@@ -103,7 +106,7 @@ def _text(value: Value, shape: str) -> str:
 
 
 def amount(number: float, unit: str) -> str:
-    """Three digits and a prefix: "1.23 MB"."""
+    """Format a number with three digits and a prefix: "1.23 MB"."""
     for prefix, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if number >= factor:
             return f"{number / factor:.3g} {prefix}{unit}"
@@ -111,14 +114,14 @@ def amount(number: float, unit: str) -> str:
 
 
 def direction_word(forward: int, backward: int) -> str:
-    """Which way payload goes, as an arrow from source to destination."""
+    """Draw the payload's direction as an arrow from source to destination."""
     return {"forward": "->", "backward": "<-", "both": "<->", "none": "-"}[
         data_direction(forward, backward)
     ]
 
 
 def bottleneck(rate_bit: float, source: RateSource) -> str:
-    """The rate, with a mark of how sure it is: "=" given, "~" estimated, "?" assumed."""
+    """Format a rate with its source: "=" given, "~" estimated, "?" assumed."""
     if np.isnan(rate_bit):
         return "-"
     mark = {RateSource.GIVEN: "=", RateSource.OPPOSITE: "?"}.get(source, "~")
@@ -126,7 +129,7 @@ def bottleneck(rate_bit: float, source: RateSource) -> str:
 
 
 def compression_word(share: Value) -> str:
-    """In a word, how many of the ACKs of new data are compressed."""
+    """Say in a word how many of the ACKs of new data are compressed."""
     if isinstance(share, str):
         return "unknown"
     if share >= MANY:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's own."""
+    """Add the arguments of `match` to its parser."""
     parser.add_argument("a", type=Path, metavar="A", help="a capture; results are on its clock")
     parser.add_argument("b", type=Path, metavar="B", help="a capture at another point of the path")
     parser.add_argument(
@@ -44,9 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the document; warnings go to stderr, too.
+    """Print the document; print its warnings to stderr, too.
 
-    Raises: AnalysisError if a file is no capture, or they have no packet in common.
+    Raises: AnalysisError if a file is not a capture, or no packet is in both.
     """
     with _pairs_file(arguments.pairs) if arguments.pairs else nullcontext() as sink:
         found = analyse_pair(

@@ -1,4 +1,4 @@
-"""What the commands that measure one capture have in common: its options."""
+"""The options that the commands which measure one capture share."""
 
 import argparse
 from pathlib import Path
@@ -9,7 +9,7 @@ from capture_analysis.one_capture.single import Given
 def add_options(
     parser: argparse.ArgumentParser, what: str = "a capture; - is standard input"
 ) -> None:
-    """The capture, and what the user knows of it."""
+    """Add the capture, and the options for the rates that the user knows."""
     parser.add_argument("path", type=Path, metavar="CAPTURE", help=what)
     parser.add_argument(
         "--rate-mbit",
@@ -26,7 +26,7 @@ def add_options(
 
 
 def add_second(parser: argparse.ArgumentParser) -> None:
-    """The other capture, of commands that take one or two."""
+    """Add a second, optional capture to a command's parser."""
     parser.add_argument(
         "second",
         type=Path,
@@ -37,14 +37,14 @@ def add_second(parser: argparse.ArgumentParser) -> None:
 
 
 def given(arguments: argparse.Namespace) -> Given:
-    """What the options say."""
+    """Return the rates that the user gave as options."""
     return Given(arguments.rate_mbit, arguments.ack_rate_mbit)
 
 
 def positive_rate(text: str) -> float:
-    """A rate on the command line, Mbit/s.
+    """Parse a rate from the command line, Mbit/s.
 
-    Raises: argparse.ArgumentTypeError if it is none.
+    Raises: argparse.ArgumentTypeError if the text is not a rate.
     """
     try:
         rate = float(text)
@@ -56,9 +56,9 @@ def positive_rate(text: str) -> float:
 
 
 def flow_count(text: str) -> int:
-    """How many connections to list.
+    """Parse the number of connections to list.
 
-    Raises: argparse.ArgumentTypeError if it is no number.
+    Raises: argparse.ArgumentTypeError if the text is not a number.
     """
     if not text.isdigit():
         raise argparse.ArgumentTypeError(f"must be a number of connections, got {text!r}")
@@ -66,9 +66,9 @@ def flow_count(text: str) -> int:
 
 
 def at_least_one(text: str) -> int:
-    """A number of workers.
+    """Parse a number of workers.
 
-    Raises: argparse.ArgumentTypeError if it is none.
+    Raises: argparse.ArgumentTypeError if the text is not a number of at least 1.
     """
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, got {text!r}")

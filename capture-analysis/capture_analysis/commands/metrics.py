@@ -16,7 +16,7 @@ from capture_analysis.one_capture.document import FLOWS_LISTED, document
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's own."""
+    """Add the arguments of `metrics` to its parser."""
     add_options(parser, "a capture (- is standard input), or a folder of captures")
     parser.add_argument(
         "--flows",
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the document.
+    """Print the document of a capture, or those of a folder's captures.
 
     Raises: AnalysisError if there is nothing to measure.
     """
@@ -66,7 +66,10 @@ def _of_folder(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 
 def _print_each(documents: Iterator[dict[str, Any]]) -> int:
-    """One document that holds those of all captures, each as soon as it is done."""
+    """Print one document that holds those of all captures.
+
+    Each capture's document is printed as soon as it is done.
+    """
     status = 0
     for number, each in enumerate(documents):
         sys.stdout.write(",\n" if number else '{\n"schema": 1,\n"captures": [\n')

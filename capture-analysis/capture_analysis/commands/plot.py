@@ -15,7 +15,7 @@ from capture_analysis.pictures.pair_pictures import FIGURES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's own."""
+    """Add the arguments of `plot` to its parser."""
     add_options(parser, "a capture, a file: it is read twice")
     add_second(parser)
     parser.add_argument(
@@ -45,7 +45,7 @@ def _listed(names: dict[str, str]) -> str:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Draw it; the file's name goes to stdout.
+    """Draw the picture; print the file's name to stdout.
 
     Raises: AnalysisError if it cannot be drawn.
     """

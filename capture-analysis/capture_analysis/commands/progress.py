@@ -1,28 +1,31 @@
-"""A line on the terminal that says how far the reading of captures has come."""
+"""Show on the terminal how far the reading of captures has come."""
 
 import sys
 import time
 from pathlib import Path
 
-# What takes less time needs no line.
+# Show no line before so many seconds: shorter work needs none.
 _PATIENCE_S = 2.0
 _EVERY_S = 0.5
 
 
 class ProgressLine:
-    """Called as captures are read (`ByteSource.watch`); writes to stderr now and then."""
+    """Writes to stderr now and then while captures are read.
+
+    Set as `ByteSource.watch`.
+    """
 
     def __init__(self) -> None:
         self._began = self._written = time.monotonic()
-        # Of each capture: how far it is, and when and where this reading of it was first seen.
+        # Of each capture: the position, and time and position of the start of this reading of it.
         self._seen: dict[Path, tuple[int, float, int]] = {}
         self._visible = False
 
     def __call__(self, path: Path, position: int) -> None:
-        """A capture was read up to a byte of its file."""
+        """Note that a capture was read up to a byte; maybe update the line."""
         now = time.monotonic()
         last, since, origin = self._seen.get(path, (0, now, position))
-        if position < last:  # read once more
+        if position < last:  # the capture is read a second time
             since, origin = now, position
         self._seen[path] = position, since, origin
         if now - self._began < _PATIENCE_S or now - self._written < _EVERY_S:
@@ -38,6 +41,6 @@ class ProgressLine:
         sys.stderr.flush()
 
     def clear(self) -> None:
-        """Leave no line behind."""
+        """Erase the line."""
         if self._visible:
             sys.stderr.write("\r\033[K")

@@ -15,7 +15,7 @@ from capture_analysis.pages import capture_report
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's own."""
+    """Add the arguments of `report` to its parser."""
     add_options(parser, "a capture, a file")
     add_second(parser)
     parser.add_argument(
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the report; the page's name goes to stdout."""
+    """Write the report; print the page's name to stdout."""
     if arguments.path.is_dir():
         raise AnalysisError(f"{arguments.path}: a folder; a report is of one capture or of two")
     command = shlex.join(["capture-analysis", *sys.argv[1:]])

@@ -1,1 +1,4 @@
-"""What one capture says: facts about its connections, and a metric in each file of measures."""
+"""Analyse one capture: facts of its connections, and metrics.
+
+Each file of `measures` has one metric.
+"""

@@ -1,8 +1,7 @@
-"""A block of packets with what the tracker says of them, in the orders that measures need.
+"""Blocks of packets, in the orders that measures need.
 
-Directions: data that a half of a connection sends, and the pure ACKs that come back for them, are
-one direction, numbered as that half's lane (2 * flow + half). It is the unit of nearly every
-measure.
+A direction (glossary) is the data that one half of a connection sends and the pure ACKs that
+acknowledge them; its number is 2 * flow + half of the data. Nearly every measure is per direction.
 """
 
 from functools import cached_property
@@ -20,22 +19,22 @@ _TRACKED = frozenset(Tracked.__dataclass_fields__)
 
 
 class View:
-    """Some packets of a block: by direction, within one in the order of capture.
+    """Some packets of a block, by direction, then in order of capture.
 
     Args:
         block: all packets.
-        captured: shape (n,), the rows of those in question, ascending.
+        captured: shape (n,), the rows of the packets to view, ascending.
 
     Attributes:
-        rows: shape (n,), their rows in the block.
-        places: shape (n,), where in this view each is, in the order of capture.
-        directions: shape (k,), those that have any, ascending.
-        starts, ends: shape (k,), the first and the last row of each in this view.
-        counts: shape (k,), how many each has.
+        rows: shape (n,), rows of the packets in the block.
+        places: shape (n,), place of each packet in this view, in the order of capture.
+        directions: shape (k,), the directions that have packets, ascending.
+        starts, ends: shape (k,), the first and the last row of each direction in this view.
+        counts: shape (k,), packets of each direction.
     """
 
     def __init__(self, block: "Block", captured: IntArray) -> None:
-        # Not the block, which has this view: memory would wait for the collector of cycles.
+        # Not the block: it refers to this view, and only the cycle collector would free both.
         self._packets, self._tracked = block.packets, block.tracked
         self._columns: dict[str, IntArray] = {}
         self._order = order = by_lane(block.direction, captured)
@@ -48,7 +47,7 @@ class View:
         return len(self.rows)
 
     def __getitem__(self, column: str) -> IntArray:
-        """A column of Packets or Tracked, shape (n,), int64."""
+        """Return a column of Packets or Tracked, shape (n,), int64."""
         if column not in self._columns:
             source = self._tracked if column in _TRACKED else self._packets
             self._columns[column] = gather(getattr(source, column), self._order)
@@ -60,27 +59,29 @@ class View:
         return np.repeat(self.directions, self.counts)
 
     def spread(self, per_direction: NDArray[Number]) -> NDArray[Number]:
-        """Shape (n,): for each packet the value of its direction, which are given by number."""
+        """Give each packet, shape (n,), the value of its direction."""
         return np.repeat(per_direction[self.directions], self.counts)
 
     def reduce(self, ufunc: np.ufunc, values: IntArray | BoolArray) -> IntArray:
-        """Shape (k,): a column of n values, combined for each direction."""
+        """Combine a column of n values for each direction, shape (k,)."""
         if not len(self.rows):
             return np.zeros(0, dtype=np.int64)
         return np.asarray(ufunc.reduceat(values, self.starts, dtype=np.int64))
 
     def sum(self, values: IntArray | BoolArray) -> IntArray:
-        """Shape (k,): the sum of n values for each direction."""
+        """Sum a column of n values for each direction, shape (k,)."""
         return self.reduce(np.add, values)
 
 
 class Block:
-    """Packets and what they mean; orders and shared columns are made when first asked for.
+    """Packets with the tracker's columns.
+
+    Orders and shared columns are made on first use.
 
     Args:
         packets: the columns as the reader wrote them.
-        tracked: the tracker's columns for them.
-        facts: what is known of each direction, of all connections in the block.
+        tracked: the tracker's columns for these packets.
+        facts: facts of each direction, for all connections in the block.
     """
 
     def __init__(self, packets: Packets, tracked: Tracked, facts: Facts) -> None:
@@ -88,17 +89,20 @@ class Block:
 
     @cached_property
     def is_ack(self) -> BoolArray:
-        """Shape (n,): a pure ACK, whatever it acknowledges."""
+        """Shape (n,): whether a packet is a pure ACK, of any kind."""
         return _between(self.tracked.kind, Kind.ACK, Kind.OLD_ACK)
 
     @cached_property
     def is_data(self) -> BoolArray:
-        """Shape (n,): carries payload, be it new, sent again, late or a probe."""
+        """Shape (n,): whether a packet carries payload.
+
+        The payload may be new, sent again, late or a probe.
+        """
         return _between(self.tracked.kind, Kind.NEW_DATA, Kind.PROBE)
 
     @cached_property
     def direction(self) -> NDArray[np.uint32]:
-        """Shape (n,): the direction that each packet is of."""
+        """Shape (n,): the direction of each packet."""
         direction = self.packets.flow.astype(np.uint32)
         direction <<= 1
         direction |= self.packets.half ^ self.is_ack
@@ -116,17 +120,20 @@ class Block:
 
     @cached_property
     def data(self) -> View:
-        """What carries payload."""
+        """The packets that carry payload."""
         return View(self, self.is_data.nonzero()[0])
 
     def acknowledging(self, rows: IntArray) -> IntArray:
-        """Shape (k,): the direction whose data each of some packets acknowledges."""
+        """Return the directions whose data some packets acknowledge, (k,)."""
         flow = self.packets.flow[rows].astype(np.int64)
         return (flow << 1 | self.packets.half[rows]) ^ 1
 
     @cached_property
     def acks_back_to_back(self) -> BoolArray:
-        """Shape (acks,): came within BUNCH_SERVICE_TIMES transmission times of the one before."""
+        """Shape (acks,): whether an ACK came back to back with the one before.
+
+        Its gap is then at most BUNCH_SERVICE_TIMES of its own transmission times.
+        """
         acks = self.acks
         longest = acks.spread(BUNCH_SERVICE_TIMES * self.facts.ack_ns_per_byte)
         gap = acks["gap_ns"]
@@ -135,5 +142,8 @@ class Block:
 
 
 def _between(kind: IntArray, first: Kind, last: Kind) -> BoolArray:
-    """Whether kinds lie in a range; they are u1, so that what lies below wraps around."""
+    """Tell which kinds lie in a range.
+
+    Kinds are u1, so that those below the range wrap around.
+    """
     return np.asarray((kind - np.uint8(first)) <= np.uint8(last - first))

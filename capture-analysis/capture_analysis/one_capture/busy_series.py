@@ -1,4 +1,4 @@
-"""How long two links were transmitting, over time, in constant memory."""
+"""Busy time of two links over time, in constant memory."""
 
 from dataclasses import dataclass
 
@@ -10,23 +10,26 @@ from capture_analysis.one_capture.facts import FloatArray
 BINS = 1 << 15
 # The first bins are 2^17 ns wide, 131 us; they double until BINS of them span the capture.
 _SHIFT = 17
-# Links that have nothing to transmit for longer are not compared: the application pauses.
+# Longer times in which neither link has anything to transmit are pauses of the application.
 _PAUSE_NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
 class LinkShares:
-    """Share of each bin in which each link transmits, shape (2, bins), and the bins' width."""
+    """Share of time in which each link transmits, shape (2, bins).
+
+    The width of a bin is `width_ns`.
+    """
 
     busy: FloatArray
     width_ns: int
 
 
 class BusySeries:
-    """Transmission time that packets bring to each of two links, in bins of time.
+    """Time that packets take on each of two links, in bins of time.
 
-    The bins depend only on the times of the first and the last packet, so that series of parts
-    of a capture merge into that of the whole.
+    The bins depend only on the times of the first and the last packet, so that the series of a
+    capture's parts merge into that of the whole.
     """
 
     def __init__(self) -> None:
@@ -35,14 +38,14 @@ class BusySeries:
         self._busy_ns = np.zeros((2, 0), dtype=np.int64)
 
     def add(self, link: IntArray, time_ns: IntArray, service_ns: IntArray) -> None:
-        """Take packets: on which link, when captured, how long each transmits; shape (n,)."""
+        """Take packets: link, time of capture, transmission time; shape (n,)."""
         if len(time_ns):
             self._span(int(time_ns.min()), int(time_ns.max()))
             at = (time_ns >> self._shift) - self._first
             np.add.at(self._busy_ns.reshape(-1), at + link * self._busy_ns.shape[1], service_ns)
 
     def merge(self, other: "BusySeries") -> None:
-        """Take what another series has."""
+        """Add the busy time of another series."""
         first, shift, busy_ns = other._first, other._shift, other._busy_ns  # noqa: SLF001
         if not len(other):
             return
@@ -58,7 +61,7 @@ class BusySeries:
         return self._busy_ns.shape[1]
 
     def _span(self, first_ns: int, last_ns: int) -> None:
-        """Have bins from one time to another, and all there are."""
+        """Extend the bins to cover two times and all that is covered already."""
         shift = self._shift
         if len(self):
             first_ns = min(first_ns, self._first << shift)
@@ -77,10 +80,12 @@ class BusySeries:
         self._shift, self._first, self._busy_ns = shift, first, into
 
     def shares(self) -> LinkShares:
-        """How much of each bin the links transmit: what is too much for one goes into the next.
+        """Compute the share of each bin that the links transmit.
 
-        Packets captured before the queue come in bursts, which the link takes its time for; those
-        captured behind it come as it transmits them. Pauses of both are left out.
+        Transmission time that exceeds a bin goes into the next one.
+
+        Packets captured before the queue come in bursts, which the link needs time to transmit;
+        those captured behind it come as the link transmits them. Pauses of both are left out.
         """
         width_ns = 1 << self._shift
         excess = np.cumsum(self._busy_ns - width_ns, axis=1)
@@ -91,7 +96,10 @@ class BusySeries:
 
 
 def _paused(busy: FloatArray, bins: int) -> BoolArray:
-    """Shape (bins,): amid at least so many in which neither link transmits."""
+    """Tell which bins lie in a pause of both links, shape (bins,).
+
+    A pause has at least `bins` bins.
+    """
     idle = (busy == 0).all(axis=0)
     edges = np.flatnonzero(np.diff(idle, prepend=False, append=False))
     starts, ends = edges[::2], edges[1::2]

@@ -1,4 +1,4 @@
-"""What was measured of one capture as a document for JSON."""
+"""The measurements of one capture as a document for JSON."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -19,23 +19,25 @@ FLOWS_LISTED = 100
 
 
 def analyse(path: Path, given: Given = NOTHING, flows: int = FLOWS_LISTED) -> dict[str, Any]:
-    """Measure a capture.
+    """Measure a capture and return its document.
 
     Args:
         path: a capture; "-" is standard input.
-        given: what is known of it.
+        given: what the user knows of the capture.
         flows: how many connections to list, those with most payload first.
 
-    Raises: AnalysisError if it is no capture or has no TCP packet.
+    Raises: AnalysisError if the file is not a capture or has no TCP packet.
     """
     return document(measure(Capture(path), given), flows)
 
 
 def document(measured: Measured, flows: int = FLOWS_LISTED) -> dict[str, Any]:
-    """All that was measured, for JSON: undefined numbers are null, with the reason beside them.
+    """Convert all results for JSON.
+
+    Undefined numbers are null, with the reason beside them.
 
     Args:
-        measured: what `measure` found, of the whole capture.
+        measured: the result of `measure` for the whole capture.
         flows: how many connections to list.
 
     Raises: AnalysisError if there was no TCP packet.
@@ -61,7 +63,7 @@ def document(measured: Measured, flows: int = FLOWS_LISTED) -> dict[str, Any]:
 
 
 def most_payload(measured: Measured) -> Sequence[int]:
-    """The connections by new payload both ways, most first; equal ones as they appear."""
+    """Sort connections by new payload in both directions, most first."""
     payload = measured.tally.new_payload.values()
     both = np.zeros(2 * len(measured.capture.flows), dtype=np.int64)
     both[: len(payload)] = payload[: len(both)]
@@ -70,7 +72,7 @@ def most_payload(measured: Measured) -> Sequence[int]:
 
 
 def flow(measured: Measured, number: int, undefined: Counter[str]) -> dict[str, Any]:
-    """What a document says of one connection; reasons for nulls are counted in `undefined`."""
+    """Describe a connection for JSON; count reasons for nulls in `undefined`."""
     flows = measured.capture.flows
     found: dict[str, Any] = {
         "id": number,
@@ -94,7 +96,7 @@ def flow(measured: Measured, number: int, undefined: Counter[str]) -> dict[str, 
 def named_metrics(
     quantities: Iterable[Quantity], values: Values, undefined: Counter[str]
 ) -> dict[str, Any]:
-    """Quantities by name, for JSON; reasons for nulls are counted in `undefined`."""
+    """Name quantities for JSON; count the reasons for nulls in `undefined`."""
     named: dict[str, Any] = {}
     for quantity in quantities:
         value = values[quantity.name]
@@ -125,7 +127,7 @@ def _capture(measured: Measured) -> dict[str, Any]:
 
 
 def facts(measured: Measured, number: int) -> dict[str, Any]:
-    """What is known of a connection, and how sure it is."""
+    """Return the facts of a connection for JSON, with their confidence."""
     row, known = measured.capture.flows.rows[number], measured.facts
     payload = [measured.tally.payload.of(2 * number + half) for half in (0, 1)]
     return {
@@ -137,7 +139,10 @@ def facts(measured: Measured, number: int) -> dict[str, Any]:
 
 
 def data_direction(forward: int, backward: int) -> str:
-    """Which way a connection's payload goes; "both" if the lesser way has a tenth of it."""
+    """Name the direction of the payload.
+
+    "both" if the lesser direction has a tenth of it.
+    """
     if not forward + backward:
         return "none"
     if min(forward, backward) * 10 >= forward + backward:
@@ -146,7 +151,7 @@ def data_direction(forward: int, backward: int) -> str:
 
 
 def vantage(at: float) -> str:
-    """In words where the tap is on the way of the data."""
+    """Say in words where the tap is on the path of the data."""
     if np.isnan(at):
         return "unknown"
     if at <= NEAR:
@@ -190,7 +195,7 @@ def _number(value: float) -> float | None:
 
 
 def warnings(measured: Measured) -> list[str]:
-    """What a reader of the numbers must know."""
+    """Return the warnings that a reader of the numbers must know."""
     capture = measured.capture
     found = list(capture.warnings)
     half_seen = int((capture.flows.rows["base_seen"].sum(axis=1) < 2).sum())

@@ -1,7 +1,8 @@
-"""What is known of each connection before it is measured: rates, sizes, clocks, where the tap is.
+"""Facts of connections that measures need.
 
-Estimated from the first HEAD_PACKETS packets (facts_head.py), with what each rests on; what the
-user gives is taken as it is.
+The facts are rates, sizes, clocks, and the tap's place, estimated from the first HEAD_PACKETS
+packets (facts_head.py), with the samples behind each estimate. A rate given by the user is taken as
+it is.
 """
 
 from dataclasses import dataclass, fields
@@ -18,30 +19,31 @@ FloatArray = NDArray[np.float64]
 Number = TypeVar("Number", bound=np.generic)
 
 HEAD_PACKETS = 1 << 17
-# An estimate needs at least this many gaps, or ticks.
+# An estimate needs at least this many gaps or ticks.
 ENOUGH = 20
 # Gaps this close to the mode, as a share of it, agree with it.
 AGREES = 0.05
 
-# A tap this close to an end, in shares of the round trip time, is near it.
+# A tap is near an end if it is at most this share of the round trip time away from it.
 NEAR = 0.1
 
 
 class RateSource(IntEnum):
-    """What the rate of a link was estimated from."""
+    """The packets from which the rate of a link was estimated."""
 
     UNKNOWN = 0
     GIVEN = 1
     DATA = 2
     """The direction's data: size over the gap before; the tap is behind the queue."""
     ACKS = 3
-    """What its ACKs acknowledge over the gap before; the tap is before the queue."""
+    """Bytes that the direction's ACKs acknowledge, over the gap before; the tap is before the
+    queue."""
     LINK_DATA = 4
-    """As DATA, of all connections that way together: they share the link."""
+    """As DATA, from all connections in that direction together: they share the link."""
     LINK_ACKS = 5
-    """As ACKS, of all connections that way together."""
+    """As ACKS, from all connections in that direction together."""
     OPPOSITE = 6
-    """Nothing to go by: assumed that of the opposite way."""
+    """No estimate: assumed to be that of the opposite direction."""
 
     def __str__(self) -> str:
         return self.name.lower().replace("_", " ")
@@ -52,24 +54,25 @@ class Facts:
     """Columns by direction (2 * flow + half, see blocks.py).
 
     Attributes:
-        segment_bytes: largest payload of a segment; 0 if there is none.
-        segment_frame_bytes: size of its frame.
-        ack_frame_bytes: size of the smallest pure ACK for it; 0 if there is none.
-        header_bytes: IP and TCP headers of that ACK, without what a link adds; 0 if there is none.
+        segment_bytes: largest payload of a segment; 0 without data.
+        segment_frame_bytes: size of the largest data frame; 0 without data.
+        ack_frame_bytes: size of the smallest pure ACK's frame; 0 without ACKs.
+        header_bytes: IP and TCP headers of that ACK, without link headers; 0 without ACKs.
         segments_per_ack: segments that an ACK of new data acknowledges, mean; NaN if unknown.
         rate_bit: rate of the bottleneck that the direction's data pass, in bits of captured
             frames a second, NaN if unknown; its ACKs pass that of the opposite direction.
-        rate_share: share of the gaps that lie within AGREES of it.
-        rate_gaps: how many gaps that is a share of.
+        rate_share: share of the gaps that lie within AGREES of that rate.
+        rate_gaps: number of all gaps, of which rate_share is a share.
         rate_source: a RateSource.
-        tap_at: where the tap is on the way of the data, from 0 (their sender) to 1 (receiver), in
-            shares of the round trip time; NaN if unknown.
-        tap_agreement: 1 less the difference of what handshake and data say; 0.5 if only one did.
-        tap_samples: round trips that it was estimated from.
-        round_trip_ns: shortest time around both sides of the tap; NaN if unknown.
+        tap_at: place of the tap on the path of the data, from 0 (their sender) to 1 (receiver),
+            in shares of the round trip time; NaN if unknown.
+        tap_agreement: 1 less the difference of the places by handshake and by data; 0.5 if only
+            one of them is known.
+        tap_samples: number of round trips behind the estimate.
+        round_trip_ns: sum of the shortest times from the tap to both ends and back; NaN if unknown.
         tick_ns: tick of the time stamps in the ACKs, NaN if unknown.
-        ticks: how many ticks were seen to pass.
-        side: which of two sides of the tap sends the data, 0 or 1.
+        ticks: number of ticks seen to pass.
+        side: the side of the tap, 0 or 1, on which the data's sender is.
     """
 
     segment_bytes: IntArray
@@ -91,7 +94,7 @@ class Facts:
 
     @classmethod
     def unknown(cls, directions: int) -> "Facts":
-        """Facts of directions of which nothing is known; of no connection if 0."""
+        """Return facts of `directions` directions about which nothing is known."""
         nan = {"segments_per_ack", "rate_bit", "tap_at", "round_trip_ns", "tick_ns"}
         columns: dict[str, Any] = {
             f.name: np.full(directions, np.nan)
@@ -111,7 +114,7 @@ class Facts:
 
     @cached_property
     def data_ns_per_byte(self) -> FloatArray:
-        """Time that a captured byte takes on the data's bottleneck; NaN if unknown."""
+        """Time of a captured byte on the data's bottleneck; NaN if unknown."""
         return 8e9 / self.rate_bit
 
     @cached_property
@@ -131,7 +134,7 @@ class Facts:
 
     @cached_property
     def acked_ns_per_byte(self) -> FloatArray:
-        """Time that a byte of payload, sent in full segments, takes on the data's bottleneck."""
+        """Time of a byte of payload, in full segments, on the data's bottleneck."""
         return self.data_service_ns / np.maximum(self.segment_bytes, 1)
 
     @cached_property
@@ -141,5 +144,5 @@ class Facts:
 
 
 def opposite(column: NDArray[Number]) -> NDArray[Number]:
-    """A column by direction, with both directions of each connection exchanged."""
+    """Exchange both directions of each connection in a column by direction."""
     return column.reshape(-1, 2)[:, ::-1].ravel()

@@ -21,24 +21,24 @@ from capture_analysis.one_capture.facts_tap import tap
 IP_HEADER_BYTES = {4: 20, 6: 40}
 TCP_HEADER_BYTES = 20
 TIMESTAMPS_BYTES = 12
-# Ticks that stacks use: RFC 7323 allows 1 ms to 1 s, Linux has 1 us as well.
+# Ticks of time stamps: RFC 7323 allows 1 ms to 1 s, Linux has 1 us as well.
 TICKS_NS = np.array([1e3, 1e5, 1e6, 2e6, 4e6, 5e6, 1e7, 2e7, 1e8, 2.5e8, 5e8, 1e9])
 _TICK_TOLERANCE = 0.05
-# Gaps of ACKs, and of the data that they release, are the data's transmission times except where
-# ACKs are compressed: see `modes`.
+# `modes`' peak for gaps of ACKs, and of data that ACKs release: these are the data's transmission
+# times except where ACKs are compressed.
 _PEAK = 0.5
-# With a lesser share of the gaps a mode is no better than a guess.
+# A mode with a smaller share of the gaps is no better than a guess.
 _LEAST_SHARE = 0.05
 
 
 class FactFinder:
-    """Facts of the connections in the head of a capture, and of those that come later.
+    """Estimate facts from a capture's head; extend them to later flows.
 
     Args:
         head: the first packets.
         flows: the connections so far.
-        rate_mbit: rate of the bottleneck on the way that most data go, Mbit/s; None to estimate.
-        ack_rate_mbit: the same for the opposite way.
+        rate_mbit: rate of the bottleneck in the direction of most data, Mbit/s; None to estimate.
+        ack_rate_mbit: rate of the bottleneck in the opposite direction, Mbit/s; None to estimate.
     """
 
     def __init__(
@@ -63,10 +63,10 @@ class FactFinder:
         self.facts = self._with_given(_rates(head, _ticks(head, facts)))
 
     def cover(self, flows: FlowTable) -> Facts:
-        """The facts of all connections there are by now.
+        """Return the facts of all connections so far.
 
-        One that began after the head is taken to be like the first between the same hosts;
-        nothing but its side is known if there is none.
+        A connection that began after the head gets the facts of the first one between the same
+        hosts; if there is none, only its side is known.
         """
         known = len(self.facts) // 2
         if len(flows) > known:
@@ -92,7 +92,10 @@ class FactFinder:
 def _given_by_side(
     head: Block, side: IntArray, rate_mbit: float | None, ack_rate_mbit: float | None
 ) -> FloatArray:
-    """The rates given, by the side that the data come from; NaN where none was."""
+    """Assign the given rates to the sides of the data's senders.
+
+    The rate of a side is NaN if it was not given.
+    """
     payload = np.zeros(2)
     np.add.at(payload, side[head.data.directions], head.data.sum(head.data["payload_bytes"]))
     given = np.full(2, np.nan)
@@ -104,7 +107,7 @@ def _given_by_side(
 
 
 def _sizes(head: Block, flows: FlowTable, facts: Facts) -> Facts:
-    """Sizes of segments and ACKs, and how many segments an ACK acknowledges."""
+    """Find the sizes of segments and ACKs, and the segments per ACK."""
     data, acks = head.data, head.acks
     segment, frame, smallest, header = (np.zeros(len(facts), dtype=np.int64) for _ in range(4))
     segment[data.directions] = data.reduce(np.maximum, data["payload_bytes"])
@@ -132,7 +135,10 @@ def _sizes(head: Block, flows: FlowTable, facts: Facts) -> Facts:
 
 
 def _ticks(head: Block, facts: Facts) -> Facts:
-    """The tick of each receiver's time stamps: from its first to its last stamped packet."""
+    """Estimate the tick of each receiver's time stamps.
+
+    The estimate is the time between its first and last stamped packet, over the ticks between.
+    """
     packets = head.packets
     rows = np.flatnonzero((packets.marks & Mark.TIMESTAMPS) != 0)
     lane = packets.flow[rows].astype(np.int64) << 1 | packets.half[rows]
@@ -148,16 +154,16 @@ def _ticks(head: Block, facts: Facts) -> Facts:
     nearest = np.abs(np.log(np.where(ratio > 0, ratio, 1e-9))).argmin(axis=1)
     fits = np.abs(ratio[np.arange(len(seen)), nearest] - 1) <= _TICK_TOLERANCE
     tick_ns, counts = np.full(len(facts), np.nan), np.zeros(len(facts), dtype=np.int64)
-    # What the receiver of a direction's data stamps is on the opposite half's packets.
+    # The time stamps of a direction's receiver are on packets of the opposite half.
     tick_ns[seen ^ 1] = np.where(fits, TICKS_NS[nearest], np.nan)
     counts[seen ^ 1] = np.maximum(ticks, 0)
     return replace(facts, tick_ns=tick_ns, ticks=counts)
 
 
 def _rates(head: Block, facts: Facts) -> Facts:
-    """The rate that most gaps agree with, of those that the tap's place allows to look at."""
+    """Estimate the rate that most of the gaps visible at the tap agree with."""
     data, acks = head.data, head.acks
-    # Behind the queue data keep its spacing, before it only what acknowledges them does.
+    # The queue's spacing is visible in the data behind it, and before it only in their ACKs.
     behind, before = ~(facts.tap_at < 0.5), ~(facts.tap_at > 0.5)
     bits = 8.0 * data["frame_bytes"].astype(np.float64)
     found = _best(
@@ -168,7 +174,7 @@ def _rates(head: Block, facts: Facts) -> Facts:
         },
         behind,
     )
-    # ACKs back to back on their own bottleneck say nothing of the data's.
+    # ACKs back to back on their own bottleneck carry no information about the data's.
     facts = _opposite_if_unknown(found)
     spaced = ~Block(head.packets, head.tracked, facts).acks_back_to_back
     frame_share = facts.segment_frame_bytes / np.maximum(facts.segment_bytes, 1)
@@ -185,10 +191,10 @@ def _rates(head: Block, facts: Facts) -> Facts:
 
 
 def _best(facts: Facts, sources: dict[RateSource, Modes], usable: BoolArray) -> Facts:
-    """Facts with the rate of another source wherever more gaps agree with it.
+    """Replace a rate by another source's where more gaps agree with that.
 
-    Connections that take turns on a link each keep a slower pace, as regular as the link's: its
-    rate is taken if it is higher and half as many gaps agree.
+    Connections that take turns on a link each keep a slower pace, as regular as the link's: the
+    link's rate is taken if it is higher and half as many gaps agree.
     """
     for source, found in sources.items():
         better = found.share > facts.rate_share
@@ -207,12 +213,15 @@ def _best(facts: Facts, sources: dict[RateSource, Modes], usable: BoolArray) -> 
 
 
 def _own(view: View, bits: FloatArray, facts: Facts, peak: FloatArray | float) -> Modes:
-    """Modes of the gaps of each direction's own packets."""
+    """Find the modes of the gaps between each direction's own packets."""
     return modes(view.direction, bits, view["gap_ns"], len(facts), peak)
 
 
 def _of_link(view: View, bits: FloatArray, head: Block, facts: Facts, peak: float) -> Modes:
-    """Modes of the gaps between whatever goes one way, of all connections; by direction."""
+    """Find the modes of the gaps on the link, of all connections together.
+
+    Returns: columns by direction (2 * flow + half).
+    """
     order = view.places
     side, time_ns = facts.side[view.direction[order]], head.packets.time_ns[view.rows[order]]
     gap_ns = np.full(len(order), -1)

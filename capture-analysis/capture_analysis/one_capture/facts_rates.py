@@ -1,4 +1,4 @@
-"""The rate of a bottleneck, from the gaps that it leaves between packets."""
+"""Estimate a bottleneck's rate from the gaps that it leaves."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ from capture_analysis.one_capture.lanes import occurrences
 
 # Gaps longer than this are pauses, not transmissions.
 LONGEST_GAP_NS = 1_000_000_000
-# A rate below the mean is no bottleneck's; a little, for the mean is rounded up by its ends.
+# A bottleneck's rate is at least the mean rate; 5 % less, for the ends round the mean up.
 _BELOW_MEAN = 0.95
-# Bins of ln(rate): so many to a factor of e, 0.2 % wide; so many for rates of up to e^64 bit/s.
+# Bins of ln(rate): 512 to a factor of e, each 0.2 % wide; rates reach up to e^64 bit/s.
 _BINS = 512
 _SPAN = 64 * _BINS
 
@@ -23,8 +23,8 @@ class Modes:
 
     Attributes:
         rate_bit: bit/s, NaN where there are fewer than ENOUGH gaps.
-        share: of the gaps, that lie within AGREES of it.
-        gaps: how many gaps there are.
+        share: share of the gaps that lie within AGREES of that rate.
+        gaps: number of gaps.
     """
 
     rate_bit: FloatArray
@@ -35,18 +35,18 @@ class Modes:
 def modes(
     group: IntArray, bits: FloatArray, gap_ns: IntArray, groups: int, peak: FloatArray | float
 ) -> Modes:
-    """The mode of bits / gap for each group.
+    """Find the mode of bits / gap for each group.
 
-    Rates below a group's mean are no bottleneck's and left aside; so are gaps of 0 and pauses.
+    Left out: rates below a group's mean, which are no bottleneck's; gaps of 0; pauses.
 
     Args:
         group: shape (n,), 0..groups-1.
-        bits: shape (n,), what took the gap before it to transmit.
+        bits: shape (n,), bits whose transmission took the gap before the packet.
         gap_ns: shape (n,).
-        groups: how many there are.
-        peak: take the lowest rate which at least this share as many gaps agree with as with the
-            commonest: 1 behind the bottleneck, where no gap is shorter than a transmission, less
-            where gaps may be, of ACKs or of data before it. One for all groups or one for each.
+        groups: number of groups.
+        peak: accept the lowest rate whose gaps are at least this share as many as the highest
+            peak's. 1 behind the bottleneck, where no gap is shorter than a transmission; less
+            for ACKs, and for data before the bottleneck. One for all groups or one for each.
     """
     usable = (gap_ns > 0) & (gap_ns <= LONGEST_GAP_NS) & (bits > 0)
     group, bits, gap_ns = (each.compress(usable) for each in (group, bits, gap_ns))
@@ -62,7 +62,7 @@ def modes(
     key = (np.log(np.maximum(rate[fast], 1)) * _BINS).astype(np.int64) + group * _SPAN
     bins, counts = occurrences(key)
     top = _top(bins, counts, np.broadcast_to(peak, groups))
-    # The rate is that of the gaps in the commonest bin and beside it, all together.
+    # The rate is the total bits over the total gap of the commonest bin and its two neighbours.
     chosen = np.full(groups, -9)
     chosen[bins[top] // _SPAN] = bins[top]
     near = np.abs(key - chosen[group]) <= 1
@@ -75,12 +75,14 @@ def modes(
 
 
 def _top(bins: IntArray, counts: IntArray, peak: FloatArray) -> IntArray:
-    """Row of the commonest bin of each group's lowest peak, see `modes`.
+    """Find the commonest bin of each group's lowest accepted peak.
+
+    Returns: rows of `bins`; see `modes`.
 
     Args:
         bins: shape (k,), group * _SPAN + ln(rate) * _BINS, ascending.
-        counts: shape (k,), gaps in each.
-        peak: as for `modes`, one for each group.
+        counts: shape (k,), gaps in each bin.
+        peak: shape (groups,), as for `modes`.
     """
     group = bins // _SPAN
     starts = np.flatnonzero(np.append(True, group[1:] != group[:-1]))

@@ -1,4 +1,7 @@
-"""Which side of the tap each end of a connection is on, and what connections share their ends."""
+"""Place the ends of connections on two sides of the tap.
+
+Connections between the same hosts are found, too.
+"""
 
 import numpy as np
 
@@ -8,10 +11,10 @@ Host = bytes
 
 
 class Sides:
-    """Two sides such that the ends of every connection are on different ones.
+    """Two sides of the tap; the ends of a connection are on different ones.
 
-    Hosts that no chain of connections links to the first ones are placed by guess: the source
-    of the first connection of each such group is on side 0.
+    Groups of hosts that no chain of connections links to each other are placed by guess: the
+    source of the first connection of each group is on side 0.
 
     Args:
         flows: the connections from which to learn.
@@ -37,7 +40,7 @@ class Sides:
                         reached.append(other)
 
     def of(self, flows: FlowTable) -> IntArray:
-        """Shape (2 * flows,): the side that sends each direction's data."""
+        """Return the side that sends each direction's data, (2 * flows,)."""
         side = self._side
         half_0 = np.array(
             [
@@ -49,7 +52,7 @@ class Sides:
         return np.stack((half_0, 1 - half_0), axis=1).ravel()
 
     def alike(self, flows: FlowTable) -> IntArray:
-        """Shape (2 * flows,): for each direction, one known between the same hosts; or -1."""
+        """Find a known direction between the same hosts, or -1; (2 * flows,)."""
         found = np.full(2 * len(flows), -1)
         for flow, (source, destination) in enumerate(host_pairs(flows)):
             for turned, ends in enumerate(((source, destination), (destination, source))):
@@ -60,7 +63,7 @@ class Sides:
 
 
 def host_pairs(flows: FlowTable) -> list[tuple[Host, Host]]:
-    """The addresses of each connection's source and destination."""
+    """Return the addresses of each connection's source and destination."""
     ends = []
     for end in ("source", "destination"):
         packed = flows.rows[end].tobytes()

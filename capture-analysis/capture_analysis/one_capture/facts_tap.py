@@ -1,4 +1,4 @@
-"""Where on the path the capture was taken: the round trips to either side of the tap."""
+"""Locate the tap on the path, by the round trips to either end."""
 
 from dataclasses import dataclass
 
@@ -15,11 +15,11 @@ ECHO_PACKETS = 1 << 15
 
 @dataclass(frozen=True)
 class Loops:
-    """Columns by direction: the shortest time from the tap to the data's receiver and back.
+    """Columns by direction: the shortest round trip to the data's receiver.
 
     Attributes:
         time_ns: NEVER if none was seen.
-        samples: how many were seen.
+        samples: number of round trips seen.
     """
 
     time_ns: IntArray
@@ -28,7 +28,7 @@ class Loops:
 
 @dataclass(frozen=True)
 class Tap:
-    """Columns by direction, see Facts."""
+    """Columns by direction: tap_* and round_trip_ns of Facts."""
 
     at: FloatArray
     agreement: FloatArray
@@ -37,11 +37,11 @@ class Tap:
 
 
 def tap(block: Block, directions: int) -> Tap:
-    """Where the tap is on the way of each direction's data.
+    """Estimate the place of the tap on the path of each direction's data.
 
-    The round trip from the tap to the data's receiver is that of data and their ACKs; the one to
-    their sender that of the opposite data and theirs, or of an ACK's time stamp and its echo in
-    data. The handshake's three packets give both at once.
+    The round trip from the tap to the data's receiver is that from data to their ACKs. The one to
+    the data's sender is that from the opposite data to their ACKs, or from an ACK's time stamp to
+    its echo in data. The handshake's three packets give both at once.
     """
     acked, echoed = _acked(block, directions), _echoed(block, directions)
     receiver = acked.time_ns
@@ -49,7 +49,7 @@ def tap(block: Block, directions: int) -> Tap:
     samples = np.minimum(acked.samples, opposite(acked.samples) + echoed.samples)
     handshake = _handshake(block, directions)
     by_data, by_handshake = _share(sender, receiver), _share(opposite(handshake), handshake)
-    # What answers late makes a round trip seem longer, nothing makes it seem shorter.
+    # A late answer makes a round trip seem longer; nothing makes it seem shorter.
     sender, receiver = np.minimum(sender, opposite(handshake)), np.minimum(receiver, handshake)
     at = _share(sender, receiver)
     known = (sender != NEVER) & (receiver != NEVER)
@@ -60,7 +60,7 @@ def tap(block: Block, directions: int) -> Tap:
 
 
 def _share(to_sender_ns: IntArray, to_receiver_ns: IntArray) -> FloatArray:
-    """How far the tap is from the data's sender, of the way to the receiver."""
+    """Compute the tap's place between sender (0) and receiver (1)."""
     known = (to_sender_ns != NEVER) & (to_receiver_ns != NEVER)
     both = to_sender_ns.astype(np.float64) + to_receiver_ns
     known &= both > 0
@@ -68,7 +68,10 @@ def _share(to_sender_ns: IntArray, to_receiver_ns: IntArray) -> FloatArray:
 
 
 def _acked(block: Block, directions: int) -> Loops:
-    """Data to their ACKs; packets that acknowledge are of the opposite half's data."""
+    """Time data to their ACKs, by the direction of the data.
+
+    A packet that acknowledges belongs to the opposite half's data.
+    """
     rows = np.flatnonzero(block.tracked.rtt_ns >= 0)
     packets = block.packets
     lane = (packets.flow[rows].astype(np.int64) << 1 | packets.half[rows]) ^ 1
@@ -76,7 +79,7 @@ def _acked(block: Block, directions: int) -> Loops:
 
 
 def _echoed(block: Block, directions: int) -> Loops:
-    """An ACK's time stamp to the first data that echo it."""
+    """Time an ACK's time stamp to the first data that echo it."""
     packets = block.packets.where(slice(ECHO_PACKETS))
     stamped = (packets.marks & Mark.TIMESTAMPS) != 0
     lane = packets.flow.astype(np.int64) << 1 | packets.half
@@ -93,9 +96,11 @@ def _echoed(block: Block, directions: int) -> Loops:
 
 
 def _handshake(block: Block, directions: int) -> IntArray:
-    """By direction, the time from the tap to the receiver and back; NEVER if not seen.
+    """Time the handshake from the tap to the receiver and back.
 
-    SYN to SYN-ACK, and SYN-ACK to what answers it; not where either was sent again.
+    Returns: times by direction, ns; NEVER if not seen.
+
+    The times are from SYN to SYN-ACK, and from SYN-ACK to its answer, unless either was sent again.
     """
     loops = np.full(directions, NEVER)
     packets = block.packets
@@ -120,13 +125,13 @@ def _handshake(block: Block, directions: int) -> IntArray:
 
 
 def _first_after(block: Block, flow: IntArray, half: IntArray) -> IntArray:
-    """When a half of each of some connections first sent anything but a SYN."""
+    """Find when a half of each given connection first sent without SYN."""
     packets = block.packets
     rows = np.flatnonzero((packets.flags & FLAG_SYN) == 0)[::-1]
     lane = packets.flow[rows].astype(np.int64) << 1 | packets.half[rows]
     size = max(int(lane.max(initial=-1)), int(flow.max(initial=-1)) * 2 + 1) + 1
     first = np.full(size, NEVER)
-    first[lane] = packets.time_ns[rows]  # of equal lanes the last counts: the earliest packet
+    first[lane] = packets.time_ns[rows]  # rows run backward: the earliest packet is written last
     found: IntArray = first[2 * flow + half]
     return found
 

@@ -1,4 +1,7 @@
-"""Numbers kept for each lane: arrays that grow as lanes appear, and merge."""
+"""Numbers kept for each lane: arrays that grow as lanes appear, and merge.
+
+A lane is the number of a sequence, mostly of a direction (2 * flow + half).
+"""
 
 from typing import Any
 
@@ -9,11 +12,11 @@ from capture_analysis.columns import BoolArray, IntArray
 
 
 class LaneArray:
-    """A number per lane, int64, combined with `ufunc` as more comes.
+    """A number per lane, int64, which `ufunc` combines with each new value.
 
     Args:
         ufunc: np.add, np.minimum or np.maximum.
-        empty: the value of a lane of which nothing is known.
+        empty: the value of a lane without values.
         width: how many numbers a lane has; 0 for one, without an axis of its own.
     """
 
@@ -25,7 +28,7 @@ class LaneArray:
         return len(self._values)
 
     def add(self, lanes: IntArray, values: IntArray) -> None:
-        """Combine what is there with one more value for each of several lanes.
+        """Combine the numbers of several lanes with one more value for each.
 
         Args:
             lanes: shape (k,), ascending, each lane once.
@@ -36,13 +39,13 @@ class LaneArray:
             self._values[lanes] = self._ufunc(self._values[lanes], values)
 
     def add_rows(self, lane: IntArray, values: IntArray) -> None:
-        """Combine with a value per row, in whatever order; both of shape (n,)."""
+        """Combine numbers of lanes with a value per row, in any order; (n,)."""
         if len(lane):
             self._grow(int(lane.max()) + 1)
             self._ufunc.at(self._values, lane, values)
 
     def replace(self, lanes: IntArray, values: IntArray) -> IntArray:
-        """Put new values in place, lanes ascending; return those that were there."""
+        """Replace the values of ascending lanes; return the old ones."""
         if len(lanes):
             self._grow(int(lanes[-1]) + 1)
         before = self._values[lanes]
@@ -50,23 +53,23 @@ class LaneArray:
         return before
 
     def merge(self, other: "LaneArray") -> None:
-        """Combine with what another has."""
+        """Combine the numbers with those of another array."""
         self._grow(len(other))
         mine = self._values[: len(other)]
         self._ufunc(mine, other._values, out=mine)  # noqa: SLF001 - the same class
 
     def values(self) -> IntArray:
-        """Shape (lanes,) or (lanes, width): of every lane up to the last known."""
+        """Return the numbers of all lanes, shape (lanes,) or (lanes, width)."""
         return self._values
 
     def at(self, lanes: IntArray) -> IntArray:
-        """The values of several lanes, shape (k,) or (k, width)."""
+        """Return the numbers of several lanes, shape (k,) or (k, width)."""
         if len(lanes):
             self._grow(int(lanes.max()) + 1)
         return self._values[lanes]
 
     def of(self, lane: int) -> Any:
-        """The value of a lane, a number or, with a width, shape (width,)."""
+        """Return the number of one lane; with a width shape (width,)."""
         if lane < len(self._values):
             value = self._values[lane]
             return int(value) if value.ndim == 0 else value
@@ -82,17 +85,17 @@ class LaneArray:
 
 
 class Previous:
-    """For each row, the value of the lane's row before, which may have come in another block.
+    """The value of each row's predecessor in its lane, across blocks.
 
     Args:
-        empty: what stands before a lane's first row.
+        empty: the value before a lane's first row.
     """
 
     def __init__(self, empty: int = -1) -> None:
         self._last = LaneArray(np.maximum, empty)
 
     def of(self, lanes: IntArray, starts: IntArray, values: IntArray) -> IntArray:
-        """Take rows in lane order; return the values before them.
+        """Take rows in lane order; return the value of each row's predecessor.
 
         Args:
             lanes: shape (k,), the lanes that have rows.
@@ -107,7 +110,7 @@ class Previous:
 
 
 def starts_of(lane: NDArray[np.integer]) -> BoolArray:
-    """Shape (n,): whether each of some rows in lane order is its lane's first."""
+    """Tell which rows, sorted by lane, are their lanes' first; (n,)."""
     first = np.empty(len(lane), dtype=np.bool_)
     first[:1] = True
     np.not_equal(lane[1:], lane[:-1], out=first[1:])
@@ -115,7 +118,7 @@ def starts_of(lane: NDArray[np.integer]) -> BoolArray:
 
 
 def ends_of(starts: IntArray, rows: int) -> IntArray:
-    """Shape (k,): the last of the rows that begin at each of `starts`, of so many rows."""
+    """Return the last row of each run, shape (k,), given the first rows."""
     ends = np.empty_like(starts)
     np.subtract(starts[1:], 1, out=ends[:-1])
     ends[-1:] = rows - 1
@@ -123,7 +126,7 @@ def ends_of(starts: IntArray, rows: int) -> IntArray:
 
 
 def occurrences(key: IntArray) -> tuple[IntArray, IntArray]:
-    """The different keys, ascending, and how often each occurs; keys are at least 0."""
+    """Count each different key; keys are at least 0, and returned ascending."""
     if int(key.max(initial=0)) < 4 * len(key):
         count = np.bincount(key)
         keys = np.flatnonzero(count)

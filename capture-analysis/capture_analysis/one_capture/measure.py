@@ -1,6 +1,6 @@
-"""What a metric of one capture is, and the metrics there are.
+"""Base class of the metrics of one capture, and the list of all metrics.
 
-Each module in `measures` defines one: a newcomer adds a metric by adding a file.
+Each module in `measures` defines one metric: to add one, add a file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from capture_analysis.one_capture.blocks import Block
 from capture_analysis.one_capture.facts import Facts
 from capture_analysis.one_capture.tally import Tally
 
-# What a quantity is: a number, or why it is undefined.
+# The value of a quantity: a number, or the reason why it is undefined.
 Value = float | int | str
 Values = Mapping[str, Value]
 
@@ -24,9 +24,9 @@ class Quantity:
     """A number that a metric yields.
 
     Attributes:
-        name: under which documents have it.
+        name: its key in documents.
         unit: "1" for shares and counts.
-        meaning: a line of text.
+        meaning: one line of text.
     """
 
     name: str
@@ -35,20 +35,20 @@ class Quantity:
 
 
 class Measure:
-    """A metric: takes the blocks of a capture, or of a part of its connections, and sums up.
+    """A metric: sums up the blocks of a capture or of some connections.
 
-    What it keeps does not grow with the number of packets, and does not depend on where blocks
-    end. Measures that look at no packet themselves read the Tally.
+    Its state does not grow with the number of packets, and does not depend on where blocks end.
+    Measures that need no packets read the Tally.
 
     Attributes:
-        title: for people.
-        vantage: where the tap must be for it to mean what it says.
-        per_direction: what `of_direction` gives.
-        per_capture: what `of_capture` gives.
+        title: heading for readers.
+        vantage: the vantage that the metric needs to be meaningful.
+        per_direction: the quantities that `of_direction` returns.
+        per_capture: the quantities that `of_capture` returns.
     """
 
     title: ClassVar[str]
-    # Which of a report's pictures shows it best.
+    # Name of the report's picture that shows the metric best.
     picture: ClassVar[str] = "time-sequence"
     vantage: ClassVar[str] = "any"
     per_direction: ClassVar[Sequence[Quantity]] = ()
@@ -58,28 +58,28 @@ class Measure:
         """Take the next packets."""
 
     def finish(self, facts: Facts) -> None:
-        """There are no more packets; before `merge` and results."""
+        """Finish after the last packet; called before `merge` and the results."""
 
     def merge(self, other: Self) -> None:
-        """Take what another found, which was given other connections of the same capture."""
+        """Add the results of another instance, which took other connections."""
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """The quantities of `per_direction`, each a number or why there is none."""
+        """Return the quantities of `per_direction`: numbers or reasons for none."""
         del direction, tally, facts
         return {}
 
     def of_capture(self, tally: Tally, facts: Facts) -> Values:
-        """The quantities of `per_capture`, each a number or why there is none."""
+        """Return the quantities of `per_capture`: numbers or reasons for none."""
         del tally, facts
         return {}
 
 
 @cache
 def all_measures() -> tuple[type[Measure], ...]:
-    """The metrics, one of each module in `measures`, by module name."""
+    """Return the metrics, one of each module in `measures`, by module name."""
     return classes_of(measures, Measure)
 
 
 def quantities() -> tuple[Quantity, ...]:
-    """Every quantity that a document can have, by metric."""
+    """Return every quantity that a document can have, by metric."""
     return tuple(q for each in all_measures() for q in (*each.per_direction, *each.per_capture))

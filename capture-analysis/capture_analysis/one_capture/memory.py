@@ -1,7 +1,7 @@
-"""Have the C library keep freed memory, which the next block of packets takes again.
+"""Make the C library keep freed memory for the next block.
 
-Arrays of a block are a few hundred kilobytes. By default glibc gives such memory back to the
-kernel when it is freed, and every page of the next array is a page fault: half of all time.
+Arrays of a block are a few hundred kilobytes. By default glibc returns such memory to the kernel
+when it is freed, and every page of the next array is a page fault: half of all time.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ _MMAP_BYTES, _TRIM_BYTES = 32 << 20, 256 << 20
 
 @cache
 def keep_freed() -> None:
-    """Set this process's allocator so, once; does nothing where the C library is not glibc."""
+    """Make this process's allocator keep freed memory; only with glibc."""
     if sys.platform == "linux":
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
         if mallopt is not None:

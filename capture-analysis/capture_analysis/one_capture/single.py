@@ -1,4 +1,4 @@
-"""One capture, measured: read, tracked, its facts found, every metric computed, in one pass."""
+"""Measure one capture in one pass: read, track, facts, metrics."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from capture_analysis.one_capture.tally import Tally
 from capture_analysis.reading.parsing import Counts
 from capture_analysis.tracking import Forgotten, Tracker
 
-# Packets that are measured at once: more do not fit a core's cache, fewer cost as many calls.
+# Packets per block: more would not fit a core's cache, fewer would need as many numpy calls.
 BLOCK_PACKETS = 1 << 16
 
 
 class Described(Protocol):
-    """What a document says of a Capture, which see."""
+    """The attributes of a Capture that a document describes."""
 
     @property
     def path(self) -> Path:
@@ -31,11 +31,11 @@ class Described(Protocol):
 
     @property
     def format(self) -> str:
-        """Such as "pcap, little-endian, ns"."""
+        """The file's format, such as "pcap, little-endian, ns"."""
 
     @property
     def warnings(self) -> list[str]:
-        """What is wrong with the file."""
+        """Sentences about defects of the file."""
 
     @property
     def flows(self) -> FlowTable:
@@ -43,23 +43,23 @@ class Described(Protocol):
 
     @property
     def counts(self) -> Counts:
-        """What became of the frames so far."""
+        """Counts of the frames so far, by what became of each."""
 
 
 class Source(Described, Protocol):
-    """What measuring needs of a Capture."""
+    """The attributes of a Capture that measuring needs."""
 
     def chunks(self, packets: int) -> Iterator[Packets]:
-        """The packets, so many at a time; fewer only the last time."""
+        """Yield `packets` packets at a time; fewer only the last time."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """What the user says of the capture instead of having it estimated.
+    """Rates that the user gives instead of having them estimated.
 
     Attributes:
-        rate_mbit: rate of the bottleneck on the way that most data go; None to estimate.
-        ack_rate_mbit: the same for the opposite way.
+        rate_mbit: rate of the bottleneck in the direction of most data; None to estimate.
+        ack_rate_mbit: rate of the bottleneck in the opposite direction; None to estimate.
     """
 
     rate_mbit: float | None = None
@@ -68,13 +68,16 @@ class Given:
 
 @dataclass(frozen=True)
 class Part:
-    """Those of a capture's connections whose number is `index` modulo `parts`."""
+    """The connections whose number is `index` modulo `parts`.
+
+    See docs/decisions/0036.
+    """
 
     index: int = 0
     parts: int = 1
 
     def of(self, packets: Packets) -> Packets:
-        """The packets of these connections."""
+        """Select the packets of these connections."""
         return packets if self.parts == 1 else packets.where(np.flatnonzero(self._mine(packets)))
 
     def _mine(self, packets: Packets) -> BoolArray:
@@ -86,13 +89,13 @@ NOTHING, EVERYTHING = Given(), Part()
 
 
 class Measured:
-    """What was measured of a capture, or of a part of its connections.
+    """The measurements of a capture, or of a part of its connections.
 
     Attributes:
-        capture: where the packets came from.
-        facts: what was found out of each connection.
-        tally, measures: what was counted and measured.
-        forgotten: what the tracker let go.
+        capture: the source of the packets.
+        facts: the facts of each connection.
+        tally, measures: the counts, and one instance of each metric.
+        forgotten: counts of what the tracker discarded.
     """
 
     def __init__(self, capture: Described, facts: Facts) -> None:
@@ -109,12 +112,12 @@ class Measured:
             each.add(block)
 
     def finish(self) -> None:
-        """There are no more packets."""
+        """Finish every metric after the last packet."""
         for each in self.measures:
             each.finish(self.facts)
 
     def merge(self, other: "Measured") -> None:
-        """Take what was measured of other connections of the same capture."""
+        """Add the measurements of other connections of the same capture."""
         self.tally.merge(other.tally)
         for mine, theirs in zip(self.measures, other.measures, strict=True):
             mine.merge(theirs)
@@ -126,9 +129,9 @@ def measure(capture: Source, given: Given = NOTHING, part: Part = EVERYTHING) ->
     """Measure a capture, or a part of its connections.
 
     Args:
-        capture: not yet read.
-        given: what the user says of it.
-        part: which connections; facts are found from all of them.
+        capture: a capture that has not been read yet.
+        given: rates that the user knows.
+        part: the connections to measure; facts are found from all connections.
     """
     keep_freed()
     chunks = capture.chunks(HEAD_PACKETS)
@@ -147,6 +150,9 @@ def measure(capture: Source, given: Given = NOTHING, part: Part = EVERYTHING) ->
 
 
 def _facts_of(head: Packets, flows: FlowTable, given: Given) -> FactFinder:
-    """What the first packets tell, of all connections, whatever part is measured."""
+    """Find facts from the first packets of all connections.
+
+    A part of the connections is measured with the facts of all.
+    """
     block = Block(head, Tracker().track(head, flows), Facts.unknown(2 * len(flows)))
     return FactFinder(block, flows, given.rate_mbit, given.ack_rate_mbit)

@@ -1,4 +1,4 @@
-"""What is counted of every direction, whatever is to be measured: sums, extremes, kinds."""
+"""Counts for every direction that several metrics share."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from capture_analysis.tracking import Kind
 if TYPE_CHECKING:
     from capture_analysis.one_capture.blocks import Block
 
-# A gap between data of at least this length with nothing outstanding is a pause of the application.
+# A gap between data of at least this length, ns, with nothing outstanding is an application pause.
 PAUSE_NS = 1_000_000_000
 NEVER = np.iinfo(np.int64).max
 KINDS = len(Kind)
@@ -22,12 +22,12 @@ class Tally:
 
     Attributes:
         kinds: packets by direction * KINDS + kind.
-        payload, new_payload: bytes, of data.
-        data_frame_bytes, ack_frame_bytes: as captured; of data and of pure ACKs.
-        acked: payload that pure ACKs acknowledged first.
+        payload, new_payload: bytes of data.
+        data_frame_bytes, ack_frame_bytes: frames as captured, of data and of pure ACKs.
+        acked: payload that pure ACKs were the first to acknowledge.
         first_ns, last_ns: time of the first and the last data; NEVER and -1 if none.
-        first_ack_ns, last_ack_ns: the same of pure ACKs.
-        first_new: new payload of the first data.
+        first_ack_ns, last_ack_ns: time of the first and the last pure ACK; NEVER and -1 if none.
+        first_new: new payload of the first data packet.
         pause_ns: sum of the application's pauses, see PAUSE_NS.
     """
 
@@ -78,31 +78,37 @@ class Tally:
             last.add(view.directions, view.reduce(np.maximum, view["time_ns"]))
 
     def merge(self, other: "Tally") -> None:
-        """Take what another counted of other connections."""
+        """Add the counts of another tally, which took other connections."""
         for name, mine in vars(self).items():
             mine.merge(getattr(other, name))
 
     def count(self, direction: int, *kinds: Kind) -> int:
-        """How many packets of some kinds a direction has."""
+        """Count the packets of some kinds in a direction."""
         return sum(int(self.kinds.of(direction * KINDS + kind)) for kind in kinds)
 
     def packets(self, direction: int) -> int:
-        """How many packets a direction has: data and control one way, pure ACKs the other."""
+        """Count a direction's packets.
+
+        Data and control packets of one half, pure ACKs of the other.
+        """
         return self.count(direction, *Kind)
 
     def segments(self, direction: int) -> int:
-        """How many packets with payload, probes left out."""
+        """Count a direction's packets with payload, probes left out."""
         return self.count(direction, Kind.NEW_DATA, Kind.RETRANSMISSION, Kind.LATE_DATA)
 
     def acks(self, direction: int) -> int:
-        """How many pure ACKs for its data, of any kind."""
+        """Count the pure ACKs of a direction's data, of any kind."""
         return self.count(direction, Kind.ACK, Kind.DUPLICATE_ACK, Kind.WINDOW_UPDATE, Kind.OLD_ACK)
 
     def active_ns(self, direction: int) -> int:
-        """From its first data to its last, pauses left out; 0 with fewer than two."""
+        """Measure from a direction's first data to its last, without pauses.
+
+        0 with one packet.
+        """
         span = self.last_ns.of(direction) - self.first_ns.of(direction)
         return max(int(span) - int(self.pause_ns.of(direction)), 0)
 
     def directions(self) -> IntArray:
-        """The directions that carry data, ascending."""
+        """Return the directions that carry data, ascending."""
         return np.flatnonzero(self.payload.values() > 0)

@@ -1,4 +1,7 @@
-"""report.html of a capture: sentences, connections, pictures, metrics, health, provenance."""
+"""Write report.html of a capture.
+
+Sentences, connections, pictures, metrics, provenance.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,13 +25,13 @@ class Section:
     """A direction on the page.
 
     Attributes:
-        name: both ends.
+        name: both ends, the sender of the data first.
         flow: number of the connection.
         verdict: the shortest answer.
         answers: questions and answers.
-        note: what the pictures leave out.
+        note: a sentence on packets that the pictures leave out.
         figures: its pictures.
-        metrics: of the document.
+        metrics: its metrics, from the document.
     """
 
     name: str
@@ -41,7 +44,7 @@ class Section:
 
 
 def sections(document: Mapping[str, Any], selected: Sequence[Selected]) -> list[Section]:
-    """What the page shows of the directions that were selected, in their order."""
+    """Prepare the page's sections for the selected directions, in their order."""
     flows = {flow["id"]: flow for flow in document["flows"]}
     made = []
     for position, each in enumerate(selected):
@@ -66,13 +69,13 @@ def sections(document: Mapping[str, Any], selected: Sequence[Selected]) -> list[
 def write_page(
     path: Path, document: Mapping[str, Any], shown: Sequence[Section], command: str
 ) -> None:
-    """Write the page of one capture, whole or not at all.
+    """Write the page of one capture; a failure leaves no file.
 
     Args:
         path: the page.
-        document: see document.py.
-        shown: its directions.
-        command: what was typed.
+        document: the document of the capture (document.py).
+        shown: the directions to show.
+        command: the command line, to quote it.
     """
     page_template.write(
         path,
@@ -89,14 +92,14 @@ def write_page(
 
 
 def _verdict(shown: Sequence[Section]) -> str:
-    """The verdict on the direction with the largest share of compressed ACKs."""
+    """Return the verdict on the direction with most compressed ACKs."""
     if not shown:
         return "No connection carries data"
     return max(shown, key=lambda each: value(each.metrics, "acks_compressed") or 0).verdict
 
 
 def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A row for each direction with data of each connection that the document lists."""
+    """Make a table's rows: one for each direction that has data."""
     return [
         {
             "flow": flow["id"],

@@ -1,4 +1,4 @@
-"""From a capture, or two, to a folder with metrics.json, figures/ and report.html."""
+"""Write the folder of a report: metrics.json, figures/, report.html."""
 
 import json
 import tempfile
@@ -14,24 +14,24 @@ from capture_analysis.pictures.figure import Figure
 from capture_analysis.pictures.selection import select
 from capture_analysis.reading.capture import Capture
 
-# Directions that the page has pictures of.
+# The page has pictures of so many directions.
 DIRECTIONS = 2
 
 
 def report(
     path: Path, output: Path | None = None, given: Given = NOTHING, command: str = ""
 ) -> Path:
-    """Write a capture's report, whole or not at all.
+    """Write a capture's report; a failure leaves an earlier report as it was.
 
     Args:
         path: the capture.
-        output: the folder, by default named for the capture, in the working directory. One that
-            an earlier report is in is replaced.
-        given: what is known of the capture.
-        command: what was typed, for the page.
+        output: the folder, by default named for the capture, in the working directory. An earlier
+            report in it is replaced.
+        given: rates that the user knows.
+        command: the command line, to quote it on the page.
 
     Returns: the page.
-    Raises: AnalysisError if there is nothing to report on, or the folder is something else.
+    Raises: AnalysisError if there is nothing to report on, or the folder holds something else.
     """
     from capture_analysis.pages import capture_page  # noqa: PLC0415 - drawing libraries load slowly
 
@@ -50,9 +50,9 @@ def report(
 
 
 def report_pair(paths: tuple[Path, Path], output: Path | None = None, command: str = "") -> Path:
-    """Write the report of two captures of one path, whole or not at all; as `report`.
+    """Write the report of two captures of one path, as `report` does for one.
 
-    Raises: AnalysisError, too, if they have no packet in common.
+    Raises: AnalysisError also if the captures have no packet in common.
     """
     from capture_analysis.pages import pair_page  # noqa: PLC0415 - as above
     from capture_analysis.pictures import pair_pictures  # noqa: PLC0415 - as above
@@ -76,7 +76,7 @@ def _write_common(folder: Path, content: dict[str, Any], figures: list[Figure]) 
 
 @contextmanager
 def _written_whole(folder: Path) -> Iterator[Path]:
-    """A folder beside another, which takes its place if all goes well.
+    """Provide a folder that replaces another one if no exception is raised.
 
     Raises: AnalysisError if the disk refuses.
     """
@@ -94,7 +94,7 @@ def _written_whole(folder: Path) -> Iterator[Path]:
 
 
 def main_directions(measured: Measured) -> list[int]:
-    """The directions that carry data, 2 * flow + half, those with most new payload first."""
+    """List the directions with data, 2 * flow + half, most payload first."""
     payload = measured.tally.new_payload
     numbers = [2 * flow + half for flow in most_payload(measured) for half in (0, 1)]
     carrying = [n for n in numbers if payload.of(n) > 0]
@@ -102,7 +102,7 @@ def main_directions(measured: Measured) -> list[int]:
 
 
 def _stem(path: Path) -> str:
-    """A capture's name without .pcap, .pcapng.gz and the like."""
+    """Strip .pcap, .pcapng.gz and the like from a capture's name."""
     return path.name.split(".")[0] or path.name.strip(".")
 
 
@@ -118,7 +118,7 @@ def _refuse(paths: Sequence[Path], folder: Path) -> None:
 
 
 def _put(aside: Path, folder: Path) -> None:
-    """Put a finished folder in the place of another, if there is one."""
+    """Move a finished folder to its place, and delete an older one there."""
     if folder.exists():
         with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as old:
             folder.rename(Path(old) / "old")

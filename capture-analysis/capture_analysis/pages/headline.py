@@ -1,11 +1,11 @@
-"""What a capture says, in sentences: are ACKs compressed, what does it cost, how sure is it."""
+"""Answer in sentences whether ACKs are compressed, and at what cost."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from capture_analysis.pages.page_template import number
 
-# A smaller share of compressed ACKs is what jitter does anywhere.
+# Jitter alone compresses a smaller share of the ACKs on any path.
 _NOTABLE = 0.01
 _SENDER, _RECEIVER = "near the data sender", "near the data receiver"
 _SOURCES = {
@@ -21,11 +21,11 @@ Metrics = Mapping[str, Mapping[str, Any]]
 
 
 def headline(metrics: Metrics, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Questions and answers about one direction.
+    """Answer the page's questions about one direction.
 
     Args:
-        metrics: of a document's flow, "forward" or "backward".
-        facts: of the same.
+        metrics: the direction's metrics: "forward" or "backward" of a document's flow.
+        facts: the direction's facts, from the same document.
     """
     vantage = str(facts.get("vantage", {}).get("value", "unknown"))
     return [
@@ -37,7 +37,7 @@ def headline(metrics: Metrics, facts: Mapping[str, Any]) -> list[tuple[str, str]
 
 
 def verdict(metrics: Metrics, facts: Mapping[str, Any]) -> str:
-    """The shortest answer."""
+    """Give the shortest answer."""
     share = value(metrics, "acks_compressed")
     if share is None:
         return "Whether ACKs are compressed cannot be told"
@@ -49,13 +49,13 @@ def verdict(metrics: Metrics, facts: Mapping[str, Any]) -> str:
 
 
 def value(metrics: Metrics, name: str) -> float | None:
-    """A metric's number, None if it is undefined or not there."""
+    """Return a metric's number; None if it is undefined or missing."""
     found = metrics.get(name, {}).get("value")
     return None if found is None else float(found)
 
 
 def percent(share: float | None) -> str:
-    """A share in percent, with as many digits as matter."""
+    """Format a share in percent, with three significant digits."""
     return "\N{EN DASH}" if share is None else f"{100 * share:.3g} %"
 
 

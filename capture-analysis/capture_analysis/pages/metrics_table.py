@@ -1,4 +1,4 @@
-"""Metrics as a table: of each its name, values, unit, definition, and why there is none."""
+"""Tables of metrics: name, values, unit, definition, missing values."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from capture_analysis.one_capture.measure import Quantity
 
 @dataclass(frozen=True)
 class Row:
-    """A metric, a value for each column, and the reasons why some are none."""
+    """A metric, a value for each column, and the reasons for missing values."""
 
     quantity: Quantity
     values: list[float | None]
@@ -18,7 +18,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Group:
-    """What one measure yields."""
+    """The rows of one measure."""
 
     title: str
     vantage: str
@@ -27,7 +27,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns by what is measured, groups of rows by measure."""
+    """A table: a column per direction or capture, a group of rows per measure."""
 
     heads: list[str]
     groups: list[Group]
@@ -38,13 +38,13 @@ def table(
     measures: Iterable[tuple[str, str, Sequence[Quantity]]],
     measured: Sequence[Mapping[str, Any]],
 ) -> Table:
-    """A table of metrics.
+    """Make a table of metrics.
 
     Args:
-        heads: of the columns.
-        measures: title, vantage point and quantities of each.
-        measured: of each column the metrics by name, as documents have them; what is not there
-            has no value.
+        heads: heads of the columns.
+        measures: title, vantage and quantities of each measure.
+        measured: for each column its metrics by name, as in documents; a metric that is missing
+            there has no value.
     """
     groups = [
         Group(title, vantage, [_row(quantity, measured) for quantity in quantities])

@@ -1,4 +1,4 @@
-"""A single picture of a capture, or of two, in a file."""
+"""Draw a single picture of a capture, or of two, into a file."""
 
 from pathlib import Path
 
@@ -22,11 +22,11 @@ def plot(
     Args:
         path: the capture.
         what: a name of capture_figures.NAMES.
-        output: the file; its ending, .png, .svg or .html, says how it is drawn.
+        output: the file; its ending, .png, .svg or .html, chooses the format.
         flow: number of the connection; by default the one with most payload.
-        given: what is known of the capture.
+        given: rates that the user knows.
 
-    Raises: AnalysisError if it cannot be drawn.
+    Raises: AnalysisError if there is nothing to draw.
     """
     _refuse(what, tuple(capture_figures.NAMES), output)
     selected = _selected(measure(Capture(path), given), flow)
@@ -38,7 +38,7 @@ def plot(
 
 
 def plot_pair(paths: tuple[Path, Path], what: str, output: Path) -> None:
-    """Draw one picture of what lies between two captures; as `plot`.
+    """Draw one picture of the path between two captures, like `plot`.
 
     Args:
         paths: the captures.

@@ -1,4 +1,4 @@
-"""Pages: a template, figures and numbers, written whole or not at all."""
+"""Render a page from a template; a failure leaves no file."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -30,9 +30,9 @@ def write(
         path: the file.
         template: its name in the package's folder `templates`; it extends base.html.j2.
         figures: drawn where the template places them.
-        package: whose template it is.
+        package: the package that has the template.
         filters: functions that the template calls, by name.
-        context: what else the template names, beside `versions` and `written`.
+        context: other values that the template names, beside `versions` and `written`.
     """
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(each, "templates") for each in (package, _BASE)]),
@@ -55,7 +55,10 @@ def write(
 
 
 def number(value: float | None) -> str:
-    """Four significant digits; whole and large numbers to the unit; a dash for none."""
+    """Format a number for readers; a dash for None.
+
+    Four significant digits; whole and large numbers to the unit.
+    """
     if value is None:
         return "\N{EN DASH}"
     if (float(value).is_integer() or abs(value) >= 1000) and abs(value) < 1e15:

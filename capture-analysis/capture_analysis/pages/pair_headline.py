@@ -1,4 +1,4 @@
-"""What two captures say, in sentences."""
+"""Answer in sentences what two captures of one path show."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,18 +7,18 @@ from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.pages.headline import Metrics, percent, value
 from capture_analysis.pages.page_template import number
 
-# A smaller share of shrunk gaps is what jitter does anywhere.
+# Jitter alone shrinks a smaller share of the gaps on any path.
 _NOTABLE = 0.01
 
 
 def compressed_share(metrics: Metrics) -> float | None:
-    """The share of gaps between ACKs that shrank below 0.75 of what they were when sent."""
+    """Compute the share of ACK gaps that shrank below 0.75."""
     gaps, compressed = value(metrics, "ack_gaps"), value(metrics, "ack_gaps_compressed")
     return None if not gaps or compressed is None else compressed / gaps
 
 
 def pair_verdict(metrics: Metrics) -> str:
-    """The shortest answer, of one direction."""
+    """Give the shortest answer about one direction."""
     share = compressed_share(metrics)
     if share is None:
         return "Too few ACKs passed both captures to tell whether they are compressed"
@@ -28,11 +28,11 @@ def pair_verdict(metrics: Metrics) -> str:
 
 
 def pair_headline(metrics: Metrics, document: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Questions and answers about one direction.
+    """Answer the page's questions about one direction.
 
     Args:
-        metrics: of a document's flow, "forward" or "backward".
-        document: see pair_document.py.
+        metrics: the direction's metrics: "forward" or "backward" of a document's flow.
+        document: the document of the pair (pair_document.py).
     """
     return [
         ("Are ACKs compressed?", " ".join(_compression(metrics))),

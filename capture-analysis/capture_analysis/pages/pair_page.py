@@ -1,4 +1,4 @@
-"""report.html of two captures of one path."""
+"""Write report.html of two captures of one path."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _WAYS = ("forward", "backward")
 
 @dataclass(frozen=True)
 class _Described:
-    """A direction in words."""
+    """A direction, described in words."""
 
     flow: int
     name: str
@@ -36,14 +36,14 @@ def write_pair_page(
     note: str,
     command: str,
 ) -> None:
-    """Write the page of two captures, whole or not at all.
+    """Write the page of two captures; a failure leaves no file.
 
     Args:
         path: the page.
-        document: see pair_document.py.
-        figures: see pair_pictures.py.
-        note: what they leave out.
-        command: what was typed.
+        document: the document of the pair (pair_document.py).
+        figures: the pictures (pair_pictures.py).
+        note: a sentence on packets that the pictures leave out.
+        command: the command line, to quote it.
     """
     described = _described(document)
     compressed = max(
@@ -65,7 +65,7 @@ def write_pair_page(
 
 
 def _carrying(document: Mapping[str, Any]) -> Iterable[tuple[dict[str, Any], str]]:
-    """Connections and "forward" or "backward", where there are data."""
+    """Yield each connection with "forward" or "backward" where it has data."""
     for flow in document["flows"]:
         for way in _WAYS:
             if flow[way] and value(flow[way], "data_offered"):

@@ -1,4 +1,4 @@
-"""Where a report comes from: files and versions."""
+"""State the origin of a report: files and versions."""
 
 import platform
 from datetime import UTC, datetime
@@ -9,7 +9,10 @@ _PACKAGES = ("capture-analysis", "numpy", "plotly")
 
 
 def described_file(path: Path) -> dict[str, str]:
-    """A file's name, path, size and time of change. Raises: OSError if it is not there."""
+    """Describe a file: name, path, size, time of change.
+
+    Raises: OSError if the file is missing.
+    """
     status = path.stat()
     changed = datetime.fromtimestamp(status.st_mtime, tz=UTC)
     return {
@@ -21,12 +24,12 @@ def described_file(path: Path) -> dict[str, str]:
 
 
 def versions() -> dict[str, str]:
-    """Of what computes and draws."""
+    """Return the versions of Python and of the packages used."""
     return {name: metadata.version(name) for name in _PACKAGES} | {
         "Python": platform.python_version()
     }
 
 
 def now() -> str:
-    """The time of writing."""
+    """Return the time of writing, in UTC."""
     return datetime.now(tz=UTC).strftime("%Y-%m-%d %H:%M UTC")

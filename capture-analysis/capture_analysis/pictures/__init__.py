@@ -1,1 +1,1 @@
-"""Pictures as plain descriptions, and what draws them."""
+"""Pictures as plain descriptions, and the code that draws them."""

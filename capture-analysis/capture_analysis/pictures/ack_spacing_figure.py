@@ -1,4 +1,7 @@
-"""Spacing of ACKs over time: where a cloud lies shows which link set its pace."""
+"""Draw the spacing of ACKs over time.
+
+The place of a cloud of points shows which link set its pace.
+"""
 
 import numpy as np
 
@@ -6,12 +9,15 @@ from capture_analysis.ack_compression import BUNCH_SERVICE_TIMES
 from capture_analysis.pictures.direction import Direction
 from capture_analysis.pictures.figure import Figure, Line
 
-# Ties have no place on a logarithmic axis: they are drawn at a nanosecond.
+# A gap of 0 has no place on a logarithmic axis: it is drawn at a nanosecond.
 _TIE_MS = 1e-6
 
 
 def ack_spacing(direction: Direction) -> Figure:
-    """Time since the pure ACK before, of each; bunched ones apart, both links' pace dashed."""
+    """Draw the gap before each pure ACK, bunched ACKs apart.
+
+    The pace of both links is dashed.
+    """
     rows = np.flatnonzero(direction.pure_acks() & (direction.tracked.gap_ns >= 0))
     gap_ns, x = direction.tracked.gap_ns[rows], direction.seconds(rows)
     gap_ms = np.maximum(gap_ns / 1e6, _TIE_MS)

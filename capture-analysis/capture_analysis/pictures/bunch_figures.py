@@ -1,4 +1,4 @@
-"""In what bunches ACKs arrive."""
+"""Distribution of the sizes of ACK bunches."""
 
 import numpy as np
 
@@ -9,11 +9,11 @@ from capture_analysis.pictures.figure import Figure, Line
 
 
 def bunch_bars(name: str, sizes: IntArray, colour: int) -> Line:
-    """The share of ACKs, %, that travel in a bunch of each size.
+    """Make bars of the share of ACKs, %, that travel in a bunch of each size.
 
     Args:
-        name: for the legend.
-        sizes: ACKs in each bunch.
+        name: name in the legend.
+        sizes: number of ACKs in each bunch.
         colour: number in the palette.
     """
     values, counts = np.unique(sizes, return_counts=True)
@@ -22,7 +22,10 @@ def bunch_bars(name: str, sizes: IntArray, colour: int) -> Line:
 
 
 def bunches(direction: Direction) -> Figure:
-    """Sizes of the bunches of a direction's ACKs, if the rate of their bottleneck is known."""
+    """Draw the sizes of a direction's ACK bunches.
+
+    Without lines if the rate of the ACKs' bottleneck is unknown.
+    """
     lines = []
     if direction.ack_service_ns is not None:
         arrived_ns = direction.packets.time_ns[direction.pure_acks()]

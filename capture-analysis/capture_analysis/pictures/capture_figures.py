@@ -1,4 +1,4 @@
-"""The pictures of a direction: which there are, what they open on, what they leave out."""
+"""The pictures of a direction: names, views, and what they leave out."""
 
 from dataclasses import replace
 
@@ -16,10 +16,10 @@ from capture_analysis.pictures.rate_figure import rates
 from capture_analysis.pictures.selection import Selected
 from capture_analysis.pictures.time_sequence import time_sequence
 
-# Round-trip times that detailed views span.
+# Length of detailed views, in round-trip times.
 _VIEW_ROUND_TRIPS = 6
 
-# By name what draws it and the command's help.
+# The function that draws each picture, and its text in the command's help.
 _OF_PACKETS = {
     "time-sequence": (time_sequence, "what is sent, acknowledged and allowed (tcptrace's)"),
     "ack-spacing": (ack_spacing, "time between acknowledgements"),
@@ -28,7 +28,7 @@ _OF_PACKETS = {
     "in-flight": (in_flight, "data sent and not acknowledged"),
     "rtt": (round_trips, "round-trip time"),
 }
-# Which quantity of the overview shows what is not drawn to the packet, in which unit.
+# The quantity of the overview, and its unit, for the packets that a picture does not draw singly.
 _REST = {"time-sequence": ("seq", 1), "in-flight": ("flight", 1), "rtt": ("rtt", 1_000_000)}
 NAMES = {name: text for name, (_, text) in _OF_PACKETS.items()} | {
     "rates": "goodput and throughput over time"
@@ -36,7 +36,7 @@ NAMES = {name: text for name, (_, text) in _OF_PACKETS.items()} | {
 
 
 def figure(selected: Selected, name: str) -> Figure:
-    """One of NAMES of a direction; without lines if it cannot be drawn."""
+    """Draw one of NAMES; without lines if there is nothing to draw."""
     direction = selected.direction
     if name == "rates":
         return rates(direction, selected.overview)
@@ -47,12 +47,12 @@ def figure(selected: Selected, name: str) -> Figure:
 
 
 def figures(selected: Selected) -> list[Figure]:
-    """All that can be drawn of a direction."""
+    """Draw all pictures of a direction that have something to show."""
     return [each for each in (figure(selected, name) for name in NAMES) if each.lines]
 
 
 def note(selected: Selected) -> str:
-    """What the pictures leave out; empty if nothing."""
+    """Describe in a sentence what the pictures leave out; empty if nothing."""
     if not selected.cut:
         return ""
     origin_ns = selected.direction.origin_ns
@@ -74,13 +74,16 @@ def _with_rest(drawn: Figure, selected: Selected) -> Figure:
 
 
 def _drawn_ns(selected: Selected) -> tuple[int, int]:
-    """From when to when packets are drawn."""
+    """Return the time of the first and the last packet drawn singly."""
     time_ns = selected.direction.packets.time_ns
     return int(time_ns.min()), int(time_ns.max())
 
 
 def compressed_moment(direction: Direction) -> tuple[float, float] | None:
-    """Some round trips around a bunch that acknowledges most, s; None if there is no bunch."""
+    """Find some round trips around the largest bunch, s; None without one.
+
+    The largest bunch is the one that acknowledges most.
+    """
     if direction.ack_service_ns is None:
         return None
     acks = np.flatnonzero(direction.pure_acks())

@@ -1,4 +1,4 @@
-"""Distribution of the compression factor, and the bound that a shared queue cannot exceed."""
+"""Draw the distribution of the compression factor, and its bound."""
 
 import numpy as np
 
@@ -6,14 +6,15 @@ from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.pictures.direction import Direction
 from capture_analysis.pictures.figure import Figure, FloatArray, Line
 
-# The curve has a point at so many equally spaced shares: a picture has no more dots.
+# Number of equally spaced shares at which the curve has a point: a picture has no more dots.
 _POINTS = 1000
 
 
 def factors(direction: Direction) -> FloatArray:
-    """Shape (m,), sorted: of each pure ACK of new data the time that the data took over its gap.
+    """Compute each pure ACK's compression factor, sorted, shape (m,).
 
-    Source: measures/compression_factor.py. Ties are left out; empty if the rate is unknown.
+    Source: measures/compression_factor.py. ACKs tied with the one before are left out; empty if
+    the rate is unknown.
     """
     if direction.data_service_ns is None or not direction.segment_bytes:
         return np.zeros(0)
@@ -25,13 +26,13 @@ def factors(direction: Direction) -> FloatArray:
 
 
 def compression_cdf(direction: Direction) -> Figure:
-    """Which share of the ACKs has at most which factor."""
+    """Draw the share of the ACKs that have at most each compression factor."""
     found = factors(direction)
     lines = []
     if len(found):
         share = np.linspace(0, 100, min(_POINTS, len(found)) + 1)[1:]
         at = np.ceil(share * len(found) / 100).astype(np.int64) - 1
-        # Six digits: more than any clock gives.
+        # Six digits are more than any clock resolves.
         lines.append(Line("ACKs", np.round(found[at], 6), np.round(share, 3), "steps", 0))
         marks = ((1 / COMPRESSED_BELOW, "compressed from here", 3), (direction.bound, "bound", 1))
         for factor, name, colour in marks:

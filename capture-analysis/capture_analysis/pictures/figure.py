@@ -17,14 +17,14 @@ class Line:
     """One trace, of n points.
 
     Attributes:
-        name: what it is, for the legend.
+        name: name in the legend.
         x, y: shape (n,).
         style: `marked` is a line with a dot at each point; `steps` holds each level until the next
             point; `spans` are vertical lines from y to `top`; `letters` writes `letter` at each
             point.
         colour: number in the palette.
-        top: shape (n,), of `spans` alone.
-        letter: of `letters` alone.
+        top: shape (n,), only for `spans`.
+        letter: only for `letters`.
     """
 
     name: str
@@ -36,16 +36,16 @@ class Line:
     letter: str = ""
 
     def highest(self) -> FloatArray:
-        """Shape (n,): the upper end of each point."""
+        """Return the upper end of each point, shape (n,)."""
         return self.y if self.top is None else self.top
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One picture: what it shows and how to read it.
+    """One picture with its caption.
 
     Attributes:
-        view: the part of x that it opens on, if not all.
+        view: the part of x that the picture opens on; None for all.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""What a connection has under way, and how long it takes: in flight and round-trip time."""
+"""Data in flight and round-trip time of a connection."""
 
 import numpy as np
 
@@ -7,13 +7,13 @@ from capture_analysis.pictures.direction import Direction
 from capture_analysis.pictures.figure import Figure, Line
 from capture_analysis.tracking import Kind
 
-# A receiver's window that is never less than this many times what is in flight is not drawn: the
-# picture would be of nothing else.
+# A receiver's window that is always at least this many times the data in flight is not drawn: the
+# data in flight would be too small to see.
 _FAR = 2
 
 
 def in_flight(direction: Direction) -> Figure:
-    """Payload sent and not acknowledged, after each packet."""
+    """Draw the payload that was sent and not acknowledged, after each packet."""
     rows = np.flatnonzero(direction.data() | direction.pure_acks(Kind.ACK))
     level = direction.tracked.in_flight_bytes[rows].astype(np.float64)
     lines = [Line("in flight", direction.seconds(rows), level, "steps", 0)]
@@ -37,7 +37,7 @@ def in_flight(direction: Direction) -> Figure:
 
 
 def _window(direction: Direction) -> Line | None:
-    """What the receiver offers to take, if its scale is known."""
+    """Make the line of the receiver's window, if its scale is known."""
     rows = np.flatnonzero(direction.acknowledging())
     rows = rows[direction.packets.flags[rows] & FLAG_SYN == 0]
     if direction.window_shift is None or not len(rows):
@@ -47,7 +47,7 @@ def _window(direction: Direction) -> Line | None:
 
 
 def round_trips(direction: Direction) -> Figure:
-    """Time from a segment to the ACK of it, both at the tap."""
+    """Draw the time from each segment to its ACK, both at the tap."""
     other = direction.packets.half != direction.half
     rows = np.flatnonzero(other & (direction.tracked.rtt_ns >= 0))
     rtt_ms = direction.tracked.rtt_ns[rows] / 1e6

@@ -1,7 +1,7 @@
-"""Figures in a page: zoomable down to the packet, whatever the number of points.
+"""Embed figures in a page that zooms down to the packet.
 
-The page holds every point, packed; its script (templates/interactive.js) draws what the visible
-part of a trace can show, a few thousand points, and draws anew at each zoom.
+The page holds every point, packed. Its script (templates/interactive.js) draws no more than the
+visible part of a trace can show, a few thousand points, and draws again at each zoom.
 """
 
 import importlib.util
@@ -30,7 +30,7 @@ _PLOTLY_STYLE: dict[str, dict[str, Any]] = {
 
 
 def embedded(figures: Sequence[Figure]) -> dict[str, str]:
-    """What a page's template needs to draw figures: `plots`, `columns` and `plotly`, as text."""
+    """Return a template's texts: `plots`, `columns`, `plotly`."""
     columns = PackedColumns()
     plots = {figure.id: _plot(figure, columns) for figure in figures}
     described = json.dumps({"columns": columns.table, "plots": plots}, allow_nan=False)
@@ -45,7 +45,7 @@ def _plot(figure: Figure, columns: PackedColumns) -> dict[str, Any]:
     traces = [_trace(line, columns) for line in figure.lines]
     bars = [trace for trace in traces if trace["style"] == "bars"]
     for trace in bars:
-        trace["look"]["width"] = 0.8 / len(bars)  # by itself a lone bar fills the plot
+        trace["look"]["width"] = 0.8 / len(bars)  # plotly lets a lone bar fill the plot
     return {
         "traces": traces,
         "layout": _layout(figure),
@@ -77,8 +77,8 @@ def _layout(figure: Figure) -> dict[str, Any]:
 
 
 def _trace(line: Line, columns: PackedColumns) -> dict[str, Any]:
-    """What plotly needs of a trace, under "look", and which columns its points are."""
-    order = np.argsort(line.x, kind="stable")  # the script searches them
+    """Describe a trace: plotly's attributes, and its columns' numbers."""
+    order = np.argsort(line.x, kind="stable")  # the script searches x by bisection
     used = {"x": line.x, "y": line.y} | ({} if line.top is None else {"top": line.top})
     numbers = {name: columns.add(values[order]) for name, values in used.items()}
     x, y = (_shown(columns.table[numbers[axis]][2]) for axis in ("x", "y"))
@@ -100,17 +100,20 @@ def _look(line: Line) -> dict[str, Any]:
         if part in look:
             look[part]["color"] = colour
     if line.style in ("steps", "line") and line.colour == 0:
-        look["line"]["width"] = 2.6  # still seen where the next trace lies on top of it
+        look["line"]["width"] = 2.6  # wide enough to be seen below the trace that is drawn over it
     return {"type": "scatter", **look}
 
 
 def _shown(divisor: int) -> str:
-    """The format of d3 that shows every digit of a column."""
+    """Return the d3 format that shows every digit of a column."""
     return f",.{3 * DIVISORS.index(divisor)}~f" if divisor else ".6~g"
 
 
 def _plotly_source() -> bytes:
-    """The library's script, found without importing it: that takes longer than the analysis."""
+    """Read plotly's script without importing plotly.
+
+    The import takes longer than the analysis.
+    """
     spec = importlib.util.find_spec("plotly")
     if spec is None or spec.origin is None:
         raise AnalysisError("plotly is not installed")

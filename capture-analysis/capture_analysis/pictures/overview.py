@@ -1,4 +1,4 @@
-"""All of a direction in a fixed number of intervals: what is lowest and highest, and sums."""
+"""Sum up a whole direction in a fixed number of intervals."""
 
 import numpy as np
 
@@ -7,20 +7,20 @@ from capture_analysis.pictures.direction import ACK_KINDS, DATA_KINDS
 from capture_analysis.pictures.figure import FloatArray, Line
 from capture_analysis.tracking import Tracked
 
-# More than a page has columns of pixels.
+# More intervals than a page has columns of pixels.
 OVERVIEW_BINS = 1500
-# Intervals that rates are averaged in.
+# Number of intervals over which rates are averaged.
 RATE_BINS = 150
 _LARGEST = np.iinfo(np.int64).max
 
 
 class Overview:
-    """Intervals of equal length, which packets fall into.
+    """Extremes and sums of a direction's packets, in equal intervals.
 
     Args:
         half: the half that sends the data.
-        first_ns: time of its first packet.
-        last_ns: of its last.
+        first_ns: time of the direction's first packet.
+        last_ns: time of the direction's last packet.
     """
 
     def __init__(self, half: int, first_ns: int, last_ns: int) -> None:
@@ -52,18 +52,18 @@ class Overview:
         np.maximum.at(self._highest[name], bins[rows], high[rows])
 
     def seconds(self, origin_ns: int) -> FloatArray:
-        """Shape (OVERVIEW_BINS,): the middle of each interval, s since the origin."""
+        """Return the intervals' middles, s from origin; (OVERVIEW_BINS,)."""
         middle = self.first_ns + self.bin_ns * np.arange(OVERVIEW_BINS) + self.bin_ns // 2
         return np.asarray((middle - origin_ns) / 1e9)
 
     def rest(self, name: str, origin_ns: int, unit: int, drawn_ns: tuple[int, int]) -> Line:
-        """Lowest and highest in each interval that is not drawn to the packet.
+        """Make a line of the extremes in intervals not drawn packet by packet.
 
         Args:
             name: "seq", "flight" or "rtt".
             origin_ns: time that figures call 0.
-            unit: what the values are divided by.
-            drawn_ns: from when to when packets are drawn.
+            unit: the values are divided by this.
+            drawn_ns: time of the first and the last packet drawn singly.
         """
         low, high = self._lowest[name], self._highest[name]
         start_ns = self.first_ns + self.bin_ns * np.arange(OVERVIEW_BINS)
@@ -73,7 +73,7 @@ class Overview:
         return Line("the rest", np.repeat(self.seconds(origin_ns), 2), y.ravel(), "line", 7)
 
     def rate_mbit(self, total_bytes: IntArray) -> FloatArray:
-        """Shape (RATE_BINS,): rate, Mbit/s, in intervals of OVERVIEW_BINS / RATE_BINS bins."""
+        """Average a rate, Mbit/s, over larger intervals; (RATE_BINS,)."""
         together = OVERVIEW_BINS // RATE_BINS
         bits = 8 * total_bytes.reshape(RATE_BINS, together).sum(axis=1)
         return np.asarray(np.round(bits / (self.bin_ns * together) * 1e3, 6))

@@ -1,4 +1,7 @@
-"""Columns of numbers as few bytes, for a page to unpack (templates/interactive.js)."""
+"""Pack columns of numbers into few bytes.
+
+A page unpacks them (templates/interactive.js).
+"""
 
 import base64
 import gzip
@@ -8,23 +11,23 @@ import numpy as np
 from capture_analysis.columns import IntArray
 from capture_analysis.pictures.figure import FloatArray
 
-# Nanoseconds as seconds, bytes as bytes or megabytes: whole numbers over one of these.
+# A column of whole numbers over one of these packs well: ns as seconds, bytes as megabytes.
 DIVISORS = (1, 1_000, 1_000_000, 1_000_000_000)
-# Sums and differences of numbers below this are exact in a float64, twice over.
+# A quarter of the range in which float64 is exact: sums and differences of two are exact, too.
 _LARGEST = 1 << 51
 _VARINT_BYTES = 8
 
 
 class PackedColumns:
-    """Columns one after the other, each kept once; no digit of any is lost.
+    """Columns one after the other, equal ones once; packing is lossless.
 
-    A column is whole numbers over one of DIVISORS, and then the differences from number to
-    number, of which 0, -1, 1, -2 ... count as 0, 1, 2, 3 ..., seven bits to a byte, least first,
-    the eighth set in all but a number's last byte. Any other column is little-endian float64, and
-    its divisor is given as 0.
+    A column of whole numbers over one of DIVISORS is stored as differences from number to number.
+    Differences 0, -1, 1, -2 ... become 0, 1, 2, 3 ..., in bytes of seven bits, least first, with
+    the eighth bit set in all but a number's last byte. Any other column is little-endian float64,
+    and its divisor is given as 0.
 
     Attributes:
-        table: of each column its start, its count of numbers and its divisor.
+        table: start, count of numbers and divisor of each column.
     """
 
     def __init__(self) -> None:
@@ -33,7 +36,7 @@ class PackedColumns:
         self._size = 0
 
     def add(self, values: FloatArray) -> int:
-        """Take a column, shape (n,); return its number."""
+        """Add a column, shape (n,); return its number."""
         content, divisor = _packed(values)
         if (content, divisor) not in self._known:
             self._known[content, divisor] = len(self.table)
@@ -42,12 +45,12 @@ class PackedColumns:
         return self._known[content, divisor]
 
     def text(self) -> str:
-        """All columns, gzip, base64."""
+        """Return all columns as text: gzip, then base64."""
         return compressed(b"".join(content for content, _ in self._known))
 
 
 def compressed(content: bytes) -> str:
-    """Bytes as gzip and base64, the same for the same."""
+    """Encode bytes as gzip and base64; equal bytes give equal texts."""
     return base64.b64encode(gzip.compress(content, mtime=0)).decode()
 
 

@@ -1,4 +1,4 @@
-"""What the pictures of two captures are drawn from: a part of the packets that passed both taps."""
+"""Choose the packets to draw of two captures, and draw them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,21 +16,21 @@ from capture_analysis.two_captures.pair_document import analyse_pair
 from capture_analysis.two_captures.pair_measure import Step
 
 _WAYS = ("A to B", "B to A")
-# The figures, by name with the command's help.
+# The figures by name, and their texts in the command's help.
 FIGURES = {
     "queue": "packets between the taps",
     "one-way-delay": "what each packet waited between the taps",
     "spacing-change": "spacing of ACKs before and after",
 }
-# About so many packets are kept, of both ways together.
+# Keep about so many packets, of both directions together.
 BUDGET_PACKETS = 200_000
 
 
 class PictureSink:
-    """Keeps, of the packets that it is given, the part in which most ACKs are compressed.
+    """Keeps the part of the packets in which most ACKs are compressed.
 
     Args:
-        budget: packets of a part; the step that exceeds it belongs to it.
+        budget: packets of a part; the step that exceeds it still belongs to it.
     """
 
     def __init__(self, budget: int = BUDGET_PACKETS) -> None:
@@ -58,11 +58,11 @@ class PictureSink:
         self._open, self._score, self._count = [], 0, 0
 
     def crossings(self, origin_ns: int, propagation_ns: Sequence[int]) -> list[Crossing]:
-        """The part that is kept, of each way; there are no more packets.
+        """Return the kept packets of each direction, after the last packet.
 
         Args:
             origin_ns: time that figures call 0.
-            propagation_ns: of each way.
+            propagation_ns: propagation delay of each direction.
         """
         if self._count:
             self._close()
@@ -74,7 +74,7 @@ class PictureSink:
 
 
 def _compressed(acks: View) -> int:
-    """How many gaps of ACKs shrank from one tap to the other."""
+    """Count the ACK gaps that shrank from one tap to the other."""
     same = np.diff(acks.direction) == 0
     sent, arrived = (np.diff(acks[name])[same] for name in ("first_ns", "second_ns"))
     return int(((sent > 0) & (arrived < COMPRESSED_BELOW * sent)).sum())
@@ -93,11 +93,11 @@ def _crossing(way: int, origin_ns: int, propagation_ns: int, rows: Rows) -> Cros
 
 
 def drawn(paths: tuple[Path, Path]) -> tuple[dict[str, Any], list[Figure], str]:
-    """Measure two captures of one path, and draw what lies between them.
+    """Measure two captures of one path, and draw the path between them.
 
-    Returns: the document, see pair_document.py; all figures of FIGURES that have something to show;
-        what they leave out.
-    Raises: AnalysisError as analyse_pair.
+    Returns: the document (pair_document.py); all figures of FIGURES that have something to show; a
+        sentence on what they leave out.
+    Raises: AnalysisError for the reasons of analyse_pair.
     """
     sink = PictureSink()
     content = analyse_pair(*paths, sink=sink)
@@ -111,7 +111,7 @@ def drawn(paths: tuple[Path, Path]) -> tuple[dict[str, Any], list[Figure], str]:
 
 
 def _view(crossings: list[Crossing], period_ns: float | None) -> tuple[float, float] | None:
-    """A few periods of the queue, s; None if it has none."""
+    """Choose a view of a few periods of the queue, s; None without period."""
     times = [each.entered_ns for each in crossings if len(each.entered_ns)]
     if period_ns is None or not times:
         return None
@@ -120,7 +120,7 @@ def _view(crossings: list[Crossing], period_ns: float | None) -> tuple[float, fl
 
 
 def _note(crossings: list[Crossing], total: int) -> str:
-    """What the pictures leave out; empty if nothing."""
+    """Describe in a sentence what the pictures leave out; empty if nothing."""
     kept = sum(len(each.entered_ns) for each in crossings)
     if kept == total:
         return ""

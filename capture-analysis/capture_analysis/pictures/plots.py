@@ -1,4 +1,4 @@
-"""Figures as PNG and SVG files, for papers and slides."""
+"""Draw figures as PNG and SVG files, for papers and slides."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from capture_analysis.pictures.thinning import SMALL, thinned
 
 _INCHES = (7, 3.6)
 _DPI = 160
-# SVG text stays text, and equal figures are equal files.
+# Text stays text in an SVG, and equal figures give equal files.
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "twoway",
@@ -25,14 +25,14 @@ _STYLE: dict[Any, Any] = {
 
 
 def save_all(figures: list[Figure], folder: Path) -> None:
-    """Write each figure as <id>.png and <id>.svg."""
+    """Write each figure as ID.png and ID.svg."""
     folder.mkdir(exist_ok=True)
     for figure in figures:
         save(figure, folder / f"{figure.id}.png", folder / f"{figure.id}.svg")
 
 
 def save(figure: Figure, *paths: Path) -> None:
-    """Write a figure to files, each in the format that its ending names."""
+    """Write a figure to files, each in the format of its ending."""
     with mpl.rc_context(_STYLE):
         canvas = Canvas(figsize=_INCHES, layout="constrained")
         axes = canvas.subplots()
@@ -53,7 +53,7 @@ def save(figure: Figure, *paths: Path) -> None:
             axes.legend(frameon=False, fontsize=7, ncols=2)
         layout = canvas.get_layout_engine()
         if layout is not None:
-            layout.execute(canvas)  # once: it takes a third of the time of each file
+            layout.execute(canvas)  # once for all files: it takes a third of the time of each
             canvas.set_layout_engine("none")
         for path in paths:
             metadata = {"Date": None} if path.suffix == ".svg" else None
@@ -61,7 +61,7 @@ def save(figure: Figure, *paths: Path) -> None:
 
 
 def _in_view(line: Line, figure: Figure) -> Line:
-    """The points that the figure opens on; of a line also those that it comes from and leads to."""
+    """Select the points in a figure's view, for lines also the next ones."""
     if figure.view is None:
         return line
     first, last = np.searchsorted(line.x, figure.view)
@@ -72,7 +72,7 @@ def _in_view(line: Line, figure: Figure) -> Line:
 
 
 def _heights(lines: list[Line]) -> tuple[float, float]:
-    """What y spans: that of spans, if there are any, as on the page."""
+    """Choose the range of y, by the spans if there are any."""
     spans = [line for line in lines if line.style == "spans" and len(line.x)] or lines
     ends = np.concatenate([np.zeros(0), *(v for line in spans for v in (line.y, line.highest()))])
     ends = ends[np.isfinite(ends)]
@@ -82,19 +82,19 @@ def _heights(lines: list[Line]) -> tuple[float, float]:
 
 
 def _drawable(line: Line, figure: Figure) -> Line:
-    """What paper can show: two points for each of its dots."""
+    """Thin a line to two points for each dot that paper can show."""
     columns, rows = (round(2 * inches * _DPI) for inches in _INCHES)
     return thinned(line, columns, rows, log_x=figure.log_x, log_y=figure.log_y)
 
 
 def _draw(axes: "mpl.axes.Axes", line: Line) -> None:
-    # In an SVG, so many points are drawn as an image: a viewer takes seconds for them.
+    # Many points are an image inside an SVG: as shapes they would take a viewer seconds.
     look: dict[str, Any] = {
         "color": COLOURS[line.colour % len(COLOURS)],
         "label": line.name,
         "rasterized": len(line.x) > SMALL,
     }
-    # The first is still seen where the next trace lies on top of it.
+    # Colour 0 is drawn first: its width is seen below the trace that is drawn over it.
     width = 0.8 if line.colour else 1.6
     match line.style:
         case "steps":

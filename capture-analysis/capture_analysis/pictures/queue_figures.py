@@ -1,4 +1,4 @@
-"""What two captures of a path show between them: delay, queue, spacing before and after."""
+"""Draw the path between two captures: delay, queue, ACK spacing."""
 
 from dataclasses import dataclass
 
@@ -11,16 +11,16 @@ from capture_analysis.pictures.figure import Figure, Line
 
 @dataclass(frozen=True)
 class Crossing:
-    """Packets that passed both taps in one direction of the path; columns of shape (n,).
+    """Packets that passed both taps in one direction; shape (n,).
 
     Attributes:
-        name: of the direction.
+        name: name of the direction.
         origin_ns: time that figures call 0.
-        entered_ns: when each passed the tap nearer its sender, ascending.
-        left_ns: when it passed the other, on the same clock.
-        propagation_ns: what a packet without a queue and without transmission time would take.
-        pure_ack: whether it is a pure ACK.
-        lane: of which half of a connection it is.
+        entered_ns: when each packet passed the tap nearer its sender, ascending.
+        left_ns: when each packet passed the other tap, on the same clock.
+        propagation_ns: delay of a packet without queueing and without transmission time.
+        pure_ack: whether each packet is a pure ACK.
+        lane: the sending half of each packet, 2 * flow + half.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Crossing:
 
 
 def one_way_delay(crossings: list[Crossing]) -> Figure:
-    """Time from tap to tap of each packet, beyond the shortest of its direction."""
+    """Draw each packet's delay between the taps, less the shortest."""
     lines = []
     for colour, each in enumerate(crossings):
         delay_ns = each.left_ns - each.entered_ns
@@ -52,19 +52,19 @@ def one_way_delay(crossings: list[Crossing]) -> Figure:
 
 
 def queues(crossings: list[Crossing], view: tuple[float, float] | None = None) -> Figure:
-    """How many packets are in the queue of each way.
+    """Draw the number of packets in the queue of each direction.
 
     Args:
-        crossings: of both ways.
-        view: what the picture opens on, s.
+        crossings: packets of each direction.
+        view: the part that the picture opens on, s.
     """
     lines = []
     for colour, each in enumerate(crossings):
-        # Nothing leaves before it comes, whatever a clock says.
+        # An error of the clocks must not let a packet leave before it comes.
         left_ns = np.maximum(each.left_ns - each.propagation_ns, each.entered_ns)
         time_ns = np.concatenate((left_ns, each.entered_ns))
         change = np.repeat([-1, 1], len(each.entered_ns))
-        order = np.argsort(time_ns, kind="stable")  # who leaves makes room first
+        order = np.argsort(time_ns, kind="stable")  # at equal times departures come first
         level = np.cumsum(change[order])
         last = np.diff(time_ns[order], append=np.iinfo(np.int64).max) > 0
         x = (time_ns[order][last] - each.origin_ns) / 1e9
@@ -83,7 +83,7 @@ def queues(crossings: list[Crossing], view: tuple[float, float] | None = None) -
 
 
 def spacing_change(crossings: list[Crossing]) -> Figure:
-    """Spacing of successive ACKs where they are sent against that where they arrive."""
+    """Draw the spacing of ACKs on arrival over their spacing when sent."""
     lines, seen = [], []
     for colour, each in enumerate(crossings):
         order = np.argsort(each.lane, kind="stable")

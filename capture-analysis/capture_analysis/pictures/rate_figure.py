@@ -1,4 +1,4 @@
-"""Goodput and throughput over time, of a whole direction."""
+"""Goodput and throughput of a whole direction over time."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from capture_analysis.pictures.overview import OVERVIEW_BINS, RATE_BINS, Overvie
 
 
 def rates(direction: Direction, overview: Overview) -> Figure:
-    """New payload and whole frames, in RATE_BINS intervals, beside the bottleneck's rate."""
+    """Draw goodput and throughput in RATE_BINS intervals."""
     together = OVERVIEW_BINS // RATE_BINS
     start = (overview.first_ns - direction.origin_ns) / 1e9
     width = overview.bin_ns * together / 1e9

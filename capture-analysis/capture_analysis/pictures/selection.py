@@ -1,7 +1,7 @@
-"""A second reading of a capture, for pictures: a few directions in full, however long it is.
+"""Read a capture a second time for the pictures of some directions.
 
-Of a connection with more packets than the budget the most compressed part is kept, and what is
-lowest and highest in each of OVERVIEW_BINS intervals of all of it.
+Of a connection with more packets than the budget, the part with most compressed ACKs is kept, and
+the extremes in each of OVERVIEW_BINS intervals of the whole.
 """
 
 from collections.abc import Sequence
@@ -20,20 +20,20 @@ from capture_analysis.pictures.overview import Overview
 from capture_analysis.reading.capture import Capture
 from capture_analysis.tracking import Tracked, Tracker
 
-# Packets in a page, of all its connections.
+# Packets on a page, of all its connections together.
 BUDGET_PACKETS = 300_000
 
 
 @dataclass(frozen=True)
 class Selected:
-    """A direction as far as it is kept.
+    """A direction with the packets that were kept.
 
     Attributes:
         number: 2 * flow + half.
         direction: the packets kept.
-        first: how many packets of the connection come before them.
-        total: how many packets the connection has.
-        overview: of all of them.
+        first: number of the connection's packets before them.
+        total: number of the connection's packets.
+        overview: extremes and sums of all packets of the direction.
     """
 
     number: int
@@ -44,16 +44,16 @@ class Selected:
 
     @property
     def cut(self) -> bool:
-        """Whether packets are missing."""
+        """True if not all packets of the connection were kept."""
         return len(self.direction.packets) < self.total
 
 
 class _Keeper:
-    """Keeps of one connection the block of `budget` packets with most compressed ACKs.
+    """Keeps a connection's block of packets with most compressed ACKs.
 
     Args:
         budget: packets of a block.
-        paces_ns: of the data of each half, transmission time per byte of payload; NaN if unknown.
+        paces_ns: transmission time of a byte of payload of each half's data; NaN if unknown.
     """
 
     def __init__(self, budget: int, paces_ns: Sequence[float]) -> None:
@@ -64,7 +64,7 @@ class _Keeper:
         self.total = 0
 
     def add(self, packets: Packets, tracked: Tracked) -> None:
-        """Take the next packets, int64."""
+        """Take the connection's next packets, int64."""
         start = 0
         while start < len(packets):
             stop = min(start + self._budget - self._count, len(packets))
@@ -88,7 +88,10 @@ class _Keeper:
         self._parts, self._score, self._count = [], 0, 0
 
     def kept(self) -> tuple[int, Packets, Tracked]:
-        """How many packets come before the best block, and the block; there are no more."""
+        """Return the number of packets before the best block, and the block.
+
+        Call it after the last packet.
+        """
         if self._count:
             self._close()
         _, first, parts = self._best
@@ -104,10 +107,10 @@ def select(
     """Read a capture again for some directions that carry data.
 
     Args:
-        capture: opened anew.
-        measured: what was measured of it.
+        capture: the capture, opened anew.
+        measured: its measurements.
         numbers: the directions, 2 * flow + half.
-        budget: how many packets to keep, of all their connections.
+        budget: how many packets to keep, of all their connections together.
     """
     chosen = sorted({number // 2 for number in numbers})
     if not chosen:
@@ -154,7 +157,10 @@ def _described(direction: Direction, flows: FlowTable, facts: Facts, number: int
 
 
 def _window_shift(flows: FlowTable, flow: int, half: int) -> int | None:
-    """Windows that answer a half's data are scaled if both ends said so (RFC 7323, 2.2)."""
+    """Find the scale of the windows that answer a half's data.
+
+    Windows are scaled only if both ends offer a scale.
+    """
     row = flows.rows[flow]
     if not row["syn_seen"].all():
         return None
@@ -166,6 +172,6 @@ def _known(value: float) -> float | None:
 
 
 def _span_ns(tally: Tally, number: int) -> tuple[int, int]:
-    """When the direction's first and last packet came."""
+    """Return the time of a direction's first and last packet."""
     first = min(int(tally.first_ns.of(number)), int(tally.first_ack_ns.of(number)))
     return first, max(int(tally.last_ns.of(number)), int(tally.last_ack_ns.of(number)))

@@ -1,6 +1,6 @@
-"""Fewer points that look the same: what is drawn of a trace on a picture of limited size.
+"""Thin a trace to the points that a picture of limited size can show.
 
-The page does the same whenever it is zoomed (templates/interactive.js).
+The page's script (templates/interactive.js) thins traces by the same rules at each zoom.
 """
 
 import numpy as np
@@ -8,24 +8,24 @@ import numpy as np
 from capture_analysis.columns import IntArray
 from capture_analysis.pictures.figure import FloatArray, Line
 
-# Traces of at most so many points are left as they are.
+# Traces of at most so many points are not thinned.
 SMALL = 4000
 
 
 def thinned(
     line: Line, columns: int, rows: int, *, log_x: bool = False, log_y: bool = False
 ) -> Line:
-    """The trace as a picture of `columns` by `rows` dots can show it.
+    """Thin a trace for a picture of `columns` by `rows` dots.
 
-    Lines keep of each column of dots their first, lowest, highest and last point, spans their
-    union, and of points that fall into one dot the first remains. Bars are left alone.
+    Lines keep the first, lowest, highest and last point of each column of dots. Spans are united
+    in each column. Of points in one dot the first is kept. Bars are not thinned.
 
     Args:
         line: x not descending, unless its style is points, crosses or letters.
         columns: width of the picture in dots.
-        rows: its height.
-        log_x: whether x is drawn on a logarithmic axis.
-        log_y: the same of y.
+        rows: height of the picture in dots.
+        log_x: whether the axis of x is logarithmic.
+        log_y: whether the axis of y is logarithmic.
     """
     if len(line.x) <= SMALL or line.style == "bars":
         return line
@@ -43,7 +43,7 @@ def thinned(
 
 
 def _dot(values: FloatArray, dots: int, *, log: bool) -> IntArray:
-    """Shape (n,): the dot, 0 to dots - 1, that each value falls into."""
+    """Find the dot, 0 to dots - 1, that each value falls into; shape (n,)."""
     if log:
         values = np.log(np.maximum(values, np.finfo(float).tiny))
     low, high = values.min(), values.max()

@@ -1,4 +1,4 @@
-"""tcptrace's time-sequence graph: what was sent, acknowledged and allowed, packet by packet.
+"""Draw tcptrace's time-sequence graph, packet by packet.
 
 Source: Shepard, TCP packet trace analysis, MIT 1991; drawn as by Ostermann's tcptrace.
 """
@@ -20,7 +20,7 @@ _LETTERS = (("S", "SYN", FLAG_SYN), ("F", "FIN", FLAG_FIN), ("X", "RST", FLAG_RS
 
 
 def time_sequence(direction: Direction) -> Figure:
-    """The graph of one direction's data and of what comes back for them."""
+    """Draw one direction's data and the ACKs and windows that answer them."""
     caption = (
         f"{direction.name}. Each segment is a bar from its first byte to its last, R where it was "
         "sent again. The steps below are what is acknowledged, the steps above what the receiver's "
@@ -84,12 +84,12 @@ def _sacked(direction: Direction, rows: IntArray) -> list[Line]:
 
 
 def _signed(difference: IntArray) -> IntArray:
-    """A difference of sequence numbers, which wrap, as the nearest to 0."""
+    """Unwrap a difference of sequence numbers to the value nearest to 0."""
     return (difference + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def _steps(direction: Direction, name: str, rows: IntArray, level: IntArray, colour: int) -> Line:
-    """Only where the level changes, and the end."""
+    """Make a step line of the points where a level changes, and the last."""
     kept = np.diff(level, prepend=level[0] - 1) != 0
     kept[-1] = True
     return Line(name, direction.seconds(rows[kept]), _bytes(level[kept]), "steps", colour)

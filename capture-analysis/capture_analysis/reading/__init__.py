@@ -1,1 +1,1 @@
-"""From files to columns: capture formats, compression, what is wrong with a file."""
+"""Read capture files into columns."""

@@ -1,4 +1,4 @@
-"""The bytes of a capture: of a file, compressed or not, or of standard input."""
+"""Read the bytes of a file, compressed or not, or of standard input."""
 
 from pathlib import Path
 from types import TracebackType
@@ -23,15 +23,15 @@ STANDARD_INPUT = Path("-")
 
 
 class ByteSource:
-    """The bytes, once from the first to the last, as a context manager.
+    """The bytes of a capture, read once from first to last; a context manager.
 
     Args:
         path: the file; "-" is standard input.
 
     Attributes:
-        watch: told now and then how far a file has been read, by path and byte; None for nobody.
-        compression: gzip, xz or zstd; None if it is none.
-        damage: a sentence once a compressed file turns out to be damaged, which ends it early.
+        watch: called now and then with the path and the byte that was reached; None for no calls.
+        compression: gzip, xz or zstd; None if the file is not compressed.
+        damage: a sentence if a compressed file turned out to be damaged, which ends it early.
 
     Raises: AnalysisError, without the file's name, if it cannot be opened or read.
     """
@@ -43,7 +43,7 @@ class ByteSource:
         self._path = path
         standard_input = path == STANDARD_INPUT
         try:
-            # Unbuffered: what is read goes where it is wanted.
+            # Unbuffered: bytes are read straight into the caller's memory.
             self._file = open(  # noqa: SIM115 # closed by __exit__
                 0 if standard_input else path, "rb", buffering=0, closefd=not standard_input
             )
@@ -70,11 +70,11 @@ class ByteSource:
         self._file.close()
 
     def fill(self, room: NDArray[np.uint8]) -> int:
-        """Write the next bytes; fewer than there is room for only at the end.
+        """Write the next bytes into `room`; it stays partly empty only at the end.
 
-        Returns: how many.
-        Raises: AnalysisError, without the file's name, if the file cannot be read, or is made to
-            fill memory or disk.
+        Returns: the number of bytes written.
+        Raises: AnalysisError, without the file's name, if the file cannot be read, or if it is a
+            decompression bomb.
         """
         filled = 0
         while filled < len(room):
@@ -94,7 +94,7 @@ class ByteSource:
         return filled
 
     def _next_piece(self) -> bytes:
-        """The next that is not empty; empty behind the last, and where a file goes on as it is."""
+        """Return the next piece; empty at the end, or if the rest is raw."""
         try:
             return next((piece for piece in self._pieces if piece), b"")
         except DamagedError as error:

@@ -22,7 +22,7 @@ from capture_analysis.reading.parsing import (
 CHUNK_PACKETS = 1 << 16
 
 _BUFFER_BYTES = 1 << 20
-# Ethernet, IPv4 and TCP without options: the least that a run's captures must keep of a frame.
+# Ethernet, IPv4 and TCP without options: a run's captures must keep at least this of a frame.
 _LEAST_KEPT_BYTES = 54
 
 
@@ -30,7 +30,7 @@ class Capture:
     """A capture being read; `flows` and `counts` grow as `chunks` advances.
 
     Args:
-        path: the file, which gzip, xz or zstd may have compressed; "-" is standard input.
+        path: the file, also one compressed by gzip, xz or zstd; "-" is standard input.
 
     Attributes:
         damage: a sentence if the file is cut off or damaged, so that packets may be missing.
@@ -49,29 +49,29 @@ class Capture:
 
     @property
     def counts(self) -> Counts:
-        """What became of the frames so far."""
+        """Counts of the frames so far, by what became of each."""
         return self._parser.counts if self._parser else Counts()
 
     @property
     def format(self) -> str:
-        """Such as "pcap, little-endian, ns" or "pcapng, big-endian, gzip"; "" before any chunk."""
+        """The format, such as "pcapng, big-endian, gzip"; "" before chunks."""
         described = self._parser.format if self._parser else ""
         return f"{described}, {self._compression}" if self._compression else described
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences about what is wrong with the file, or odd."""
+        """Sentences about defects and oddities of the file."""
         link_types = self._parser.link_types if self._parser else []
         damage = [self.damage] if self.damage else []
         return damage + warnings_of(self.counts, link_types)
 
     def chunks(self, packets: int = CHUNK_PACKETS) -> Iterator[Packets]:
-        """The packets, at most so many at a time, from the file's start.
+        """Yield the packets from the file's start, at most `packets` at a time.
 
-        The columns are overwritten by the next chunk: copy what must last.
+        The columns are overwritten by the next chunk: copy values that must last.
 
-        Raises: AnalysisError if the file cannot be read, is no capture, or is compressed so as to
-            fill memory or disk. One that is damaged or cut off is read as far as it goes.
+        Raises: AnalysisError if the file cannot be read, is not a capture, or is a decompression
+            bomb. A file that is damaged or cut off is read as far as possible.
         """
         self.damage = None
         self._parser = parser = Parser()
@@ -110,7 +110,7 @@ class Capture:
             raise AnalysisError(buffer.source.damage or content)
 
     def _damage_at(self, buffer: "_Buffer") -> str | None:
-        """What is wrong where reading ended."""
+        """Describe the defect at which reading ended; None if there is none."""
         assert self._parser is not None
         left = len(buffer.content)
         if self._parser.broken:
@@ -123,12 +123,12 @@ class Capture:
 
 
 class _Buffer:
-    """What was read of a capture and not parsed yet.
+    """Bytes of a capture that were read and not parsed yet.
 
     Attributes:
-        source: what it is filled from.
-        content: shape (n,), a view of it until the next `fill`.
-        position: which byte of the capture it starts with.
+        source: where the bytes come from.
+        content: shape (n,), a view of the bytes, valid until the next `fill`.
+        position: the offset of the first of these bytes in the capture.
     """
 
     def __init__(self, source: ByteSource) -> None:
@@ -138,12 +138,15 @@ class _Buffer:
         self.content = self._memory[:0]
 
     def take(self, count: int) -> None:
-        """Let go of the first bytes."""
+        """Drop the first bytes, which have been parsed."""
         self.content = self.content[count:]
         self.position += count
 
     def fill(self) -> bool:
-        """Read until the buffer is full, which grows if it is already; whether there was more."""
+        """Read until the buffer is full; tell whether there was more.
+
+        A buffer that is full already is doubled.
+        """
         kept = len(self.content)
         if kept == len(self._memory):
             if kept >= LONGEST_RECORD_BYTES:
@@ -156,7 +159,7 @@ class _Buffer:
 
 
 def read_capture(path: Path) -> tuple[Packets, FlowTable]:
-    """All packets of a capture at once, int64 columns, and its connections.
+    """Read a whole capture as int64 columns, with its connections.
 
     Raises: AnalysisError if `Capture.chunks` does; if the file was cut off or is damaged; or if it
         kept too little of a frame to tell what it is.

@@ -1,10 +1,10 @@
-"""What there is to say against a capture that could be read."""
+"""Warnings about a capture that could be read."""
 
 from collections.abc import Iterable
 
 from capture_analysis.reading.parsing import LINK_TYPES, Counts
 
-# The more common of those in which no IP is looked for (tcpdump.org/linktypes.html).
+# The more common link types in which the parser does not look for IP (tcpdump.org/linktypes.html).
 _LINK_TYPE_NAMES = {
     9: "PPP",
     50: "PPP in HDLC",
@@ -25,11 +25,11 @@ _LINK_TYPE_NAMES = {
 
 
 def warnings_of(counts: Counts, link_types: Iterable[int]) -> list[str]:
-    """Sentences about frames that are missing from the packets, and packets that are odd.
+    """Describe missing frames and odd packets of a capture.
 
     Args:
-        counts: what became of the frames.
-        link_types: those that the file names.
+        counts: counts of the frames by what became of each.
+        link_types: the link types that the file names.
     """
     found = []
     if not counts.frames:

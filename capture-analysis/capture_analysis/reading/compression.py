@@ -1,6 +1,6 @@
-"""Undo gzip, xz and zstd in constant memory.
+"""Decompress gzip, xz and zstd in constant memory.
 
-A file is recognised by how it starts, not by its name. Any number of gzip members, xz streams or
+A file is recognised by its first bytes, not by its name. Any number of gzip members, xz streams or
 zstd frames may follow each other.
 """
 
@@ -12,24 +12,24 @@ from typing import Protocol
 from capture_analysis.errors import AnalysisError
 
 READ_BYTES = 1 << 16
-MAGIC_BYTES = 6  # what tells a compressed file
-# A record holds at least eight bytes that nothing foretells (of its time, sequence number and
-# checksum) and of Ethernet at most 1530 in all: not even a capture of zeros becomes 200 times
-# smaller. What does, and is too long to be read in a second or two, is made to fill a machine.
+MAGIC_BYTES = 6  # enough to recognise every compression
+# Guard against decompression bombs. A pcap record has at least 8 incompressible bytes (of its time,
+# sequence number and checksum) in at most 1530 bytes of Ethernet, so that no real capture shrinks
+# 200 times. A file that does is refused once it has grown beyond BOMB_BYTES, a second or two.
 BOMB_RATIO = 200
 BOMB_BYTES = 1 << 30
 
 _PIECE_BYTES = 1 << 20
-# What a file may ask for: xz -9 needs 65 MiB, zstd without --ultra or --long 8.
+# Memory that a file may ask for: xz -9 needs 65 MiB, zstd without --ultra or --long 8 MiB.
 _MEMORY_BYTES = 1 << 27
-# 4 bytes of zstd make at most 128 KiB; so these make at most 32 MiB at once.
+# 4 bytes of zstd expand to at most 128 KiB, so that these expand to at most 32 MiB at once.
 _ZSTD_INPUT_BYTES = 1 << 10
 _ZSTD_START = b"\x28\xb5\x2f\xfd"
-_ZSTD_SKIPPED_START = b"\x2a\x4d\x18"  # behind 0x50 to 0x5f; pzstd begins its files with it
+_ZSTD_SKIPPED_START = b"\x2a\x4d\x18"  # follows 0x50 to 0x5f; the start of pzstd's files
 
 
 class DamagedError(Exception):
-    """A compressed file cannot be followed further; the message says what it is."""
+    """A compressed file is damaged from some byte on; the message says how."""
 
 
 class _Member(Protocol):
@@ -37,14 +37,14 @@ class _Member(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Whether all of it came out."""
+        """True once all of the member was returned."""
 
     @property
     def hungry(self) -> bool:
-        """Whether nothing more comes out without more going in."""
+        """True if `feed` needs more input before it can return more."""
 
     def feed(self, content: bytes) -> tuple[bytes, bytes]:
-        """What comes out, of bounded size, and what of the content is left."""
+        """Decompress; return a piece of bounded size, and the unused content."""
 
 
 class _Gzip:
@@ -85,7 +85,7 @@ class _Xz:
 
 class _Zstd:
     def __init__(self) -> None:
-        import zstandard  # noqa: PLC0415 # few captures need it, and it takes a while
+        import zstandard  # noqa: PLC0415 # few captures need it, and it loads slowly
 
         self._error = zstandard.ZstdError
         decompressor = zstandard.ZstdDecompressor(max_window_size=_MEMORY_BYTES)
@@ -111,7 +111,7 @@ _MEMBERS: dict[str, Callable[[], _Member]] = {"gzip": _Gzip, "xz": _Xz, "zstd": 
 
 
 def compression(head: bytes) -> str | None:
-    """How a file that starts with these bytes is compressed: gzip, xz, zstd or not at all."""
+    """Recognise a file's compression by its first bytes; None without."""
     if head.startswith(b"\x1f\x8b"):
         return "gzip"
     if head.startswith(b"\xfd7zXZ\0"):
@@ -121,11 +121,11 @@ def compression(head: bytes) -> str | None:
 
 
 class _Input:
-    """A compressed file.
+    """The bytes of a compressed file.
 
     Attributes:
-        content: what was read and not used yet.
-        taken: how many bytes were read in all.
+        content: bytes that were read and not used yet.
+        taken: number of bytes read so far.
     """
 
     def __init__(self, head: bytes, read: Callable[[int], bytes]) -> None:
@@ -134,14 +134,14 @@ class _Input:
         self._read = read
 
     def more(self) -> bool:
-        """Read on if all is used; whether there is anything."""
+        """Read on if all bytes were used; tell whether there are any."""
         if not self.content:
             self.content = self._read(READ_BYTES)
             self.taken += len(self.content)
         return bool(self.content)
 
     def skip_padding(self) -> None:
-        """Skip the zeros that may stand between members; read enough to tell what follows."""
+        """Skip zeros between members; read enough to recognise the next one."""
         while self.more():
             self.content = self.content.lstrip(b"\0")
             if self.content:
@@ -152,15 +152,15 @@ class _Input:
 
 
 def decompressed(kind: str, head: bytes, read: Callable[[int], bytes]) -> Iterator[bytes]:
-    """The content of a compressed file, in pieces.
+    """Yield the content of a compressed file, in pieces.
 
     Args:
         kind: gzip, xz or zstd.
-        head: what was read of the file already.
-        read: reads up to so many bytes more; none at the end.
+        head: the first bytes of the file, read already.
+        read: reads up to a number of bytes; returns none at the end.
 
-    Raises: DamagedError, after all that could be saved; AnalysisError, without the file's name, if
-        the file is made to fill memory or disk.
+    Raises: DamagedError, after everything before the damage was yielded; AnalysisError, without the
+        file's name, for a decompression bomb.
     """
     source = _Input(head, read)
     given = 0

@@ -1,4 +1,7 @@
-"""Parse a capture: bytes in, columns of its TCP packets out; in C (clib/parser.c), by ctypes."""
+"""Parse a capture's bytes into columns of its TCP packets.
+
+In C (clib/parser.c), by ctypes.
+"""
 
 import ctypes
 import weakref
@@ -11,19 +14,19 @@ from capture_analysis import clib
 from capture_analysis.columns import COLUMN_TYPES, FLOW, FlowTable, Packets
 from capture_analysis.errors import AnalysisError
 
-# A record or block longer than this is damage, not data: no link has such frames.
+# No link has frames of this size: a longer record or block is damage, not data.
 LONGEST_RECORD_BYTES = 64 << 20
-# How many bytes a parser needs to tell what a file is: a classic file header, the fixed part of
-# a pcapng section header.
+# Bytes that a parser needs to recognise a file: a classic file header, the fixed part of a pcapng
+# section header.
 PCAP_HEADER_BYTES = 24
 PCAPNG_HEADER_BYTES = 12
 PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
 # Link types (LINKTYPE_ numbers) in which the parser finds IP.
 LINK_TYPES = frozenset((0, 1, 12, 14, 101, 108, 113, 228, 229, 276))
 
-_NO_CAPTURE = 1  # of enum ca_status in clib/parser.h
+_NO_CAPTURE = 1  # value of enum ca_status in clib/parser.h
 
-# What other files that people may take for captures start with.
+# First bytes of other files that people may take for captures.
 _OTHER_FILES = {
     b"snoop\0": "a Solaris snoop capture",
     b"GMBU": "a Microsoft Network Monitor capture",
@@ -36,24 +39,24 @@ _OTHER_FILES = {
 
 @dataclass
 class Counts:
-    """What became of the frames of a capture: each is a packet or counted under one reason.
+    """Counts of frames: each is a packet or counted under one reason.
 
-    Of several reasons the first in order of layers counts.
+    Of several reasons the one of the lowest layer counts.
 
     Attributes:
-        frames: all of them; the sum of the next eight.
-        packets: those in the columns.
+        frames: all frames; the sum of the next eight.
+        packets: TCP packets, the rows of the columns.
         not_ip: neither IPv4 nor IPv6.
         not_tcp: IP, but not TCP.
-        later_fragments: fragments but the first, which alone has TCP's header.
+        later_fragments: fragments other than the first, which alone has TCP's header.
         too_short: the capture kept too little of the frame to tell.
-        malformed: the frame contradicts itself.
+        malformed: the frame's headers contradict each other.
         unknown_link_type: captured on a link that this package does not know.
-        no_timestamp: in a block without one, or at a time beyond what 64 bits of ns hold.
+        no_timestamp: in a block without a time, or at a time that 64 bits of ns cannot hold.
         backward: packets captured earlier than the packet before them in the file.
         options_cut: packets whose TCP options the capture or a malformed option ends early.
         length_guessed: packets whose IP length is 0.
-        other_blocks: pcapng blocks that hold no frame, section and interface, such as statistics.
+        other_blocks: pcapng blocks other than frames, sections and interfaces, such as statistics.
     """
 
     frames: int = 0
@@ -72,17 +75,17 @@ class Counts:
 
 
 class _Counts(ctypes.Structure):
-    """Lay out counts as struct ca_counts in clib/parser.h, in the order of Counts."""
+    """Laid out as struct ca_counts in clib/parser.h, in the order of Counts."""
 
     _fields_ = [(field.name, ctypes.c_uint64) for field in fields(Counts)]
 
 
 class Parser:
-    """Parses one capture, given piece by piece; what it finds does not depend on the pieces."""
+    """Parse one capture, given in pieces of any size."""
 
     def __init__(self) -> None:
         self._library = clib.load()
-        # A capture's writer cannot know the seed, and so cannot make connections collide.
+        # The author of a capture cannot know the seed, and so cannot make connections collide.
         self._parser = self._library.ca_parser_new(clib.random_bits())
         if not self._parser:
             raise MemoryError
@@ -92,7 +95,7 @@ class Parser:
 
     @property
     def counts(self) -> Counts:
-        """What became of the frames so far."""
+        """Counts of the frames so far."""
         counts = _Counts.from_address(self._library.ca_parser_counts(self._parser))
         return Counts(*(getattr(counts, field.name) for field in fields(Counts)))
 
@@ -107,12 +110,12 @@ class Parser:
 
     @property
     def format(self) -> str:
-        """Such as "pcap, little-endian, ns" or "pcapng, big-endian"; "" before the header."""
+        """The format, such as "pcap, little-endian, ns"; "" before the header."""
         return str(self._library.ca_parser_format(self._parser).decode())
 
     @property
     def link_types(self) -> list[int]:
-        """Those named so far (LINKTYPE_ numbers), ascending."""
+        """The link types named so far (LINKTYPE_ numbers), ascending."""
         count = self._library.ca_parser_link_types(self._parser, None, 0)
         types = (ctypes.c_uint32 * count)()
         self._library.ca_parser_link_types(self._parser, types, count)
@@ -120,21 +123,22 @@ class Parser:
 
     @property
     def broken(self) -> str | None:
-        """A sentence once the chain of records cannot be followed any more."""
+        """A sentence once the parser cannot find the next record; else None."""
         return str(self._library.ca_parser_trouble(self._parser).decode()) or None
 
     def parse(self, data: NDArray[np.uint8], columns: Packets, row: int) -> tuple[int, int]:
         """Take whole records from the front of `data`.
 
-        Until it holds no whole record, the columns are full, or the chain breaks.
+        Ends where `data` has no whole record, the columns are full, or the next record cannot be
+        found.
 
         Args:
-            data: what the file has after all that earlier calls took; at first at least
+            data: the file's bytes behind those that earlier calls took; at first at least
                 PCAP_HEADER_BYTES (PCAPNG_HEADER_BYTES after PCAPNG_MAGIC).
             columns: to be written from `row` on.
             row: the first free row.
 
-        Returns: how many bytes were taken, and the next free row.
+        Returns: the number of bytes taken, and the next free row.
         Raises: AnalysisError, without the file's name, if the file starts as no capture does.
         """
         if columns is not self._columns:
@@ -158,7 +162,10 @@ class Parser:
 
 
 def not_a_capture(head: bytes) -> AnalysisError:
-    """The error, without the file's name, of a parser whose file starts with these bytes."""
+    """Make the error for a file that starts with these bytes.
+
+    Without the file's name.
+    """
     guess = next((what for start, what in _OTHER_FILES.items() if head.startswith(start)), "")
     if not guess and head.isascii() and head.decode().isprintable():
         guess = "text"
@@ -167,9 +174,9 @@ def not_a_capture(head: bytes) -> AnalysisError:
 
 
 def _pointers(columns: Packets) -> clib.Columns:
-    """Where the columns lie.
+    """Return the addresses of the columns, after checking their types.
 
-    Raises: ValueError if they are not what the library writes: it would write elsewhere.
+    Raises: ValueError if a column is not of the library's type: the library would write elsewhere.
     """
     addresses = []
     for name, kind in COLUMN_TYPES.items():

@@ -1,1 +1,1 @@
-"""What two captures of a path say together: the same packets at both, and their clocks."""
+"""Analyse two captures of a path: common packets, and the clocks."""

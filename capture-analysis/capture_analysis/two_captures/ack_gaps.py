@@ -1,4 +1,4 @@
-"""From one ACK to the next of its direction: the time at both taps, and what it acknowledges."""
+"""Find the gaps between successive ACKs at both taps."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ from capture_analysis.two_captures.crossings import View
 
 @dataclass(frozen=True)
 class AckGaps:
-    """Columns of shape (n,), as `Crossings.acks`.
+    """Columns of shape (n,), a row for each row of `Crossings.acks`.
 
     Attributes:
-        sent_ns, arrived_ns: since the ACK before, at the first and the second tap; -1 for a
+        sent_ns, arrived_ns: time since the ACK before, at the first and the second tap; -1 for a
             direction's first.
-        acked_bytes: beyond what the ACK before acknowledges; 0 for a direction's first.
+        acked_bytes: bytes acknowledged beyond the ACK before; 0 for a direction's first.
     """
 
     sent_ns: IntArray
@@ -25,19 +25,19 @@ class AckGaps:
 
 
 class AckGapFinder:
-    """Gaps of ACKs that come block by block."""
+    """Computes the gaps of ACKs that come block by block."""
 
     def __init__(self) -> None:
-        # The last ACK of each direction.
+        # Times and acknowledgement number of each direction's last ACK.
         self._sent, self._arrived, self._ack = Previous(), Previous(), Previous()
 
     def gaps(self, acks: View) -> AckGaps:
-        """Take the next ACKs."""
+        """Take the next ACKs; return their gaps."""
         where = acks.directions, acks.starts
         sent, arrived, ack = acks["first_ns"], acks["second_ns"], acks["ack"]
         before = self._sent.of(*where, sent)
         known = before != -1
-        acked = (ack - self._ack.of(*where, ack)).astype(np.int32)  # modulo 2^32, as they wrap
+        acked = (ack - self._ack.of(*where, ack)).astype(np.int32)  # ACK numbers wrap modulo 2^32
         return AckGaps(
             np.where(known, sent - before, -1),
             np.where(known, arrived - self._arrived.of(*where, arrived), -1),

@@ -1,11 +1,11 @@
-"""Two capture clocks made one: offset, drift and steps, from the delays in both directions.
+"""Map two capture clocks to one, by the delays in both directions.
 
-What travels from tap A to tap B shows b - a = offset + delay, the other way b - a = offset - delay,
+A packet from tap A to tap B shows b - a = offset + delay, one from B to A b - a = offset - delay,
 and no delay is negative: the offset lies below every difference of the first kind and above every
-one of the second. Offset and drift are the line that leaves the widest gap to both (Moon, Skelly
-and Towsley 1999, for both directions at once); the gap is the shortest round trip between the
-taps. Where in the gap the offset lies cannot be measured from packets: the middle is taken, as if
-the shortest delays were equal both ways, and half the gap is the uncertainty.
+difference of the second. Offset and drift are the line that leaves the widest gap to both (Moon,
+Skelly and Towsley 1999, here for both directions at once); the gap is the shortest round trip
+between the taps. The place of the offset in the gap cannot be measured from packets: the middle is
+taken, as if the shortest delays of both directions were equal, and half the gap is the uncertainty.
 """
 
 from dataclasses import dataclass
@@ -22,22 +22,22 @@ from capture_analysis.two_captures.straight_lines import (
     widest_gap,
 )
 
-# Below this, differences between lines are taken for time stamping.
+# Smaller differences between lines are taken for errors of time stamping, ns.
 RESOLUTION_NS = 1000
 ALWAYS_NS = -(1 << 62)
 _STEPS_AT_MOST = 16
 _CANDIDATES = 8
-# Intervals left out on each side of a step; more of them must make the gap so many times wider.
+# Intervals left out on each side of a step; a larger margin must widen the gap by factor _BETTER.
 _MARGINS = (0, 1, 2, 4, 8, 16, 32)
 _BETTER = 1.01
 
 
 @dataclass(frozen=True)
 class Line:
-    """The second clock less the first, from some time on.
+    """The second clock less the first, as a line that holds from some time on.
 
     Attributes:
-        from_ns: when it begins to hold, first clock.
+        from_ns: start of the line's validity, on the first clock.
         at_ns: the time for which the offset is given.
         offset_ns: the difference at that time.
         drift: ns per ns.
@@ -53,12 +53,12 @@ class Line:
     shortest_ns: tuple[float | None, float | None]
 
     def __call__(self, time_ns: IntArray) -> IntArray:
-        """The difference at given times of the first clock, shape (n,), ns."""
+        """Return the clocks' difference at times of the first, (n,), ns."""
         change = self.offset_ns + self.drift * (time_ns - self.at_ns)
         return np.asarray(np.rint(change), dtype=np.int64)
 
     def on_first(self, time_ns: IntArray) -> IntArray:
-        """Times of the second clock on the first, shape (n,), ns."""
+        """Convert times of the second clock to the first, shape (n,), ns."""
         since = (time_ns - self.at_ns - self.offset_ns) / (1 + self.drift)
         change = self.offset_ns + self.drift * since
         return np.asarray(time_ns - np.rint(change).astype(np.int64), dtype=np.int64)
@@ -66,12 +66,12 @@ class Line:
 
 @dataclass(frozen=True)
 class Clock:
-    """How the second capture's clock runs against the first's.
+    """The second capture's clock relative to the first's.
 
     Attributes:
-        lines: in time order; a new one begins with each step.
-        how: in words, on what it rests.
-        uncertainty_ns: how far the offset may be off; None if nothing bounds it.
+        lines: in time order; each step of the clock begins a new one.
+        how: the basis of the estimate, in words.
+        uncertainty_ns: possible error of the offset; None if nothing bounds it.
     """
 
     lines: tuple[Line, ...]
@@ -79,7 +79,7 @@ class Clock:
     uncertainty_ns: float | None
 
     def on_first(self, time_ns: IntArray) -> IntArray:
-        """Times of the second capture on the first's clock, shape (n,), ns."""
+        """Convert the second capture's times to the first's clock, (n,), ns."""
         result = self.lines[0].on_first(time_ns)
         for line in self.lines[1:]:
             later = line.on_first(time_ns)
@@ -88,7 +88,7 @@ class Clock:
 
     @property
     def steps(self) -> list[tuple[int, int]]:
-        """When, on the first clock, the second was set, and by how much, ns."""
+        """Time, on the first clock, and size of each step of the second clock, ns."""
         return [
             (after.from_ns, int((after(at) - before(at))[0]))
             for before, after in zip(self.lines, self.lines[1:], strict=False)
@@ -97,9 +97,9 @@ class Clock:
 
 
 def slowest_ns(clock: Clock, envelope: Envelope) -> int:
-    """The longest time that a packet can have taken from one tap to the other, by the clock."""
+    """Bound the longest time, by the clock, from one tap to the other."""
     bounds, longest = envelope.bounds(), 0
-    # When in its interval the slowest packet passed is not known.
+    # The envelope does not tell when in its interval the slowest packet passed.
     drift_ns = max(abs(line.drift) for line in clock.lines) * envelope.width_ns
     for bound, at_ns, sign in (
         (bounds.most, bounds.above_at, 1),
@@ -112,7 +112,7 @@ def slowest_ns(clock: Clock, envelope: Envelope) -> int:
 
 
 def fit(envelope: Envelope) -> Clock:
-    """The clock that the delays in both directions show."""
+    """Estimate the clock from the delays in both directions."""
     corridor = Corridor.of(envelope.bounds())
     if not (corridor.has_above.any() and corridor.has_below.any()):
         how = "one direction only: the shortest delay is part of the offset"
@@ -129,7 +129,7 @@ def fit(envelope: Envelope) -> Clock:
 
 
 def same_clock(envelope: Envelope) -> Clock:
-    """The clock of captures known to have one."""
+    """Return the clock of two captures that are known to have the same one."""
     line = _line(Corridor.of(envelope.bounds()), ALWAYS_NS, 0.0, 0.0, 0.0)
     return Clock((line,), "given: one clock", 0.0)
 
@@ -137,7 +137,7 @@ def same_clock(envelope: Envelope) -> Clock:
 def _line(
     corridor: Corridor, from_ns: int, offset_ns: float, slope: float, uncertainty: float
 ) -> Line:
-    """A line with what it leaves as shortest delays."""
+    """Make a line, with the shortest delays that it leaves."""
     above, below = corridor.above_points, corridor.below_points
     return Line(
         from_ns,
@@ -157,7 +157,7 @@ def _line(
 def _both_ways(corridor: Corridor, from_ns: int) -> Line:
     above, below = corridor.above_points, corridor.below_points
     _, low, high = widest_gap(above, below)
-    # Of slopes that leave the same gap, the one that most delays stay the same by.
+    # Of the slopes that leave the same gap, take the one by which most delays stay constant.
     slope = min(max(corridor.usual_slope(), low), high)
     spread = abs(middle_slope(above) - middle_slope(below)) / 2
     middle = (support(above, slope) + support(below, slope, lower=False)) / 2
@@ -174,7 +174,7 @@ def _one_way(corridor: Corridor) -> Line:
 
 
 def _is_one_clock(corridor: Corridor) -> bool:
-    """Whether offset 0 without drift contradicts no packet, and no drift fits better."""
+    """Test whether one clock without drift fits every packet best."""
     above, below = corridor.above_points, corridor.below_points
     top, bottom = support(above, 0.0), support(below, 0.0, lower=False)
     if top + corridor.base_ns < -RESOLUTION_NS or bottom + corridor.base_ns > RESOLUTION_NS:
@@ -184,15 +184,15 @@ def _is_one_clock(corridor: Corridor) -> bool:
 
 
 def _split(corridor: Corridor, steps: int) -> list[Corridor]:
-    """Cut where both bounds jump alike and no one line fits both sides.
+    """Cut a corridor where both bounds jump alike, if no one line fits.
 
     A queue that fills moves one direction's bound, a data pendulum moves both, but for a while
-    only; a step of a clock moves both alike, for good.
+    only; a step of a clock moves both by the same amount, for good.
     """
     whole = corridor.gap()
     best, least = [corridor], 0.0
     for at, size in corridor.jumps(_CANDIDATES) if steps else []:
-        # What was under way when the clock was set belongs to neither side.
+        # Packets that were under way when the clock was set belong to neither part.
         for margin in _MARGINS:
             parts = [
                 corridor.part(slice(0, max(at - margin, 0))),

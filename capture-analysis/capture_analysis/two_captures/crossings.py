@@ -1,8 +1,8 @@
-"""Packets on their way from one tap to the other, in the orders that measures need.
+"""Packets between the taps, in the orders that measures need.
 
-The two ways between the taps are A_TO_B and B_TO_A. Directions are numbered as in blocks.py: data
-that half h of connection f sends, and the pure ACKs that come back for them, are direction
-2 * f + h; its data go one way and its ACKs the other.
+A way is a direction of the path between the taps: A_TO_B or B_TO_A. Directions of connections are
+numbered as in blocks.py: the data that half h of connection f sends, and the pure ACKs that answer
+them, are direction 2 * f + h; its data go one way and its ACKs the other.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from capture_analysis.two_captures.survey import UNKNOWN, Survey
 A_TO_B, B_TO_A = 0, 1
 ABSENT = -FOREVER
 
-# Laid out as matching.ROW: the packet as the first tap on its way has it.
+# Laid out as match_rows.ROW, with the packet's columns from the first tap on its way.
 CROSSING = np.dtype(
     [
         ("first_ns", "<i8"),
@@ -40,18 +40,18 @@ CROSSING = np.dtype(
 
 
 class View:
-    """Some packets of one way: by direction, within one in the order given.
+    """Some packets of one way, by direction, then in the order given.
 
     Args:
         rows: of type CROSSING.
-        which: shape (len(rows),), those of interest.
-        turned: whether a packet is of the opposite half's direction, as ACKs are.
+        which: shape (len(rows),), the rows to view.
+        turned: True if packets belong to the opposite half's direction, as ACKs do.
 
     Attributes:
-        chosen: shape (n,), which of `rows` each is.
-        direction: shape (n,), of each.
-        directions: shape (k,), those that have any, ascending.
-        starts: shape (k,), the first row of each.
+        chosen: shape (n,), the index in `rows` of each packet.
+        direction: shape (n,), the direction of each packet.
+        directions: shape (k,), the directions that have packets, ascending.
+        starts: shape (k,), the first row of each direction.
     """
 
     def __init__(self, rows: Rows, which: BoolArray, *, turned: bool = False) -> None:
@@ -67,14 +67,14 @@ class View:
         return len(self.direction)
 
     def __getitem__(self, column: str) -> IntArray:
-        """A column of CROSSING, shape (n,), int64."""
+        """Return a column of CROSSING, shape (n,), int64."""
         if column not in self._columns:
             values = self._rows[column].take(self.chosen)
             self._columns[column] = values.astype(np.int64, copy=False)
         return self._columns[column]
 
     def sum(self, values: IntArray | BoolArray) -> IntArray:
-        """Shape (k,): the sum of n values for each direction."""
+        """Sum a column of n values for each direction, shape (k,)."""
         if not len(self):
             return np.zeros(0, dtype=np.int64)
         return np.asarray(np.add.reduceat(values, self.starts, dtype=np.int64))
@@ -85,10 +85,10 @@ class Crossings:
 
     Attributes:
         way: A_TO_B or B_TO_A.
-        sent: of type CROSSING, in the order of the first tap; second_ns is ABSENT of what the
-            second tap does not have, first_ns of what the first does not have (then by second_ns).
-        arrived: those that the second tap has, in its order; a packet may arrive in a later block
-            than it is sent.
+        sent: of type CROSSING, in the order of the first tap. second_ns is ABSENT if the second
+            tap lacks the packet; first_ns if the first tap lacks it (ordered by second_ns then).
+        arrived: the packets that the second tap has, in its order; a packet may arrive in a later
+            block than it is sent.
         until_ns: every packet that passes a tap before this time was in this block or one before.
     """
 
@@ -97,47 +97,47 @@ class Crossings:
 
     @cached_property
     def both(self) -> Rows:
-        """Of `sent`, what both taps have."""
+        """Rows of `sent` that both taps have."""
         first_ns, second_ns = self.sent["first_ns"], self.sent["second_ns"]
         return where(self.sent, (first_ns != ABSENT) & (second_ns != ABSENT))
 
     @cached_property
     def acks(self) -> View:
-        """Of `both`, pure ACKs, by the direction whose data they acknowledge."""
+        """Pure ACKs of `both`, by the direction whose data they acknowledge."""
         return View(self.both, is_ack(self.both), turned=True)
 
     @cached_property
     def data(self) -> View:
-        """Of `both`, what carries payload, by direction."""
+        """Packets of `both` with payload, by direction."""
         return View(self.both, is_data(self.both))
 
     @cached_property
     def arrived_data(self) -> View:
-        """Of `arrived`, what carries payload, by direction."""
+        """Packets of `arrived` with payload, by direction."""
         return View(self.arrived, is_data(self.arrived))
 
     @cached_property
     def lost_data(self) -> Rows:
-        """Of `sent`, data that the second tap does not have."""
+        """Data of `sent` that the second tap lacks."""
         gone = where(self.sent, self.sent["second_ns"] == ABSENT)
         return where(gone, is_data(gone))
 
 
 def is_ack(rows: Rows) -> BoolArray:
-    """Shape (n,): pure ACKs of any kind."""
-    # Kinds are u1: what lies below wraps to a large number.
+    """Tell which rows are pure ACKs of any kind, shape (n,)."""
+    # Kinds are u1: a lower one wraps around to a large number.
     return np.asarray(rows["kind"] - np.uint8(Kind.ACK) <= np.uint8(Kind.OLD_ACK - Kind.ACK))
 
 
 def is_data(rows: Rows) -> BoolArray:
-    """Shape (n,): carries payload."""
+    """Tell which rows carry payload, shape (n,)."""
     first, last = Kind.NEW_DATA, Kind.PROBE
     return np.asarray(rows["kind"] - np.uint8(first) <= np.uint8(last - first))
 
 
 @dataclass
 class Uncommon:
-    """Packets that are in one capture only, and not counted as lost.
+    """Packets that only one capture has, and that do not count as lost.
 
     Attributes:
         outside: captured while the other capture did not run.
@@ -149,7 +149,7 @@ class Uncommon:
 
 
 class _Way:
-    """Resolved packets of one way until they can be handed on in order."""
+    """Packets of one way whose fate is known, until they are in order."""
 
     def __init__(self, way: int) -> None:
         self.way = way
@@ -167,7 +167,10 @@ class _Way:
 
 
 def _ordered(rows: Rows, time_ns: IntArray, until_ns: int) -> tuple[Rows, Rows]:
-    """Rows before a time in time order, equal times in the order of the capture; and the rest."""
+    """Sort the rows before a time; return them, and the rest.
+
+    Equal times keep the order of the capture.
+    """
     order = np.argsort(time_ns, kind="stable")
     time_ns, capture_order = time_ns[order], rows["order"][order]
     tied = (time_ns[1:] == time_ns[:-1]) & (capture_order[1:] < capture_order[:-1])
@@ -180,13 +183,13 @@ def _ordered(rows: Rows, time_ns: IntArray, until_ns: int) -> tuple[Rows, Rows]:
 def crossings(
     a: Side, b: Side, survey: Survey, uncommon: tuple[Uncommon, Uncommon]
 ) -> Iterator[tuple[Crossings, Crossings]]:
-    """Read both captures once more, by the clock and connections that are known now.
+    """Read both captures once more, now that clock and connections are known.
 
     Args:
         a: the first capture.
-        b: the second, its clock set right.
-        survey: what is known of them.
-        uncommon: counts what each capture has alone; grows.
+        b: the second capture, on the first's clock.
+        survey: the results of the reading before.
+        uncommon: counts of the packets that only one capture has; increased.
     """
     ways = (_Way(A_TO_B), _Way(B_TO_A))
     for found in match(a, b, survey.horizon_ns):
@@ -197,7 +200,7 @@ def crossings(
 def _by_way(
     found: Matched, survey: Survey, uncommon: tuple[Uncommon, Uncommon]
 ) -> tuple[list[Rows], list[Rows]]:
-    """What a step has found, as crossings of each way."""
+    """Convert a step's matches to crossings of each way."""
     a, b = found.a.view(CROSSING), found.b.view(CROSSING)
     b_first = survey.first_half[a["flow"]] != a["half"]
     ahead, behind = np.flatnonzero(~b_first), np.flatnonzero(b_first)
@@ -226,20 +229,23 @@ _STRANGER = (1 << 32) - 1
 
 
 def _renumbered(rows: Rows, survey: Survey) -> Rows:
-    """The second capture's packets, given the first's numbers of connections and halves."""
+    """Give the second capture's packets the first's flow and half numbers."""
     rows["half"] ^= survey.turned[rows["flow"]].astype(np.uint8)
     rows["flow"] = survey.flow_of_b[rows["flow"]]  # UNKNOWN becomes _STRANGER
     return rows
 
 
 def _inside(rows: Rows, way: int, first_way: int, survey: Survey) -> Rows:
-    """Packets that one tap has alone, while the other capture ran; their absence is set down."""
+    """Select packets of one tap alone, while the other capture ran.
+
+    The time at the other tap is set to ABSENT.
+    """
     rows = rows.copy()
     time_ns = rows["first_ns"].copy()
     first, last = survey.common_ns[way]
     other = survey.b_span_ns if first_way == A_TO_B else survey.a_span_ns
     if way == first_way:
-        # Between two that arrived, or early enough to have arrived before the capture's end.
+        # Sent between two packets that arrived, or early enough to arrive before the capture's end.
         inside = (time_ns >= first) & (time_ns <= max(last, other[1] - survey.horizon_ns))
         rows["second_ns"] = ABSENT
     else:

@@ -10,20 +10,20 @@ from capture_analysis.columns import BoolArray, IntArray
 INTERVALS = 4096
 _FIRST_WIDTH_NS = 1_000_000
 UNBOUNDED = np.iinfo(np.int64).max
-# Columns of the table: the tightest bound from above and when, from below and when, and the
-# loosest of both.
+# Columns of the table: the tightest bound from above and its time, the same from below, and the
+# loosest bounds from above and from below.
 _ABOVE, _ABOVE_AT, _BELOW, _BELOW_AT, _MOST, _LEAST = range(6)
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """In each interval, what the offset is at most and at least; columns of shape (k,).
+    """Bounds of the offset in each interval of time; columns of shape (k,).
 
     Attributes:
-        above, below: ns; UNBOUNDED and -UNBOUNDED where no packet says.
-        above_at, below_at: when the packet that says so passed A, ns.
-        most, least: the loosest bounds, of the slowest packets; -UNBOUNDED and UNBOUNDED where
-            there is none.
+        above, below: least upper and greatest lower bound, ns; UNBOUNDED and -UNBOUNDED without.
+        above_at, below_at: when the packet that gives the bound passed A, ns.
+        most, least: the loosest bounds, by the slowest packets; -UNBOUNDED and UNBOUNDED without
+            such a packet.
     """
 
     above: IntArray
@@ -34,7 +34,7 @@ class Bounds:
     least: IntArray
 
     def where(self, rows: slice) -> "Bounds":
-        """Some of the intervals."""
+        """Select some of the intervals."""
         return Bounds(*(getattr(self, f.name)[rows] for f in fields(self)))
 
 
@@ -42,10 +42,10 @@ class Envelope:
     """Tightest bounds per interval; intervals double when there are too many.
 
     A packet that passes A before B bounds B's clock less A's from above by the difference of its
-    time stamps; one that passes B first bounds it from below.
+    time stamps; a packet that passes B first bounds it from below.
 
     Attributes:
-        width_ns: of an interval, by now.
+        width_ns: present width of an interval.
     """
 
     def __init__(self) -> None:
@@ -58,8 +58,8 @@ class Envelope:
 
         Args:
             a_ns: shape (n,), when each passed A.
-            difference_ns: time stamp of B less that of A.
-            a_first: whether it passed A before B.
+            difference_ns: shape (n,), time stamp of B less that of A.
+            a_first: shape (n,), whether each passed A before B.
         """
         if not len(a_ns):
             return
@@ -83,13 +83,13 @@ class Envelope:
             table[which, at] = when[tighter]
 
     def bounds(self) -> Bounds:
-        """The intervals in which a packet bounds the offset."""
+        """Return the intervals in which a packet bounds the offset."""
         used = (self._table[:, _ABOVE] < UNBOUNDED) | (self._table[:, _BELOW] > -UNBOUNDED)
         table = self._table[used]
         return Bounds(*table.T)
 
     def _make_room(self, first_ns: int, last_ns: int) -> None:
-        """Widen the intervals until they span from one time to another."""
+        """Widen the intervals until the table covers two times."""
         while first_ns < self._start_ns or last_ns >= self._start_ns + INTERVALS * self.width_ns:
             # The old table becomes the second half of the new one, or the first.
             if first_ns < self._start_ns:
@@ -108,7 +108,7 @@ def _unbounded(rows: int) -> NDArray[np.int64]:
 
 
 def _halve(table: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Two intervals become one."""
+    """Merge each pair of intervals into one."""
     even, odd = table[::2], table[1::2]
     halved = even.copy()
     later = odd[:, _ABOVE] < even[:, _ABOVE]
@@ -123,7 +123,10 @@ def _halve(table: NDArray[np.int64]) -> NDArray[np.int64]:
 def _extremes(
     interval: IntArray, bound: IntArray, at_ns: IntArray
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Each interval's number, least and greatest bound, and when the least was seen first."""
+    """Return each interval's number, least and greatest bound, and time.
+
+    The time is that of the least bound's first packet.
+    """
     if (interval[1:] < interval[:-1]).any():
         order = np.argsort(interval, kind="stable")
         interval, bound, at_ns = interval[order], bound[order], at_ns[order]

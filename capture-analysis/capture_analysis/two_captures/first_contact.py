@@ -1,4 +1,4 @@
-"""Two captures of one path: a packet that both have, hence roughly the offset of their clocks."""
+"""Find common packets of two captures, and the clocks' rough offset."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,22 +13,22 @@ from capture_analysis.two_captures.match_rows import rows_of
 from capture_analysis.two_captures.matching import PacketSource
 from capture_analysis.two_captures.packet_key import Identity, PacketKeys
 
-# Packets in which a capture's beginning is looked for.
+# Common packets are looked for in so many packets from a capture's beginning.
 HEAD_PACKETS = 1 << 15
-# Packets of the other capture that are enough to know the offset by.
+# So many common packets are enough to estimate the offset.
 _ENOUGH = 1 << 12
-# A weaker identity is taken if it recognises this many times the packets.
+# A weaker identity is taken if it recognises so many times the packets of a stronger one.
 _BETTER = 1.1
 
 
 @dataclass(frozen=True)
 class Contact:
-    """What the first common packets tell.
+    """Results from the first common packets.
 
     Attributes:
         offset_ns: the second clock less the first, to within a packet's delay.
-        identity: what both captures have in common of a packet.
-        resolution_ns: of each capture's time stamps: 1000 or 1.
+        identity: the fields of a packet by which both captures recognise it.
+        resolution_ns: resolution of each capture's time stamps: 1000 or 1.
     """
 
     offset_ns: int
@@ -38,14 +38,14 @@ class Contact:
 
 @dataclass
 class _Part:
-    """Packets by each `Identity`, shape (4, n), and when they were captured."""
+    """Packets: their keys by each `Identity`, shape (4, n), and their times."""
 
     keys: IntArray
     time_ns: IntArray
 
 
 class _Reading:
-    """One capture on its way, with what an error may have to say about it."""
+    """A capture being read, with facts for error messages."""
 
     def __init__(self, name: str, source: PacketSource) -> None:
         self.name, self.source = name, source
@@ -54,7 +54,7 @@ class _Reading:
         self._packets = np.zeros(0, dtype=np.int64)
 
     def parts(self, most: int | None = None) -> Iterator[_Part]:
-        """Its packets, of each chunk so many at most."""
+        """Yield the capture's packets, at most `most` of each chunk."""
         keys = [PacketKeys(identity) for identity in Identity]
         for chunk in self.source.chunks():
             packets = chunk.where(slice(most))
@@ -73,7 +73,10 @@ class _Reading:
             yield _Part(np.stack([each["key"] for each in rows]), time_ns)
 
     def head(self) -> _Part:
-        """Its first packets. Raises: AnalysisError if it has none."""
+        """Return the capture's first packets.
+
+        Raises: AnalysisError if it has none.
+        """
         parts, count = [], 0
         for part in self.parts(HEAD_PACKETS):
             parts.append(part)
@@ -88,7 +91,7 @@ class _Reading:
         )
 
     def describe(self) -> str:
-        """Span and the connection with most packets, for a hint."""
+        """Name the capture's span and its busiest connection, for a hint."""
         busiest = int(self._packets.argmax())
         first, last = (
             datetime.fromtimestamp(each / 1e9, UTC).isoformat(timespec="milliseconds")
@@ -97,7 +100,7 @@ class _Reading:
         return f"{self.name}: {first} to {last}, mostly {self.source.flows.name(busiest)}"
 
     def ends(self) -> set[bytes]:
-        """Addresses and ports of its connections, whichever way round."""
+        """Return addresses and ports of each connection, the lower end first."""
         return _ends(self.source.flows)
 
 
@@ -105,7 +108,9 @@ Opener = Callable[[], PacketSource]
 
 
 def first_contact(names: tuple[str, str], open_a: Opener, open_b: Opener) -> Contact:
-    """Find common packets: in both beginnings, or where one capture's beginning is in the other.
+    """Find common packets of two captures.
+
+    Both beginnings are compared first, then the beginning of each capture with all of the other.
 
     Args:
         names: of the captures, for error texts.
@@ -133,37 +138,37 @@ def _resolution_ns(part: _Part) -> int:
 
 @dataclass
 class _Found:
-    """Common packets.
+    """Common packets of two captures.
 
     Attributes:
-        differences_ns: by each identity, the second's time less the first's.
+        differences_ns: for each identity, the second capture's times less the first's.
     """
 
     differences_ns: dict[Identity, IntArray]
 
     @staticmethod
     def nothing() -> "_Found":
-        """No packet."""
+        """Return an instance without packets."""
         return _Found({identity: np.zeros(0, dtype=np.int64) for identity in Identity})
 
     def add(self, more: "_Found") -> None:
-        """Take what another part of a capture has in common."""
+        """Add the common packets of another part."""
         for identity, each in more.differences_ns.items():
             self.differences_ns[identity] = np.append(self.differences_ns[identity], each)
 
     @property
     def most(self) -> int:
-        """How many there are, by the identity that recognises most."""
+        """Number of packets, by the identity that recognises most."""
         return max(len(each) for each in self.differences_ns.values())
 
     def identity(self) -> Identity:
-        """The strongest that recognises nearly as many packets as any."""
+        """Choose the strongest identity that recognises nearly the most."""
         counts = {identity: len(each) for identity, each in self.differences_ns.items()}
         return next(each for each in Identity if counts[each] * _BETTER >= self.most)
 
 
 def _search(heads: tuple[_Part, _Part], a: _Reading, b: _Reading) -> _Found:
-    """Common packets of one capture's beginning and all of the other, whichever begins earlier."""
+    """Search each capture for the other's beginning; keep the better."""
     in_b, in_a = _Found.nothing(), _Found.nothing()
     for a_part, b_part in zip_longest(a.parts(), b.parts()):
         if b_part is not None:
@@ -176,7 +181,10 @@ def _search(heads: tuple[_Part, _Part], a: _Reading, b: _Reading) -> _Found:
 
 
 def _common(a: _Part, b: _Part) -> _Found:
-    """Packets that are in both, by each identity; of equal ones the first."""
+    """Find packets that are in both parts, by each identity.
+
+    Of packets with equal keys the first counts.
+    """
     found = {}
     for number, identity in enumerate(Identity):
         firsts = [np.unique(part.keys[number], return_index=True) for part in (a, b)]
@@ -189,7 +197,7 @@ def _common(a: _Part, b: _Part) -> _Found:
 
 
 def _why_not(a: _Reading, b: _Reading) -> str:
-    """Why two captures that were read whole have no packet in common."""
+    """Explain why two captures that were read whole have no packet in common."""
     hint = f"\n\nhint: {a.describe()}\n      {b.describe()}"
     if not a.ends() & b.ends():
         return f"{a.name} and {b.name}: no common connection{hint}"

@@ -1,8 +1,9 @@
-"""Packets that the second tap does not have: lost on the way, or missed by its capture?
+"""Decide whether packets were lost, or missed by the second capture.
 
 If the receiver acknowledges bytes that the second tap has not seen, they did pass it: its capture
 missed them. If the bytes are seen there later, they were sent again and the first copy was lost.
-What comes first decides; with neither a packet counts as lost. ACKs leave no such trace.
+The earlier of the two events decides; with neither, a packet counts as lost. Lost ACKs leave no
+such trace.
 """
 
 import numpy as np
@@ -12,22 +13,22 @@ from capture_analysis.two_captures.crossings import ABSENT, CROSSING, Crossings,
 from capture_analysis.two_captures.match_rows import Rows, joined, where
 from capture_analysis.two_captures.matching import FOREVER
 
-# More undecided ones are not kept: the oldest count as lost.
+# At most so many undecided packets are kept; beyond it the oldest count as lost.
 UNDECIDED_LIMIT = 1 << 16
 
 
 class Holes:
-    """Data of one way that the second tap lacks, until it is known why."""
+    """Data of one way that the second tap lacks, until the cause is known."""
 
     def __init__(self) -> None:
         self._open = np.zeros(0, dtype=CROSSING)
 
     def add(self, crossings: Crossings, opposite: Crossings) -> tuple[Rows, Rows]:
-        """Take what passed next; return the data packets found lost, and found missed.
+        """Take packets; return data packets found lost, and found missed.
 
         Args:
-            crossings: of the way that the data go.
-            opposite: of the other, with ACKs for them.
+            crossings: packets of the data's way.
+            opposite: packets of the other way, with the ACKs.
         """
         new = crossings.lost_data
         holes = joined((self._open, new)) if len(self._open) else new
@@ -43,16 +44,17 @@ class Holes:
         return where(holes, decided & ~missed), where(holes, missed)
 
     def finish(self) -> Rows:
-        """What is undecided at the end: it counts as lost."""
+        """Return the packets that are undecided at the end: they count as lost."""
         rest, self._open = self._open, np.zeros(0, dtype=CROSSING)
         return rest
 
 
 class _Order:
-    """Puts bytes of several directions on one scale: by direction, then by sequence number.
+    """A scale for bytes of several directions.
 
-    Numbers are relative to the direction's first hole, of which others are less than 2^31 off.
-    What has no hole in its direction is far from all.
+    The order is by direction, then by sequence number. Numbers are relative to the direction's
+    first hole, from which all differ by less than 2^31. Packets of a direction without holes lie
+    on the scale outside every hole.
     """
 
     def __init__(self, holes: Rows) -> None:
@@ -66,7 +68,7 @@ class _Order:
         self.end[:] = self.start + holes["payload_bytes"]
 
     def place(self, view: View, column: str) -> IntArray:
-        """Where sequence numbers lie on the scale, shape (len(view),)."""
+        """Return the places of sequence numbers on the scale, shape (len(view),)."""
         base = self._base[np.minimum(view.directions, len(self._base) - 1)]
         counts = np.diff(view.starts, append=len(view))
         after = view[column] - np.repeat(base - (1 << 31), counts)
@@ -76,7 +78,7 @@ class _Order:
 
 
 def _first_seen(order: _Order, arrived: View) -> IntArray:
-    """When the second tap first has a packet with each hole's first byte; FOREVER if never."""
+    """Find when the second tap first has a hole's first byte, or FOREVER."""
     holes = order.holes
     result = np.full(len(holes), FOREVER)
     by_start = np.argsort(order.start, kind="stable")
@@ -87,7 +89,7 @@ def _first_seen(order: _Order, arrived: View) -> IntArray:
     covering = np.flatnonzero(np.append(starts, FOREVER).take(first) < high)
     first = first[covering]
     count = np.searchsorted(starts, high[covering]) - first
-    # One line for each hole that a packet covers.
+    # One entry for each pair of a packet and a hole that it covers.
     line = np.repeat(np.arange(len(covering)), count)
     within = np.arange(len(line)) - np.repeat(np.cumsum(count) - count, count)
     hole = by_start[first[line] + within]
@@ -98,7 +100,7 @@ def _first_seen(order: _Order, arrived: View) -> IntArray:
 
 
 def _first_acked(order: _Order, passing: Rows) -> IntArray:
-    """When an ACK for each hole first passes the tap nearer the receiver; FOREVER if none does."""
+    """Find when the receiver's tap first has an ACK for a hole, or FOREVER."""
     view = View(passing, passing["flags"] & FLAG_ACK != 0, turned=True)
     reached = np.maximum.accumulate(order.place(view, "ack"))
     at = np.searchsorted(reached, order.end)

@@ -1,4 +1,7 @@
-"""Join two captures: the k-th packet of a kind here is the k-th there."""
+"""Pair the packets of two captures.
+
+The k-th packet of a key in one is the k-th in the other.
+"""
 
 import ctypes
 
@@ -12,16 +15,18 @@ _FAILED = ctypes.c_size_t(-1).value
 
 
 def join(a_rows: Rows, b_rows: Rows, horizon_ns: int) -> tuple[IntArray, IntArray]:
-    """Pair equal keys of two captures, first in first out; in C (clib/match.c), by ctypes.
+    """Pair equal keys of two captures, first in first out.
 
-    Of those with one key, the earliest of each side are a pair unless too far apart; of two too
-    far apart, the earlier has no partner. So the pairs are the same however a capture is cut into
-    parts, if what found no partner is tried again with the next part.
+    In C (clib/match.c), by ctypes.
+
+    For each key, the earliest packets of both captures are a pair unless they are too far apart;
+    if they are, the earlier has no partner. Pairs do not depend on how a capture is cut into
+    parts, if packets without a partner are tried again with the next part.
 
     Args:
-        a_rows: one capture's packets, of type ROW, in time order.
-        b_rows: the other's, on the same clock.
-        horizon_ns: two farther apart than this are no pair.
+        a_rows: packets of one capture, of type ROW, in time order.
+        b_rows: packets of the other, on the same clock.
+        horizon_ns: packets farther apart than this are not a pair.
 
     Returns: rows of a, ascending, and the rows of b that are the same packets.
     """

@@ -1,4 +1,4 @@
-"""Make rows of packets that wait for their partners, and select among them."""
+"""Make rows of packets that wait for partners; select among them."""
 
 import ctypes
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from capture_analysis.two_captures.packet_key import FACTORS, PacketKeys
 
 Rows = NDArray[np.void]
 
-# What is kept of a packet until its partner is found. `time_ns` is on the first capture's clock,
-# `order` counts the capture's packets.
+# The fields of a packet that are kept until its partner is found. `time_ns` is on the first
+# capture's clock, `order` is the packet's number in its capture.
 ROW = np.dtype(
     [
         ("time_ns", "<i8"),
@@ -30,12 +30,12 @@ ROW = np.dtype(
     ]
 )
 _WORDS = ROW.itemsize // 8
-# Of the key: five words, and the last mixing.
+# Factors of the key's five words, and of the last mixing.
 _WORD_FACTORS = np.ascontiguousarray(FACTORS[[0, 1, 2, 3, 4, -1]])
 
 
 class _Keys(ctypes.Structure):
-    """As struct ca_match_keys in clib/match.h."""
+    """Laid out as struct ca_match_keys in clib/match.h."""
 
     _fields_ = [
         ("factors", ctypes.c_void_p),
@@ -60,12 +60,12 @@ def rows_of(
     Args:
         packets: columns of shape (n,).
         time_ns: shape (n,), on the first capture's clock.
-        kind: shape (n,), or None.
-        keys: recognises them.
-        flows: their connections.
-        first_order: number of the first in its capture.
+        kind: shape (n,), or None if not tracked.
+        keys: hashes the packets.
+        flows: the connections of these packets.
+        first_order: number of the first packet in its capture.
 
-    Raises: IndexError if a packet is of no connection in the table.
+    Raises: IndexError if the connection of a packet is not in `flows`.
     """
     columns, _kept = clib.Columns.of(packets)
     time_ns = np.ascontiguousarray(time_ns, dtype=np.int64)
@@ -94,18 +94,21 @@ def rows_of(
 
 
 def take(rows: Rows, which: IntArray) -> Rows:
-    """Some rows, by number; several times as fast as indexing records."""
+    """Select rows by number; several times as fast as indexing records."""
     words = rows.view(np.int64).reshape(-1, _WORDS)
     return words.take(which, axis=0).view(rows.dtype).reshape(-1)
 
 
 def where(rows: Rows, which: BoolArray) -> Rows:
-    """Some rows, by mask; the same rows if it is all of them."""
+    """Select rows by a mask; the same array if all are selected."""
     chosen = np.flatnonzero(which)
     return rows if len(chosen) == len(rows) else take(rows, chosen)
 
 
 def joined(parts: Sequence[Rows]) -> Rows:
-    """Rows of several parts, one part after the other; several times as fast as of records."""
+    """Append rows of several parts.
+
+    Several times as fast as concatenating records.
+    """
     words = np.concatenate([part.view(np.int64).reshape(-1, _WORDS) for part in parts])
     return words.view(parts[0].dtype).reshape(-1)

@@ -1,4 +1,4 @@
-"""Find the same packets in two captures of one path, a window of both at a time."""
+"""Find the common packets of two captures, window by window."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,29 +12,29 @@ from capture_analysis.two_captures.joining import join
 from capture_analysis.two_captures.match_rows import ROW, Rows, joined, rows_of, take, where
 from capture_analysis.two_captures.packet_key import PacketKeys
 
-# More packets than this without a partner are not kept: those waiting longest give up.
+# At most so many packets wait for a partner; beyond it those that wait longest give up.
 WAITING_LIMIT = 1 << 20
 FOREVER = np.iinfo(np.int64).max
 
 
 class PacketSource(Protocol):
-    """What is needed of a `Capture`."""
+    """The attributes of a `Capture` that matching needs."""
 
     @property
     def flows(self) -> FlowTable:
         """The connections seen so far."""
 
     def chunks(self) -> Iterator[Packets]:
-        """The packets, in parts; the columns are overwritten by the next."""
+        """Yield the packets in parts; each part overwrites the columns."""
 
 
 @dataclass(frozen=True)
 class Matched:
-    """What a step of `match` has found out.
+    """The result of a step of `match`.
 
     Attributes:
         a, b: rows of equal length: the same packets in both captures.
-        a_alone, b_alone: packets that the other capture does not have.
+        a_alone, b_alone: packets that the other capture lacks.
         until_ns: the fate of every packet captured before this time is known.
     """
 
@@ -46,13 +46,13 @@ class Matched:
 
 
 class Side:
-    """One of the captures, being read.
+    """One of the two captures, while it is read.
 
     Args:
         source: the capture.
-        keys: recognises its packets.
-        clock: turns its times, shape (n,), into those of the first capture.
-        kinds: `Tracked.kind` of the packets of a chunk; copies are then left out.
+        keys: hashes its packets.
+        clock: converts its times, shape (n,), to those of the first capture.
+        kinds: returns `Tracked.kind` of a chunk's packets; copies are then left out.
     """
 
     def __init__(
@@ -99,9 +99,9 @@ class Side:
         return rows
 
     def give_up(self, found: IntArray, before_ns: int) -> Rows:
-        """Take rows out of `waiting`: those found, and those captured before a time.
+        """Remove from `waiting` rows found, and rows captured before a time.
 
-        Returns: the latter, which found no partner.
+        Returns: the rows captured before that time, which have no partner.
         """
         left = np.ones(len(self.waiting), dtype=np.bool_)
         left[found] = False
@@ -120,18 +120,21 @@ def match(a: Side, b: Side, horizon_ns: int) -> Iterator[Matched]:
 
     Args:
         a: one capture.
-        b: the other, on the first's clock to less than the horizon.
-        horizon_ns: a packet takes at most so long from one tap to the other.
+        b: the other, on the first's clock but for an error below the horizon.
+        horizon_ns: the longest time that a packet takes from one tap to the other.
     """
     while a.until_ns < FOREVER or b.until_ns < FOREVER:
-        # Both get past where the other was: with one alone, hardly a packet finds its partner.
+        # Each capture gets ahead of the other once: with one alone, few packets find a partner.
         for _ in range(2):
             _overtake(a, b)
         yield _step(a, b, horizon_ns)
 
 
 def _overtake(a: Side, b: Side) -> None:
-    """Read the capture that is behind until it is not, or too many packets wait."""
+    """Read the capture that is behind until it is ahead.
+
+    Reading ends early if too many of its packets wait.
+    """
     behind, ahead = (a, b) if a.until_ns <= b.until_ns else (b, a)
     target = ahead.until_ns
     behind.advance()

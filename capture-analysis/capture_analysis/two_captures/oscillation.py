@@ -1,22 +1,22 @@
-"""The period with which a level oscillates, from any length of time in constant memory."""
+"""Find the period of an oscillating level in constant memory."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capture_analysis.columns import IntArray
 
-# Averages over bins; the autocorrelation of each segment of so many is averaged (Welch 1967).
+# Bins of a segment; the autocorrelations of all segments are averaged (Welch 1967).
 SEGMENT_BINS = 4096
 _LEAST_BINS = 64
-# A period that repeats less than this is none.
+# An autocorrelation with a lower peak shows no period.
 LEAST_CORRELATION = 0.3
 
 
 class Oscillation:
-    """Collects a step function.
+    """Collects a step function and finds its period.
 
     Args:
-        bin_ns: width of a bin; a period is told to about that.
+        bin_ns: width of a bin, which is about the resolution of the period.
     """
 
     def __init__(self, bin_ns: int) -> None:
@@ -28,7 +28,10 @@ class Oscillation:
         self._segments = 0
 
     def add(self, time_ns: IntArray, level: IntArray, until_ns: int) -> None:
-        """Take levels, each from its time on, the last until a time; one span after the other."""
+        """Take levels, each from its time on, the last until `until_ns`.
+
+        Spans must adjoin.
+        """
         if self._first is None:
             self._first = int(time_ns[0]) // self._bin_ns
         area = np.concatenate(([0.0], np.cumsum(np.diff(time_ns, append=until_ns) * level)))
@@ -54,7 +57,10 @@ class Oscillation:
         self._filled_ns = 0
 
     def period_ns(self) -> float | None:
-        """Lag of the autocorrelation's first peak after it was negative; None without one."""
+        """Return the lag of the autocorrelation's first peak, or None.
+
+        Only peaks after the correlation was negative count.
+        """
         if not self._segments:
             bins = self._filled_ns // self._bin_ns
             if bins < _LEAST_BINS:
@@ -76,11 +82,11 @@ class Oscillation:
 
 
 def _autocorrelation(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Shape (SEGMENT_BINS,): by lag; 0 throughout if the values are all alike."""
+    """Compute the autocorrelation by lag, (SEGMENT_BINS,); 0 if constant."""
     off = values - values.mean()
     spectrum = np.fft.rfft(off, 2 * SEGMENT_BINS)
     sums = np.fft.irfft(np.abs(spectrum) ** 2)[:SEGMENT_BINS]
-    # Fewer pairs at larger lags.
+    # Larger lags have fewer pairs of values.
     pairs = np.maximum(len(values) - np.arange(SEGMENT_BINS), 1)
     scaled = sums / pairs * (np.arange(SEGMENT_BINS) < len(values) / 2)
     return np.asarray(scaled / scaled[0] if scaled[0] > 0 else np.zeros(SEGMENT_BINS))

@@ -1,4 +1,4 @@
-"""The number by which a packet is recognised wherever on its path it was captured."""
+"""Hash packets to keys that are equal all along their path."""
 
 from enum import Enum
 
@@ -10,7 +10,7 @@ from capture_analysis.columns import FlowTable
 Words = NDArray[np.uint64]
 
 # Multilinear hashing (Carter and Wegman 1979): a sum of words, each times its own odd number.
-# Two different packets collide with a chance of about 2^-64. The last mixes the sum.
+# Two different packets collide with a chance of about 2^-64. The last number mixes the sum.
 FACTORS = np.array(
     [
         0x9E3779B97F4A7C15,
@@ -26,7 +26,7 @@ FACTORS = np.array(
 
 
 class Identity(Enum):
-    """What of a packet is the same at both taps, besides its TCP header, length and options."""
+    """Fields that are equal at both taps, besides TCP header and length."""
 
     ADDRESSES_AND_ID = "addresses, ports and IP identification"
     ADDRESSES = "addresses and ports"
@@ -35,22 +35,22 @@ class Identity(Enum):
 
     @property
     def addresses(self) -> bool:
-        """Whether addresses and ports are; else they are translated on the way."""
+        """True if addresses and ports are equal; False if translated."""
         return self in (Identity.ADDRESSES_AND_ID, Identity.ADDRESSES)
 
     @property
     def ip_id(self) -> bool:
-        """Whether IPv4's identification is; else it is written anew on the way."""
+        """True if IPv4's identification is equal; else it is rewritten on the way."""
         return self in (Identity.ADDRESSES_AND_ID, Identity.ID)
 
 
 class PacketKeys:
     """Keys of one capture's packets, whose connections may still be appearing.
 
-    A key is equal for the same packet in two captures, hardly ever for others; clib/match.c makes
-    it. From connection, sequence and acknowledgement numbers, length, flags, window, time stamps,
-    SACK edges and, as `identity` says, IP identification. Retransmissions differ where Linux
-    counts the identification per connection, or by their time stamps.
+    The same packet has equal keys in two captures, different packets hardly ever do; clib/match.c
+    computes them from connection, sequence and acknowledgement numbers, length, flags, window,
+    time stamps, SACK edges and, depending on `identity`, IP identification. Retransmissions have
+    different keys where Linux counts the identification per connection, or by their time stamps.
     """
 
     def __init__(self, identity: Identity) -> None:
@@ -58,7 +58,7 @@ class PacketKeys:
         self._lanes = np.zeros(0, dtype=np.uint64)
 
     def lanes(self, flows: FlowTable) -> Words | None:
-        """Shape (2k,): a part of the key for each half of a connection; None if it is no part."""
+        """Return the key's part for each half of a connection, (2k,); or None."""
         if not self.identity.addresses:
             return None
         known = len(self._lanes) // 2
@@ -68,7 +68,7 @@ class PacketKeys:
 
 
 def _lanes(rows: NDArray[np.void]) -> Words:
-    """Shape (2k,): of each connection, what half 0 and what half 1 sends."""
+    """Hash the ends of each connection, in both directions; shape (2k,)."""
     ends = []
     for end in ("source", "destination"):
         address = np.ascontiguousarray(rows[end]).view(np.uint64)

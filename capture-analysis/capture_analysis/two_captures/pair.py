@@ -1,4 +1,7 @@
-"""Two captures of one path, measured: matched, their clocks made one, every metric computed."""
+"""Measure two captures of one path.
+
+Packets are matched, the clocks aligned, and every metric computed.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -24,7 +27,7 @@ from capture_analysis.two_captures.survey import Survey, survey
 
 
 class Sink(Protocol):
-    """Takes every packet, to write it somewhere."""
+    """Receives every packet, for instance to write it to a file."""
 
     def add(self, step: Step, flows: FlowTable) -> None:
         """Take the next packets."""
@@ -32,16 +35,16 @@ class Sink(Protocol):
 
 @dataclass
 class PairMeasured:
-    """What was measured of two captures.
+    """The measurements of two captures.
 
     Attributes:
-        names: of the captures.
-        sources: both, read to the end.
-        contact, survey, facts: what connects them, how their clocks run, what lies between.
-        sides: how many packets gave up waiting, or were copies.
-        measures: what was measured.
-        both: packets that passed both taps.
-        packets: of each connection, shape (flows of the first capture,).
+        names: names of the captures.
+        sources: both captures, read to the end.
+        contact, survey, facts: common packets, clocks, and the path between the taps.
+        sides: both captures with counts of copies and of packets that gave up waiting.
+        measures: one instance of each metric.
+        both: number of packets that passed both taps.
+        packets: packets of each connection, shape (flows of the first capture,).
         data: packets with payload of each direction, shape (directions,).
         uncommon: packets that one capture has alone, outside the common time or connections.
     """
@@ -60,12 +63,12 @@ class PairMeasured:
 
 
 class PairOfCaptures:
-    """Two captures that can be read again and again.
+    """Two captures that can be read repeatedly.
 
     Args:
-        names: of the captures, for error texts.
+        names: names of the captures, for error texts.
         open_a: opens the first from its start.
-        open_b: opens the second.
+        open_b: opens the second from its start.
     """
 
     def __init__(
@@ -78,7 +81,10 @@ class PairOfCaptures:
 
     @staticmethod
     def of_files(a: Path, b: Path) -> "PairOfCaptures":
-        """Two files. Raises: AnalysisError if one is no file that can be read again."""
+        """Use two files.
+
+        Raises: AnalysisError if one of them cannot be read repeatedly.
+        """
         for path in (a, b):
             if not path.is_file():
                 reason = "is a stream" if str(path) == "-" or path.exists() else "does not exist"
@@ -89,11 +95,11 @@ class PairOfCaptures:
         return PairOfCaptures((str(a), str(b)), lambda: Capture(a), lambda: Capture(b))
 
     def measure(self, *, one_clock: bool = False, sink: Sink | None = None) -> PairMeasured:
-        """Read both three times: their beginnings, for the clocks, and for the metrics.
+        """Read both three times: for common packets, clocks, and metrics.
 
         Args:
-            one_clock: both captures are known to have the same clock.
-            sink: takes every packet.
+            one_clock: True if both captures are known to have the same clock.
+            sink: receives every packet.
 
         Raises: AnalysisError if they have no packet in common.
         """
@@ -129,7 +135,7 @@ class PairOfCaptures:
         return a, b
 
     def _facts(self, contact: Contact, surveyed: Survey) -> PathFacts:
-        """From the first packets that cross."""
+        """Measure the path from the first packets that cross it."""
         shortest = [
             round(
                 min(
@@ -179,7 +185,7 @@ def _steps(
         for queue, each, way in zip(queues, both, facts.ways, strict=True):
             rows = each.both
             first_ns, second_ns = rows["first_ns"].copy(), rows["second_ns"]
-            # Nothing leaves before it comes, whatever a clock's step says.
+            # An error or step of the clocks must not let a packet leave before it comes.
             left_ns = np.maximum(second_ns - way.propagation_ns, first_ns)
             size = rows["frame_bytes"].astype(np.int64)
             levels.append(queue.add(first_ns, left_ns, size, each.until_ns))
@@ -197,7 +203,7 @@ def _count(measured: PairMeasured, step: Step) -> None:
 
 
 def _counted(counts: IntArray, numbers: IntArray) -> IntArray:
-    """Counts of numbers, with more of them."""
+    """Add the occurrences of each number to counts."""
     more = np.bincount(numbers, minlength=len(counts))
     more[: len(counts)] += counts
     return more

@@ -1,4 +1,4 @@
-"""What was measured of two captures as a document for JSON."""
+"""The measurements of two captures as a document for JSON."""
 
 from collections import Counter
 from pathlib import Path
@@ -14,7 +14,7 @@ from capture_analysis.two_captures.survey import UNKNOWN
 SCHEMA = 1
 FLOWS_LISTED = 100
 WAYS = ("a_to_b", "b_to_a")
-# Below this share of the packets of common connections, matching is in doubt.
+# If fewer of the packets of common connections are in both captures, the matches are in doubt.
 _FEW = 0.5
 
 
@@ -26,23 +26,26 @@ def analyse_pair(
     flows: int = FLOWS_LISTED,
     sink: Sink | None = None,
 ) -> dict[str, Any]:
-    """Measure two captures of one path.
+    """Measure two captures of one path and return their document.
 
     Args:
-        a: one capture, a file; its clock is the document's.
-        b: the other.
-        one_clock: both are known to have the same clock.
+        a: one capture, a file; times in the document are on its clock.
+        b: the other capture, a file.
+        one_clock: True if both captures are known to have the same clock.
         flows: how many connections to list, those with most packets first.
-        sink: takes every packet.
+        sink: receives every packet.
 
-    Raises: AnalysisError if one is no capture, or they have no packet in common.
+    Raises: AnalysisError if a file is not a capture, or no packet is in both.
     """
     measured = PairOfCaptures.of_files(a, b).measure(one_clock=one_clock, sink=sink)
     return document(measured, flows)
 
 
 def document(measured: PairMeasured, flows: int = FLOWS_LISTED) -> dict[str, Any]:
-    """All that was measured, for JSON: undefined numbers are null, with the reason beside them."""
+    """Convert all results for JSON.
+
+    Undefined numbers are null, with the reason beside them.
+    """
     undefined: Counter[str] = Counter()
     metrics: dict[str, Any] = {}
     ways: dict[str, Any] = {}

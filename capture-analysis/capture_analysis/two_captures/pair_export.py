@@ -1,4 +1,7 @@
-"""The packets of two captures as Parquet or CSV: one row each, when it passed both taps."""
+"""Write the packets of two captures as Parquet or CSV.
+
+One row per packet, with its times at both taps.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -35,15 +38,16 @@ _SEEN = pa.array(["both", "a", "b"])
 
 
 class PairsFile(TableFile):
-    """A file of pairs being written; it appears under its name when all is well.
+    """A file of packets with both their times; gets its name when complete.
 
-    Rows come in blocks, way by way, within one in the order of the first tap. `b_ns` is on the
-    first capture's clock; times and delay are null where a capture lacks the packet.
+    Rows come in blocks, first one direction of the path, then the other; within each in the order
+    of the first tap. `b_ns` is on the first capture's clock; times and delay are null where a
+    capture lacks the packet.
 
     Args:
-        target: the name's end says the format: .parquet or .csv.
+        target: a name that ends in its format: .parquet or .csv.
 
-    Raises: AnalysisError as TableFile does.
+    Raises: AnalysisError for the reasons of TableFile.
     """
 
     def __init__(self, target: Path) -> None:
@@ -58,7 +62,7 @@ class PairsFile(TableFile):
 
 
 def table(crossings: Crossings) -> pa.Table:
-    """The packets of one way as an Arrow table, of SCHEMA."""
+    """Convert the packets of one way to an Arrow table of SCHEMA."""
     rows, way = crossings.sent, crossings.way
     first_ns, second_ns = rows["first_ns"].copy(), rows["second_ns"].copy()
     no_first, no_second = first_ns == ABSENT, second_ns == ABSENT

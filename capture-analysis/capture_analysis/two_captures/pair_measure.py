@@ -1,6 +1,6 @@
-"""What a metric of two captures is, and the metrics there are.
+"""Base class of the metrics of two captures, and the list of all metrics.
 
-Each module in `pair_measures` defines one: a newcomer adds a metric by adding a file.
+Each module in `pair_measures` defines one metric: to add one, add a file.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ __all__ = ["PairMeasure", "Quantity", "Step", "Values", "all_pair_measures"]
 
 @dataclass(frozen=True)
 class Step:
-    """What two captures have shown next.
+    """The packets whose fate has become known next.
 
     Attributes:
         ways: packets from the first tap to the second, and back.
-        ack_gaps: of the ACKs of each.
+        ack_gaps: gaps between the ACKs of each way.
         levels: packets and bytes in the queue of each way; None before its first packet.
     """
 
@@ -35,16 +35,16 @@ class Step:
 
 
 class PairMeasure:
-    """A metric: takes what two captures show, step by step, and sums up.
+    """A metric: sums up the packets of two captures, step by step.
 
-    What it keeps does not grow with the number of packets, and does not depend on where steps end.
+    Its state does not grow with the number of packets, and does not depend on where steps end.
 
     Args:
-        facts: of the path between the taps.
+        facts: facts of the path between the taps.
     """
 
     title: ClassVar[str]
-    # Which of a report's pictures shows it best.
+    # Name of the report's picture that shows the metric best.
     picture: ClassVar[str] = "spacing-change"
     per_direction: ClassVar[Sequence[Quantity]] = ()
     per_way: ClassVar[Sequence[Quantity]] = ()
@@ -55,30 +55,30 @@ class PairMeasure:
         self.start()
 
     def start(self) -> None:
-        """Nothing is known yet."""
+        """Create the empty counts and sums."""
 
     def add(self, step: Step) -> None:
         """Take the next packets."""
 
     def finish(self) -> None:
-        """There are no more packets; before results."""
+        """Finish after the last packet; called before the results."""
 
     def of_direction(self, direction: int) -> Values:
-        """The quantities of `per_direction`, each a number or why there is none."""
+        """Return the quantities of `per_direction`: numbers or reasons for none."""
         del direction
         return {}
 
     def of_way(self, way: int) -> Values:
-        """The quantities of `per_way`, each a number or why there is none."""
+        """Return the quantities of `per_way`: numbers or reasons for none."""
         del way
         return {}
 
     def of_pair(self) -> Values:
-        """The quantities of `per_pair`, each a number or why there is none."""
+        """Return the quantities of `per_pair`: numbers or reasons for none."""
         return {}
 
 
 @cache
 def all_pair_measures() -> tuple[type[PairMeasure], ...]:
-    """The metrics, one of each module in `pair_measures`, by module name."""
+    """Return the metrics of the modules in `pair_measures`, by module name."""
     return classes_of(pair_measures, PairMeasure)

@@ -1,4 +1,4 @@
-"""What lies between the taps: shortest delays, and how long the bottleneck takes for a packet."""
+"""Measure the path between the taps: delays and transmission times."""
 
 from dataclasses import dataclass
 
@@ -8,25 +8,25 @@ from capture_analysis.columns import IntArray
 from capture_analysis.two_captures.crossings import ABSENT, Crossings, is_ack, is_data
 from capture_analysis.two_captures.matching import FOREVER
 
-# Of so many packets that waited, the median of the gaps in front is taken.
+# A transmission time is the median gap before at least so many packets that waited.
 ENOUGH = 20
-# From so many packets of either way, from the start.
+# Facts are measured on so many packets of each direction of the path, from the start.
 HEAD_PACKETS = 1 << 15
 
 
 @dataclass(frozen=True)
 class WayFacts:
-    """One way between the taps.
+    """Facts of one direction of the path between the taps.
 
     Attributes:
         shortest_ns: least delay of any packet.
-        propagation_ns: what a packet without transmission time would need; shortest_ns if
-            transmission times are unknown.
+        propagation_ns: delay of a packet without transmission time; shortest_ns if transmission
+            times are unknown.
         data_ns: transmission time of the most frequent frames with data; None if too few waited.
-        data_bytes: their size as captured.
+        data_bytes: size of these frames as captured.
         ack_ns: transmission time of the most frequent pure ACKs; None if too few waited.
-        ack_bytes: their size.
-        waited: packets that show it.
+        ack_bytes: size of these ACKs as captured.
+        waited: number of packets behind the transmission times.
     """
 
     shortest_ns: int
@@ -39,7 +39,7 @@ class WayFacts:
 
     @property
     def ns_per_byte(self) -> float | None:
-        """Transmission time of a captured byte of data, or of ACKs where no data waited."""
+        """Transmission time of a byte of data, or of ACKs if no data waited."""
         if self.data_ns is not None:
             return self.data_ns / self.data_bytes
         return None if self.ack_ns is None else self.ack_ns / self.ack_bytes
@@ -47,12 +47,12 @@ class WayFacts:
 
 @dataclass(frozen=True)
 class PathFacts:
-    """Both ways, and the clocks' resolution.
+    """Facts of both directions of the path, and the clocks' resolution.
 
     Attributes:
         ways: from the first tap to the second, and back.
-        resolution_ns: of the time stamps of each capture.
-        longest_round_trip_ns: no packet and its answer took longer between the taps.
+        resolution_ns: resolution of the time stamps of each capture.
+        longest_round_trip_ns: bound of a round trip between the taps.
     """
 
     ways: tuple[WayFacts, WayFacts]
@@ -61,16 +61,16 @@ class PathFacts:
 
 
 class WaySurvey:
-    """Collects what `WayFacts` states from a beginning of the packets.
+    """Measures `WayFacts` from the first packets of one direction of the path.
 
-    A packet that came to the first tap before the one in front of it can have left the bottleneck
-    waited for it; then what lies between both at the second tap is its transmission time.
+    A packet that came to the first tap before its predecessor can have left the bottleneck waited
+    for the predecessor; the gap between both at the second tap is then its transmission time.
 
     Args:
         shortest_ns: least delay of any packet.
 
     Attributes:
-        full_ns: when the packet arrived that was the last to be looked at; FOREVER until then.
+        full_ns: when the last of the packets to be measured arrived; FOREVER until then.
     """
 
     def __init__(self, shortest_ns: int) -> None:
@@ -104,7 +104,7 @@ class WaySurvey:
             )
 
     def facts(self, until_ns: int) -> WayFacts:
-        """What packets that arrived until a time show."""
+        """Compute the facts from the packets that arrived until a time."""
         self._data.cut(until_ns)
         self._acks.cut(until_ns)
         data_bytes, data_ns, many = self._data.transmission()
@@ -129,7 +129,7 @@ class WaySurvey:
 
 
 class _Sizes:
-    """Packets by arrival, size, delay, and the gap in front of those that waited or -1."""
+    """Packets by arrival, size, delay, and gap; -1 unless they waited."""
 
     def __init__(self) -> None:
         self._rows = [np.zeros((4, 0), dtype=np.int64)]
@@ -142,7 +142,7 @@ class _Sizes:
         self._rows = [rows[:, rows[0] <= until_ns]]
 
     def transmission(self) -> tuple[int, float | None, int]:
-        """The most frequent size, the median of its transmission times and of how many that is."""
+        """Return the commonest size, its transmission time, and sample count."""
         _, size, _, gap_ns = np.concatenate(self._rows, axis=1)
         if not len(size):
             return 0, None, 0
@@ -152,6 +152,6 @@ class _Sizes:
         return most, float(np.median(waited)) if len(waited) >= ENOUGH else None, len(waited)
 
     def shortest_ns(self, size: int) -> int:
-        """The least delay of packets of a size."""
+        """Return the least delay of packets of a size."""
         _, sizes, delay_ns, _ = np.concatenate(self._rows, axis=1)
         return int(delay_ns[sizes == size].min())

@@ -1,4 +1,4 @@
-"""How many packets a queue holds, from when each enters and leaves."""
+"""Compute a queue's level from the times of entering and leaving."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,16 +12,16 @@ from capture_analysis.one_capture.tally import PAUSE_NS
 def steps(
     arrived_ns: IntArray, left_ns: IntArray, *sizes: tuple[IntArray, IntArray]
 ) -> tuple[IntArray, ...]:
-    """Changes of a queue's level, in time order.
+    """Sort the changes of a queue's level by time.
 
     Args:
         arrived_ns: shape (n,), when each packet enters.
-        left_ns: shape (m,), when each leaves.
-        sizes: by what those that enter change the level, shape (n,), and those that leave, (m,);
-            apart for each kind of level.
+        left_ns: shape (m,), when each packet leaves.
+        sizes: one pair for each kind of level, such as packets or bytes: its increase for each
+            packet that enters, shape (n,), and its decrease for each that leaves, shape (m,).
 
-    Returns: time and the changes of each kind, shape (m + n,); what enters at the instant of a
-        departure does so after it.
+    Returns: the times and the changes of each kind, shape (m + n,); a packet that enters at the
+        instant of a departure does so after it.
     """
     time_ns = np.concatenate((left_ns, arrived_ns))
     order = np.argsort(time_ns, kind="stable")
@@ -30,12 +30,14 @@ def steps(
 
 
 def transmission_starts(arrived_ns: IntArray, left_ns: IntArray, before_ns: int) -> IntArray:
-    """When each packet's transmission begins: when it arrives, or when the one before it ends.
+    """Compute when each packet's transmission starts.
+
+    A transmission starts on arrival, or at the end of the transmission before it.
 
     Args:
         arrived_ns: shape (n,), in the order of leaving.
         left_ns: shape (n,), when each transmission ends.
-        before_ns: when the one before the first ended.
+        before_ns: when the transmission before the first ended.
     """
     previous = np.concatenate(([before_ns], left_ns))[: len(left_ns)]
     return np.asarray(np.maximum(arrived_ns, previous))
@@ -46,9 +48,9 @@ class Levels:
     """A queue's level over a span of time: `packets[k]` from `time_ns[k]` on.
 
     Attributes:
-        time_ns: shape (n,), ascending; the first is where the span starts.
+        time_ns: shape (n,), ascending; the first is the start of the span.
         packets, bytes: shape (n,).
-        until_ns: where the span ends.
+        until_ns: end of the span.
     """
 
     time_ns: IntArray
@@ -63,20 +65,23 @@ class Levels:
 
 
 class ActiveTime:
-    """Leaves out pauses: empty stretches of at least PAUSE_NS, however blocks cut them."""
+    """Leave out pauses: empty stretches of at least PAUSE_NS.
+
+    A stretch may extend over several blocks.
+    """
 
     def __init__(self) -> None:
         self._empty_ns = 0
 
     def durations(self, duration_ns: IntArray, empty: BoolArray) -> IntArray:
-        """How long each level counts.
+        """Return how much of each level's duration counts.
 
         Args:
-            duration_ns: shape (n,), of each level.
-            empty: shape (n,), whether nothing is there.
+            duration_ns: shape (n,), duration of each level.
+            empty: shape (n,), whether the level is empty.
 
-        Returns: shape (n + 1,): first that of an empty stretch which ended only now, then 0 for
-            what belongs to a pause or to a stretch that goes on.
+        Returns: shape (n + 1,): first the duration of an empty stretch that earlier blocks began;
+            0 for a level that is part of a pause or of a stretch that is still open.
         """
         duration_ns = np.concatenate(([self._empty_ns], duration_ns))
         empty = np.concatenate(([True], empty))
@@ -103,13 +108,15 @@ class QueueLevel:
     def add(
         self, arrived_ns: IntArray, left_ns: IntArray, size: IntArray, until_ns: int
     ) -> Levels | None:
-        """Take packets that enter before a time; return the levels until then, if it has begun.
+        """Take packets; return the levels until a time, or None.
+
+        The result is None as long as no packet has entered.
 
         Args:
-            arrived_ns: shape (n,), when each enters, sorted.
-            left_ns: shape (n,), when each leaves.
+            arrived_ns: shape (n,), when each packet enters, sorted.
+            left_ns: shape (n,), when each packet leaves.
             size: shape (n,), bytes.
-            until_ns: nothing that enters before this comes later.
+            until_ns: later calls have no packet that enters before this time.
         """
         leaving = np.concatenate((self._leaving, np.stack((left_ns, size))), axis=1)
         if self._from_ns is None:

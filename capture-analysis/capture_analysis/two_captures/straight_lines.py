@@ -1,4 +1,4 @@
-"""Straight lines between bounds: convex hulls, and the slope that leaves most room."""
+"""Fit straight lines between bounds, by convex hulls."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,21 +12,23 @@ from capture_analysis.two_captures.envelope import UNBOUNDED, Bounds
 
 FloatArray = NDArray[np.float64]
 
-# ns per ns: no oscillator in use is worse, and kernels slew by at most half of it.
+# ns per ns: no oscillator in use is worse, and kernels slew a clock by at most half of it.
 MOST_DRIFT = 1e-3
-# Intervals on each side of a step that are compared, at least.
+# Least number of intervals that are compared on each side of a step.
 _WINDOW = 4
-# A step is so many times what the bounds usually move.
+# A step is at least so many times the usual movement of the bounds.
 _USUALLY = 5
 
 
 @dataclass(frozen=True)
 class Corridor:
-    """Bounds of the offset as floats that keep every ns: less a common time and offset.
+    """Bounds of the offset as floats that are exact to the ns.
+
+    Times and offsets are relative to a common time and a common offset.
 
     Attributes:
-        bounds: the integers.
-        at_ns, base_ns: what times and offsets are relative to.
+        bounds: the bounds as integers.
+        at_ns, base_ns: the common time and the common offset.
     """
 
     bounds: Bounds
@@ -35,7 +37,7 @@ class Corridor:
 
     @staticmethod
     def of(bounds: Bounds) -> "Corridor":
-        """Relative to the middle of the times and to one of the offsets."""
+        """Make bounds relative to the middle of their times and to one offset."""
         above, below = bounds.above < UNBOUNDED, bounds.below > -UNBOUNDED
         times = np.concatenate((bounds.above_at[above], bounds.below_at[below]))
         values = np.concatenate((bounds.above[above], bounds.below[below]))
@@ -71,7 +73,7 @@ class Corridor:
 
     @property
     def start_ns(self) -> int:
-        """When the first bound was seen."""
+        """Time of the first bound."""
         firsts = (
             at[has][:1]
             for at, has in (
@@ -82,13 +84,13 @@ class Corridor:
         return int(min(first[0] for first in firsts if len(first)))
 
     def gap(self) -> float:
-        """The widest that a line leaves, ns; -inf unless bounded on both sides."""
+        """Return the widest gap around a line, ns; -inf if bounded one-sidedly."""
         if not (self.has_above.any() and self.has_below.any()):
             return -np.inf
         return widest_gap(self.above_points, self.below_points)[0]
 
     def usual_slope(self) -> float:
-        """Median slope between intervals half of all apart, of both bounds (Theil and Sen)."""
+        """Compute the median slope of points half of all apart (Theil, Sen)."""
         slopes = []
         for at, bound, has in (
             (self.bounds.above_at, self.bounds.above, self.has_above),
@@ -102,13 +104,15 @@ class Corridor:
         return float(np.median(found)) if len(found) else 0.0
 
     def part(self, rows: slice) -> "Corridor":
-        """Some of the intervals."""
+        """Select some of the intervals."""
         return Corridor(self.bounds.where(rows), self.at_ns, self.base_ns)
 
     def jumps(self, count: int) -> list[tuple[int, float]]:
-        """Intervals across which both bounds move alike, and by how much: the largest.
+        """Find the largest jumps: intervals that move both bounds alike.
 
-        What they move as a rule, by drift and by queues, does not count.
+        The usual movement, by drift and by queues, is subtracted.
+
+        Returns: at most `count` pairs: number of the interval and size of its jump, ns.
         """
         window = max(_WINDOW, len(self.bounds.above) // 64)
         if len(self.bounds.above) < 2 * window + 1:
@@ -133,13 +137,13 @@ class Corridor:
 
 
 def support(hull: FloatArray, slope: float, *, lower: bool = True) -> float:
-    """Offset at time 0 of the line of a slope that touches a hull from below, or from above."""
+    """Return the offset at time 0 of the line of a slope that touches a hull."""
     offsets = hull[:, 1] - slope * hull[:, 0]
     return float(offsets.min() if lower else offsets.max())
 
 
 def widest_gap(above: FloatArray, below: FloatArray) -> tuple[float, float, float]:
-    """The widest gap that a line of any slope leaves between both hulls.
+    """Find the widest gap that a line of any slope leaves between both hulls.
 
     The gap is concave and piecewise linear in the slope, with corners at the hulls' edges.
 
@@ -154,7 +158,10 @@ def widest_gap(above: FloatArray, below: FloatArray) -> tuple[float, float, floa
 
 
 def middle_slope(hull: FloatArray) -> float:
-    """Slope of a hull's edge over the middle of its time: Moon's line, least in all distances."""
+    """Return the slope of a hull's edge at its middle time.
+
+    This is the slope of Moon's line, which has the least sum of distances.
+    """
     if len(hull) < 2:
         return 0.0
     middle = (hull[0, 0] + hull[-1, 0]) / 2
@@ -164,7 +171,10 @@ def middle_slope(hull: FloatArray) -> float:
 
 
 def _hull(points: FloatArray) -> FloatArray:
-    """Lower convex hull of points in time order (Andrew's monotone chain)."""
+    """Compute the lower convex hull of points in time order.
+
+    The algorithm is Andrew's monotone chain.
+    """
     hull: list[tuple[float, float]] = []
     for x, y in points.tolist():
         if hull and x == hull[-1][0]:

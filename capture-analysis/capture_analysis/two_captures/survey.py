@@ -1,4 +1,4 @@
-"""A first reading of two captures: what connects them, and how their clocks run."""
+"""Read two captures once, for connections, order of taps and clocks."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,29 +14,29 @@ from capture_analysis.two_captures.first_contact import Contact, Opener
 from capture_analysis.two_captures.matching import FOREVER, WAITING_LIMIT, Matched, Side, match
 from capture_analysis.two_captures.packet_key import PacketKeys
 
-# Clocks drift apart, and queues are long; packets farther apart are not taken for the same.
+# Packets farther apart are not taken for the same; clocks drift apart, and queues are long.
 SURVEY_HORIZON_NS = 10_000_000_000
-# What time stamping may add to the longest delay seen.
+# Added to the longest delay seen, for errors of time stamping.
 MARGIN_NS = 1_000_000
 UNKNOWN = -1
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What is known of two captures after reading them once.
+    """The results of reading two captures once.
 
     Attributes:
-        contact: how their packets are recognised, and roughly the offset.
-        clock: how the second's clock runs.
-        first_half: shape (flows of A,), which half passes A before B; UNKNOWN without a pair.
+        contact: the identity by which packets are recognised, and roughly the offset.
+        clock: the second capture's clock relative to the first's.
+        first_half: shape (flows of A,), the half that passes A before B; UNKNOWN without a pair.
         flow_of_b: shape (flows of B,), A's number of each connection; UNKNOWN without a pair.
-        turned: shape (flows of B,), 1 where A counts the halves the other way round.
-        horizon_ns: no packet took longer from tap to tap.
+        turned: shape (flows of B,), 1 where A has source and destination exchanged.
+        horizon_ns: bound of the time that a packet takes from tap to tap.
         a_span_ns: time of the first capture's first and last packet.
-        b_span_ns: the same of the second, on the first's clock.
-        common_ns: of what passes A first, and of what passes B first: when the first and the last
-            packet that both have passed the first of its taps.
-        pairs: packets found in both.
+        b_span_ns: time of the second capture's first and last packet, on the first's clock.
+        common_ns: for the packets that pass A first, and for those that pass B first: when the
+            first and the last packet that both captures have passed the first of its taps.
+        pairs: number of packets found in both captures.
         warnings: sentences.
     """
 
@@ -54,13 +54,13 @@ class Survey:
 
 
 def survey(open_a: Opener, open_b: Opener, contact: Contact, *, one_clock: bool = False) -> Survey:
-    """Read both captures for their common connections, the order of the taps and the clocks.
+    """Read both captures for connections, order of the taps, and clocks.
 
     Args:
         open_a: opens the first capture from its start.
-        open_b: opens the second.
-        contact: from their first common packets.
-        one_clock: both captures are known to have the same clock.
+        open_b: opens the second capture from its start.
+        contact: the result from their first common packets.
+        one_clock: True if both captures are known to have the same clock.
     """
     surveyor = _Surveyor(contact)
     for a_passes_first in (None, True):
@@ -79,11 +79,12 @@ def _unchanged(time_ns: IntArray) -> IntArray:
 
 
 class _Surveyor:
-    """Takes pairs.
+    """Learns connections, order of taps and clock bounds from pairs.
 
     Args:
         contact: see `survey`.
-        a_passes_first: of every packet, if no connection shows in which order it passes the taps.
+        a_passes_first: assume that every packet passes A first; for captures in which no
+            connection shows the order of the taps.
     """
 
     def __init__(self, contact: Contact, a_passes_first: bool | None = None) -> None:
@@ -92,20 +93,21 @@ class _Surveyor:
         self.pairs = 0
         self.flow_of_b = np.zeros(0, dtype=np.int64)
         self.turned = np.zeros(0, dtype=np.int64)
-        # Of each connection of A: by how many blocks half 0 shows the greater difference.
+        # For each connection of A: blocks in which half 0 shows the greater difference, less those
+        # in which half 1 does.
         self._votes = np.zeros(0, dtype=np.int64)
-        # Of each half of a connection of A: a pair's times.
+        # For each half of a connection of A: both times of one pair.
         self._sample = np.zeros((0, 2), dtype=np.int64)
-        # When common packets passed the first of their taps, by its own clock.
+        # When common packets passed the first of their taps, by that tap's own clock.
         self._common_ns = [(FOREVER, -FOREVER), (FOREVER, -FOREVER)]
 
     @property
     def directed(self) -> bool:
-        """Whether any connection shows the order of the taps."""
+        """True if a connection shows the order of the taps."""
         return bool(self._votes.any())
 
     def add(self, found: Matched, flows_a: int, flows_b: int) -> None:
-        """Take pairs of captures that have so many connections by now."""
+        """Take pairs, given the present numbers of connections."""
         self._grow(flows_a, flows_b)
         a, b = found.a, found.b
         if not len(a):
@@ -144,7 +146,10 @@ class _Surveyor:
             self._sample = np.concatenate((self._sample, none))
 
     def _vote(self, lane: IntArray, difference: IntArray) -> None:
-        """The half that passes A first shows the greater difference, by the round trip."""
+        """Vote for the half that passes A first: its difference is greater.
+
+        The two halves' differences b - a are a round trip apart.
+        """
         lanes = len(self._sample)
         count = np.bincount(lane, minlength=lanes).reshape(-1, 2)
         total = np.bincount(lane, difference, minlength=lanes).reshape(-1, 2)
@@ -153,7 +158,7 @@ class _Surveyor:
         self._votes[both] += np.sign(mean[:, 0] - mean[:, 1]).astype(np.int64)
 
     def result(self, a: Side, b: Side, *, one_clock: bool) -> Survey:
-        """What was found out, the captures having been read to their ends."""
+        """Return the survey, after both captures have been read to their ends."""
         fitted = clock.same_clock(self.envelope) if one_clock else clock.fit(self.envelope)
         slowest_ns = clock.slowest_ns(fitted, self.envelope)
         b_span = fitted.on_first(np.array([b.first_ns, b.last_ns]) + self.contact.offset_ns)
@@ -179,7 +184,10 @@ class _Surveyor:
         return self._common_ns[0], (b_first, b_last)
 
     def _first_half(self, fitted: Clock) -> IntArray:
-        """Shape (flows of A,): by vote, or by a pair's delay where one half has pairs only."""
+        """Decide which half passes A first, (flows of A,).
+
+        The vote decides, or a pair's delay if only one half has pairs.
+        """
         first_half = np.where(self._votes > 0, 0, np.where(self._votes < 0, 1, UNKNOWN))
         delay = fitted.on_first(self._sample[:, 1]) - self._sample[:, 0]
         seen = (self._sample[:, 0] != UNKNOWN).reshape(-1, 2)

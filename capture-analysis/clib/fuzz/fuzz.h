@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What all fuzz targets are made of. */
+/* Parts that all fuzz targets share. */
 #ifndef CAPTURE_ANALYSIS_FUZZ_H
 #define CAPTURE_ANALYSIS_FUZZ_H
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Any rows are gathered into any places, and ordered by any lanes (libFuzzer, with address and
- * undefined behaviour sanitisers).
+ * Fuzz target: arbitrary rows are sorted by lane and gathered into arbitrary places (libFuzzer,
+ * with sanitisers).
  *
- * The first byte of the input is the width of the column's numbers, the next how many it has. Two
- * bytes each are a row and a place. All are in bounds and every value is where it belongs, or it
- * is refused.
+ * The first byte of the input is the width of the column's numbers, the second their count. Each
+ * further two bytes are a row and a place. Every value must be in its place, or, if anything is out
+ * of range, the call must be refused.
  */
 #include "fuzz.h"
 #include "../gather.h"
@@ -13,7 +13,7 @@
 #define HEAD_BYTES 2
 #define BYTES_OF_A_ROW 2
 
-/* A number of the column, little-endian as the machine is. */
+/* A number of the column; the column is little-endian, as the machine is. */
 static int64_t value_of(const uint8_t *column, size_t width, int64_t row)
 {
 	int64_t value = 0;
@@ -22,7 +22,7 @@ static int64_t value_of(const uint8_t *column, size_t width, int64_t row)
 	return value;
 }
 
-/* Rows are ordered by their lanes, within one as they came; or there is none such. */
+/* Checks that rows are sorted by lane, stably, or that rows out of range are refused. */
 static void order(const uint32_t *lane, size_t length, const int64_t *rows, size_t count,
 		  bool inside)
 {
@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		inside &= places[at] >= 0 && (size_t)places[at] < count;
 	}
 	check(ca_gather(column, width, length, rows, places, count, to) == (inside && known));
-	/* Of several with one place the last is there. */
+	/* If several rows have one place, the last one must be there. */
 	for (size_t at = 0; inside && known && at < count; at++) {
 		bool last = true;
 

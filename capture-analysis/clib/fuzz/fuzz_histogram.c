@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Any values are counted (libFuzzer, with address and undefined behaviour sanitisers).
+ * Fuzz target: arbitrary values are counted (libFuzzer, with sanitisers).
  *
- * Nine bytes of the input are a lane and a value. They are counted in order at once, and backward
- * one by one with another seed and by way of bins; both must have the same bins, and as many
- * values as there were.
+ * Each nine bytes of the input are a lane and a value. The values are counted at once in order; and
+ * one by one backward, with another seed, then merged as bins. Both histograms must have the same
+ * bins, and as many values as the input.
  */
 #include "fuzz.h"
 #include "../histogram.h"
@@ -18,7 +18,7 @@ static int by_key(const void *a, const void *b)
 	return (x->key > y->key) - (x->key < y->key);
 }
 
-/* The bins of a histogram, ascending, and how many; the caller frees them. */
+/* The bins of a histogram, ascending, and their count; the caller frees them. */
 static struct ca_bin *bins_of(const struct ca_histogram *histogram, size_t *count)
 {
 	struct ca_bin *bins;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Any packets are matched (libFuzzer, with address and undefined behaviour sanitisers).
+ * Fuzz target: arbitrary packets are matched (libFuzzer, with sanitisers).
  *
- * The first bytes of the input are a seed, the horizon and how many lanes there are; seven bytes
- * each are then a packet of one of two captures. Their rows must be the same made at once and one
- * by one, up to the first packet without a lane, and the pairs those of a search through all rows.
+ * The first bytes of the input are a seed, the horizon and the number of lanes; each further seven
+ * bytes are a packet of one of two captures. Rows made at once and one by one must be equal, up to
+ * the first packet without a lane, and the pairs must be those of a search through all rows.
  */
 #include "fuzz.h"
 #include "../match.h"
@@ -18,7 +18,7 @@ struct side {
 	size_t count;
 };
 
-/* The packets of one capture: those whose first bit says so. */
+/* Collects the packets of one capture: the lowest bit of a packet's first byte tells which. */
 static void side_new(struct side *side, const uint8_t *data, size_t packets, unsigned int which)
 {
 	side->count = 0;
@@ -31,7 +31,7 @@ static void side_new(struct side *side, const uint8_t *data, size_t packets, uns
 
 		if ((data[0] & 1) != which)
 			continue;
-		/* Few times and keys, so that many are the same; times of both ends of the range. */
+		/* Few times and keys, so that many are equal; times at both ends of the range. */
 		to->time_ns[row] = (int64_t)((uint64_t)data[1] << 56 | data[2]);
 		to->flow[row] = data[3];
 		to->half[row] = data[0] >> 1 & 1;
@@ -79,7 +79,7 @@ static void make_rows(struct side *side, struct ca_match_keys keys)
 	side->count = made;
 }
 
-/* The partner of a row, by definition; `over` marks those that are taken or have no partner. */
+/* The partner of a row by the definition; `over` marks rows that are taken or without partner. */
 static size_t partner_of(const struct ca_match_row *a, const struct side *b, int64_t horizon_ns,
 			 uint8_t *over)
 {

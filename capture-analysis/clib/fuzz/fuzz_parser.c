@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Any bytes are a capture (libFuzzer, with address and undefined behaviour sanitisers).
+ * Fuzz target: arbitrary bytes as a capture (libFuzzer, with sanitisers).
  *
- * The input is parsed twice: at once, and as a reader of a slow pipe would, in pieces of any size
- * into a few rows at a time, each piece in memory of its own. Both must give the same rows, counts,
- * connections and sentences; every frame must be counted once; nothing may point out of range.
+ * The input is parsed twice: at once, and as by a reader of a slow pipe, in pieces of any size into
+ * a few rows at a time, each piece in memory of its own. Both must give the same rows, counts,
+ * connections and sentences; every frame must be counted once; no number may be out of range.
  */
 #include "fuzz.h"
 
@@ -15,7 +15,7 @@
 #define PIECE_BYTES_MAX 300
 #define LINK_TYPES_MAX 65536
 
-/* What parsing gave. */
+/* The result of parsing. */
 struct outcome {
 	struct ca_parser *parser;
 	struct ca_columns columns;
@@ -24,7 +24,7 @@ struct outcome {
 	size_t rows;
 };
 
-/* Xorshift (Marsaglia, 2003): where to cut. */
+/* Xorshift (Marsaglia, 2003): chooses where to cut. */
 static uint32_t cut_at(uint32_t *state, uint32_t below)
 {
 	*state ^= *state << 13;
@@ -45,7 +45,7 @@ static void parse_whole(const uint8_t *data, size_t size, size_t capacity, struc
 	check(whole->rows <= capacity);
 }
 
-/* Appends a few rows to the outcome's, which has room for so many. */
+/* Appends a few rows to the outcome's columns, which have room for `room` rows. */
 static void append(struct outcome *outcome, const struct ca_columns *few, size_t rows, size_t room)
 {
 	check(outcome->rows + rows <= room);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Streaks of any packets are found (libFuzzer, with address and undefined behaviour sanitisers).
+ * Fuzz target: streaks of arbitrary packets (libFuzzer, with sanitisers).
  *
- * The first byte of the input is how many packets a streak must have, the next how many come at
- * once. Two bytes are a packet: how far its lane is from that of the one before and whether it goes on,
- * and its value. Found at once and in pieces, streaks of each lane are the same in the same order,
- * and without a least length have all packets.
+ * The first byte of the input is the least number of packets in a streak, the second the number of
+ * packets in a piece. Each further two bytes are a packet: the step of its lane, whether it
+ * continues a streak, and its value. Streaks found at once and in pieces must be equal and in the
+ * same order in each lane; without a least length they must contain all packets.
  */
 #include "fuzz.h"
 #include "../streaks.h"
@@ -40,7 +40,7 @@ static void streaks_free(struct ca_streaks *streaks)
 	free(streaks->total);
 }
 
-/* Of a lane, in pieces of so many packets; those that end with the packets, too. */
+/* Finds streaks in pieces of so many packets; found.open has those that end with the packets. */
 static struct found find(const struct ca_streak_packets *all, size_t count, size_t piece,
 			 int64_t least_rows)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Any packets are tracked (libFuzzer, with address and undefined behaviour sanitisers).
+ * Fuzz target: arbitrary packets are tracked (libFuzzer, with sanitisers).
  *
- * Twelve bytes of the input are a packet of one of two connections. They are tracked three times:
- * at once, a few at a time, and each connection alone. All must give the same rows, and each row
- * must make sense in itself (check_row).
+ * Each twelve bytes of the input are a packet of one of two connections. The packets are tracked
+ * three times: at once, a few at a time, and each connection alone. All must give the same rows,
+ * and each row must be consistent in itself (check_row).
  */
 #include "fuzz.h"
 #include "../half.h"
@@ -20,7 +20,7 @@
 	X(seq_bytes, 8) X(ack_bytes, 8) X(gap_ns, 8) X(rtt_ns, 8) X(new_bytes, 4)	\
 	X(acked_bytes, 4) X(in_flight_bytes, 4) X(kind, 1)
 
-/* As Kind in tracking.py. */
+/* Values of Kind in tracking.py. */
 enum { CONTROL, NEW_DATA, RETRANSMISSION, LATE_DATA, PROBE, ACK, OLD_ACK = 8, COPY };
 
 static const uint16_t FLAGS[] = {
@@ -41,7 +41,7 @@ static void tracked_free(struct ca_tracked *tracked)
 #undef X
 }
 
-/* The packets from a row on, and their place in what is tracked. */
+/* The packets from a row on; tracked_from() has the same rows of the results. */
 static struct ca_columns packets_from(const struct ca_columns *packets, size_t row)
 {
 	struct ca_columns rest;
@@ -111,7 +111,7 @@ static void track_pieces(const struct ca_columns *packets, size_t rows,
 	ca_tracker_free(tracker);
 }
 
-/* Each connection by a tracker that sees no other, in runs of its packets. */
+/* Tracks each connection by a tracker of its own, packet by packet. */
 static void track_alone(const struct ca_columns *packets, size_t rows,
 			const struct ca_tracked *tracked)
 {

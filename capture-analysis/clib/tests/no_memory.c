@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tracker and the histogram while memory runs out: at the first allocation, at the second, ...
- * until there is enough. They must say so or do with less, and leave nothing behind (sanitisers).
+ * Runs the tracker and the histogram while memory runs out: at the first allocation, at the second,
+ * ... until there is enough. They must report it or do with less, and leak nothing (sanitisers).
  *
- * Linked with --wrap, so that every allocation of theirs comes by here.
+ * Linked with --wrap, so that all their allocations go through this file.
  */
 #include "table.h"
 #include "../histogram.h"
 #include "../track.h"
 
 #define ROWS 4000
-#define FLOWS 300	/* more than a slab */
+#define FLOWS 300	/* more than one slab holds */
 
 void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
@@ -19,7 +19,7 @@ void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
 void *__real_realloc(void *memory, size_t bytes);
 
-static size_t left = SIZE_MAX;	/* allocations until memory is gone */
+static size_t left = SIZE_MAX;	/* allocations before memory is refused */
 static bool refused;
 
 static bool refuse(void)
@@ -47,7 +47,7 @@ void *__wrap_realloc(void *memory, size_t bytes)
 	return refuse() ? NULL : __real_realloc(memory, bytes);
 }
 
-/* Data out of order, so that there are holes, and ACKs, in many connections and in one. */
+/* Makes data out of order, so that there are holes, and ACKs, in many connections and in one. */
 static void make_packets(struct ca_columns *packets)
 {
 	table_new(packets, ROWS);

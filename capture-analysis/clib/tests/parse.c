@@ -2,10 +2,10 @@
 /*
  * Parses capture files for the tests, under sanitisers and valgrind.
  *
- *	parse FILE...	a line for each: frames, packets, connections, trouble
- *	parse -t FILE...	the same of every prefix of it, each in memory of just its size
+ *	parse FILE...	prints a line for each file: frames, packets, connections, trouble
+ *	parse -t FILE...	parses every prefix of each file, too, in memory of exactly its size
  *
- * A few rows at a time, so that the parser is called often.
+ * Columns have few rows, so that the parser is called often.
  */
 #include <inttypes.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Gives a fuzz target so many inputs, always the same ones, where there is no fuzzer: valgrind.
+ * Feeds a fuzz target with random inputs, the same in every run, without a fuzzer: for valgrind.
  *
  *	TARGET INPUTS
  */
@@ -8,7 +8,7 @@
 
 #define INPUT_BYTES_MAX 1200
 
-/* Marsaglia's xorshift64. */
+/* Xorshift64 (Marsaglia, 2003). */
 static uint64_t next(uint64_t *state)
 {
 	*state ^= *state << 13;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Columns on the heap, each of exactly its size: a write beyond one is seen by the sanitisers. */
+/* Columns on the heap, each of exactly its size: sanitisers notice a write beyond one. */
 #ifndef CAPTURE_ANALYSIS_TABLE_H
 #define CAPTURE_ANALYSIS_TABLE_H
 
@@ -40,7 +40,7 @@ static inline void table_free(struct ca_columns *columns)
 #undef X
 }
 
-/* A copy of bytes in memory of just that size. */
+/* Copies bytes into memory of exactly their size. */
 static inline uint8_t *table_copy(const uint8_t *bytes, size_t length)
 {
 	uint8_t *copy = table_allocate(length);

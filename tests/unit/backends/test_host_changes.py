@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from twoway.backends.host_changes import Kept
+from twoway.backends.host_changes import HostChanges
 from twoway.errors import RunError, UsageError
 
 # Changes a setting, says so, and waits to be killed.
 KILLED = """
 import sys, time
 from pathlib import Path
-from twoway.backends.host_changes import Kept
-with Kept(Path(sys.argv[1])) as kept:
+from twoway.backends.host_changes import HostChanges
+with HostChanges(Path(sys.argv[1])) as kept:
     kept.setting(Path(sys.argv[2]), "2")
     print("changed", flush=True)
     time.sleep(600)
@@ -33,7 +33,7 @@ def setting(tmp_path: Path) -> Path:
 
 def test_undone_at_the_end(tmp_path: Path, setting: Path) -> None:
     """A setting has its new value within the `with`, and the first one of all after it."""
-    with Kept(tmp_path / "kept") as kept:
+    with HostChanges(tmp_path / "kept") as kept:
         kept.setting(setting, "2")
         kept.setting(setting, "3")
         assert setting.read_text() == "3"
@@ -45,7 +45,7 @@ def test_undone_after_an_error(tmp_path: Path, setting: Path) -> None:
     """A run that fails leaves no change, and its own error is the one that is told."""
 
     def fail() -> None:
-        with Kept(tmp_path / "kept") as kept:
+        with HostChanges(tmp_path / "kept") as kept:
             kept.setting(setting, "2")
             raise RunError("the run's own")
 
@@ -75,23 +75,23 @@ def test_next_run_undoes_what_a_dead_keeper_left(tmp_path: Path, setting: Path) 
     setting.write_text("2")
     changes = {"settings": {str(setting): "1"}, "modules": ["no_such_module"]}
     (folder / "changes.json").write_text(json.dumps(changes))
-    with Kept(folder):
+    with HostChanges(folder):
         assert setting.read_text() == "1"
 
 
 def test_one_run_at_a_time(tmp_path: Path) -> None:
     """A second run on the machine is refused while the first has it."""
     with (
-        Kept(tmp_path / "kept"),
+        HostChanges(tmp_path / "kept"),
         pytest.raises(UsageError, match="another run"),
-        Kept(tmp_path / "kept"),
+        HostChanges(tmp_path / "kept"),
     ):
         pass
 
 
 def test_missing_setting(tmp_path: Path) -> None:
     """A setting that the kernel does not have is an error that names it."""
-    with pytest.raises(RunError, match="no-such"), Kept(tmp_path / "kept") as kept:
+    with pytest.raises(RunError, match="no-such"), HostChanges(tmp_path / "kept") as kept:
         kept.setting(tmp_path / "no-such", "1")
 
 
@@ -99,7 +99,7 @@ def test_loaded_module(tmp_path: Path) -> None:
     """A module that is loaded already is left alone and the run refused."""
     loaded = next(iter(Path("/sys/module").iterdir())).name
     refused = pytest.raises(RunError, match=f"module {loaded} is loaded already")
-    with refused, Kept(tmp_path / "kept") as kept:
+    with refused, HostChanges(tmp_path / "kept") as kept:
         kept.module(tmp_path / f"{loaded}.ko", [])
     assert Path(f"/sys/module/{loaded}").exists()
 
@@ -111,6 +111,6 @@ def test_what_cannot_be_undone_is_not_forgotten(tmp_path: Path) -> None:
     lent = {"nowhere-eth0": {"interface": "lo", "settings": ["no", "such"], "features": []}}
     (folder / "changes.json").write_text(json.dumps({"links": lent}))
     for _ in range(2):
-        with pytest.raises(UsageError, match="this machine is not as it was"), Kept(folder):
+        with pytest.raises(UsageError, match="this machine is not as it was"), HostChanges(folder):
             pass
         assert json.loads((folder / "changes.json").read_text())["links"] == lent

@@ -27,11 +27,11 @@ ip link set enp2s0 up
 RUN = """
 import os, signal, subprocess, sys
 from pathlib import Path
-from twoway.backends.host_changes import Kept
+from twoway.backends.host_changes import HostChanges
 from twoway.backends.host_interfaces import join
 def ip(*words):
     subprocess.run(["ip", *words], check=True)
-with Kept() as kept:
+with HostChanges() as kept:
     kept.nodes(["h1", "r1"])
     kept.link("h1-eth0", "enp1s0")
     kept.link("r1-eth0", "enp2s0")

@@ -1,6 +1,6 @@
-"""The metrics of a run, a file each: a newcomer adds one by adding a file.
+"""The metrics of a run, a file each: a new file is a new metric.
 
-Each module says what it is measured on (SCOPE), its families with their units (UNITS), and has a
-function `measure` that returns a number for each family; NaN where it is undefined. What it takes
-depends on the scope, see `metric.Scope`.
+Each module defines SCOPE, what it is measured on; UNITS, its families of metrics with their units;
+and a function `measure`, which returns a number for each family, NaN if undefined. The arguments of
+`measure` depend on the scope, see `metric.Scope`.
 """

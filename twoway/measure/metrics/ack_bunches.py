@@ -16,7 +16,7 @@ UNITS = {
 
 
 def measure(analysis: Analysis, view: ConnectionView) -> dict[str, float]:
-    """Sizes on arrival, and the largest as sent."""
+    """Return mean and largest bunch on arrival, and the largest as sent."""
     del analysis
     arrived = ack_compression.bunch_sizes(view.acks.arrived_ns, view.ack_service_ns)
     sent = ack_compression.bunch_sizes(view.acks.sent_ns, view.ack_service_ns)

@@ -1,4 +1,7 @@
-"""Spacing of acknowledgements on arrival over that when sent (Zhang et al. 1991; Paxson 1997)."""
+"""ACK spacing: spacing on arrival over spacing when sent.
+
+Zhang et al. (1991); Paxson (1997).
+"""
 
 import math
 

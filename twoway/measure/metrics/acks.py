@@ -1,4 +1,4 @@
-"""Acknowledgements: how many to a segment, and how many were lost."""
+"""Acknowledgements per data segment, and lost acknowledgements."""
 
 import math
 
@@ -13,7 +13,7 @@ UNITS = {
 
 
 def measure(analysis: Analysis, view: ConnectionView) -> dict[str, float]:
-    """Of the steady window, as the receiver sent them."""
+    """Count the ACKs that the receiver sent in the steady window."""
     segments = len(analysis.run.steady(view.arrived.data()))
     return {
         "ack_to_data": view.acks_sent / segments if segments else math.nan,

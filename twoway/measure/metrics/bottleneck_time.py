@@ -1,8 +1,10 @@
-"""For how much of the time a queue is the bottleneck (Ge et al. 2011, sections 4.1 and 6).
+"""The share of time in which a queue is the bottleneck.
+
+After Ge et al. (2011), sections 4.1 and 6.
 
 In the paper a link is the bottleneck while it is full: there is queueing delay on it, and none on
 the others. Real packets come in bunches, so that every queue holds some; here the bottleneck is the
-queue with the longest delay, that is the one which would be the last to run empty.
+queue with the longest delay, which would be the last to run empty.
 """
 
 from twoway.measure.analysis import Analysis, QueueView
@@ -16,7 +18,7 @@ UNITS = {
 
 
 def measure(analysis: Analysis, view: QueueView) -> dict[str, float]:
-    """Share of the steady window; in the rest another queue's delay is as long, or all are idle."""
+    """Return the share of the steady window with the longest delay here."""
     run = analysis.run
     others = [each.passed for each in analysis.queues.values() if each is not view]
     last_ns = last_to_empty_ns(view.passed, others, run.steady_ns, run.stop_ns)

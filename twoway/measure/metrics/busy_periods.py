@@ -1,4 +1,7 @@
-"""Busy periods: the clusters in which data passes a queue (Kalampoukas et al. 1998, section 3)."""
+"""Busy periods: clusters in which data passes a queue.
+
+After Kalampoukas et al. (1998), section 3.
+"""
 
 import math
 
@@ -16,7 +19,7 @@ UNITS = {
 
 
 def measure(analysis: Analysis, view: QueueView) -> dict[str, float]:
-    """How many begin in the steady window, their median size, and from one to the next."""
+    """Return number, median size and mean cycle of busy periods."""
     busy = analysis.busy(view)
     segments = busy.segments
     return {

@@ -1,4 +1,4 @@
-"""Capacity allocated against goodput: what of a DTM channel's slots reaches an application."""
+"""Goodput over allocated capacity of a DTM channel."""
 
 from twoway.measure import channel
 from twoway.measure.analysis import Analysis, QueueView
@@ -10,7 +10,7 @@ UNITS = {"capacity_goodput": "1"}
 
 
 def measure(analysis: Analysis, view: QueueView, slots: channel.Slots) -> dict[str, float]:
-    """New payload of the connections that pass it, over capacity, in the steady window."""
+    """Divide the goodput of the channel's connections by its mean capacity."""
     run = analysis.run
     goodput_bit = sum(
         analysis.goodput_bit(connection)

@@ -1,7 +1,7 @@
-"""Clusters: a connection's data that passes its queue with nothing of another in between.
+"""Clusters: successive data packets of one connection in a queue.
 
-A window's worth passes as one cluster where every packet is the answer to an acknowledgement
-(Zhang et al. 1991, section 3.1).
+No packet of another connection is between them. A whole window passes as one cluster where every
+packet is the answer to an acknowledgement (Zhang et al. 1991, section 3.1).
 """
 
 import math
@@ -19,7 +19,7 @@ UNITS = {
 
 
 def measure(analysis: Analysis, view: ConnectionView) -> dict[str, float]:
-    """Share of its data packets that leave right behind one of its own; packets in a cluster."""
+    """Return the share of data right behind its own, and cluster size."""
     run, passed = analysis.run, view.forward.passed
     rows = passed.departures
     rows = rows[(passed.left_ns[rows] >= run.steady_ns) & (passed.left_ns[rows] < run.stop_ns)]

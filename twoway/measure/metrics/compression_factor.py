@@ -1,4 +1,7 @@
-"""How many times closer acknowledgements arrive than data left, and the most that can be."""
+"""The ACK compression factor: spacing sent over spacing on arrival.
+
+The spacing sent is that of data, which is that of ACKs without compression.
+"""
 
 import math
 
@@ -16,7 +19,7 @@ UNITS = {
 
 
 def measure(analysis: Analysis, view: ConnectionView) -> dict[str, float]:
-    """The median; the bound where neither link's rate changes."""
+    """Return the median, and the upper bound if neither link's rate changes."""
     del analysis
     factors = ack_compression.compression_factors(view.acks, view.data_service_ns)
     bounded = view.data_service_ns and view.ack_service_ns and view.has_one_rate

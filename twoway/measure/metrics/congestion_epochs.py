@@ -1,4 +1,7 @@
-"""Epochs of packet loss: how often, how many packets, whose (Zhang et al. 1991, section 2.1)."""
+"""Congestion epochs: period, packets and victims.
+
+After Zhang et al. (1991), section 2.1.
+"""
 
 import math
 
@@ -16,7 +19,10 @@ UNITS = {
 
 
 def measure(analysis: Analysis) -> dict[str, float]:
-    """Of the steady window; shares are of epochs, and of pairs of successive ones."""
+    """Describe the epochs of the steady window.
+
+    The share of single victims is of epochs, that of alternating victims of pairs of epochs.
+    """
     epochs = analysis.congestion_epochs
     drops = epochs.drops
     return {

@@ -1,4 +1,7 @@
-"""Of the packets that queues drop, the share that carries data (Zhang et al. 1991, section 3.2)."""
+"""The share of dropped packets that carries data.
+
+After Zhang et al. (1991), section 3.2.
+"""
 
 import math
 
@@ -12,7 +15,7 @@ UNITS = {
 
 
 def measure(analysis: Analysis) -> dict[str, float]:
-    """Of all queues, in the steady window."""
+    """Divide dropped data by all drops, of all queues, steady window."""
     drops = [analysis.run.steady(analysis.drops(view)) for view in analysis.queues.values()]
     total, data = sum(map(len, drops)), sum(len(each.data()) for each in drops)
     return {"dropped_data_share": data / total if total else math.nan}

@@ -11,7 +11,7 @@ UNITS = {
 
 
 def measure(analysis: Analysis, view: QueueView) -> dict[str, float]:
-    """From the start of the capture to the end of traffic."""
+    """Count drops from the start of the capture to the end of traffic."""
     drops = analysis.drops(view)
     data = len(drops.data())
     return {"drops_data": data, "drops_ack": len(drops) - data}

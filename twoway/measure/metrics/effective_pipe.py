@@ -1,9 +1,10 @@
-"""The effective pipe: what of a connection's window is neither queued nor transmitted as data.
+"""The effective pipe: window neither queued nor transmitted as data.
 
-    effective pipe = (data's propagation + acknowledgement's way back) / data's transmission time
+    effective pipe = (propagation of data + time from ACK sent to ACK arrived) / transmission time
 
-Waiting of acknowledgements has the effect of a longer pipe (Zhang et al. 1991, section 4.2).
-Without it this is their 2P, and an acknowledgement's transmission.
+The transmission time is that of a data packet. ACKs that wait in a queue have the effect of a
+longer pipe (Zhang et al. 1991, section 4.2). If none waits, the effective pipe is the paper's 2P
+plus the transmission of an ACK.
 """
 
 import math
@@ -18,7 +19,7 @@ UNITS = {
 
 
 def measure(analysis: Analysis, view: ConnectionView) -> dict[str, float]:
-    """Mean over the acknowledgements of the steady window."""
+    """Average over the ACKs of the steady window."""
     del analysis
     back_ns = view.acks.arrived_ns - view.acks.sent_ns
     if not len(back_ns) or not view.data_service_ns:

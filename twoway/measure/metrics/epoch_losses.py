@@ -1,4 +1,7 @@
-"""What an epoch of loss costs one connection (Zhang et al. 1991: its acceleration)."""
+"""A connection's losses per congestion epoch.
+
+Zhang et al. (1991) call the number a connection's acceleration.
+"""
 
 import math
 
@@ -12,7 +15,7 @@ UNITS = {
 
 
 def measure(analysis: Analysis, view: ConnectionView) -> dict[str, float]:
-    """Data packets per epoch of the run, those counted in which it loses none."""
+    """Divide the connection's lost data packets by all epochs of the run."""
     epochs = len(analysis.congestion_epochs.drops)
     lost = len(analysis.run.steady(analysis.lost(view)))
     return {"epoch_losses": lost / epochs if epochs else math.nan}

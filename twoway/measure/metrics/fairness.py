@@ -14,7 +14,10 @@ UNITS = {
 
 
 def measure(analysis: Analysis) -> dict[str, float]:
-    """(sum x)^2 / (n sum x^2) of the n goodputs: 1 if all are equal, 1/n if one has everything."""
+    """Compute (sum x)^2 / (n sum x^2) of the n connections' goodputs x.
+
+    1 if all are equal, 1/n if one connection has everything.
+    """
     goodput = np.array([analysis.goodput_bit(view) for view in analysis.connections.values()])
     squares = len(goodput) * (goodput**2).sum()
     return {"jain_index": goodput.sum() ** 2 / squares if squares else math.nan}

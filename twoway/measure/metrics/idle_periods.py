@@ -1,4 +1,4 @@
-"""Idle periods of a line: how many, and how long."""
+"""Idle periods of a link: their number and lengths."""
 
 import math
 
@@ -16,7 +16,7 @@ UNITS = {
 
 
 def measure(analysis: Analysis, view: QueueView) -> dict[str, float]:
-    """Stretches without a packet that begin and end in the steady window."""
+    """Count and measure idle periods that begin and end in the steady window."""
     run = analysis.run
     levels = view.all_packets.within(run.steady_ns, run.stop_ns)
     rows = np.flatnonzero(levels.packets[:-1] == 0)

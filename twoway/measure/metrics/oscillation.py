@@ -12,29 +12,32 @@ SCOPE = Scope.QUEUE
 UNITS = {
     "oscillation_period": "s",
 }
-# Bins of the window: the period's resolution.
+# The window is cut into so many bins, whose width is the period's resolution.
 BINS = 1 << 16
+# A peak is high from this share of the highest.
 HIGH = 0.9
 
 
 def measure(analysis: Analysis, view: QueueView) -> dict[str, float]:
-    """Of the queue's length in the steady window."""
+    """Find the period of the queue's length in the steady window."""
     run = analysis.run
     return {"oscillation_period": period_s(view.all_packets, run.steady_ns, run.stop_ns)}
 
 
 def period_s(levels: Occupancy, start_ns: int, stop_ns: int) -> float:
-    """The autocorrelation's first high peak beyond its first zero, up to half the window, s.
+    """Find the autocorrelation's first high peak beyond its zero, s.
 
-    High is nine tenths of the highest, which multiples of the period share. NaN if the queue never
-    changes, or if no lag correlates.
+    Lags are up to half the window. A peak is high from nine tenths of the highest, because
+    multiples of the period have peaks as high as the period itself.
+
+    Returns: NaN if the queue never changes, or if no lag correlates.
     """
     width_ns = (stop_ns - start_ns) / BINS
     middles = (start_ns + (np.arange(BINS) + 0.5) * width_ns).astype(np.int64)
     length = levels.at(middles).astype(np.float64)
     spectrum = np.abs(np.fft.rfft(length - length.mean(), 2 * BINS)) ** 2
     lags = np.arange(BINS // 2)
-    # Fewer products at longer lags: the mean of them, not their sum.
+    # A longer lag has fewer products: take their mean, not their sum.
     found = np.fft.irfft(spectrum)[: len(lags)] / (BINS - lags)
     negative = np.flatnonzero(found < 0)
     if not length.any() or not len(negative):

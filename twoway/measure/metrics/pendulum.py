@@ -1,9 +1,9 @@
-"""Data pendulum: do the lines of the two ways transmit in turn instead of together?
+"""Data pendulum: do links of both directions transmit in turn?
 
-    index = correlation over time of (forward line busy) and (reverse line busy)
+    index = correlation over time of (forward link busy) and (reverse link busy)
 
--1: exactly one is busy at any time (Heusse, Merritt, Brown, Duda 2011), 0: they have nothing to do
-with each other. The pair measure of two captures, with queues that are known exactly.
+-1: exactly one link is busy at any time (Heusse, Merritt, Brown, Duda 2011); 0: the links are
+independent. capture-analysis has the same measure for two captures; here queues are known exactly.
 """
 
 import math
@@ -23,7 +23,10 @@ UNITS = {
 
 
 def measure(analysis: Analysis) -> dict[str, float]:
-    """Of the steady window; undefined unless there are two queues, and both are empty at times."""
+    """Compute the index, and shares of time with both or neither busy.
+
+    NaN unless there are two queues; the index is NaN if one of them is never empty.
+    """
     levels = [view.all_packets for view in analysis.queues.values()]
     if len(levels) != 2:
         return dict.fromkeys(UNITS, math.nan)

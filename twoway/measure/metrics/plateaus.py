@@ -1,4 +1,7 @@
-"""Plateaus of a queue's square wave: how high and how low (Zhang et al. 1991, figures 8 and 9)."""
+"""Plateaus of a queue's square wave, high and low.
+
+After Zhang et al. (1991), figures 8 and 9.
+"""
 
 import math
 
@@ -14,13 +17,13 @@ UNITS = {
     "plateau_high": "packets",
     "plateau_low": "packets",
 }
-# A plateau lasts for more transmissions of data than a queue that rises or falls stays within a
-# packet, which is two.
+# Least length of a plateau, in transmissions of data: a queue that rises or falls stays within a
+# packet for two.
 LEAST_TRANSMISSIONS = 3
 
 
 def measure(analysis: Analysis, view: QueueView) -> dict[str, float]:
-    """Medians of the plateaus that are higher, and lower, than those on either side."""
+    """Return medians of the plateaus above, and below, both neighbours."""
     run = analysis.run
     data = view.passed.packets.data().frame_bytes
     if not len(data):
@@ -36,13 +39,13 @@ def measure(analysis: Analysis, view: QueueView) -> dict[str, float]:
 
 
 def plateaus(levels: Occupancy, least_ns: int) -> IntArray:
-    """Heights of the stretches in which a queue stays within a packet, equal neighbours as one.
+    """Find plateaus, where a queue's length changes by one at most.
 
     Args:
-        levels: the queue over time.
-        least_ns: how long such a stretch lasts at least.
+        levels: the queue's length over time.
+        least_ns: the least length of a plateau.
 
-    Returns: shape (k,), the higher of each stretch's two levels.
+    Returns: shape (k,), the highest level of each plateau; equal neighbours count once.
     """
     heights: list[int] = []
     start = lowest = highest = 0

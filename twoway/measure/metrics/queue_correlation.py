@@ -1,4 +1,4 @@
-"""Do two queues rise and fall together: 1 in phase, -1 out of phase."""
+"""Correlation of two queues' lengths: 1 in phase, -1 out of phase."""
 
 import math
 
@@ -13,7 +13,7 @@ UNITS = {
 
 
 def measure(analysis: Analysis) -> dict[str, float]:
-    """Pearson's coefficient of both lengths over time; undefined unless there are two queues."""
+    """Compute Pearson's coefficient over time; NaN without two queues."""
     levels = [view.all_packets for view in analysis.queues.values()]
     if len(levels) != 2:
         return {"queue_correlation": math.nan}

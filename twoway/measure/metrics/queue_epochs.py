@@ -1,8 +1,8 @@
-"""Epochs of loss of one queue: how many packets each costs, data and acknowledgements apart.
+"""Congestion epochs of one queue: drops in each, data and ACKs apart.
 
 Out of phase, one queue's epochs follow the other's so closely that, taken together, they never
-end; those of one queue stay apart (Zhang et al. 1991, section 3.2). How much what separates them
-matters is told by the same figure with half of it.
+end; those of one queue stay apart (Zhang et al. 1991, section 3.2). `epoch_drops_half_gap` is
+`epoch_drops` with half the gap between epochs, and shows how much the gap matters.
 """
 
 import math
@@ -21,7 +21,10 @@ UNITS = {
 
 
 def measure(analysis: Analysis, view: QueueView) -> dict[str, float]:
-    """Of the steady window; epochs are more than the longest round trip apart, or half of it."""
+    """Describe the queue's epochs in the steady window.
+
+    Epochs are separated by the longest round trip, or half of it (`epoch_drops_half_gap`).
+    """
     gap_ns = analysis.longest_round_trip_ns
     epochs = analysis.queue_epochs(view, gap_ns)
     halved = analysis.queue_epochs(view, gap_ns // 2)

@@ -1,4 +1,4 @@
-"""How full a queue is: packets, the one in transmission included."""
+"""The length of a queue, the packet in transmission included."""
 
 from twoway.measure.analysis import Analysis, QueueView
 from twoway.measure.metric import Scope
@@ -12,7 +12,10 @@ UNITS = {
 
 
 def measure(analysis: Analysis, view: QueueView) -> dict[str, float]:
-    """Of the steady window; _data counts no acknowledgements."""
+    """Return peak and mean in the steady window.
+
+    `queue_peak_data` counts no ACKs.
+    """
     steady = (analysis.run.steady_ns, analysis.run.stop_ns)
     return {
         "queue_peak": view.all_packets.peak(*steady),

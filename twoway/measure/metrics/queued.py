@@ -1,4 +1,4 @@
-"""How much of a connection waits in its bottleneck."""
+"""A connection's data in its bottleneck queue."""
 
 from twoway.measure.analysis import Analysis, ConnectionView
 from twoway.measure.metric import Scope
@@ -10,5 +10,8 @@ UNITS = {
 
 
 def measure(analysis: Analysis, view: ConnectionView) -> dict[str, float]:
-    """Data packets, the one in transmission included, over the steady window."""
+    """Average the connection's queued data packets over the steady window.
+
+    The packet in transmission counts.
+    """
     return {"queued_mean": view.queued.mean(analysis.run.steady_ns, analysis.run.stop_ns)}

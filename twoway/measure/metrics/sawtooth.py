@@ -1,8 +1,8 @@
-"""The cycle of a window that grows until it is cut: its length, what it delivers, how far it gets.
+"""The sawtooth of a congestion window: its period, efficiency and peak.
 
-A cycle ends with the loss that ends congestion avoidance. Losses of slow start follow another
-within a few round trips: they end intervals less than half as long as the longest. Whole cycles
-need no long average; the part of a cycle at either end of the steady window would count at random.
+A cycle ends with the loss that ends congestion avoidance. Losses in slow start come within a few
+round trips of another loss, after less than half of the longest interval, and end no cycle. Only
+whole cycles count: a part of one at either end of the steady window would add a random error.
 """
 
 import numpy as np
@@ -23,7 +23,10 @@ UNITS = {
 
 
 def measure(analysis: Analysis, view: ConnectionView) -> dict[str, float]:
-    """Of the whole cycles in the steady window; NaN without one, but for the largest window."""
+    """Measure the whole cycles in the steady window.
+
+    Period and efficiency are NaN without a whole cycle; the peak is that of the steady window.
+    """
     ends = _cycle_ends(analysis, view)
     period_s = efficiency = float("nan")
     if len(ends) > 1:
@@ -42,7 +45,7 @@ def measure(analysis: Analysis, view: ConnectionView) -> dict[str, float]:
 
 
 def _cycle_ends(analysis: Analysis, view: ConnectionView) -> IntArray:
-    """Times of the losses in the steady window that end a cycle."""
+    """Find the times of losses in the steady window that end a cycle."""
     run = analysis.run
     lost_ns = analysis.lost(view).time_ns
     epochs = congestion_epochs(lost_ns, np.zeros_like(lost_ns), analysis.longest_round_trip_ns)
@@ -51,12 +54,14 @@ def _cycle_ends(analysis: Analysis, view: ConnectionView) -> IntArray:
 
 
 def cycle_ends(loss_ns: IntArray, begun_ns: int, steady_ns: tuple[int, int]) -> IntArray:
-    """The losses that end a cycle: those after at least half of the longest interval.
+    """Select the losses that end a cycle.
+
+    Such a loss comes after at least half of the longest interval between losses.
 
     Args:
-        loss_ns: shape (n,), when each epoch of loss started; sorted.
+        loss_ns: shape (n,), when each congestion epoch started; sorted.
         begun_ns: when the connection began.
-        steady_ns: start and end of the window from which they are.
+        steady_ns: start and end of the window in which losses are selected.
     """
     since_ns = np.diff(loss_ns, prepend=begun_ns)
     steady = (loss_ns >= steady_ns[0]) & (loss_ns < steady_ns[1])

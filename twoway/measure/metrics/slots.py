@@ -1,4 +1,4 @@
-"""Slots of a DTM channel: how many it has, how many go unused, when they change."""
+"""Slots of a DTM channel: number, unused capacity, reallocations."""
 
 import math
 
@@ -20,7 +20,10 @@ UNITS = {
 
 
 def measure(analysis: Analysis, view: QueueView, slots: channel.Slots) -> dict[str, float]:
-    """Of the steady window, but for the first change, which counts from the traffic's start."""
+    """Describe the slots in the steady window.
+
+    `first_reallocation` is that of the whole run, in s after the start of traffic.
+    """
     run = analysis.run
     steady = (run.steady_ns, run.stop_ns)
     held = slots.within(*steady)

@@ -3,8 +3,8 @@
     index = correlation of the two queues' lengths over time, its error by batch means
 
 1 in phase, -1 out of phase (Zhang et al. 1991, section 4.3), 0 neither. The window is cut into ten
-parts of equal length; the spread of their correlations over the root of ten is the error. Parts
-shorter than an oscillation tell nothing of it: see `epoch_period`.
+parts of equal length; the error is the standard deviation of their correlations over the root of
+ten. The index means nothing if a part is shorter than an oscillation: see `epoch_period`.
 """
 
 import math
@@ -25,7 +25,10 @@ PARTS = 10
 
 
 def measure(analysis: Analysis) -> dict[str, float]:
-    """Of the steady window; undefined unless there are two queues, and both change in each part."""
+    """Compute the index and its error in the steady window.
+
+    NaN unless there are two queues, and both change in each part.
+    """
     levels = [view.all_packets for view in analysis.queues.values()]
     if len(levels) != 2:
         return dict.fromkeys(UNITS, math.nan)
@@ -37,7 +40,7 @@ def measure(analysis: Analysis) -> dict[str, float]:
 def synchronisation(
     first: Occupancy, second: Occupancy, start_ns: int, stop_ns: int
 ) -> tuple[float, float]:
-    """Index and error within a window."""
+    """Compute index and error within a window."""
     edges = np.linspace(start_ns, stop_ns, PARTS + 1).astype(np.int64)
     found = np.array([correlation(first, second, int(a), int(b)) for a, b in pairwise(edges)])
     return float(found.mean()), float(found.std(ddof=1) / math.sqrt(PARTS))

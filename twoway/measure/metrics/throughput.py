@@ -1,4 +1,8 @@
-"""What a connection gets: payload once, bytes on the link, share of a one-way full link."""
+"""Goodput, throughput and efficiency of a connection.
+
+Goodput counts each payload byte once, throughput all bytes of data packets on the link. Efficiency
+is goodput over that of a one-way connection that keeps the link full.
+"""
 
 from twoway.measure import throughput
 from twoway.measure.analysis import Analysis, ConnectionView
@@ -13,7 +17,7 @@ UNITS = {
 
 
 def measure(analysis: Analysis, view: ConnectionView) -> dict[str, float]:
-    """Of the steady window, at the receiver."""
+    """Measure at the receiver, in the steady window."""
     run, goodput = analysis.run, analysis.goodput_bit(view)
     arrived = run.steady(view.arrived.data())
     link_bytes = throughput.link_bytes(arrived, view.forward.queue)

@@ -1,4 +1,4 @@
-"""Share of the time in which a link transmits, acknowledgements included."""
+"""The share of time in which a link transmits, acknowledgements included."""
 
 from twoway.measure import throughput
 from twoway.measure.analysis import Analysis, QueueView
@@ -11,6 +11,6 @@ UNITS = {
 
 
 def measure(analysis: Analysis, view: QueueView) -> dict[str, float]:
-    """Of the steady window."""
+    """Compute the share of the steady window."""
     run = analysis.run
     return {"utilisation": throughput.utilisation(view.passed, run.steady_ns, run.stop_ns)}

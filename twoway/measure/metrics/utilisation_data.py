@@ -1,6 +1,6 @@
-"""Share of the time in which a link transmits data: acknowledgements do not count.
+"""The share of time in which a link transmits data, without ACKs.
 
-Ge et al. (2011), section 4.2, call this a link's utilisation; headers of data count.
+Ge et al. (2011), section 4.2, call this a link's utilisation; headers of data packets count.
 """
 
 from twoway.measure import throughput
@@ -14,7 +14,7 @@ UNITS = {
 
 
 def measure(analysis: Analysis, view: QueueView) -> dict[str, float]:
-    """Of the steady window."""
+    """Compute the share of the steady window."""
     run = analysis.run
     return {
         "utilisation_data": throughput.utilisation(

@@ -1,9 +1,10 @@
-"""A film: frames of an MPEG-like video, all of them from a formula and a seed.
+"""A film: frames of an MPEG-like video, from a formula and a seed.
 
-Groups of twelve frames I B B P B B P B B P B B, whose sizes are as 6 (I), 2 (P) and 1 (B), in
-scenes of four groups on average; a scene's frames are larger by 2^u, u uniform in -1..1. All is
-scaled to the mean rate, which the frames then have but for rounding. Over long films the
-coefficient of variation is 0.97, and the largest frames are 6.7 times the mean.
+Groups of twelve frames I B B P B B P B B P B B, with sizes in the ratio 6 (I) to 2 (P) to 1 (B), in
+scenes of four groups on average; the frames of a scene are larger by 2^u, u uniform in -1..1. Sizes
+are scaled to the mean rate and rounded. Over long films the coefficient of variation is 0.97, and
+the largest frames are 6.7 times the mean. The frames are part of the plan (docs/decisions/0026) and
+travel over TCP (docs/decisions/0027).
 """
 
 import itertools
@@ -18,12 +19,15 @@ from twoway.spec.base import Model, Positive
 _GROUP = "IBBPBBPBBPBB"
 _RELATIVE_SIZE = {"I": 6, "P": 2, "B": 1}
 _NEW_SCENE = 1 / 4  # probability, at each group
-# What `stream` writes at once at most.
+# The most that the program `stream` writes at once.
 _MOST_BYTES = 1 << 20
 
 
 class Film(Model):
-    """Frames at even times, written whole; `start_s` is the first's."""
+    """Frames at equal intervals, each written at once.
+
+    The first is at the flow's `start_s`.
+    """
 
     mean_mbit: Annotated[float, Field(gt=0, le=10_000)] = Field(
         description="mean rate of the frames, without headers, in Mbit/s"
@@ -32,7 +36,7 @@ class Film(Model):
     seed: int = Field(default=1, description="which film it is")
 
     def problems(self, seconds: float) -> list[str]:
-        """What is wrong with it; each begins with the field, after a dot."""
+        """List problems of a film of this length, each starting with ".FIELD"."""
         largest = max(self.frame_bytes(seconds))
         if largest <= _MOST_BYTES:
             return []
@@ -41,7 +45,7 @@ class Film(Model):
         ]
 
     def frame_bytes(self, seconds: float) -> list[int]:
-        """The sizes of a film that lasts so long, at least one frame."""
+        """Compute the sizes of the frames of a film of this length, at least one."""
         count = max(int(seconds * self.frames_per_s), 1)
         source = random.Random(self.seed)  # noqa: S311 - a repeatable one
         sizes = list(itertools.islice(_relative_sizes(source), count))

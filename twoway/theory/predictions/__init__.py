@@ -1,5 +1,5 @@
-"""What a theory says about an experiment: a newcomer adds one by adding a file.
+"""Predictions for an experiment: a new file is a new theory.
 
-Each module here has a function `predict(setup)` that returns values by metric name. Experiments
-refer to it by the module's name (`theory: <name>`).
+Each module has a function `predict(setup)` that returns values by metric name. Experiments refer
+to a theory by the module's name (`theory: <name>`).
 """

@@ -1,4 +1,7 @@
-"""Barakat and Altman's throughput of a Tahoe or Reno flow through several nodes."""
+"""Throughput of Tahoe or Reno through several nodes.
+
+After Barakat and Altman (1999).
+"""
 
 import math
 
@@ -12,15 +15,16 @@ from twoway.theory.barakat import (
 from twoway.theory.setup import Connection, Link, Setup
 from twoway.theory.window_cycle import Cycle, Path, reno_cycle, tahoe_cycle
 
-# What Linux's retransmission timer adds to a steady round trip, and the stack's default.
+# Linux's retransmission timer is a steady round trip plus this, the default of `rto_min_ms`.
 _LEAST_TIMEOUT_S = 0.2
 
 
 def predict(setup: Setup) -> dict[str, float]:
-    """The one flow's throughput, goodput, efficiency and cycle, and its bottleneck's utilisation.
+    """Predict a flow's throughput and cycle, and its link's utilisation.
 
-    Each packet counted once: what slow start sends again after a loss of its own is left out. Such
-    losses are many, and Tahoe waits for its timer; tahoe_rto's wait for every loss is left out.
+    Each packet counts once: packets that slow start sends again after its own losses do not. After
+    such losses, which are many, Tahoe waits for its timer; tahoe_rto's wait after every loss is
+    neglected.
 
     Raises: ValueError if there are several flows, or one with another congestion control.
     """
@@ -43,10 +47,10 @@ def predict(setup: Setup) -> dict[str, float]:
 
 
 def flow_cycle(setup: Setup, flow: Connection) -> Cycle:
-    """A flow's cycle on its path.
+    """Compute a flow's cycle on its path.
 
     The nodes before the main bottleneck matter to Tahoe's slow start only. A queue's limit counts
-    the packet in transmission, which the paper's B does not.
+    the packet in transmission, the paper's B does not.
 
     Raises: ValueError for congestion controls other than Tahoe and Reno.
     """
@@ -62,7 +66,7 @@ def flow_cycle(setup: Setup, flow: Connection) -> Cycle:
     lost = math.inf
     if loses_in_slow_start(path.pipe, nodes, bottleneck):
         lost = loss_window(min(filling_bursts(nodes, bottleneck)))
-    # Whose timer finds the first loss sends all again from there on, as ns-2's Tahoe does.
+    # tahoe_rto finds the first loss by its timer and sends all again from there, as ns-2's Tahoe.
     timer_s = path.trip_s + _LEAST_TIMEOUT_S if flow.congestion == "tahoe" else None
     return tahoe_cycle(path, lost, timer_s)
 
@@ -72,7 +76,7 @@ def _node(link: Link) -> Node:
 
 
 def _trip_s(setup: Setup, flow: Connection) -> float:
-    """A packet there and its ACK back, without waiting."""
+    """Compute the round trip of a packet and its ACK without queues, s."""
     there = sum(setup.links[name].delay_s + setup.links[name].data_s for name in flow.directions)
     back = sum(setup.links[name].delay_s + setup.links[name].ack_s for name in flow.ack_directions)
     return there + back

@@ -1,4 +1,7 @@
-"""A DTM channel behind the bottleneck of Reno or Tahoe flows, after Abrahamsson et al. (2002)."""
+"""A DTM channel behind the bottleneck of Reno or Tahoe flows.
+
+After Abrahamsson et al. (2002).
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,12 +15,12 @@ from twoway.theory.window_cycle import Cycle
 
 
 def predict(setup: Setup) -> dict[str, float]:
-    """Throughput, goodput and efficiency by flow, and the channel's slots, capacity and changes.
+    """Predict each flow's throughput and the channel's slots.
 
     Each flow follows its own cycle at its own bottleneck, as if nothing were lost at the channel.
-    A flow whose window always fills its bottleneck has a constant rate, and the channel the slots
-    of a decision at that rate: what was before may leave it a slot off (see `settled_slots`).
-    Otherwise slots follow the window's cycle, from its loss on.
+    If a flow's window always fills its bottleneck, the flow has a constant rate, and the channel
+    the slots of a decision at that rate; earlier rates may leave it a slot off (see
+    `settled_slots`). Otherwise slots follow the window's cycle, which starts with its loss.
 
     Raises: ValueError where losses at the channel decide: if it is not wider than its flows'
         bottlenecks, or is reallocated for several flows at once.
@@ -50,7 +53,7 @@ def predict(setup: Setup) -> dict[str, float]:
 
 
 def _channel(setup: Setup) -> str:
-    """The one DTM channel."""
+    """Find the only DTM channel."""
     names = [name for name, link in setup.links.items() if link.dtm]
     if len(names) != 1:
         raise ValueError(f"is about one DTM channel, got {', '.join(names) or 'none'}")
@@ -58,7 +61,7 @@ def _channel(setup: Setup) -> str:
 
 
 def _alone(setup: Setup, flow: Connection, channel: str) -> Cycle:
-    """A flow's cycle at a bottleneck of its own, before the channel."""
+    """Compute a flow's cycle at its own bottleneck, before the channel."""
     if channel not in flow.directions or flow.direction == channel:
         raise ValueError(f"is about bottlenecks before the channel; {flow.name} has none")
     sharing = [each.name for each in setup.connections if flow.direction in each.directions]
@@ -68,14 +71,14 @@ def _alone(setup: Setup, flow: Connection, channel: str) -> Cycle:
 
 
 def _bottleneck_rate(setup: Setup, flow: Connection) -> float:
-    """Packets/s that a flow's bottleneck lets through."""
+    """Compute the rate of a flow's bottleneck, packets/s."""
     return 1 / setup.links[flow.direction].data_s
 
 
 def _slots(
     setup: Setup, channel: Mapping[str, Any], cycles: list[Cycle], packet_bit: float
 ) -> dict[str, float]:
-    """The channel's metrics of slots."""
+    """Predict the channel's metrics of slots."""
     if any(channel[kind] for kind in ("buffer", "hysteresis", "trace")):
         raise ValueError("is about the rate allocator and static channels")
     if not channel["rate"]:
@@ -98,7 +101,10 @@ def _slots(
 
 
 def _steady(changes: list[tuple[float, int]], start_s: float, stop_s: float) -> dict[str, float]:
-    """Slots of the steady window, and how often they change in it."""
+    """Compute mean, least and most slots, and the number of changes.
+
+    All are of the steady window.
+    """
     times, slots = (np.array(column) for column in zip(*changes, strict=True))
     held_s = np.diff(np.clip(np.append(times, stop_s), start_s, stop_s))
     held = slots[held_s > 0]

@@ -14,19 +14,20 @@ from twoway.theory.setup import Connection, Link, Setup
 
 
 def predict(setup: Setup) -> dict[str, float]:
-    """Throughput, goodput and efficiency by flow, utilisation and bottleneck by direction.
+    """Predict each flow's throughput, and each direction's use.
 
     With `modules.tcp_fast.base_rtt_us` every flow has the same base RTT and Theorem 1 holds;
-    without it, flows that start later measure the queue of those before, taken to have settled.
-    Unpaced windows travel in bunches, which matters where the queues hold less than the way does.
-    Connections at a constant rate take their share off the links' capacity.
+    without it, flows that start later measure the queue of earlier ones, which are assumed to have
+    settled. Unpaced windows travel in bunches, which matters where the queues hold less than the
+    path does. Connections at a constant rate reduce the links' capacity.
 
-    queued_mean only where the delay is known to be of one direction, or to be halved by symmetry;
-    and with a given base RTT, so that a packet's own transmission is known to be part of it.
+    `queued_mean` is predicted only with a given base RTT, because only then a packet's own
+    transmission is known to be part of the delay; and only if the delay is known to be in one
+    direction, or half in each by symmetry.
 
-    Raises: ValueError if the flows do not share one link, both ways, or do other than FAST.
+    Raises: ValueError if the flows do not share one link, or are neither FAST nor of constant rate.
     """
-    flows, crossing = _told_apart(setup)
+    flows, crossing = _separate_flows(setup)
     names = _directions(setup)
     links = [setup.links[name] for name in names]
     free = _free(crossing, names, links)
@@ -62,14 +63,14 @@ def predict(setup: Setup) -> dict[str, float]:
 
 
 def _knows_base(flows: list[Connection], base_us: int, links: list[Link]) -> bool:
-    """Whether the flows' base RTT is the propagation delay, but for transmissions."""
+    """Tell whether base RTTs are propagation alone, without queueing."""
     if base_us:
         return base_us == round(1e6 * (links[0].delay_s + links[1].delay_s))
     return len({each.start_s for each in flows}) == 1
 
 
-def _told_apart(setup: Setup) -> tuple[list[Connection], list[Connection]]:
-    """FAST flows by their starts, and connections at a constant rate."""
+def _separate_flows(setup: Setup) -> tuple[list[Connection], list[Connection]]:
+    """Separate FAST flows, by start, from connections of constant rate."""
     flows = [c for c in setup.connections if c.congestion == "fast" and c.rate_mbit is None]
     crossing = [c for c in setup.connections if c.rate_mbit is not None]
     others = [c.name for c in setup.connections if c not in flows and c not in crossing]
@@ -81,7 +82,7 @@ def _told_apart(setup: Setup) -> tuple[list[Connection], list[Connection]]:
 
 
 def _directions(setup: Setup) -> tuple[str, str]:
-    """The link's directions: that of the first connection's data, and the other."""
+    """Find the link's directions, that of the first data first."""
     first = setup.connections[0]
     names = (first.direction, first.ack_direction)
     for each in setup.connections:
@@ -106,14 +107,19 @@ def _flow(connection: Connection, names: tuple[str, str], links: list[Link]) -> 
 
 
 def _crossing_bit(crossing: list[Connection], direction: str) -> float:
-    """Bit/s that constant rates have in a direction."""
+    """Add up the constant rates with data in a direction, bit/s."""
     return sum((c.rate_mbit or 0) * 1e6 for c in crossing if c.direction == direction)
 
 
 def _free(
     crossing: list[Connection], names: tuple[str, str], links: list[Link]
 ) -> tuple[float, float]:
-    """Bit/s that constant rates and their ACKs leave, by direction."""
+    """Compute the capacity that constant rates leave, bit/s.
+
+    The ACKs of these connections are subtracted as well.
+
+    Returns: capacity by direction.
+    """
     free = [link.rate_bit for link in links]
     for each in crossing:
         assert each.rate_mbit is not None
@@ -128,10 +134,11 @@ def _free(
 def _queued(
     setup: Setup, flows: list[Connection], settled: Equilibrium, base_s: float
 ) -> dict[str, float]:
-    """Data packets in the bottleneck, the one in transmission included.
+    """Predict the data in the bottleneck, that in service included.
 
-    What a packet waits and is transmitted, both ways, is its round trip less the propagation. One
-    way, ACKs leave their link as they come, for data come no faster.
+    Queueing and transmission in both directions together take the round trip less the propagation.
+    If all data flow in one direction, ACKs do not queue, because data arrive no faster than ACKs
+    leave.
     """
     forward = setup.links[flows[0].direction]
     backward = setup.links[flows[0].ack_direction]

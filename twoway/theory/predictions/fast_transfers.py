@@ -1,4 +1,7 @@
-"""Which direction is the bottleneck while FAST transfers come and go, of Ge et al.'s section 6."""
+"""The bottleneck while FAST transfers come and go.
+
+After Ge et al. (2011), section 6.
+"""
 
 from twoway.theory.fast import Way
 from twoway.theory.fast_transfers import Stretch, Transfer, delays, stretches
@@ -6,7 +9,9 @@ from twoway.theory.setup import Setup
 
 
 def predict(setup: Setup) -> dict[str, float]:
-    """Share of the steady window in which each direction is the bottleneck, of these transfers.
+    """Predict the share of time of each direction as the bottleneck.
+
+    Times are shares of the steady window.
 
     Raises: ValueError unless all connections are FAST transfers with one alpha, over one link.
     """
@@ -36,6 +41,6 @@ def predict(setup: Setup) -> dict[str, float]:
 
 
 def _within(stretch: Stretch, setup: Setup) -> float:
-    """How much of a stretch lies in the steady window, s."""
+    """Compute the part of a stretch that lies in the steady window, s."""
     start_s, stop_s = max(stretch.start_s, setup.warm_up_s), min(stretch.stop_s, setup.duration_s)
     return max(stop_s - start_s, 0.0)

@@ -1,7 +1,9 @@
-"""Fixed windows both ways: Theorem 2 of Kalampoukas et al., with ACK time.
+"""Fixed windows in both directions, with ACK time.
 
-Queues depend on the phase of the starts and on ACK time, which the paper's lemmas leave out: their
-peaks are those of the packet-level model.
+After Theorem 2 of Kalampoukas et al. (1998).
+
+Queues depend on the phase of the starts and on ACK time, which the paper's lemmas leave out: the
+queues' peaks come from the packet-level model.
 """
 
 from fractions import Fraction
@@ -10,15 +12,16 @@ from twoway.theory.kalampoukas import cycle, one_way_cycle
 from twoway.theory.packet_model import Side, simulate
 from twoway.theory.setup import Connection, Setup
 
-# The model settles within the first cycles, and busy periods repeat after one or two.
+# Cycles before the watched window, in which the model settles, and cycles watched: busy periods
+# repeat after one or two.
 SETTLED_CYCLES, WATCHED_CYCLES = 20, 8
 
 
 def predict(setup: Setup) -> dict[str, float]:
-    """Efficiency, throughput and goodput by connection; use, cycle and queue by direction.
+    """Predict each connection's throughput, and each direction's use.
 
-    Connections of one direction that open together count as one (section 5.4). Where only one
-    direction has connections, its ACKs have no data to wait for, and there are no busy periods.
+    Connections of one direction that open together count as one (section 5.4). If only one
+    direction has connections, ACKs never wait for data, and there are no busy periods.
 
     Raises: ValueError with a sentence if the theory does not cover the setup.
     """

@@ -1,15 +1,17 @@
-"""Bunches: pure ACKs that arrive back to back, as a queue that they waited in lets them go.
+"""Bunches: pure ACKs that arrive back to back.
+
+ACKs do so when they leave a queue in which they waited.
 
 A bunch is a maximal run of ACKs whose gaps are at most
 
     kappa * 8 L / C    kappa = 2 (BUNCH_SERVICE_TIMES)
 
-L: the ACK's captured size; C: the rate of the bottleneck on the ACKs' way. An ACK on its own is a
-bunch of one. Sizes in ACKs and in bytes that they acknowledge.
+L: the ACK's captured size; C: the rate of the bottleneck that the ACKs pass. An ACK on its own is a
+bunch of one. A bunch's size is given in ACKs and in the bytes that they acknowledge.
 
-Vantage: near the data's sender, behind the queue of the ACKs; before it, bunches are those in
-which the receiver sent them. Where C is assumed (rate source "opposite") or estimated low, ACKs
-count as bunched that only came fast.
+Vantage: near the data's sender, behind the queue of the ACKs; before that queue, bunches are those
+in which the receiver sent the ACKs. Where C is assumed (rate source "opposite") or estimated too
+low, ACKs that merely came fast count as bunched.
 """
 
 from collections.abc import Sequence
@@ -32,7 +34,7 @@ NO_RATE = "no rate for the ACKs' bottleneck"
 
 
 class AckBunches(Measure):
-    """See the module."""
+    """Bunches of each direction's pure ACKs: their number and sizes."""
 
     title = "ACK bunches"
     picture = "bunches"
@@ -50,12 +52,12 @@ class AckBunches(Measure):
     )
 
     def __init__(self) -> None:
-        # Most ACKs are on their own: how many follows from the number of all.
+        # Only bunches of two or more are found; the others follow from the number of all ACKs.
         self._finder = StreakFinder(least_rows=2)
         self.sizes = Histogram()
         self._joined = LaneArray(np.add, 0)
         self._most_bytes = LaneArray(np.maximum, 0)
-        # Of bunches of at least BUNCH_ACKS: how many, their ACKs, the bytes these acknowledge.
+        # Of bunches of at least BUNCH_ACKS: their number, their ACKs, the bytes acknowledged.
         self._bunched = LaneArray(np.add, 0, 3)
 
     def add(self, block: Block) -> None:
@@ -65,7 +67,7 @@ class AckBunches(Measure):
         self._take(self._finder.add(acks.direction, joined, acks["time_ns"], acks["acked_bytes"]))
 
     def finish(self, facts: Facts) -> None:
-        """Take the bunches that the capture's end ended."""
+        """Take the bunches that were still open at the capture's end."""
         del facts
         self._take(self._finder.finish())
 
@@ -78,12 +80,12 @@ class AckBunches(Measure):
         self._bunched.add_rows(large.lane, values)
 
     def merge(self, other: Self) -> None:
-        """Take what another found of other connections."""
+        """Add the results of another instance, which took other connections."""
         for name in ("sizes", "_joined", "_most_bytes", "_bunched"):
             getattr(self, name).merge(getattr(other, name))
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         acks = tally.acks(direction)
         if not acks or np.isnan(facts.ack_rate_bit[direction]):
             why = NO_RATE if acks else NO_ACKS

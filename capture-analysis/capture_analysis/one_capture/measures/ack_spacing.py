@@ -4,7 +4,7 @@ Unit us. Median and 5th percentile, from bins 1/128 wide. Uncompressed ACKs of b
 are b * 8 * L_data / C_data apart, compressed ones 8 * L_ack / C_ack (analysis of two-way traffic:
 Zhang, Shenker, Clark 1991).
 
-Vantage: any; near the data's sender it is what clocks the data out.
+Vantage: any; near the data's sender this spacing clocks the data out.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from capture_analysis.one_capture.tally import Tally
 
 
 class AckSpacing(Measure):
-    """See the module."""
+    """Gaps between successive pure ACKs of each direction."""
 
     title = "ACK spacing"
     picture = "ack-spacing"
@@ -39,11 +39,11 @@ class AckSpacing(Measure):
         self.gaps.add(block.acks.direction[rows], gap_ns[rows])
 
     def merge(self, other: Self) -> None:
-        """Take what another found of other connections."""
+        """Add the results of another instance, which took other connections."""
         self.gaps.merge(other.gaps)
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         del tally, facts
         bins = self.gaps.bins(direction)
         if not len(bins):

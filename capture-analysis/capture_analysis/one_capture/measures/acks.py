@@ -1,13 +1,13 @@
-"""Pure ACKs by what they say, and how many there are for each data segment.
+"""Pure ACKs by kind, and how many there are for each data segment.
 
     ack_to_data = pure ACKs / data segments
 
-Unit 1. Duplicates as in RFC 5681, section 2, or with a SACK block; the rest acknowledge nothing
-new and are window updates, reordered, or answers to probes. ACKs on data segments are none of
-these. 1 with an ACK for each segment, about 0.5 with delayed ACKs, less where ACKs are thinned or
-segments merged by an offload before the tap.
+Unit 1. Duplicates as in RFC 5681, section 2, or with a SACK block. The rest acknowledge nothing
+new: they are window updates, reordered, or answers to probes. ACKs on data segments are none of
+these. The ratio is 1 with an ACK for each segment, about 0.5 with delayed ACKs, less where ACKs are
+thinned or an offload merges segments before the tap.
 
-Vantage: any; what is lost on the way is missing behind the place.
+Vantage: any; ACKs that were lost before the tap are missing.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from capture_analysis.tracking import Kind
 
 
 class Acks(Measure):
-    """See the module."""
+    """Counts of each direction's pure ACKs by kind."""
 
     title = "ACKs by kind"
     picture = "ack-spacing"
@@ -33,7 +33,7 @@ class Acks(Measure):
     )
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         del facts
         acks, segments = tally.acks(direction), tally.segments(direction)
         return {

@@ -1,15 +1,16 @@
 """Busy periods of data at the tap, and how regularly they come.
 
-A busy period is a maximal run of data segments each of which follows the one before within its
-transmission time on the bottleneck (and 5 %: AGREES): there is no gap in which the link was idle or
-sent something else (Kalampoukas, Varma, Ramakrishnan 1998, section 3). The cycle is the time from
-one's start to the next's; regularity the share of cycles within 5 % of their median.
+A busy period is a maximal run of data segments each of which follows the one before within its own
+transmission time on the bottleneck (and 5 %: AGREES): the link was at no time idle and sent nothing
+else (Kalampoukas, Varma, Ramakrishnan 1998, section 3). The cycle is the time from the start of
+one busy period to the start of the next; regularity is the share of cycles within 5 % of their
+median.
 
 Units: segments, s, 1. Runs of fewer than three segments are left out.
 
-Vantage: behind the data's queue, near the receiver; near the sender it is the bursts in which the
-sender emits data. Where connections share the bottleneck their segments alternate, and busy
-periods of one are short.
+Vantage: behind the data's queue, near the receiver; near the sender a busy period is a burst that
+the sender emits. Where connections share the bottleneck their segments alternate, and the busy
+periods of one connection are short.
 """
 
 from collections.abc import Sequence
@@ -31,7 +32,7 @@ _NEVER = -1
 
 
 class BusyPeriods(Measure):
-    """See the module."""
+    """Busy periods of each direction's data: lengths, cycle and regularity."""
 
     title = "Busy periods of data"
     vantage = "behind the data's queue"
@@ -57,7 +58,7 @@ class BusyPeriods(Measure):
         self._take(self._finder.add(data.direction, joined, data["time_ns"], data["new_bytes"]))
 
     def finish(self, facts: Facts) -> None:
-        """Take the streaks that the capture's end ended."""
+        """Take the streaks that were still open at the capture's end."""
         del facts
         self._take(self._finder.finish())
 
@@ -69,12 +70,12 @@ class BusyPeriods(Measure):
         self._cycles.add(streaks.lane[later], (streaks.first_ns - before)[later])
 
     def merge(self, other: Self) -> None:
-        """Take what another found of other connections."""
+        """Add the results of another instance, which took other connections."""
         for name in ("_segments", "_cycles"):
             getattr(self, name).merge(getattr(other, name))
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         del tally
         if np.isnan(facts.rate_bit[direction]):
             return {q.name: NO_RATE for q in self.per_direction}

@@ -1,16 +1,19 @@
-"""ACKs that must have been compressed or held: they acknowledge faster than data can arrive.
+"""ACKs that acknowledge faster than their data can arrive.
+
+Such ACKs must have been compressed or held.
 
     (a_j - a_i) / (r_j - r_i) > C_data / 0.75, over a run of at least three ACKs
 
-a: bytes acknowledged, as frames; r: capture times. A run is maximal, each of its gaps satisfies the
-inequality. The receiver cannot have got the data faster than their bottleneck lets them through:
-if the rate was given it is certain that the ACKs were bunched behind it, in a queue or by the
-receiver. From an estimated rate it is likely: the quantities are apart. After Mogul 1992, who
-compares a short term's rate with the long term's; threshold from Paxson 1997.
+a: bytes acknowledged, as frames; r: capture times. A run is maximal, and each of its gaps satisfies
+the inequality. The receiver cannot have got the data faster than their bottleneck lets them pass:
+if the rate was given it is certain that the ACKs were bunched behind the bottleneck, in a queue or
+by the receiver. With an estimated rate it is likely; the two cases are separate quantities. After
+Mogul 1992, who compares the rate in the short term with that in the long term; threshold from
+Paxson 1997.
 
-Vantage: anywhere between the queue of the ACKs and the data's sender; it cannot tell which of
-queue and receiver it was (see held_acks). ACKs after a hole is filled acknowledge much at once and
-are counted: what they acknowledge had arrived before.
+Vantage: anywhere between the queue of the ACKs and the data's sender; the metric cannot tell queue
+from receiver (see held_acks). An ACK that follows the filling of a hole acknowledges much at once
+and is counted, though its data had arrived before.
 """
 
 from collections.abc import Sequence
@@ -32,7 +35,7 @@ _NAMES = ("events", "acks", "bytes")
 
 
 class CertainCompression(Measure):
-    """See the module."""
+    """Runs of ACKs that acknowledge faster than data can arrive."""
 
     title = "ACKs faster than data can arrive"
     picture = "ack-spacing"
@@ -59,7 +62,7 @@ class CertainCompression(Measure):
         self._take(self._finder.add(acks.direction, joined, acks["time_ns"], acked))
 
     def finish(self, facts: Facts) -> None:
-        """Take the streaks that the capture's end ended."""
+        """Take the streaks that were still open at the capture's end."""
         del facts
         self._take(self._finder.finish())
 
@@ -68,11 +71,11 @@ class CertainCompression(Measure):
         self._events.add_rows(events.lane, values)
 
     def merge(self, other: Self) -> None:
-        """Take what another found of other connections."""
+        """Add the results of another instance, which took other connections."""
         self._events.merge(other._events)
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         del tally
         if np.isnan(facts.acked_ns_per_byte[direction]):
             return {q.name: NO_RATE for q in self.per_direction}

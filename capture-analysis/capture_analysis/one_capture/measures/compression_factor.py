@@ -1,19 +1,21 @@
-"""Compression factor: how many times closer ACKs come than the data that they acknowledge could.
+"""Compression factor: how closely ACKs come, relative to their data.
+
+It is how many times closer ACKs come than their data can have arrived.
 
     factor = (acked bytes' transmission time on the data's bottleneck) / (gap before the ACK)
     bound  = b * (L_data / L_ack) * (C_ack / C_data)
 
-Unit 1, of each ACK of new data; compressed if above 1 / 0.75 (COMPRESSED_BELOW, Paxson 1997). The
-bound (analysis of Zhang, Shenker, Clark's mechanism) is what a shared queue can reach: ACKs back
-to back, of b segments each in the mean (of two captures, factor and bound are for one segment). L
-are IP packets, the smallest size a link can send: with its headers the bound is lower.
+Unit 1, of each ACK of new data; compressed if above 1 / 0.75 (COMPRESSED_BELOW, Paxson 1997). A
+shared queue can reach the bound (analysis of Zhang, Shenker, Clark's mechanism): ACKs back to back,
+of b segments each in the mean (with two captures, factor and bound are for one segment). L are IP
+packets, the smallest size a link can send: with link headers the bound is lower.
 
 Self-check: an ACK closer to the one before than L_ack / C_ack was not sent by a link of that rate
 (`acks_too_close`): the capture's time stamps are batched (interrupt moderation, offload), the rate
 is estimated too low, or the tap is before the ACKs' bottleneck.
 
-Vantage: near the data's sender. Before the ACKs' queue the factor shows only what the receiver
-did. Gaps of 0 have no factor and are counted (`acks_tied`). As good as the rates are.
+Vantage: near the data's sender. Before the ACKs' queue the factor shows only how the receiver sent
+them. Gaps of 0 have no factor and are counted (`acks_tied`). No better than the rates are.
 """
 
 from collections.abc import Sequence
@@ -30,14 +32,14 @@ from capture_analysis.one_capture.measure import Measure, Quantity, Values
 from capture_analysis.one_capture.measures.utilisation import NO_RATE
 from capture_analysis.one_capture.tally import Tally
 
-# Factors are counted as so many parts of 1.
+# Resolution of the histogram: factors are counted in thousandths.
 _PARTS = 1000
-# What time stamps and rates may be off by.
+# Relative error allowed for time stamps and rates.
 _TOLERANCE = 0.02
 
 
 class CompressionFactor(Measure):
-    """See the module."""
+    """Compression factors of each direction's ACKs, with their bound."""
 
     title = "Compression factor"
     picture = "compression-cdf"
@@ -53,7 +55,7 @@ class CompressionFactor(Measure):
 
     def __init__(self) -> None:
         self.factors = Histogram()
-        # Of the ACKs of new data with one before: all, tied, too close.
+        # Of the ACKs of new data that follow another ACK: all, tied, too close.
         self._counts = LaneArray(np.add, 0, 3)
 
     def add(self, block: Block) -> None:
@@ -70,12 +72,12 @@ class CompressionFactor(Measure):
         self.factors.add(acks.direction[compressed], factor.astype(np.int64))
 
     def merge(self, other: Self) -> None:
-        """Take what another found of other connections."""
+        """Add the results of another instance, which took other connections."""
         self.factors.merge(other.factors)
         self._counts.merge(other._counts)
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         del tally
         acks, tied, too_close = (int(n) for n in self._counts.of(direction))
         if not acks or np.isnan(facts.acked_ns_per_byte[direction]):
@@ -95,7 +97,10 @@ class CompressionFactor(Measure):
 
 
 def bound(direction: int, facts: Facts) -> float:
-    """The factor of ACKs back to back, from the mean number of segments that one acknowledges."""
+    """Compute the compression factor of ACKs back to back.
+
+    Each of the mean number of segments per ACK.
+    """
     ack_ns = _least_ack_ns(facts)[direction]
     segment = facts.segment_bytes[direction] + facts.header_bytes[direction]
     data_ns = segment * facts.data_ns_per_byte[direction]
@@ -103,7 +108,7 @@ def bound(direction: int, facts: Facts) -> float:
 
 
 def _least_ack_ns(facts: Facts) -> FloatArray:
-    """Transmission time of an ACK on a link that adds nothing to an IP packet."""
+    """Compute an ACK's transmission time without link headers."""
     return facts.header_bytes * facts.ack_ns_per_byte
 
 

@@ -2,11 +2,11 @@
 
     index = (sum x)^2 / (n * sum x^2)
 
-Unit 1; from 1/n (one has all) to 1 (all equal). Jain, Chiu, Hawe 1984. Directions of one segment
-have no goodput and are left out.
+Unit 1; from 1/n (one direction has all) to 1 (all equal). Jain, Chiu, Hawe 1984. Directions of one
+segment have no goodput and are left out.
 
-Vantage: any. Of one capture it does not know which connections share a bottleneck, nor does it
-weigh that some lasted longer.
+Vantage: any. One capture does not show which connections share a bottleneck, and the index does not
+weigh how long each lasted.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from capture_analysis.one_capture.tally import Tally
 
 
 class Fairness(Measure):
-    """See the module."""
+    """Jain's fairness index over all directions with data."""
 
     title = "Fairness"
     picture = "rates"
@@ -31,7 +31,7 @@ class Fairness(Measure):
     )
 
     def of_capture(self, tally: Tally, facts: Facts) -> Values:
-        """See the class."""
+        """Return the quantities of the whole capture, by name."""
         del facts
         goodput = np.array([goodput_bit(int(d), tally) for d in tally.directions()])
         goodput = goodput[goodput > 0]
@@ -44,5 +44,5 @@ class Fairness(Measure):
 
 
 def jain_index(shares: FloatArray) -> float:
-    """Jain's index of shares, shape (n,), at least one above 0."""
+    """Compute Jain's index of shares, shape (n,), at least one above 0."""
     return float(shares.sum() ** 2 / (len(shares) * (shares**2).sum()))

@@ -1,13 +1,13 @@
-"""Goodput: payload that the receiver had not got before, over the time that it took.
+"""Goodput: new payload at the receiver, over the time that it took.
 
     goodput = 8 * (new payload after the first segment's) / (last - first data - pauses)
 
-Unit Mbit/s. The first segment's payload is left out for the time before it is, too. A pause is a
-gap of a second or more with nothing outstanding: the application had nothing to send. RFC 2647,
-3.17, defines goodput so but for the pauses.
+Unit Mbit/s. The first segment's payload is left out because its transmission time is, too. A pause
+is a gap of a second or more with nothing outstanding: the application had nothing to send. RFC
+2647, 3.17, defines goodput alike, but with the pauses.
 
-Vantage: any. What the capture lost is missing; data sent again before the tap and lost behind it
-count once, whether they arrived or not.
+Vantage: any. Packets that the capture lost are missing; data that were sent again before the tap
+and lost behind it count once, whether they arrived or not.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ TOO_FEW = "fewer than two data segments"
 
 
 class Goodput(Measure):
-    """See the module."""
+    """Goodput of each direction, and the pauses left out of it."""
 
     title = "Goodput"
     picture = "rates"
@@ -33,7 +33,7 @@ class Goodput(Measure):
     )
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         del facts
         active_ns = tally.active_ns(direction)
         return {
@@ -45,7 +45,7 @@ class Goodput(Measure):
 
 
 def goodput_bit(direction: int, tally: Tally) -> float:
-    """Goodput in bit/s; NaN where it is undefined."""
+    """Compute the goodput in bit/s; NaN where it is undefined."""
     active_ns = tally.active_ns(direction)
     if not active_ns:
         return float("nan")

@@ -1,19 +1,20 @@
-"""Bunches told apart: ACKs that the receiver held, and ACKs that a queue bunched.
+"""Bunches by cause: ACKs held by the receiver, or bunched by a queue.
 
-Of each bunch of at least three ACKs (see ack_bunches), with dT_s from its first to its last by
-the time stamps option, C_s the tick, and D the time that what all but the first acknowledge takes
-on the data's bottleneck:
+Of each bunch of at least three ACKs (see ack_bunches): dT_r is the time from its first to its last
+ACK at the tap, dT_s the same time by the time stamps option, C_r and C_s are the resolutions of
+both (1 ns, the tick), and D is the transmission time, on the data's bottleneck, of the data that
+all its ACKs but the first acknowledge:
 
     held       if dT_s + C_s < 0.75 D     sent faster than the data can have arrived
-    compressed if dT_s - C_s > (dT_r + C_r) / 0.75     sent over a longer time than they came in
+    compressed if dT_s - C_s > (dT_r + C_r) / 0.75     sent over a longer time than they arrived in
     undecided  otherwise: the tick is too coarse
 
-Unit 1, numbers of bunches. Paxson 1997 calls the first receiver compression. With a tick of 1 ms a
-bunch must stand for some ms of data to be decided.
+Unit 1, numbers of bunches. Paxson 1997 calls the first kind receiver compression. With a tick of
+1 ms a bunch must acknowledge some ms of data to be decided.
 
 Vantage: near the data's sender, behind the queue of the ACKs; needs time stamps. ACKs that the
-receiver's host queued after making them count as compressed. After a hole is filled one ACK
-acknowledges much that had arrived before, and may make a bunch seem held.
+receiver's host queued after making them count as compressed. An ACK that follows the filling of a
+hole acknowledges much that had arrived before, and may make a bunch seem held.
 """
 
 from collections.abc import Sequence
@@ -34,7 +35,7 @@ from capture_analysis.streaks import StreakFinder, Streaks
 
 
 class HeldAcks(Measure):
-    """See the module."""
+    """Each direction's bunches of ACKs by cause: the receiver or a queue."""
 
     title = "ACKs held by the receiver"
     picture = "ack-spacing"
@@ -46,7 +47,7 @@ class HeldAcks(Measure):
     )
 
     def __init__(self) -> None:
-        # The time of a streak is in ticks here; its sums are of bytes, ns at the tap, ACKs stamped.
+        # Streaks are timed in ticks here; they sum bytes, ns at the tap, and ACKs with a stamp.
         self._finder = StreakFinder(3, BUNCH_ACKS)
         self._bunches = LaneArray(np.add, 0, 3)
 
@@ -62,7 +63,7 @@ class HeldAcks(Measure):
         self._take(streaks, block.facts)
 
     def finish(self, facts: Facts) -> None:
-        """Take the bunches that the capture's end ended."""
+        """Take the bunches that were still open at the capture's end."""
         self._take(self._finder.finish(), facts)
 
     def _take(self, streaks: Streaks, facts: Facts) -> None:
@@ -77,11 +78,11 @@ class HeldAcks(Measure):
         self._bunches.add_rows(streaks.lane, np.stack(values, axis=1).astype(np.int64))
 
     def merge(self, other: Self) -> None:
-        """Take what another found of other connections."""
+        """Add the results of another instance, which took other connections."""
         self._bunches.merge(other._bunches)
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         del tally
         if np.isnan(facts.tick_ns[direction]):
             why = "no time stamps in the ACKs, or too few to know their tick"

@@ -1,9 +1,11 @@
-"""Data in flight: from the highest byte acknowledged to the highest seen, as the tap sees both.
+"""Data in flight at the tap: seen, but not acknowledged yet.
+
+Data in flight go from the highest byte acknowledged to the highest byte seen.
 
 Unit bytes. Sampled at each data segment, after it; mean over segments, and the maximum.
 
-Vantage: near the data's sender it is the sender's flight (RFC 5681's FlightSize, without what it
-knows from SACK); elsewhere, what is between the tap and the receiver and back.
+Vantage: near the data's sender this is the sender's flight (RFC 5681's FlightSize, but without the
+sender's knowledge from SACK); elsewhere, the data between the tap and the receiver and back.
 """
 
 from collections.abc import Sequence
@@ -19,7 +21,7 @@ from capture_analysis.one_capture.tally import Tally
 
 
 class InFlight(Measure):
-    """See the module."""
+    """Bytes in flight after each data segment of a direction."""
 
     title = "Data in flight"
     picture = "in-flight"
@@ -31,7 +33,7 @@ class InFlight(Measure):
 
     def __init__(self) -> None:
         self._most = LaneArray(np.maximum, 0)
-        # Segments, and the sum of what was outstanding after each.
+        # The number of segments, and the sum of the bytes outstanding after each.
         self._sums = LaneArray(np.add, 0, 2)
 
     def add(self, block: Block) -> None:
@@ -42,12 +44,12 @@ class InFlight(Measure):
         self._sums.add(data.directions, np.stack((data.counts, data.sum(outstanding)), axis=1))
 
     def merge(self, other: Self) -> None:
-        """Take what another found of other connections."""
+        """Add the results of another instance, which took other connections."""
         self._most.merge(other._most)
         self._sums.merge(other._sums)
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         del facts
         segments, total = (int(n) for n in self._sums.of(direction))
         if not segments or not tally.acks(direction):

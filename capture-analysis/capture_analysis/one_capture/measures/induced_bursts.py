@@ -1,8 +1,8 @@
 """Bursts that bunches of ACKs induce: data sent along with each bunch.
 
 A segment is induced if it comes at most one ACK's transmission time after a pure ACK of its
-direction. A burst is the payload so sent during one bunch of at least three ACKs (see ack_bunches).
-It meets the data's bottleneck at the rate of the sender's link, and so becomes a queue.
+direction. A burst is the induced payload during one bunch of at least three ACKs (see ack_bunches).
+It reaches the data's bottleneck at the rate of the sender's link, and so becomes a queue.
 
 Unit bytes.
 
@@ -29,7 +29,7 @@ _NEVER = np.iinfo(np.int64).min // 2
 
 
 class InducedBursts(Measure):
-    """See the module."""
+    """Bytes that each direction's sender emits along with a bunch of ACKs."""
 
     title = "Induced bursts"
     vantage = "near the data's sender"
@@ -43,7 +43,7 @@ class InducedBursts(Measure):
         self._finder = StreakFinder(2, BUNCH_ACKS)
         self._latest = LaneArray(np.maximum, _NEVER)
         self._bytes = Histogram()
-        # Bursts, and the sum of their bytes.
+        # The number of bursts, and the sum of their bytes.
         self._sums = LaneArray(np.add, 0, 2)
 
     def add(self, block: Block) -> None:
@@ -68,11 +68,11 @@ class InducedBursts(Measure):
         self._take(streaks)
 
     def _latest_ack_ns(self, block: Block, is_ack: BoolArray) -> IntArray:
-        """Of each packet the time of the latest ACK of its direction, or _NEVER."""
+        """Find the time of the latest ACK before each packet, or _NEVER."""
         every, acks = block.all, block.acks
         rows = np.arange(len(every))
         latest = np.maximum.accumulate(rows * is_ack)
-        # Before a direction's first ACK in the block it is the last of an earlier block.
+        # Before a direction's first ACK in this block, its latest ACK is from an earlier block.
         within = (latest >= np.repeat(every.starts, every.counts)) & is_ack.take(latest)
         outside = (~within).nonzero()[0]
         ack_ns = every["time_ns"].take(latest)
@@ -81,7 +81,7 @@ class InducedBursts(Measure):
         return ack_ns
 
     def finish(self, facts: Facts) -> None:
-        """Take the bunches that the capture's end ended."""
+        """Take the bunches that were still open at the capture's end."""
         del facts
         self._take(self._finder.finish())
 
@@ -92,12 +92,12 @@ class InducedBursts(Measure):
         self._sums.add_rows(bursts.lane, np.stack((np.ones_like(sent), sent), axis=1))
 
     def merge(self, other: Self) -> None:
-        """Take what another found of other connections."""
+        """Add the results of another instance, which took other connections."""
         for name in ("_bytes", "_sums"):
             getattr(self, name).merge(getattr(other, name))
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         del tally
         if not facts.tap_at[direction] <= NEAR:
             return {q.name: "the tap is not near the data's sender" for q in self.per_direction}

@@ -1,11 +1,13 @@
-"""Late data: payload below the highest byte seen that had not been seen: it fills a hole.
+"""Late data: payload that fills a hole.
 
-    late = such segments / all segments
+Late data lie below the highest byte seen, but were not seen before.
 
-Unit 1. Either it was reordered, or lost before the tap and sent again.
+    late = late segments / all segments
 
-Vantage: any. Near the data's sender it is reordering by the sending host; near the receiver it
-also shows what was lost on the way.
+Unit 1. Late data were either reordered, or lost before the tap and sent again.
+
+Vantage: any. Near the data's sender late data are reordered by the sending host; near the receiver
+they also show losses on the path.
 """
 
 from collections.abc import Sequence
@@ -18,7 +20,7 @@ from capture_analysis.tracking import Kind
 
 
 class LateData(Measure):
-    """See the module."""
+    """Late segments of each direction, and their share."""
 
     title = "Late data"
     per_direction: ClassVar[Sequence[Quantity]] = (
@@ -27,7 +29,7 @@ class LateData(Measure):
     )
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         del facts
         late, all_of_them = tally.count(direction, Kind.LATE_DATA), tally.segments(direction)
         return {

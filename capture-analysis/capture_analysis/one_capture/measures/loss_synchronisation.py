@@ -1,10 +1,11 @@
-"""Synchronisation of losses: whether connections lose data at the same time.
+"""Synchronisation of losses: connections that lose at the same time.
 
     index = mean over loss epochs of (directions that lose - 1) / (directions with data - 1)
 
-Unit 1: 1 if all lose in every epoch, 0 if one at a time. An epoch is a bin of time of about four
-shortest round trip times, the longest of all connections' (2^k ns). A direction loses in it if a
-segment was sent again or came late. Of one direction successive losses count once an epoch.
+Unit 1: 1 if all lose in every epoch, 0 if one at a time. An epoch is a bin of time (2^k ns) of
+about four round trip times: the shortest one of each connection, and of these the longest. A
+direction loses in an epoch if one of its segments was sent again or came late; several such
+segments in one epoch count once.
 
 Vantage: any. Reordering counts as loss; an epoch that a bin's edge divides counts as two.
 """
@@ -23,13 +24,13 @@ from capture_analysis.one_capture.tally import Tally
 from capture_analysis.tracking import Kind
 
 ROUND_TRIPS = 4
-# Without a round trip time: 134 ms.
+# The width of an epoch without a known round trip time: 2^27 ns, 134 ms.
 _UNKNOWN_SHIFT = 27
 _NEVER = -1
 
 
 class LossSynchronisation(Measure):
-    """See the module."""
+    """Number of loss epochs, and how many directions lose together in one."""
 
     title = "Synchronisation of losses"
     per_capture: ClassVar[Sequence[Quantity]] = (
@@ -40,7 +41,7 @@ class LossSynchronisation(Measure):
     def __init__(self) -> None:
         self._shift: int | None = None
         self._last = LaneArray(np.maximum, _NEVER)
-        # How many directions lose in each epoch that has any: no more than losses are.
+        # Directions that lose in each epoch with a loss: no more entries than losses.
         self._losing: Counter[int] = Counter()
 
     def add(self, block: Block) -> None:
@@ -59,11 +60,11 @@ class LossSynchronisation(Measure):
         self._last.add_rows(direction, epoch)
 
     def merge(self, other: Self) -> None:
-        """Take what another found of other connections."""
+        """Add the results of another instance, which took other connections."""
         self._losing.update(other._losing)
 
     def of_capture(self, tally: Tally, facts: Facts) -> Values:
-        """See the class."""
+        """Return the quantities of the whole capture, by name."""
         del facts
         epochs, others = len(self._losing), len(tally.directions()) - 1
         if not epochs or others < 1:

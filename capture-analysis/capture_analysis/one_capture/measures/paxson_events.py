@@ -1,20 +1,23 @@
-"""Paxson's compression events, from one capture: time stamps say when ACKs were sent.
+"""Paxson's compression events, from one capture with time stamps.
+
+The ACKs' time stamps tell when the ACKs were sent.
 
     xi = (dT_r + C_r) / (dT_s - C_s)    over a run of at least three ACKs; an event if xi < 0.75
 
-dT_r: from the first to the last at the tap; dT_s: the same by the time stamps option, whose tick
-is C_s; C_r = 1 ns. C makes xi conservative (Paxson 1997, section on ACK compression). He does not
-say how ACKs are grouped; here, version 1: maximal runs of gaps with
+dT_r: time from the first to the last ACK at the tap; dT_s: the same time by the time stamps option,
+whose tick is C_s; C_r = 1 ns. C_r and C_s make xi conservative (Paxson 1997, section on ACK
+compression). Paxson does not say how ACKs are grouped; version 1 here: maximal runs of gaps with
 
     rho = (gap at the tap) / (gap by the time stamps) < 0.75
 
-A gap of at most a tick by the time stamps has no rho; it goes on a run if the ACKs came back to
-back (see ack_bunches), counted in `compression_undefined`. With a tick of 1 ms that is most gaps at
-100 Mbit/s and above: runs then are bunches, and only those sent over more than two ticks can be
-events. With a tick of 1 us (Linux: route feature tcp_usec_ts) nearly all gaps have a rho.
+A gap of at most a tick by the time stamps has no rho; such a gap continues a run if the ACKs came
+back to back (see ack_bunches), and is counted in `compression_undefined`. With a tick of 1 ms most
+gaps at 100 Mbit/s and above have no rho: runs are bunches then, and only bunches sent over more
+than two ticks can be events. With a tick of 1 us (Linux: route feature tcp_usec_ts) nearly all gaps
+have a rho.
 
-Vantage: near the data's sender, behind the queue of the ACKs. In between, what the queue does
-after the tap is missing. Time stamps are taken when the ACK is made, before any queue of its host.
+Vantage: near the data's sender, behind the queue of the ACKs. At a tap before that queue its effect
+is missing. A time stamp is taken when the ACK is made, before any queue of its host.
 """
 
 from collections.abc import Sequence
@@ -38,7 +41,7 @@ _NO_STAMP = -1
 
 
 class PaxsonEvents(Measure):
-    """See the module."""
+    """Compression events of each direction's ACKs, by their time stamps."""
 
     title = "Compression events (Paxson)"
     picture = "ack-spacing"
@@ -56,7 +59,7 @@ class PaxsonEvents(Measure):
     def __init__(self) -> None:
         self._finder = StreakFinder(3, BUNCH_ACKS)
         self._stamps = Previous(_NO_STAMP)
-        # Events, their ACKs, the bytes these acknowledge, events of duplicates only.
+        # The number of events, their ACKs, the bytes acknowledged, events of duplicates only.
         self._events = LaneArray(np.add, 0, 4)
         self._undefined = LaneArray(np.add, 0)
 
@@ -77,19 +80,19 @@ class PaxsonEvents(Measure):
         self._take(self._finder.add(acks.direction, joined, acks["time_ns"], sums), facts)
 
     def _sent_gap_ns(self, block: Block) -> IntArray:
-        """Time from one ACK to the next by their time stamps; -1 if either has none."""
+        """Compute the gaps of ACKs by their time stamps, ns; -1 if unknown."""
         acks = block.acks
         stamped: BoolArray = (acks["marks"] & Mark.TIMESTAMPS) != 0
         stamp = acks["ts_value"] * stamped - ~stamped  # _NO_STAMP where there is none
         before = self._stamps.of(acks.directions, acks.starts, stamp)
-        ticks = (stamp - before).astype(np.int32)  # modulo 2^32, as they wrap
+        ticks = (stamp - before).astype(np.int32)  # time stamps wrap modulo 2^32
         known = stamped & (before != _NO_STAMP) & (ticks >= 0)
         tick_ns = acks.spread(block.facts.tick_whole_ns)
         known &= tick_ns > 0
         return np.asarray(ticks * tick_ns * known - ~known)
 
     def finish(self, facts: Facts) -> None:
-        """Take the streaks that the capture's end ended."""
+        """Take the streaks that were still open at the capture's end."""
         self._take(self._finder.finish(), facts)
 
     def _take(self, streaks: Streaks, facts: Facts) -> None:
@@ -101,12 +104,12 @@ class PaxsonEvents(Measure):
         self._events.add_rows(events.lane, np.stack(values, axis=1))
 
     def merge(self, other: Self) -> None:
-        """Take what another found of other connections."""
+        """Add the results of another instance, which took other connections."""
         self._events.merge(other._events)
         self._undefined.merge(other._undefined)
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         del tally
         if np.isnan(facts.tick_ns[direction]):
             why = "no time stamps in the ACKs, or too few to know their tick"

@@ -1,17 +1,17 @@
-"""Data pendulum: whether the links of the two ways transmit in turn instead of together.
+"""Data pendulum: whether both directions' links transmit in turn.
 
-    index = correlation over time of how much of each bin either link transmits
+    index = correlation over time of the shares of each bin in which the two links transmit
 
 Unit 1. -1: one link transmits while the other is idle (Heusse, Merritt, Brown, Duda 2011: data and
-ACKs fill only one of the two buffers at a time); 0: they have nothing to do with each other. A link
-is busy for 8 L / C with each data segment and each pure ACK of its way, of all connections; what
-comes faster than that waits. Bins are 2^k ns, 131 us or more (`pendulum_bin`): with bins beyond
-half a round trip time the index says little. Times of a second or more in which both are idle are
-left out, here and in the links' utilisation.
+ACKs fill only one of the two buffers at a time); 0: the links are independent. A link is busy for
+8 L / C with each data segment and each pure ACK in its direction, of all connections; packets that
+come faster wait. Bins are 2^k ns, 131 us or more (`pendulum_bin`): with bins beyond half a round
+trip time the index says little. Times of a second or more in which both links are idle are left
+out, here and in the links' utilisation.
 
-Vantage: any; both ways as the tap sees them. Where the tap is not at a bottleneck the ways are
-shifted against each other by what lies between, which may hide a pendulum: between two taps (a
-capture on either side of the bottleneck) queues are known instead.
+Vantage: any; both directions as the tap sees them. Where the tap is not at a bottleneck the two
+directions are shifted in time by the path between, which may hide a pendulum; two captures, one on
+either side of the bottleneck, show the queues instead.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ LEAST_BINS = 20
 
 
 class Pendulum(Measure):
-    """See the module."""
+    """Correlation of the busy times of the links of both directions."""
 
     title = "Data pendulum"
     picture = "in-flight"
@@ -56,15 +56,15 @@ class Pendulum(Measure):
             (block.acks, 1 - facts.side, facts.ack_ns_per_byte),
         ):
             service_ns = view["frame_bytes"] * view.spread(np.nan_to_num(ns_per_byte))
-            # To whole ns: their sums then do not depend on the order of adding.
+            # Whole ns: their sum does not depend on the order of the packets.
             self._series.add(view.spread(side), view["time_ns"], service_ns.astype(np.int64))
 
     def merge(self, other: Self) -> None:
-        """Take what another found of other connections."""
+        """Add the results of another instance, which took other connections."""
         self._series.merge(other._series)
 
     def of_capture(self, tally: Tally, facts: Facts) -> Values:
-        """See the class."""
+        """Return the quantities of the whole capture, by name."""
         shares = self._series.shares()
         busy = shares.busy
         half = busy >= 0.5

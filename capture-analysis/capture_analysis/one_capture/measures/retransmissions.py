@@ -1,11 +1,11 @@
-"""Retransmissions: payload that the tap had seen before in full.
+"""Retransmissions: segments whose payload the tap had seen before in full.
 
-    retransmitted = such segments / all segments
+    retransmitted = retransmissions / all segments
 
-Unit 1; probes (keep-alives) and copies are no retransmissions. Payload that fills a hole is
-counted apart (`late_data`): the tap cannot tell what was lost before it from what was reordered.
+Unit 1; probes (keep-alives) and copies are no retransmissions. Payload that fills a hole is a
+separate metric (`late_data`): the tap cannot tell loss before it from reordering.
 
-Vantage: near the data's sender, where all that is sent again is seen twice.
+Vantage: near the data's sender, where everything that is sent again passes twice.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from capture_analysis.tracking import Kind
 
 
 class Retransmissions(Measure):
-    """See the module."""
+    """Retransmitted segments of each direction, and their share."""
 
     title = "Retransmissions"
     vantage = "near the data's sender"
@@ -29,7 +29,7 @@ class Retransmissions(Measure):
     )
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         del facts
         again, all_of_them = tally.count(direction, Kind.RETRANSMISSION), tally.segments(direction)
         return {

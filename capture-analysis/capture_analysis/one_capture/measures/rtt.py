@@ -1,12 +1,12 @@
-"""Round trip time: from data at the tap to what acknowledges them at the tap.
+"""Round trip time: from data to their acknowledgement, at the tap.
 
     rtt = time of the packet that acknowledges first - time of the newest segment it acknowledges
 
-Unit ms. Not of data that were sent again (Karn, Partridge 1987). Of delayed ACKs the delay counts
-only where the newest segment waited for it. Median and 95th percentile from bins 1/128 wide, the
-minimum exact.
+Unit ms. Data that were sent again are left out (Karn, Partridge 1987). The delay of a delayed ACK
+counts only where the newest segment waited for it. Median and 95th percentile from bins 1/128 wide,
+the minimum exact.
 
-Vantage: the whole round trip near the data's sender; elsewhere its part from the tap to the
+Vantage: near the data's sender the whole round trip; elsewhere its part from the tap to the
 receiver and back.
 """
 
@@ -25,7 +25,7 @@ NONE = "no data acknowledged without being sent again"
 
 
 class RoundTripTime(Measure):
-    """See the module."""
+    """Round trip times from data at the tap to their ACKs at the tap."""
 
     title = "Round trip time"
     picture = "rtt"
@@ -46,11 +46,11 @@ class RoundTripTime(Measure):
         self._times.add(block.acknowledging(rows), block.tracked.rtt_ns[rows])
 
     def merge(self, other: Self) -> None:
-        """Take what another found of other connections."""
+        """Add the results of another instance, which took other connections."""
         self._times.merge(other._times)
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         del tally, facts
         bins = self._times.bins(direction)
         if not len(bins):

@@ -3,9 +3,9 @@
     throughput = 8 * (data frames' bytes) / (last - first data - pauses)
 
 Unit Mbit/s; headers and everything sent again included, copies (captured twice) left out. Pauses
-as for goodput.
+are those of goodput.
 
-Vantage: any; what the tap saw pass.
+Vantage: any; the throughput is that at the tap.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from capture_analysis.one_capture.tally import Tally
 
 
 class Throughput(Measure):
-    """See the module."""
+    """Throughput of each direction's data frames."""
 
     title = "Throughput"
     picture = "rates"
@@ -28,7 +28,7 @@ class Throughput(Measure):
     )
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         del facts
         active_ns = tally.active_ns(direction)
         sent = tally.data_frame_bytes.of(direction)

@@ -1,13 +1,16 @@
-"""Utilisation: what a connection puts on the bottleneck of its data, over what that could carry.
+"""Utilisation: the share of a bottleneck that a connection uses.
 
-    utilisation = 8 * (bytes of all its frames that way) / (rate * time of data, pauses left out)
+The connection's bytes on the bottleneck of its data, over what the link can carry.
+
+    utilisation = 8 * (bytes of all its frames in that direction) / (rate * time of data)
     efficiency  = goodput / (rate * payload of a full segment / its frame)
 
-Unit 1. Frames as captured. Efficiency is 1 for a connection alone on a link that it keeps full of
-data (Kalampoukas, Varma, Ramakrishnan 1998: 2/3 for two with adequate windows, one each way).
+Unit 1. Frames as captured; pauses are left out of the time. Efficiency is 1 for a connection alone
+on a link that it keeps full of data (Kalampoukas, Varma, Ramakrishnan 1998: 2/3 for two with
+adequate windows, one in each direction).
 
-Vantage: any. As good as the rate is: see its source and confidence. Where connections share the
-bottleneck each has its share.
+Vantage: any. No better than the rate is: see its source and confidence. Connections that share the
+bottleneck divide its utilisation among them.
 """
 
 from collections.abc import Sequence
@@ -24,7 +27,7 @@ NO_RATE = "no rate for the data's bottleneck"
 
 
 class Utilisation(Measure):
-    """See the module."""
+    """Utilisation of the data's bottleneck, and efficiency."""
 
     title = "Utilisation and efficiency"
     picture = "rates"
@@ -34,12 +37,12 @@ class Utilisation(Measure):
     )
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         rate_bit, active_ns = float(facts.rate_bit[direction]), tally.active_ns(direction)
         if not active_ns or np.isnan(rate_bit):
             why = NO_RATE if active_ns else TOO_FEW
             return {"utilisation": why, "efficiency": why}
-        # The ACKs that this half sends are those for the opposite direction's data.
+        # This half's ACKs acknowledge the data of the opposite direction.
         sent = tally.data_frame_bytes.of(direction) + tally.ack_frame_bytes.of(direction ^ 1)
         segment, frame = facts.segment_bytes[direction], facts.segment_frame_bytes[direction]
         return {

@@ -1,1 +1,1 @@
-"""The metrics of two captures of one path, one file each (see pair_measure.py)."""
+"""The metrics of two captures, a file each (see pair_measure.py)."""

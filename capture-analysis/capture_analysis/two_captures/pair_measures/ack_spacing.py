@@ -1,4 +1,6 @@
-"""Ack compression from both ends: spacing of ACKs on arrival over their spacing when sent.
+"""ACK compression from both ends: how spacing changes on the path.
+
+The ratio is the spacing of ACKs on arrival over their spacing when sent.
 
     rho_i = (r_i - r_{i-1}) / (s_i - s_{i-1})        xi = (dT_r + C_r) / (dT_s - C_s)
 
@@ -7,7 +9,7 @@ undefined (counted) where the denominator is not above the resolution. An event 
 of gaps with rho < 0.75, of at least three ACKs, whose xi over the whole run is below 0.75 (Paxson
 1997, section on ACK compression; he leaves open how ACKs are grouped, this is version 1 of ours).
 
-Offset and drift of the clocks matter little: drift enters rho as such, a part in 10^5.
+The clocks' offset does not matter, and their drift little: it changes rho by a part in 10^5.
 """
 
 from collections.abc import Sequence
@@ -31,7 +33,7 @@ _NO_EVENTS = "no compression event"
 
 
 class AckSpacing(PairMeasure):
-    """See the module."""
+    """Spacing of ACKs on arrival over their spacing when sent."""
 
     title = "Ack compression, from both ends"
     per_direction: ClassVar[Sequence[Quantity]] = (
@@ -47,7 +49,7 @@ class AckSpacing(PairMeasure):
     )
 
     def start(self) -> None:
-        """Nothing is known yet."""
+        """Create the empty counts and sums."""
         self._counts = LaneArray(np.add, 0, 3)
         self._events = LaneArray(np.add, 0, 4)
         self._ratios, self._xi = Histogram(), Histogram()
@@ -74,7 +76,7 @@ class AckSpacing(PairMeasure):
         self._count(streaks, crossings.way)
 
     def finish(self) -> None:
-        """Take the streaks that the captures' end ended."""
+        """Take the streaks that were still open at the captures' end."""
         for way, finder in enumerate(self._finders):
             self._count(finder.finish(), way)
 
@@ -89,7 +91,7 @@ class AckSpacing(PairMeasure):
         self._events.add_rows(streaks.lane, found)
 
     def of_direction(self, direction: int) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         known, undefined, compressed = (int(n) for n in self._counts.of(direction))
         events, acks, acked, duplicates = (int(n) for n in self._events.of(direction))
         ratio, xi = self._ratios.quantile(0.5, direction), self._xi.quantile(0.5, direction)

@@ -1,9 +1,11 @@
-"""Busy periods: the clusters in which data leave the queue, between clusters of ACKs.
+"""Busy periods: clusters in which data leave the queue.
 
-A busy period of a way is a maximal run of data departures; ACKs of the opposite connections
-separate one from the next (Kalampoukas, Varma, Ramakrishnan 1998, section 3). Their length in
-segments, and the cycle, ns: half the median time from one's start to that of the next but one,
-since in the paper's case 2 long and short ones alternate.
+Clusters of ACKs lie between them.
+
+A busy period of a direction of the path is a maximal run of data departures; ACKs of the opposite
+connections separate one from the next (Kalampoukas, Varma, Ramakrishnan 1998, section 3). Its
+length is in segments. The cycle, ns, is half the median time from the start of one busy period to
+that of the next but one, since in the paper's case 2 long and short ones alternate.
 """
 
 from collections.abc import Sequence
@@ -22,7 +24,7 @@ _TOO_FEW = "fewer than three busy periods"
 
 
 class BusyPeriods(PairMeasure):
-    """See the module."""
+    """Busy periods of each queue between the taps: lengths and cycle."""
 
     title = "Busy periods"
     picture = "queue"
@@ -34,7 +36,7 @@ class BusyPeriods(PairMeasure):
     )
 
     def start(self) -> None:
-        """Nothing is known yet."""
+        """Create the empty counts and sums."""
         self._finders = StreakFinder(), StreakFinder()
         self._sizes = Histogram()
         self._largest = [0, 0]
@@ -61,7 +63,10 @@ class BusyPeriods(PairMeasure):
         self._add(way, streaks)
 
     def _add(self, way: int, streaks: Streaks) -> None:
-        """Of the streaks, an ACK on its own is none; of the rest the first may be cut short."""
+        """Count busy periods.
+
+        A streak without data is an ACK on its own and left out.
+        """
         streaks = streaks.where(streaks.total > 0)
         self._sizes.add(way, streaks.total)
         self._largest[way] = max(self._largest[way], int(streaks.total.max(initial=0)))
@@ -71,7 +76,7 @@ class BusyPeriods(PairMeasure):
         self._starts[way] = starts[-2:]
 
     def of_way(self, way: int) -> Values:
-        """See the class."""
+        """Return the quantities of one direction of the path, by name."""
         median, cycle = self._sizes.quantile(0.5, way), self._cycles.quantile(0.5, way)
         return {
             "busy_periods": self._count[way],

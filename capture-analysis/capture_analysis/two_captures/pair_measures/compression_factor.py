@@ -1,13 +1,16 @@
-"""Compression factor: how many times closer ACKs arrive than they were sent, against its bound.
+"""Compression factor: how many times closer ACKs arrive than sent.
+
+The factor is compared with its bound.
 
     factor_i = (s_i - s_{i-1}) / (r_i - r_{i-1}) / b_i
     bound    = (data's transmission time) / (ACK's transmission time)
 
-Unit 1, for one segment per ACK: b_i are acknowledged. (In one capture the factor is not divided by
-b_i; there the bound is multiplied by the mean of b_i.) Of ACKs sent back to back with a ratio below
-0.75: their data left the bottleneck one behind the other, at most 1.05 transmission times apart for
-each of the b_i segments. A pause between clusters may shrink without bound and says nothing.
-Transmission times are measured between the taps, on packets that waited (path_facts.py).
+Unit 1, for one segment per ACK: ACK i acknowledges b_i segments. (In one capture the factor is not
+divided by b_i; there the bound is multiplied by the mean of b_i.) Only ACKs that were sent back to
+back and have a ratio below 0.75 have a factor: their data left the bottleneck one behind the other,
+at most 1.05 transmission times apart for each of the b_i segments. A pause between clusters may
+shrink without bound and says nothing. Transmission times are measured between the taps, on packets
+that waited (path_facts.py).
 
 Self-check: a factor above its bound cannot come from a queue (`factors_above_bound`); time stamps
 were batched, or the bottleneck is not between the taps. ACKs that arrive in one instant have no
@@ -27,14 +30,14 @@ from capture_analysis.two_captures.crossings import Crossings
 from capture_analysis.two_captures.pair_measure import PairMeasure, Quantity, Step, Values
 
 _PARTS = 1000
-# What time stamps in ns and medians may be off by.
+# Relative error allowed for time stamps in ns and medians.
 _TOLERANCE = 0.02
 NO_BOTTLENECK = "too few packets waited between the taps to tell how long the bottleneck takes"
 _NONE = "no ACK that was sent back to back is compressed"
 
 
 class CompressionFactor(PairMeasure):
-    """See the module."""
+    """Compression factors of ACKs sent back to back, with their bound."""
 
     title = "Compression factor"
     per_direction: ClassVar[Sequence[Quantity]] = (
@@ -47,14 +50,14 @@ class CompressionFactor(PairMeasure):
     )
 
     def start(self) -> None:
-        """Nothing is known yet."""
+        """Create the empty counts and sums."""
         self._factors = Histogram()
         self._most = LaneArray(np.maximum, 0)
         self._counts = LaneArray(np.add, 0, 3)
         self._way_of = LaneArray(np.maximum, -1)
 
     def _bound(self, way: int) -> float | None:
-        """Of ACKs that go a way."""
+        """Return the bound for ACKs that go one way; None if it is unknown."""
         data_ns, ack_ns = self.facts.ways[1 - way].data_ns, self.facts.ways[way].ack_ns
         return None if data_ns is None or ack_ns is None else factor_bound(data_ns, ack_ns)
 
@@ -86,7 +89,7 @@ class CompressionFactor(PairMeasure):
         self._way_of.add(acks.directions, np.full(len(acks.directions), crossings.way))
 
     def of_direction(self, direction: int) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         way = self._way_of.of(direction)
         bound = self._bound(way) if way >= 0 else None
         if bound is None:

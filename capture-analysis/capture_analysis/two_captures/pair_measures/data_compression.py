@@ -1,4 +1,6 @@
-"""Data packets compressed behind their bottleneck: they arrive faster than it lets them through.
+"""Compression of data: they arrive faster than their bottleneck sends.
+
+A second queue behind the bottleneck compresses them.
 
     xi = (dT_r + C_r) / ((n - 1) * Q_b)        event if xi < 0.75 over at least three packets
 
@@ -23,7 +25,7 @@ from capture_analysis.two_captures.pair_measures.compression_factor import NO_BO
 
 
 class DataCompression(PairMeasure):
-    """See the module."""
+    """Runs of data packets that arrive faster than their bottleneck transmits."""
 
     title = "Compression of data packets"
     per_direction: ClassVar[Sequence[Quantity]] = (
@@ -32,7 +34,7 @@ class DataCompression(PairMeasure):
     )
 
     def start(self) -> None:
-        """Nothing is known yet."""
+        """Create the empty counts and sums."""
         self._previous = Previous()
         self._finders = StreakFinder(2, LEAST_ACKS), StreakFinder(2, LEAST_ACKS)
         self._events = LaneArray(np.add, 0, 2)
@@ -56,7 +58,7 @@ class DataCompression(PairMeasure):
         self._count(finder.add(data.direction, joined, arrived, values), crossings.way)
 
     def finish(self) -> None:
-        """Take the streaks that the captures' end ended."""
+        """Take the streaks that were still open at the captures' end."""
         for way, finder in enumerate(self._finders):
             self._count(finder.finish(), way)
 
@@ -67,7 +69,7 @@ class DataCompression(PairMeasure):
         self._events.add_rows(streaks.lane, found)
 
     def of_direction(self, direction: int) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         if all(way.data_ns is None for way in self.facts.ways):
             return {q.name: NO_BOTTLENECK for q in self.per_direction}
         events, packets = (int(n) for n in self._events.of(direction))

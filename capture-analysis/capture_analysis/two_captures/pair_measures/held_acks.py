@@ -1,10 +1,12 @@
-"""ACKs that were already bunched when the receiver sent them: held by it, not by the network.
+"""Held ACKs: bunched already when the receiver sent them.
+
+The path between the taps did not bunch them.
 
     s_i - s_{i-1} < 0.75 * (transmission time of the data that ACK i acknowledges)
 
 over a run of at least three ACKs at their first tap. Their data cannot have come faster than the
-bottleneck between the taps lets them through, so the receiver held the ACKs (Paxson 1997 calls it
-receiver compression and counts it apart), or a queue before the first tap did. Unit 1.
+bottleneck between the taps lets them pass. So either the receiver held the ACKs (Paxson 1997 calls
+this receiver compression and counts it apart), or a queue before the first tap did. Unit 1.
 """
 
 from collections.abc import Sequence
@@ -23,7 +25,7 @@ from capture_analysis.two_captures.pair_measures.compression_factor import NO_BO
 
 
 class HeldAcks(PairMeasure):
-    """See the module."""
+    """Runs of ACKs sent closer together than their data can have come."""
 
     title = "ACKs held by the receiver"
     per_direction: ClassVar[Sequence[Quantity]] = (
@@ -33,7 +35,7 @@ class HeldAcks(PairMeasure):
     )
 
     def start(self) -> None:
-        """Nothing is known yet."""
+        """Create the empty counts and sums."""
         self._finders = StreakFinder(0, LEAST_ACKS), StreakFinder(0, LEAST_ACKS)
         self._events = LaneArray(np.add, 0, 3)
 
@@ -53,7 +55,7 @@ class HeldAcks(PairMeasure):
         self._count(finder.add(acks.direction, held, acks["first_ns"], gaps.acked_bytes))
 
     def finish(self) -> None:
-        """Take the streaks that the captures' end ended."""
+        """Take the streaks that were still open at the captures' end."""
         for finder in self._finders:
             self._count(finder.finish())
 
@@ -62,7 +64,7 @@ class HeldAcks(PairMeasure):
         self._events.add_rows(streaks.lane, found)
 
     def of_direction(self, direction: int) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         if all(way.data_ns is None for way in self.facts.ways):
             return {q.name: NO_BOTTLENECK for q in self.per_direction}
         names = (q.name for q in self.per_direction)

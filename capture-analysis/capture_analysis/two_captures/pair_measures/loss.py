@@ -1,11 +1,13 @@
-"""Loss between the taps by kind, told apart from what a capture missed.
+"""Loss between the taps by kind of packet.
 
-What the first tap on its way has and the second does not is lost, unless ACKs show that data
-arrived (holes.py); what the second has and the first does not was missed by the first capture.
-For pure ACKs and control packets there is no such evidence: they count as lost. Units 1.
+Packets that a capture missed are counted apart.
 
-Drops are clustered into congestion epochs: a drop belongs to the epoch of the one before if at
-most the longest round trip between the taps lies between (congestion_epochs.py). The
+A packet that the first tap on its way has and the second lacks is lost, unless ACKs show that its
+data arrived (holes.py); a packet that the second has and the first lacks was missed by the first
+capture. For pure ACKs and control packets there is no such evidence: they count as lost. Units 1.
+
+Drops are clustered into congestion epochs: a drop belongs to the epoch of the drop before it if
+they are at most the longest round trip between the taps apart (congestion_epochs.py). The
 synchronisation index is the mean over epochs of (connections that lose - 1) / (connections with
 drops - 1): 1 if all lose together, in phase; 0 if one at a time, out of phase (Zhang, Shenker,
 Clark 1991).
@@ -31,7 +33,7 @@ _NO_EPOCH = "no packet was lost"
 
 
 class Loss(PairMeasure):
-    """See the module."""
+    """Packets lost between the taps, and congestion epochs."""
 
     title = "Loss between the taps"
     picture = "queue"
@@ -54,7 +56,7 @@ class Loss(PairMeasure):
     )
 
     def start(self) -> None:
-        """Nothing is known yet."""
+        """Create the empty counts and sums."""
         self._holes = Holes(), Holes()
         # By direction and kind: offered, lost, missed at the second tap, missed at the first.
         self._offered, self._lost, self._missed, self._missed_first = (
@@ -84,12 +86,12 @@ class Loss(PairMeasure):
         self._kept += len(rows)
 
     def finish(self) -> None:
-        """What is undecided was lost."""
+        """Count the packets that are undecided at the end as lost."""
         for holes in self._holes:
             self._lose(holes.finish())
 
     def of_direction(self, direction: int) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         offered, lost, missed, first = (
             each.of(direction)
             for each in (self._offered, self._lost, self._missed, self._missed_first)
@@ -106,7 +108,7 @@ class Loss(PairMeasure):
         }
 
     def of_pair(self) -> Values:
-        """See the class."""
+        """Return the quantities of both captures together, by name."""
         drops: Rows = np.concatenate([np.zeros(0, dtype=CROSSING), *self._drops])
         if not len(drops):
             names = (q.name for q in self.per_pair)
@@ -127,7 +129,7 @@ class Loss(PairMeasure):
 
 
 def _synchronisation(epochs: CongestionEpochs, flow: IntArray) -> float | str:
-    """Mean share of the other losing connections that lose in the same epoch."""
+    """Compute the mean share of other losers that lose in an epoch."""
     losers = len(np.unique(flow))
     if losers < 2:
         return "fewer than two connections lose packets"
@@ -137,7 +139,10 @@ def _synchronisation(epochs: CongestionEpochs, flow: IntArray) -> float | str:
 
 
 def _count(counts: LaneArray, rows: Rows) -> None:
-    """Add packets by direction and kind: ACKs count for the direction they acknowledge."""
+    """Add packets by direction and kind.
+
+    ACKs count for the direction whose data they acknowledge.
+    """
     if not len(rows):
         return
     acks, data = is_ack(rows), is_data(rows)

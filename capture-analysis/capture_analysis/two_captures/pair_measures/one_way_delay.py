@@ -1,12 +1,12 @@
-"""One-way delay between the taps, of data and of their ACKs, and what of it is queueing.
+"""One-way delay between the taps, of data and ACKs, and queueing.
 
     d_i = second_i - first_i        q_i = d_i - min d
 
 first, second: when packet i passed its first and its second tap, on one clock; unit ns, by
 direction; quantiles to 1/256. The minimum is over the direction's packets of the kind.
 
-The delay is as sure as the clock's offset (`clock.uncertainty_ns` of the document), q is free of
-it: a wrong offset shifts all delays alike.
+The delay is as sure as the clocks' offset (`clock.uncertainty_ns` of the document). q does not
+depend on the offset: a wrong one shifts all delays by the same amount.
 """
 
 from collections.abc import Sequence
@@ -37,14 +37,14 @@ def _quantities(kind: str) -> tuple[Quantity, ...]:
 
 
 class OneWayDelay(PairMeasure):
-    """See the module."""
+    """One-way delays of each direction's data and ACKs."""
 
     title = "One-way delay and queueing"
     picture = "one-way-delay"
     per_direction: ClassVar[Sequence[Quantity]] = (*_quantities("data"), *_quantities("ack"))
 
     def start(self) -> None:
-        """Nothing is known yet."""
+        """Create the empty counts and sums."""
         self._delays = Histogram()
         self._least = LaneArray(np.minimum, _NEVER)
         self._most = LaneArray(np.maximum, -_NEVER)
@@ -62,11 +62,11 @@ class OneWayDelay(PairMeasure):
         lanes = view.directions * 2 + kind
         self._least.add(lanes, np.minimum.reduceat(delay_ns, view.starts))
         self._most.add(lanes, np.maximum.reduceat(delay_ns, view.starts))
-        # A clock's step or a wrong offset may make some negative.
+        # A step of a clock or a wrong offset may make delays negative.
         self._delays.add(view.direction * 2 + kind, np.maximum(delay_ns, 0))
 
     def of_direction(self, direction: int) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         found: dict[str, float | str] = {}
         for number, kind in enumerate(_KINDS):
             lane = direction * 2 + number

@@ -1,4 +1,4 @@
-"""Data pendulum: do the queues of both ways fill in turn?
+"""Data pendulum: whether the queues of both directions fill in turn.
 
     index = correlation over time of (forward queue busy) and (reverse queue busy)
 
@@ -6,8 +6,8 @@ Pearson's coefficient of the two indicators, weighted by time: -1 if exactly one
 time, a pure pendulum (Heusse, Merritt, Brown, Duda 2011). A queue is busy while it holds a packet.
 The share of time in which neither is busy is capacity that both directions leave unused. Also the
 correlation of the lengths: negative out of phase, positive in phase (Zhang, Shenker, Clark 1991).
-Unit 1, on one clock, over the time in which both queues are
-known, pauses (both empty for a second or more) left out.
+Unit 1, on one clock, over the time in which both queues are known, pauses (both empty for a second
+or more) left out.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _ALWAYS = "a queue is always busy, or never"
 
 
 class Pendulum(PairMeasure):
-    """See the module."""
+    """Correlation of the two queues between the taps."""
 
     title = "Data pendulum"
     picture = "queue"
@@ -39,8 +39,8 @@ class Pendulum(PairMeasure):
     )
 
     def start(self) -> None:
-        """Nothing is known yet."""
-        # Sums over time of 1, x, y, x x, y y, x y: of the indicators, and of the lengths.
+        """Create the empty counts and sums."""
+        # Sums over time of 1, x, y, x x, y y, x y; x, y: busy or not (0, 1), or the lengths.
         self._busy, self._length = np.zeros(6), np.zeros(6)
         self._active = ActiveTime()
         self._parts: tuple[list[Levels], list[Levels]] = ([], [])
@@ -66,7 +66,7 @@ class Pendulum(PairMeasure):
         dx, dy = first.duration_ns, second.duration_ns
         x, y = first.packets, second.packets
         x_ns, y_ns = x * dx, y * dy
-        # What y amounts to until each of x's times.
+        # The integral of y up to each of x's times.
         until = np.append(0, np.cumsum(y_ns))
         edges = np.append(first.time_ns, stop)
         at = np.searchsorted(second.time_ns, edges, side="right") - 1
@@ -86,7 +86,7 @@ class Pendulum(PairMeasure):
         self._length[0] = self._busy[0]
 
     def of_pair(self) -> Values:
-        """See the class."""
+        """Return the quantities of both captures together, by name."""
         total, x, y, _, _, both = self._busy
         if not total:
             return {q.name: _ONE_WAY for q in self.per_pair}
@@ -99,7 +99,7 @@ class Pendulum(PairMeasure):
 
 
 def _between(levels: Levels, start: int, stop: int) -> Levels:
-    """The part of a step function between two times that it spans."""
+    """Cut a step function to the part between two times within its span."""
     first = int(np.searchsorted(levels.time_ns, start, side="right")) - 1
     last = int(np.searchsorted(levels.time_ns, stop))
     time_ns = levels.time_ns[first:last].copy()
@@ -108,7 +108,7 @@ def _between(levels: Levels, start: int, stop: int) -> Levels:
 
 
 def _busy_changes(levels: Levels) -> tuple[IntArray, BoolArray]:
-    """When a queue begins or ceases to hold anything, its start included."""
+    """Find when a queue becomes busy or empty, and its state at the start."""
     busy = levels.packets > 0
     at = np.flatnonzero(np.append(True, busy[1:] != busy[:-1]))
     return levels.time_ns[at], busy[at]

@@ -1,14 +1,14 @@
-"""What stands between the taps: the queue's occupancy, its plateaus, its period, the link's use.
+"""Queue between the taps: occupancy, plateaus, period, utilisation.
 
 A packet is in the queue from its first tap until its second less the propagation time, which is
-the shortest delay less the transmission time of the packet that had it; the one in transmission
-counts, as in the kernel's drop-tail limit. Lost packets and those missed by a capture do not.
-Levels in packets and bytes as captured; means are over time, from the first packet to the last,
-pauses (empty for a second or more) left out.
+the shortest delay less the transmission time of the packet with that delay; the packet in
+transmission counts, as in the kernel's drop-tail limit. Lost packets and packets that a capture
+missed do not count. Levels are in packets and bytes as captured; means are over time, from the
+first packet to the last, pauses (empty for a second or more) left out.
 
 Plateaus (Zhang, Shenker, Clark 1991: the square wave of two-way traffic): the median level over
-the time above a middle level, and over the time below; the middle is half of what the level does
-not exceed for 95 % of the time in which the queue holds anything. The period is the first peak of
+the time above a middle level, and over the time below it. The middle is half of the level that is
+not exceeded for 95 % of the time in which the queue holds anything. The period is the first peak of
 the level's autocorrelation (oscillation.py). Utilisation is the share of time in which the link
 transmits.
 """
@@ -33,14 +33,14 @@ _PLATEAUS = (
     "queue_empty_share",
 )
 NO_QUEUE = "no packet passed both taps this way"
-# Higher levels count as this one in the plateaus.
+# The plateaus count higher levels as this one.
 _HIGHEST = 1 << 20
-# Of the longest delay: an oscillation is slower than the queue that it fills.
+# Bins of the oscillation per longest round trip: a level oscillates more slowly than that.
 _BINS_PER_DELAY = 64
 
 
 class QueueOccupancy(PairMeasure):
-    """See the module."""
+    """Occupancy of each queue between the taps, its plateaus and its period."""
 
     title = "Queue between the taps"
     picture = "queue"
@@ -58,7 +58,7 @@ class QueueOccupancy(PairMeasure):
     )
 
     def start(self) -> None:
-        """Nothing is known yet."""
+        """Create the empty counts and sums."""
         bin_ns = self.facts.longest_round_trip_ns // _BINS_PER_DELAY
         self._queues = _Queue(bin_ns), _Queue(bin_ns)
 
@@ -70,7 +70,7 @@ class QueueOccupancy(PairMeasure):
             queue.transmit(crossings, self.facts.ways[crossings.way].propagation_ns)
 
     def of_way(self, way: int) -> Values:
-        """See the class."""
+        """Return the quantities of one direction of the path, by name."""
         queue = self._queues[way]
         if not queue.duration_ns:
             return {q.name: NO_QUEUE for q in self.per_way}
@@ -110,7 +110,10 @@ class _Queue:
         self.oscillation.add(levels.time_ns, levels.packets, levels.until_ns)
 
     def transmit(self, crossings: Crossings, propagation_ns: int) -> None:
-        """Take departures; what the first capture missed may have waited or not: no time counts."""
+        """Add departures to the busy time.
+
+        Packets that the first capture missed add none.
+        """
         rows = crossings.arrived
         if not len(rows):
             return
@@ -123,7 +126,7 @@ class _Queue:
         self._before_ns = int(left_ns[-1])
 
     def plateaus(self) -> dict[str, float | str]:
-        """Median levels above and below the middle, and the shares of time."""
+        """Compute the median levels above and below the middle, and shares."""
         busy = np.append(0, self._time_at[1:])
         if not busy.any():
             return dict.fromkeys(_PLATEAUS, NO_QUEUE)
@@ -138,6 +141,6 @@ class _Queue:
 
 
 def _quantile(time_at: FloatArray, q: float) -> int:
-    """The lowest level not exceeded for a share q of the time."""
+    """Find the lowest level that is not exceeded for a share q of the time."""
     total = np.cumsum(time_at)
     return int(np.searchsorted(total, q * total[-1]))

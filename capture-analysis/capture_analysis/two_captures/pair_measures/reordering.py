@@ -1,8 +1,8 @@
-"""Reordering between the taps: packets that arrive after one of their connection sent later.
+"""Reordering: packets that arrive after a packet that was sent later.
 
 A packet is reordered if one that the same half of the connection sent later arrived before it
-(RFC 4737, type-P-reordered, by capture times). Its extent is by how much the other was sent later:
-the most that it was overtaken by. Units 1 and ns. Copies left out.
+(RFC 4737, type-P-reordered, by capture times). Its extent is how much later the overtaking packet
+was sent; of several, the largest. Units 1 and ns. Copies left out.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from capture_analysis.two_captures.pair_measure import PairMeasure, Quantity, St
 
 
 class Reordering(PairMeasure):
-    """See the module."""
+    """Packets of each direction's sender that were overtaken between the taps."""
 
     title = "Reordering between the taps"
     picture = "one-way-delay"
@@ -27,7 +27,7 @@ class Reordering(PairMeasure):
     )
 
     def start(self) -> None:
-        """Nothing is known yet."""
+        """Create the empty counts and sums."""
         self._latest = LaneArray(np.maximum, ABSENT)
         self._counts = LaneArray(np.add, 0, 2)
         self._extent = LaneArray(np.maximum, 0)
@@ -42,7 +42,7 @@ class Reordering(PairMeasure):
         if not len(view):
             return
         sent = view["first_ns"]
-        # The latest sent so far, of each half: halves apart by more than any time.
+        # Running maximum of the sending times per half: halves are shifted apart by `apart` each.
         base = int(sent.min())
         rank = np.repeat(np.arange(len(view.starts)), np.diff(view.starts, append=len(sent)))
         apart = int(sent.max()) - base + 1
@@ -60,7 +60,7 @@ class Reordering(PairMeasure):
         self._latest.add(view.directions, np.maximum.reduceat(latest, view.starts))
 
     def of_direction(self, direction: int) -> Values:
-        """See the class."""
+        """Return the quantities of one direction, by name."""
         count, total = (int(n) for n in self._counts.of(direction))
         return {
             "reordered": count,
