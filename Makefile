@@ -52,7 +52,7 @@ unit: env ## the quick loop: what needs no guest, no kernel and little time
 test: setup test-packages ## what must hold, on the real kernel and in a real browser
 	@$(BIN)/pytest --numprocesses auto --dist worksteal
 
-check: lint lint-kernel docs test test-sanitized test-lab ## everything there is; hours
+check: lint lint-kernel docs test test-sanitized test-lab ## lint, documents and every test but fuzzing; hours
 
 test-sanitized: env test-packages ## the modules under KASAN, lockdep and others; fuzz; KUnit
 	@$(BIN)/twoway build --sanitized

@@ -1,7 +1,7 @@
 """bench.yml over SSH, where it ends early: a sentence, and nothing done that another would undo.
 
 The hosts' command is a stand-in: how a share is carried out takes a kernel with netem, which
-tests/test_bench_guest.py has.
+tests/guest/test_hosts.py has.
 """
 
 import os
