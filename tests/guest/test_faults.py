@@ -26,11 +26,13 @@ from twoway.spec.point import load_case
 # Runs as root in the guest: tries every way out that we know.
 ESCAPE = r"""
 mark=twoway-escaped-$1
+# In a user's guest the host's setuid programs belong to nobody: root needs a mount of its own.
+mkdir /tmp/own && cp /usr/bin/mount /tmp/own && PATH=/tmp/own:$PATH
 echo x > /mnt/run/$mark
 for place in /etc /root /var/tmp /usr "$1" /mnt/twoway /mnt/venv /mnt/bin; do
   echo x > "$place/$mark"
 done 2> /dev/null
-mkdir /tmp/again && mount -t hostfs -o / none /tmp/again
+mkdir /tmp/again && mount -t hostfs -o / none /tmp/again && echo x > /mnt/run/mounted
 mount -o remount,rw /tmp/again
 for place in etc root var/tmp usr home "$1" mnt/twoway mnt/venv; do
   echo x > "/tmp/again/$place/$mark"
@@ -71,6 +73,7 @@ def test_guest_root_writes_nothing_outside_the_runs_folder(guest: Guest, tmp_pat
     plan = _plan_with({"run": ["sh", "-c", script, "sh", str(outside)]})
     _run_plan(guest, tmp_path / "run", plan)
     assert (tmp_path / "run" / mark).is_file()
+    assert (tmp_path / "run/mounted").is_file(), "the attempts were not made"
     places: list[str | Path] = [
         "/etc",
         "/root",

@@ -52,11 +52,13 @@ exit 0
 """
 # In the guest, as its root; with a mount of the host's sysctls, and one of its root.
 GUEST_WAYS_OUT = r"""
+# In a user's guest the host's setuid programs belong to nobody: root needs a mount of its own.
+mkdir /tmp/own && cp /usr/bin/mount /tmp/own && PATH=/tmp/own:$PATH
 mkdir /tmp/sysctl /tmp/root
-mount -t hostfs -o /proc/sys/kernel none /tmp/sysctl
-cat /tmp/sysctl/printk_ratelimit_burst > /tmp/was
+mount -t hostfs -o /proc/sys/kernel none /tmp/sysctl && touch /mnt/run/mounted-sysctls
+cat /tmp/sysctl/printk_ratelimit_burst > /tmp/was &&
 cat /tmp/was > /tmp/sysctl/printk_ratelimit_burst && echo sysctl >> /mnt/run/ways-out
-mount -t hostfs -o / none /tmp/root
+mount -t hostfs -o / none /tmp/root && touch /mnt/run/mounted-root
 mknod /mnt/run/node c 1 3 && echo device >> /mnt/run/ways-out
 mknod /tmp/root/tmp/node b 254 0 && echo disk >> /mnt/run/ways-out
 for place in root home run etc/twoway; do
@@ -85,6 +87,8 @@ def test_guest_root_has_no_way_out(guest: Guest, tmp_path: Path) -> None:
     (folder / "plan.json").write_text(json.dumps({**plan, "setup": [step]}))
     with pytest.raises(RunError):
         uml.run(guest, folder, lambda _: None)
+    assert (folder / "mounted-sysctls").exists(), "the attempts were not made"
+    assert (folder / "mounted-root").exists(), "the attempts were not made"
     ways_out = folder / "ways-out"
     assert not ways_out.exists() or ways_out.read_text() == ""
     assert not [p for p in folder.rglob("*") if not (p.is_file() or p.is_dir())]

@@ -178,6 +178,8 @@ def test_services_are_sound(tmp_path: Path) -> None:
 
     Ansible fills them in for two hosts, of which one is told its address in the scheduler.
     """
+    if os.geteuid() != 0 and not Path("/run/systemd").is_dir():
+        pytest.skip("systemd-analyze wants /run/systemd, which systemd or root makes")
     program = tmp_path / "environment/bin/dask"
     program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\n")
