@@ -26,11 +26,11 @@ STAND_IN = """
 mkdir -p /usr/local/bin
 cat > /usr/local/bin/twoway <<'END'
 #!/bin/sh
-[ "$1" = node ] || exit 3
-touch "$2/ready"
+[ "$1 $2" = "lab node" ] || exit 3
+touch "$3/ready"
 {then}
-until [ -e "$2/called-off" ]; do sleep 0.1; done
-echo "twoway: called off after" $(ls -I called-off "$2") >&2
+until [ -e "$3/called-off" ]; do sleep 0.1; done
+echo "twoway: called off after" $(ls -I called-off "$3") >&2
 exit 1
 END
 chmod +x /usr/local/bin/twoway
