@@ -1,6 +1,5 @@
 """A hook of mkdocs: pages from outside docs/, generated pages, and links that fit the site."""
 
-import inspect
 import json
 import os
 import posixpath
@@ -11,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from capture_analysis.one_capture.measure import Measure, all_measures
-from capture_analysis.two_captures.pair_measure import PairMeasure, all_pair_measures
+from capture_analysis.concepts import Concept, captures_for, concepts
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -30,6 +28,12 @@ ELSEWHERE = {
 }
 _IN_SITE = {there: here for here, there in ELSEWHERE.items()} | {"README.md": "index.md"}
 _LINK = re.compile(r"\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
+_OF_CAPTURES = (
+    "As `capture-analysis metrics` (one capture) and `capture-analysis match` (two captures of a "
+    "path) print them, as JSON; `capture-analysis metrics --list` lists the names."
+)
+# In docs/metrics.md, where the site has the table.
+_TABLE = "<!-- the table of `twoway metrics` -->"
 _COMMAND = re.compile(r"^ {2,4}([a-z]+)(?: {2,}\S.*)?$", re.MULTILINE)
 
 
@@ -48,8 +52,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "profile": schema_page("Link profiles", "profile"),
         "twoway": help_page("twoway"),
         "capture-analysis": help_page("capture-analysis"),
-        "one-capture": metrics_page("Metrics of one capture", "metrics", all_measures()),
-        "two-captures": metrics_page("Metrics of two captures", "match", all_pair_measures()),
+        "capture-metrics": capture_metrics_page(concepts()),
     }
     for name, text in texts.items():
         files.append(File.generated(config, f"reference/{name}.md", content=text))
@@ -73,7 +76,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return f"[{text}]({posixpath.relpath(in_site, posixpath.dirname(here))}{anchor})"
         return text if (ROOT / path).exists() else found[0]
 
-    return _LINK.sub(fitted, markdown)
+    return _LINK.sub(fitted, markdown.replace(_TABLE, run_metrics_table()))
 
 
 def schema_page(title: str, name: str) -> str:
@@ -134,16 +137,26 @@ def _output(*words: str) -> str:
     return subprocess.check_output([str(program), *words[1:]], env=plain, text=True).rstrip()
 
 
-def metrics_page(title: str, command: str, measures: Iterable[type[Measure | PairMeasure]]) -> str:
-    """Describe each metric: the docstring of its module, and its quantities."""
-    lines = [f"# {title}", "", f"As `capture-analysis {command}` prints them, as JSON.", ""]
-    for measure in measures:
-        text = inspect.getdoc(inspect.getmodule(measure)) or ""
-        lines += [f"## {measure.title}", "", text, ""]
-        if vantage := getattr(measure, "vantage", ""):
-            lines += [f"Where to capture: {vantage}.", ""]
-        scopes = ("per_direction", "per_way", "per_pair", "per_capture")
-        quantities = [each for scope in scopes for each in getattr(measure, scope, ())]
-        lines += ["| name | unit | meaning |", "|---|---|---|"]
-        lines += [*(f"| `{each.name}` | {each.unit} | {each.meaning} |" for each in quantities), ""]
+def capture_metrics_page(metrics: Iterable[Concept]) -> str:
+    """Describe each metric of captures: its texts, its definitions."""
+    lines = ["# Metrics of captures", "", _OF_CAPTURES, ""]
+    for concept in metrics:
+        lines += [f"## {concept.title}", "", concept.text, ""]
+        lines += ["| name | unit | captures | meaning | source |", "|---|---|---|---|---|"]
+        lines += [
+            f"| `{each.name}` | {each.unit} | {captures_for(each)} | {each.meaning} "
+            f"| {each.source} |"
+            for each in concept.definitions
+        ]
+        lines += [""]
+    return "\n".join(lines)
+
+
+def run_metrics_table() -> str:
+    """Make the table of a run's metrics."""
+    lines = ["| metric | definition | unit | source |", "|---|---|---|---|"]
+    lines += [
+        f"| `{each['name']}` | {each['meaning']} | {each['unit']} | {each['source']} |"
+        for each in json.loads(_output("twoway", "metrics", "--json"))
+    ]
     return "\n".join(lines)

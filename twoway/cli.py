@@ -42,6 +42,12 @@ COMMANDS = (
         "vet", experiments.vet, "check experiments without running them; all by default", "many"
     ),
     Command("list", experiments.list_experiments, "the experiments there are", options=(JSON,)),
+    Command(
+        "metrics",
+        experiments.metrics,
+        "every metric that an expectation can name: unit, meaning, source",
+        options=(JSON,),
+    ),
     Command("plan", experiments.plan, "every command of a run, in order", "one", (JSON,)),
     Command(
         "run",

@@ -2,23 +2,21 @@
 
     python build.py FOLDER CAPTURE CAPTURE2
 
-A metric's page is its module's docstring, its quantities, their values in the two captures, and
-a picture of the metric. So a new metric brings its page along.
+A metric's page is its module's docstring and its estimators', its definitions, their values in one
+capture and in both, and pictures. So a new metric brings its page along.
 """
 
-import inspect
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from capture_analysis.concepts import Concept, concepts
 from capture_analysis.one_capture.document import analyse
-from capture_analysis.one_capture.measure import Measure, Quantity, all_measures
 from capture_analysis.pages.capture_report import report, report_pair
 from capture_analysis.two_captures.pair_document import analyse_pair
-from capture_analysis.two_captures.pair_measure import PairMeasure, all_pair_measures
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 
@@ -33,16 +31,15 @@ class Page:
     Attributes:
         name: name of its file, without .html.
         text: Markdown.
-        rows: rows of a metric's table: name, meaning, value, unit.
-        picture: path of the metric's picture in the site.
+        rows: rows of a metric's table: name, meaning, value from one capture, from two, unit.
+        pictures: paths of the metric's pictures in the site.
     """
 
     name: str
     title: str
     text: str
-    vantage: str = ""
-    rows: tuple[tuple[str, str, str, str], ...] = ()
-    picture: str = ""
+    rows: tuple[tuple[str, str, str, str, str], ...] = ()
+    pictures: tuple[str, ...] = ()
 
 
 def main(folder: Path, first: Path, second: Path) -> None:
@@ -52,18 +49,16 @@ def main(folder: Path, first: Path, second: Path) -> None:
     report(first, folder / "one")
     report_pair((first, second), folder / "two")
     texts = [_text(name) for name in TEXTS]
-    one = [_metric(each, "one", _values(analyse(first))) for each in all_measures()]
-    two = [
-        _metric(each, "two", _values(analyse_pair(first, second))) for each in all_pair_measures()
-    ]
+    values = _values(analyse(first)), _values(analyse_pair(first, second))
+    metrics = [_metric(each, *values) for each in concepts()]
     environment = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     template = environment.get_template("page.html.j2")
     render = MarkdownIt("commonmark").enable("table").render
-    for page in [*texts, *one, *two]:
+    for page in [*texts, *metrics]:
         body = render(page.text).replace('.md"', '.html"')
-        html = template.render(page=page, body=body, texts=texts, one=one, two=two)
+        html = template.render(page=page, body=body, texts=texts, metrics=metrics)
         (folder / f"{page.name}.html").write_text(html, encoding="utf-8")
     shutil.copy(folder / f"{TEXTS[0]}.html", folder / "index.html")
 
@@ -73,32 +68,26 @@ def _text(name: str) -> Page:
     return Page(name, text.partition("\n")[0].removeprefix("# "), text)
 
 
-def _metric(measure: type[Measure | PairMeasure], captures: str, values: Mapping[str, Any]) -> Page:
-    """Make the page of a metric of `one` capture or of `two`."""
-    module = inspect.getmodule(measure)
-    assert module is not None
-    name = module.__name__.rpartition(".")[2]
+def _metric(concept: Concept, one: Mapping[str, Any], two: Mapping[str, Any]) -> Page:
+    """Make a metric's page with its values in one capture and in two."""
+    rows = [
+        (
+            each.name,
+            each.meaning,
+            *(_shown(values.get(each.name, {}).get("value")) for values in (one, two)),
+            "" if each.unit == "1" else each.unit,
+        )
+        for each in concept.definitions
+    ]
+    pictures = [f"one/figures/{each.picture}.svg" for each in concept.from_one]
+    pictures += [f"two/figures/{each.picture}.svg" for each in concept.from_pair]
     return Page(
-        f"{captures}-{name}",
-        measure.title,
-        f"# {measure.title}\n\n{inspect.getdoc(module)}",
-        getattr(measure, "vantage", "two points of the path"),
-        tuple(_rows(_quantities(measure), values)),
-        f"{captures}/figures/{measure.picture}.svg",
+        f"metric-{concept.name}",
+        concept.title,
+        f"# {concept.title}\n\n{concept.text}",
+        tuple(rows),
+        tuple(dict.fromkeys(pictures)),
     )
-
-
-def _quantities(measure: type[Measure | PairMeasure]) -> Iterable[Quantity]:
-    for scope in ("per_direction", "per_way", "per_pair", "per_capture"):
-        yield from getattr(measure, scope, ())
-
-
-def _rows(
-    quantities: Iterable[Quantity], values: Mapping[str, Any]
-) -> Iterable[tuple[str, str, str, str]]:
-    for quantity in quantities:
-        unit = "" if quantity.unit == "1" else quantity.unit
-        yield quantity.name, quantity.meaning, _shown(values[quantity.name]["value"]), unit
 
 
 def _shown(value: float | None) -> str:

@@ -77,7 +77,7 @@ def test_percent() -> None:
 
 DOCUMENT: dict[str, Any] = {
     "ways": {"a_to_b": metrics(queue_peak=13, utilisation=0.6)},
-    "metrics": metrics(neither_busy_share=0.3),
+    "metrics": metrics(neither_busy=0.3),
     "matched": {"packets": 1000, "by": "addresses"},
     "clock": {"how": "one clock", "uncertainty_ns": None},
 }
@@ -85,7 +85,7 @@ DOCUMENT: dict[str, Any] = {
 
 def test_pair() -> None:
     """Of two captures the share is of gaps, and path and receiver are told apart."""
-    found = metrics(ack_gaps=200, ack_gaps_compressed=50, held_acks=0, data_lost=2, data_offered=9)
+    found = metrics(acks_compressed=0.25, held_acks=0, data_lost=2, data_offered=9)
     found["data_go"] = "a_to_b"  # type: ignore[assignment]
     assert pair_verdict(found).endswith("25 % of their gaps")
     text = " ".join(answer for _, answer in pair_headline(found, DOCUMENT))
@@ -95,4 +95,4 @@ def test_pair() -> None:
 
 def test_pair_without_acks() -> None:
     """Without gaps there is no share."""
-    assert pair_verdict(metrics(ack_gaps=0, ack_gaps_compressed=0)).startswith("Too few ACKs")
+    assert pair_verdict(metrics(acks_compressed=None)).startswith("Too few ACKs")

@@ -175,31 +175,31 @@ def test_induced_bursts() -> None:
     assert of(far).induced_burst_max == "the tap is not near the data's sender"
 
 
-def test_busy_periods() -> None:
+def test_trains() -> None:
     """Bursts at the bottleneck's rate are busy periods, and come once a cycle."""
     found = of(arriving())
-    assert found.busy_periods == 50
-    assert found.busy_period_segments == found.busy_period_max == 12
-    assert found.busy_period_cycle == pytest.approx(0.005, rel=1 / 256)
-    assert found.busy_period_regularity == 1
+    assert found.trains == 50
+    assert found.train_segments == found.train_max == 12
+    assert found.train_cycle == pytest.approx(0.005, rel=1 / 256)
+    assert found.train_regularity == 1
 
 
-def test_irregular_busy_periods() -> None:
+def test_irregular_trains() -> None:
     """Cycles further than 5 % from the median are irregular."""
     exchange = arriving()
     late = np.repeat(np.arange(50) % 5 == 4, 12) * 1_000_000
     exchange.data_ns, exchange.ack_ns = exchange.data_ns + late, exchange.ack_ns + late
-    assert of(exchange).busy_period_regularity == pytest.approx(30 / 49)
+    assert of(exchange).train_regularity == pytest.approx(30 / 49)
 
 
-def test_goodput_and_utilisation() -> None:
-    """Goodput leaves out headers and the first segment, utilisation has all frames."""
+def test_goodput_and_link_share() -> None:
+    """Goodput leaves out headers and the first segment, the link's share has all frames."""
     found = of(arriving())
     seconds = (49 * 5_000_000 + 11 * SEGMENT_NS) / 1e9
     assert found.goodput == pytest.approx(599 * MSS * 8 / seconds / 1e6)
     assert found.throughput == pytest.approx(600 * FRAME * 8 / seconds / 1e6)
     sent_bytes = 600 * FRAME + ACK_FRAME  # the handshake's ACK
-    assert found.utilisation == pytest.approx(sent_bytes * 8 / seconds / 100e6)
+    assert found.link_share == pytest.approx(sent_bytes * 8 / seconds / 100e6)
     assert found.efficiency == pytest.approx(found.goodput / (100 * MSS / FRAME))
     assert found.payload == 600 * MSS
 
@@ -290,14 +290,14 @@ def test_pendulum(offset_ns: int, index: float) -> None:
     two = arriving(cycle_ns=5_000_000, segments=20, port=40001, turned=True)
     two.data_ns, two.ack_ns = two.data_ns + offset_ns, two.ack_ns + offset_ns
     found = _of_capture(one, two, handshake=False)
-    assert found["pendulum_index"] == pytest.approx(index, abs=0.1)
-    assert found["links_both_busy"] == pytest.approx(0.5 if index > 0 else 0, abs=0.03)
-    assert found["link_utilisation"] == pytest.approx(0.5, abs=0.03)
-    assert found["links_neither_busy"] == pytest.approx(0.5 if index > 0 else 0.02, abs=0.03)
+    assert found["tap_pendulum_index"] == pytest.approx(index, abs=0.1)
+    assert found["tap_both_busy"] == pytest.approx(0.5 if index > 0 else 0, abs=0.03)
+    assert found["utilisation"] == pytest.approx(0.5, abs=0.03)
+    assert found["tap_neither_busy"] == pytest.approx(0.5 if index > 0 else 0.02, abs=0.03)
 
 
 @pytest.mark.parametrize(("shift", "index"), [(0, 1), (25, 0)])
-def test_loss_synchronisation(shift: int, index: float) -> None:
+def test_recovery_synchronisation(shift: int, index: float) -> None:
     """Connections that lose at the same time are synchronised, those that take turns are not."""
     one, two = arriving(cycle_ns=500_000_000), arriving(port=40001, cycle_ns=500_000_000)
     for each, first in ((one, 0), (two, shift)):
@@ -305,14 +305,14 @@ def test_loss_synchronisation(shift: int, index: float) -> None:
         each.first[lost] = each.first[lost - 1]
         each.acked = each.first + MSS
     found = _of_capture(one, two)
-    assert found["loss_epochs"] == (5 if index else 10)
-    assert found["loss_synchronisation"] == index
+    assert found["recoveries"] == (5 if index else 10)
+    assert found["recovery_synchronisation"] == index
 
 
 def _of_capture(*exchanges: Exchange, handshake: bool = True) -> dict[str, Any]:
     result = measured(*exchanges, handshake=handshake)
     found: dict[str, Any] = {}
-    for each in result.measures:
+    for each in result.estimators:
         found |= each.of_capture(result.tally, result.facts)
     return found
 

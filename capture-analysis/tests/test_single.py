@@ -1,15 +1,17 @@
 """Measuring in pieces, in parts, and what the document says."""
 
+import inspect
 import json
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from capture_analysis import metrics
 from capture_analysis.errors import AnalysisError
-from capture_analysis.one_capture import measures, single
+from capture_analysis.one_capture import single
 from capture_analysis.one_capture.document import document
-from capture_analysis.one_capture.measure import all_measures, quantities
+from capture_analysis.one_capture.from_one import all_from_one
 from capture_analysis.one_capture.single import Measured, Part, measure
 from measured_captures import ColumnCapture, arriving, capture_of, compressed
 
@@ -63,26 +65,20 @@ def test_parts_do_not_matter() -> None:
 def test_document() -> None:
     """The document has every quantity with its unit, and valid JSON."""
     found = json.loads(json.dumps(document(measure(mixed())), allow_nan=False))
-    names = {q.name: q.unit for each in all_measures() for q in each.per_direction}
+    names = {q.name: q.unit for each in all_from_one() for q in each.per_direction}
     first = found["flows"][0]["forward"]
     assert {name: value["unit"] for name, value in first.items()} == names
-    assert set(found["metrics"]) == {q.name for each in all_measures() for q in each.per_capture}
+    assert set(found["metrics"]) == {q.name for each in all_from_one() for q in each.per_capture}
     assert found["capture"]["packets"] == len(mixed().whole)
     assert found["flows"][0]["backward"] is None
     assert found["warnings"] == []
 
 
-def test_names_are_unique() -> None:
-    """No two metrics yield a quantity of the same name."""
-    names = [q.name for q in quantities()]
-    assert len(names) == len(set(names))
-
-
 def test_metrics_explain_themselves() -> None:
-    """Each module of a metric says in its docstring what its vantage is."""
-    for each in all_measures():
-        module = __import__(each.__module__, fromlist=["__doc__"])
-        assert "Vantage:" in (module.__doc__ or ""), each.__module__
+    """Each estimator from one capture says in its page what its vantage is."""
+    for each in all_from_one():
+        page = f"{inspect.getdoc(inspect.getmodule(each))} {inspect.getdoc(each)}"
+        assert "Vantage:" in page, each
 
 
 def test_undefined_is_counted() -> None:
@@ -160,17 +156,20 @@ def test_any_packets() -> None:
 
 NEWCOMER = '''"""Segments in all. Vantage: any."""
 
-from capture_analysis.one_capture.measure import Measure, Quantity
+from capture_analysis.definition import Definition
+from capture_analysis.one_capture.from_one import FromOne
+
+SEGMENTS_TOTAL = Definition("segments_total", "1", "segments of all directions")
 
 
-class Segments(Measure):
-    """See the module."""
+class Segments(FromOne):
+    """Count the segments."""
 
     title = "Segments"
-    per_capture = (Quantity("segments_total", "1", "segments of all directions"),)
+    per_capture = (SEGMENTS_TOTAL,)
 
     def of_capture(self, tally, facts):
-        """See the class."""
+        """Add the segments of all directions."""
         return {"segments_total": sum(tally.segments(int(d)) for d in tally.directions())}
 '''
 
@@ -178,11 +177,11 @@ class Segments(Measure):
 def test_a_file_is_a_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A metric is added by putting a module beside the others, and nothing else."""
     (tmp_path / "segments_total.py").write_text(NEWCOMER)
-    monkeypatch.setattr(measures, "__path__", [*measures.__path__, str(tmp_path)])
-    all_measures.cache_clear()
+    monkeypatch.setattr(metrics, "__path__", [*metrics.__path__, str(tmp_path)])
+    all_from_one.cache_clear()
     try:
         found = document(measure(capture_of(arriving())))
     finally:
-        all_measures.cache_clear()
-        sys.modules.pop("capture_analysis.one_capture.measures.segments_total", None)
+        all_from_one.cache_clear()
+        sys.modules.pop("capture_analysis.metrics.segments_total", None)
     assert found["metrics"]["segments_total"] == {"value": 600, "unit": "1"}

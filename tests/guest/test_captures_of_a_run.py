@@ -41,4 +41,4 @@ def test_a_capture_alone_shows_the_paper(tmp_path: Path) -> None:
     assert forward["ack_bunch_max"] == 13
     assert forward["compression_factor"] == pytest.approx(9180 / 40, rel=1 / 128)
     assert forward["efficiency"] == pytest.approx(0.651, abs=0.002)
-    assert forward["busy_period_cycle"] == pytest.approx(0.0241155, rel=1 / 128)
+    assert forward["train_cycle"] == pytest.approx(0.0241155, rel=1 / 128)

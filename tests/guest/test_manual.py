@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from capture_analysis.one_capture.measure import all_measures
-from capture_analysis.two_captures.pair_measure import all_pair_measures
+from capture_analysis.concepts import concepts
 from running import ROOT, run_small
 
 pytestmark = pytest.mark.usefixtures("guest")
@@ -58,7 +57,7 @@ def test_tutorial_python(captures: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_pages(captures: Path, tmp_path: Path) -> None:
-    """Every metric has a page with each of its quantities and a picture that is there."""
+    """Every metric has a page with each of its quantities and pictures that are there."""
     site = tmp_path / "site"
     subprocess.run(
         [
@@ -70,11 +69,9 @@ def test_pages(captures: Path, tmp_path: Path) -> None:
         ],
         check=True,
     )
-    for where, measures in (("one", all_measures()), ("two", all_pair_measures())):
-        for measure in measures:
-            name = measure.__module__.rpartition(".")[2]
-            page = (site / f"{where}-{name}.html").read_text(encoding="utf-8")
-            assert (site / re.findall(r'<img src="([^"]*)"', page)[0]).is_file()
-            for scope in ("per_direction", "per_way", "per_pair", "per_capture"):
-                for quantity in getattr(measure, scope, ()):
-                    assert f"<code>{quantity.name}</code>" in page
+    for concept in concepts():
+        page = (site / f"metric-{concept.name}.html").read_text(encoding="utf-8")
+        for picture in re.findall(r'<img src="([^"]*)"', page):
+            assert (site / picture).is_file()
+        for definition in concept.definitions:
+            assert f"<code>{definition.name}</code>" in page

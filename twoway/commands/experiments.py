@@ -1,4 +1,4 @@
-"""The subcommands about experiments as files: vet, list, plan, schema."""
+"""The subcommands about experiments as files: vet, list, metrics, plan, schema."""
 
 import argparse
 import json
@@ -56,6 +56,31 @@ def list_experiments(args: argparse.Namespace) -> int:
         return 0
     for row in rows:
         print(f"{row['id']:<28} {row['title']}")
+    return 0
+
+
+def metrics(args: argparse.Namespace) -> int:
+    """Print the name, unit, meaning and source of every metric of a run."""
+    from twoway.measure.metric import Scope, all_estimators
+
+    places = {scope: f".{scope.name}" for scope in Scope} | {Scope.RUN: ""}
+    rows = [
+        {
+            "name": f"{each.name}{places[scope]}",
+            "unit": each.unit,
+            "meaning": each.meaning,
+            "source": each.source,
+        }
+        for scope in Scope
+        for estimator in all_estimators()
+        if estimator.scope is scope
+        for each in estimator.definitions
+    ]
+    if args.json:
+        print(json.dumps(rows, indent=1))
+        return 0
+    for row in rows:
+        print(f"{row['name']:<36} {row['unit']:<9} {row['meaning']}")
     return 0
 
 

@@ -63,9 +63,9 @@ def _measured(analysis: Analysis) -> Metrics:
 
 def _of(scope: Scope, suffix: str, *measured_on: Any) -> Metrics:
     return {
-        f"{family}{suffix}": _metric(value, module.UNITS[family])
-        for module in of_scope(scope)
-        for family, value in module.measure(*measured_on).items()
+        f"{each.name}{suffix}": _metric(value, each.unit)
+        for estimator in of_scope(scope)
+        for each, value in zip(estimator.definitions, estimator.measure(*measured_on), strict=True)
     }
 
 

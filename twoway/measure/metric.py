@@ -1,22 +1,26 @@
-"""All metrics and their names: family, dot, place of measurement."""
+"""Estimators of a run's quantities, and the quantities' names.
 
-from collections.abc import Iterable
+A metric's full name is that of its definition and, after a dot, where it is measured.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from types import ModuleType
 
+from capture_analysis.definition import Definition
 from capture_analysis.discovery import modules_of
 
 from twoway.measure import metrics
 
 
 class Scope(Enum):
-    """What a metric is measured on; decides the arguments of `measure`.
+    """What a metric is measured on; decides the arguments of an estimator.
 
-    RUN: `measure(analysis)`; such a metric's name is the family alone.
-    QUEUE: `measure(analysis, queue_view)`.
-    CHANNEL: `measure(analysis, queue_view, slots)`, for queues that are DTM channels.
-    CONNECTION: `measure(analysis, connection_view)`.
+    RUN: `(analysis)`; such a metric's name is that of its definition alone.
+    QUEUE: `(analysis, queue_view)`.
+    CHANNEL: `(analysis, queue_view, slots)`, for queues that are DTM channels.
+    CONNECTION: `(analysis, connection_view)`.
     """
 
     RUN = "run"
@@ -25,15 +29,47 @@ class Scope(Enum):
     CONNECTION = "connection"
 
 
+Measure = Callable[..., Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """A function that computes some quantities of a run.
+
+    Attributes:
+        scope: what it measures.
+        definitions: the quantities that it returns, in order.
+        measure: the function; NaN stands for an undefined value.
+    """
+
+    scope: Scope
+    definitions: tuple[Definition, ...]
+    measure: Measure
+
+
+def estimates(scope: Scope, *definitions: Definition) -> Callable[[Measure], Estimator]:
+    """Make a function the estimator of some quantities; a decorator."""
+
+    def made(measure: Measure) -> Estimator:
+        return Estimator(scope, definitions, measure)
+
+    return made
+
+
 @cache
-def all_metrics() -> tuple[ModuleType, ...]:
-    """List the modules of the package `metrics`, sorted by name."""
-    return modules_of(metrics)
+def all_estimators() -> tuple[Estimator, ...]:
+    """List the estimators of the package `metrics`, by module name."""
+    return tuple(
+        each
+        for module in modules_of(metrics)
+        for each in vars(module).values()
+        if isinstance(each, Estimator)
+    )
 
 
-def of_scope(scope: Scope) -> list[ModuleType]:
-    """List the metrics of one scope."""
-    return [module for module in all_metrics() if scope == module.SCOPE]
+def of_scope(scope: Scope) -> list[Estimator]:
+    """List the estimators of one scope."""
+    return [each for each in all_estimators() if each.scope is scope]
 
 
 def metric_names(
@@ -47,15 +83,15 @@ def metric_names(
         channels: directions of those queues that are DTM channels.
     """
     measured_on = {
-        Scope.QUEUE: list(queues),
-        Scope.CHANNEL: list(channels),
-        Scope.CONNECTION: list(connections),
+        Scope.RUN: [""],
+        Scope.QUEUE: [f".{name}" for name in queues],
+        Scope.CHANNEL: [f".{name}" for name in channels],
+        Scope.CONNECTION: [f".{name}" for name in connections],
     }
-    names = [family for module in of_scope(Scope.RUN) for family in module.UNITS]
-    return names + [
-        f"{family}.{name}"
-        for scope, things in measured_on.items()
-        for name in things
-        for module in of_scope(scope)
-        for family in module.UNITS
+    return [
+        f"{definition.name}{suffix}"
+        for scope, suffixes in measured_on.items()
+        for suffix in suffixes
+        for estimator in of_scope(scope)
+        for definition in estimator.definitions
     ]

@@ -20,7 +20,7 @@ from capture_analysis.one_capture.document import (
     warnings,
 )
 from capture_analysis.one_capture.facts import RateSource
-from capture_analysis.one_capture.measure import Value
+from capture_analysis.one_capture.from_one import Value
 from capture_analysis.one_capture.single import Measured, measure
 from capture_analysis.reading.capture import Capture
 
@@ -79,7 +79,7 @@ def row(measured: Measured, number: int) -> tuple[str, ...]:
     payload = [tally.new_payload.of(2 * number + half) for half in (0, 1)]
     main = 2 * number + int(np.argmax(payload))
     values: dict[str, Value] = {}
-    for each in measured.measures:
+    for each in measured.estimators:
         values |= each.of_direction(main, tally, facts)
     return (
         measured.capture.flows.name(number),

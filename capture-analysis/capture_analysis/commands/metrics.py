@@ -15,8 +15,31 @@ from capture_analysis.commands.measuring import add_options, at_least_one, flow_
 from capture_analysis.one_capture.document import FLOWS_LISTED, document
 
 
+class _List(argparse.Action):
+    """An option that prints every metric's name, unit and meaning, and exits."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from capture_analysis.concepts import captures_for, concepts
+
+        lines = ["NAME, UNIT, FROM HOW MANY CAPTURES, MEANING"]
+        for concept in concepts():
+            lines += ["", concept.title]
+            lines += [
+                f"  {each.name:28} {each.unit:9} {captures_for(each):5} {each.meaning}"
+                for each in concept.definitions
+            ]
+        sys.stdout.write("\n".join(lines) + "\n")
+        parser.exit()
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `metrics` to its parser."""
+    parser.add_argument(
+        "--list",
+        action=_List,
+        nargs=0,
+        help="print every metric's name, unit and meaning, and exit",
+    )
     add_options(parser, "a capture (- is standard input), or a folder of captures")
     parser.add_argument(
         "--flows",

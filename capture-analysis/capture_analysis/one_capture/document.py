@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from capture_analysis.definition import Definition
 from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture.facts import NEAR, Facts, RateSource
-from capture_analysis.one_capture.measure import Quantity, Values
+from capture_analysis.one_capture.from_one import Values
 from capture_analysis.one_capture.single import NOTHING, Described, Given, Measured, measure
 from capture_analysis.reading.capture import Capture
 
@@ -48,7 +49,7 @@ def document(measured: Measured, flows: int = FLOWS_LISTED) -> dict[str, Any]:
     listed = most_payload(measured)[:flows]
     undefined: Counter[str] = Counter()
     metrics: dict[str, Any] = {}
-    for each in measured.measures:
+    for each in measured.estimators:
         found = each.of_capture(measured.tally, measured.facts)
         metrics |= named_metrics(each.per_capture, found, undefined)
     return {
@@ -87,24 +88,24 @@ def flow(measured: Measured, number: int, undefined: Counter[str]) -> dict[str, 
             found[way] = None
             continue
         found[way] = {}
-        for each in measured.measures:
+        for each in measured.estimators:
             values = each.of_direction(direction, measured.tally, measured.facts)
             found[way] |= named_metrics(each.per_direction, values, undefined)
     return found
 
 
 def named_metrics(
-    quantities: Iterable[Quantity], values: Values, undefined: Counter[str]
+    definitions: Iterable[Definition], values: Values, undefined: Counter[str]
 ) -> dict[str, Any]:
-    """Name quantities for JSON; count the reasons for nulls in `undefined`."""
+    """Name values for JSON; count the reasons for nulls in `undefined`."""
     named: dict[str, Any] = {}
-    for quantity in quantities:
-        value = values[quantity.name]
+    for each in definitions:
+        value = values[each.name]
         if isinstance(value, str):
             undefined[value] += 1
-            named[quantity.name] = {"value": None, "unit": quantity.unit, "why": value}
+            named[each.name] = {"value": None, "unit": each.unit, "why": value}
         else:
-            named[quantity.name] = {"value": value, "unit": quantity.unit}
+            named[each.name] = {"value": value, "unit": each.unit}
     return named
 
 

@@ -12,7 +12,7 @@ from capture_analysis.columns import BoolArray, FlowTable, Packets, empty_column
 from capture_analysis.one_capture.blocks import Block
 from capture_analysis.one_capture.facts import HEAD_PACKETS, Facts
 from capture_analysis.one_capture.facts_head import FactFinder
-from capture_analysis.one_capture.measure import Measure, all_measures
+from capture_analysis.one_capture.from_one import FromOne, all_from_one
 from capture_analysis.one_capture.memory import keep_freed
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.reading.parsing import Counts
@@ -94,32 +94,32 @@ class Measured:
     Attributes:
         capture: the source of the packets.
         facts: the facts of each connection.
-        tally, measures: the counts, and one instance of each metric.
+        tally, estimators: the counts, and one instance of each estimator.
         forgotten: counts of what the tracker discarded.
     """
 
     def __init__(self, capture: Described, facts: Facts) -> None:
         self.capture, self.facts = capture, facts
         self.tally = Tally()
-        self.measures: list[Measure] = [each() for each in all_measures()]
+        self.estimators: list[FromOne] = [each() for each in all_from_one()]
         self.forgotten = Forgotten()
 
     def add(self, block: Block) -> None:
         """Take the next packets."""
         self.facts = block.facts
         self.tally.add(block)
-        for each in self.measures:
+        for each in self.estimators:
             each.add(block)
 
     def finish(self) -> None:
-        """Finish every metric after the last packet."""
-        for each in self.measures:
+        """Finish every estimator after the last packet."""
+        for each in self.estimators:
             each.finish(self.facts)
 
     def merge(self, other: "Measured") -> None:
         """Add the measurements of other connections of the same capture."""
         self.tally.merge(other.tally)
-        for mine, theirs in zip(self.measures, other.measures, strict=True):
+        for mine, theirs in zip(self.estimators, other.estimators, strict=True):
             mine.merge(theirs)
         self.forgotten.holes += other.forgotten.holes
         self.forgotten.segments += other.forgotten.segments

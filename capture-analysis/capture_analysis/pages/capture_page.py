@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from capture_analysis.one_capture.measure import all_measures
+from capture_analysis.one_capture.from_one import all_from_one
 from capture_analysis.pages import page_template
 from capture_analysis.pages.headline import headline, percent, value, verdict
 from capture_analysis.pages.metrics_table import Table, table
@@ -121,12 +121,12 @@ def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _tables(document: Mapping[str, Any], shown: Sequence[Section]) -> list[Table]:
     directions = table(
         [f"connection {each.flow}" for each in shown],
-        [(each.title, each.vantage, each.per_direction) for each in all_measures()],
+        [(each.title, each.vantage, each.per_direction) for each in all_from_one()],
         [each.metrics for each in shown],
     )
     whole = table(
         ["the capture"],
-        [(each.title, each.vantage, each.per_capture) for each in all_measures()],
+        [(each.title, each.vantage, each.per_capture) for each in all_from_one()],
         [document["metrics"]],
     )
     return [directions, whole] if shown else [whole]

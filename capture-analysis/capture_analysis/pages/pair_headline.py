@@ -11,15 +11,9 @@ from capture_analysis.pages.page_template import number
 _NOTABLE = 0.01
 
 
-def compressed_share(metrics: Metrics) -> float | None:
-    """Compute the share of ACK gaps that shrank below 0.75."""
-    gaps, compressed = value(metrics, "ack_gaps"), value(metrics, "ack_gaps_compressed")
-    return None if not gaps or compressed is None else compressed / gaps
-
-
 def pair_verdict(metrics: Metrics) -> str:
     """Give the shortest answer about one direction."""
-    share = compressed_share(metrics)
+    share = value(metrics, "acks_compressed")
     if share is None:
         return "Too few ACKs passed both captures to tell whether they are compressed"
     if share < _NOTABLE:
@@ -43,7 +37,7 @@ def pair_headline(metrics: Metrics, document: Mapping[str, Any]) -> list[tuple[s
 
 
 def _compression(metrics: Metrics) -> Iterator[str]:
-    share, factor = compressed_share(metrics), value(metrics, "compression_factor_median")
+    share, factor = value(metrics, "acks_compressed"), value(metrics, "compression_factor")
     if share is None:
         yield "Too few ACKs passed both captures to tell."
         return
@@ -66,7 +60,7 @@ def _receiver(metrics: Metrics) -> Iterator[str]:
         yield f"{number(held)} ACKs were sent in bunches that the receiver had held"
         yield f"({number(value(metrics, 'held_events'))} times)."
     else:
-        shrunk = (compressed_share(metrics) or 0) >= _NOTABLE
+        shrunk = (value(metrics, "acks_compressed") or 0) >= _NOTABLE
         yield f"{'The path' if shrunk else 'Neither'}: the receiver sent no ACKs in a bunch."
 
 
@@ -79,7 +73,7 @@ def _cost(metrics: Metrics, document: Mapping[str, Any]) -> Iterator[str]:
         yield f"(mean {number(value(way, 'queue_mean'))})."
     if busy is not None:
         yield f"The link that way is busy {percent(busy)} of the time."
-    neither = value(document["metrics"], "neither_busy_share")
+    neither = value(document["metrics"], "neither_busy")
     if neither is not None:
         yield f"For {percent(neither)} of the time neither way is."
     if lost is not None:

@@ -8,10 +8,10 @@ from typing import Any
 from capture_analysis.pages import page_template
 from capture_analysis.pages.headline import Metrics, percent, value
 from capture_analysis.pages.metrics_table import Table, table
-from capture_analysis.pages.pair_headline import compressed_share, pair_headline, pair_verdict
+from capture_analysis.pages.pair_headline import pair_headline, pair_verdict
 from capture_analysis.pages.provenance import described_file
 from capture_analysis.pictures.figure import Figure
-from capture_analysis.two_captures.pair_measure import all_pair_measures
+from capture_analysis.two_captures.from_pair import all_from_pair
 
 # Directions that the page describes in words.
 _DIRECTIONS = 2
@@ -47,7 +47,7 @@ def write_pair_page(
     """
     described = _described(document)
     compressed = max(
-        described, key=lambda each: compressed_share(each.metrics) or 0.0, default=None
+        described, key=lambda each: value(each.metrics, "acks_compressed") or 0.0, default=None
     )
     page_template.write(
         path,
@@ -99,8 +99,8 @@ def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:
             "way": flow[way]["data_go"].replace("_", " ").replace("a", "A").replace("b", "B"),
             "offered": value(flow[way], "data_offered"),
             "lost": value(flow[way], "data_lost"),
-            "compressed": percent(compressed_share(flow[way])),
-            "factor": value(flow[way], "compression_factor_median"),
+            "compressed": percent(value(flow[way], "acks_compressed")),
+            "factor": value(flow[way], "compression_factor"),
             "held": value(flow[way], "held_acks"),
         }
         for flow, way in _carrying(document)
@@ -108,20 +108,20 @@ def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _tables(document: Mapping[str, Any], described: Sequence[_Described]) -> list[Table]:
-    measures = all_pair_measures()
+    estimators = all_from_pair()
     directions = table(
         [f"connection {each.flow}" for each in described],
-        [(each.title, "any", each.per_direction) for each in measures],
+        [(each.title, each.vantage, each.per_direction) for each in estimators],
         [each.metrics for each in described],
     )
     ways = table(
         ["A to B", "B to A"],
-        [(each.title, "any", each.per_way) for each in measures],
+        [(each.title, each.vantage, each.per_way) for each in estimators],
         [document["ways"]["a_to_b"], document["ways"]["b_to_a"]],
     )
     both = table(
         ["both ways"],
-        [(each.title, "any", each.per_pair) for each in measures],
+        [(each.title, each.vantage, each.per_pair) for each in estimators],
         [document["metrics"]],
     )
     return [directions, ways, both] if described else [ways, both]

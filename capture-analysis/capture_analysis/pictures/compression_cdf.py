@@ -13,7 +13,7 @@ _POINTS = 1000
 def factors(direction: Direction) -> FloatArray:
     """Compute each pure ACK's compression factor, sorted, shape (m,).
 
-    Source: measures/compression_factor.py. ACKs tied with the one before are left out; empty if
+    Source: metrics/compression_factor.py. ACKs tied with the one before are left out; empty if
     the rate is unknown.
     """
     if direction.data_service_ns is None or not direction.segment_bytes:

@@ -11,9 +11,9 @@ from capture_analysis.columns import FlowTable
 from capture_analysis.pictures.figure import Figure
 from capture_analysis.pictures.queue_figures import Crossing, one_way_delay, queues, spacing_change
 from capture_analysis.two_captures.crossings import View, is_ack
+from capture_analysis.two_captures.from_pair import Step
 from capture_analysis.two_captures.match_rows import Rows
 from capture_analysis.two_captures.pair_document import analyse_pair
-from capture_analysis.two_captures.pair_measure import Step
 
 _WAYS = ("A to B", "B to A")
 # The figures by name, and their texts in the command's help.
@@ -104,19 +104,19 @@ def drawn(paths: tuple[Path, Path]) -> tuple[dict[str, Any], list[Figure], str]:
     ways = content["ways"].values()
     propagation_ns = [way["facts"]["propagation_ns"] for way in ways]
     crossings = sink.crossings(content["captures"][0]["first_ns"], propagation_ns)
-    periods = [way.get("queue_period", {}).get("value") for way in ways]
+    periods = [way.get("oscillation_period", {}).get("value") for way in ways]
     view = _view(crossings, next(filter(None, periods), None))
     figures = (queues(crossings, view), one_way_delay(crossings), spacing_change(crossings))
     return content, [each for each in figures if each.lines], _note(crossings, sink.total)
 
 
-def _view(crossings: list[Crossing], period_ns: float | None) -> tuple[float, float] | None:
+def _view(crossings: list[Crossing], period_s: float | None) -> tuple[float, float] | None:
     """Choose a view of a few periods of the queue, s; None without period."""
     times = [each.entered_ns for each in crossings if len(each.entered_ns)]
-    if period_ns is None or not times:
+    if period_s is None or not times:
         return None
-    middle_ns = int(np.median(times[0])) - crossings[0].origin_ns
-    return (middle_ns - 2 * period_ns) / 1e9, (middle_ns + 2 * period_ns) / 1e9
+    middle_s = (int(np.median(times[0])) - crossings[0].origin_ns) / 1e9
+    return middle_s - 2 * period_s, middle_s + 2 * period_s
 
 
 def _note(crossings: list[Crossing], total: int) -> str:

@@ -18,9 +18,9 @@ from capture_analysis.tracking import Tracker
 from capture_analysis.two_captures.ack_gaps import AckGapFinder
 from capture_analysis.two_captures.crossings import Uncommon, crossings, is_data
 from capture_analysis.two_captures.first_contact import Contact, first_contact
+from capture_analysis.two_captures.from_pair import FromPair, Step, all_from_pair
 from capture_analysis.two_captures.matching import FOREVER, PacketSource, Side
 from capture_analysis.two_captures.packet_key import PacketKeys
-from capture_analysis.two_captures.pair_measure import PairMeasure, Step, all_pair_measures
 from capture_analysis.two_captures.path_facts import PathFacts, WaySurvey
 from capture_analysis.two_captures.queue_levels import QueueLevel
 from capture_analysis.two_captures.survey import Survey, survey
@@ -42,7 +42,7 @@ class PairMeasured:
         sources: both captures, read to the end.
         contact, survey, facts: common packets, clocks, and the path between the taps.
         sides: both captures with counts of copies and of packets that gave up waiting.
-        measures: one instance of each metric.
+        estimators: one instance of each estimator.
         both: number of packets that passed both taps.
         packets: packets of each connection, shape (flows of the first capture,).
         data: packets with payload of each direction, shape (directions,).
@@ -55,7 +55,7 @@ class PairMeasured:
     survey: Survey
     facts: PathFacts
     sides: tuple[Side, Side]
-    measures: list[PairMeasure]
+    estimators: list[FromPair]
     both: int = 0
     packets: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     data: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -115,15 +115,15 @@ class PairOfCaptures:
             surveyed,
             facts,
             sides,
-            [each(facts) for each in all_pair_measures()],
+            [each(facts) for each in all_from_pair()],
         )
         for step in _steps(sides, surveyed, facts, measured.uncommon):
             _count(measured, step)
-            for each in measured.measures:
+            for each in measured.estimators:
                 each.add(step)
             if sink is not None:
                 sink.add(step, sides[0].source.flows)
-        for each in measured.measures:
+        for each in measured.estimators:
             each.finish()
         return measured
 

@@ -51,9 +51,9 @@ def document(measured: PairMeasured, flows: int = FLOWS_LISTED) -> dict[str, Any
     ways: dict[str, Any] = {}
     for number, way in enumerate(WAYS):
         ways[way] = {"facts": _way_facts(measured.facts.ways[number])}
-        for each in measured.measures:
+        for each in measured.estimators:
             ways[way] |= named_metrics(each.per_way, each.of_way(number), undefined)
-    for each in measured.measures:
+    for each in measured.estimators:
         metrics |= named_metrics(each.per_pair, each.of_pair(), undefined)
     busiest = np.argsort(-measured.packets, kind="stable")
     common = [int(flow) for flow in busiest if _is_common(measured, int(flow))]
@@ -135,7 +135,7 @@ def _flow(measured: PairMeasured, number: int, undefined: Counter[str]) -> dict[
             continue
         passes_a_first = measured.survey.first_half[number] == half
         found[name] = {"data_go": WAYS[0 if passes_a_first else 1]}
-        for each in measured.measures:
+        for each in measured.estimators:
             values = each.of_direction(direction)
             found[name] |= named_metrics(each.per_direction, values, undefined)
     return found

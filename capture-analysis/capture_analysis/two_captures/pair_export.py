@@ -13,7 +13,7 @@ from capture_analysis.columns import FlowTable
 from capture_analysis.table_file import TableFile
 from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.crossings import ABSENT, Crossings
-from capture_analysis.two_captures.pair_measure import Step
+from capture_analysis.two_captures.from_pair import Step
 
 SCHEMA = pa.schema(
     [

@@ -196,6 +196,6 @@ def arriving(
 def values(measured: Any, direction: int) -> SimpleNamespace:
     """Every quantity of a direction by name."""
     found: dict[str, Any] = {}
-    for each in measured.measures:
+    for each in measured.estimators:
         found |= each.of_direction(direction, measured.tally, measured.facts)
     return SimpleNamespace(**found)

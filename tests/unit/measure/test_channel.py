@@ -14,7 +14,7 @@ from synthetic_run import START_NS, edit_json, write_run
 
 from twoway.measure.analysis import Analysis
 from twoway.measure.channel import Slots, estimates, read_slots, service_error_ns
-from twoway.measure.metrics import capacity_use
+from twoway.measure.metrics import channels
 from twoway.measure.run_folder import Run
 
 CHANNEL: dict[str, Any] = {
@@ -152,5 +152,5 @@ def test_goodput_of_what_passes_over_capacity(tmp_path: Path) -> None:
     """Of 4 slots, 2.048 Mbit/s, the first's 1.98 Mbit/s are used; the second's data go back."""
     analysis = Analysis(write_run(tmp_path))
     slots = slots_of([(START_NS, 4)])
-    found = capacity_use.measure(analysis, analysis.queues["forward"], slots)
-    assert found == {"capacity_goodput": pytest.approx(1.98 / 2.048)}
+    (found,) = channels.capacity_goodput.measure(analysis, analysis.queues["forward"], slots)
+    assert found == pytest.approx(1.98 / 2.048)

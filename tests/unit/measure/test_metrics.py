@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 from capture_analysis.errors import AnalysisError
-from running import ROOT
 from synthetic_run import FORWARD, REVERSE, Crossing, bounds, edit_json, expectation, write_run
 
 from twoway.measure import document
 from twoway.measure.analysis import Analysis
-from twoway.measure.metric import all_metrics, metric_names
+from twoway.measure.metric import all_estimators, metric_names
 
 # A window of 20000 us. Times in us; a segment takes 500, an ACK 50.
 QUEUES = {
@@ -117,63 +116,6 @@ CONNECTIONS = {
     "effective_pipe.second": (1000 + 1050) / 500,
     "epoch_losses.second": 0,
 }
-UNITS = {
-    "congestion_epochs": "1",
-    "drops_per_epoch": "packets",
-    "single_victim_epochs": "1",
-    "alternating_victims": "1",
-    "queue_correlation": "1",
-    "utilisation": "1",
-    "utilisation_data": "1",
-    "bottleneck_time": "1",
-    "jain_index": "1",
-    "queue_peak": "packets",
-    "queue_peak_data": "packets",
-    "queue_mean": "packets",
-    "busy_periods": "1",
-    "busy_period_segments": "segments",
-    "busy_period_cycle": "s",
-    "drops_data": "packets",
-    "drops_ack": "packets",
-    "goodput": "Mbit/s",
-    "throughput": "Mbit/s",
-    "queued_mean": "packets",
-    "efficiency": "1",
-    "sawtooth_period": "s",
-    "sawtooth_efficiency": "1",
-    "window_peak": "segments",
-    "ack_to_data": "1",
-    "ack_spacing_ratio": "1",
-    "acks_compressed": "1",
-    "ack_bunch_mean": "acks",
-    "ack_bunch_max": "acks",
-    "ack_bunch_max_sent": "acks",
-    "compression_factor": "1",
-    "compression_factor_bound": "1",
-    "acks_lost": "acks",
-    "epoch_period": "s",
-    "dropped_data_share": "1",
-    "pendulum_index": "1",
-    "both_busy": "1",
-    "neither_busy": "1",
-    "synchronisation": "1",
-    "synchronisation_error": "1",
-    "idle_periods": "1",
-    "idle_period_mean": "s",
-    "idle_period_max": "s",
-    "oscillation_period": "s",
-    "plateau_high": "packets",
-    "plateau_low": "packets",
-    "queue_epochs": "1",
-    "epoch_drops": "packets",
-    "epoch_drops_ack": "packets",
-    "epoch_drops_half_gap": "packets",
-    "queue_epoch_period": "s",
-    "clustering": "1",
-    "cluster_mean": "packets",
-    "effective_pipe": "packets",
-    "epoch_losses": "packets",
-}
 
 
 def computed(folder: Path) -> dict[str, Any]:
@@ -230,22 +172,13 @@ def counted_bottleneck() -> list[float]:
     return [count / 20_000 for count in last]
 
 
-def test_every_unit(tmp_path: Path) -> None:
-    """Each metric has its unit, whichever queue or connection it is of."""
-    rows = computed(write_run(tmp_path))["metrics"]
-    assert {name: row["unit"] for name, row in rows.items()} == {
-        name: UNITS[name.split(".")[0]] for name in rows
-    }
-
-
-def test_the_table_lists_every_metric() -> None:
-    """The table in docs/metrics.md has each metric with its unit, and no other."""
-    text = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
-    rows = [line.split("|") for line in text.splitlines() if line.startswith("| `")]
-    listed = {row[1].strip().strip("`").split(".")[0]: row[3].strip() for row in rows}
-    there = {name: unit for module in all_metrics() for name, unit in module.UNITS.items()}
-    assert listed == there
-    assert there.items() > UNITS.items()
+def test_every_value_is_as_defined(tmp_path: Path) -> None:
+    """Each metric has its definition's unit, and a value in its definition's range."""
+    there = {each.name: each for made in all_estimators() for each in made.definitions}
+    for name, row in computed(write_run(tmp_path))["metrics"].items():
+        definition = there[name.split(".")[0]]
+        assert row["unit"] == definition.unit
+        assert row["value"] is None or definition.least <= row["value"] <= definition.most, name
 
 
 def test_document(tmp_path: Path) -> None:

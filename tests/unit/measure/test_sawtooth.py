@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from twoway.measure.metrics.sawtooth import cycle_ends
+from twoway.measure.metrics.window import cycle_ends
 
 S = 1_000_000_000
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from capture_analysis.congestion_epochs import congestion_epochs
 
-from twoway.measure.metrics.oscillation import BINS, period_s
-from twoway.measure.metrics.plateaus import plateaus
+from twoway.measure.metrics.queue_length import BINS, period_s, plateaus
 from twoway.measure.metrics.synchronisation import synchronisation
 from twoway.measure.queues import Occupancy
 

@@ -1,6 +1,6 @@
-"""The metrics of a run, a file each: a new file is a new metric.
+"""The metrics of a run, a file for each concept: a new file is a new metric.
 
-Each module defines SCOPE, what it is measured on; UNITS, its families of metrics with their units;
-and a function `measure`, which returns a number for each family, NaN if undefined. The arguments of
-`measure` depend on the scope, see `metric.Scope`.
+A file holds estimators: functions with the decorator `estimates`, which names what is measured and
+the definitions of what is returned. Definitions of quantities that captures have, too, are those of
+`capture_analysis.metrics`; the others stand here.
 """

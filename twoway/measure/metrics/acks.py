@@ -1,21 +1,65 @@
-"""Acknowledgements per data segment, and lost acknowledgements."""
+"""ACKs of a connection: how many, how they are spaced, bunched and compressed.
+
+After Zhang, Shenker, Clark (1991) and Paxson (1997), section on ACK compression.
+"""
 
 import math
 
+import numpy as np
+from capture_analysis import ack_compression
+from capture_analysis.definition import Definition
+from capture_analysis.metrics.ack_bunches import ACK_BUNCH_MAX, ACK_BUNCH_MEAN
+from capture_analysis.metrics.ack_spacing import ACK_SPACING_RATIO, ACKS_COMPRESSED
+from capture_analysis.metrics.acks import ACK_TO_DATA
+from capture_analysis.metrics.compression_factor import COMPRESSION_FACTOR, COMPRESSION_FACTOR_BOUND
+from capture_analysis.metrics.loss import ACKS_LOST
+
 from twoway.measure.analysis import Analysis, ConnectionView
-from twoway.measure.metric import Scope
+from twoway.measure.metric import Scope, estimates
 
-SCOPE = Scope.CONNECTION
-UNITS = {
-    "ack_to_data": "1",
-    "acks_lost": "acks",
-}
+ACK_BUNCH_MAX_SENT = Definition(
+    "ack_bunch_max_sent", "acks", "size of the largest bunch when sent: by the receiver, no queue"
+)
 
 
-def measure(analysis: Analysis, view: ConnectionView) -> dict[str, float]:
+@estimates(Scope.CONNECTION, ACK_TO_DATA, ACKS_LOST)
+def numbers(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
     """Count the ACKs that the receiver sent in the steady window."""
     segments = len(analysis.run.steady(view.arrived.data()))
-    return {
-        "ack_to_data": view.acks_sent / segments if segments else math.nan,
-        "acks_lost": view.acks_lost,
-    }
+    return view.acks_sent / segments if segments else math.nan, view.acks_lost
+
+
+@estimates(Scope.CONNECTION, ACK_SPACING_RATIO, ACKS_COMPRESSED)
+def spacing(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
+    """Compare the spacing on arrival with that when sent."""
+    del analysis
+    ratio = ack_compression.ack_spacing_ratio(view.acks.sent_ns, view.acks.arrived_ns)
+    ratio = ratio[~np.isnan(ratio)]
+    if not len(ratio):
+        return math.nan, math.nan
+    return float(np.median(ratio)), float((ratio < ack_compression.COMPRESSED_BELOW).mean())
+
+
+@estimates(Scope.CONNECTION, ACK_BUNCH_MEAN, ACK_BUNCH_MAX, ACK_BUNCH_MAX_SENT)
+def bunches(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
+    """Return mean and largest bunch on arrival, and the largest as sent."""
+    del analysis
+    arrived = ack_compression.bunch_sizes(view.acks.arrived_ns, view.ack_service_ns)
+    sent = ack_compression.bunch_sizes(view.acks.sent_ns, view.ack_service_ns)
+    mean = float(arrived.mean()) if len(arrived) else math.nan
+    return mean, arrived.max(initial=0), sent.max(initial=0)
+
+
+@estimates(Scope.CONNECTION, COMPRESSION_FACTOR, COMPRESSION_FACTOR_BOUND)
+def compression_factor(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
+    """Return the median, and the bound if neither link's rate changes.
+
+    Of ACKs of one segment: one that acknowledges more is sent more than 1.05 of a segment's
+    transmission times after the one before, and is left out.
+    """
+    del analysis
+    factors = ack_compression.compression_factors(view.acks, view.data_service_ns)
+    median = float(np.median(factors)) if len(factors) else math.nan
+    if not (view.data_service_ns and view.ack_service_ns and view.has_one_rate):
+        return median, math.nan
+    return median, ack_compression.factor_bound(view.data_service_ns, view.ack_service_ns)

@@ -1,40 +1,78 @@
-"""In phase or out of phase: a signed index, with its uncertainty.
+"""Two queues in phase or out of phase, and whether their links transmit in turn.
 
-    index = correlation of the two queues' lengths over time, its error by batch means
+    synchronisation = mean of the correlations of the two queues' lengths in ten parts of the window
 
-1 in phase, -1 out of phase (Zhang et al. 1991, section 4.3), 0 neither. The window is cut into ten
-parts of equal length; the error is the standard deviation of their correlations over the root of
-ten. The index means nothing if a part is shorter than an oscillation: see `epoch_period`.
+1 in phase, -1 out of phase (Zhang, Shenker, Clark 1991, section 4.3), 0 neither; its error is the
+standard deviation of the ten correlations over the root of ten. The index means nothing if a part
+is shorter than an oscillation: see `epoch_period`. All are NaN unless there are two queues.
 """
 
 import math
 from itertools import pairwise
 
 import numpy as np
+from capture_analysis.definition import Definition
+from capture_analysis.metrics.pendulum import (
+    BOTH_BUSY,
+    NEITHER_BUSY,
+    PENDULUM_INDEX,
+    QUEUE_CORRELATION,
+)
 
 from twoway.measure.analysis import Analysis
-from twoway.measure.metric import Scope
+from twoway.measure.metric import Scope, estimates
 from twoway.measure.queues import Occupancy, correlation
 
-SCOPE = Scope.RUN
-UNITS = {
-    "synchronisation": "1",
-    "synchronisation_error": "1",
-}
+SYNCHRONISATION = Definition(
+    "synchronisation",
+    "1",
+    "mean correlation of the two queues' lengths in the window's ten parts",
+    "Zhang, Shenker, Clark 1991",
+    least=-1,
+    most=1,
+)
+SYNCHRONISATION_ERROR = Definition(
+    "synchronisation_error", "1", "standard error of `synchronisation`, from the parts' spread"
+)
 PARTS = 10
 
 
-def measure(analysis: Analysis) -> dict[str, float]:
+@estimates(Scope.RUN, QUEUE_CORRELATION)
+def queue_correlation(analysis: Analysis) -> tuple[float, ...]:
+    """Compute Pearson's coefficient over time."""
+    run, levels = analysis.run, [view.all_packets for view in analysis.queues.values()]
+    if len(levels) != 2:
+        return (math.nan,)
+    return (correlation(levels[0], levels[1], run.steady_ns, run.stop_ns),)
+
+
+@estimates(Scope.RUN, SYNCHRONISATION, SYNCHRONISATION_ERROR)
+def phase(analysis: Analysis) -> tuple[float, ...]:
     """Compute the index and its error in the steady window.
 
-    NaN unless there are two queues, and both change in each part.
+    NaN unless both queues change in each part.
+    """
+    run, levels = analysis.run, [view.all_packets for view in analysis.queues.values()]
+    if len(levels) != 2:
+        return math.nan, math.nan
+    return synchronisation(levels[0], levels[1], run.steady_ns, run.stop_ns)
+
+
+@estimates(Scope.RUN, PENDULUM_INDEX, BOTH_BUSY, NEITHER_BUSY)
+def pendulum(analysis: Analysis) -> tuple[float, ...]:
+    """Compute the index, and shares of time with both or neither busy.
+
+    The index is NaN if one of the queues is never empty.
     """
     levels = [view.all_packets for view in analysis.queues.values()]
     if len(levels) != 2:
-        return dict.fromkeys(UNITS, math.nan)
-    run, (first, second) = analysis.run, levels
-    found = synchronisation(first, second, run.steady_ns, run.stop_ns)
-    return dict(zip(UNITS, found, strict=True))
+        return math.nan, math.nan, math.nan
+    steady = (analysis.run.steady_ns, analysis.run.stop_ns)
+    first, second = (Occupancy(q.time_ns, np.minimum(q.packets, 1)) for q in levels)
+    edges = np.unique(np.concatenate((first.time_ns, second.time_ns)))
+    both = Occupancy(edges, first.at(edges) * second.at(edges)).mean(*steady)
+    neither = 1 - first.mean(*steady) - second.mean(*steady) + both
+    return correlation(first, second, *steady), both, neither
 
 
 def synchronisation(

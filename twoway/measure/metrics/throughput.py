@@ -1,33 +1,39 @@
-"""Goodput, throughput and efficiency of a connection.
+"""Goodput, throughput, efficiency and fairness of connections.
 
-Goodput counts each payload byte once, throughput all bytes of data packets on the link. Efficiency
-is goodput over that of a one-way connection that keeps the link full.
+Goodput counts each payload byte once, throughput all bytes of data packets in their size on the
+link. Efficiency is goodput over that of a one-way connection that keeps the link full (Kalampoukas,
+Varma, Ramakrishnan 1998). Fairness is Jain's index, (sum x)^2 / (n sum x^2) of the n connections'
+goodputs x: 1 if all are equal, 1/n if one has everything.
 """
+
+import math
+
+import numpy as np
+from capture_analysis.metrics.fairness import JAIN_INDEX, jain_index
+from capture_analysis.metrics.goodput import GOODPUT
+from capture_analysis.metrics.throughput import THROUGHPUT
+from capture_analysis.metrics.utilisation import EFFICIENCY
 
 from twoway.measure import throughput
 from twoway.measure.analysis import Analysis, ConnectionView
-from twoway.measure.metric import Scope
-
-SCOPE = Scope.CONNECTION
-UNITS = {
-    "goodput": "Mbit/s",
-    "throughput": "Mbit/s",
-    "efficiency": "1",
-}
+from twoway.measure.metric import Scope, estimates
 
 
-def measure(analysis: Analysis, view: ConnectionView) -> dict[str, float]:
+@estimates(Scope.CONNECTION, GOODPUT, THROUGHPUT, EFFICIENCY)
+def goodput(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
     """Measure at the receiver, in the steady window."""
-    run, goodput = analysis.run, analysis.goodput_bit(view)
-    arrived = run.steady(view.arrived.data())
-    link_bytes = throughput.link_bytes(arrived, view.forward.queue)
-    return {
-        "goodput": goodput / 1e6,
-        "throughput": link_bytes * 8e3 / run.window_ns,
-        "efficiency": throughput.efficiency(
-            goodput,
-            view.arrived,
-            view.forward.queue,
-            view.forward.rate_bit(run.steady_ns, run.stop_ns),
-        ),
-    }
+    run, goodput_bit, queue = analysis.run, analysis.goodput_bit(view), view.forward.queue
+    link_bytes = throughput.link_bytes(run.steady(view.arrived.data()), queue)
+    rate_bit = view.forward.rate_bit(run.steady_ns, run.stop_ns)
+    return (
+        goodput_bit / 1e6,
+        link_bytes * 8e3 / run.window_ns,
+        throughput.efficiency(goodput_bit, view.arrived, queue, rate_bit),
+    )
+
+
+@estimates(Scope.RUN, JAIN_INDEX)
+def fairness(analysis: Analysis) -> tuple[float, ...]:
+    """Compute Jain's index; NaN if no connection has goodput."""
+    shares = np.array([analysis.goodput_bit(view) for view in analysis.connections.values()])
+    return (jain_index(shares) if shares.any() else math.nan,)

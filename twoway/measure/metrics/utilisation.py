@@ -1,16 +1,45 @@
-"""The share of time in which a link transmits, acknowledgements included."""
+"""What of a link is used, and how long it is the bottleneck.
+
+In Ge et al. (2011), sections 4.1 and 6, a link is the bottleneck while it is full: there is
+queueing delay on it, and none on the others. Real packets come in bunches, so that every queue
+holds some; here the bottleneck is the queue with the longest delay, which would be the last to run
+empty. Their utilisation (section 4.2) is that by data; headers of data packets count.
+"""
+
+from capture_analysis.definition import Definition
+from capture_analysis.metrics.utilisation import UTILISATION
 
 from twoway.measure import throughput
 from twoway.measure.analysis import Analysis, QueueView
-from twoway.measure.metric import Scope
+from twoway.measure.metric import Scope, estimates
+from twoway.measure.queues import last_to_empty_ns
 
-SCOPE = Scope.QUEUE
-UNITS = {
-    "utilisation": "1",
-}
+UTILISATION_DATA = Definition(
+    "utilisation_data", "1", "share of time in which the link transmits data", "Ge et al. 2011"
+)
+BOTTLENECK_TIME = Definition(
+    "bottleneck_time",
+    "1",
+    "share of time in which the queue's delay is the longest: the last to run empty",
+    "Ge et al. 2011, section 6",
+    most=1,
+)
 
 
-def measure(analysis: Analysis, view: QueueView) -> dict[str, float]:
-    """Compute the share of the steady window."""
+@estimates(Scope.QUEUE, UTILISATION, UTILISATION_DATA)
+def utilisation(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
+    """Compute the shares of the steady window."""
+    steady = (analysis.run.steady_ns, analysis.run.stop_ns)
+    return (
+        throughput.utilisation(view.passed, *steady),
+        throughput.utilisation(view.passed, *steady, data_only=True),
+    )
+
+
+@estimates(Scope.QUEUE, BOTTLENECK_TIME)
+def bottleneck_time(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
+    """Return the share of the steady window with the longest delay here."""
     run = analysis.run
-    return {"utilisation": throughput.utilisation(view.passed, run.steady_ns, run.stop_ns)}
+    others = [each.passed for each in analysis.queues.values() if each is not view]
+    last_ns = last_to_empty_ns(view.passed, others, run.steady_ns, run.stop_ns)
+    return (last_ns / run.window_ns,)

@@ -1,0 +1,128 @@
+"""Bunches: pure ACKs that arrive back to back.
+
+ACKs do so when they leave a queue in which they waited.
+
+A bunch is a maximal run of ACKs whose gaps are at most
+
+    kappa * 8 L / C    kappa = 2 (BUNCH_SERVICE_TIMES)
+
+L: the ACK's captured size; C: the rate of the bottleneck that the ACKs pass. An ACK on its own is a
+bunch of one. A bunch's size is given in ACKs and in the bytes that they acknowledge.
+
+Vantage: near the data's sender, behind the queue of the ACKs; before that queue, bunches are those
+in which the receiver sent the ACKs. Where C is assumed (rate source "opposite") or estimated too
+low, ACKs that merely came fast count as bunched.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+
+from capture_analysis.definition import Definition
+from capture_analysis.histogram import Histogram
+from capture_analysis.one_capture.blocks import Block
+from capture_analysis.one_capture.facts import Facts
+from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.one_capture.tally import Tally
+from capture_analysis.streaks import StreakFinder, Streaks
+
+# ACKs in bunches of at least so many count as bunched (Paxson asks for three).
+BUNCH_ACKS = 3
+NO_ACKS = "no pure ACKs"
+NO_RATE = "no rate for the ACKs' bottleneck"
+
+
+ACK_BUNCHES = Definition("ack_bunches", "1", "bunches of at least three pure ACKs")
+ACK_BUNCH_MEAN = Definition(
+    "ack_bunch_mean",
+    "acks",
+    "mean size of a bunch: pure ACKs at most two of their transmission times apart; or one alone",
+    least=1,
+)
+ACK_BUNCH_P95 = Definition(
+    "ack_bunch_p95", "acks", "size that 95 % of the bunches do not exceed", least=1
+)
+ACK_BUNCH_MAX = Definition("ack_bunch_max", "acks", "size of the largest bunch")
+ACK_BUNCH_BYTES_MEAN = Definition(
+    "ack_bunch_bytes_mean", "bytes", "mean of what a bunch of at least three ACKs acknowledges"
+)
+ACK_BUNCH_BYTES_MAX = Definition(
+    "ack_bunch_bytes_max", "bytes", "most that a bunch of at least three ACKs acknowledges"
+)
+ACKS_BUNCHED = Definition(
+    "acks_bunched", "1", "share of pure ACKs in bunches of at least three", most=1
+)
+
+
+class AckBunches(FromOne):
+    """Bunches of each direction's pure ACKs: their number and sizes."""
+
+    title = "ACK bunches"
+    picture = "bunches"
+    vantage = "near the data's sender"
+    per_direction: ClassVar[Sequence[Definition]] = (
+        ACK_BUNCHES,
+        ACK_BUNCH_MEAN,
+        ACK_BUNCH_P95,
+        ACK_BUNCH_MAX,
+        ACK_BUNCH_BYTES_MEAN,
+        ACK_BUNCH_BYTES_MAX,
+        ACKS_BUNCHED,
+    )
+
+    def __init__(self) -> None:
+        # Only bunches of two or more are found; the others follow from the number of all ACKs.
+        self._finder = StreakFinder(least_rows=2)
+        self.sizes = Histogram()
+        self._joined = LaneArray(np.add, 0)
+        self._most_bytes = LaneArray(np.maximum, 0)
+        # Of bunches of at least BUNCH_ACKS: their number, their ACKs, the bytes acknowledged.
+        self._bunched = LaneArray(np.add, 0, 3)
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        acks = block.acks
+        joined = block.acks_back_to_back
+        self._take(self._finder.add(acks.direction, joined, acks["time_ns"], acks["acked_bytes"]))
+
+    def finish(self, facts: Facts) -> None:
+        """Take the bunches that were still open at the capture's end."""
+        del facts
+        self._take(self._finder.finish())
+
+    def _take(self, bunches: Streaks) -> None:
+        self.sizes.add(bunches.lane, bunches.rows)
+        self._joined.add_rows(bunches.lane, bunches.rows)
+        large = bunches.where(np.flatnonzero(bunches.rows >= BUNCH_ACKS))
+        self._most_bytes.add_rows(large.lane, large.total)
+        values = np.stack((np.ones_like(large.rows), large.rows, large.total), axis=1)
+        self._bunched.add_rows(large.lane, values)
+
+    def merge(self, other: Self) -> None:
+        """Add the results of another instance, which took other connections."""
+        for name in ("sizes", "_joined", "_most_bytes", "_bunched"):
+            getattr(self, name).merge(getattr(other, name))
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """Return the quantities of one direction, by name."""
+        acks = tally.acks(direction)
+        if not acks or np.isnan(facts.ack_rate_bit[direction]):
+            why = NO_RATE if acks else NO_ACKS
+            return {q.name: why for q in self.per_direction}
+        count, bunched, acked = (int(v) for v in self._bunched.of(direction))
+        bins = self.sizes.bins(direction)
+        alone = acks - int(self._joined.of(direction))
+        bunches = alone + int(bins.count.sum())
+        beyond = (0.95 * bunches - alone) / max(int(bins.count.sum()), 1)
+        none = "no bunch of at least three ACKs"
+        return {
+            "ack_bunches": count,
+            "ack_bunch_mean": acks / bunches,
+            "ack_bunch_p95": bins.quantile(beyond) or 1 if beyond > 0 else 1,
+            "ack_bunch_max": int(bins.high[-1]) if len(bins) else 1,
+            "ack_bunch_bytes_mean": acked / count if count else none,
+            "ack_bunch_bytes_max": self._most_bytes.of(direction) if count else none,
+            "acks_bunched": bunched / acks,
+        }

@@ -1,0 +1,146 @@
+"""Spacing of pure ACKs: the time from one to the next, and how it changes on the path.
+
+    ratio_i = (r_i - r_{i-1}) / (s_i - s_{i-1})
+
+s, r: when ACK i was sent and when it arrived. Below 0.75 (COMPRESSED_BELOW) an ACK is compressed:
+clocks and jitter do not explain that (Paxson 1997, section on ACK compression; his ratios are of
+groups of ACKs, these of pairs). Uncompressed ACKs of back-to-back data are b * 8 * L_data / C_data
+apart, compressed ones 8 * L_ack / C_ack (analysis of two-way traffic: Zhang, Shenker, Clark 1991).
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+
+from capture_analysis.ack_compression import COMPRESSED_BELOW
+from capture_analysis.columns import BoolArray
+from capture_analysis.definition import Definition
+from capture_analysis.histogram import Histogram
+from capture_analysis.one_capture.blocks import Block
+from capture_analysis.one_capture.facts import Facts
+from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.one_capture.tally import Tally
+from capture_analysis.two_captures.ack_gaps import AckGaps
+from capture_analysis.two_captures.crossings import Crossings
+from capture_analysis.two_captures.from_pair import FromPair, Step
+
+_PARTS = 1000
+
+ACK_GAP_P5 = Definition(
+    "ack_gap_p5", "us", "gap between pure ACKs at the tap that 5 % do not exceed"
+)
+ACK_GAP_MEDIAN = Definition("ack_gap_median", "us", "median gap between pure ACKs at the tap")
+ACK_GAPS = Definition("ack_gaps", "1", "gaps between pure ACKs that passed both taps")
+ACK_GAPS_UNDEFINED = Definition(
+    "ack_gaps_undefined", "1", "those of `ack_gaps` that were too short when sent for a ratio"
+)
+ACK_SPACING_RATIO = Definition(
+    "ack_spacing_ratio",
+    "1",
+    "median of the spacing of two pure ACKs on arrival over that when sent",
+    "Paxson 1997",
+)
+ACKS_COMPRESSED = Definition(
+    "acks_compressed",
+    "1",
+    "share of pure ACKs whose spacing on arrival is below 0.75 of that when sent",
+    "Paxson 1997",
+    most=1,
+)
+
+
+class GapsAtTap(FromOne):
+    """Gaps between successive pure ACKs of each direction.
+
+    Median and 5th percentile, from bins 1/128 wide.
+
+    Vantage: any; near the data's sender this spacing clocks the data out.
+    """
+
+    title = "ACK spacing"
+    picture = "ack-spacing"
+    per_direction: ClassVar[Sequence[Definition]] = (
+        ACK_GAP_P5,
+        ACK_GAP_MEDIAN,
+    )
+
+    def __init__(self) -> None:
+        self.gaps = Histogram()
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        gap_ns = block.acks["gap_ns"]
+        rows = np.flatnonzero(gap_ns >= 0)
+        self.gaps.add(block.acks.direction[rows], gap_ns[rows])
+
+    def merge(self, other: Self) -> None:
+        """Add the results of another instance, which took other connections."""
+        self.gaps.merge(other.gaps)
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """Return the quantities of one direction, by name."""
+        del tally, facts
+        bins = self.gaps.bins(direction)
+        if not len(bins):
+            return {q.name: "fewer than two pure ACKs" for q in self.per_direction}
+        return {
+            "ack_gap_p5": (bins.quantile(0.05) or 0) / 1e3,
+            "ack_gap_median": (bins.quantile(0.5) or 0) / 1e3,
+        }
+
+
+class SpacingRatio(FromPair):
+    """Spacing of ACKs on arrival over their spacing when sent.
+
+    A ratio is undefined (`ack_gaps_undefined`) where the ACKs were sent no further apart than the
+    resolution of the time stamps. The clocks' offset does not matter, and their drift little: it
+    changes a ratio by a part in 10^5.
+    """
+
+    title = "ACK spacing, from both ends"
+    per_direction: ClassVar[Sequence[Definition]] = (
+        ACK_GAPS,
+        ACK_GAPS_UNDEFINED,
+        ACK_SPACING_RATIO,
+        ACKS_COMPRESSED,
+    )
+
+    def start(self) -> None:
+        """Create the empty counts and sums."""
+        # Gaps that are known, undefined, compressed.
+        self._counts = LaneArray(np.add, 0, 3)
+        self._ratios = Histogram()
+
+    def add(self, step: Step) -> None:
+        """Take the next packets."""
+        for crossings, gaps in zip(step.ways, step.ack_gaps, strict=True):
+            if len(crossings.acks):
+                self._take(crossings, gaps)
+
+    def _take(self, crossings: Crossings, gaps: AckGaps) -> None:
+        acks, defined = crossings.acks, gaps.sent_ns > self.facts.resolution_ns[crossings.way]
+        known, compressed = gaps.sent_ns >= 0, is_compressed(gaps) & defined
+        ratio = np.maximum(gaps.arrived_ns[defined], 0) * _PARTS // gaps.sent_ns[defined]
+        self._ratios.add(acks.direction[defined], ratio)
+        counts = [acks.sum(each) for each in (known, known & ~defined, compressed)]
+        self._counts.add(acks.directions, np.stack(counts, axis=1))
+
+    def of_direction(self, direction: int) -> Values:
+        """Return the quantities of one direction, by name."""
+        known, undefined, compressed = (int(n) for n in self._counts.of(direction))
+        ratio = self._ratios.quantile(0.5, direction)
+        none = "fewer than two ACKs passed both taps"
+        return {
+            "ack_gaps": known,
+            "ack_gaps_undefined": undefined,
+            "ack_spacing_ratio": none if ratio is None else ratio / _PARTS,
+            "acks_compressed": compressed / (known - undefined) if known > undefined else none,
+        }
+
+
+def is_compressed(gaps: AckGaps) -> BoolArray:
+    """Find the gaps that shrank to less than 0.75 of what they were when sent."""
+    arrived_ns = gaps.arrived_ns
+    return (arrived_ns >= 0) & (arrived_ns < COMPRESSED_BELOW * gaps.sent_ns)

@@ -1,0 +1,56 @@
+"""Pure ACKs by kind, and how many there are for each data segment.
+
+    ack_to_data = pure ACKs / data segments
+
+Unit 1. Duplicates as in RFC 5681, section 2, or with a SACK block. The rest acknowledge nothing
+new: they are window updates, reordered, or answers to probes. ACKs on data segments are none of
+these. The ratio is 1 with an ACK for each segment, about 0.5 with delayed ACKs, less where ACKs are
+thinned or an offload merges segments before the tap.
+
+Vantage: any; ACKs that were lost before the tap are missing.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from capture_analysis.definition import Definition
+from capture_analysis.one_capture.facts import Facts
+from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.tally import Tally
+from capture_analysis.tracking import Kind
+
+ACKS = Definition("acks", "1", "pure ACKs at the tap")
+ACKS_DUPLICATE = Definition(
+    "acks_duplicate", "1", "duplicate ACKs at the tap, as in RFC 5681 or with a SACK block"
+)
+ACKS_WINDOW_UPDATE = Definition(
+    "acks_window_update", "1", "pure ACKs at the tap that change the window alone"
+)
+ACKS_OLD = Definition("acks_old", "1", "pure ACKs at the tap that were reordered or answer probes")
+ACK_TO_DATA = Definition("ack_to_data", "1", "pure ACKs over data segments")
+
+
+class Acks(FromOne):
+    """Counts of each direction's pure ACKs by kind."""
+
+    title = "ACKs by kind"
+    picture = "ack-spacing"
+    per_direction: ClassVar[Sequence[Definition]] = (
+        ACKS,
+        ACKS_DUPLICATE,
+        ACKS_WINDOW_UPDATE,
+        ACKS_OLD,
+        ACK_TO_DATA,
+    )
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """Return the quantities of one direction, by name."""
+        del facts
+        acks, segments = tally.acks(direction), tally.segments(direction)
+        return {
+            "acks": acks,
+            "acks_duplicate": tally.count(direction, Kind.DUPLICATE_ACK),
+            "acks_window_update": tally.count(direction, Kind.WINDOW_UPDATE),
+            "acks_old": tally.count(direction, Kind.OLD_ACK),
+            "ack_to_data": acks / segments if segments else "no data",
+        }

@@ -1,0 +1,131 @@
+"""Busy periods: clusters in which data leave a queue.
+
+A busy period of a direction is a maximal run of data departures; the ACKs of the opposite
+connections separate one from the next (Kalampoukas, Varma, Ramakrishnan 1998, section 3). Its
+length is in segments. The cycle is the time from one's start to the next's, over an even number of
+busy periods, since in the paper's case 2 long and short ones alternate.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from capture_analysis.definition import Definition
+from capture_analysis.histogram import Histogram
+from capture_analysis.streaks import StreakFinder, Streaks
+from capture_analysis.tracking import Kind
+from capture_analysis.two_captures.crossings import Crossings, is_data
+from capture_analysis.two_captures.from_pair import FromPair, Step, Values
+from capture_analysis.two_captures.match_rows import where
+
+_TOO_FEW = "fewer than three busy periods"
+
+
+BUSY_PERIODS = Definition(
+    "busy_periods",
+    "1",
+    "runs of data departures from a queue with no pure ACK between them",
+    "Kalampoukas, Varma, Ramakrishnan 1998",
+)
+BUSY_PERIOD_SEGMENTS = Definition(
+    "busy_period_segments",
+    "segments",
+    "median segments in a busy period",
+    "Kalampoukas, Varma, Ramakrishnan 1998",
+    least=1,
+)
+BUSY_PERIOD_MAX = Definition(
+    "busy_period_max",
+    "segments",
+    "most segments in a busy period",
+    "Kalampoukas, Varma, Ramakrishnan 1998",
+)
+BUSY_PERIOD_CYCLE = Definition(
+    "busy_period_cycle",
+    "s",
+    "mean time from the start of a busy period to that of the next",
+    "Kalampoukas, Varma, Ramakrishnan 1998",
+)
+BUSY_PERIOD_CYCLE_MEDIAN = Definition(
+    "busy_period_cycle_median",
+    "s",
+    "half the median time from the start of a busy period to that of the next but one",
+    "Kalampoukas, Varma, Ramakrishnan 1998",
+)
+
+
+class BusyPeriods(FromPair):
+    """Busy periods of each queue between the taps: lengths and cycle."""
+
+    title = "Busy periods"
+    picture = "queue"
+    per_way: ClassVar[Sequence[Definition]] = (
+        BUSY_PERIODS,
+        BUSY_PERIOD_SEGMENTS,
+        BUSY_PERIOD_MAX,
+        BUSY_PERIOD_CYCLE,
+        BUSY_PERIOD_CYCLE_MEDIAN,
+    )
+
+    def start(self) -> None:
+        """Create the empty counts and sums."""
+        self._finders = StreakFinder(), StreakFinder()
+        self._sizes = Histogram()
+        self._largest = [0, 0]
+        self._last_ack = [False, False]
+        self._cycles = Histogram()
+        self._starts = [np.zeros(0, dtype=np.int64)] * 2
+        # Of each way's busy periods, the start of the first and of the latest an even number later.
+        self._first = [0, 0]
+        self._even = [0, 0]
+        self._count = [0, 0]
+
+    def add(self, step: Step) -> None:
+        """Take the next packets."""
+        for crossings, finder in zip(step.ways, self._finders, strict=True):
+            self._take(crossings, finder)
+
+    def _take(self, crossings: Crossings, finder: StreakFinder) -> None:
+        way, rows = crossings.way, crossings.arrived
+        rows = where(rows, rows["kind"] != Kind.CONTROL)
+        if not len(rows):
+            return
+        data = is_data(rows)
+        joined = data & ~np.concatenate(([self._last_ack[way]], ~data[:-1]))
+        self._last_ack[way] = not data[-1]
+        lane = np.full(len(rows), way)
+        streaks = finder.add(lane, joined, rows["second_ns"].copy(), data.astype(np.int64))
+        self._add(way, streaks)
+
+    def _add(self, way: int, streaks: Streaks) -> None:
+        """Count busy periods.
+
+        A streak without data is an ACK on its own and left out.
+        """
+        streaks = streaks.where(streaks.total > 0)
+        self._sizes.add(way, streaks.total)
+        self._largest[way] = max(self._largest[way], int(streaks.total.max(initial=0)))
+        if len(streaks.lane) and not self._count[way]:
+            self._first[way] = int(streaks.first_ns[0])
+        even = streaks.first_ns[self._count[way] % 2 :: 2]
+        self._even[way] = int(even[-1]) if len(even) else self._even[way]
+        self._count[way] += len(streaks.lane)
+        starts = np.concatenate((self._starts[way], streaks.first_ns))
+        self._cycles.add(way, np.maximum(starts[2:] - starts[:-2], 0) // 2)
+        self._starts[way] = starts[-2:]
+
+    def of_way(self, way: int) -> Values:
+        """Return the quantities of one direction of the path, by name."""
+        median, cycle = self._sizes.quantile(0.5, way), self._cycles.quantile(0.5, way)
+        return {
+            "busy_periods": self._count[way],
+            "busy_period_segments": _TOO_FEW if median is None else median,
+            "busy_period_max": self._largest[way],
+            "busy_period_cycle": _TOO_FEW if cycle is None else self._cycle_s(way),
+            "busy_period_cycle_median": _TOO_FEW if cycle is None else cycle / 1e9,
+        }
+
+    def _cycle_s(self, way: int) -> float:
+        """Compute the mean time from start to start over an even number."""
+        return (self._even[way] - self._first[way]) / ((self._count[way] - 1) // 2 * 2) / 1e9

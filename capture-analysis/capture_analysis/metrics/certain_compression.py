@@ -1,0 +1,111 @@
+"""ACKs that acknowledge faster than their data can arrive.
+
+Such ACKs must have been compressed or held.
+
+    (a_j - a_i) / (r_j - r_i) > C_data / 0.75, over a run of at least three ACKs
+
+a: bytes acknowledged, as frames; r: capture times. A run is maximal, and each of its gaps satisfies
+the inequality. The receiver cannot have got the data faster than their bottleneck lets them pass:
+if the rate was given it is certain that the ACKs were bunched behind the bottleneck, in a queue or
+by the receiver. With an estimated rate it is likely; the two cases are separate quantities. After
+Mogul 1992, who compares the rate in the short term with that in the long term; threshold from
+Paxson 1997.
+
+Vantage: anywhere between the queue of the ACKs and the data's sender; the metric cannot tell queue
+from receiver (see held_acks). An ACK that follows the filling of a hole acknowledges much at once
+and is counted, though its data had arrived before.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+
+from capture_analysis.ack_compression import COMPRESSED_BELOW
+from capture_analysis.definition import Definition
+from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
+from capture_analysis.metrics.utilisation import NO_RATE
+from capture_analysis.one_capture.blocks import Block
+from capture_analysis.one_capture.facts import Facts, RateSource
+from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.one_capture.tally import Tally
+from capture_analysis.streaks import StreakFinder, Streaks
+
+_NAMES = ("events", "acks", "bytes")
+
+
+CERTAIN_EVENTS = Definition(
+    "certain_events",
+    "1",
+    "runs of ACKs that acknowledge faster than the given rate lets data arrive",
+    "Mogul 1992",
+)
+CERTAIN_ACKS = Definition("certain_acks", "1", "ACKs in `certain_events`", "Mogul 1992")
+CERTAIN_BYTES = Definition(
+    "certain_bytes", "bytes", "what the ACKs in `certain_events` acknowledge", "Mogul 1992"
+)
+LIKELY_EVENTS = Definition(
+    "likely_events",
+    "1",
+    "runs of ACKs that acknowledge faster than the estimated rate lets data arrive",
+    "Mogul 1992",
+)
+LIKELY_ACKS = Definition("likely_acks", "1", "ACKs in `likely_events`", "Mogul 1992")
+LIKELY_BYTES = Definition(
+    "likely_bytes", "bytes", "what the ACKs in `likely_events` acknowledge", "Mogul 1992"
+)
+
+
+class CertainCompression(FromOne):
+    """Runs of ACKs that acknowledge faster than data can arrive."""
+
+    title = "ACKs faster than data can arrive"
+    picture = "ack-spacing"
+    vantage = "behind the queue of the ACKs"
+    per_direction: ClassVar[Sequence[Definition]] = (
+        CERTAIN_EVENTS,
+        CERTAIN_ACKS,
+        CERTAIN_BYTES,
+        LIKELY_EVENTS,
+        LIKELY_ACKS,
+        LIKELY_BYTES,
+    )
+
+    def __init__(self) -> None:
+        self._finder = StreakFinder(least_rows=BUNCH_ACKS)
+        self._events = LaneArray(np.add, 0, 3)
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        acks, facts = block.acks, block.facts
+        gap_ns, acked = acks["gap_ns"], acks["acked_bytes"]
+        least_ns = acked * acks.spread(COMPRESSED_BELOW * facts.acked_ns_per_byte)
+        joined = (gap_ns >= 0) & (gap_ns < least_ns)
+        self._take(self._finder.add(acks.direction, joined, acks["time_ns"], acked))
+
+    def finish(self, facts: Facts) -> None:
+        """Take the streaks that were still open at the capture's end."""
+        del facts
+        self._take(self._finder.finish())
+
+    def _take(self, events: Streaks) -> None:
+        values = np.stack((np.ones_like(events.rows), events.rows, events.total), axis=1)
+        self._events.add_rows(events.lane, values)
+
+    def merge(self, other: Self) -> None:
+        """Add the results of another instance, which took other connections."""
+        self._events.merge(other._events)
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """Return the quantities of one direction, by name."""
+        del tally
+        if np.isnan(facts.acked_ns_per_byte[direction]):
+            return {q.name: NO_RATE for q in self.per_direction}
+        given = facts.rate_source[direction] == RateSource.GIVEN
+        found = dict(zip(_NAMES, (int(n) for n in self._events.of(direction)), strict=True))
+        counted, other = ("certain", "likely") if given else ("likely", "certain")
+        why = "the rate was given" if given else "the rate is an estimate"
+        return {f"{counted}_{name}": found[name] for name in _NAMES} | {
+            f"{other}_{name}": why for name in _NAMES
+        }

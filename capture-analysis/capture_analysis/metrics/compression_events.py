@@ -1,0 +1,224 @@
+"""Paxson's compression events: runs of ACKs that arrive faster than they were sent.
+
+    xi = (dT_r + C_r) / (dT_s - C_s)    over a run of at least three ACKs; an event if xi < 0.75
+
+dT_r: time from the first to the last ACK on arrival; dT_s: the same time when sent; C_r, C_s:
+resolution of both, which makes xi conservative (Paxson 1997, section on ACK compression). Paxson
+does not say how ACKs are grouped; this is version 1 of ours: maximal runs of gaps with
+
+    (gap on arrival) / (gap when sent) < 0.75
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+
+from capture_analysis.ack_compression import COMPRESSED_BELOW
+from capture_analysis.columns import BoolArray, IntArray, Mark
+from capture_analysis.definition import Definition
+from capture_analysis.histogram import Histogram
+from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
+from capture_analysis.metrics.ack_spacing import is_compressed
+from capture_analysis.one_capture.blocks import Block
+from capture_analysis.one_capture.facts import Facts
+from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.lanes import LaneArray, Previous
+from capture_analysis.one_capture.tally import Tally
+from capture_analysis.streaks import StreakFinder, Streaks
+from capture_analysis.tracking import Kind
+from capture_analysis.two_captures.ack_gaps import AckGaps
+from capture_analysis.two_captures.crossings import Crossings
+from capture_analysis.two_captures.from_pair import FromPair, Step
+
+CAPTURE_RESOLUTION_NS = 1
+_PARTS = 1000
+_NO_EVENTS = "no compression event"
+_NO_STAMP = -1
+
+
+COMPRESSION_EVENTS = Definition(
+    "compression_events",
+    "1",
+    "runs of at least three ACKs that arrive in less than 0.75 of the time in which they were sent",
+    "Paxson 1997",
+)
+COMPRESSION_ACKS = Definition("compression_acks", "1", "ACKs in compression events", "Paxson 1997")
+COMPRESSION_BYTES = Definition(
+    "compression_bytes", "bytes", "what the ACKs in compression events acknowledge", "Paxson 1997"
+)
+COMPRESSION_DUPLICATE_EVENTS = Definition(
+    "compression_duplicate_events",
+    "1",
+    "share of the compression events that have duplicate ACKs only",
+    "Paxson 1997",
+    most=1,
+)
+COMPRESSION_UNDEFINED = Definition(
+    "compression_undefined", "1", "gaps between ACKs of at most a tick of their time stamps"
+)
+COMPRESSION_DUPLICATE_SHARE = Definition(
+    "compression_duplicate_share",
+    "1",
+    "share of duplicate ACKs among those in compression events",
+    "Paxson 1997",
+    most=1,
+)
+COMPRESSION_XI_MEDIAN = Definition(
+    "compression_xi_median",
+    "1",
+    "median over the compression events of the time of arrival over that of sending",
+    "Paxson 1997",
+    most=1,
+)
+
+
+class EventsByTimeStamps(FromOne):
+    """Compression events of each direction's ACKs, by their time stamps.
+
+    The time stamps option tells when ACKs were sent; its tick is C_s, and C_r = 1 ns. A gap of at
+    most a tick continues a run if the ACKs came back to back (see ack_bunches), and is counted in
+    `compression_undefined`. With a tick of 1 ms most gaps at 100 Mbit/s and above are such: runs
+    are bunches then, and only bunches sent over more than two ticks can be events. With a tick of
+    1 us (Linux: route feature tcp_usec_ts) there are nearly none.
+
+    Vantage: near the data's sender, behind the queue of the ACKs; before it its effect is missing.
+    A time stamp is taken when the ACK is made, before any queue of its host.
+    """
+
+    title = "Compression events, by time stamps"
+    picture = "ack-spacing"
+    vantage = "near the data's sender; needs time stamps in the ACKs"
+    per_direction: ClassVar[Sequence[Definition]] = (
+        COMPRESSION_EVENTS,
+        COMPRESSION_ACKS,
+        COMPRESSION_BYTES,
+        COMPRESSION_DUPLICATE_EVENTS,
+        COMPRESSION_UNDEFINED,
+    )
+
+    def __init__(self) -> None:
+        self._finder = StreakFinder(3, BUNCH_ACKS)
+        self._stamps = Previous(_NO_STAMP)
+        # The number of events, their ACKs, the bytes acknowledged, events of duplicates only.
+        self._events = LaneArray(np.add, 0, 4)
+        self._undefined = LaneArray(np.add, 0)
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        acks, facts = block.acks, block.facts
+        if np.isnan(facts.tick_ns[acks.directions]).all():
+            return
+        sent_ns = self._sent_gap_ns(block)
+        tick_ns = acks.spread(facts.tick_ns)
+        gap_ns = acks["gap_ns"]
+        undefined = (sent_ns >= 0) & (sent_ns <= tick_ns) & (gap_ns >= 0)
+        self._undefined.add(acks.directions, acks.sum(undefined))
+        joined = (gap_ns >= 0) & (sent_ns > tick_ns) & (gap_ns < COMPRESSED_BELOW * sent_ns)
+        joined |= undefined & block.acks_back_to_back
+        duplicate = acks["kind"] == Kind.DUPLICATE_ACK
+        sums = (sent_ns * joined, acks["acked_bytes"], duplicate)
+        self._take(self._finder.add(acks.direction, joined, acks["time_ns"], sums), facts)
+
+    def _sent_gap_ns(self, block: Block) -> IntArray:
+        """Compute the gaps of ACKs by their time stamps, ns; -1 if unknown."""
+        acks = block.acks
+        stamped: BoolArray = (acks["marks"] & Mark.TIMESTAMPS) != 0
+        stamp = acks["ts_value"] * stamped - ~stamped  # _NO_STAMP where there is none
+        before = self._stamps.of(acks.directions, acks.starts, stamp)
+        ticks = (stamp - before).astype(np.int32)  # time stamps wrap modulo 2^32
+        known = stamped & (before != _NO_STAMP) & (ticks >= 0)
+        tick_ns = acks.spread(block.facts.tick_whole_ns)
+        known &= tick_ns > 0
+        return np.asarray(ticks * tick_ns * known - ~known)
+
+    def finish(self, facts: Facts) -> None:
+        """Take the streaks that were still open at the capture's end."""
+        self._take(self._finder.finish(), facts)
+
+    def _take(self, streaks: Streaks, facts: Facts) -> None:
+        sent_ns = streaks.total[0] - facts.tick_ns[streaks.lane]
+        arrived_ns = streaks.last_ns - streaks.first_ns + CAPTURE_RESOLUTION_NS
+        events = streaks.where((sent_ns > 0) & (arrived_ns < COMPRESSED_BELOW * sent_ns))
+        only_duplicates = events.total[2] == events.rows
+        values = (np.ones_like(events.rows), events.rows, events.total[1], only_duplicates)
+        self._events.add_rows(events.lane, np.stack(values, axis=1))
+
+    def merge(self, other: Self) -> None:
+        """Add the results of another instance, which took other connections."""
+        self._events.merge(other._events)
+        self._undefined.merge(other._undefined)
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """Return the quantities of one direction, by name."""
+        del tally
+        if np.isnan(facts.tick_ns[direction]):
+            why = "no time stamps in the ACKs, or too few to know their tick"
+            return {q.name: why for q in self.per_direction}
+        events, acks, acked, duplicates = (int(n) for n in self._events.of(direction))
+        return {
+            "compression_events": events,
+            "compression_acks": acks,
+            "compression_bytes": acked,
+            "compression_duplicate_events": duplicates / events if events else _NO_EVENTS,
+            "compression_undefined": self._undefined.of(direction),
+        }
+
+
+class EventsBetweenTaps(FromPair):
+    """Compression events of ACKs that passed both taps."""
+
+    title = "Compression events, from both ends"
+    per_direction: ClassVar[Sequence[Definition]] = (
+        COMPRESSION_EVENTS,
+        COMPRESSION_ACKS,
+        COMPRESSION_BYTES,
+        COMPRESSION_DUPLICATE_SHARE,
+        COMPRESSION_XI_MEDIAN,
+    )
+
+    def start(self) -> None:
+        """Create the empty counts and sums."""
+        self._events = LaneArray(np.add, 0, 4)
+        self._xi = Histogram()
+        self._finders = StreakFinder(4, BUNCH_ACKS), StreakFinder(4, BUNCH_ACKS)
+
+    def add(self, step: Step) -> None:
+        """Take the next packets."""
+        for crossings, gaps, finder in zip(step.ways, step.ack_gaps, self._finders, strict=True):
+            if len(crossings.acks):
+                self._take(crossings, gaps, finder)
+
+    def _take(self, crossings: Crossings, gaps: AckGaps, finder: StreakFinder) -> None:
+        acks, way = crossings.acks, crossings.way
+        joined = is_compressed(gaps) & (gaps.sent_ns > self.facts.resolution_ns[way])
+        duplicate = acks["kind"] == Kind.DUPLICATE_ACK
+        values = (gaps.sent_ns * joined, gaps.arrived_ns * joined, gaps.acked_bytes, duplicate)
+        self._count(finder.add(acks.direction, joined, acks["first_ns"], values), way)
+
+    def finish(self) -> None:
+        """Take the streaks that were still open at the captures' end."""
+        for way, finder in enumerate(self._finders):
+            self._count(finder.finish(), way)
+
+    def _count(self, streaks: Streaks, way: int) -> None:
+        sent_ns = streaks.total[0] - self.facts.resolution_ns[way]
+        arrived_ns = streaks.total[1] + self.facts.resolution_ns[1 - way]
+        event = arrived_ns < COMPRESSED_BELOW * sent_ns
+        streaks, xi = streaks.where(event), arrived_ns[event] * _PARTS // sent_ns[event]
+        self._xi.add(streaks.lane, xi)
+        ones = np.ones_like(streaks.rows)
+        found = np.stack((ones, streaks.rows, streaks.total[2], streaks.total[3]), axis=1)
+        self._events.add_rows(streaks.lane, found)
+
+    def of_direction(self, direction: int) -> Values:
+        """Return the quantities of one direction, by name."""
+        events, acks, acked, duplicates = (int(n) for n in self._events.of(direction))
+        xi = self._xi.quantile(0.5, direction)
+        return {
+            "compression_events": events,
+            "compression_acks": acks,
+            "compression_bytes": acked,
+            "compression_duplicate_share": duplicates / acks if acks else _NO_EVENTS,
+            "compression_xi_median": _NO_EVENTS if xi is None else xi / _PARTS,
+        }

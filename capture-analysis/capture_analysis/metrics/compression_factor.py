@@ -1,0 +1,254 @@
+"""Compression factor: how many times closer ACKs arrive than they were sent.
+
+    factor_i = (s_i - s_{i-1}) / (r_i - r_{i-1})
+    bound    = b * (a segment's transmission time) / (an ACK's transmission time)
+
+s, r: when ACK i was sent and when it arrived; b: mean number of segments that an ACK acknowledges.
+Of compressed ACKs alone, those with a spacing on arrival below 0.75 (COMPRESSED_BELOW, Paxson 1997)
+of that when sent, and of those the ACKs of data that came back to back: a pause between two
+clusters may shrink without bound and says nothing. A shared queue can reach the bound: ACKs that
+leave it back to back (the mechanism of Zhang, Shenker, Clark 1991).
+
+Self-check: a factor above its bound cannot come from a queue. Time stamps were batched, or the
+bottleneck is elsewhere than assumed.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+
+from capture_analysis.ack_compression import BACK_TO_BACK, COMPRESSED_BELOW, factor_bound
+from capture_analysis.definition import Definition
+from capture_analysis.histogram import Histogram
+from capture_analysis.metrics.ack_spacing import ACKS_COMPRESSED
+from capture_analysis.metrics.utilisation import NO_RATE
+from capture_analysis.one_capture.blocks import Block
+from capture_analysis.one_capture.facts import Facts, FloatArray
+from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.one_capture.tally import Tally
+from capture_analysis.two_captures.ack_gaps import AckGaps
+from capture_analysis.two_captures.crossings import Crossings
+from capture_analysis.two_captures.from_pair import FromPair, Step
+
+# Resolution of the histogram: factors are counted in thousandths.
+_PARTS = 1000
+# Relative error allowed for time stamps, rates and medians.
+_TOLERANCE = 0.02
+
+
+COMPRESSION_FACTOR = Definition(
+    "compression_factor",
+    "1",
+    "median of the compressed ACKs' spacing when sent over that on arrival",
+    "Zhang, Shenker, Clark 1991",
+    least=1,
+)
+COMPRESSION_FACTOR_P95 = Definition(
+    "compression_factor_p95",
+    "1",
+    "compression factor that 95 % of the compressed ACKs do not exceed",
+    "Zhang, Shenker, Clark 1991",
+    least=1,
+)
+COMPRESSION_FACTOR_BOUND = Definition(
+    "compression_factor_bound",
+    "1",
+    "transmission time of what an ACK acknowledges over the ACK's own: what a queue can do",
+    "Zhang, Shenker, Clark 1991",
+)
+ACKS_TIED = Definition("acks_tied", "1", "ACKs of new data at the time of the one before")
+ACKS_TOO_CLOSE = Definition(
+    "acks_too_close", "1", "ACKs of new data closer to the one before than their link can send"
+)
+
+NO_BOTTLENECK = "too few packets waited between the taps to tell how long the bottleneck takes"
+_NONE = "no ACK that was sent back to back is compressed"
+
+
+COMPRESSION_FACTOR_MAX = Definition(
+    "compression_factor_max",
+    "1",
+    "largest compression factor",
+    "Zhang, Shenker, Clark 1991",
+    least=1,
+)
+FACTORS = Definition("factors", "1", "compressed ACKs that were sent back to back")
+FACTORS_TIED = Definition(
+    "factors_tied", "1", "compressed ACKs that were sent back to back and arrived in one instant"
+)
+FACTORS_ABOVE_BOUND = Definition(
+    "factors_above_bound", "1", "compressed ACKs with a factor above the bound: an artefact"
+)
+
+
+class FactorAtTap(FromOne):
+    """Compression factors of each direction's ACKs, with their bound.
+
+    One capture does not show when ACKs were sent: their data are taken to have come back to back,
+    s_i - s_{i-1} = (acked bytes' transmission time on the data's bottleneck). So an ACK that was
+    sent later than that and shrank to no less is not seen as compressed. L are IP packets, the
+    smallest size a link can send: with link headers the bound is lower.
+
+    Vantage: near the data's sender, behind the queue of the ACKs.
+
+    An ACK closer to the one before than L_ack / C_ack was not sent by a link of that rate
+    (`acks_too_close`): the capture's time stamps are batched (interrupt moderation, offload), the
+    rate is estimated too low, or the tap is before the ACKs' bottleneck; there the factor shows
+    only how the receiver sent them. Gaps of 0 have no factor and are counted (`acks_tied`). No
+    better than the rates are.
+    """
+
+    title = "Compression factor"
+    picture = "compression-cdf"
+    vantage = "near the data's sender"
+    per_direction: ClassVar[Sequence[Definition]] = (
+        COMPRESSION_FACTOR,
+        COMPRESSION_FACTOR_P95,
+        COMPRESSION_FACTOR_BOUND,
+        ACKS_COMPRESSED,
+        ACKS_TIED,
+        ACKS_TOO_CLOSE,
+    )
+
+    def __init__(self) -> None:
+        self.factors = Histogram()
+        # Of the ACKs of new data that follow another ACK: all, tied, too close.
+        self._counts = LaneArray(np.add, 0, 3)
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        acks, facts = block.acks, block.facts
+        gap_ns, acked = acks["gap_ns"], acks["acked_bytes"]
+        has_gap = (acked > 0) & (gap_ns >= 0)
+        too_close = gap_ns < acks.spread(_least_gap_ns(facts))
+        sums = [acks.sum(has_gap & which) for which in (True, gap_ns == 0, too_close)]
+        self._counts.add(acks.directions, np.stack(sums, axis=1))
+        expected_ns = acked * acks.spread(facts.acked_ns_per_byte)
+        compressed = np.flatnonzero((gap_ns > 0) & (gap_ns < COMPRESSED_BELOW * expected_ns))
+        factor = np.rint(_PARTS * expected_ns[compressed] / gap_ns[compressed])
+        self.factors.add(acks.direction[compressed], factor.astype(np.int64))
+
+    def merge(self, other: Self) -> None:
+        """Add the results of another instance, which took other connections."""
+        self.factors.merge(other.factors)
+        self._counts.merge(other._counts)
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """Return the quantities of one direction, by name."""
+        del tally
+        acks, tied, too_close = (int(n) for n in self._counts.of(direction))
+        if not acks or np.isnan(facts.acked_ns_per_byte[direction]):
+            why = NO_RATE if acks else "fewer than two pure ACKs of new data"
+            return {q.name: why for q in self.per_direction}
+        bins = self.factors.bins(direction)
+        middle, high = bins.quantile(0.5), bins.quantile(0.95)
+        none = "no ACK is compressed"
+        return {
+            "compression_factor": middle / _PARTS if middle else none,
+            "compression_factor_p95": high / _PARTS if high else none,
+            "compression_factor_bound": bound(direction, facts),
+            "acks_compressed": (int(bins.count.sum()) + tied) / acks,
+            "acks_tied": tied,
+            "acks_too_close": too_close,
+        }
+
+
+def bound(direction: int, facts: Facts) -> float:
+    """Compute the compression factor of ACKs back to back.
+
+    Each of the mean number of segments per ACK.
+    """
+    ack_ns = _least_ack_ns(facts)[direction]
+    segment = facts.segment_bytes[direction] + facts.header_bytes[direction]
+    data_ns = segment * facts.data_ns_per_byte[direction]
+    return float(facts.segments_per_ack[direction]) * factor_bound(float(data_ns), float(ack_ns))
+
+
+def _least_ack_ns(facts: Facts) -> FloatArray:
+    """Compute an ACK's transmission time without link headers."""
+    return facts.header_bytes * facts.ack_ns_per_byte
+
+
+def _least_gap_ns(facts: Facts) -> FloatArray:
+    return (1 - _TOLERANCE) * _least_ack_ns(facts)
+
+
+class FactorBetweenTaps(FromPair):
+    """Compression factors of ACKs sent back to back, with their bound.
+
+    Back to back: at most 1.05 transmission times apart for each segment acknowledged. Transmission
+    times are measured between the taps, on packets that waited (path_facts.py). ACKs that arrive in
+    one instant have no factor and are counted.
+    """
+
+    title = "Compression factor"
+    per_direction: ClassVar[Sequence[Definition]] = (
+        COMPRESSION_FACTOR,
+        COMPRESSION_FACTOR_MAX,
+        COMPRESSION_FACTOR_BOUND,
+        FACTORS,
+        FACTORS_TIED,
+        FACTORS_ABOVE_BOUND,
+    )
+
+    def start(self) -> None:
+        """Create the empty counts and sums."""
+        self._factors = Histogram()
+        self._most = LaneArray(np.maximum, 0)
+        # Factors, those tied, those above the bound; segments acknowledged by ACKs with a factor.
+        self._counts = LaneArray(np.add, 0, 4)
+        self._way_of = LaneArray(np.maximum, -1)
+
+    def _bound(self, way: int) -> float | None:
+        """Return the bound for ACKs of one segment that go one way; None if unknown."""
+        data_ns, ack_ns = self.facts.ways[1 - way].data_ns, self.facts.ways[way].ack_ns
+        return None if data_ns is None or ack_ns is None else factor_bound(data_ns, ack_ns)
+
+    def add(self, step: Step) -> None:
+        """Take the next packets."""
+        for crossings, gaps in zip(step.ways, step.ack_gaps, strict=True):
+            bound = self._bound(crossings.way)
+            if bound is not None and len(crossings.acks):
+                self._take(crossings, gaps, bound)
+
+    def _take(self, crossings: Crossings, gaps: AckGaps, bound: float) -> None:
+        acks, data = crossings.acks, self.facts.ways[1 - crossings.way]
+        sent, arrived = gaps.sent_ns, gaps.arrived_ns
+        payload = max(data.data_bytes - self.facts.ways[crossings.way].ack_bytes, 1)
+        segments = np.maximum(-(-gaps.acked_bytes // payload), 1)
+        longest = BACK_TO_BACK * (data.data_ns or 0.0) * segments
+        compressed = (sent > 0) & (sent <= longest)
+        compressed &= (arrived >= 0) & (arrived < COMPRESSED_BELOW * sent)
+        tied = compressed & (arrived == 0)
+        compressed &= ~tied
+        factor = sent[compressed] * _PARTS // arrived[compressed]
+        lanes = acks.direction[compressed]
+        self._factors.add(lanes, factor)
+        above = np.zeros(len(acks), dtype=np.bool_)
+        above[np.flatnonzero(compressed)] = factor > segments[compressed] * bound * _PARTS * (
+            1 + _TOLERANCE
+        )
+        self._most.add_rows(lanes, factor)
+        sums = (compressed, tied, above, segments * compressed)
+        counts = np.stack([acks.sum(each) for each in sums], axis=1)
+        self._counts.add(acks.directions, counts)
+        self._way_of.add(acks.directions, np.full(len(acks.directions), crossings.way))
+
+    def of_direction(self, direction: int) -> Values:
+        """Return the quantities of one direction, by name."""
+        way = self._way_of.of(direction)
+        bound = self._bound(way) if way >= 0 else None
+        if bound is None:
+            return {q.name: NO_BOTTLENECK for q in self.per_direction}
+        count, tied, above, segments = (int(n) for n in self._counts.of(direction))
+        median = self._factors.quantile(0.5, direction)
+        return {
+            "compression_factor": _NONE if median is None else median / _PARTS,
+            "compression_factor_max": self._most.of(direction) / _PARTS if count else _NONE,
+            "compression_factor_bound": bound * segments / count if count else _NONE,
+            "factors": count,
+            "factors_tied": tied,
+            "factors_above_bound": above,
+        }

@@ -1,0 +1,90 @@
+"""Compression of data: they arrive faster than their bottleneck sends.
+
+A second queue behind the bottleneck compresses them.
+
+    xi = (dT_r + C_r) / ((n - 1) * Q_b)        event if xi < 0.75 over at least three packets
+
+r: arrival at the second tap, C_r its resolution, Q_b the transmission time of the packets at the
+bottleneck between the taps (Paxson 1997, section on data packet compression; his Q_b comes from
+the receiver's trace, ours from packets that waited between the taps). Unit 1. Rare: it takes a
+second queue between the bottleneck and the tap.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from capture_analysis.ack_compression import COMPRESSED_BELOW
+from capture_analysis.definition import Definition
+from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
+from capture_analysis.metrics.compression_factor import NO_BOTTLENECK
+from capture_analysis.one_capture.lanes import LaneArray, Previous
+from capture_analysis.streaks import StreakFinder, Streaks
+from capture_analysis.two_captures.crossings import Crossings
+from capture_analysis.two_captures.from_pair import FromPair, Step, Values
+
+DATA_COMPRESSION_EVENTS = Definition(
+    "data_compression_events",
+    "1",
+    "runs of at least three data packets that arrive faster than their bottleneck sends",
+    "Paxson 1997",
+)
+DATA_COMPRESSION_PACKETS = Definition(
+    "data_compression_packets",
+    "packets",
+    "data packets in `data_compression_events`",
+    "Paxson 1997",
+)
+
+
+class DataCompression(FromPair):
+    """Runs of data packets that arrive faster than their bottleneck transmits."""
+
+    title = "Compression of data packets"
+    per_direction: ClassVar[Sequence[Definition]] = (
+        DATA_COMPRESSION_EVENTS,
+        DATA_COMPRESSION_PACKETS,
+    )
+
+    def start(self) -> None:
+        """Create the empty counts and sums."""
+        self._previous = Previous()
+        self._finders = StreakFinder(2, BUNCH_ACKS), StreakFinder(2, BUNCH_ACKS)
+        self._events = LaneArray(np.add, 0, 2)
+
+    def add(self, step: Step) -> None:
+        """Take the next packets."""
+        for crossings, finder in zip(step.ways, self._finders, strict=True):
+            if len(crossings.arrived) and self.facts.ways[crossings.way].data_ns is not None:
+                self._take(crossings, finder)
+
+    def _take(self, crossings: Crossings, finder: StreakFinder) -> None:
+        data = crossings.arrived_data
+        if not len(data):
+            return
+        arrived = data["second_ns"]
+        before = self._previous.of(data.directions, data.starts, arrived)
+        gap = np.where(before == -1, -1, arrived - before)
+        needed = data["frame_bytes"] * (self.facts.ways[crossings.way].ns_per_byte or 0.0)
+        joined = (gap >= 0) & (gap < COMPRESSED_BELOW * needed)
+        values = (gap * joined, (needed * joined).astype(np.int64))
+        self._count(finder.add(data.direction, joined, arrived, values), crossings.way)
+
+    def finish(self) -> None:
+        """Take the streaks that were still open at the captures' end."""
+        for way, finder in enumerate(self._finders):
+            self._count(finder.finish(), way)
+
+    def _count(self, streaks: Streaks, way: int) -> None:
+        taken = streaks.total[0] + self.facts.resolution_ns[1 - way]
+        streaks = streaks.where(taken < COMPRESSED_BELOW * streaks.total[1])
+        found = np.stack((np.ones_like(streaks.rows), streaks.rows), axis=1)
+        self._events.add_rows(streaks.lane, found)
+
+    def of_direction(self, direction: int) -> Values:
+        """Return the quantities of one direction, by name."""
+        if all(way.data_ns is None for way in self.facts.ways):
+            return {q.name: NO_BOTTLENECK for q in self.per_direction}
+        events, packets = (int(n) for n in self._events.of(direction))
+        return {"data_compression_events": events, "data_compression_packets": packets}

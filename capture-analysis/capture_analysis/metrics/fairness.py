@@ -1,0 +1,58 @@
+"""Jain's fairness index of the goodputs of all directions that carry data.
+
+    index = (sum x)^2 / (n * sum x^2)
+
+Unit 1; from 1/n (one direction has all) to 1 (all equal). Jain, Chiu, Hawe 1984. Directions of one
+segment have no goodput and are left out.
+
+Vantage: any. One capture does not show which connections share a bottleneck, and the index does not
+weigh how long each lasted.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from capture_analysis.definition import Definition
+from capture_analysis.metrics.goodput import goodput_bit
+from capture_analysis.one_capture.facts import Facts, FloatArray
+from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.tally import Tally
+
+JAIN_INDEX = Definition(
+    "jain_index",
+    "1",
+    "Jain's index of the goodputs of all directions with data",
+    "Jain, Chiu, Hawe 1984",
+    most=1,
+)
+GOODPUT_TOTAL = Definition("goodput_total", "Mbit/s", "sum of the goodputs of all directions")
+
+
+class Fairness(FromOne):
+    """Jain's fairness index over all directions with data."""
+
+    title = "Fairness"
+    picture = "rates"
+    per_capture: ClassVar[Sequence[Definition]] = (
+        JAIN_INDEX,
+        GOODPUT_TOTAL,
+    )
+
+    def of_capture(self, tally: Tally, facts: Facts) -> Values:
+        """Return the quantities of the whole capture, by name."""
+        del facts
+        goodput = np.array([goodput_bit(int(d), tally) for d in tally.directions()])
+        goodput = goodput[goodput > 0]
+        return {
+            "jain_index": jain_index(goodput)
+            if len(goodput) > 1
+            else "fewer than two directions with data",
+            "goodput_total": float(goodput.sum() / 1e6),
+        }
+
+
+def jain_index(shares: FloatArray) -> float:
+    """Compute Jain's index of shares, shape (n,), at least one above 0."""
+    return float(shares.sum() ** 2 / (len(shares) * (shares**2).sum()))

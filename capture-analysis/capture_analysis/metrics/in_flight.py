@@ -1,0 +1,66 @@
+"""Data in flight at the tap: seen, but not acknowledged yet.
+
+Data in flight go from the highest byte acknowledged to the highest byte seen.
+
+Unit bytes. Sampled at each data segment, after it; mean over segments, and the maximum.
+
+Vantage: near the data's sender this is the sender's flight (RFC 5681's FlightSize, but without the
+sender's knowledge from SACK); elsewhere, the data between the tap and the receiver and back.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+
+from capture_analysis.definition import Definition
+from capture_analysis.one_capture.blocks import Block
+from capture_analysis.one_capture.facts import Facts
+from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.one_capture.tally import Tally
+
+IN_FLIGHT_MEAN = Definition(
+    "in_flight_mean", "bytes", "mean of the bytes seen and not acknowledged after each segment"
+)
+IN_FLIGHT_MAX = Definition(
+    "in_flight_max", "bytes", "most bytes seen and not acknowledged after a segment"
+)
+
+
+class InFlight(FromOne):
+    """Bytes in flight after each data segment of a direction."""
+
+    title = "Data in flight"
+    picture = "in-flight"
+    vantage = "near the data's sender"
+    per_direction: ClassVar[Sequence[Definition]] = (
+        IN_FLIGHT_MEAN,
+        IN_FLIGHT_MAX,
+    )
+
+    def __init__(self) -> None:
+        self._most = LaneArray(np.maximum, 0)
+        # The number of segments, and the sum of the bytes outstanding after each.
+        self._sums = LaneArray(np.add, 0, 2)
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        data = block.data
+        outstanding = data["in_flight_bytes"]
+        self._most.add(data.directions, data.reduce(np.maximum, outstanding))
+        self._sums.add(data.directions, np.stack((data.counts, data.sum(outstanding)), axis=1))
+
+    def merge(self, other: Self) -> None:
+        """Add the results of another instance, which took other connections."""
+        self._most.merge(other._most)
+        self._sums.merge(other._sums)
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """Return the quantities of one direction, by name."""
+        del facts
+        segments, total = (int(n) for n in self._sums.of(direction))
+        if not segments or not tally.acks(direction):
+            why = "nothing acknowledges data in the capture" if segments else "no data"
+            return {q.name: why for q in self.per_direction}
+        return {"in_flight_mean": total / segments, "in_flight_max": self._most.of(direction)}

@@ -1,0 +1,42 @@
+"""Late data: payload that fills a hole.
+
+Late data lie below the highest byte seen, but were not seen before.
+
+    late = late segments / all segments
+
+Unit 1. Late data were either reordered, or lost before the tap and sent again.
+
+Vantage: any. Near the data's sender late data are reordered by the sending host; near the receiver
+they also show losses on the path.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from capture_analysis.definition import Definition
+from capture_analysis.one_capture.facts import Facts
+from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.tally import Tally
+from capture_analysis.tracking import Kind
+
+LATE_SEGMENTS = Definition("late_segments", "1", "segments that fill a hole in what was seen")
+LATE = Definition("late", "1", "late segments over all segments", most=1)
+
+
+class LateData(FromOne):
+    """Late segments of each direction, and their share."""
+
+    title = "Late data"
+    per_direction: ClassVar[Sequence[Definition]] = (
+        LATE_SEGMENTS,
+        LATE,
+    )
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """Return the quantities of one direction, by name."""
+        del facts
+        late, all_of_them = tally.count(direction, Kind.LATE_DATA), tally.segments(direction)
+        return {
+            "late_segments": late,
+            "late": late / all_of_them if all_of_them else "no data",
+        }

@@ -1,0 +1,282 @@
+"""Losses: how many, in which epochs, and who loses together.
+
+Losses of data are clustered into congestion epochs: a loss belongs to the epoch of the one before
+if they are at most the longest round trip apart (congestion_epochs.py; Zhang, Shenker, Clark 1991).
+
+    loss_synchronisation = mean over epochs of (directions that lose - 1) / (those with data - 1)
+
+1 if all lose in every epoch, in phase; 0 if one at a time, out of phase.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+
+from capture_analysis.columns import IntArray
+from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epochs
+from capture_analysis.definition import Definition
+from capture_analysis.one_capture.blocks import Block
+from capture_analysis.one_capture.facts import Facts
+from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.one_capture.tally import Tally
+from capture_analysis.tracking import Kind
+from capture_analysis.two_captures.crossings import ABSENT, CROSSING, is_ack, is_data
+from capture_analysis.two_captures.from_pair import FromPair, Step
+from capture_analysis.two_captures.holes import Holes
+from capture_analysis.two_captures.match_rows import Rows, where
+
+LOSS_SYNCHRONISATION = Definition(
+    "loss_synchronisation",
+    "1",
+    "mean over epochs with a loss of the share of the other directions that lose, too",
+    "Zhang, Shenker, Clark 1991",
+    most=1,
+)
+
+DROPS_KEPT = 1 << 20
+_DATA, _ACK, _CONTROL = range(3)
+_KINDS = 3
+_NO_EPOCH = "no packet was lost"
+
+
+DATA_OFFERED = Definition("data_offered", "packets", "data packets at the first tap")
+DATA_LOST = Definition("data_lost", "packets", "data packets lost between the taps")
+DATA_MISSED = Definition(
+    "data_missed", "packets", "data packets that arrived but are not in the second capture"
+)
+DATA_MISSED_FIRST = Definition(
+    "data_missed_first", "packets", "data packets that the first capture missed"
+)
+ACKS_OFFERED = Definition("acks_offered", "acks", "pure ACKs at the first tap on their way")
+ACKS_LOST = Definition("acks_lost", "acks", "pure ACKs that were sent and did not arrive")
+ACKS_MISSED_FIRST = Definition(
+    "acks_missed_first", "acks", "pure ACKs that the first capture on their way missed"
+)
+CONTROL_LOST = Definition(
+    "control_lost", "packets", "SYN, FIN and RST of the data's sender that were lost"
+)
+CONGESTION_EPOCHS = Definition(
+    "congestion_epochs",
+    "1",
+    "clusters of lost data packets, further apart than the longest round trip",
+    "Zhang, Shenker, Clark 1991",
+)
+DROPS_PER_EPOCH = Definition(
+    "drops_per_epoch",
+    "packets",
+    "mean data packets lost in a congestion epoch",
+    "Zhang, Shenker, Clark 1991",
+    least=1,
+)
+SINGLE_VICTIM_EPOCHS = Definition(
+    "single_victim_epochs",
+    "1",
+    "share of the congestion epochs in which one connection loses all",
+    "Zhang, Shenker, Clark 1991",
+    most=1,
+)
+ALTERNATING_VICTIMS = Definition(
+    "alternating_victims",
+    "1",
+    "share of the successions of epochs in which one connection's follows another's",
+    "Zhang, Shenker, Clark 1991",
+    most=1,
+)
+
+
+RECOVERIES = Definition(
+    "recoveries", "1", "clusters of segments sent again or late, further apart than a round trip"
+)
+RECOVERY_SYNCHRONISATION = Definition(
+    "recovery_synchronisation",
+    "1",
+    "mean over recoveries of the share of the other directions that recover, too",
+    most=1,
+)
+
+
+class Recoveries(FromOne):
+    """Clusters of segments that are sent again or come late, and who recovers together.
+
+    Vantage: any. One capture shows no loss itself but its repair: a round trip later, or a timeout
+    later, which is then a cluster of its own; reordering looks alike. Hence names of their own.
+    Clusters are further apart than the longest round trip at the tap. The first million such
+    segments count.
+    """
+
+    title = "Recoveries"
+    per_capture: ClassVar[Sequence[Definition]] = (
+        RECOVERIES,
+        RECOVERY_SYNCHRONISATION,
+    )
+
+    def __init__(self) -> None:
+        # Time and direction of each such segment, shape (2, n), block by block.
+        self._repairs: list[IntArray] = []
+        self._kept = self._longest_ns = 0
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        tracked = block.tracked
+        self._longest_ns = max(self._longest_ns, int(tracked.rtt_ns.max(initial=0)))
+        rows = np.flatnonzero(
+            (tracked.kind == Kind.RETRANSMISSION) | (tracked.kind == Kind.LATE_DATA)
+        )
+        rows = rows[: max(DROPS_KEPT - self._kept, 0)]
+        if len(rows):
+            time_ns = block.packets.time_ns[rows]
+            self._repairs.append(np.stack((time_ns, block.direction[rows].astype(np.int64))))
+            self._kept += len(rows)
+
+    def merge(self, other: Self) -> None:
+        """Add the results of another instance, which took other connections."""
+        self._repairs += other._repairs
+        self._longest_ns = max(self._longest_ns, other._longest_ns)
+
+    def of_capture(self, tally: Tally, facts: Facts) -> Values:
+        """Return the quantities of the whole capture, by name."""
+        del facts
+        repairs = np.concatenate([np.zeros((2, 0), dtype=np.int64), *self._repairs], axis=1)
+        time_ns, direction = repairs[:, np.lexsort(repairs[::-1])[:DROPS_KEPT]]
+        clusters = congestion_epochs(time_ns, direction, self._longest_ns)
+        return {
+            "recoveries": len(clusters.drops),
+            "recovery_synchronisation": _together(clusters, direction, len(tally.directions())),
+        }
+
+
+class Loss(FromPair):
+    """Packets lost between the taps, and congestion epochs.
+
+    A packet that the first tap on its way has and the second lacks is lost, unless ACKs show that
+    its data arrived (holes.py); a packet that the second has and the first lacks was missed by the
+    first capture. For pure ACKs and control packets there is no such evidence: they count as lost.
+    """
+
+    title = "Loss between the taps"
+    picture = "queue"
+    per_direction: ClassVar[Sequence[Definition]] = (
+        DATA_OFFERED,
+        DATA_LOST,
+        DATA_MISSED,
+        DATA_MISSED_FIRST,
+        ACKS_OFFERED,
+        ACKS_LOST,
+        ACKS_MISSED_FIRST,
+        CONTROL_LOST,
+    )
+    per_pair: ClassVar[Sequence[Definition]] = (
+        CONGESTION_EPOCHS,
+        DROPS_PER_EPOCH,
+        SINGLE_VICTIM_EPOCHS,
+        ALTERNATING_VICTIMS,
+        LOSS_SYNCHRONISATION,
+    )
+
+    def start(self) -> None:
+        """Create the empty counts and sums."""
+        self._holes = Holes(), Holes()
+        # By direction and kind: offered, lost, missed at the second tap, missed at the first.
+        self._offered, self._lost, self._missed, self._missed_first = (
+            LaneArray(np.add, 0, _KINDS) for _ in range(4)
+        )
+        self._drops: list[Rows] = []
+        self._kept = 0
+
+    def add(self, step: Step) -> None:
+        """Take the next packets."""
+        for crossings, opposite in (step.ways, step.ways[::-1]):
+            sent = crossings.sent
+            here = sent["first_ns"] != ABSENT
+            _count(self._offered, where(sent, here))
+            _count(self._missed_first, where(sent, ~here))
+            gone = where(sent, sent["second_ns"] == ABSENT)
+            gone = where(gone, ~is_data(gone))
+            lost, missed = self._holes[crossings.way].add(crossings, opposite)
+            _count(self._missed, missed)
+            _count(self._lost, gone)
+            self._lose(lost)
+
+    def _lose(self, rows: Rows) -> None:
+        """Count lost data, and keep them for the epochs."""
+        _count(self._lost, rows)
+        room = max(DROPS_KEPT - self._kept, 0)
+        self._drops.append(rows[:room])
+        self._kept += len(rows)
+
+    def finish(self) -> None:
+        """Count the data that are undecided at the end as lost."""
+        for holes in self._holes:
+            self._lose(holes.finish())
+
+    def of_direction(self, direction: int) -> Values:
+        """Return the quantities of one direction, by name."""
+        offered, lost, missed, first = (
+            each.of(direction)
+            for each in (self._offered, self._lost, self._missed, self._missed_first)
+        )
+        return {
+            "data_offered": int(offered[_DATA]),
+            "data_lost": int(lost[_DATA]),
+            "data_missed": int(missed[_DATA]),
+            "data_missed_first": int(first[_DATA]),
+            "acks_offered": int(offered[_ACK]),
+            "acks_lost": int(lost[_ACK]),
+            "acks_missed_first": int(first[_ACK]),
+            "control_lost": int(lost[_CONTROL]),
+        }
+
+    def of_pair(self) -> Values:
+        """Return the quantities of both captures together, by name."""
+        drops: Rows = np.concatenate([np.zeros(0, dtype=CROSSING), *self._drops])
+        if not len(drops):
+            names = (q.name for q in self.per_pair)
+            return {**dict.fromkeys(names, _NO_EPOCH), "congestion_epochs": 0}
+        drops = drops[np.argsort(drops["first_ns"], kind="stable")]
+        direction = 2 * drops["flow"].astype(np.int64) + drops["half"]
+        carrying = int((self._offered.values()[:, _DATA] > 0).sum())
+        gap_ns = self.facts.longest_round_trip_ns
+        epochs = congestion_epochs(drops["first_ns"], direction, gap_ns)
+        alternating = epochs.alternating_share()
+        return {
+            "congestion_epochs": len(epochs.drops),
+            "drops_per_epoch": float(epochs.drops.mean()),
+            "single_victim_epochs": epochs.single_victim_share(),
+            "alternating_victims": (
+                "fewer than two epochs" if np.isnan(alternating) else alternating
+            ),
+            "loss_synchronisation": _together(epochs, direction, carrying),
+        }
+
+
+def _together(epochs: CongestionEpochs, direction: IntArray, carrying: int) -> float | str:
+    """Compute the mean share of the other directions that are in an epoch, too.
+
+    Args:
+        epochs: the epochs.
+        direction: shape (n,), the direction of each loss, in order of time.
+        carrying: how many directions carry data.
+    """
+    if carrying < 2 or not len(epochs.drops):
+        return "fewer than two directions with data" if carrying < 2 else _NO_EPOCH
+    epoch = np.repeat(np.arange(len(epochs.drops)), epochs.drops)
+    together = np.bincount(np.unique(np.stack((epoch, direction)), axis=1)[0])
+    return float((together - 1).mean() / (carrying - 1))
+
+
+def _count(counts: LaneArray, rows: Rows) -> None:
+    """Add packets by direction and kind.
+
+    ACKs count for the direction whose data they acknowledge.
+    """
+    if not len(rows):
+        return
+    acks, data = is_ack(rows), is_data(rows)
+    cell = rows["flow"].astype(np.int64)
+    cell *= 2 * _KINDS
+    cell += (rows["half"] ^ acks) * np.uint8(_KINDS) + np.uint8(_CONTROL) - acks - 2 * data
+    directions = int(cell.max()) // _KINDS + 1
+    table = np.bincount(cell, minlength=directions * _KINDS).reshape(-1, _KINDS)
+    counts.add(np.arange(directions), table)

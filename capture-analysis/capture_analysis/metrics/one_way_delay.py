@@ -1,0 +1,101 @@
+"""One-way delay between the taps, of data and ACKs, and queueing.
+
+    d_i = second_i - first_i        q_i = d_i - min d
+
+first, second: when packet i passed its first and its second tap, on one clock; unit ns, by
+direction; quantiles to 1/256. The minimum is over the direction's packets of the kind.
+
+The delay is as sure as the clocks' offset (`clock.uncertainty_ns` of the document). q does not
+depend on the offset: a wrong one shifts all delays by the same amount.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from capture_analysis.definition import Definition
+from capture_analysis.histogram import Histogram
+from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.two_captures.crossings import View
+from capture_analysis.two_captures.from_pair import FromPair, Step, Values
+
+_NEVER = np.iinfo(np.int64).max
+_KINDS = ("data", "ack")
+NO_PACKETS = "no packet of the kind passed both taps"
+
+
+def _definitions(kind: str) -> tuple[Definition, ...]:
+    name = {"data": "data", "ack": "pure ACKs"}[kind]
+    return (
+        Definition(f"{kind}_delay_min", "ns", f"shortest one-way delay of {name}", least=-math.inf),
+        Definition(
+            f"{kind}_delay_median", "ns", f"median one-way delay of {name}", least=-math.inf
+        ),
+        Definition(
+            f"{kind}_delay_p95",
+            "ns",
+            f"one-way delay that 95 % of {name} do not exceed",
+            least=-math.inf,
+        ),
+        Definition(f"{kind}_delay_max", "ns", f"longest one-way delay of {name}", least=-math.inf),
+        Definition(f"{kind}_queueing_median", "ns", f"median delay of {name} less the shortest"),
+        Definition(
+            f"{kind}_queueing_p95",
+            "ns",
+            f"delay less the shortest that 95 % of {name} do not exceed",
+        ),
+    )
+
+
+class OneWayDelay(FromPair):
+    """One-way delays of each direction's data and ACKs."""
+
+    title = "One-way delay and queueing"
+    picture = "one-way-delay"
+    per_direction: ClassVar[Sequence[Definition]] = (*_definitions("data"), *_definitions("ack"))
+
+    def start(self) -> None:
+        """Create the empty counts and sums."""
+        self._delays = Histogram()
+        self._least = LaneArray(np.minimum, _NEVER)
+        self._most = LaneArray(np.maximum, -_NEVER)
+
+    def add(self, step: Step) -> None:
+        """Take the next packets."""
+        for crossings in step.ways:
+            for kind, view in enumerate((crossings.data, crossings.acks)):
+                self._take(view, kind)
+
+    def _take(self, view: View, kind: int) -> None:
+        if not len(view):
+            return
+        delay_ns = view["second_ns"] - view["first_ns"]
+        lanes = view.directions * 2 + kind
+        self._least.add(lanes, np.minimum.reduceat(delay_ns, view.starts))
+        self._most.add(lanes, np.maximum.reduceat(delay_ns, view.starts))
+        # A step of a clock or a wrong offset may make delays negative.
+        self._delays.add(view.direction * 2 + kind, np.maximum(delay_ns, 0))
+
+    def of_direction(self, direction: int) -> Values:
+        """Return the quantities of one direction, by name."""
+        found: dict[str, float | str] = {}
+        for number, kind in enumerate(_KINDS):
+            lane = direction * 2 + number
+            least = self._least.of(lane)
+            if least == _NEVER:
+                found |= dict.fromkeys((q.name for q in _definitions(kind)), NO_PACKETS)
+                continue
+            bins = self._delays.bins(lane)
+            most = self._most.of(lane)
+            median, p95 = (max(bins.quantile(q) or 0, least) for q in (0.5, 0.95))
+            found |= {
+                f"{kind}_delay_min": least,
+                f"{kind}_delay_median": median,
+                f"{kind}_delay_p95": p95,
+                f"{kind}_delay_max": most,
+                f"{kind}_queueing_median": max(median - max(least, 0), 0),
+                f"{kind}_queueing_p95": max(p95 - max(least, 0), 0),
+            }
+        return found

@@ -1,0 +1,179 @@
+"""Queue between the taps: occupancy, levels, period, utilisation.
+
+A packet is in the queue from its first tap until its second less the propagation time, which is
+the shortest delay less the transmission time of the packet with that delay; the packet in
+transmission counts, as in the kernel's drop-tail limit. Lost packets and packets that a capture
+missed do not count. Levels are in packets and bytes as captured; means are over time, from the
+first packet to the last, pauses (empty for a second or more) left out.
+
+The square wave of two-way traffic (Zhang, Shenker, Clark 1991) shows in the median levels above and
+below the middle, which is half of the level that is not exceeded for 95 % of the time in which the
+queue holds anything. The period is the lag of the first high peak of the level's autocorrelation
+(oscillation.py). Utilisation is the share of time in which the link transmits.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capture_analysis.definition import Definition
+from capture_analysis.metrics.utilisation import UTILISATION
+from capture_analysis.two_captures.crossings import ABSENT, Crossings
+from capture_analysis.two_captures.from_pair import FromPair, Step, Values
+from capture_analysis.two_captures.oscillation import Oscillation
+from capture_analysis.two_captures.queue_levels import ActiveTime, Levels, transmission_starts
+
+FloatArray = NDArray[np.float64]
+
+_LEVELS = (
+    "queue_upper_median",
+    "queue_lower_median",
+    "queue_upper_share",
+    "queue_empty_share",
+)
+NO_QUEUE = "no packet passed both taps this way"
+# Levels are counted up to this one.
+_HIGHEST = 1 << 20
+# Bins of the oscillation per longest round trip: a level oscillates more slowly than that.
+_BINS_PER_DELAY = 64
+
+
+QUEUE_PEAK = Definition(
+    "queue_peak", "packets", "most packets in the queue, the one in transmission included"
+)
+QUEUE_MEAN = Definition("queue_mean", "packets", "time average of the packets in the queue")
+QUEUE_PEAK_BYTES = Definition("queue_peak_bytes", "bytes", "most bytes in the queue")
+QUEUE_MEAN_BYTES = Definition("queue_mean_bytes", "bytes", "time average of the bytes in the queue")
+QUEUE_UPPER_MEDIAN = Definition(
+    "queue_upper_median", "packets", "median over time of the queue's length while above the middle"
+)
+QUEUE_LOWER_MEDIAN = Definition(
+    "queue_lower_median",
+    "packets",
+    "median over time of the queue's length while not above the middle",
+)
+QUEUE_UPPER_SHARE = Definition(
+    "queue_upper_share",
+    "1",
+    "share of time in which the queue's length is above the middle",
+    most=1,
+)
+QUEUE_EMPTY_SHARE = Definition(
+    "queue_empty_share", "1", "share of time in which the queue is empty", most=1
+)
+OSCILLATION_PERIOD = Definition(
+    "oscillation_period",
+    "s",
+    "lag of the first high peak of the autocorrelation of the queue's length",
+)
+
+
+class QueueOccupancy(FromPair):
+    """Occupancy of each queue between the taps, its levels and its period."""
+
+    title = "Queue between the taps"
+    picture = "queue"
+    per_way: ClassVar[Sequence[Definition]] = (
+        QUEUE_PEAK,
+        QUEUE_MEAN,
+        QUEUE_PEAK_BYTES,
+        QUEUE_MEAN_BYTES,
+        QUEUE_UPPER_MEDIAN,
+        QUEUE_LOWER_MEDIAN,
+        QUEUE_UPPER_SHARE,
+        QUEUE_EMPTY_SHARE,
+        OSCILLATION_PERIOD,
+        UTILISATION,
+    )
+
+    def start(self) -> None:
+        """Create the empty counts and sums."""
+        bin_ns = self.facts.longest_round_trip_ns // _BINS_PER_DELAY
+        self._queues = _Queue(bin_ns), _Queue(bin_ns)
+
+    def add(self, step: Step) -> None:
+        """Take the next packets."""
+        for queue, levels, crossings in zip(self._queues, step.levels, step.ways, strict=True):
+            if levels is not None and levels.until_ns > levels.time_ns[0]:
+                queue.add(levels)
+            queue.transmit(crossings, self.facts.ways[crossings.way].propagation_ns)
+
+    def of_way(self, way: int) -> Values:
+        """Return the quantities of one direction of the path, by name."""
+        queue = self._queues[way]
+        if not queue.duration_ns:
+            return {q.name: NO_QUEUE for q in self.per_way}
+        period = queue.oscillation.period_ns()
+        return {
+            "queue_peak": queue.peak,
+            "queue_mean": queue.packet_ns / queue.duration_ns,
+            "queue_peak_bytes": queue.peak_bytes,
+            "queue_mean_bytes": queue.byte_ns / queue.duration_ns,
+            **queue.levels(),
+            "oscillation_period": "the level does not oscillate"
+            if period is None
+            else period / 1e9,
+            "utilisation": queue.busy_ns / queue.duration_ns,
+        }
+
+
+class _Queue:
+    def __init__(self, bin_ns: int) -> None:
+        self.peak = self.peak_bytes = 0
+        self.packet_ns = self.byte_ns = 0
+        self.duration_ns = self.busy_ns = 0
+        self.oscillation = Oscillation(bin_ns)
+        self._active = ActiveTime()
+        self._time_at: FloatArray = np.zeros(1)
+        self._before_ns = ABSENT
+
+    def add(self, levels: Levels) -> None:
+        duration = self._active.durations(levels.duration_ns, levels.packets == 0)
+        packets = np.append(0, np.clip(levels.packets, 0, _HIGHEST))
+        self.peak = max(self.peak, int(levels.packets.max()))
+        self.peak_bytes = max(self.peak_bytes, int(levels.bytes.max()))
+        self.packet_ns += int(levels.packets @ duration[1:])
+        self.byte_ns += int(levels.bytes @ duration[1:])
+        self.duration_ns += int(duration.sum())
+        time_at: FloatArray = np.bincount(packets, duration, len(self._time_at)).astype(np.float64)
+        time_at[: len(self._time_at)] += self._time_at
+        self._time_at = time_at
+        self.oscillation.add(levels.time_ns, levels.packets, levels.until_ns)
+
+    def transmit(self, crossings: Crossings, propagation_ns: int) -> None:
+        """Add departures to the busy time.
+
+        Packets that the first capture missed add none.
+        """
+        rows = crossings.arrived
+        if not len(rows):
+            return
+        left_ns = rows["second_ns"] - propagation_ns
+        known = rows["first_ns"] != ABSENT
+        arrived_ns = np.where(known, rows["first_ns"], left_ns)
+        before = int(arrived_ns[0]) if self._before_ns == ABSENT else self._before_ns
+        starts = transmission_starts(arrived_ns, left_ns, before)
+        self.busy_ns += int(np.maximum(left_ns - starts, 0).sum())
+        self._before_ns = int(left_ns[-1])
+
+    def levels(self) -> dict[str, float | str]:
+        """Compute the median levels above and below the middle, and shares."""
+        busy = np.append(0, self._time_at[1:])
+        if not busy.any():
+            return dict.fromkeys(_LEVELS, NO_QUEUE)
+        middle = _quantile(busy, 0.95) // 2 + 1
+        high, low = self._time_at[middle:], self._time_at[:middle]
+        return {
+            "queue_upper_median": middle + _quantile(high, 0.5),
+            "queue_lower_median": _quantile(low, 0.5) if low.any() else "never below the middle",
+            "queue_upper_share": float(high.sum()) / self.duration_ns,
+            "queue_empty_share": float(low[0]) / self.duration_ns,
+        }
+
+
+def _quantile(time_at: FloatArray, q: float) -> int:
+    """Find the lowest level that is not exceeded for a share q of the time."""
+    total = np.cumsum(time_at)
+    return int(np.searchsorted(total, q * total[-1]))

@@ -1,0 +1,83 @@
+"""Reordering: packets that arrive after a packet that was sent later.
+
+A packet is reordered if one that the same half of the connection sent later arrived before it
+(RFC 4737, type-P-reordered, by capture times). Its extent is how much later the overtaking packet
+was sent; of several, the largest. Units 1 and ns. Copies left out.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from capture_analysis.definition import Definition
+from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.two_captures.crossings import ABSENT, Crossings, View
+from capture_analysis.two_captures.from_pair import FromPair, Step, Values
+
+REORDERED = Definition(
+    "reordered", "packets", "packets that one sent later overtook between the taps", "RFC 4737"
+)
+REORDERED_SHARE = Definition(
+    "reordered_share", "1", "reordered packets over those that passed both taps", "RFC 4737", most=1
+)
+REORDERED_EXTENT_MAX = Definition(
+    "reordered_extent_max",
+    "ns",
+    "longest time by which an overtaking packet was sent later",
+    "RFC 4737",
+)
+
+
+class Reordering(FromPair):
+    """Packets of each direction's sender that were overtaken between the taps."""
+
+    title = "Reordering between the taps"
+    picture = "one-way-delay"
+    per_direction: ClassVar[Sequence[Definition]] = (
+        REORDERED,
+        REORDERED_SHARE,
+        REORDERED_EXTENT_MAX,
+    )
+
+    def start(self) -> None:
+        """Create the empty counts and sums."""
+        self._latest = LaneArray(np.maximum, ABSENT)
+        self._counts = LaneArray(np.add, 0, 2)
+        self._extent = LaneArray(np.maximum, 0)
+
+    def add(self, step: Step) -> None:
+        """Take the next packets."""
+        for crossings in step.ways:
+            self._take(crossings)
+
+    def _take(self, crossings: Crossings) -> None:
+        view = View(crossings.arrived, crossings.arrived["first_ns"] != ABSENT)
+        if not len(view):
+            return
+        sent = view["first_ns"]
+        # Running maximum of the sending times per half: halves are shifted apart by `apart` each.
+        base = int(sent.min())
+        rank = np.repeat(np.arange(len(view.starts)), np.diff(view.starts, append=len(sent)))
+        apart = int(sent.max()) - base + 1
+        before = np.maximum(self._latest.at(view.directions), base)
+        lifted = sent - base + rank * apart
+        lifted[view.starts] = np.maximum(
+            lifted[view.starts], before - base + rank[view.starts] * apart
+        )
+        latest = np.maximum.accumulate(lifted) - rank * apart + base
+        behind = latest - sent
+        self._counts.add(
+            view.directions, np.stack((view.sum(behind > 0), view.sum(behind >= 0)), axis=1)
+        )
+        self._extent.add(view.directions, np.maximum.reduceat(behind, view.starts))
+        self._latest.add(view.directions, np.maximum.reduceat(latest, view.starts))
+
+    def of_direction(self, direction: int) -> Values:
+        """Return the quantities of one direction, by name."""
+        count, total = (int(n) for n in self._counts.of(direction))
+        return {
+            "reordered": count,
+            "reordered_share": count / total if total else "no packet passed both taps",
+            "reordered_extent_max": self._extent.of(direction),
+        }

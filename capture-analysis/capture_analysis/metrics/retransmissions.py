@@ -1,0 +1,44 @@
+"""Retransmissions: segments whose payload the tap had seen before in full.
+
+    retransmitted = retransmissions / all segments
+
+Unit 1; probes (keep-alives) and copies are no retransmissions. Payload that fills a hole is a
+separate metric (`late_data`): the tap cannot tell loss before it from reordering.
+
+Vantage: near the data's sender, where everything that is sent again passes twice.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from capture_analysis.definition import Definition
+from capture_analysis.one_capture.facts import Facts
+from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.tally import Tally
+from capture_analysis.tracking import Kind
+
+RETRANSMISSIONS = Definition("retransmissions", "1", "segments all of whose payload had been seen")
+RETRANSMITTED = Definition("retransmitted", "1", "retransmissions over all segments", most=1)
+PROBES = Definition("probes", "1", "keep-alives and window probes")
+
+
+class Retransmissions(FromOne):
+    """Retransmitted segments of each direction, and their share."""
+
+    title = "Retransmissions"
+    vantage = "near the data's sender"
+    per_direction: ClassVar[Sequence[Definition]] = (
+        RETRANSMISSIONS,
+        RETRANSMITTED,
+        PROBES,
+    )
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """Return the quantities of one direction, by name."""
+        del facts
+        again, all_of_them = tally.count(direction, Kind.RETRANSMISSION), tally.segments(direction)
+        return {
+            "retransmissions": again,
+            "retransmitted": again / all_of_them if all_of_them else "no data",
+            "probes": tally.count(direction, Kind.PROBE),
+        }

@@ -1,0 +1,44 @@
+"""Throughput: captured bytes of data frames over the time that they took.
+
+    throughput = 8 * (data frames' bytes) / (last - first data - pauses)
+
+Unit Mbit/s; headers and everything sent again included, copies (captured twice) left out. Pauses
+are those of goodput.
+
+Vantage: any; the throughput is that at the tap.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from capture_analysis.definition import Definition
+from capture_analysis.metrics.goodput import TOO_FEW
+from capture_analysis.one_capture.facts import Facts
+from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.tally import Tally
+
+THROUGHPUT = Definition(
+    "throughput", "Mbit/s", "bytes of data packets over the time in which they passed"
+)
+SEGMENTS = Definition("segments", "segments", "packets with payload, probes and copies left out")
+
+
+class Throughput(FromOne):
+    """Throughput of each direction's data frames."""
+
+    title = "Throughput"
+    picture = "rates"
+    per_direction: ClassVar[Sequence[Definition]] = (
+        THROUGHPUT,
+        SEGMENTS,
+    )
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """Return the quantities of one direction, by name."""
+        del facts
+        active_ns = tally.active_ns(direction)
+        sent = tally.data_frame_bytes.of(direction)
+        return {
+            "throughput": 8e3 * sent / active_ns if active_ns else TOO_FEW,
+            "segments": tally.segments(direction),
+        }

@@ -1,0 +1,65 @@
+"""Utilisation and efficiency: what of a link is used, and what a connection has of it.
+
+    utilisation = (time in which the link transmits) / (time)
+    link_share  = 8 * (bytes of all of a connection's frames one way) / (rate * time of data)
+    efficiency  = goodput / (rate * payload of a full segment / its frame)
+
+Efficiency is 1 for a connection alone on a link that it keeps full of data (Kalampoukas, Varma,
+Ramakrishnan 1998: 2/3 for two with adequate windows, one in each direction). Connections that share
+a link divide its utilisation among them.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from capture_analysis.definition import Definition
+from capture_analysis.metrics.goodput import TOO_FEW, goodput_bit
+from capture_analysis.one_capture.facts import Facts
+from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.tally import Tally
+
+NO_RATE = "no rate for the data's bottleneck"
+
+
+UTILISATION = Definition("utilisation", "1", "share of time in which the link transmits")
+UTILISATION_OPPOSITE = Definition("utilisation_opposite", "1", "`utilisation` of the opposite link")
+LINK_SHARE = Definition(
+    "link_share", "1", "the connection's bytes one way over what their link can carry"
+)
+EFFICIENCY = Definition(
+    "efficiency",
+    "1",
+    "goodput over that of full segments back to back on the link",
+    "Kalampoukas, Varma, Ramakrishnan 1998",
+)
+
+
+class LinkShare(FromOne):
+    """A connection's share of its data's bottleneck, and its efficiency.
+
+    Vantage: any. Frames as captured; pauses are left out of the time. No better than the rate is:
+    see its source and confidence.
+    """
+
+    title = "Share of the link, and efficiency"
+    picture = "rates"
+    per_direction: ClassVar[Sequence[Definition]] = (
+        LINK_SHARE,
+        EFFICIENCY,
+    )
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """Return the quantities of one direction, by name."""
+        rate_bit, active_ns = float(facts.rate_bit[direction]), tally.active_ns(direction)
+        if not active_ns or np.isnan(rate_bit):
+            why = NO_RATE if active_ns else TOO_FEW
+            return {"link_share": why, "efficiency": why}
+        # This half's ACKs acknowledge the data of the opposite direction.
+        sent = tally.data_frame_bytes.of(direction) + tally.ack_frame_bytes.of(direction ^ 1)
+        segment, frame = facts.segment_bytes[direction], facts.segment_frame_bytes[direction]
+        return {
+            "link_share": 8e9 * sent / (rate_bit * active_ns),
+            "efficiency": goodput_bit(direction, tally) * int(frame) / (rate_bit * int(segment)),
+        }

@@ -1,0 +1,62 @@
+"""Base class of the estimators from one capture, and the list of all of them."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import ClassVar, Self
+
+from capture_analysis import metrics
+from capture_analysis.definition import Definition
+from capture_analysis.discovery import classes_of
+from capture_analysis.one_capture.blocks import Block
+from capture_analysis.one_capture.facts import Facts
+from capture_analysis.one_capture.tally import Tally
+
+# The value of a quantity: a number, or the reason why it is undefined.
+Value = float | int | str
+Values = Mapping[str, Value]
+
+
+class FromOne:
+    """Estimator of quantities from one capture, or from some connections of it.
+
+    Its state does not grow with the number of packets, and does not depend on where blocks end.
+    Estimators that need no packets read the Tally.
+
+    Attributes:
+        title: heading for readers.
+        vantage: where the capture must be made for the quantities to be what their definitions say.
+        per_direction: the quantities that `of_direction` returns.
+        per_capture: the quantities that `of_capture` returns.
+    """
+
+    title: ClassVar[str]
+    # Name of the report's picture that shows the metric best.
+    picture: ClassVar[str] = "time-sequence"
+    vantage: ClassVar[str] = "any"
+    per_direction: ClassVar[Sequence[Definition]] = ()
+    per_capture: ClassVar[Sequence[Definition]] = ()
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+
+    def finish(self, facts: Facts) -> None:
+        """Finish after the last packet; called before `merge` and the results."""
+
+    def merge(self, other: Self) -> None:
+        """Add the results of another instance, which took other connections."""
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """Return the quantities of `per_direction`: numbers or reasons for none."""
+        del direction, tally, facts
+        return {}
+
+    def of_capture(self, tally: Tally, facts: Facts) -> Values:
+        """Return the quantities of `per_capture`: numbers or reasons for none."""
+        del tally, facts
+        return {}
+
+
+@cache
+def all_from_one() -> tuple[type[FromOne], ...]:
+    """List the estimators from one capture, by module name."""
+    return classes_of(metrics, FromOne)

@@ -1,1 +1,0 @@
-"""Metrics of one capture, a file each; found by listing this package."""

@@ -1,0 +1,83 @@
+"""Base class of the estimators from two captures, and the list of all of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+from capture_analysis import metrics
+from capture_analysis.definition import Definition
+from capture_analysis.discovery import classes_of
+from capture_analysis.one_capture.from_one import Values
+from capture_analysis.two_captures.ack_gaps import AckGaps
+from capture_analysis.two_captures.crossings import Crossings
+from capture_analysis.two_captures.path_facts import PathFacts
+from capture_analysis.two_captures.queue_levels import Levels
+
+__all__ = ["FromPair", "Step", "Values", "all_from_pair"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """The packets whose fate has become known next.
+
+    Attributes:
+        ways: packets from the first tap to the second, and back.
+        ack_gaps: gaps between the ACKs of each way.
+        levels: packets and bytes in the queue of each way; None before its first packet.
+    """
+
+    ways: tuple[Crossings, Crossings]
+    ack_gaps: tuple[AckGaps, AckGaps]
+    levels: tuple[Levels | None, Levels | None]
+
+
+class FromPair:
+    """Estimator of quantities from two captures of a path, step by step.
+
+    Its state does not grow with the number of packets, and does not depend on where steps end.
+
+    Args:
+        facts: facts of the path between the taps.
+    """
+
+    title: ClassVar[str]
+    vantage: ClassVar[str] = "the ends of the path"
+    # Name of the report's picture that shows the metric best.
+    picture: ClassVar[str] = "spacing-change"
+    per_direction: ClassVar[Sequence[Definition]] = ()
+    per_way: ClassVar[Sequence[Definition]] = ()
+    per_pair: ClassVar[Sequence[Definition]] = ()
+
+    def __init__(self, facts: PathFacts) -> None:
+        self.facts = facts
+        self.start()
+
+    def start(self) -> None:
+        """Create the empty counts and sums."""
+
+    def add(self, step: Step) -> None:
+        """Take the next packets."""
+
+    def finish(self) -> None:
+        """Finish after the last packet; called before the results."""
+
+    def of_direction(self, direction: int) -> Values:
+        """Return the quantities of `per_direction`: numbers or reasons for none."""
+        del direction
+        return {}
+
+    def of_way(self, way: int) -> Values:
+        """Return the quantities of `per_way`: numbers or reasons for none."""
+        del way
+        return {}
+
+    def of_pair(self) -> Values:
+        """Return the quantities of `per_pair`: numbers or reasons for none."""
+        return {}
+
+
+@cache
+def all_from_pair() -> tuple[type[FromPair], ...]:
+    """List the estimators from two captures, by module name."""
+    return classes_of(metrics, FromPair)

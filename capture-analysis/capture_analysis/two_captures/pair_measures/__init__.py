@@ -1,1 +1,0 @@
-"""The metrics of two captures, a file each (see pair_measure.py)."""

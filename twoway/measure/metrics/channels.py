@@ -1,0 +1,74 @@
+"""Slots and capacity of a DTM channel, and what its connections make of them."""
+
+import math
+
+from capture_analysis.definition import Definition
+
+from twoway.measure import channel, throughput
+from twoway.measure.analysis import Analysis, QueueView
+from twoway.measure.metric import Scope, estimates
+from twoway.theory.dtm import SLOT_BIT
+
+SLOTS_MEAN = Definition("slots_mean", "slots", "time average of the slots that the channel holds")
+SLOTS_MIN = Definition("slots_min", "slots", "fewest slots that the channel holds")
+SLOTS_MAX = Definition("slots_max", "slots", "most slots that the channel holds")
+CAPACITY = Definition(
+    "capacity", "Mbit/s", "time average of the rate that the channel's slots give"
+)
+CAPACITY_UNUSED = Definition(
+    "capacity_unused",
+    "Mbit/s",
+    "the channel's capacity less what it transmits",
+    least=-math.inf,
+)
+REALLOCATIONS = Definition("reallocations", "1", "changes of the channel's slots")
+FIRST_REALLOCATION = Definition(
+    "first_reallocation", "s", "time from the start of traffic to the first change of the slots"
+)
+CAPACITY_GOODPUT = Definition(
+    "capacity_goodput", "1", "goodput of the connections that use the channel over its capacity"
+)
+
+
+@estimates(
+    Scope.CHANNEL,
+    SLOTS_MEAN,
+    SLOTS_MIN,
+    SLOTS_MAX,
+    CAPACITY,
+    CAPACITY_UNUSED,
+    REALLOCATIONS,
+    FIRST_REALLOCATION,
+)
+def slots(analysis: Analysis, view: QueueView, held: channel.Slots) -> tuple[float, ...]:
+    """Describe the slots in the steady window.
+
+    `first_reallocation` is that of the whole run.
+    """
+    run = analysis.run
+    steady = (run.steady_ns, run.stop_ns)
+    within = held.within(*steady)
+    capacity = held.mean(*steady) * SLOT_BIT / 1e6
+    used = capacity * throughput.utilisation(view.passed, *steady)
+    changes = held.changes(held.start_ns, run.stop_ns)
+    return (
+        held.mean(*steady),
+        within.min(),
+        within.max(),
+        capacity,
+        capacity - used,
+        len(held.changes(*steady)),
+        (changes[0] - run.start_ns) / 1e9 if len(changes) else math.nan,
+    )
+
+
+@estimates(Scope.CHANNEL, CAPACITY_GOODPUT)
+def capacity_goodput(analysis: Analysis, view: QueueView, held: channel.Slots) -> tuple[float, ...]:
+    """Divide the goodput of the channel's connections by its mean capacity."""
+    run = analysis.run
+    goodput_bit = sum(
+        analysis.goodput_bit(connection)
+        for connection in analysis.connections.values()
+        if run.belongs(view.passed.packets, connection.connection, forward=True).any()
+    )
+    return (goodput_bit / (held.mean(run.steady_ns, run.stop_ns) * SLOT_BIT),)

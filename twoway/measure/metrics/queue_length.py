@@ -1,0 +1,130 @@
+"""The length of a queue: peaks and mean, plateaus, and the period with which it repeats itself.
+
+The packet in transmission counts. Plateaus are those of the square wave of Zhang, Shenker, Clark
+(1991), figures 8 and 9.
+"""
+
+import math
+
+import numpy as np
+from capture_analysis.columns import IntArray
+from capture_analysis.definition import Definition
+from capture_analysis.metrics.queue import OSCILLATION_PERIOD, QUEUE_MEAN, QUEUE_PEAK
+
+from twoway.measure.analysis import Analysis, ConnectionView, QueueView
+from twoway.measure.metric import Scope, estimates
+from twoway.measure.queues import Occupancy
+
+QUEUE_PEAK_DATA = Definition("queue_peak_data", "packets", "most data packets in the queue")
+QUEUED_MEAN = Definition(
+    "queued_mean", "packets", "time average of a connection's data in its bottleneck's queue"
+)
+PLATEAU_HIGH = Definition(
+    "plateau_high",
+    "packets",
+    "median height of the plateaus above both neighbours: within a packet for three transmissions",
+    "Zhang, Shenker, Clark 1991",
+)
+PLATEAU_LOW = Definition(
+    "plateau_low",
+    "packets",
+    "median height of the plateaus below both neighbours",
+    "Zhang, Shenker, Clark 1991",
+)
+# The window is cut into so many bins, whose width is the period's resolution.
+BINS = 1 << 16
+# A peak is high from this share of the highest.
+HIGH = 0.9
+# Least length of a plateau, in transmissions of data: a queue that rises or falls stays within a
+# packet for two.
+LEAST_TRANSMISSIONS = 3
+
+
+@estimates(Scope.QUEUE, QUEUE_PEAK, QUEUE_PEAK_DATA, QUEUE_MEAN)
+def levels(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
+    """Return peaks and mean in the steady window."""
+    steady = (analysis.run.steady_ns, analysis.run.stop_ns)
+    return (
+        view.all_packets.peak(*steady),
+        view.data_packets.peak(*steady),
+        view.all_packets.mean(*steady),
+    )
+
+
+@estimates(Scope.CONNECTION, QUEUED_MEAN)
+def queued(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
+    """Average the connection's queued data packets over the steady window."""
+    return (view.queued.mean(analysis.run.steady_ns, analysis.run.stop_ns),)
+
+
+@estimates(Scope.QUEUE, OSCILLATION_PERIOD)
+def oscillation(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
+    """Find the period of the queue's length in the steady window."""
+    return (period_s(view.all_packets, analysis.run.steady_ns, analysis.run.stop_ns),)
+
+
+@estimates(Scope.QUEUE, PLATEAU_HIGH, PLATEAU_LOW)
+def plateau_levels(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
+    """Return medians of the plateaus above, and below, both neighbours."""
+    run = analysis.run
+    data = view.passed.packets.data().frame_bytes
+    if not len(data):
+        return math.nan, math.nan
+    least_ns = LEAST_TRANSMISSIONS * int(view.queue.service_ns(int(data.max())))
+    height = plateaus(view.all_packets.within(run.steady_ns, run.stop_ns), least_ns)
+    before, here, after = height[:-2], height[1:-1], height[2:]
+    high, low = (here > before) & (here > after), (here < before) & (here < after)
+    return (
+        float(np.median(here[high])) if high.any() else math.nan,
+        float(np.median(here[low])) if low.any() else math.nan,
+    )
+
+
+def period_s(length: Occupancy, start_ns: int, stop_ns: int) -> float:
+    """Find the autocorrelation's first high peak beyond its zero, s.
+
+    Lags are up to half the window. A peak is high from nine tenths of the highest, because
+    multiples of the period have peaks as high as the period itself.
+
+    Returns: NaN if the queue never changes, or if no lag correlates.
+    """
+    width_ns = (stop_ns - start_ns) / BINS
+    middles = (start_ns + (np.arange(BINS) + 0.5) * width_ns).astype(np.int64)
+    packets = length.at(middles).astype(np.float64)
+    spectrum = np.abs(np.fft.rfft(packets - packets.mean(), 2 * BINS)) ** 2
+    lags = np.arange(BINS // 2)
+    # A longer lag has fewer products: take their mean, not their sum.
+    found = np.fft.irfft(spectrum)[: len(lags)] / (BINS - lags)
+    negative = np.flatnonzero(found < 0)
+    if not packets.any() or not len(negative):
+        return math.nan
+    beyond = found[negative[0] :]
+    high = beyond >= HIGH * beyond.max()
+    if beyond.max() <= 0:
+        return math.nan
+    first = int(high.argmax())
+    stretch = int((~high[first:]).argmax()) or len(high) - first
+    peak = first + int(beyond[first : first + stretch].argmax())
+    return float((negative[0] + peak) * width_ns / 1e9)
+
+
+def plateaus(length: Occupancy, least_ns: int) -> IntArray:
+    """Find plateaus, where a queue's length changes by one at most.
+
+    Args:
+        length: the queue's length over time.
+        least_ns: the least length of a plateau.
+
+    Returns: shape (k,), the highest level of each plateau; equal neighbours count once.
+    """
+    heights: list[int] = []
+    start = lowest = highest = 0
+    levels, time_ns = length.packets.tolist(), length.time_ns.tolist()
+    for row, packets in enumerate(levels):
+        if row and max(highest, packets) - min(lowest, packets) <= 1:
+            lowest, highest = min(lowest, packets), max(highest, packets)
+            continue
+        if row and time_ns[row] - time_ns[start] >= least_ns and heights[-1:] != [highest]:
+            heights.append(highest)
+        start, lowest, highest = row, packets, packets
+    return np.array(heights, dtype=np.int64)
