@@ -14,7 +14,7 @@ from typing import Any
 from capture_analysis.errors import AnalysisError
 
 from twoway import __version__
-from twoway.commands import experiments, lab, lab_hosts, machine, reporting, running
+from twoway.commands import experiments, lab, machine, multihost, reporting, running
 from twoway.commands.options import BACKEND, CREW, JSON, RESULTS, complain
 from twoway.errors import TwowayError
 from twoway.progress import say
@@ -148,7 +148,7 @@ LAB_COMMANDS = (
     ),
     Command(
         "share",
-        lab_hosts.share,
+        multihost.share,
         "cut an experiment's plan into what each of several hosts does",
         "one",
         (
@@ -158,13 +158,13 @@ LAB_COMMANDS = (
     ),
     Command(
         "node",
-        lab_hosts.node,
+        multihost.node,
         "carry out a host's share of a plan, as root",
         options=(("folder", {"type": Path, "help": "the one with its plan.json"}),),
     ),
     Command(
         "clock",
-        lab_hosts.clock,
+        multihost.clock,
         "how far other machines' clocks are ahead of this one's",
         options=(
             ("machines", {"nargs": "*", "metavar": "NAME=ADDRESS", "help": "who answers"}),
@@ -175,7 +175,7 @@ LAB_COMMANDS = (
     ),
     Command(
         "merge",
-        lab_hosts.merge,
+        multihost.merge,
         "make a run of what several hosts left, and report",
         "one",
         (

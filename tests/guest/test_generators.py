@@ -1,6 +1,5 @@
 """What flows may send besides unlimited data: films, transfers that come and go, paced windows."""
 
-import statistics
 from pathlib import Path
 from typing import Any
 
@@ -40,56 +39,16 @@ def option(command: list[str], name: str) -> str:
     return command[command.index(name) + 1]
 
 
-@pytest.mark.parametrize("seconds", [1, 70, 10_000])
-def test_film_has_its_mean_rate(seconds: float) -> None:
-    """However long, frames add up to the mean rate, each rounded to a byte."""
-    film = Film.model_validate(FILM)
-    sizes = film.frame_bytes(seconds)
-    assert len(sizes) == seconds * 25
-    assert sum(sizes) * 8 / seconds == pytest.approx(10e6, abs=len(sizes) * 8 / seconds)
-
-
-def test_film_varies_as_it_says() -> None:
-    """Over a long film the coefficient of variation is 0.97 and the largest frame 6.7 means."""
-    sizes = Film.model_validate(FILM).frame_bytes(10_000)
-    mean = statistics.mean(sizes)
-    assert statistics.pstdev(sizes) / mean == pytest.approx(0.97, abs=0.02)
-    assert max(sizes) / mean == pytest.approx(6.7, abs=0.1)
-
-
-def test_film_is_of_groups() -> None:
-    """Within a group the first frame is six times a B frame, and every third one twice."""
-    group = Film.model_validate(FILM).frame_bytes(10)[:12]
-    ratios = [size / group[1] for size in group]
-    assert ratios == pytest.approx([6, 1, 1, 2, 1, 1, 2, 1, 1, 2, 1, 1], rel=1e-3)
-
-
-def test_transfers_are_poisson_and_exponential() -> None:
-    """Of 20 000, gaps and sizes have the mean that is given and a deviation as large."""
-    found = Transfers(per_s=20, mean_bytes=50_000).arrivals(1000)
-    gaps = np.diff([each.start_s for each in found])
-    sizes = [each.payload_bytes for each in found]
-    for drawn, mean in ((gaps, 0.05), (sizes, 50_000)):
-        assert np.mean(drawn) == pytest.approx(mean, rel=3 / 20_000**0.5)
-        assert np.std(drawn) == pytest.approx(mean, rel=5 / 20_000**0.5)
-
-
-def test_another_seed_is_another_series() -> None:
-    """A seed gives one series, again and again, and another seed another."""
-    films = [Film.model_validate({**FILM, "seed": n}).frame_bytes(60) for n in (1, 1, 2)]
-    assert films[0] == films[1] != films[2]
-    arrivals = [Transfers.model_validate({**TRANSFERS, "seed": n}).arrivals(9) for n in (1, 1, 2)]
-    assert arrivals[0] == arrivals[1] != arrivals[2]
-
-
 def test_each_transfer_is_a_connection(tmp_path: Path) -> None:
     """Transfers are numbered connections that start when they come and have their own size."""
     of = case(tmp_path, {"transfers": TRANSFERS, "start_s": 0.25})
-    arrivals = Transfers.model_validate(TRANSFERS).arrivals(0.75)
+    arrivals = Transfers.model_validate(TRANSFERS).arrivals(
+        of.experiment.span(of.experiment.flows[0])
+    )
     assert [c.name for c in of.connections] == [f"left-{n + 1}" for n in range(len(arrivals))]
-    for command, each in zip(sources(of), arrivals, strict=True):
-        assert option(command, "--bytes") == str(each.payload_bytes)
-        start_ns = START_NS + round((0.25 + each.start_s) * 1e9)
+    for command, (after_s, payload_bytes) in zip(sources(of), arrivals, strict=True):
+        assert option(command, "--bytes") == str(payload_bytes)
+        start_ns = START_NS + round((0.25 + after_s) * 1e9)
         assert option(command, "--start-at") == str(start_ns)
         assert option(command, "--connect-at") == str(CONNECT_NS)
 
@@ -126,15 +85,18 @@ def test_film_on_the_wire(guest: Guest, tmp_path: Path) -> None:
 
 def test_transfers_end(guest: Guest, tmp_path: Path) -> None:
     """Each transfer's receiver gets its payload, once, and the byte that is sent before."""
-    folder = run_case(case(tmp_path, {"transfers": TRANSFERS}), Uml(guest), tmp_path / "results")
+    of = case(tmp_path, {"transfers": TRANSFERS})
+    folder = run_case(of, Uml(guest), tmp_path / "results")
     analysis = Analysis(folder)
     assert compute(analysis)["pass"]
-    arrivals = Transfers.model_validate(TRANSFERS).arrivals(1)
+    arrivals = Transfers.model_validate(TRANSFERS).arrivals(
+        of.experiment.span(of.experiment.flows[0])
+    )
     got = [v.arrived.data().payload_bytes.sum() - 1 for v in analysis.connections.values()]
-    ended = [each.start_s < 0.8 for each in arrivals]
+    ended = [after_s < 0.8 for after_s, _ in arrivals]
     assert sum(ended) >= 10
-    for size, each, done in zip(got, arrivals, ended, strict=True):
-        assert size == each.payload_bytes or not done
+    for size, (_, payload_bytes), done in zip(got, arrivals, ended, strict=True):
+        assert size == payload_bytes or not done
 
 
 def test_pacing_spreads_windows(guest: Guest, tmp_path: Path) -> None:

@@ -261,6 +261,10 @@ UNFIT: dict[str, tuple[dict[str, Any], str]] = {
         },
         "module tcp_fast is loaded and in use (2): end what uses it first",
     ),
+    "buster": (
+        {"prepare": "sed -i s/12/10/ /etc/os-release; echo 10.13 > /etc/debian_version"},
+        "buster: Debian 10 on x86_64; Debian 12, Debian 13, Ubuntu on x86_64 are supported",
+    ),
     "older": (
         {
             "prepare": "mkdir /var/lib/twoway; "

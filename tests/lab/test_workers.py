@@ -102,7 +102,7 @@ def test_another_deployment_is_refused(crew: Crew, tmp_path: Path) -> None:
     security = _security(crew.address, crew.certificates)
     with Client(crew.address, security=security) as client:
         sent = client.submit(run_here, case, "uml", "another identity").result()
-    assert sent.parcel == b""
+    assert sent.archive == b""
     assert re.fullmatch(r"worker lab\d would run something else: .*; deploy again", sent.error)
 
 

@@ -20,7 +20,7 @@ PATIENCE_S = 60.0
 
 def prepare(experiment: Path) -> None:
     """Give this guest the kernel configuration that an installed one has, and our programs."""
-    from twoway.backends.host import _key
+    from twoway.backends.native import _key
 
     experiment.write_text(json.loads((RUN / "plan.json").read_text())["experiment"])
     os.environ["XDG_CACHE_HOME"] = str(CACHE)
@@ -57,7 +57,7 @@ def start(experiment: Path) -> subprocess.Popen[bytes]:
     """A run in a process of its own, without the analysis."""
     program = (
         "import sys; from pathlib import Path; from twoway.spec.point import load_case;"
-        "from twoway.backends.host import make_native; from twoway.runs.run import run_case;"
+        "from twoway.backends.native import make_native; from twoway.runs.run import run_case;"
         "run_case(load_case(sys.argv[1]), make_native(), Path('/mnt/run/results'))"
     )
     return subprocess.Popen([sys.executable, "-c", program, str(experiment)])

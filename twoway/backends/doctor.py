@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from typing import Any
 
-from twoway.backends.host import unfit
+from twoway.backends.native import unfit
 from twoway.backends.qemu import version
 from twoway.errors import TwowayError
 from twoway.guest.build import find_guest

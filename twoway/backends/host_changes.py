@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from twoway.backends import host_interfaces
+from twoway.contract.writing import written_aside
 from twoway.errors import RunError, UsageError
 
 _FOLDER = Path("/run/twoway")
@@ -148,12 +149,10 @@ class HostChanges:
 
 
 def _write(folder: Path, changes: dict[str, Any]) -> None:
-    partial = folder / f".{_CHANGES}"
-    with partial.open("w") as file:
-        json.dump(changes, file)
+    with written_aside(folder / _CHANGES) as file:
+        file.write(json.dumps(changes).encode())
         file.flush()
         os.fsync(file.fileno())
-    partial.replace(folder / _CHANGES)
 
 
 def undo(folder: Path) -> bool:

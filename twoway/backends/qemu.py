@@ -30,7 +30,8 @@ from twoway.backends.sandbox import (
     own_core,
     sandbox,
 )
-from twoway.contract.writing import module_identity, sha256, write_json
+from twoway.contract.digests import module_identity, sha256
+from twoway.contract.writing import write_json
 from twoway.errors import DiskFullError, RunError, UsageError
 from twoway.guest.stock_kernel import StockKernel, build_stock, find_stock, initramfs
 from twoway.paths import VM, cache

@@ -218,7 +218,8 @@ def read_console(folder: Path) -> list[str]:
 
 def _judge(returncode: int, folder: Path) -> None:
     """Raise RunError unless the guest finished its run without a fault."""
-    console = read_console(folder)
+    text = read_guest_file(folder, CONSOLE_LOG)
+    console = text.splitlines()
     status = _read_if_left(folder, "exit-status")
     error = guest_error(folder)
     if error is not None:
@@ -234,13 +235,13 @@ def _judge(returncode: int, folder: Path) -> None:
     if status.strip() != "0":
         said = " / ".join(line.strip() for line in console[-3:])
         raise RunError(f"the guest's runner failed: {said}", f"see {CONSOLE_LOG}")
-    if found := complaints(folder):
+    if found := complaints(text):
         raise RunError(f"the guest kernel complained: {found[0]}", f"see {CONSOLE_LOG}")
 
 
-def complaints(folder: Path) -> list[str]:
+def complaints(console: str) -> list[str]:
     """List the console's lines in which the guest's kernel reports a fault."""
-    return _COMPLAINT.findall(read_guest_file(folder, CONSOLE_LOG))
+    return _COMPLAINT.findall(console)
 
 
 def _read_if_left(folder: Path, name: str) -> str | None:

@@ -26,7 +26,7 @@ from twoway.backends.sandbox import (
     read_console,
     sandbox,
 )
-from twoway.contract.writing import module_identity, sha256
+from twoway.contract.digests import module_identity, sha256
 from twoway.guest.build import Guest, built_guest
 from twoway.paths import VM
 

@@ -18,19 +18,19 @@ def bundle(args: argparse.Namespace) -> int:  # noqa: ARG001 - as all commands
 
 def pack(args: argparse.Namespace) -> int:
     """Write finished runs into one archive."""
-    from twoway.runs.archive import finished_runs, wrap
+    from twoway.runs.archive import finished_runs, pack_runs
 
     with written_aside(args.to) as archive:
-        wrap(args.results, args.runs or finished_runs(args.results), archive)
+        pack_runs(args.results, args.runs or finished_runs(args.results), archive)
     return 0
 
 
 def gather(args: argparse.Namespace) -> int:
     """Unpack the runs of archives, check every file and print their folders."""
-    from twoway.runs.archive import unwrap
+    from twoway.runs.archive import unpack_runs
 
     for path in args.archives:
         with path.open("rb") as archive:
-            for folder in unwrap(archive, args.results):
+            for folder in unpack_runs(archive, args.results):
                 print(shown(folder))
     return 0

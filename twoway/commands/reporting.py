@@ -8,8 +8,15 @@ from typing import Any
 from capture_analysis.errors import AnalysisError
 
 from twoway.commands.options import shown
-from twoway.contract.verdict import NOTHING_TOLD, in_words, nothing_told
-from twoway.contract.writing import hand_over
+from twoway.contract.verdict import (
+    NOTHING_TOLD,
+    Verdict,
+    marked,
+    nothing_told,
+    row_in_words,
+    verdict_of,
+)
+from twoway.contract.writing import chown_like_parent
 from twoway.errors import TwowayError, UsageError
 from twoway.progress import say
 
@@ -31,7 +38,7 @@ def report_on(folder: Path, *, as_json: bool) -> int:
     except AnalysisError as error:
         raise TwowayError(str(error), f"the run is in {folder}") from error
     finally:
-        hand_over(folder)
+        chown_like_parent(folder)
     if as_json:
         print(json.dumps(document, indent=1))
     _print_verdicts(document)
@@ -41,23 +48,12 @@ def report_on(folder: Path, *, as_json: bool) -> int:
 
 def _print_verdicts(document: dict[str, Any]) -> None:
     for row in document["expect"]:
-        measured = "none" if row["measured"] is None else f"{row['measured']:.4g}"
-        say(
-            f"{_mark(row)} {row['metric']:<32} {measured:>8} measured, "
-            f"{in_words(row)} {row['source']}"
-            f"{'; ' + row['limit'] if 'limit' in row else ''}"
-        )
+        say(marked(verdict_of(row), row_in_words(row)))
     if nothing_told(document["expect"]):
-        say(f"[red]FAIL[/] {NOTHING_TOLD}: vm/README.md says what each clock can tell")
+        say(marked(Verdict.FAIL, f"{NOTHING_TOLD}: vm/README.md says what each clock can tell"))
     checks = document["fidelity"]
     for row in checks:
         if not row["pass"] or "supported" in row:
-            say(f"{_mark(row)} {row['check']}: {row['value']}, bound {row['bound']}")
+            say(marked(verdict_of(row), row_in_words(row)))
     if all(row["pass"] for row in checks):
-        say(f"[green]pass[/] {len(checks)} fidelity checks")
-
-
-def _mark(row: dict[str, Any]) -> str:
-    if not row.get("supported", True):
-        return "[yellow]?   [/]"
-    return "[green]pass[/]" if row["pass"] else "[red]FAIL[/]"
+        say(marked(Verdict.PASS, f"{len(checks)} fidelity checks"))

@@ -5,11 +5,10 @@ import json
 import shlex
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
-
 from twoway.commands.options import all_ids, shown
 from twoway.commands.reporting import report_on
-from twoway.contract.writing import hand_over, make_folder
+from twoway.contract.verdict import Verdict, marked
+from twoway.contract.writing import chown_like_parent, make_folder
 from twoway.progress import say
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def papers(args: argparse.Namespace) -> int:
     done = [outcome.folder for outcome in outcomes if outcome.folder]
     make_folder(args.results / "papers")
     document = write_site(done, args.results / "papers")
-    hand_over(args.results / "papers")
+    chown_like_parent(args.results / "papers")
     if args.json:
         print(json.dumps(document, indent=1))
     status = _judge(outcomes)
@@ -103,8 +102,9 @@ def _judge(outcomes: "list[Outcome]") -> int:
 def _line(outcome: "Outcome") -> str:
     """Format a point's outcome as a line for people."""
     if outcome.error:
-        return f"[red]FAIL[/] {outcome.name}: {escape(outcome.error)}"
+        return marked(Verdict.FAIL, f"{outcome.name}: {outcome.error}")
     time = "kept" if outcome.kept else f"{outcome.wall_s:.1f} s"
     if outcome.missed:
-        return f"[red]FAIL[/] {outcome.name}: {len(outcome.missed)} do not hold ({time})"
-    return f"[green]pass[/] {outcome.name} ({time})"
+        text = f"{outcome.name}: {len(outcome.missed)} do not hold ({time})"
+        return marked(Verdict.FAIL, text)
+    return marked(Verdict.PASS, f"{outcome.name} ({time})")

@@ -5,8 +5,10 @@ An expectation is a value with a tolerance, or a bound.
 
 import math
 from collections.abc import Mapping, Sequence
-from enum import Enum, auto
+from enum import Enum
 from typing import Any
+
+from rich.markup import escape
 
 FIELDS = ("value", "tolerance", "at_least", "at_most")
 # The verdict on a run on whose clock no expectation can be told.
@@ -14,11 +16,11 @@ NOTHING_TOLD = "no expectation can be told on this run's clock"
 
 
 class Verdict(Enum):
-    """A measurement's verdict on an expectation."""
+    """A measurement's verdict on an expectation, by the word for it."""
 
-    PASS = auto()
-    FAIL = auto()
-    CANNOT_TELL = auto()
+    PASS = "pass"  # noqa: S105 - no password
+    FAIL = "FAIL"
+    CANNOT_TELL = "?"
 
 
 def judge(said: Mapping[str, Any], measured: float | None, error: float = 0.0) -> Verdict:
@@ -51,12 +53,26 @@ def judge(said: Mapping[str, Any], measured: float | None, error: float = 0.0) -
     return Verdict.PASS if passes else Verdict.CANNOT_TELL
 
 
-def misses(row: Mapping[str, Any]) -> bool:
-    """Tell whether a row of metrics.json fails.
+def verdict_of(row: Mapping[str, Any]) -> Verdict:
+    """Read the verdict on an expectation or a check of metrics.json."""
+    if not row.get("supported", True):
+        return Verdict.CANNOT_TELL
+    return Verdict.PASS if row["pass"] else Verdict.FAIL
 
-    A row that cannot be told does not fail.
-    """
-    return not row["pass"] and bool(row.get("supported", True))
+
+def row_in_words(row: Mapping[str, Any]) -> str:
+    """Write an expectation or a check of metrics.json as a line."""
+    if "check" in row:
+        return f"{row['check']}: {row['value']}, bound {row['bound']}"
+    measured = "none" if row["measured"] is None else f"{row['measured']:.4g}"
+    limit = f"; {row['limit']}" if "limit" in row else ""
+    return f"{row['metric']:<32} {measured:>8} measured, {in_words(row)} {row['source']}{limit}"
+
+
+def marked(verdict: Verdict, text: str) -> str:
+    """Put a verdict, in its colour, before a line, as rich's markup."""
+    colour = {Verdict.PASS: "green", Verdict.FAIL: "red"}.get(verdict, "yellow")
+    return f"[{colour}]{verdict.value:<4}[/] {escape(text)}"
 
 
 def nothing_told(rows: Sequence[Mapping[str, Any]]) -> bool:

@@ -1,14 +1,11 @@
-"""Writing files whole or not at all, and hashing their content."""
+"""Writing files whole or not at all, with the owner they should have."""
 
 import errno
-import hashlib
 import json
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,7 +19,7 @@ _LEAST_FREE_BYTES = 64 << 20
 def write_json(path: Path, document: Any) -> None:
     """Write a JSON document, whole or not at all."""
     with written_aside(path) as file:
-        file.write(json.dumps(document, indent=1).encode() + b"\n")
+        file.write(json.dumps(document, indent=1, allow_nan=False).encode() + b"\n")
 
 
 @contextmanager
@@ -59,27 +56,15 @@ def out_of_space(error: OSError) -> bool:
     return error.errno in {errno.ENOSPC, errno.EDQUOT}
 
 
-@cache
-def sha256(path: Path) -> str:
-    """Hash a file that does not change while this process lives."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def module_identity(path: Path) -> dict[str, str]:
-    """Read a kernel module's digest and the revision that modinfo shows."""
-    found = re.search(rb"\0revision=([^\0]*)\0", path.read_bytes())
-    return {"sha256": sha256(path), "revision": found[1].decode() if found else "unknown"}
-
-
 def make_folder(path: Path) -> None:
     """Make a folder and its parents, each with its parent's owner."""
     if not path.exists():
         make_folder(path.parent)
         path.mkdir(exist_ok=True)
-        hand_over(path)
+        chown_like_parent(path)
 
 
-def hand_over(path: Path) -> None:
+def chown_like_parent(path: Path) -> None:
     """Give a path that root created to the owner of its parent folder.
 
     Args:

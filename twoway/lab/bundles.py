@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from twoway.contract.writing import sha256, write_json
+from twoway.contract.digests import sha256
+from twoway.contract.writing import write_json
 from twoway.errors import TwowayError
 from twoway.guest.build import Guest
 from twoway.paths import KERNEL_MODULES, ROOT, cache

@@ -1,13 +1,11 @@
 """metrics.json: a run's metrics by name, and verdicts on them."""
 
-import json
 import math
-from pathlib import Path
 from typing import Any
 
 from capture_analysis.errors import AnalysisError
 
-from twoway.contract.verdict import FIELDS, Verdict, judge, misses, nothing_told
+from twoway.contract.verdict import FIELDS, Verdict, judge, nothing_told, verdict_of
 from twoway.measure.analysis import Analysis
 from twoway.measure.fidelity import fidelity
 from twoway.measure.metric import Scope, of_scope
@@ -39,15 +37,9 @@ def compute(analysis: Analysis) -> dict[str, Any]:
         "metrics": metrics,
         "expect": expect,
         "fidelity": checks,
-        "pass": not any(misses(row) for row in expect + checks) and not nothing_told(expect),
+        "pass": not nothing_told(expect)
+        and all(verdict_of(row) is not Verdict.FAIL for row in expect + checks),
     }
-
-
-def write(folder: Path, document: dict[str, Any]) -> None:
-    """Write metrics.json, whole or not at all."""
-    partial = folder / ".metrics.json"
-    partial.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    partial.replace(folder / "metrics.json")
 
 
 def _measured(analysis: Analysis) -> Metrics:

@@ -168,7 +168,7 @@ def checks(analysis: Analysis, error: ClockError) -> list[dict[str, Any]]:
     rows = [
         _row("timers and samples late in 99 %, ns", error.timer_ns, segment_ns, "a segment takes"),
         _row(
-            "machine's part of a round trip in 99 %, ns",
+            "host delay in 99 %, ns",
             error.round_trip_ns,
             segment_ns,
             "a segment takes",

@@ -63,13 +63,8 @@ def stream_source(case: Case, connection: Connection) -> dict[str, Any]:
         --start-at {start_ns(connection)} --stop-at {stop_ns(case)}
         --congestion {connection.congestion} --send-buffer {send_buffer_bytes(case, connection)}
     """
-    if flow.rate_mbit is not None:
-        interval_ns = round(stack.mtu_bytes * 8e3 / flow.rate_mbit)
-        stream += f" --interval {interval_ns} --sizes {stack.segment_bytes}"
-    if flow.film is not None:
-        frames = flow.film.frame_bytes(case.experiment.duration_s - flow.start_s)
-        interval_ns = round(1e9 / flow.film.frames_per_s)
-        stream += f" --interval {interval_ns} --sizes {','.join(map(str, frames))}"
+    if flow.traffic is not None:
+        stream += " " + " ".join(flow.traffic.stream_options(case.experiment.span(flow)))
     if connection.transfer_bytes is not None:
         stream += f" --bytes {connection.transfer_bytes}"
     if stack.pacing:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from twoway.contract.labels import label
-from twoway.contract.verdict import misses
+from twoway.contract.verdict import Verdict, verdict_of
 from twoway.report.results import Experiment, Result
 
 SOURCES = ("theory", "paper", "simulation")
@@ -35,14 +35,16 @@ class Claim:
         return ", ".join(f"{axis} {label(value)}" for axis, value in self.result.point.items())
 
     @property
-    def holds(self) -> bool:
-        """True if the measurement meets every source's expectation."""
-        return all(row["pass"] for row in self.said.values())
+    def verdict(self) -> Verdict:
+        """The worst verdict on any source's expectation."""
+        found = {verdict_of(row) for row in self.said.values()}
+        worst_first = (Verdict.FAIL, Verdict.CANNOT_TELL, Verdict.PASS)
+        return next(verdict for verdict in worst_first if verdict in found)
 
     @property
-    def differs(self) -> bool:
-        """True if an expectation fails, beyond tolerance and clock error."""
-        return any(misses(row) for row in self.said.values())
+    def holds(self) -> bool:
+        """True if the measurement meets every source's expectation."""
+        return self.verdict is Verdict.PASS
 
     def expected(self, source: str) -> float | None:
         """Return a source's value; None if the source has none, or a bound."""

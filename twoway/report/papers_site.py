@@ -1,6 +1,5 @@
 """The reproduction report: index, a page per paper, papers.json."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,7 +8,8 @@ from os.path import relpath
 from pathlib import Path
 from typing import Any
 
-from twoway.contract.verdict import FIELDS
+from twoway.contract.verdict import FIELDS, Verdict
+from twoway.contract.writing import write_json
 from twoway.report import templated
 from twoway.report.claims import SOURCES, Claim, claims, worst_percent
 from twoway.report.curves import pictures
@@ -38,7 +38,7 @@ class Section:
     @property
     def misses(self) -> int:
         """Number of claims that do not hold, without those that cannot be told."""
-        return sum(claim.differs for claim in self.claims)
+        return sum(claim.verdict is Verdict.FAIL for claim in self.claims)
 
     @property
     def verdict(self) -> str:
@@ -134,9 +134,7 @@ def write_site(folders: Iterable[Path], site: Path) -> dict[str, Any]:
         )
     templated.write(site / "index.html", "papers.html.j2", [], papers=papers)
     document = {"papers": [_paper_document(paper, site) for paper in papers]}
-    partial = site / ".papers.json"
-    partial.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    partial.replace(site / "papers.json")
+    write_json(site / "papers.json", document)
     return document
 
 

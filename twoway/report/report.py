@@ -7,8 +7,9 @@ from typing import Any
 
 import capture_analysis
 
+from twoway.contract.writing import write_json
 from twoway.measure.analysis import Analysis
-from twoway.measure.document import compute, write
+from twoway.measure.document import compute
 
 
 def analyse_run(folder: Path, *, pictures: bool = True) -> dict[str, Any]:
@@ -24,7 +25,7 @@ def analyse_run(folder: Path, *, pictures: bool = True) -> dict[str, Any]:
     analysis = Analysis(folder)
     document = {**compute(analysis), "analysis": revision()}
     if not pictures:
-        write(folder, document)
+        write_json(folder / "metrics.json", document)
         return document
     # Imported here, so that a program that wants only numbers does not load drawing libraries.
     from capture_analysis.pictures import plots  # noqa: PLC0415 - a drawing library
@@ -35,7 +36,8 @@ def analyse_run(folder: Path, *, pictures: bool = True) -> dict[str, Any]:
     figures = all_figures(analysis)
     plots.save_all(figures, folder / "figures")
     page.write_page(analysis, document, figures, folder)
-    write(folder, document)  # last: its presence means that figures and page are complete
+    # Last: its presence means that figures and page are complete.
+    write_json(folder / "metrics.json", document)
     return document
 
 

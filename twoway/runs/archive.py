@@ -18,7 +18,7 @@ from twoway.errors import TwowayError
 _SUMS = "SHA256SUMS"
 
 
-class ParcelError(TwowayError):
+class ArchiveError(TwowayError):
     """An archive of runs that is incomplete or changed, or cannot be made."""
 
 
@@ -28,7 +28,7 @@ def finished_runs(results: Path) -> list[str]:
     return sorted(f"{path.parts[-3]}/{path.parts[-2]}" for path in found)
 
 
-def wrap(results: Path, runs: Iterable[str], to: BinaryIO) -> None:
+def pack_runs(results: Path, runs: Iterable[str], to: BinaryIO) -> None:
     """Write an archive of runs.
 
     Args:
@@ -36,13 +36,13 @@ def wrap(results: Path, runs: Iterable[str], to: BinaryIO) -> None:
         runs: names of runs, as finished_runs() returns them.
         to: the archive, written from beginning to end without seeking.
 
-    Raises: ParcelError if a run does not exist or is not complete.
+    Raises: ArchiveError if a run does not exist or is not complete.
     """
     sums = []
     with tarfile.open(fileobj=to, mode="w|") as archive:
         for run in runs:
             if not (results / run / "manifest.json").is_file():
-                raise ParcelError(f"{results / run}: not a finished run")
+                raise ArchiveError(f"{results / run}: not a finished run")
             for path in sorted((results / run).rglob("*")):
                 if path.is_file() and not path.is_symlink() and path.name[0] != ".":
                     name = str(path.relative_to(results))
@@ -58,22 +58,22 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes, changed: int) -> N
     archive.addfile(member, io.BytesIO(content))
 
 
-def unwrap(parcel: BinaryIO, results: Path) -> list[Path]:
+def unpack_runs(packed: BinaryIO, results: Path) -> list[Path]:
     """Unpack an archive's runs into a results folder; keep those there.
 
     Returns: the runs' folders, in the archive's order.
-    Raises: ParcelError if a checksum differs, a file is missing or not listed, or a different run
+    Raises: ArchiveError if a checksum differs, a file is missing or not listed, or a different run
         of the same name exists. No run is added in this case.
     """
     results.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".gathering-", dir=results) as scratch:
         aside = Path(scratch)
         try:
-            with tarfile.open(fileobj=parcel, mode="r|") as archive:
+            with tarfile.open(fileobj=packed, mode="r|") as archive:
                 for member in archive:
                     _extract(archive, member, aside)
         except (tarfile.TarError, EOFError) as error:
-            raise ParcelError(f"not a whole parcel of runs: {error}") from error
+            raise ArchiveError(f"not a whole archive of runs: {error}") from error
         runs = _checked(aside)
         for run in runs:
             _refuse_another(aside / run, results / run)
@@ -93,7 +93,7 @@ def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, aside: Path) -> 
     content = archive.extractfile(member) if member.isreg() else None
     placed = len(parts) > 2 and parts[0] not in {"/", "latest"} and ".." not in parts
     if content is None or not (placed or member.name == _SUMS):
-        raise ParcelError(f"parcel of runs: {member.name}: must not be in one")
+        raise ArchiveError(f"archive of runs: {member.name}: must not be in one")
     target = aside / member.name
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("wb") as file:
@@ -105,14 +105,14 @@ def _checked(aside: Path) -> list[str]:
     try:
         lines = (aside / _SUMS).read_text("utf-8").splitlines()
     except OSError as error:
-        raise ParcelError(f"not a whole parcel of runs: no {_SUMS}") from error
+        raise ArchiveError(f"not a whole archive of runs: no {_SUMS}") from error
     sums = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     there = {str(p.relative_to(aside)) for p in aside.rglob("*") if p.is_file()} - {_SUMS}
     if there != set(sums):
-        raise ParcelError(f"parcel of runs: {', '.join(sorted(there ^ set(sums)))}: not as sent")
+        raise ArchiveError(f"archive of runs: {', '.join(sorted(there ^ set(sums)))}: not as sent")
     for name, digest in sums.items():
         if hashlib.sha256((aside / name).read_bytes()).hexdigest() != digest:
-            raise ParcelError(f"parcel of runs: {name}: another checksum than when it was sent")
+            raise ArchiveError(f"archive of runs: {name}: another checksum than when it was sent")
     return list(dict.fromkeys("/".join(Path(name).parts[:2]) for name in sums))
 
 
@@ -120,4 +120,4 @@ def _refuse_another(new: Path, old: Path) -> None:
     if old.exists():
         manifests = [(folder / "manifest.json").read_bytes() for folder in (new, old)]
         if manifests[0] != manifests[1]:
-            raise ParcelError(f"{old}: another run of that name is there")
+            raise ArchiveError(f"{old}: another run of that name is there")

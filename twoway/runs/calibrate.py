@@ -11,7 +11,8 @@ import numpy as np
 
 from twoway.backends.backend import Backend
 from twoway.contract.clock import START_NS
-from twoway.contract.writing import hand_over, write_json
+from twoway.contract.verdict import marked, verdict_of
+from twoway.contract.writing import chown_like_parent, write_json
 from twoway.errors import SpecError
 from twoway.measure.analysis import ETHERNET_BYTES, Analysis
 from twoway.paths import PROFILES
@@ -44,7 +45,7 @@ def calibrate_profiles(backend: Backend, names: list[str], results: Path) -> lis
         rows += _calibrate(backend, name, results)
     path = results / "calibration/calibration.json"
     write_json(path, rows)
-    hand_over(path)
+    chown_like_parent(path)
     return rows
 
 
@@ -113,9 +114,9 @@ def _measure(folder: Path, direction: str, interval_ns: int) -> dict[str, Any]:
 
 
 def _show(row: dict[str, Any]) -> None:
-    mark = "[green]pass[/]" if row["pass"] else "[red]FAIL[/]"
-    say(
-        f"{mark} {row['profile']:<16} {row['direction']:<8} {row['packets']} packets, "
+    text = (
+        f"{row['profile']:<16} {row['direction']:<8} {row['packets']} packets, "
         f"departures off by {row['departure_error_worst_ns']} ns at most, timers late by "
         f"{row['timer_lateness_worst_ns']} ns at most"
     )
+    say(marked(verdict_of(row), text))

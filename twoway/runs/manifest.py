@@ -143,7 +143,7 @@ def _clocks(folder: Path) -> dict[str, Any]:
     """Read how far the kernel's clock is ahead of the plan's.
 
     Of a multi-host run this is the reference host's clock; each node's clock relative to that is
-    added (lab/hosts_run.py).
+    added (lab/multihost_run.py).
     """
     try:
         said = json.loads((folder / "clock.json").read_text())

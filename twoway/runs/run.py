@@ -18,7 +18,7 @@ from capture_analysis.errors import AnalysisError
 
 from twoway.backends.backend import Backend, Progress
 from twoway.contract.clock import START_NS
-from twoway.contract.writing import hand_over, make_folder, out_of_space, write_json
+from twoway.contract.writing import chown_like_parent, make_folder, out_of_space, write_json
 from twoway.errors import DiskFullError, RunError
 from twoway.measure.run_folder import EXPERIMENT, read_manifest
 from twoway.plan.plan import build_plan
@@ -78,8 +78,8 @@ def run_case(
     finished = running.with_name(name)
     running.rename(finished)
     _point_latest(results, finished)
-    hand_over(finished)
-    hand_over(results / "latest")
+    chown_like_parent(finished)
+    chown_like_parent(results / "latest")
     return finished
 
 
@@ -155,7 +155,7 @@ def _ended_early(running: Path, error: BaseException) -> BaseException:
         return error
     (running / _LOCK).unlink(missing_ok=True)
     kept = running.rename(running.with_name(running.name.removeprefix(".running-") + ".partial"))
-    hand_over(kept)
+    chown_like_parent(kept)
     if isinstance(error, OSError):
         return RunError(f"{error.strerror}: {error.filename}", f"kept in {kept}")
     if isinstance(error, RunError):

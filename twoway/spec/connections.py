@@ -42,8 +42,7 @@ class Connection:
     @property
     def always_has_data(self) -> bool:
         """True if nothing but the window limits its sending."""
-        flow = self.flow
-        return not (flow.rate_mbit or flow.film or flow.transfers)
+        return self.flow.traffic is None
 
     @property
     def port(self) -> int:
@@ -78,20 +77,24 @@ def make_connections(
             ends = (flow.to, flow.from_) if directions else (flow.from_, flow.to)
             problems.append(f"{where}: flows.{index}: {' to '.join(ends)} passes no queue")
             continue
-        starts = _starts(flow, experiment.duration_s)
+        arrivals = flow.traffic.arrivals(experiment.span(flow)) if flow.traffic else None
+        starts: list[tuple[float, int | None]] = [(0.0, None)] * flow.count
+        if arrivals is not None:
+            starts = [*arrivals]
+        numbered = flow.count > 1 or arrivals is not None
         connections += [
             Connection(
                 flow=flow,
-                name=f"{flow.name}-{number}" if flow.is_many else flow.name,
+                name=f"{flow.name}-{number}" if numbered else flow.name,
                 index=len(connections) + number - 1,
                 directions=tuple(directions),
                 ack_directions=tuple(ack_directions),
                 direction=_slowest(profile, directions),
                 ack_direction=_slowest(profile, ack_directions),
-                start_s=start_s,
+                start_s=flow.start_s + later_s,
                 transfer_bytes=transfer_bytes,
             )
-            for number, (start_s, transfer_bytes) in enumerate(starts, start=1)
+            for number, (later_s, transfer_bytes) in enumerate(starts, start=1)
         ]
     names = [c.name for c in connections]
     problems += [
@@ -101,17 +104,6 @@ def make_connections(
     if problems:
         raise SpecError(problems)
     return connections
-
-
-def _starts(flow: Flow, duration_s: float) -> list[tuple[float, int | None]]:
-    """List start and payload of each of a flow's connections.
-
-    A payload of None is unlimited.
-    """
-    if not flow.transfers:
-        return [(flow.start_s, None)] * flow.count
-    arrivals = flow.transfers.arrivals(duration_s - flow.start_s)
-    return [(flow.start_s + each.start_s, each.payload_bytes) for each in arrivals]
 
 
 def _passed(graph: Graph, start: str, goal: str) -> dict[str, str]:

@@ -6,17 +6,16 @@ reported at once.
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, create_model
 
-from twoway.spec.base import Model, Name, NonNegative, Positive
+from twoway.spec.base import Model, Name, NonNegative
 from twoway.spec.channel import SLOT_MBIT, Channel
 from twoway.spec.congestion import CONTROLS
 from twoway.spec.matrix import (
     Axis,
     Label,
 )
-from twoway.spec.traffic.film import Film
-from twoway.spec.traffic.transfers import Transfers
+from twoway.spec.traffic import Span, Traffic, kinds
 
 # Without spaces and quotes, which the kernel interprets in a module's parameters.
 ModuleValue = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.,:+-]+$", max_length=256)]
@@ -186,8 +185,8 @@ class Stack(Model):
         return (self.receive_window_packets or 0) * self.segment_bytes
 
 
-class Flow(Model):
-    """TCP connections from one host to another, with unlimited data unless it says otherwise."""
+class Connections(Model):
+    """TCP connections from one host to another."""
 
     name: Name = Field(description="as it appears in metrics")
     from_: str = Field(alias="from", description="host that sends data")
@@ -211,25 +210,39 @@ class Flow(Model):
     alpha_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         default=None, description="segments that a flow of `fast` keeps queued in the path"
     )
-    rate_mbit: Positive | None = Field(
-        default=None,
-        description="constant rate in Mbit/s of full IP packets; unlimited data by default",
-    )
-    film: Film | None = Field(
-        default=None, description="frames of a video instead of unlimited data"
-    )
-    transfers: Transfers | None = Field(
-        default=None, description="connections that come one by one, each with so much to send"
-    )
     generator: Literal["stream", "iperf3"] = Field(
         default="stream",
         description="`stream` (our blocking source and sink) or `iperf3`",
     )
 
+
+# A flow has a field for every kind of traffic; mypy does not accept a computed base.
+if TYPE_CHECKING:
+    TrafficFields = Connections
+else:
+    TrafficFields = create_model(
+        "TrafficFields",
+        __base__=Connections,
+        **{
+            name: (kind | None, Field(default=None, description=kind.DESCRIPTION))
+            for name, kind in kinds().items()
+        },
+    )
+
+
+class Flow(TrafficFields):
+    """TCP connections from one host to another, with unlimited data unless it says otherwise."""
+
     @property
-    def is_many(self) -> bool:
-        """True if the flow may have several connections, whose names are numbered."""
-        return self.count > 1 or self.transfers is not None
+    def traffics(self) -> dict[str, Traffic]:
+        """What the flow sends instead of unlimited data, by field: one at most."""
+        values = {name: getattr(self, name) for name in kinds()}
+        return {name: value for name, value in values.items() if value is not None}
+
+    @property
+    def traffic(self) -> Traffic | None:
+        """What the flow sends; None: unlimited data."""
+        return next(iter(self.traffics.values()), None)
 
 
 class Observe(Model):
@@ -309,3 +322,8 @@ class Experiment(Model):
         default={}, description="a sweep: what varies, by axis; the axes' product is run"
     )
     expect: list[Expectation] = []
+
+    def span(self, flow: Flow) -> Span:
+        """Tell a flow's kind of traffic how long it lasts, and its packets."""
+        stack = self.stack
+        return Span(self.duration_s - flow.start_s, stack.mtu_bytes, stack.segment_bytes)

@@ -2,10 +2,10 @@
 
 from twoway.errors import SpecError
 from twoway.spec.connections import Connection
-from twoway.spec.experiment import Direction, Expected, Experiment, Flow, Profile
+from twoway.spec.experiment import Direction, Expected, Experiment, Profile
 from twoway.spec.topology import Graph
-from twoway.theory.setup import Connection as TheoryConnection
-from twoway.theory.setup import Link, Setup, known_theories, predict
+from twoway.theory.network import Connection as TheoryConnection
+from twoway.theory.network import Link, Setup, known_theories, predict
 
 _ETHERNET_BYTES, _HEADER_BYTES, _TIMESTAMP_BYTES = 14, 40, 12
 
@@ -81,20 +81,6 @@ def _link(direction: Direction, experiment: Experiment) -> Link:
     )
 
 
-def _rate_mbit(flow: Flow, experiment: Experiment) -> float | None:
-    """Compute a flow's mean rate of IP packets, None if unlimited.
-
-    Headers count.
-    """
-    if flow.film is None:
-        return flow.rate_mbit
-    seconds, segment = experiment.duration_s - flow.start_s, experiment.stack.segment_bytes
-    header = experiment.stack.mtu_bytes - segment
-    frames = flow.film.frame_bytes(seconds)
-    sent = sum(size + -(-size // segment) * header for size in frames)
-    return sent * 8 / 1e6 / (len(frames) / flow.film.frames_per_s)
-
-
 def _connection(connection: Connection, experiment: Experiment) -> TheoryConnection:
     flow = connection.flow
     return TheoryConnection(
@@ -106,7 +92,7 @@ def _connection(connection: Connection, experiment: Experiment) -> TheoryConnect
         congestion=flow.congestion,
         window_packets=flow.window_packets,
         alpha_packets=flow.alpha_packets,
-        rate_mbit=_rate_mbit(flow, experiment),
+        rate_mbit=flow.traffic.packet_mbit(experiment.span(flow)) if flow.traffic else None,
         start_s=connection.start_s,
         transfer_bytes=connection.transfer_bytes,
     )

@@ -6,6 +6,7 @@ from twoway.contract.labels import label
 from twoway.spec.congestion import CONTROLS, PARAMETER_FIELDS, module_parameters
 from twoway.spec.experiment import Direction, Expectation, Experiment, Flow, Stack
 from twoway.spec.matrix import matrix_problems
+from twoway.spec.traffic import kinds
 
 
 def direction_problems(direction: Direction) -> list[str]:
@@ -114,7 +115,7 @@ def _flow_problems(flow: Flow, experiment: Experiment) -> list[str]:
         )
     elif flow.generator == "iperf3" and seconds != int(seconds):
         problems.append(f": iperf3 runs for whole seconds; duration_s less start_s is {seconds:g}")
-    problems += _generator_problems(flow, seconds, experiment.stack)
+    problems += _traffic_problems(flow, experiment)
     needed = CONTROLS[flow.congestion].field
     for field in PARAMETER_FIELDS:
         value = getattr(flow, field)
@@ -131,22 +132,23 @@ def _flow_problems(flow: Flow, experiment: Experiment) -> list[str]:
     return problems
 
 
-def _generator_problems(flow: Flow, seconds: float, stack: Stack) -> list[str]:
+def _traffic_problems(flow: Flow, experiment: Experiment) -> list[str]:
     """List contradictions between the fields of a flow's traffic."""
     problems = []
-    given = [name for name in ("rate_mbit", "film", "transfers") if getattr(flow, name) is not None]
+    pacing, given, span = experiment.stack.pacing, flow.traffics, experiment.span(flow)
     if len(given) > 1:
-        problems.append(f".{given[1]}: a flow has one of rate_mbit, film, transfers; got {given}")
+        _, second, *_ = given
+        problems.append(f".{second}: a flow has one of {', '.join(kinds())}; got {list(given)}")
     if flow.generator != "stream":
-        own = [*given, *(["pacing"] if stack.pacing else [])]
+        own = [*given, *(["pacing"] if pacing else [])]
         problems += [f": {name} needs generator: stream, got {flow.generator}" for name in own]
-    if stack.pacing and not CONTROLS[flow.congestion].can_be_paced:
+    if pacing and not CONTROLS[flow.congestion].can_be_paced:
         problems.append(f".congestion: stack.pacing has no rate for {flow.congestion}")
-    if flow.transfers and flow.count > 1:
-        problems.append(f".count: transfers says how many there are, got {flow.count}")
-    for name in ("film", "transfers"):
-        if (traffic := getattr(flow, name)) is not None and seconds > 0:
-            problems += [f".{name}{problem}" for problem in traffic.problems(seconds)]
+    for name, traffic in given.items():
+        if flow.count > 1 and traffic.arrivals(span) is not None:
+            problems.append(f".count: {name} says how many there are, got {flow.count}")
+        if span.seconds > 0:
+            problems += [f".{name}{problem}" for problem in traffic.problems(span)]
     return problems
 
 

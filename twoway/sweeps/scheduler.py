@@ -26,7 +26,7 @@ from twoway.errors import DiskFullError, TwowayError, UsageError
 from twoway.paths import ROOT, VM
 from twoway.progress import say
 from twoway.report.report import code_revision, revision
-from twoway.runs.archive import finished_runs, unwrap, wrap
+from twoway.runs.archive import finished_runs, pack_runs, unpack_runs
 from twoway.runs.identity import identity
 from twoway.runs.run import run_case
 from twoway.spec.point import Case
@@ -52,12 +52,12 @@ class Sent:
     """A worker's answer: an archive, or an error.
 
     Attributes:
-        parcel: archive of the run and its metrics.
+        archive: archive of the run and its metrics.
         error: a sentence; empty without an error.
         unfit: the worker's address if every other point would fail on it as well, else empty.
     """
 
-    parcel: bytes = b""
+    archive: bytes = b""
     error: str = ""
     unfit: str = ""
 
@@ -138,7 +138,7 @@ def _run_there(client: Any, unfit: set[str], case: Case, backend: Backend, resul
         sent = _sent_back(client, work, workers=sorted(fit), allow_other_workers=True)
     if sent.error:
         raise TwowayError(sent.error)
-    (folder,) = unwrap(io.BytesIO(sent.parcel), results)
+    (folder,) = unpack_runs(io.BytesIO(sent.archive), results)
     return folder
 
 
@@ -191,10 +191,10 @@ def run_here(case: Case, backend_name: str, wanted: str) -> Sent:
             return Sent(error=f"worker {_worker().name}: {error}", unfit=_worker().address)
         except (TwowayError, AnalysisError) as error:
             return Sent(error=f"worker {_worker().name}: {error}")
-        parcel = io.BytesIO()
-        wrap(results, finished_runs(results), parcel)
+        archive = io.BytesIO()
+        pack_runs(results, finished_runs(results), archive)
         give_back_memory()
-        return Sent(parcel.getvalue())
+        return Sent(archive.getvalue())
 
 
 def _another() -> str:

@@ -15,8 +15,14 @@ from typing import Any
 from capture_analysis.errors import AnalysisError
 
 from twoway.backends.backend import Backend
-from twoway.contract.verdict import NOTHING_TOLD, in_words, misses, nothing_told
-from twoway.contract.writing import hand_over, out_of_space
+from twoway.contract.verdict import (
+    NOTHING_TOLD,
+    Verdict,
+    nothing_told,
+    row_in_words,
+    verdict_of,
+)
+from twoway.contract.writing import chown_like_parent, out_of_space
 from twoway.errors import DiskFullError, TwowayError
 from twoway.measure.run_folder import read_manifest
 from twoway.report.report import analyse_run, revision
@@ -134,14 +140,13 @@ def run_point(
 def missed(document: dict[str, Any]) -> Iterator[str]:
     """List the failed expectations and checks of a metrics.json."""
     for row in document["expect"]:
-        if misses(row):
-            measured = "undefined" if row["measured"] is None else f"{row['measured']:.5g}"
-            yield f"{row['metric']}: {measured}, {row['source']} says {in_words(row)}"
+        if verdict_of(row) is Verdict.FAIL:
+            yield row_in_words(row)
     if nothing_told(document["expect"]):
         yield f"{NOTHING_TOLD} (vm/README.md)"
     for row in document["fidelity"]:
         if not row["pass"]:
-            yield f"{row['check']}: {row['value']}, bound {row['bound']}"
+            yield row_in_words(row)
 
 
 def analysed(folder: Path, case: Case) -> dict[str, Any]:
@@ -158,5 +163,5 @@ def analysed(folder: Path, case: Case) -> dict[str, Any]:
     now = {"analysis": revision(), "spec_sha256": manifest["spec_sha256"]}
     if any(document.get(key) != value for key, value in now.items()):
         document = analyse_run(folder, pictures=not case.point)
-        hand_over(folder)
+        chown_like_parent(folder)
     return document

@@ -25,16 +25,16 @@ from enum import IntEnum
 _HALVINGS = 200
 
 
-class Way(IntEnum):
+class Direction(IntEnum):
     """A direction of the link, as an index."""
 
     FORWARD = 0
     BACKWARD = 1
 
     @property
-    def opposite(self) -> "Way":
+    def opposite(self) -> "Direction":
         """The opposite direction."""
-        return Way(1 - self)
+        return Direction(1 - self)
 
 
 @dataclass(frozen=True)
@@ -42,21 +42,21 @@ class Flow:
     """One FAST flow.
 
     Attributes:
-        way: direction of its data.
+        direction: direction of its data.
         alpha_packets: packets that it keeps queued in both directions together.
         data_bit, ack_bit: P+ and P-, the sizes of a data packet and an ACK on the link.
         base_excess_s: e, the measured baseRTT less the true one.
     """
 
-    way: Way
+    direction: Direction
     alpha_packets: float
     data_bit: float
     ack_bit: float
     base_excess_s: float = 0
 
-    def bit_on(self, way: Way) -> float:
+    def bit_on(self, direction: Direction) -> float:
         """Return the bits of a data packet, or of its ACK, in a direction."""
-        return self.data_bit if way is self.way else self.ack_bit
+        return self.data_bit if direction is self.direction else self.ack_bit
 
 
 @dataclass(frozen=True)
@@ -91,21 +91,30 @@ def equilibrium(flows: Sequence[Flow], capacity_bit: tuple[float, float]) -> Equ
         raise ValueError("FAST has no equilibrium without flows")
     if min(capacity_bit) <= 0:
         raise ValueError(f"each direction must have capacity, got {capacity_bit} bit/s")
-    delays = [_delay(flows, way, capacity_bit[way]) for way in Way]
+    delays = [_delay(flows, direction, capacity_bit[direction]) for direction in Direction]
     delay = max(delays)
     rates = [flow.alpha_packets / (delay - flow.base_excess_s) for flow in flows]
 
-    def share(way: Way, of: Way) -> float:
-        """Compute the share of direction `way` that flows with data in `of` take."""
+    def share(direction: Direction, of: Direction) -> float:
+        """Compute the share of `direction` that flows with data in `of` take."""
         pairs = zip(flows, rates, strict=True)
-        return sum(x * flow.bit_on(way) for flow, x in pairs if flow.way is of) / capacity_bit[way]
+        return (
+            sum(x * flow.bit_on(direction) for flow, x in pairs if flow.direction is of)
+            / capacity_bit[direction]
+        )
 
     return Equilibrium(
         delay_s=delay,
         is_bottleneck=(_is_same(delays[0], delay), _is_same(delays[1], delay)),
         rates=tuple(rates),
-        data_share=(share(Way.FORWARD, Way.FORWARD), share(Way.BACKWARD, Way.BACKWARD)),
-        ack_share=(share(Way.FORWARD, Way.BACKWARD), share(Way.BACKWARD, Way.FORWARD)),
+        data_share=(
+            share(Direction.FORWARD, Direction.FORWARD),
+            share(Direction.BACKWARD, Direction.BACKWARD),
+        ),
+        ack_share=(
+            share(Direction.FORWARD, Direction.BACKWARD),
+            share(Direction.BACKWARD, Direction.FORWARD),
+        ),
     )
 
 
@@ -161,11 +170,12 @@ def bunched(
     Returns: `settled` itself if all data flow in one direction, or if the queues keep a direction
         full.
     """
-    if len({flow.way for flow in flows}) == 1:
+    if len({flow.direction for flow in flows}) == 1:
         return settled
-    data_s = sum(f.alpha_packets * f.data_bit / capacity_bit[f.way] for f in flows)
+    data_s = sum(f.alpha_packets * f.data_bit / capacity_bit[f.direction] for f in flows)
     ack_s = sum(
-        max(f.ack_bit for f in flows if f.way is way) / capacity_bit[way.opposite] for way in Way
+        max(f.ack_bit for f in flows if f.direction is direction) / capacity_bit[direction.opposite]
+        for direction in Direction
     )
     fixed_s = (propagation_s + ack_s) / 2
     linear = fixed_s + propagation_s + data_s / 2
@@ -197,7 +207,7 @@ def slope(capacity_bit: tuple[float, float], ack_share: float) -> float:
     return (forward - ack_share * backward) / (backward - ack_share * forward)
 
 
-def _delay(flows: Sequence[Flow], way: Way, capacity_bit: float) -> float:
+def _delay(flows: Sequence[Flow], direction: Direction, capacity_bit: float) -> float:
     """Find the queueing delay at which a direction is just full, s.
 
     The delay is found by bisection. The load falls as the delay rises, from infinity at the largest
@@ -205,14 +215,16 @@ def _delay(flows: Sequence[Flow], way: Way, capacity_bit: float) -> float:
     bound.
     """
     low = max(flow.base_excess_s for flow in flows)
-    high = low + sum(f.alpha_packets * f.bit_on(way) for f in flows) / capacity_bit
+    high = low + sum(f.alpha_packets * f.bit_on(direction) for f in flows) / capacity_bit
     if all(flow.base_excess_s == low for flow in flows):
         return high
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         if middle in (low, high):
             break
-        load = sum(f.alpha_packets * f.bit_on(way) / (middle - f.base_excess_s) for f in flows)
+        load = sum(
+            f.alpha_packets * f.bit_on(direction) / (middle - f.base_excess_s) for f in flows
+        )
         low, high = (middle, high) if load > capacity_bit else (low, middle)
     return high
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from twoway.theory.fast import Way
+from twoway.theory.fast import Direction
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,12 @@ class Transfer:
     """One transfer.
 
     Attributes:
-        way: direction of its data.
+        direction: direction of its data.
         start_s: when it begins.
         size_bit: size of its data on the link.
     """
 
-    way: Way
+    direction: Direction
     start_s: float
     size_bit: float
 
@@ -55,7 +55,7 @@ def stretches(
     waiting = deque(sorted(transfers, key=lambda each: each.start_s))
     # All flows have the same rate: a flow ends when a flow that always sent would have sent so
     # many bits. `active` holds that number of each flow, the smallest first.
-    active: list[tuple[float, Way]] = []
+    active: list[tuple[float, Direction]] = []
     now_s = sent_bit = 0.0
     while waiting or active:
         flows = _count(active)
@@ -70,7 +70,7 @@ def stretches(
             sent_bit, _ = heappop(active)
         else:
             come = waiting.popleft()
-            heappush(active, (sent_bit + come.size_bit, come.way))
+            heappush(active, (sent_bit + come.size_bit, come.direction))
 
 
 def delays(
@@ -82,11 +82,11 @@ def delays(
     """
     forward, backward = flows
     return (
-        (forward + ack_share * backward) / capacity_bit[Way.FORWARD],
-        (ack_share * forward + backward) / capacity_bit[Way.BACKWARD],
+        (forward + ack_share * backward) / capacity_bit[Direction.FORWARD],
+        (ack_share * forward + backward) / capacity_bit[Direction.BACKWARD],
     )
 
 
-def _count(active: Sequence[tuple[float, Way]]) -> tuple[int, int]:
-    forward = sum(way is Way.FORWARD for _, way in active)
+def _count(active: Sequence[tuple[float, Direction]]) -> tuple[int, int]:
+    forward = sum(direction is Direction.FORWARD for _, direction in active)
     return forward, len(active) - forward

@@ -6,7 +6,7 @@ This program runs as root in the guest, with Python's standard library and Minin
 With --real-time the guest's clock ran while the guest booted, and is set to the plan's. With
 --native there is no guest but namespaces of the host: the clock is the host's and must not be set,
 and the host has carried out the set-up steps without a node, which change its whole kernel. A plan
-with `nodes` is one host's share of a multi-host run (twoway/lab/hosts_plan.py) and native: the
+with `nodes` is one host's share of a multi-host run (twoway/lab/multihost_plan.py) and native: the
 nodes' namespaces and interfaces exist already, and clock.json, which comes when all hosts are
 ready, tells when the plan's time begins.
 """

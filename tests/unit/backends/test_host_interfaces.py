@@ -1,4 +1,4 @@
-"""Interfaces lent to a bench's nodes come back as they were, whatever ends the run."""
+"""Interfaces of a multi-host run come back as they were, whatever ends the run."""
 
 import os
 import shutil

@@ -1,7 +1,6 @@
 """Every metric of the run made by hand, and the verdict on what was expected of it."""
 
 import dataclasses
-import json
 import statistics
 from pathlib import Path
 from typing import Any
@@ -363,22 +362,3 @@ def test_drops_after_traffic_do_not_count(tmp_path: Path) -> None:
     for name in ("forward", "reverse"):
         del got[f"bottleneck_time.{name}"]
     assert got == approximately(RUN | QUEUES | CONNECTIONS)
-
-
-def test_write_is_whole(tmp_path: Path) -> None:
-    """metrics.json is what was computed, and nothing else is left behind."""
-    document.write(tmp_path, {"pass": True, "value": 0.5, "none": None})
-    assert [path.name for path in tmp_path.iterdir()] == ["metrics.json"]
-    assert json.loads((tmp_path / "metrics.json").read_text()) == {
-        "pass": True,
-        "value": 0.5,
-        "none": None,
-    }
-
-
-def test_write_refuses_what_is_not_json(tmp_path: Path) -> None:
-    """A number that JSON has no word for is refused, and an earlier metrics.json survives."""
-    document.write(tmp_path, {"pass": True})
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        document.write(tmp_path, {"value": float("nan")})
-    assert json.loads((tmp_path / "metrics.json").read_text()) == {"pass": True}

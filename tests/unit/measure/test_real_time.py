@@ -46,7 +46,7 @@ def test_measured_errors_are_rows(tmp_path: Path) -> None:
     timers = rows["timers and samples late in 99 %, ns"]
     assert timers["value"] == KERNEL_READ_NS
     assert timers["supported"]
-    assert rows["machine's part of a round trip in 99 %, ns"]["value"] == 0
+    assert rows["host delay in 99 %, ns"]["value"] == 0
     assert rows["first: ack spacing off in 99 %, ns"]["value"] == 0
 
 
@@ -88,7 +88,7 @@ def test_kernel_counts_otherwise(tmp_path: Path, times: int, off: int) -> None:
 
 
 def test_kernel_counts_while_the_machine_works(tmp_path: Path) -> None:
-    """A sample may have what the queue had within the machine's part of a round trip."""
+    """A sample may have what the queue had within the host delay."""
     folder = real_time(tmp_path)
     path = folder / "sockets/queues.csv"
     path.write_text(path.read_text().replace("r1-eth1,4\n", "r1-eth1,3\n"))

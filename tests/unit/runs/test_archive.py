@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from twoway.runs.archive import ParcelError, finished_runs, unwrap, wrap
+from twoway.runs.archive import ArchiveError, finished_runs, pack_runs, unpack_runs
 
 RUNS = ["one/20000101-000000-000000", "two@x=1/20000101-000001-000000"]
 
@@ -26,10 +26,10 @@ def results(tmp_path: Path) -> Path:
     return folder
 
 
-def _wrapped(results: Path) -> bytes:
-    parcel = io.BytesIO()
-    wrap(results, finished_runs(results), parcel)
-    return parcel.getvalue()
+def _packed(results: Path) -> bytes:
+    packed = io.BytesIO()
+    pack_runs(results, finished_runs(results), packed)
+    return packed.getvalue()
 
 
 def _files(results: Path) -> dict[str, bytes]:
@@ -39,22 +39,22 @@ def _files(results: Path) -> dict[str, bytes]:
 
 def test_round_trip(results: Path, tmp_path: Path) -> None:
     """What is unwrapped is what was wrapped, finished runs only; once more, it is kept."""
-    parcel = _wrapped(results)
+    packed = _packed(results)
     there = tmp_path / "there"
     for _ in range(2):
-        assert unwrap(io.BytesIO(parcel), there) == [there / name for name in RUNS]
+        assert unpack_runs(io.BytesIO(packed), there) == [there / name for name in RUNS]
         assert _files(there) == _files(results)
         assert sorted(path.name for path in there.iterdir()) == ["one", "two@x=1"]
 
 
-def _changed(parcel: bytes) -> bytes:
-    return parcel.replace(bytes(1000), bytes(999) + b"\1", 1)
+def _changed(packed: bytes) -> bytes:
+    return packed.replace(bytes(1000), bytes(999) + b"\1", 1)
 
 
-def _with(name: str, parcel: bytes) -> bytes:
+def _with(name: str, packed: bytes) -> bytes:
     extended = io.BytesIO()
     with tarfile.open(fileobj=extended, mode="w") as new:
-        with tarfile.open(fileobj=io.BytesIO(parcel)) as old:
+        with tarfile.open(fileobj=io.BytesIO(packed)) as old:
             for member in old:
                 new.addfile(member, old.extractfile(member))
         new.addfile(tarfile.TarInfo(name))
@@ -62,19 +62,19 @@ def _with(name: str, parcel: bytes) -> bytes:
 
 
 def _outside(_: bytes) -> bytes:
-    parcel = io.BytesIO()
-    with tarfile.open(fileobj=parcel, mode="w") as archive:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
         archive.addfile(tarfile.TarInfo("../escaped"))
-    return parcel.getvalue()
+    return packed.getvalue()
 
 
 def _link(_: bytes) -> bytes:
-    parcel = io.BytesIO()
-    with tarfile.open(fileobj=parcel, mode="w") as archive:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
         link = tarfile.TarInfo("one")
         link.type, link.linkname = tarfile.SYMTYPE, "/"
         archive.addfile(link)
-    return parcel.getvalue()
+    return packed.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -87,18 +87,18 @@ def _link(_: bytes) -> bytes:
         (partial(_with, "/tmp/of/more"), "/tmp/of/more: must not be in one"),
         (_outside, r"\.\./escaped: must not be in one"),
         (_link, "one: must not be in one"),
-        (lambda parcel: parcel[: len(parcel) // 2], "not a whole parcel of runs"),
-        (lambda _: b"", "not a whole parcel of runs"),
-        (lambda _: b"no archive" * 100, "not a whole parcel of runs"),
+        (lambda packed: packed[: len(packed) // 2], "not a whole archive of runs"),
+        (lambda _: b"", "not a whole archive of runs"),
+        (lambda _: b"no archive" * 100, "not a whole archive of runs"),
     ],
 )
 def test_damaged(
     results: Path, tmp_path: Path, damage: Callable[[bytes], bytes], sentence: str
 ) -> None:
-    """A parcel that was cut short, changed or made up is refused, and adds nothing."""
+    """An archive that was cut short, changed or made up is refused, and adds nothing."""
     there = tmp_path / "there"
-    with pytest.raises(ParcelError, match=sentence):
-        unwrap(io.BytesIO(damage(_wrapped(results))), there)
+    with pytest.raises(ArchiveError, match=sentence):
+        unpack_runs(io.BytesIO(damage(_packed(results))), there)
     assert [*there.iterdir()] == []
     assert not (tmp_path / "escaped").exists()
 
@@ -108,12 +108,12 @@ def test_another_run_of_that_name(results: Path, tmp_path: Path) -> None:
     there = tmp_path / "there"
     (there / RUNS[1]).mkdir(parents=True)
     (there / RUNS[1] / "manifest.json").write_text("another")
-    with pytest.raises(ParcelError, match="another run of that name is there"):
-        unwrap(io.BytesIO(_wrapped(results)), there)
+    with pytest.raises(ArchiveError, match="another run of that name is there"):
+        unpack_runs(io.BytesIO(_packed(results)), there)
     assert not (there / RUNS[0]).exists()
 
 
 def test_unfinished(results: Path) -> None:
     """A run that is not finished is not sent."""
-    with pytest.raises(ParcelError, match="partial: not a finished run"):
-        wrap(results, ["one/20000101-000002-000000.partial"], io.BytesIO())
+    with pytest.raises(ArchiveError, match="partial: not a finished run"):
+        pack_runs(results, ["one/20000101-000002-000000.partial"], io.BytesIO())

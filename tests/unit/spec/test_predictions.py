@@ -7,7 +7,7 @@ import pytest
 from twoway.measure.metric import metric_names
 from twoway.spec.point import load_case
 from twoway.spec.predictions import setup_of
-from twoway.theory.setup import predict
+from twoway.theory.network import predict
 
 THEORIES = {**{f"fast-ex{n}": "fast" for n in range(1, 6)}, "dtm-fig2": "dtm", "dtm-fig4": "dtm"}
 

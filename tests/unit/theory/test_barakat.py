@@ -22,7 +22,7 @@ from twoway.theory.barakat import (
     slowing,
     uniform_chain,
 )
-from twoway.theory.setup import Connection, Link, Setup, predict
+from twoway.theory.network import Connection, Link, Setup, predict
 from twoway.theory.window_cycle import Cycle, Path, reno_cycle, tahoe_cycle
 
 PACKET_BIT = 512 * 8

@@ -17,7 +17,7 @@ from twoway.theory.dtm import (
     settled_slots,
     whole_slots,
 )
-from twoway.theory.setup import Connection, Link, Setup, predict
+from twoway.theory.network import Connection, Link, Setup, predict
 
 
 def _channel(slots: int = 20, rate: dict[str, Any] | None = RATE, **fields: Any) -> dict[str, Any]:

@@ -10,23 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twoway.theory.fast import (
+    Direction,
     Equilibrium,
     Flow,
-    Way,
     bunched,
     equilibrium,
     persistent_congestion,
     slope,
 )
+from twoway.theory.network import Connection, Link, Setup, predict
 from twoway.theory.packet_model import Side, simulate
-from twoway.theory.setup import Connection, Link, Setup, predict
 
-FORWARD, BACKWARD = Way
+FORWARD, BACKWARD = Direction
 DATA_BIT, ACK_BIT = 8000, 320  # section 5.1: packets of 1000 bytes, ACKs of 40
 
 
-def _flow(way: Way, alpha: float) -> Flow:
-    return Flow(way, alpha, DATA_BIT, ACK_BIT)
+def _flow(direction: Direction, alpha: float) -> Flow:
+    return Flow(direction, alpha, DATA_BIT, ACK_BIT)
 
 
 def _mbit(settled: Equilibrium) -> list[float]:
@@ -54,7 +54,7 @@ def test_examples_of_the_paper(
     data: tuple[float, float],
 ) -> None:
     """Theorem 1 gives each printed rate, bottleneck and utilisation to the last digit printed."""
-    flows = [_flow(way, alpha) for way in Way for alpha in alphas[way]]
+    flows = [_flow(direction, alpha) for direction in Direction for alpha in alphas[direction]]
     settled = equilibrium(flows, (mbit[0] * 1e6, mbit[1] * 1e6))
     assert _mbit(settled) == pytest.approx(rates, abs=0.05)
     assert settled.is_bottleneck == where
@@ -94,10 +94,10 @@ def test_a_bottleneck_is_full_and_nothing_is_overfull(
         *(Flow(BACKWARD, alpha, DATA_BIT, ack_bit) for alpha in backward),
     ]
     settled = equilibrium(flows, (mbit[0] * 1e6, mbit[1] * 1e6))
-    for way in Way:
-        used = settled.data_share[way] + settled.ack_share[way]
+    for direction in Direction:
+        used = settled.data_share[direction] + settled.ack_share[direction]
         assert used <= 1 + 1e-9
-        assert settled.is_bottleneck[way] == (used > 1 - 1e-9)
+        assert settled.is_bottleneck[direction] == (used > 1 - 1e-9)
     assert any(settled.is_bottleneck)
     queued = [rate * settled.delay_s for rate in settled.rates]
     assert queued == pytest.approx([*forward, *backward])
@@ -113,7 +113,7 @@ def test_free_acks_leave_one_way_traffic_alone(alphas: list[int]) -> None:
 @given(alpha=st.integers(1, 500), count=st.integers(1, 8))
 def test_mirrored_flows_are_equal(alpha: int, count: int) -> None:
     """Alike both ways, all flows get c / (1 + b) together, each way (example 5's form)."""
-    flows = [_flow(way, alpha) for way in Way for _ in range(count)]
+    flows = [_flow(direction, alpha) for direction in Direction for _ in range(count)]
     settled = equilibrium(flows, (10e6, 10e6))
     assert settled.is_bottleneck == (True, True)
     assert settled.data_share == pytest.approx([1 / 1.04] * 2)
@@ -222,9 +222,9 @@ def _link(mbit: float, delay_s: float) -> Link:
     return Link(rate, delay_s, 10_000, DATA_BIT / rate, ACK_BIT / rate, 0.96)
 
 
-def _connection(name: str, way: str, alpha: int | None, **fields: Any) -> Connection:
-    other = "reverse" if way == "forward" else "forward"
-    made = Connection(name, way, other, (way,), (other,), "fast", None, alpha, None, 0)
+def _connection(name: str, direction: str, alpha: int | None, **fields: Any) -> Connection:
+    other = "reverse" if direction == "forward" else "forward"
+    made = Connection(name, direction, other, (direction,), (other,), "fast", None, alpha, None, 0)
     return replace(made, **fields)
 
 

@@ -4,13 +4,13 @@ import random
 from dataclasses import replace
 
 import pytest
+from fast_markov import Arrivals, fractions
 
-from twoway.theory.fast import Way
-from twoway.theory.fast_markov import Arrivals, fractions
+from twoway.theory.fast import Direction
 from twoway.theory.fast_transfers import Stretch, Transfer, delays, stretches
-from twoway.theory.setup import Connection, Link, Setup, predict
+from twoway.theory.network import Connection, Link, Setup, predict
 
-FORWARD, BACKWARD = Way
+FORWARD, BACKWARD = Direction
 FIGURE_5 = (1e6, 2e6)
 ACK_SHARE = 0.04
 
@@ -48,10 +48,10 @@ def test_long_series_has_the_chains_fractions() -> None:
     load, seconds = 0.5, 40_000.0
     source = random.Random(5)
     transfers = []
-    for way in Way:
+    for direction in Direction:
         now = source.expovariate(load)
         while now < seconds:
-            transfers.append(Transfer(way, now, source.expovariate(1e-6)))
+            transfers.append(Transfer(direction, now, source.expovariate(1e-6)))
             now += source.expovariate(load)
     held = {"forward": 0.0, "backward": 0.0, "empty": 0.0}
     for stretch in stretches(transfers, FIGURE_5, ACK_SHARE):

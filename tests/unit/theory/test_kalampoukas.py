@@ -2,10 +2,11 @@
 
 from fractions import Fraction
 
+import zhang
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twoway.theory import kalampoukas, zhang
+from twoway.theory import kalampoukas
 from twoway.theory.packet_model import Side, simulate
 
 FREE = Fraction(0)

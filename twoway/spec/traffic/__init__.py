@@ -1,1 +1,66 @@
-"""Kinds of traffic that a flow may have instead of unlimited data."""
+"""Kinds of traffic that a flow may have instead of unlimited data: a file each.
+
+A file's class is a field of every flow, of the class's `FIELD`; nothing else names it.
+"""
+
+import sys
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+from capture_analysis.discovery import classes_of
+
+
+@dataclass(frozen=True)
+class Span:
+    """What a kind of traffic knows of its experiment.
+
+    Attributes:
+        seconds: from the flow's start to the end of traffic.
+        mtu_bytes: a full IP packet.
+        segment_bytes: the payload of a full segment.
+    """
+
+    seconds: float
+    mtu_bytes: int
+    segment_bytes: int
+
+
+class Traffic:
+    """A flow's data. Subclasses are pydantic models of the field's value.
+
+    Attributes:
+        FIELD: the flow's field.
+        DESCRIPTION: what the field means, for the schema.
+    """
+
+    FIELD: ClassVar[str]
+    DESCRIPTION: ClassVar[str]
+
+    def problems(self, span: Span) -> list[str]:  # noqa: ARG002 - for subclasses
+        """List contradictions with the experiment, each as ".FIELD: ..."."""
+        return []
+
+    def arrivals(self, span: Span) -> list[tuple[float, int]] | None:  # noqa: ARG002 - likewise
+        """List starts, s after the flow's, and payloads, bytes, of connections.
+
+        Returns: None if the flow has `count` connections, all from its start on.
+        """
+        return None
+
+    def stream_options(self, span: Span) -> list[str]:  # noqa: ARG002 - likewise
+        """List the options of `stream send` by which it writes such data."""
+        return []
+
+    def packet_mbit(self, span: Span) -> float | None:  # noqa: ARG002 - likewise
+        """Compute the mean rate of its IP packets, for theories.
+
+        Returns: None if only the path limits the rate.
+        """
+        return None
+
+
+@cache
+def kinds() -> dict[str, type[Traffic]]:
+    """List the kinds by their field of a flow."""
+    return {kind.FIELD: kind for kind in classes_of(sys.modules[__name__], Traffic)}

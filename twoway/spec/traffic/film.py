@@ -10,11 +10,12 @@ travel over TCP (docs/decisions/0027).
 import itertools
 import random
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from twoway.spec.base import Model, Positive
+from twoway.spec.traffic import Span, Traffic
 
 _GROUP = "IBBPBBPBBPBB"
 _RELATIVE_SIZE = {"I": 6, "P": 2, "B": 1}
@@ -23,11 +24,14 @@ _NEW_SCENE = 1 / 4  # probability, at each group
 _MOST_BYTES = 1 << 20
 
 
-class Film(Model):
+class Film(Model, Traffic):
     """Frames at equal intervals, each written at once.
 
     The first is at the flow's `start_s`.
     """
+
+    FIELD: ClassVar = "film"
+    DESCRIPTION: ClassVar = "frames of a video instead of unlimited data"
 
     mean_mbit: Annotated[float, Field(gt=0, le=10_000)] = Field(
         description="mean rate of the frames, without headers, in Mbit/s"
@@ -35,14 +39,25 @@ class Film(Model):
     frames_per_s: Positive = Field(description="frame rate")
     seed: int = Field(default=1, description="which film it is")
 
-    def problems(self, seconds: float) -> list[str]:
-        """List problems of a film of this length, each starting with ".FIELD"."""
-        largest = max(self.frame_bytes(seconds))
+    def problems(self, span: Span) -> list[str]:
+        """Refuse frames larger than `stream` writes at once."""
+        largest = max(self.frame_bytes(span.seconds))
         if largest <= _MOST_BYTES:
             return []
         return [
             f".mean_mbit: the largest frame has {largest} bytes, at most {_MOST_BYTES} are sent"
         ]
+
+    def stream_options(self, span: Span) -> list[str]:
+        """Write a frame in each interval."""
+        sizes = ",".join(map(str, self.frame_bytes(span.seconds)))
+        return ["--interval", str(round(1e9 / self.frames_per_s)), "--sizes", sizes]
+
+    def packet_mbit(self, span: Span) -> float:
+        """Compute the mean rate of the frames' packets, headers included."""
+        frames, header_bytes = self.frame_bytes(span.seconds), span.mtu_bytes - span.segment_bytes
+        sent = sum(size + -(-size // span.segment_bytes) * header_bytes for size in frames)
+        return sent * 8 / 1e6 / (len(frames) / self.frames_per_s)
 
     def frame_bytes(self, seconds: float) -> list[int]:
         """Compute the sizes of the frames of a film of this length, at least one."""

@@ -12,7 +12,7 @@ from twoway.theory.barakat import (
     loss_window,
     slowing,
 )
-from twoway.theory.setup import Connection, Link, Setup
+from twoway.theory.network import Connection, Link, Setup
 from twoway.theory.window_cycle import Cycle, Path, reno_cycle, tahoe_cycle
 
 # Linux's retransmission timer is a steady round trip plus this, the default of `rto_min_ms`.

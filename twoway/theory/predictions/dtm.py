@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from twoway.theory.dtm import SLOT_BIT, allocate, settled_slots
+from twoway.theory.network import Connection, Setup
 from twoway.theory.predictions.barakat import flow_cycle
-from twoway.theory.setup import Connection, Setup
 from twoway.theory.window_cycle import Cycle
 
 

@@ -3,14 +3,14 @@
 from itertools import groupby
 
 from twoway.theory.fast import (
+    Direction,
     Equilibrium,
     Flow,
-    Way,
     bunched,
     equilibrium,
     persistent_congestion,
 )
-from twoway.theory.setup import Connection, Link, Setup
+from twoway.theory.network import Connection, Link, Setup
 
 
 def predict(setup: Setup) -> dict[str, float]:
@@ -41,13 +41,13 @@ def predict(setup: Setup) -> dict[str, float]:
     if not (setup.pacing or crossing) and _knows_base(flows, base_us, links):
         settled = bunched(settled, model, free, links[0].delay_s + links[1].delay_s)
     predicted = {}
-    for way, name in zip(Way, names, strict=True):
-        idle = 1 - settled.data_share[way] - settled.ack_share[way]
-        predicted[f"utilisation.{name}"] = 1 - idle * free[way] / links[way].rate_bit
-        if settled.is_bottleneck[way] != settled.is_bottleneck[way.opposite]:
-            predicted[f"bottleneck_time.{name}"] = float(settled.is_bottleneck[way])
-        data_bit = settled.data_share[way] * free[way] + _crossing_bit(crossing, name)
-        predicted[f"utilisation_data.{name}"] = data_bit / links[way].rate_bit
+    for direction, name in zip(Direction, names, strict=True):
+        idle = 1 - settled.data_share[direction] - settled.ack_share[direction]
+        predicted[f"utilisation.{name}"] = 1 - idle * free[direction] / links[direction].rate_bit
+        if settled.is_bottleneck[direction] != settled.is_bottleneck[direction.opposite]:
+            predicted[f"bottleneck_time.{name}"] = float(settled.is_bottleneck[direction])
+        data_bit = settled.data_share[direction] * free[direction] + _crossing_bit(crossing, name)
+        predicted[f"utilisation_data.{name}"] = data_bit / links[direction].rate_bit
     for connection, x in zip(flows, settled.rates, strict=True):
         link = setup.links[connection.direction]
         share = x * link.data_s
@@ -95,11 +95,11 @@ def _directions(setup: Setup) -> tuple[str, str]:
 
 
 def _flow(connection: Connection, names: tuple[str, str], links: list[Link]) -> Flow:
-    way = Way(names.index(connection.direction))
-    data, acks = links[way], links[way.opposite]
+    direction = Direction(names.index(connection.direction))
+    data, acks = links[direction], links[direction.opposite]
     assert connection.alpha_packets is not None
     return Flow(
-        way,
+        direction,
         connection.alpha_packets,
         data_bit=data.data_s * data.rate_bit,
         ack_bit=acks.ack_s * acks.rate_bit,
@@ -123,11 +123,11 @@ def _free(
     free = [link.rate_bit for link in links]
     for each in crossing:
         assert each.rate_mbit is not None
-        way = Way(names.index(each.direction))
-        data, acks = links[way], links[way.opposite]
+        direction = Direction(names.index(each.direction))
+        data, acks = links[direction], links[direction.opposite]
         bit = each.rate_mbit * 1e6
-        free[way] -= bit
-        free[way.opposite] -= bit * acks.ack_s * acks.rate_bit / (data.data_s * data.rate_bit)
+        free[direction] -= bit
+        free[direction.opposite] -= bit * acks.ack_s * acks.rate_bit / (data.data_s * data.rate_bit)
     return free[0], free[1]
 
 

@@ -3,9 +3,9 @@
 After Ge et al. (2011), section 6.
 """
 
-from twoway.theory.fast import Way
+from twoway.theory.fast import Direction
 from twoway.theory.fast_transfers import Stretch, Transfer, delays, stretches
-from twoway.theory.setup import Setup
+from twoway.theory.network import Setup
 
 
 def predict(setup: Setup) -> dict[str, float]:
@@ -24,9 +24,9 @@ def predict(setup: Setup) -> dict[str, float]:
             raise ValueError(f"is about FAST transfers with one alpha; {each.name} is none")
         if {*each.directions, *each.ack_directions} != set(names):
             raise ValueError(f"is about one link both ways; {each.name} does not pass it alone")
-        way = Way(names.index(each.direction))
-        size_bit = each.transfer_bytes * 8 / links[way].payload_share
-        transfers.append(Transfer(way, each.start_s, size_bit))
+        direction = Direction(names.index(each.direction))
+        size_bit = each.transfer_bytes * 8 / links[direction].payload_share
+        transfers.append(Transfer(direction, each.start_s, size_bit))
     capacity_bit = (links[0].rate_bit, links[1].rate_bit)
     ack_share = links[0].ack_s / links[0].data_s
     held_s = [0.0, 0.0]

@@ -9,8 +9,8 @@ queues' peaks come from the packet-level model.
 from fractions import Fraction
 
 from twoway.theory.kalampoukas import cycle, one_way_cycle
+from twoway.theory.network import Connection, Setup
 from twoway.theory.packet_model import Side, simulate
-from twoway.theory.setup import Connection, Setup
 
 # Cycles before the watched window, in which the model settles, and cycles watched: busy periods
 # repeat after one or two.

@@ -2,7 +2,8 @@
 
 A host plays one or more nodes of the topology and has real links to other hosts. Its share is a
 plan with the steps of its nodes alone, which it carries out in namespaces of its own kernel
-(backends/host.py). The artifacts of all hosts are merged into one run's folder (hosts_run.py).
+(backends/native.py). The artifacts of all hosts are merged into one run's folder
+(multihost_run.py).
 """
 
 from collections.abc import Iterable, Mapping
@@ -42,7 +43,7 @@ def shares(case: Case, places: Mapping[str, Place]) -> dict[str, dict[str, Any]]
     """
     problems = [*_misplaced_nodes(case.graph, places), *_misplaced_links(case.graph, places)]
     problems += [
-        f"flows.{flow.name}.generator: iperf3 takes a wire of its own, which a bench has not"
+        f"flows.{flow.name}.generator: iperf3 takes a link of its own, which no host has"
         for flow in case.experiment.flows
         if flow.generator == "iperf3"
     ]

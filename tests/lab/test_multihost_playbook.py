@@ -1,7 +1,7 @@
-"""bench.yml over SSH, where it ends early: a sentence, and nothing done that another would undo.
+"""multihost.yml, ended early: it says why in a sentence and undoes what it began.
 
 The hosts' command is a stand-in: how a share is carried out takes a kernel with netem, which
-tests/guest/test_hosts.py has.
+tests/guest/test_multihost.py has.
 """
 
 import os
@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from host_places import PLACES
 from lab_hosts import Lab, lab
+from multihost_places import PLACES
 from playing import play
 from running import SMALL, write_experiment
 
@@ -39,7 +39,7 @@ FAILS = "echo 'twoway: enp1s0 has the address 192.0.2.7' >&2; exit 1"
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Lab]:
+def machines() -> Iterator[Lab]:
     """Three hosts, of which one cannot carry out its share."""
     hosts = {
         name: {"prepare": STAND_IN.format(then=FAILS if name == "right" else ""), **place}
@@ -50,53 +50,55 @@ def bench() -> Iterator[Lab]:
         yield made
 
 
-def started(bench: Lab) -> list[str]:
+def started(machines: Lab) -> list[str]:
     """The hosts on which there is anything of a run."""
-    return [name for name, host in bench.hosts.items() if (host.root / "var/lib/twoway").exists()]
+    return [
+        name for name, host in machines.hosts.items() if (host.root / "var/lib/twoway").exists()
+    ]
 
 
-def variables(bench: Lab) -> dict[str, str]:
+def variables(machines: Lab) -> dict[str, str]:
     """What the inventory says for all hosts."""
     return {
-        "twoway_results": str(bench.folder / "results"),
-        "twoway_experiment": str(bench.folder / "small.yml"),
+        "twoway_results": str(machines.folder / "results"),
+        "twoway_experiment": str(machines.folder / "small.yml"),
     }
 
 
-def test_a_node_that_nobody_plays(bench: Lab) -> None:
-    """A bench with too few hosts is refused by the name of the node, before any host is changed."""
-    inventory = bench.inventory("left", "middle", group="bench", **variables(bench))
-    played = play("bench", inventory)
+def test_a_node_that_nobody_plays(machines: Lab) -> None:
+    """Too few hosts are refused by the name of the node, before any host is changed."""
+    inventory = machines.inventory("left", "middle", group="multihost", **variables(machines))
+    played = play("multihost", inventory)
     assert played.status != 0
     assert "small: no machine plays h2; the topology has h1, h2, r1, r2" in played.sentences()
-    assert started(bench) == []
+    assert started(machines) == []
 
 
-def test_a_host_that_fails(bench: Lab) -> None:
+def test_a_host_that_fails(machines: Lab) -> None:
     """What failed is said of the host that failed, and the others are called off."""
-    inventory = bench.inventory(group="bench", **variables(bench))
-    played = play("bench", inventory)
+    inventory = machines.inventory(group="multihost", **variables(machines))
+    played = play("multihost", inventory)
     assert played.status != 0
     said = played.sentences()
     assert "right: twoway: enp1s0 has the address 192.0.2.7" in said
     for name in ("left", "middle"):
         assert f"{name}: twoway: called off after plan.json ready" in said
-        assert not [*(bench.hosts[name].root / "var/lib/twoway").iterdir()]
-    assert not (bench.folder / "results").exists()
+        assert not [*(machines.hosts[name].root / "var/lib/twoway").iterdir()]
+    assert not (machines.folder / "results").exists()
 
 
 def test_a_host_that_is_down() -> None:
     """A host that does not answer is named, and nothing is started on the others."""
     with (
         tempfile.TemporaryDirectory(prefix="lab") as path,
-        lab(Path(path), PLACES) as bench,
+        lab(Path(path), PLACES) as machines,
     ):
-        write_experiment(bench.folder, SMALL)
-        bench.hosts["middle"].process.kill()
-        bench.hosts["middle"].process.wait()
-        played = play("bench", bench.inventory(group="bench", **variables(bench)))
+        write_experiment(machines.folder, SMALL)
+        machines.hosts["middle"].process.kill()
+        machines.hosts["middle"].process.wait()
+        played = play("multihost", machines.inventory(group="multihost", **variables(machines)))
         assert played.recap("middle")["unreachable"] == 1
         assert "[middle]: UNREACHABLE!" in played.said
         assert "Build nodes and links" not in played.said
         for name in ("left", "right"):
-            assert not [*(bench.hosts[name].root / "var/lib/twoway").glob("*")]
+            assert not [*(machines.hosts[name].root / "var/lib/twoway").glob("*")]

@@ -20,7 +20,7 @@ from twoway.backends.backend import Kind, Progress
 from twoway.backends.host_changes import HostChanges
 from twoway.backends.host_interfaces import join, namespace_name
 from twoway.backends.sandbox import GUEST_PATH, RUNNER, STALL_S, live, sandbox
-from twoway.contract.writing import module_identity, sha256
+from twoway.contract.digests import module_identity, sha256
 from twoway.errors import UsageError
 from twoway.guest.build import (
     GUEST_PROGRAMS,

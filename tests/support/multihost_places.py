@@ -1,4 +1,4 @@
-"""A bench of three hosts for the topology two_node: h1, both routers, h2; two cables."""
+"""Three hosts for the topology two_node: h1, both routers, h2; two cables."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The subcommands of a multi-host run, which playbooks/bench.yml calls."""
+"""The subcommands of a multi-host run, which playbooks/multihost.yml calls."""
 
 import argparse
 import json
@@ -18,7 +18,7 @@ def share(args: argparse.Namespace) -> int:
     from twoway.contract.clock import READY_NS
     from twoway.contract.writing import write_json
     from twoway.errors import UsageError
-    from twoway.lab.hosts_plan import Place, shares
+    from twoway.lab.multihost_plan import Place, shares
 
     try:
         places = TypeAdapter(dict[str, Place]).validate_json(args.places)
@@ -38,7 +38,7 @@ def share(args: argparse.Namespace) -> int:
 
 def node(args: argparse.Namespace) -> int:
     """Carry out this host's share of a plan."""
-    from twoway.lab.hosts_run import carry_out
+    from twoway.lab.multihost_run import carry_out
 
     carry_out(args.folder)
     return 0
@@ -59,12 +59,12 @@ def clock(args: argparse.Namespace) -> int:
 
 def merge(args: argparse.Namespace) -> int:
     """Merge the folders of all hosts into one run and report on it."""
-    from twoway.lab.hosts_run import Bench
+    from twoway.lab.multihost_run import Multihost
     from twoway.runs.run import run_case
 
     parts = {path.parent.name: path.parent for path in sorted(args.parts.glob("*/manifest.json"))}
-    bench = Bench(parts, json.loads((args.parts / "times.json").read_text()))
-    folder = run_case(_one_case(args.experiment), bench, args.results, took_s=bench.took_s)
+    multihost = Multihost(parts, json.loads((args.parts / "times.json").read_text()))
+    folder = run_case(_one_case(args.experiment), multihost, args.results, took_s=multihost.took_s)
     return report_on(folder, as_json=args.json)
 
 

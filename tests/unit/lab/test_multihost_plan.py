@@ -1,4 +1,4 @@
-"""A bench: an experiment's plan shared out among machines, and their parts made one run."""
+"""A multi-host run: a plan shared out among hosts, whose artifacts become one run."""
 
 import json
 from pathlib import Path
@@ -8,8 +8,8 @@ import pytest
 from running import SMALL, write_experiment
 
 from twoway.errors import UsageError
-from twoway.lab.hosts_plan import Place, shares
-from twoway.lab.hosts_run import Bench, Clock, clock
+from twoway.lab.multihost_plan import Place, shares
+from twoway.lab.multihost_run import Clock, Multihost, clock
 from twoway.plan.plan import build_plan
 from twoway.spec.point import Case, load_case
 
@@ -95,7 +95,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("what", WRONG)
 def test_misplaced(case: Case, what: str) -> None:
-    """A bench that does not fit the topology is refused with a sentence for each thing wrong."""
+    """Hosts that do not fit the topology are refused with a sentence for each thing wrong."""
     changed, sentence = WRONG[what]
     places = {**PLACES, **{k: Place(**v) if v else None for k, v in changed.items()}}
     with pytest.raises(UsageError) as error:
@@ -139,9 +139,9 @@ def test_parts_become_a_run(tmp_path: Path) -> None:
     (run / "plan.json").write_text('{"clock": {"start_ns": 0}}')
     measured = {"at_ns": 0, "offset_ns": 3, "uncertainty_ns": 1}
     times = {"offset_ns": 9, "before": {"b": measured}, "after": {"b": measured | {"at_ns": 5}}}
-    bench = Bench({"a": tmp_path / "a", "b": tmp_path / "b"}, times)
-    bench.run(run, lambda _: None)
-    assert bench.took_s == pytest.approx(5e-9)
+    multihost = Multihost({"a": tmp_path / "a", "b": tmp_path / "b"}, times)
+    multihost.run(run, lambda _: None)
+    assert multihost.took_s == pytest.approx(5e-9)
     table = (run / "sockets/tcp-info.csv").read_text().splitlines()
     assert table == ["# clock", "time_ns,node", "10,b", "20,a", "25,b", "35,a"]
     assert (run / "sockets/queues.csv").read_text() == "# clock\ntime_ns,interface\n"

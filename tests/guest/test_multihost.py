@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from host_places import PLACES
 from in_guest import run_in_guest
+from multihost_places import PLACES
 from running import ROOT, metrics, run_small, twoway, write_experiment
 
 from twoway.guest.build import Guest
@@ -23,7 +23,7 @@ pytestmark = [
 ]
 
 # Modules are a kernel's, and the hosts share one: windows are the receivers'.
-BENCH: dict[str, Any] = {
+EXCHANGE: dict[str, Any] = {
     "schema": 1,
     "title": "A slow two-way exchange",
     "summary": "For tests.",
@@ -42,16 +42,18 @@ BENCH: dict[str, Any] = {
 
 def carried_out(guest: Guest, folder: Path, how: str, **settings: Any) -> str:
     """What the guest said of hosts that were not left as they were, or of what else went wrong."""
-    said = run_in_guest(guest, folder, ROOT / "tests/support/hosts_in_guest.py", how, **settings)
-    return "\n".join(line for line in said.splitlines() if line.startswith("bench:"))
+    said = run_in_guest(
+        guest, folder, ROOT / "tests/support/multihost_in_guest.py", how, **settings
+    )
+    return "\n".join(line for line in said.splitlines() if line.startswith("multihost:"))
 
 
 def test_three_hosts_are_one_machine(guest: Guest, tmp_path: Path) -> None:
-    """In virtual time a bench measures what one machine does, and its hosts are left as they were.
+    """In virtual time three hosts measure what one machine does, and are left as they were.
 
     To a microsecond: three observers take some system calls more than one, each 256 ns.
     """
-    experiment = write_experiment(tmp_path, BENCH)
+    experiment = write_experiment(tmp_path, EXCHANGE)
     places = {
         name: {"nodes": place["twoway_nodes"], "links": place["twoway_links"]}
         for name, place in PLACES.items()
@@ -64,12 +66,12 @@ def test_three_hosts_are_one_machine(guest: Guest, tmp_path: Path) -> None:
     assert carried_out(guest, run, "shares") == ""
     merged = twoway("lab", "merge", experiment, run / "shares", "--results", results)
     assert merged.returncode == 0, merged.stderr
-    bench, alone = metrics(results / "latest"), metrics(run_small(experiment, tmp_path / "alone"))
-    assert set(bench["metrics"]) == set(alone["metrics"])
+    several, alone = metrics(results / "latest"), metrics(run_small(experiment, tmp_path / "alone"))
+    assert set(several["metrics"]) == set(alone["metrics"])
     for name, metric in alone["metrics"].items():
-        assert bench["metrics"][name]["value"] == pytest.approx(metric["value"], abs=1e-6), name
-    assert bench["backend"] == "bench"
-    assert all(row["pass"] for row in bench["fidelity"])
+        assert several["metrics"][name]["value"] == pytest.approx(metric["value"], abs=1e-6), name
+    assert several["backend"] == "multihost"
+    assert all(row["pass"] for row in several["fidelity"])
     clocks = json.loads((results / "latest/manifest.json").read_text())["clocks"]
     assert set(clocks) == {"h1", "h2", "r1", "r2"}
     for clock in clocks.values():
@@ -78,18 +80,18 @@ def test_three_hosts_are_one_machine(guest: Guest, tmp_path: Path) -> None:
 
 @pytest.mark.lab
 def test_playbook(guest: Guest, tmp_path: Path) -> None:
-    """bench.yml over SSH leaves a run of three hosts whose bytes are right, and hosts as before.
+    """multihost.yml over SSH leaves a run whose bytes are right, and three hosts as before.
 
     In real time, with three hosts on one processor, so that of times nothing is said.
     """
     run = tmp_path / "run"
     run.mkdir()
-    write_experiment(run, BENCH)
+    write_experiment(run, EXCHANGE)
     # Ansible's share of a guest in which nothing is as fast as outside.
     room = {"memory_mib": 1536, "patience_s": 3000}
     assert carried_out(guest, run, "playbook", virtual_time=False, **room) == ""
     document = metrics(run / "results/latest")
-    assert document["backend"] == "bench"
+    assert document["backend"] == "multihost"
     rows = {row["check"]: row for row in document["fidelity"]}
     for name in ("left", "right"):
         (row,) = (rows[check] for check in rows if check.startswith(f"{name}: payload"))

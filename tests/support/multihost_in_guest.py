@@ -1,7 +1,7 @@
-"""A bench of three hosts with cables between them: runs as root in the guest.
+"""Three hosts with cables between them: runs as root in the guest.
 
-    hosts_in_guest.py shares      /mnt/run/shares/<host>/plan.json, carried out without Ansible
-    hosts_in_guest.py playbook    /mnt/run/small.yml, by bench.yml over SSH
+    multihost_in_guest.py shares      /mnt/run/shares/<host>/plan.json, carried out without Ansible
+    multihost_in_guest.py playbook    /mnt/run/small.yml, by multihost.yml over SSH
 
 In virtual time the first is exact. Each leaves what it made below /mnt/run, and says on the console
 what of a host is not as it was.
@@ -18,10 +18,10 @@ from typing import Any
 
 sys.path += [f"/mnt/twoway{part}" for part in ("", "/capture-analysis", "/tests/support")]
 
-from host_places import CABLES, PLACES
 from lab_hosts import Lab, LabHost, lab
+from multihost_places import CABLES, PLACES
 
-from twoway.backends.host import NEEDED, _key
+from twoway.backends.native import NEEDED, _key
 from twoway.contract.clock import READY_NS
 from twoway.contract.writing import write_json
 
@@ -60,11 +60,11 @@ def prepare() -> None:
     (programs / _key(release, {})).symlink_to("/mnt/bin")
 
 
-def plug(bench: Lab) -> None:
+def plug(machines: Lab) -> None:
     """Join the hosts' interfaces."""
     for cable in CABLES:
         one, other = (
-            ["name", interface, "netns", str(bench.hosts[host].first_process())]
+            ["name", interface, "netns", str(machines.hosts[host].first_process())]
             for host, interface in cable
         )
         subprocess.run(["ip", "link", "add", *one, "type", "veth", "peer", *other], check=True)
@@ -75,32 +75,32 @@ def state(host: LabHost) -> str:
     return host.run("sh", "-c", "ip -o link; ip netns; cat /run/twoway/changes.json").stdout
 
 
-def carry_out_shares(bench: Lab) -> None:
-    """What bench.yml does, without a word over SSH: once called off, once to the end."""
-    folders, jobs = ready(bench)
+def carry_out_shares(machines: Lab) -> None:
+    """What multihost.yml does, without a word over SSH: once called off, once to the end."""
+    folders, jobs = ready(machines)
     for folder in folders.values():
         (folder / "called-off").touch()
     ended(jobs, 1)
-    folders, jobs = ready(bench)
-    before = clocks(bench)
+    folders, jobs = ready(machines)
+    before = clocks(machines)
     offset_ns = before["now_ns"] + MARGIN_NS - READY_NS
     for name, folder in folders.items():
         ahead = before["machines"].get(name, {"offset_ns": 0})
         write_json(folder / "clock.json", {"offset_ns": offset_ns + ahead["offset_ns"]})
     ended(jobs, 0)
     times = {"offset_ns": offset_ns, "before": before["machines"]}
-    write_json(RUN / "shares/times.json", times | {"after": clocks(bench)["machines"]})
+    write_json(RUN / "shares/times.json", times | {"after": clocks(machines)["machines"]})
     for name, folder in folders.items():
         shutil.copytree(folder, RUN / "shares" / name, dirs_exist_ok=True)
 
 
-def ready(bench: Lab) -> tuple[dict[str, Path], dict[str, subprocess.Popen[bytes]]]:
+def ready(machines: Lab) -> tuple[dict[str, Path], dict[str, subprocess.Popen[bytes]]]:
     """Start each host's share; its folder and its process, by host."""
-    folders = {name: host.root / SHARE.relative_to("/") for name, host in bench.hosts.items()}
+    folders = {name: host.root / SHARE.relative_to("/") for name, host in machines.hosts.items()}
     for name, folder in folders.items():
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(RUN / "shares" / name, folder)
-    jobs = {name: _start(host, "lab", "node", SHARE) for name, host in bench.hosts.items()}
+    jobs = {name: _start(host, "lab", "node", SHARE) for name, host in machines.hosts.items()}
     while not all((folder / "ready").exists() for folder in folders.values()):
         time.sleep(0.1)
     return folders, jobs
@@ -110,17 +110,17 @@ def ended(jobs: dict[str, subprocess.Popen[bytes]], wanted: int) -> None:
     """Wait for all, and say which ended otherwise than it should."""
     for name, job in jobs.items():
         if (status := job.wait()) != wanted:
-            print(f"bench: {name}: exit status {status}")
+            print(f"multihost: {name}: exit status {status}")
 
 
-def clocks(bench: Lab) -> dict[str, Any]:
+def clocks(machines: Lab) -> dict[str, Any]:
     """The hosts' clocks, by that in the middle."""
-    others = [host for name, host in bench.hosts.items() if name != "middle"]
+    others = [host for name, host in machines.hosts.items() if name != "middle"]
     for host in others:
         _start(host, "lab", "clock", "--answer", host.address)
     words = [f"{host.name}={host.address}" for host in others]
     said: dict[str, Any] = json.loads(
-        bench.hosts["middle"].run(str(COMMAND), "lab", "clock", *words).stdout
+        machines.hosts["middle"].run(str(COMMAND), "lab", "clock", *words).stdout
     )
     return said
 
@@ -129,10 +129,10 @@ def _start(host: LabHost, *words: str | Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen([*host.inside, COMMAND, *words])
 
 
-def play(bench: Lab) -> None:
-    """bench.yml, whose hosts are slow here."""
-    inventory = bench.inventory(
-        group="bench",
+def play(machines: Lab) -> None:
+    """multihost.yml, whose hosts are slow here."""
+    inventory = machines.inventory(
+        group="multihost",
         twoway_results=str(RUN / "results"),
         twoway_here=str(COMMAND),
         twoway_experiment=str(RUN / "small.yml"),
@@ -142,7 +142,14 @@ def play(bench: Lab) -> None:
     # By its module: the script names a Python where the host has it.
     ansible = ["/mnt/venv/bin/python", "-m", "ansible", "playbook"]
     subprocess.run(
-        [*ansible, "/mnt/twoway/playbooks/bench.yml", "-i", inventory, "-e", "bench_margin_s=90"],
+        [
+            *ansible,
+            "/mnt/twoway/playbooks/multihost.yml",
+            "-i",
+            inventory,
+            "-e",
+            "multihost_margin_s=90",
+        ],
         env={**os.environ, **settings},
         check=True,
     )
@@ -152,13 +159,13 @@ def main() -> int:
     """One of the two, and what it changed."""
     prepare()
     hosts = {name: {"prepare": PREPARE, **place} for name, place in PLACES.items()}
-    with lab(Path("/tmp/lab"), hosts) as bench:
-        plug(bench)
-        before = {name: state(host) for name, host in bench.hosts.items()}
-        {"shares": carry_out_shares, "playbook": play}[sys.argv[1]](bench)
-        for name, host in bench.hosts.items():
+    with lab(Path("/tmp/lab"), hosts) as machines:
+        plug(machines)
+        before = {name: state(host) for name, host in machines.hosts.items()}
+        {"shares": carry_out_shares, "playbook": play}[sys.argv[1]](machines)
+        for name, host in machines.hosts.items():
             if (now := state(host)) != before[name]:
-                print(f"bench: {name}: {before[name]!r} before, {now!r} now")
+                print(f"multihost: {name}: {before[name]!r} before, {now!r} now")
     return 0
 
 

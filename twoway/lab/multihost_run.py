@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from twoway.backends.backend import Progress
-from twoway.backends.host import make_native
+from twoway.backends.native import make_native
 from twoway.contract.writing import write_json
 from twoway.errors import RunError
 from twoway.runs.identity import modules_in
@@ -89,7 +89,7 @@ def clock(before: Mapping[str, int], after: Mapping[str, int], start_ns: int) ->
 
 
 @dataclass(frozen=True)
-class Bench:
+class Multihost:
     """The backend of a multi-host run, whose hosts have already run.
 
     Attributes:
@@ -101,7 +101,7 @@ class Bench:
 
     parts: Mapping[str, Path]
     times: Mapping[str, Any]
-    name: str = "bench"
+    name: str = "multihost"
 
     def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:  # noqa: ARG002
         """Merge the hosts' artifacts into `folder`; the hosts have already run."""

@@ -1,0 +1,87 @@
+"""Films and transfers are drawn as their papers say, from a seed."""
+
+import statistics
+
+import numpy as np
+import pytest
+
+from twoway.spec.experiment import Flow
+from twoway.spec.traffic import Span, kinds
+from twoway.spec.traffic.film import Film
+from twoway.spec.traffic.transfers import Transfers
+
+FILM = {"mean_mbit": 10, "frames_per_s": 25}
+TRANSFERS = {"per_s": 20, "mean_bytes": 50_000}
+
+
+def span(seconds: float) -> Span:
+    """A flow of so many seconds, with packets of 1500 bytes."""
+    return Span(seconds, 1500, 1460)
+
+
+def test_a_kind_is_a_file() -> None:
+    """Each kind of traffic, found by its file alone, is a field of a flow: one and no other."""
+    assert [*kinds()] == ["rate_mbit", "film", "transfers"]
+    values = {"rate_mbit": 3, "film": FILM, "transfers": TRANSFERS}
+    ends = {"name": "left", "from": "h1", "to": "h2", "congestion": "reno"}
+    assert Flow.model_validate(ends).traffic is None
+    for field, value in values.items():
+        assert type(Flow.model_validate({**ends, field: value}).traffic) is kinds()[field]
+
+
+def test_a_constant_rate_counts_headers() -> None:
+    """At 3 Mbit/s a packet of 1500 bytes is written each 4 ms, as a segment of 1460."""
+    rate = kinds()["rate_mbit"](3)  # type: ignore[call-arg] # pydantic's
+    assert rate.stream_options(span(1)) == ["--interval", "4000000", "--sizes", "1460"]
+    assert rate.packet_mbit(span(1)) == 3
+
+
+def test_a_film_is_larger_with_headers() -> None:
+    """Each packet of a film's frames adds 40 bytes to its mean rate."""
+    film = Film.model_validate(FILM)
+    packets = sum(-(-size // 1460) for size in film.frame_bytes(60))
+    assert film.packet_mbit(span(60)) == pytest.approx(10 + packets * 40 * 8 / 60e6, abs=1e-4)
+
+
+@pytest.mark.parametrize("seconds", [1, 70, 10_000])
+def test_film_has_its_mean_rate(seconds: float) -> None:
+    """However long, frames add up to the mean rate, each rounded to a byte."""
+    film = Film.model_validate(FILM)
+    sizes = film.frame_bytes(seconds)
+    assert len(sizes) == seconds * 25
+    assert sum(sizes) * 8 / seconds == pytest.approx(10e6, abs=len(sizes) * 8 / seconds)
+
+
+def test_film_varies_as_it_says() -> None:
+    """Over a long film the coefficient of variation is 0.97 and the largest frame 6.7 means."""
+    sizes = Film.model_validate(FILM).frame_bytes(10_000)
+    mean = statistics.mean(sizes)
+    assert statistics.pstdev(sizes) / mean == pytest.approx(0.97, abs=0.02)
+    assert max(sizes) / mean == pytest.approx(6.7, abs=0.1)
+
+
+def test_film_is_of_groups() -> None:
+    """Within a group the first frame is six times a B frame, and every third one twice."""
+    group = Film.model_validate(FILM).frame_bytes(10)[:12]
+    ratios = [size / group[1] for size in group]
+    assert ratios == pytest.approx([6, 1, 1, 2, 1, 1, 2, 1, 1, 2, 1, 1], rel=1e-3)
+
+
+def test_transfers_are_poisson_and_exponential() -> None:
+    """Of 20 000, gaps and sizes have the mean that is given and a deviation as large."""
+    found = Transfers(per_s=20, mean_bytes=50_000).arrivals(span(1000))
+    gaps = np.diff([after_s for after_s, _ in found])
+    sizes = [payload_bytes for _, payload_bytes in found]
+    for drawn, mean in ((gaps, 0.05), (sizes, 50_000)):
+        assert np.mean(drawn) == pytest.approx(mean, rel=3 / 20_000**0.5)
+        assert np.std(drawn) == pytest.approx(mean, rel=5 / 20_000**0.5)
+
+
+def test_another_seed_is_another_series() -> None:
+    """A seed gives one series, again and again, and another seed another."""
+    films = [Film.model_validate({**FILM, "seed": n}).frame_bytes(60) for n in (1, 1, 2)]
+    assert films[0] == films[1] != films[2]
+    arrivals = [
+        Transfers.model_validate({**TRANSFERS, "seed": n}).arrivals(span(9)) for n in (1, 1, 2)
+    ]
+    assert arrivals[0] == arrivals[1] != arrivals[2]

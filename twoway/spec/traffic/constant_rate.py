@@ -1,0 +1,25 @@
+"""Full packets at a constant rate."""
+
+from typing import ClassVar
+
+from pydantic import ConfigDict, RootModel
+
+from twoway.spec.base import Positive
+from twoway.spec.traffic import Span, Traffic
+
+
+class ConstantRate(RootModel[Positive], Traffic):
+    """A segment at equal intervals; the value is the rate, Mbit/s."""
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+    FIELD: ClassVar = "rate_mbit"
+    DESCRIPTION: ClassVar = "constant rate in Mbit/s of full IP packets; unlimited data by default"
+
+    def stream_options(self, span: Span) -> list[str]:
+        """Write a segment each time that a full packet takes at this rate."""
+        interval_ns = round(span.mtu_bytes * 8e3 / self.root)
+        return ["--interval", str(interval_ns), "--sizes", str(span.segment_bytes)]
+
+    def packet_mbit(self, span: Span) -> float:  # noqa: ARG002 - the same in all
+        """Return the rate."""
+        return self.root
