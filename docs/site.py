@@ -15,6 +15,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from twoway.commands.experiments import SCHEMAS
+
 ROOT = Path(__file__).resolve().parents[1]
 # Pages of the site that are files of the repository outside docs/.
 ELSEWHERE = {
@@ -48,8 +50,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for here, there in ELSEWHERE.items():
         files.append(File.generated(config, here, abs_src_path=str(ROOT / there)))
     texts = {
-        "experiment": schema_page("Experiment files", "experiment"),
-        "profile": schema_page("Link profiles", "profile"),
+        **{name: schema_page(title, name) for name, title in SCHEMAS.items()},
         "twoway": help_page("twoway"),
         "capture-analysis": help_page("capture-analysis"),
         "capture-metrics": capture_metrics_page(concepts()),

@@ -1,9 +1,11 @@
 """Fixtures for tests on the real guest, and the marks that folders of tests give."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
 import pytest
+from documents import complaints, finished_runs
 from running import SMALL, write_experiment
 
 from twoway.guest.build import Flavour, Guest, find_guest
@@ -33,6 +35,20 @@ def guest(pytestconfig: pytest.Config) -> Guest:
     if built is None:
         pytest.fail(f"the {flavour} guest is not built: run `make setup` or `make test-sanitized`")
     return built
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sound_documents(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Hold the documents of every run that tests of a guest or a lab make to their schemas."""
+    if not any(request.path.is_relative_to(_HERE / folder) for folder in ("guest", "lab")):
+        yield
+        return
+    made = tmp_path_factory.getbasetemp()
+    before = finished_runs(made)
+    yield
+    assert [text for run in sorted(finished_runs(made) - before) for text in complaints(run)] == []
 
 
 @pytest.fixture

@@ -120,7 +120,7 @@ COMMANDS = (
         "schema",
         experiments.schema,
         "JSON Schema of a file format, every field described",
-        options=(("kind", {"choices": ("experiment", "profile")}),),
+        options=(("kind", {"choices": tuple(experiments.SCHEMAS)}),),
     ),
 )
 

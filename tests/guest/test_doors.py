@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plans import plan_with, run_folder, shell
 from running import ROOT, twoway
 
 from twoway.backends import doctor, uml
 from twoway.errors import RunError
 from twoway.guest.build import Guest, kernel_source
-from twoway.plan.plan import build_plan
-from twoway.spec.point import load_case
 
 
 @pytest.mark.parametrize(("topology", "dropped"), [("two_node", "0%"), ("dumbbell,2", "0%")])
@@ -29,12 +28,8 @@ def test_mn_custom_loads_the_topology(
         f"mn --custom /mnt/twoway/topologies/{name}.py --topo {topology} --controller none"
         " --test pingall"
     )
-    folder = tmp_path / "run"
-    folder.mkdir()
-    plan = build_plan(load_case("kalampoukas-5.2"))
     script = f"ulimit -n 1024; {mn} > /mnt/run/mn.txt 2>&1; exit 1"
-    plan["setup"] = [{"node": None, "run": ["bash", "-c", script]}]
-    (folder / "plan.json").write_text(json.dumps(plan))
+    folder = run_folder(tmp_path / "run", plan_with(shell(script, program="bash")))
     with pytest.raises(RunError):
         uml.run(guest, folder, lambda _: None)
     assert f"{dropped} dropped" in (folder / "mn.txt").read_text()

@@ -82,9 +82,9 @@ def test_channel_under_traffic_is_exact(
     document = {**SMALL, "stack": {"mtu_bytes": 1040}, "duration_s": 3}
     experiment = write_experiment(tmp_path, document)
     analysed = analyse_run(run_case(load_case(str(experiment)), Uml(guest), tmp_path / "results"))
-    failed = [check for check in analysed["fidelity"] if not check["pass"]]
+    failed = [check for check in analysed.fidelity if not check.pass_]
     assert failed == []
-    off = [c["value"] for c in analysed["fidelity"] if "worst departure error" in c["check"]]
+    off = [c.value for c in analysed.fidelity if "worst departure error" in c.check]
     assert off == [0, 0]
-    changes = analysed["metrics"]["reallocations.forward"]["value"]
+    changes = analysed.metrics["reallocations.forward"].value or 0
     assert (changes > 0) == (name not in ("static", "framed"))

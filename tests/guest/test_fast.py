@@ -20,6 +20,7 @@ from running import ROOT, write_experiment
 
 from twoway.backends.uml import Uml
 from twoway.contract.clock import START_NS
+from twoway.contract.plan import Plan, TimedProgram
 from twoway.guest.build import Guest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
@@ -72,8 +73,8 @@ class Outcome:
         )
         self.analysis = Analysis(self.folder)
         found = compute(self.analysis)
-        assert found["pass"], found["fidelity"]
-        self.metrics = {name: row["value"] for name, row in found["metrics"].items()}
+        assert found.pass_, found.fidelity
+        self.metrics = {n: row.value for n, row in found.metrics.items() if row.value is not None}
         columns = ("time_ns", "cwnd", "ssthresh", "ca_state", "retransmits")
         table = self.analysis.run.table("sockets/tcp-info.csv", *columns)
         self.sockets = {name: np.array(table[name], dtype=np.int64) for name in columns}
@@ -286,36 +287,28 @@ def _interfere(
 ) -> None:
     """At 2 s of traffic, change a netem for a while; ask the module before and after."""
 
-    def plan(case: Case, mode: str = "run") -> dict[str, Any]:
+    def plan(case: Case) -> Plan:
         shapers = compile_profile(case.profile, case.graph)
         shaper = next(s for s in shapers if s.interface.name == interface)
         change = f"tc qdisc change dev {interface} root handle 1: {' '.join(shaper.arguments)}"
         program = f"{change} {bad}; sleep {for_s}; {change} {good}"
         node = shaper.interface.node
-        document = build_plan(case, mode)
-        document["timed_sources"] = [
-            _vegas_at(1.9),
-            {
-                "name": "drop",
-                "node": node,
-                "at_ns": START_NS + 2_000_000_000,
-                "run": ["sh", "-c", program],
-            },
-            _vegas_at(2.1),
-            _vegas_at(3.9),
-        ]
-        return document
+        drop = TimedProgram(
+            name="drop", node=node, at_ns=START_NS + 2_000_000_000, run=("sh", "-c", program)
+        )
+        programs = (_vegas_at(1.9), drop, _vegas_at(2.1), _vegas_at(3.9))
+        return build_plan(case).model_copy(update={"timed_sources": programs})
 
     monkeypatch.setattr(run, "build_plan", plan)
 
 
-def _vegas_at(at_s: float) -> dict[str, Any]:
-    return {
-        "name": f"vegas-{at_s:g}",
-        "node": "h1",
-        "at_ns": START_NS + round(at_s * 1e9),
-        "run": ["python3", "-I", VEGAS_INFO],
-    }
+def _vegas_at(at_s: float) -> TimedProgram:
+    return TimedProgram(
+        name=f"vegas-{at_s:g}",
+        node="h1",
+        at_ns=START_NS + round(at_s * 1e9),
+        run=("python3", "-I", VEGAS_INFO),
+    )
 
 
 def _assert_same_round_trips(outcome: Outcome) -> None:

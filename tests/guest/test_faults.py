@@ -1,7 +1,5 @@
 """What goes wrong is said clearly, costs nothing else, and never looks like a result."""
 
-import copy
-import json
 import os
 import signal
 import subprocess
@@ -13,13 +11,14 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from plans import plan_with, run_folder, shell
 from running import ROOT, guest_processes, run_small, twoway
 
 from twoway.backends import uml
 from twoway.backends.sandbox import STALL_S
+from twoway.contract.plan import Check, LoadModule, Plan, Program, Readback, SetSysctls
 from twoway.errors import RunError
 from twoway.guest.build import Guest
-from twoway.plan.plan import build_plan
 from twoway.runs.run import run_case
 from twoway.spec.point import load_case
 
@@ -41,16 +40,8 @@ exit 1
 """
 
 
-def _plan_with(*steps: dict[str, Any]) -> dict[str, Any]:
-    plan = build_plan(load_case("kalampoukas-5.2"))
-    return {**copy.deepcopy(plan), "setup": [{"node": None, **step} for step in steps]}
-
-
-def _run_plan(
-    guest: Guest, folder: Path, plan: dict[str, Any], stall_s: float = STALL_S
-) -> RunError:
-    folder.mkdir()
-    (folder / "plan.json").write_text(json.dumps(plan))
+def _run_plan(guest: Guest, folder: Path, plan: Plan, stall_s: float = STALL_S) -> RunError:
+    run_folder(folder, plan)
     with pytest.raises(RunError) as caught:
         uml.run(guest, folder, lambda _: None, stall_s=stall_s)
     assert guest_processes(folder) == []
@@ -70,7 +61,7 @@ def test_guest_root_writes_nothing_outside_the_runs_folder(guest: Guest, tmp_pat
     script = ESCAPE.replace("twoway-escaped-$1", mark)
     outside = tmp_path / "outside"
     outside.mkdir()
-    plan = _plan_with({"run": ["sh", "-c", script, "sh", str(outside)]})
+    plan = plan_with(shell(script, "sh", str(outside)))
     _run_plan(guest, tmp_path / "run", plan)
     assert (tmp_path / "run" / mark).is_file()
     assert (tmp_path / "run/mounted").is_file(), "the attempts were not made"
@@ -92,74 +83,69 @@ def test_guest_root_writes_nothing_outside_the_runs_folder(guest: Guest, tmp_pat
 
 def test_readback_mismatch_fails_before_traffic(guest: Guest, tmp_path: Path) -> None:
     """A knob that reads back otherwise than it was set stops the run and is named."""
-    plan = _plan_with(
-        {
-            "check": ["ip", "-j", "link", "show", "lo"],
-            "name": "lo",
-            "expect": [[["lo", "mtu"], 9000]],
-        }
-    )
-    error = _run_plan(guest, tmp_path / "run", plan)
+    mtu = Readback(path=("lo", "mtu"), value=9000)
+    show = ("ip", "-j", "link", "show", "lo")
+    check = Check(node=None, run=show, file="stack/lo.json", expect=(mtu,))
+    error = _run_plan(guest, tmp_path / "run", plan_with(check))
     assert "lo mtu: wanted 9000, reads 65536" in str(error)
     assert not list((tmp_path / "run/pcap").iterdir())
 
 
 def test_refused_sysctl_is_named(guest: Guest, tmp_path: Path) -> None:
     """A sysctl that this kernel lacks stops the run and is named."""
-    error = _run_plan(guest, tmp_path / "run", _plan_with({"sysctl": {"net.ipv4.tcp_warp": 9}}))
+    warp = SetSysctls(node=None, sysctls={"net.ipv4.tcp_warp": 9})
+    error = _run_plan(guest, tmp_path / "run", plan_with(warp))
     assert "sysctl net.ipv4.tcp_warp: No such file or directory" in str(error)
 
 
 def test_panic_is_told_from_an_ordinary_end(guest: Guest, tmp_path: Path) -> None:
     """A kernel that panics is reported with its own words."""
-    crash = {"run": ["sh", "-c", "echo c > /proc/sysrq-trigger"]}
-    error = _run_plan(guest, tmp_path / "run", _plan_with(crash))
+    crash = shell("echo c > /proc/sysrq-trigger")
+    error = _run_plan(guest, tmp_path / "run", plan_with(crash))
     assert "the guest kernel panicked: Kernel panic - not syncing" in str(error)
 
 
 def test_busy_loop_is_found_and_named(guest: Guest, tmp_path: Path) -> None:
     """A program that never lets virtual time pass is stopped by the watchdog and named."""
-    loop = {"run": ["bash", "-c", "while :; do :; done"]}
-    error = _run_plan(guest, tmp_path / "run", _plan_with(loop), stall_s=4)
+    loop = shell("while :; do :; done", program="bash")
+    error = _run_plan(guest, tmp_path / "run", plan_with(loop), stall_s=4)
     assert "the guest's clock has not moved for 4 s of wall time" in str(error)
     assert "running in the guest: bash" in str(error)
 
 
 def test_cause_is_named_not_its_consequence(guest: Guest, tmp_path: Path) -> None:
     """When a source cannot start, its own words are the error, not its lonely sink's."""
-    plan = build_plan(load_case("kalampoukas-5.2"))
-    source = plan["sources"][1]
-    source["run"][source["run"].index("--congestion") + 1] = "nosuch"
-    error = _run_plan(guest, tmp_path / "run", plan)
+    observer, source, *others = plan_with().sources
+    assert isinstance(source, Program)
+    run = list(source.run)
+    run[run.index("--congestion") + 1] = "nosuch"
+    bad = source.model_copy(update={"run": tuple(run)})
+    error = _run_plan(guest, tmp_path / "run", plan_with(sources=(observer, bad, *others)))
     assert "source-left: exit status 1: stream: nosuch: No such file or directory" in str(error)
 
 
 def test_module_that_refuses_a_parameter_is_quoted(guest: Guest, tmp_path: Path) -> None:
     """From insmod comes only "Invalid parameters"; the module's own sentence is the error."""
-    load = {"run": ["insmod", "/mnt/bin/tcp_fast.ko", "alphas=30", "gamma=0"]}
-    error = _run_plan(guest, tmp_path / "run", _plan_with(load))
+    load = LoadModule(module="tcp_fast", parameters={"alphas": "30", "gamma": "0"})
+    error = _run_plan(guest, tmp_path / "run", plan_with(load))
     assert "Invalid parameters: tcp_fast: gamma: must be 1..1000" in str(error)
 
 
 def test_slow_sampling_is_not_a_stopped_clock(guest: Guest, tmp_path: Path) -> None:
     """With no sample of TCP_INFO in a run, the guest still reports that its clock moves."""
-    plan = build_plan(load_case("kalampoukas-5.2"))
-    observer = plan["sources"][0]["run"]
-    observer[observer.index("--interval") + 1] = str(10**15)
-    folder = tmp_path / "run"
-    folder.mkdir()
-    (folder / "plan.json").write_text(json.dumps(plan))
+    observer, *sources = plan_with().sources
+    seldom = observer.model_copy(update={"interval_ns": 10**15})
+    plan = plan_with(sources=(seldom, *sources))
+    folder = run_folder(tmp_path / "run", plan)
     seen: list[int] = []
     uml.run(guest, folder, lambda p: seen.append(p.time_ns))
     assert seen == sorted(seen)
-    assert len([time_ns for time_ns in seen if time_ns > plan["clock"]["start_ns"]]) > 5
+    assert len([time_ns for time_ns in seen if time_ns > plan.clock.start_ns]) > 5
 
 
 def test_killed_guest_is_not_a_result(guest: Guest, tmp_path: Path) -> None:
     """A guest killed from outside is an error that says so, with nothing left running."""
-    folder = tmp_path / "run"
-    folder.mkdir()
-    (folder / "plan.json").write_text(json.dumps(build_plan(load_case("zhang-fig8"))))
+    folder = run_folder(tmp_path / "run", plan_with(experiment="zhang-fig8"))
 
     def kill() -> None:
         _wait_for(lambda: guest_processes(folder), "the guest")

@@ -1,6 +1,5 @@
 """A guest stays in its sandbox, as root and as a user; what it leaves behind is not trusted."""
 
-import json
 import os
 import re
 import stat
@@ -12,18 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plans import plan_with, run_folder, shell
 from running import guest_processes
 
 from twoway.backends import uml
 from twoway.backends.guest_files import read_guest_file, remove_special_files
 from twoway.backends.sandbox import confinement, read_progress, sandbox
 from twoway.backends.uml import Uml
+from twoway.contract.plan import Plan
 from twoway.errors import RunError
 from twoway.guest.build import Guest
 from twoway.plan.plan import build_plan
 from twoway.runs import run as run_module
 from twoway.runs.run import run_case
-from twoway.spec.point import load_case
+from twoway.spec.point import Case, load_case
 
 # What a guest's kernel may do on the host is what any process in its sandbox may. Of each of these
 # ways out it prints the name if it is open.
@@ -80,11 +81,7 @@ def test_nothing_in_the_sandbox_leads_out(guest: Guest, tmp_path: Path) -> None:
 
 def test_guest_root_has_no_way_out(guest: Guest, tmp_path: Path) -> None:
     """Guest root writes no setting of the host, makes no device and sees no user's files."""
-    folder = tmp_path / "run"
-    folder.mkdir()
-    plan = build_plan(load_case("kalampoukas-5.2"))
-    step = {"node": None, "run": ["sh", "-c", GUEST_WAYS_OUT]}
-    (folder / "plan.json").write_text(json.dumps({**plan, "setup": [step]}))
+    folder = run_folder(tmp_path / "run", plan_with(shell(GUEST_WAYS_OUT)))
     with pytest.raises(RunError):
         uml.run(guest, folder, lambda _: None)
     assert (folder / "mounted-sysctls").exists(), "the attempts were not made"
@@ -178,11 +175,11 @@ def test_links_that_a_guest_leaves_are_not_followed(
     """A good run whose guest leaves a link where the host writes fails, and the target is whole."""
     results = victim.parent / "results"
 
-    def plan_with_link(case: Any) -> dict[str, Any]:
+    def plan_with_link(case: Case) -> Plan:
         plan = build_plan(case)
-        link = ["sh", "-c", 'mkdir -p "/mnt/run/$(dirname "$2")"; ln -s "$1" "/mnt/run/$2"', "sh"]
-        plan["setup"].append({"node": None, "run": [*link, str(victim), name]})
-        return plan
+        script = 'mkdir -p "/mnt/run/$(dirname "$2")"; ln -s "$1" "/mnt/run/$2"'
+        link = shell(script, "sh", str(victim), name)
+        return plan.model_copy(update={"setup": (*plan.setup, link)})
 
     monkeypatch.setattr(run_module, "build_plan", plan_with_link)
     with pytest.raises(RunError, match=LEFT[name]):
@@ -197,12 +194,9 @@ def test_a_pipe_in_place_of_progress_does_not_stop_the_watchdog(
     guest: Guest, tmp_path: Path
 ) -> None:
     """A guest whose report of progress is a pipe, and that never ends, is ended as a stuck one."""
-    folder = tmp_path / "run"
-    folder.mkdir()
-    plan = build_plan(load_case("kalampoukas-5.2"))
     script = "rm -f progress.json; mkfifo progress.json; while :; do :; done"
-    step = {"node": None, "run": ["sh", "-c", f"cd /mnt/run/sockets; {script}"]}
-    (folder / "plan.json").write_text(json.dumps({**plan, "setup": [step]}))
+    plan = plan_with(shell(f"cd /mnt/run/sockets; {script}"))
+    folder = run_folder(tmp_path / "run", plan)
     error = _ends(lambda: uml.run(guest, folder, lambda _: None, stall_s=4))
     assert isinstance(error, RunError)
     assert "has not moved for 4 s" in str(error)
@@ -223,13 +217,9 @@ def test_a_fault_in_the_kernels_log_fails_the_run(
     guest: Guest, tmp_path: Path, command: str, sentence: str | None
 ) -> None:
     """A parameter a module ignores, a warning or an oops fails a run that otherwise ends well."""
-    folder = tmp_path / "run"
-    folder.mkdir()
-    plan = build_plan(load_case("kalampoukas-5.2"))
     programs = ("recorders", "captures", "at_start", "sinks", "sources", "timed_sources")
-    nothing: dict[str, Any] = {name: [] for name in (*programs, "teardown")}
-    setup = [{"node": None, "run": ["sh", "-c", command]}]
-    (folder / "plan.json").write_text(json.dumps({**plan, **nothing, "setup": setup}))
+    nothing: dict[str, Any] = dict.fromkeys((*programs, "teardown"), ())
+    folder = run_folder(tmp_path / "run", plan_with(shell(command), **nothing))
     if sentence is None:
         uml.run(guest, folder, lambda _: None)
         return

@@ -26,8 +26,8 @@ from running import (
 )
 
 from twoway.backends.uml import Uml
+from twoway.contract.manifest import read_manifest
 from twoway.guest.build import Guest
-from twoway.measure.run_folder import read_manifest
 from twoway.plan.plan import build_plan
 from twoway.runs.identity import identity
 from twoway.runs.run import kept_run
@@ -183,8 +183,7 @@ def test_identity_is_of_the_kernel(guest: Guest, tmp_path: Path) -> None:
     for name in ("kalampoukas-5.2", "aqm@aqm=drop-tail,up_mbit=8"):
         case = load_case(name)
         assert identity(case, Uml(guest)) != identity(case, Uml(other))
-    loaded = [step for step in build_plan(case)["setup"] if step.get("run", [""])[0] == "insmod"]
-    assert loaded == []
+    assert build_plan(case).modules == []
 
 
 def test_run_of_another_kernel_is_run_once_more(guest: Guest, small: Path, tmp_path: Path) -> None:
@@ -220,7 +219,7 @@ def test_nothing_of_a_finished_run_is_rewritten(tmp_path: Path) -> None:
     assert left() == before
     document = json.loads((folder / "metrics.json").read_text())
     assert [row["value"] for row in document["expect"]] == [0.0]
-    assert read_manifest(folder)["experiment"]["title"] == "Another"
+    assert read_manifest(folder).experiment.title == "Another"
 
 
 def test_a_changed_module_concerns_who_loads_it(guest: Guest, tmp_path: Path) -> None:

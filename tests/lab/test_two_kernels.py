@@ -9,6 +9,7 @@ import yaml
 from running import ROOT, SLOW, twoway, write_experiment
 
 from twoway.backends import qemu
+from twoway.contract.plan import PLAN, Plan
 from twoway.guest.stock_kernel import StockKernel, build_stock
 from twoway.progress import Steps
 
@@ -58,8 +59,7 @@ def test_what_an_emulated_processor_can_tell(tmp_path: Path) -> None:
 
 def test_native_leaves_nothing(stock: StockKernel, tmp_path: Path) -> None:
     """On a stock kernel `native` runs to its end and is killed, and leaves no trace either way."""
-    plan = {"memory_mib": 600, "experiment": yaml.safe_dump(SLOW)}
-    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    Plan(memory_mib=600, experiment=yaml.safe_dump(SLOW)).write(tmp_path / PLAN)
     program = "/mnt/twoway/tests/support/native_in_guest.py"
     paths = "PYTHONPATH=/mnt/twoway:/mnt/twoway/capture-analysis"
     runner = ["/usr/bin/env", paths, "/mnt/venv/bin/python", program]

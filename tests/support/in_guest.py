@@ -1,10 +1,9 @@
 """Run a program of the tests as root in the guest, in virtual time unless told otherwise."""
 
-import json
 from pathlib import Path
 
 from twoway.backends import uml
-from twoway.contract.clock import BOOT_NS
+from twoway.contract.plan import PLAN, Plan
 from twoway.guest.build import Guest
 from twoway.paths import ROOT
 
@@ -39,8 +38,7 @@ def run_in_guest(
     Raises: RunError if it does not end with status 0.
     """
     folder.mkdir(exist_ok=True)
-    plan = {"memory_mib": memory_mib, "clock": {"boot_ns": BOOT_NS}}
-    (folder / "plan.json").write_text(json.dumps(plan))
+    Plan(memory_mib=memory_mib).write(folder / PLAN)
     inside = Path("/mnt/twoway") / program.resolve().relative_to(ROOT)
     runner = ["/mnt/venv/bin/python", "-I", str(inside), *arguments]
     uml.run(

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from packet_columns import packets
 
+from twoway.contract.network import Queue
 from twoway.measure.queues import Passage
-from twoway.measure.run_folder import Queue
 
 
 def passage_of(

@@ -22,6 +22,8 @@ from typing import Any, Literal
 from pcap_files import EPOCH_NS, pcap, tcp_frame
 from scapy.packet import Packet
 
+from twoway.contract.metrics import Metrics
+
 START_NS = EPOCH_NS
 STEADY_US, STOP_US = 10_000, 30_000
 DELAY_US = 1000
@@ -106,8 +108,12 @@ SEGMENTS = {"first": 13, "second": 8}
 CONNECTIONS: list[dict[str, Any]] = [
     {
         "name": "first",
+        "from": "h1",
+        "to": "h2",
         "direction": "forward",
         "ack_direction": "reverse",
+        "directions": ["forward"],
+        "ack_directions": ["reverse"],
         "source": H1,
         "destination": H2,
         "source_port": 40001,
@@ -117,8 +123,12 @@ CONNECTIONS: list[dict[str, Any]] = [
     },
     {
         "name": "second",
+        "from": "h2",
+        "to": "h1",
         "direction": "reverse",
         "ack_direction": "forward",
+        "directions": ["reverse"],
+        "ack_directions": ["forward"],
         "source": H2,
         "destination": H1,
         "source_port": 40002,
@@ -143,8 +153,8 @@ LINK = {
 SENDER = {
     "generator": "stream",
     "congestion": "reno",
-    "window_packets": None,
-    "paced": False,
+    "congestion_in_kernel": "reno",
+    "connect_ns": START_NS,
     "start_ns": START_NS,
 }
 INTERFACES = (
@@ -208,12 +218,30 @@ def write_run(
     for name, segments in SEGMENTS.items():
         said = {"bytes_received": segments * PAYLOAD_BYTES}
         files[f"traffic/{name}-sink.json"] = json.dumps(said).encode()
-    files["manifest.json"] = json.dumps(_manifest(sorted(files), list(expect))).encode()
+    files["manifest.json"] = json.dumps(manifest(sorted(files), expect)).encode()
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     return folder
+
+
+def metrics_of(
+    document: dict[str, Any], metrics: dict[str, dict[str, Any]], expect: Sequence[dict[str, Any]]
+) -> Metrics:
+    """The metrics.json of a run that does not pass, beside its manifest.json."""
+    same = ("run", "spec_sha256", "backend", "clock_source")
+    return Metrics.model_validate(
+        {
+            **{name: document[name] for name in same},
+            "experiment": document["experiment"]["id"],
+            "kernel": document["kernel"]["release"],
+            "metrics": metrics,
+            "expect": expect,
+            "fidelity": [],
+            "pass": False,
+        }
+    )
 
 
 def edit_json(path: Path, change: Callable[[Any], object]) -> None:
@@ -247,10 +275,11 @@ def _drops(table: Table) -> int:
     return sum(crossing.left_us is None for crossing in table)
 
 
-def _manifest(files: list[str], expect: list[dict[str, Any]]) -> dict[str, Any]:
+def manifest(files: Sequence[str] = (), expect: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+    """The run's manifest.json."""
     keys = ("node", "name", "address", "peer")
     return {
-        "schema": 1,
+        "schema": 2,
         "run": "20000101-000030-000000",
         "backend": "uml",
         "clock_source": "virtual",
@@ -264,7 +293,7 @@ def _manifest(files: list[str], expect: list[dict[str, Any]]) -> dict[str, Any]:
             "stack": {"mtu_bytes": 490, "acks": "every-segment"},
             "warm_up_s": STEADY_US / 1e6,
             "duration_s": STOP_US / 1e6,
-            "expect": expect,
+            "expect": list(expect),
         },
         "point": {},
         "spec_sha256": "0" * 64,
@@ -284,7 +313,8 @@ def _manifest(files: list[str], expect: list[dict[str, Any]]) -> dict[str, Any]:
         "connections": [{**SENDER, **connection} for connection in CONNECTIONS],
         "captures": CAPTURES,
         "capture_drops": dict.fromkeys(CAPTURES, 0),
-        "files": files,
+        "profile": {"directions": {}},
+        "files": list(files),
         "timing": {"wall_s": 0.01, "simulated_s": 0.03, "speed": 3.0},
     }
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from twoway.contract.manifest import Platform
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -38,13 +40,8 @@ class Backend(Protocol):
         Raises: RunError if the run failed, died, got stuck, or its kernel reported a fault.
         """
 
-    def description(self) -> dict[str, Any]:
-        """Describe kernel, modules and clock of the backend in a manifest.
-
-        Returns: "backend", "clock_source", "kernel" and "modules". The clock's source is "virtual"
-            if time stands still while the kernel works, "instructions" if time counts the
-            instructions executed, "host" if it is the host's clock.
-        """
+    def description(self) -> Platform:
+        """Describe kernel, modules and clock of the backend in a manifest."""
 
     def decisive(self, modules: Sequence[str]) -> dict[str, Any]:
         """Identify everything beside the plan that decides the bytes of a run.

@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -100,7 +101,7 @@ class HostChanges:
         if got != value.split():
             raise RunError(f"{path}: set {value}, reads {' '.join(got)}")
 
-    def module(self, path: Path, parameters: list[str]) -> None:
+    def module(self, path: Path, parameters: Sequence[str]) -> None:
         """Load a module with parameters.
 
         Raises: RunError if the module is loaded already, or the kernel refuses it.
@@ -117,7 +118,7 @@ class HostChanges:
         if done.returncode != 0:
             raise RunError(f"{done.stderr.strip()}", "with Secure Boot modules must be signed")
 
-    def nodes(self, nodes: list[str]) -> None:
+    def nodes(self, nodes: Sequence[str]) -> None:
         """Make a network namespace for each node.
 
         Raises: RunError if a namespace of that name exists.

@@ -61,7 +61,7 @@ def lend(interface: str, name: str) -> None:
     _ip("link", "set", "dev", interface, "name", name, "netns", namespace_name(node_of(name)))
 
 
-def join(ends: list[str]) -> None:
+def join(ends: tuple[str, str]) -> None:
     """Link two nodes on this machine by a veth pair.
 
     Args:

@@ -7,7 +7,6 @@ changes however this process ends.
 """
 
 import gzip
-import json
 import lzma
 import os
 import re
@@ -20,7 +19,9 @@ from twoway.backends.backend import Kind, Progress
 from twoway.backends.host_changes import HostChanges
 from twoway.backends.host_interfaces import join, namespace_name
 from twoway.backends.sandbox import GUEST_PATH, RUNNER, STALL_S, live, sandbox
-from twoway.contract.digests import module_identity, sha256
+from twoway.contract.digests import sha256
+from twoway.contract.manifest import Kernel, Module, Platform
+from twoway.contract.plan import LoadModule, SetSysctls, Share, Step, read_plan
 from twoway.errors import UsageError
 from twoway.guest.build import (
     GUEST_PROGRAMS,
@@ -74,22 +75,22 @@ class Native:
 
     def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:
         """Carry out plan.json in namespaces of this machine's kernel."""
-        plan = json.loads((folder / "plan.json").read_text())
+        plan = read_plan(folder)
         with HostChanges() as kept:
-            for step in plan["setup"]:
-                if step["node"] is None:
+            for step in plan.setup:
+                if step.node is None:
                     self._set(step, kept)
             # In a multi-host run the namespaces and links are made here, not by Mininet.
-            nodes = plan.get("nodes", [])
-            kept.nodes(nodes)
-            for name, interface in plan.get("links", {}).items():
+            share = plan.share or Share(nodes=(), links={}, joints=())
+            kept.nodes(share.nodes)
+            for name, interface in share.links.items():
                 kept.link(name, interface)
-            for ends in plan.get("joints", []):
+            for ends in share.joints:
                 join(ends)
             live(
                 [
                     *self._sandbox(folder),
-                    *_namespace_binds(nodes),
+                    *_namespace_binds(share.nodes),
                     *_WITH_STATUS,
                     *RUNNER,
                     "--native",
@@ -100,26 +101,26 @@ class Native:
                 culprit=lambda: "a step of its plan does not end",
             )
 
-    def _set(self, step: dict[str, Any], kept: HostChanges) -> None:
+    def _set(self, step: Step, kept: HostChanges) -> None:
         """Apply a step that changes the whole kernel: a sysctl or a module."""
-        for name, value in step.get("sysctl", {}).items():
-            kept.setting(Path("/proc/sys") / name.replace(".", "/"), str(value))
-        if "run" in step:
-            program, path, *parameters = step["run"]
-            assert program == "insmod"
-            kept.module(self.programs / Path(path).name, parameters)
+        if isinstance(step, LoadModule):
+            kept.module(self.programs / step.file, step.words)
+        else:
+            assert isinstance(step, SetSysctls)
+            for name, value in step.sysctls.items():
+                kept.setting(Path("/proc/sys") / name.replace(".", "/"), str(value))
 
     def _sandbox(self, folder: Path) -> list[str]:
         return [*sandbox(folder, self.programs, Path("/dev/null"), {}), *_AS_ROOT.split()]
 
-    def description(self) -> dict[str, Any]:
+    def description(self) -> Platform:
         """Describe this machine's kernel and our modules for it."""
-        return {
-            "backend": self.name,
-            "clock_source": "host",
-            "kernel": {"release": os.uname().release, "key": self.programs.name},
-            "modules": {p.name: module_identity(p) for p in sorted(self.programs.glob("*.ko"))},
-        }
+        return Platform(
+            backend=self.name,
+            clock_source="host",
+            kernel=Kernel(release=os.uname().release, key=self.programs.name),
+            modules={p.name: Module.of(p) for p in sorted(self.programs.glob("*.ko"))},
+        )
 
     def decisive(self, modules: Sequence[str]) -> dict[str, Any]:
         """Identify this machine, its kernel, our programs and the modules in use."""
@@ -133,7 +134,7 @@ class Native:
         }
 
 
-def _namespace_binds(nodes: list[str]) -> list[str]:
+def _namespace_binds(nodes: Sequence[str]) -> list[str]:
     """List the bwrap options that bind the nodes' namespaces.
 
     /run/netns/twoway-NODE outside is /run/netns/NODE inside.

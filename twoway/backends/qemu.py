@@ -30,7 +30,9 @@ from twoway.backends.sandbox import (
     own_core,
     sandbox,
 )
-from twoway.contract.digests import module_identity, sha256
+from twoway.contract.digests import sha256
+from twoway.contract.manifest import Kernel, Module, Platform
+from twoway.contract.plan import PLAN, Plan, read_plan
 from twoway.contract.writing import write_json
 from twoway.errors import DiskFullError, RunError, UsageError
 from twoway.guest.stock_kernel import StockKernel, build_stock, find_stock, initramfs
@@ -87,19 +89,16 @@ class Qemu:
         """Boot the stock kernel on a run's folder and carry out plan.json."""
         run(self.stock, self.accelerator, folder, on_progress)
 
-    def description(self) -> dict[str, Any]:
+    def description(self) -> Platform:
         """Describe the stock kernel, QEMU with its accelerator, and our modules."""
-        return {
-            "backend": self.name,
-            "kernel": {
-                "release": self.stock.release,
-                "key": self.stock.key,
-                "package": self.stock.package,
-            },
-            "clock_source": "instructions" if self.accelerator == "icount" else "host",
-            "qemu": f"{version()}, {self.accelerator}",
-            "modules": {p.name: module_identity(p) for p in sorted(self._modules())},
-        }
+        stock = self.stock
+        return Platform(
+            backend=self.name,
+            kernel=Kernel(release=stock.release, key=stock.key, package=stock.package),
+            clock_source="instructions" if self.accelerator == "icount" else "host",
+            qemu=f"{version()}, {self.accelerator}",
+            modules={p.name: Module.of(p) for p in sorted(self._modules())},
+        )
 
     def decisive(self, modules: Sequence[str]) -> dict[str, Any]:
         """Identify kernel, QEMU, accelerator, programs and modules in use."""
@@ -141,8 +140,7 @@ def command(
         folder: the run's folder, which holds plan.json.
         runner: what the guest runs.
     """
-    memory_mib = json.loads((folder / "plan.json").read_text())["memory_mib"]
-    memory = f"-m {memory_mib + _KERNEL_MIB + _ARTIFACTS_MIB}"
+    memory = f"-m {read_plan(folder).memory_mib + _KERNEL_MIB + _ARTIFACTS_MIB}"
     packaged = {"/mnt/modules": stock.modules, "/mnt/boot": stock.image.parent}
     return [
         *sandbox(folder, stock.programs, stock.image, packaged),
@@ -221,7 +219,7 @@ def why_not_kvm(stock: StockKernel) -> str:
         return "/dev/kvm is not there" if not Path("/dev/kvm").exists() else "/dev/kvm is not ours"
     with tempfile.TemporaryDirectory(prefix="twoway-kvm-") as scratch:
         folder = Path(scratch)
-        write_json(folder / "plan.json", {"memory_mib": 0})
+        Plan(memory_mib=0).write(folder / PLAN)
         began = time.monotonic()
         try:
             run(stock, "kvm", folder, lambda _: None, runner=["/bin/true"], stall_s=_KVM_BOOT_S)

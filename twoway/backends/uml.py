@@ -4,7 +4,6 @@ The guest's root file system is the host's, read-only, with an overlay in guest 
 makes it read-only even for root in the guest.
 """
 
-import json
 import os
 import shutil
 import socket
@@ -26,7 +25,9 @@ from twoway.backends.sandbox import (
     read_console,
     sandbox,
 )
-from twoway.contract.digests import module_identity, sha256
+from twoway.contract.digests import sha256
+from twoway.contract.manifest import Kernel, Module, Platform
+from twoway.contract.plan import read_plan
 from twoway.guest.build import Guest, built_guest
 from twoway.paths import VM
 
@@ -54,14 +55,14 @@ class Uml:
         run(self.guest, folder, on_progress)
         shutil.rmtree(folder / "uml", ignore_errors=True)  # held the kernel's control socket
 
-    def description(self) -> dict[str, Any]:
+    def description(self) -> Platform:
         """Describe the guest's kernel and modules."""
-        return {
-            "backend": self.name,
-            "clock_source": "virtual",
-            "kernel": {"release": self.guest.release, "key": self.guest.key},
-            "modules": {p.name: module_identity(p) for p in self._modules()},
-        }
+        return Platform(
+            backend=self.name,
+            clock_source="virtual",
+            kernel=Kernel(release=self.guest.release, key=self.guest.key),
+            modules={p.name: Module.of(p) for p in self._modules()},
+        )
 
     def decisive(self, modules: Sequence[str]) -> dict[str, Any]:
         """Identify the guest's kernel, programs, runner and the modules in use."""
@@ -88,8 +89,8 @@ def command(
         runner: what the guest runs, instead of carrying out the plan.
         virtual_time: False boots with the host's clock, for interactive use and benchmarks.
     """
-    plan = json.loads((folder / "plan.json").read_text())
-    kernel = f"/mnt/linux mem={plan['memory_mib']}M {_ROOT_FILE_SYSTEM}"
+    plan = read_plan(folder)
+    kernel = f"/mnt/linux mem={plan.memory_mib}M {_ROOT_FILE_SYSTEM}"
     kernel += f" uml_dir=/mnt/run/uml umid={_UMID}"
     if guest.flavour == "sanitized":
         kernel += " panic_on_warn=1"
@@ -97,7 +98,7 @@ def command(
         kernel += " seccomp=on"
     if virtual_time:
         kernel += " con=null con0=null,fd:1 printk.time=1 time-travel=inf-cpu"
-        kernel += f" time-travel-start={plan['clock']['boot_ns']} random-seed={_RANDOM_SEED}"
+        kernel += f" time-travel-start={plan.clock.boot_ns} random-seed={_RANDOM_SEED}"
     else:
         kernel += " con=null con0=fd:0,fd:1 quiet"
     sandboxed = sandbox(folder, guest.programs, guest.kernel, {})

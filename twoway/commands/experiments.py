@@ -2,13 +2,26 @@
 
 import argparse
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 from twoway.commands.options import all_ids, complain
 from twoway.errors import TwowayError
 from twoway.paths import EXPERIMENTS
 from twoway.progress import say
 
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from twoway.contract.plan import Daemon, Step
+
+# What `twoway schema` describes: files that people write, and documents of a run's folder.
+SCHEMAS = {
+    "experiment": "Experiment files",
+    "profile": "Link profiles",
+    "plan": "plan.json",
+    "manifest": "manifest.json",
+    "metrics": "metrics.json",
+}
 # In the order in which the guest carries them out.
 _PARTS_OF_A_PLAN = (
     *("setup", "recorders", "captures", "sinks", "sources"),
@@ -91,29 +104,34 @@ def plan(args: argparse.Namespace) -> int:
 
     document = build_plan(load_case(args.experiment))
     if args.json:
-        print(json.dumps(document, indent=1))
+        print(document.model_dump_json(indent=1))
         return 0
     for part in _PARTS_OF_A_PLAN:
-        for step in document[part]:
+        for step in getattr(document, part):
             _print_step(step)
     return 0
 
 
-def _print_step(step: dict[str, Any]) -> None:
-    where = f"[{step['node'] or 'guest'}]"
-    for name, value in step.get("sysctl", {}).items():
-        print(f"{where} sysctl -w {name}='{value}'")
-    argv = step.get("run") or step.get("check")
-    if argv:
-        print(where, " ".join(argv))
-    for line in step.get("stdin", []):
+def _print_step(step: "Step | Daemon") -> None:
+    where = f"[{step.node or 'guest'}]"
+    if step.kind == "set_sysctls":
+        for name, value in step.sysctls.items():
+            print(f"{where} sysctl -w {name}='{value}'")
+        return
+    print(where, " ".join(step.run))
+    for line in step.stdin if step.kind == "command" else ():
         print(where, "   ", line)
 
 
 def schema(args: argparse.Namespace) -> int:
-    """Print the JSON Schema of experiments or profiles: every field described."""
+    """Print the JSON Schema of a kind of file: every field described."""
+    from twoway.contract.manifest import Manifest
+    from twoway.contract.metrics import Metrics
+    from twoway.contract.plan import Plan
     from twoway.spec.experiment import Experiment, Profile
 
-    model = Experiment if args.kind == "experiment" else Profile
-    print(json.dumps(model.model_json_schema(by_alias=True), indent=1))
+    models: tuple[type[BaseModel], ...] = (Experiment, Profile, Plan, Manifest, Metrics)
+    model = dict(zip(SCHEMAS, models, strict=True))[args.kind]
+    # As documents are written: with the commands of a plan's steps.
+    print(json.dumps(model.model_json_schema(mode="serialization"), indent=1))
     return 0

@@ -16,7 +16,7 @@ def share(args: argparse.Namespace) -> int:
     from pydantic import TypeAdapter, ValidationError
 
     from twoway.contract.clock import READY_NS
-    from twoway.contract.writing import write_json
+    from twoway.contract.plan import PLAN
     from twoway.errors import UsageError
     from twoway.lab.multihost_plan import Place, shares
 
@@ -29,7 +29,7 @@ def share(args: argparse.Namespace) -> int:
     for machine, plan in shares(case, places).items():
         folder = args.to / machine
         folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / "plan.json", plan)
+        plan.write(folder / PLAN)
     # All clocks are compared with that of the last node's host: a router, near most of the others.
     reference = next(m for m, place in places.items() if case.graph.nodes[-1] in place.nodes)
     print(json.dumps({"experiment": case.id, "reference": reference, "ready_by_ns": READY_NS}))
@@ -59,10 +59,11 @@ def clock(args: argparse.Namespace) -> int:
 
 def merge(args: argparse.Namespace) -> int:
     """Merge the folders of all hosts into one run and report on it."""
+    from twoway.contract.manifest import MACHINE
     from twoway.lab.multihost_run import Multihost
     from twoway.runs.run import run_case
 
-    parts = {path.parent.name: path.parent for path in sorted(args.parts.glob("*/manifest.json"))}
+    parts = {path.parent.name: path.parent for path in sorted(args.parts.glob(f"*/{MACHINE}"))}
     multihost = Multihost(parts, json.loads((args.parts / "times.json").read_text()))
     folder = run_case(_one_case(args.experiment), multihost, args.results, took_s=multihost.took_s)
     return report_on(folder, as_json=args.json)

@@ -1,24 +1,26 @@
 """The subcommand report: analyse a finished run and print its verdicts."""
 
 import argparse
-import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from capture_analysis.errors import AnalysisError
 
 from twoway.commands.options import shown
+from twoway.contract.metrics import row_in_words
 from twoway.contract.verdict import (
     NOTHING_TOLD,
     Verdict,
     marked,
     nothing_told,
-    row_in_words,
     verdict_of,
 )
 from twoway.contract.writing import chown_like_parent
 from twoway.errors import TwowayError, UsageError
 from twoway.progress import say
+
+if TYPE_CHECKING:
+    from twoway.contract.metrics import Metrics
 
 
 def report(args: argparse.Namespace) -> int:
@@ -40,20 +42,19 @@ def report_on(folder: Path, *, as_json: bool) -> int:
     finally:
         chown_like_parent(folder)
     if as_json:
-        print(json.dumps(document, indent=1))
+        print(document.model_dump_json(indent=1))
     _print_verdicts(document)
     say(f"report: {shown(folder)}/report.html", markup=False)
-    return 0 if document["pass"] else 1
+    return 0 if document.pass_ else 1
 
 
-def _print_verdicts(document: dict[str, Any]) -> None:
-    for row in document["expect"]:
+def _print_verdicts(document: "Metrics") -> None:
+    for row in document.expect:
         say(marked(verdict_of(row), row_in_words(row)))
-    if nothing_told(document["expect"]):
+    if nothing_told(document.expect):
         say(marked(Verdict.FAIL, f"{NOTHING_TOLD}: vm/README.md says what each clock can tell"))
-    checks = document["fidelity"]
-    for row in checks:
-        if not row["pass"] or "supported" in row:
-            say(marked(verdict_of(row), row_in_words(row)))
-    if all(row["pass"] for row in checks):
-        say(marked(Verdict.PASS, f"{len(checks)} fidelity checks"))
+    for check in document.fidelity:
+        if not check.pass_ or check.supported is not None:
+            say(marked(verdict_of(check), row_in_words(check)))
+    if all(check.pass_ for check in document.fidelity):
+        say(marked(Verdict.PASS, f"{len(document.fidelity)} fidelity checks"))

@@ -4,13 +4,15 @@ An expectation is a value with a tolerance, or a bound.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
+from pydantic import Field
 from rich.markup import escape
 
-FIELDS = ("value", "tolerance", "at_least", "at_most")
+from twoway.contract.model import Record
+
 # The verdict on a run on whose clock no expectation can be told.
 NOTHING_TOLD = "no expectation can be told on this run's clock"
 
@@ -23,7 +25,36 @@ class Verdict(Enum):
     CANNOT_TELL = "?"
 
 
-def judge(said: Mapping[str, Any], measured: float | None, error: float = 0.0) -> Verdict:
+class Bounds(Record):
+    """A value with a tolerance, or bounds."""
+
+    value: float | None = Field(default=None, description="the expected value")
+    tolerance: float | None = Field(default=None, description="the largest difference from it")
+    at_least: float | None = Field(default=None, description="instead of a value, a bound")
+    at_most: float | None = Field(default=None, description="likewise")
+
+
+class Expected(Bounds):
+    """An expectation of one metric at one point."""
+
+    metric: str = Field(description="the metric's name")
+    source: Literal["theory", "paper", "simulation"] = Field(description="who says so")
+    why: str = Field(description="where value and tolerance come from")
+    at: dict[str, Any] = Field(
+        default={}, description="the points that it is about, values by axis"
+    )
+
+
+class Judged(Record):
+    """A row of metrics.json with a verdict."""
+
+    pass_: bool = Field(description="the verdict")
+    supported: bool | None = Field(
+        default=None, description="false if it cannot be told on the run's clock"
+    )
+
+
+def judge(said: Bounds, measured: float | None, error: float = 0.0) -> Verdict:
     """Compare a metric, known to within an error, with what is expected of it.
 
     The true value lies between measurement - error and measurement + error.
@@ -34,7 +65,7 @@ def judge(said: Mapping[str, Any], measured: float | None, error: float = 0.0) -
     CANNOT_TELL: everything else; never without an error.
 
     Args:
-        said: the expectation: value and tolerance, or at_least, at_most, or both; else null.
+        said: the expectation: value and tolerance, or at_least, at_most, or both.
         measured: the metric; None if undefined, which nothing expects.
         error: how far the metric may be off, in its unit; infinite if it says nothing.
     """
@@ -46,27 +77,18 @@ def judge(said: Mapping[str, Any], measured: float | None, error: float = 0.0) -
     low, high = low - rounding, high + rounding
     if measured + error < low or measured - error > high:
         return Verdict.FAIL
-    if said["value"] is None:
+    if said.value is None:
         passes = low <= measured - error and measured + error <= high
     else:
-        passes = low <= measured <= high and error <= said["tolerance"]
+        passes = low <= measured <= high and error <= (said.tolerance or 0)
     return Verdict.PASS if passes else Verdict.CANNOT_TELL
 
 
-def verdict_of(row: Mapping[str, Any]) -> Verdict:
+def verdict_of(row: Judged) -> Verdict:
     """Read the verdict on an expectation or a check of metrics.json."""
-    if not row.get("supported", True):
+    if row.supported is False:
         return Verdict.CANNOT_TELL
-    return Verdict.PASS if row["pass"] else Verdict.FAIL
-
-
-def row_in_words(row: Mapping[str, Any]) -> str:
-    """Write an expectation or a check of metrics.json as a line."""
-    if "check" in row:
-        return f"{row['check']}: {row['value']}, bound {row['bound']}"
-    measured = "none" if row["measured"] is None else f"{row['measured']:.4g}"
-    limit = f"; {row['limit']}" if "limit" in row else ""
-    return f"{row['metric']:<32} {measured:>8} measured, {in_words(row)} {row['source']}{limit}"
+    return Verdict.PASS if row.pass_ else Verdict.FAIL
 
 
 def marked(verdict: Verdict, text: str) -> str:
@@ -75,23 +97,24 @@ def marked(verdict: Verdict, text: str) -> str:
     return f"[{colour}]{verdict.value:<4}[/] {escape(text)}"
 
 
-def nothing_told(rows: Sequence[Mapping[str, Any]]) -> bool:
+def nothing_told(rows: Sequence[Judged]) -> bool:
     """Tell whether there are expectations and none of them can be told."""
-    return bool(rows) and not any(row.get("supported", True) for row in rows)
+    return bool(rows) and all(row.supported is False for row in rows)
 
 
-def in_words(said: Mapping[str, Any], digits: int = 5) -> str:
+def in_words(said: Bounds, digits: int = 5) -> str:
     """Write an expectation for people, as "0.65 +- 0.002" or "at most 4.95"."""
-    if said["value"] is not None:
-        return f"{said['value']:.{digits}g} +- {said['tolerance']:.2g}"
-    bounds = {"at least": said["at_least"], "at most": said["at_most"]}
+    if said.value is not None:
+        return f"{said.value:.{digits}g} +- {said.tolerance or 0:.2g}"
+    bounds = {"at least": said.at_least, "at most": said.at_most}
     return ", ".join(
         f"{word} {edge:.{digits}g}" for word, edge in bounds.items() if edge is not None
     )
 
 
-def _range(said: Mapping[str, Any]) -> tuple[float, float]:
-    if said["value"] is not None:
-        return said["value"] - said["tolerance"], said["value"] + said["tolerance"]
-    low, high = said["at_least"], said["at_most"]
+def _range(said: Bounds) -> tuple[float, float]:
+    if said.value is not None:
+        tolerance = said.tolerance or 0
+        return said.value - tolerance, said.value + tolerance
+    low, high = said.at_least, said.at_most
     return -math.inf if low is None else low, math.inf if high is None else high

@@ -7,11 +7,11 @@ plan with the steps of its nodes alone, which it carries out in namespaces of it
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
+from twoway.contract.model import Model
+from twoway.contract.plan import Daemon, Observe, Plan, Share, Step
 from twoway.errors import UsageError
 from twoway.plan.plan import build_plan
-from twoway.spec.base import Model
 from twoway.spec.point import Case
 from twoway.spec.topology import Graph
 
@@ -30,7 +30,7 @@ class Place(Model):
     links: dict[str, str]
 
 
-def shares(case: Case, places: Mapping[str, Place]) -> dict[str, dict[str, Any]]:
+def shares(case: Case, places: Mapping[str, Place]) -> dict[str, Plan]:
     """Cut an experiment's plan into a share for each host.
 
     Args:
@@ -85,32 +85,23 @@ def _misplaced_links(graph: Graph, places: Mapping[str, Place]) -> Iterable[str]
                 yield f"{machine}: {interface} is {' and '.join(names)}"
 
 
-def _share(plan: dict[str, Any], graph: Graph, place: Place) -> dict[str, Any]:
+def _share(plan: Plan, graph: Graph, place: Place) -> Plan:
     """Select the steps of a plan that one host carries out."""
-
-    def ours(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [step for step in steps if step["node"] in (None, *place.nodes)]
-
-    share = {k: ours(part) if isinstance(part, list) else part for k, part in plan.items()}
-    share["sources"] = [
-        step | {"run": _observed(step["run"], place.nodes)} if step["name"] == "observe" else step
-        for step in share["sources"]
-    ]
-    inside = [i for i in graph.interfaces if {i.node, i.peer_node} <= set(place.nodes)]
-    return share | {
-        "nodes": place.nodes,
-        "links": place.links,
-        "joints": [[i.name, i.peer_name] for i in inside if i.name < i.peer_name],
-    }
+    nodes = tuple(place.nodes)
+    inside = [i for i in graph.interfaces if {i.node, i.peer_node} <= set(nodes)]
+    joints = tuple((i.name, i.peer_name) for i in inside if i.name < i.peer_name)
+    parts = {name: part for name, part in plan if isinstance(part, tuple)}
+    return plan.model_copy(
+        update={
+            "share": Share(nodes=nodes, links=place.links, joints=joints),
+            **{name: tuple(_ours(part, nodes)) for name, part in parts.items()},
+        }
+    )
 
 
-def _observed(argv: list[str], nodes: list[str]) -> list[str]:
-    """Reduce the observer's command to the sockets and queues of some nodes."""
-    words = iter(argv)
-    kept = []
-    for word in words:
-        if word not in {"--sockets", "--queue"}:
-            kept.append(word)
-        elif (where := next(words)).partition("/")[0] in nodes:
-            kept += [word, where]
-    return kept
+def _ours(steps: Iterable[Step | Daemon], nodes: tuple[str, ...]) -> Iterable[Step | Daemon]:
+    for step in steps:
+        if isinstance(step, Observe):
+            yield step.of(nodes)
+        elif step.node in (None, *nodes):
+            yield step

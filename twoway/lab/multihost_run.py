@@ -1,6 +1,5 @@
 """Multi-host runs: carry out a share, merge all hosts' artifacts."""
 
-import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +9,10 @@ from typing import Any
 
 from twoway.backends.backend import Progress
 from twoway.backends.native import make_native
+from twoway.contract.manifest import CLOCKS, MACHINE, Clocks, HostClock, Kernel, Machine, Machines
+from twoway.contract.plan import PLAN, read_plan
 from twoway.contract.writing import write_json
 from twoway.errors import RunError
-from twoway.runs.identity import modules_in
 from twoway.runs.manifest import git_revision, tool_versions
 
 # File in a share's folder: run.py writes it when the host is ready, carry_out() also on failure, so
@@ -21,11 +21,11 @@ READY = "ready"
 # File in a share's folder that ends the host's share: the playbook writes it if another host fails.
 CALLED_OFF = "called-off"
 # The files of a share's folder that are not merged into the run.
-_OWN = ("plan.json", "manifest.json", "clock.json", "exit-status", READY, "sockets/progress.json")
+_OWN = (PLAN, MACHINE, CLOCKS, "exit-status", READY, "sockets/progress.json")
 
 
 def carry_out(folder: Path) -> None:
-    """Carry out this host's share of a plan and write the host's manifest.
+    """Carry out this host's share of a plan and write machine.json.
 
     Args:
         folder: holds plan.json; the artifacts go there.
@@ -38,39 +38,21 @@ def carry_out(folder: Path) -> None:
             raise RunError("called off")
 
     try:
+        plan = read_plan(folder)
         native = make_native()
         native.run(folder, watch)
     finally:
         (folder / READY).touch()
-    plan = json.loads((folder / "plan.json").read_text())
-    machine = {
-        **native.description(),
-        "decisive": native.decisive(modules_in(plan)),
-        "git": git_revision(),
-        "tools": tool_versions(),
-        "nodes": plan["nodes"],
-    }
-    write_json(folder / "manifest.json", machine)
+    Machine(
+        **dict(native.description()),
+        decisive=native.decisive(plan.modules),
+        git=git_revision(),
+        tools=tool_versions(),
+        nodes=plan.share.nodes if plan.share else (),
+    ).write(folder / MACHINE)
 
 
-@dataclass(frozen=True)
-class Clock:
-    """A host's clock relative to the controller's, which is the reference.
-
-    Attributes:
-        handed_ns: the offset that the host's programs were given and subtract from their times.
-        offset_ns: how far the clock was ahead at the start of traffic.
-        drift_ppb: how much faster the clock runs, in parts per billion.
-        uncertainty_ns: the largest error of offset and drift at any time of the run.
-    """
-
-    handed_ns: int = 0
-    offset_ns: int = 0
-    drift_ppb: float = 0.0
-    uncertainty_ns: int = 0
-
-
-def clock(before: Mapping[str, int], after: Mapping[str, int], start_ns: int) -> Clock:
+def clock(before: Mapping[str, int], after: Mapping[str, int], start_ns: int) -> HostClock:
     """Compute a host's offset and drift from two measurements.
 
     Args:
@@ -80,7 +62,7 @@ def clock(before: Mapping[str, int], after: Mapping[str, int], start_ns: int) ->
         start_ns: the start of traffic, on the same clock as the measurements' `at_ns`.
     """
     drift = (after["offset_ns"] - before["offset_ns"]) / (after["at_ns"] - before["at_ns"])
-    return Clock(
+    return HostClock(
         handed_ns=before["offset_ns"],
         offset_ns=before["offset_ns"] + round(drift * (start_ns - before["at_ns"])),
         drift_ppb=round(drift * 1e9, 3),
@@ -110,17 +92,17 @@ class Multihost:
                 name = str(path.relative_to(part))
                 if path.is_file() and name not in _OWN:
                     _add(path, folder / name)
-        start_ns = json.loads((folder / "plan.json").read_text())["clock"]["start_ns"]
+        start_ns = read_plan(folder).clock.start_ns
         offset_ns = self.times["offset_ns"]
-        clocks: dict[str, Any] = {}
+        clocks: dict[str, HostClock] = {}
         before, after = self.times["before"], self.times["after"]
         for name, machine in self._machines.items():
             if name in before:
                 of_machine = clock(before[name], after[name], start_ns + offset_ns)
             else:
-                of_machine = Clock()  # the reference
-            clocks |= dict.fromkeys(machine["nodes"], vars(of_machine))
-        write_json(folder / "clock.json", {"offset_ns": offset_ns, "nodes": clocks})
+                of_machine = HostClock()  # the reference
+            clocks |= dict.fromkeys(machine.nodes, of_machine)
+        write_json(folder / CLOCKS, Clocks(offset_ns=offset_ns, nodes=clocks).model_dump())
 
     @property
     def took_s(self) -> float:
@@ -128,32 +110,35 @@ class Multihost:
         ends = zip(self.times["before"].values(), self.times["after"].values(), strict=True)
         return max(((after["at_ns"] - before["at_ns"]) / 1e9 for before, after in ends), default=0)
 
-    def description(self) -> dict[str, Any]:
+    def description(self) -> Machines:
         """Describe the kernels and modules of all hosts."""
         machines = self._machines
-        kernels = {
-            name: ", ".join(dict.fromkeys(m["kernel"][name] for m in machines.values()))
-            for name in ("release", "key")
-        }
-        return {
-            "backend": self.name,
-            "clock_source": "host",
-            "kernel": kernels,
-            "modules": {k: v for m in machines.values() for k, v in m["modules"].items()},
-            "machines": machines,
-        }
+        kernels = [machine.kernel for machine in machines.values()]
+        return Machines(
+            backend=self.name,
+            clock_source="host",
+            kernel=Kernel(
+                release=", ".join(dict.fromkeys(kernel.release for kernel in kernels)),
+                key=", ".join(dict.fromkeys(kernel.key for kernel in kernels)),
+            ),
+            modules={k: v for m in machines.values() for k, v in m.modules.items()},
+            machines=machines,
+        )
 
     def decisive(self, modules: Sequence[str]) -> dict[str, Any]:  # noqa: ARG002 - each has its own
         """Identify the kernel, programs and modules of every host."""
-        return {name: machine["decisive"] for name, machine in self._machines.items()}
+        return {name: machine.decisive for name, machine in self._machines.items()}
 
     @cached_property
-    def _machines(self) -> dict[str, Any]:
-        """Each host's manifest, by the host's name."""
-        return {
-            name: json.loads((part / "manifest.json").read_text())
-            for name, part in self.parts.items()
-        }
+    def _machines(self) -> dict[str, Machine]:
+        """Each host's machine.json, by the host's name.
+
+        Raises: RunError if one was written by another version of twoway.
+        """
+        try:
+            return {name: Machine.read(part / MACHINE) for name, part in self.parts.items()}
+        except ValueError as error:
+            raise RunError(str(error)) from error
 
 
 def _add(path: Path, target: Path) -> None:

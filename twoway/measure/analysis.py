@@ -11,6 +11,7 @@ from capture_analysis.columns import IntArray, Packets, merge
 from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epochs
 from capture_analysis.errors import AnalysisError
 
+from twoway.contract.network import Connection, Queue
 from twoway.measure import channel, throughput
 from twoway.measure.busy_periods import BusyPeriods, busy_periods
 from twoway.measure.queues import (
@@ -22,7 +23,7 @@ from twoway.measure.queues import (
     service_error_ns,
     transmitted,
 )
-from twoway.measure.run_folder import Connection, Queue, Run
+from twoway.measure.run_folder import Run
 from twoway.theory.dtm import SLOT_BIT
 
 ETHERNET_BYTES = 14

@@ -13,8 +13,9 @@ import numpy as np
 from capture_analysis.columns import IntArray
 from capture_analysis.errors import AnalysisError
 
+from twoway.contract.network import Queue
 from twoway.measure.queues import Passage
-from twoway.measure.run_folder import Queue, Run
+from twoway.measure.run_folder import Run
 from twoway.theory.dtm import CYCLE_NS, Allocator
 
 BYTE_WORK = 15_625
@@ -92,7 +93,7 @@ def read_slots(run: Run, queue: Queue) -> Slots:
         np.array([run.start_ns - _BEFORE_NS, *(told_ns[i] for i in changes)]),
         np.array([int(first), *(int(table["to"][i]) for i in changes)]),
         int(told_ns[starts[-1]]),
-        run.manifest["profile"]["directions"][queue.direction]["dtm"],
+        run.manifest.profile.directions[queue.direction].dtm or {},
     )
 
 

@@ -5,12 +5,12 @@ stamps packets with it, and its programs subtract the offset that they were give
 multi-host run each host has its own clock, which is measured before and after the run.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from capture_analysis.columns import IntArray
+
+from twoway.contract.manifest import Manifest
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,16 @@ class Clock:
         return self.of_stamps(time_ns + self.handed_ns)
 
 
-def read_clock(manifest: Mapping[str, Any], node: str) -> Clock:
+def read_clock(manifest: Manifest, node: str) -> Clock:
     """Read the clock of the host that played a node from a manifest."""
-    start_ns, common_ns = manifest["clock"]["start_ns"], manifest["clock_offset_ns"]
-    own = manifest.get("clocks", {}).get(node)
+    start_ns, common_ns = manifest.clock.start_ns, manifest.clock_offset_ns
+    own = manifest.clocks.get(node)
     if own is None:
         return Clock(start_ns, common_ns, common_ns)
     return Clock(
         start_ns,
-        common_ns + own["offset_ns"],
-        common_ns + own["handed_ns"],
-        own["drift_ppb"],
-        own["uncertainty_ns"],
+        common_ns + own.offset_ns,
+        common_ns + own.handed_ns,
+        own.drift_ppb,
+        own.uncertainty_ns,
     )

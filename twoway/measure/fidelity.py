@@ -5,11 +5,10 @@ bounds are exact. On a clock that runs while the host works, the bounds of times
 measured lateness of the host's timers, and their texts begin with "real time".
 """
 
-from typing import Any
-
 import numpy as np
 from capture_analysis import ack_compression
 
+from twoway.contract.metrics import FidelityRow
 from twoway.measure import channel, real_time
 from twoway.measure.analysis import ETHERNET_BYTES, Analysis, ConnectionView, QueueView
 from twoway.measure.flight import most_in_flight
@@ -19,7 +18,7 @@ from twoway.measure.throughput import before_reset, in_order_bytes
 IPERF3_COOKIE_BYTES = 37
 
 
-def fidelity(analysis: Analysis) -> list[dict[str, Any]]:
+def fidelity(analysis: Analysis) -> list[FidelityRow]:
     """Carry out all fidelity checks of a run."""
     checks = [_frames(analysis), _capture_drops(analysis)]
     error = None if analysis.run.exact_clock else real_time.ClockError(analysis)
@@ -40,28 +39,32 @@ def fidelity(analysis: Analysis) -> list[dict[str, Any]]:
     return checks
 
 
-def _check(what: str, value: float | None, bound: str, holds: bool) -> dict[str, Any]:
-    return {"check": what, "value": value, "bound": bound, "pass": bool(holds)}
+def _check(what: str, value: float | None, bound: str, holds: bool) -> FidelityRow:
+    return FidelityRow(check=what, value=value, bound=bound, pass_=bool(holds))
 
 
-def _frames(analysis: Analysis) -> dict[str, Any]:
+def _untold(what: str, value: float, bound: str) -> FidelityRow:
+    return FidelityRow(check=what, value=value, bound=bound, pass_=True, supported=False)
+
+
+def _frames(analysis: Analysis) -> FidelityRow:
     """Check that no frame exceeds the MTU, hence that offloads are off."""
-    most = analysis.run.manifest["experiment"]["stack"]["mtu_bytes"] + ETHERNET_BYTES
+    most = analysis.run.manifest.experiment.stack.mtu_bytes + ETHERNET_BYTES
     largest = max(
         int(analysis.run.capture(i).frame_bytes.max(initial=0))
-        for i in analysis.run.manifest["captures"]
+        for i in analysis.run.manifest.captures
     )
     return _check("largest captured frame, bytes", largest, f"at most {most}", largest <= most)
 
 
-def _capture_drops(analysis: Analysis) -> dict[str, Any]:
-    dropped = sum(analysis.run.manifest["capture_drops"].values())
+def _capture_drops(analysis: Analysis) -> FidelityRow:
+    dropped = sum(analysis.run.manifest.capture_drops.values())
     return _check("packets dropped by the capture", dropped, "0", dropped == 0)
 
 
 def _service_times(
     analysis: Analysis, direction: str, view: QueueView, error: real_time.ClockError | None
-) -> dict[str, Any]:
+) -> FidelityRow:
     """Check the times at which packets leave a queue.
 
     The tolerance is 1 ns, because netem cuts each transmission time to whole ns; after an idle time
@@ -82,7 +85,7 @@ def _service_times(
 
 def _kernel_queue(
     analysis: Analysis, direction: str, view: QueueView, error: real_time.ClockError | None
-) -> dict[str, Any]:
+) -> FidelityRow:
     """Compare the queue from the captures with the kernel's own count.
 
     The observer reads a count between its two time stamps, so the queue must have had that length
@@ -110,7 +113,7 @@ def _kernel_queue(
     return _check(what, worst, bound, bool(rows) and worst == 0)
 
 
-def _kernel_drops(analysis: Analysis, direction: str, view: QueueView) -> dict[str, Any]:
+def _kernel_drops(analysis: Analysis, direction: str, view: QueueView) -> FidelityRow:
     node = view.queue.interface.rsplit("-", 1)[0]
     counts = []
     for when in ("before", "after"):
@@ -132,7 +135,7 @@ def _allocations(
     view: QueueView,
     slots: channel.Slots,
     error: real_time.ClockError | None,
-) -> dict[str, Any]:
+) -> FidelityRow:
     """Compare reallocations with the paper's algorithm fed with captures.
 
     On a clock that runs while the host works the check decides nothing: a packet captured before
@@ -148,11 +151,11 @@ def _allocations(
     what = f"{direction}: {len(got)} reallocations against figure 1 fed with the captures"
     if error:
         bound = "real time: none, packets may count in the next sample"
-        return _check(what, off, bound, True) | {"supported": False}
+        return _untold(what, off, bound)
     return _check(what, off, "0 differ", off == 0)
 
 
-def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> list[dict[str, Any]]:
+def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:
     """Compare the sink's count of bytes with the payload in the capture.
 
     Data after a reset, which may overtake data, do not count (docs/decisions/0022).
@@ -182,9 +185,9 @@ def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> lis
     ]
 
 
-def _ack_checks(analysis: Analysis, name: str, view: ConnectionView) -> list[dict[str, Any]]:
+def _ack_checks(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:
     checks = []
-    if analysis.run.manifest["experiment"]["stack"]["acks"] == "every-segment":
+    if analysis.run.manifest.experiment.stack.acks == "every-segment":
         off = view.acks_sent - len(analysis.run.steady(view.arrived.data()))
         checks.append(_check(f"{name}: acks less data segments", off, "-1..1", abs(off) <= 1))
     factors = ack_compression.compression_factors(view.acks, view.data_service_ns)
@@ -195,7 +198,7 @@ def _ack_checks(analysis: Analysis, name: str, view: ConnectionView) -> list[dic
 
 def _largest_factor(
     analysis: Analysis, name: str, view: ConnectionView, factor: float
-) -> dict[str, Any]:
+) -> FidelityRow:
     """Check that ACKs arrive no closer than their link's rate allows."""
     what, value = f"{name}: largest compression factor", round(factor, 2)
     # The largest spacing of data that counts as back to back.
@@ -207,12 +210,12 @@ def _largest_factor(
     least_ns = view.ack_service_ns - closer_ns
     if least_ns <= 0:
         why = f"acks are up to {closer_ns} ns closer, one takes {view.ack_service_ns}"
-        return _check(what, value, f"real time: none, {why}", True) | {"supported": False}
+        return _untold(what, value, f"real time: none, {why}")
     bound = data_ns / least_ns
     return _check(what, value, f"real time: at most {bound:.2f}", factor <= bound)
 
 
-def _window_check(analysis: Analysis, name: str, view: ConnectionView) -> list[dict[str, Any]]:
+def _window_check(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:
     """Check that a fixed window is in flight in full, and never more.
 
     Only in runs without losses: after one, selective ACKs make the flight less than the span from

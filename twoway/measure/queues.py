@@ -13,7 +13,7 @@ from capture_analysis.errors import AnalysisError
 from capture_analysis.two_captures.queue_levels import steps
 from numpy.typing import NDArray
 
-from twoway.measure.run_folder import Queue
+from twoway.contract.network import Queue
 
 STILL_QUEUED = np.iinfo(np.int64).max
 

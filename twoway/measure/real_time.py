@@ -9,12 +9,12 @@ whether an expectation can be told.
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from capture_analysis import ack_compression
 from capture_analysis.columns import IntArray, Packets
 
+from twoway.contract.metrics import FidelityRow
 from twoway.measure.analysis import Analysis, ConnectionView, QueueView
 
 # A few of many timers are very late; one packet in a hundred decides no metric.
@@ -162,7 +162,7 @@ def closer_ns(analysis: Analysis, view: ConnectionView) -> int:
     return int(-spacing_errors_ns(view).min(initial=0)) + apart_ns
 
 
-def checks(analysis: Analysis, error: ClockError) -> list[dict[str, Any]]:
+def checks(analysis: Analysis, error: ClockError) -> list[FidelityRow]:
     """List the clock's errors for the report, each with its bound."""
     segment_ns = min((v.data_service_ns for v in analysis.connections.values()), default=0)
     rows = [
@@ -188,14 +188,14 @@ def checks(analysis: Analysis, error: ClockError) -> list[dict[str, Any]]:
     return rows
 
 
-def _row(what: str, value: int, least_ns: int, which: str) -> dict[str, Any]:
+def _row(what: str, value: int, least_ns: int, which: str) -> FidelityRow:
     """Make the row of a measured error.
 
     An error of `least_ns` or more fails nothing, but the row says that `which` is not resolved.
     """
     resolved = value < least_ns
     bound = f"real time: {which} {least_ns}" + ("" if resolved else ", so it is not resolved")
-    return {"check": what, "value": value, "bound": bound, "pass": True, "supported": resolved}
+    return FidelityRow(check=what, value=value, bound=bound, pass_=True, supported=resolved)
 
 
 def _links_ns(view: ConnectionView, frame_bytes: int) -> int:

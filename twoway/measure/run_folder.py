@@ -6,7 +6,7 @@ texts, expectations or warm-up, experiment.json in the run's folder holds the ch
 
 import csv
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,109 +16,20 @@ from capture_analysis.columns import BoolArray, FlowTable, Packets, merge, unify
 from capture_analysis.errors import AnalysisError
 from capture_analysis.reading.capture import read_capture
 
+from twoway.contract.manifest import Manifest, read_manifest
+from twoway.contract.network import Connection, Queue
 from twoway.measure.clocks import Clock, read_clock
 
-# The version of manifest.json that this package reads.
-SCHEMA = 1
-# The experiment as its file describes it now, if that differs from manifest.json.
-EXPERIMENT = "experiment.json"
 
-
-@dataclass(frozen=True)
-class Queue:
-    """A bottleneck queue: its place, its link and the taps around it.
-
-    Attributes:
-        direction: the direction of the profile.
-        interface: the router's outgoing interface.
-        rate_bit: link rate, bit/s; of a DTM channel the rate at the start of traffic.
-        reallocations: the file with the changes of a DTM channel's slots; None for other queues.
-        limit_packets: drop-tail limit, the packet in service included.
-        overhead_bytes, cell_bytes, cell_overhead_bytes: framing on the link, as in the profile.
-        taps_in: interfaces whose incoming packets may enter the queue.
-        delay_ns: propagation delay behind the queue.
-        leaves_at_start: captures see a packet leave when its transmission begins, not when it
-            ends (docs/decisions/0021).
-        credit_ns: how much too early a packet may leave after an idle time.
-    """
-
-    direction: str
-    interface: str
-    rate_bit: int
-    reallocations: str | None
-    limit_packets: int
-    overhead_bytes: int
-    cell_bytes: int
-    cell_overhead_bytes: int
-    taps_in: tuple[str, ...]
-    delay_ns: int
-    leaves_at_start: bool = False
-    credit_ns: int = 0
-
-    def link_bytes(self, frame_bytes: Any) -> Any:
-        """Compute sizes on the link from captured sizes.
-
-        Args:
-            frame_bytes: a number or an array.
-        """
-        size = frame_bytes + self.overhead_bytes
-        if not self.cell_bytes:
-            return size
-        cells = -(-size // self.cell_bytes)
-        return cells * (self.cell_bytes + self.cell_overhead_bytes)
-
-    def service_ns(self, frame_bytes: Any) -> Any:
-        """Compute transmission times, cut to whole ns as in netem.
-
-        netem has rates in whole bytes/s.
-        """
-        return self.link_bytes(frame_bytes) * 1_000_000_000 // (self.rate_bit // 8)
-
-
-@dataclass(frozen=True)
-class Connection:
-    """One TCP connection of a run."""
-
-    name: str
-    direction: str
-    ack_direction: str
-    source: str
-    destination: str
-    source_port: int
-    port: int
-    source_interface: str
-    sink_interface: str
-    generator: str
-    congestion: str
-    window_packets: int | None
-    paced: bool
-    start_ns: int
-
-
-def read_manifest(folder: Path) -> dict[str, Any]:
+def manifest_of(folder: Path) -> Manifest:
     """Read a run's manifest.json, updated with experiment.json if any.
 
-    Raises: AnalysisError if the folder has no manifest, or one of another schema.
+    Raises: AnalysisError if the folder has no manifest, or a document is not sound.
     """
-    manifest = _document(folder / "manifest.json")
-    if manifest is None:
-        raise AnalysisError(f"{folder}: no manifest.json: not a finished run")
-    if manifest.get("schema") != SCHEMA:
-        raise AnalysisError(f"{folder}/manifest.json: not of schema {SCHEMA}")
-    return manifest | (_document(folder / EXPERIMENT) or {})
-
-
-def _document(path: Path) -> dict[str, Any] | None:
-    """Read a file's JSON object; None if there is no such file."""
     try:
-        document = json.loads(path.read_text())
-    except OSError:
-        return None
+        return read_manifest(folder)
     except ValueError as error:
-        raise AnalysisError(f"{path}: not JSON: {error}") from error
-    if not isinstance(document, dict):
-        raise AnalysisError(f"{path}: not a JSON object")
-    return document
+        raise AnalysisError(str(error)) from error
 
 
 class Run:
@@ -132,27 +43,24 @@ class Run:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.manifest = read_manifest(folder)
-        missing = [f for f in self.manifest["files"] if not (folder / f).is_file()]
+        self.manifest = manifest_of(folder)
+        missing = [f for f in self.manifest.files if not (folder / f).is_file()]
         if missing:
             raise AnalysisError(f"{folder}: files are missing: {', '.join(missing)}")
-        self.queues = [
-            Queue(**{**q, "taps_in": tuple(q["taps_in"])}) for q in self.manifest["queues"]
-        ]
-        self.connections = [Connection(**c) for c in self.manifest["connections"]]
-        clock = self.manifest["clock"]
-        self.start_ns: int = clock["start_ns"]
-        self.steady_ns: int = clock["steady_ns"]
-        self.stop_ns: int = clock["stop_ns"]
+        self.queues = self.manifest.queues
+        self.connections = self.manifest.connections
+        self.start_ns = self.manifest.clock.start_ns
+        self.steady_ns = self.manifest.clock.steady_ns
+        self.stop_ns = self.manifest.clock.stop_ns
         self._clocks = {
-            interface["name"]: read_clock(self.manifest, interface["node"])
-            for interface in self.manifest["interfaces"]
+            interface.name: read_clock(self.manifest, interface.node)
+            for interface in self.manifest.interfaces
         }
 
     @property
     def exact_clock(self) -> bool:
         """True if the run was in virtual time."""
-        return bool(self.manifest["clock_source"] == "virtual")
+        return self.manifest.clock_source == "virtual"
 
     def clock(self, interface: str) -> Clock:
         """Return the clock of an interface's host."""
@@ -180,7 +88,7 @@ class Run:
     @cached_property
     def _read(self) -> tuple[FlowTable, dict[str, Packets]]:
         """All flows; and packets by interface, with common flow numbers."""
-        interfaces = list(self.manifest["captures"])
+        interfaces = list(self.manifest.captures)
         captures = [read_capture(self._capture_file(name)) for name in interfaces]
         common, mappings = unify(table for _, table in captures)
         renumbered = {
@@ -193,7 +101,7 @@ class Run:
         """Find an interface's capture file, compressed or plain."""
         plain = f"pcap/{interface}.pcap"
         for name in (f"{plain}.zst", plain):
-            if name in self.manifest["files"]:
+            if name in self.manifest.files:
                 return self.folder / name
         raise AnalysisError(f"{self.folder}/manifest.json: files: no {plain}.zst")
 
@@ -211,7 +119,7 @@ class Run:
     @cached_property
     def last_seen_ns(self) -> int:
         """Time of the last packet in all captures."""
-        captures = [self.capture(interface) for interface in self.manifest["captures"]]
+        captures = [self.capture(interface) for interface in self.manifest.captures]
         return int(max(packets.time_ns.max(initial=0) for packets in captures))
 
     def entering(self, queue: Queue) -> Packets:
@@ -219,7 +127,7 @@ class Run:
         parts = []
         for interface in queue.taps_in:
             packets = self.capture(interface)
-            if self.manifest["captures"][interface] == "inout":
+            if self.manifest.captures[interface] == "inout":
                 raise AnalysisError(
                     f"{interface}: captured both ways, but {queue.interface}"
                     " needs its incoming packets alone"

@@ -5,8 +5,8 @@ from capture_analysis.columns import FLAG_RST, IntArray, Packets
 from capture_analysis.two_captures.queue_levels import transmission_starts
 from numpy.typing import NDArray
 
+from twoway.contract.network import Queue
 from twoway.measure.queues import Passage
-from twoway.measure.run_folder import Queue
 
 FloatArray = NDArray[np.float64]
 

@@ -3,8 +3,7 @@
 The guest reads every setting back before any traffic; a mismatch fails the run.
 """
 
-from typing import Any
-
+from twoway.contract.plan import Readback
 from twoway.spec.experiment import Stack
 from twoway.spec.topology import Graph, Interface
 
@@ -85,12 +84,12 @@ def neighbour_command(graph: Graph, interface: Interface) -> str:
     return f"neigh replace {peer.address.ip} lladdr {peer.mac} dev {interface.name} nud permanent"
 
 
-def neighbour_readback(graph: Graph, interface: Interface) -> list[tuple[list[str], Any]]:
+def neighbour_readback(graph: Graph, interface: Interface) -> list[Readback]:
     """List what `ip -j neigh show` must print for an interface's peer."""
     peer = graph.peer(interface)
     return [
-        ([str(peer.address.ip), "lladdr"], peer.mac),
-        ([str(peer.address.ip), "state"], ["PERMANENT"]),
+        Readback(path=(str(peer.address.ip), "lladdr"), value=peer.mac),
+        Readback(path=(str(peer.address.ip), "state"), value=["PERMANENT"]),
     ]
 
 
@@ -109,16 +108,16 @@ def route_command(stack: Stack, graph: Graph, interface: Interface) -> str:
     )
 
 
-def link_readback(stack: Stack, interface: Interface) -> list[tuple[list[str], Any]]:
+def link_readback(stack: Stack, interface: Interface) -> list[Readback]:
     """List what `ip -j -d link show` must print for one interface."""
     return [
-        ([interface.name, "mtu"], stack.mtu_bytes),
-        ([interface.name, "address"], interface.mac),
-        ([interface.name, "gso_max_segs"], 1),
+        Readback(path=(interface.name, "mtu"), value=stack.mtu_bytes),
+        Readback(path=(interface.name, "address"), value=interface.mac),
+        Readback(path=(interface.name, "gso_max_segs"), value=1),
     ]
 
 
-def route_readback(stack: Stack) -> list[tuple[list[str], Any]]:
+def route_readback(stack: Stack) -> list[Readback]:
     """List what `ip -j route show default` must print on a host."""
     metrics: dict[str, int] = {
         "initcwnd": stack.initial_window_packets,
@@ -128,14 +127,18 @@ def route_readback(stack: Stack) -> list[tuple[list[str], Any]]:
         metrics["quickack"] = 1
     if stack.receive_window_packets:
         metrics["window"] = stack.receive_window_bytes
-    return [(["default", "metrics", "0", name], value) for name, value in metrics.items()]
+    where = ("default", "metrics", "0")
+    return [Readback(path=(*where, name), value=value) for name, value in metrics.items()]
 
 
-def offload_command(interface: Interface) -> list[str]:
+def offload_command(interface: Interface) -> tuple[str, ...]:
     """Turn every offload of one interface off."""
-    return ["ethtool", "-K", interface.name, *(word for o in _OFFLOADS for word in (o, "off"))]
+    return ("ethtool", "-K", interface.name, *(word for o in _OFFLOADS for word in (o, "off")))
 
 
-def offload_readback(interface: Interface) -> list[tuple[list[str], Any]]:
+def offload_readback(interface: Interface) -> list[Readback]:
     """List what `ethtool --json -k` must print for one interface."""
-    return [([interface.name, feature, "active"], False) for feature in _OFFLOAD_FEATURES]
+    return [
+        Readback(path=(interface.name, feature, "active"), value=False)
+        for feature in _OFFLOAD_FEATURES
+    ]

@@ -3,9 +3,9 @@
 An experiment always gives the same plan, byte for byte, wherever the checkout is.
 """
 
-from typing import Any
+from typing import Literal
 
-from twoway.contract.clock import BOOT_NS, READY_NS, SETTLE_NS, START_NS
+from twoway.contract.plan import Plan, Times, Topology
 from twoway.plan.captures import captures
 from twoway.plan.setup import channel_recorders, channel_restarts, queue_statistics, setup_steps
 from twoway.plan.shaping import compile_profile
@@ -17,8 +17,8 @@ from twoway.spec.point import Case
 SYSTEM_MIB, NODE_MIB, CAPTURE_MIB, CONNECTION_MIB = 512, 8, 4, 4
 
 
-def build_plan(case: Case, mode: str = "run") -> dict[str, Any]:
-    """Build the plan of a run, plain data for plan.json.
+def build_plan(case: Case, mode: Literal["run", "shell"] = "run") -> Plan:
+    """Build the plan of a run.
 
     Args:
         case: the experiment and the files that it names.
@@ -26,34 +26,23 @@ def build_plan(case: Case, mode: str = "run") -> dict[str, Any]:
     """
     found = captures(case)
     shapers = compile_profile(case.profile, case.graph)
-    return {
-        "schema": 1,
-        "experiment": case.id,
-        "mode": mode,
-        "memory_mib": _memory_mib(case, len(found)),
-        "topology": case.experiment.topology.model_dump(),
-        "clock": {
-            "boot_ns": BOOT_NS,
-            "ready_by_ns": READY_NS,
-            "start_ns": START_NS,
-            "stop_ns": stop_ns(case),
-            "settle_ns": SETTLE_NS,
-        },
-        "setup": setup_steps(case, shapers),
-        "recorders": channel_recorders(shapers),
-        "captures": found,
-        "at_start": channel_restarts(shapers),
-        "sinks": [sink(case, c) for c in case.connections],
-        "sources": [
-            observer(case),
-            *(stream_source(case, c) for c in case.connections if c.flow.generator == "stream"),
-        ],
-        "timed_sources": sorted(
-            (iperf3_source(case, c) for c in case.connections if c.flow.generator == "iperf3"),
-            key=lambda program: int(program["at_ns"]),
-        ),
-        "teardown": queue_statistics(shapers, "after"),
-    }
+    streams = [c for c in case.connections if c.generator == "stream"]
+    timed = [iperf3_source(case, c) for c in case.connections if c.generator == "iperf3"]
+    return Plan(
+        experiment=case.id,
+        mode=mode,
+        memory_mib=_memory_mib(case, len(found)),
+        topology=Topology(**dict(case.experiment.topology)),
+        clock=Times(stop_ns=stop_ns(case)),
+        setup=setup_steps(case, shapers),
+        recorders=channel_recorders(shapers),
+        captures=found,
+        at_start=channel_restarts(shapers),
+        sinks=tuple(sink(case, c) for c in case.connections),
+        sources=(observer(case), *(stream_source(case, c) for c in streams)),
+        timed_sources=tuple(sorted(timed, key=lambda program: program.at_ns)),
+        teardown=queue_statistics(shapers, "after"),
+    )
 
 
 def _memory_mib(case: Case, captures: int) -> int:

@@ -3,32 +3,40 @@
 Every setting is read back.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
+from twoway.contract.network import Connection
+from twoway.contract.plan import (
+    GUEST_BIN,
+    Check,
+    Command,
+    LoadModule,
+    Program,
+    Readback,
+    Save,
+    SetSysctls,
+    Step,
+)
 from twoway.plan import personality
 from twoway.plan.shaping import Shaper
-from twoway.plan.steps import GUEST_BIN, check, step
 from twoway.spec.congestion import CONTROLS
-from twoway.spec.connections import Connection
 from twoway.spec.point import Case
-from twoway.spec.topology import Graph
 
 
-def setup_steps(case: Case, shapers: Sequence[Shaper]) -> list[dict[str, Any]]:
+def setup_steps(case: Case, shapers: Sequence[Shaper]) -> tuple[Step, ...]:
     """List the steps between boot and traffic, in order."""
-    stack, graph = case.experiment.stack, case.graph
-    steps = _modules(case, shapers)
-    steps.append(step(None, sysctl=personality.root_sysctls(stack)))
-    for node in graph.nodes:
+    steps: list[Step] = [*_modules(case, shapers)]
+    sysctls = personality.root_sysctls(case.experiment.stack)
+    steps.append(SetSysctls(node=None, sysctls=sysctls))
+    for node in case.graph.nodes:
         steps += _node_setup(case, shapers, node)
     for number, connection in enumerate(case.connections):
-        if connection.flow.generator == "iperf3":
-            steps += _control_link(graph, connection, number)
-    return steps + queue_statistics(shapers, "before")
+        if connection.generator == "iperf3":
+            steps += _control_link(connection, number)
+    return (*steps, *queue_statistics(shapers, "before"))
 
 
-def _modules(case: Case, shapers: Sequence[Shaper]) -> list[dict[str, Any]]:
+def _modules(case: Case, shapers: Sequence[Shaper]) -> Iterable[LoadModule]:
     """Load the modules in use, with the variants that flows name."""
     variants: dict[str, dict[str, set[int]]] = {}
     if any(shaper.is_channel for shaper in shapers):
@@ -39,33 +47,31 @@ def _modules(case: Case, shapers: Sequence[Shaper]) -> list[dict[str, Any]]:
             parameters = variants.setdefault(control.module, {})
             if control.field and control.variants:
                 parameters.setdefault(control.variants, set()).add(getattr(flow, control.field))
-    steps = []
     for module, parameters in sorted(variants.items()):
-        given = case.experiment.modules.get(module, {})
-        words = [f"{name}={','.join(map(str, sorted(v)))}" for name, v in parameters.items()]
-        words += [f"{name}={value}" for name, value in given.items()]
-        steps.append(step(None, run=["insmod", f"{GUEST_BIN}/{module}.ko", *words]))
-    return steps
+        values = {name: ",".join(map(str, sorted(v))) for name, v in parameters.items()}
+        values |= {n: str(value) for n, value in case.experiment.modules.get(module, {}).items()}
+        yield LoadModule(module=module, parameters=values)
 
 
-def _node_setup(case: Case, shapers: Sequence[Shaper], node: str) -> list[dict[str, Any]]:
+def _node_setup(case: Case, shapers: Sequence[Shaper], node: str) -> list[Step]:
     """Set one node's stack, links and queues, then read everything back."""
     router = node in case.graph.routers
-    steps = [
-        step(node, sysctl=personality.node_sysctls(case.experiment.stack, router=router)),
+    sysctls = personality.node_sysctls(case.experiment.stack, router=router)
+    steps: list[Step] = [
+        SetSysctls(node=node, sysctls=sysctls),
         *_link_setup(case, node),
         *_qdisc_setup(case, shapers, node, router=router),
     ]
     if not router:
         stack, interface = case.experiment.stack, case.graph.of(node)[0]
         command = personality.route_command(stack, case.graph, interface)
-        steps.append(step(node, run=["ip", "-batch", "-"], stdin=[command]))
+        steps.append(_ip_batch(node, command))
         show = "ip -j route show default"
-        steps.append(check(node, "route", show, personality.route_readback(stack)))
+        steps.append(_check(node, "route", show, personality.route_readback(stack)))
     return steps
 
 
-def _link_setup(case: Case, node: str) -> list[dict[str, Any]]:
+def _link_setup(case: Case, node: str) -> list[Step]:
     stack, graph = case.experiment.stack, case.graph
     commands, links, neighbours = [], [], []
     for interface in graph.of(node):
@@ -73,84 +79,93 @@ def _link_setup(case: Case, node: str) -> list[dict[str, Any]]:
         commands.append(personality.neighbour_command(graph, interface))
         links += personality.link_readback(stack, interface)
         neighbours += personality.neighbour_readback(graph, interface)
-    steps = [step(node, run=["ip", "-batch", "-"], stdin=commands)]
+    steps: list[Step] = [_ip_batch(node, *commands)]
     for interface in graph.of(node):
-        steps.append(step(node, run=personality.offload_command(interface)))
+        steps.append(Command(node=node, run=personality.offload_command(interface)))
         show = f"ethtool --json -k {interface.name}"
         wanted = personality.offload_readback(interface)
-        steps.append(check(node, f"offload-{interface.name}", show, wanted))
+        steps.append(_check(node, f"offload-{interface.name}", show, wanted))
     return [
         *steps,
-        check(node, "link", "ip -j -d link show", links),
-        check(node, "neighbour", "ip -j neigh show", neighbours),
+        _check(node, "link", "ip -j -d link show", links),
+        _check(node, "neighbour", "ip -j neigh show", neighbours),
     ]
 
 
-def _qdisc_setup(
-    case: Case, shapers: Sequence[Shaper], node: str, *, router: bool
-) -> list[dict[str, Any]]:
+def _qdisc_setup(case: Case, shapers: Sequence[Shaper], node: str, *, router: bool) -> list[Step]:
     commands, wanted = [], []
     for shaper in shapers:
         name = shaper.interface.name
         if shaper.interface.node == node:
             commands.append(f"qdisc replace dev {name} root handle 1: {' '.join(shaper.arguments)}")
             commands += shaper.inner
-            wanted += [([name, *path], value) for path, value in shaper.readback]
+            wanted += [Readback(path=(name, *path), value=v) for path, v in shaper.readback]
     if not router:
         for interface in case.graph.of(node):
             name = interface.name
             commands.append(f"qdisc replace dev {name} root handle 1: pfifo limit 10000")
-            wanted += [([name, "kind"], "pfifo"), ([name, "options", "limit"], 10000)]
+            wanted.append(Readback(path=(name, "kind"), value="pfifo"))
+            wanted.append(Readback(path=(name, "options", "limit"), value=10000))
     if not commands:
         return []
     return [
-        step(node, run=[*_tc(shapers), "-batch", "-"], stdin=commands),
-        check(node, "qdisc", " ".join([*_tc(shapers), "-j qdisc show"]), wanted),
+        Command(node=node, run=(*_tc(shapers), "-batch", "-"), stdin=tuple(commands)),
+        _check(node, "qdisc", " ".join([*_tc(shapers), "-j qdisc show"]), wanted),
     ]
 
 
-def _tc(shapers: Sequence[Shaper]) -> list[str]:
+def _ip_batch(node: str, *lines: str) -> Command:
+    return Command(node=node, run=("ip", "-batch", "-"), stdin=lines)
+
+
+def _check(node: str, name: str, command: str, expect: Iterable[Readback]) -> Check:
+    """Check parts of a command's JSON output, and keep it in stack/."""
+    file = f"stack/{node}-{name}.json"
+    return Check(node=node, run=tuple(command.split()), file=file, expect=tuple(expect))
+
+
+def _tc(shapers: Sequence[Shaper]) -> tuple[str, ...]:
     """Build the command tc, with our plugin if there is a DTM channel."""
     if any(shaper.is_channel for shaper in shapers):
-        return ["env", f"TC_LIB_DIR={GUEST_BIN}", "tc"]
-    return ["tc"]
+        return ("env", f"TC_LIB_DIR={GUEST_BIN}", "tc")
+    return ("tc",)
 
 
-def channel_restarts(shapers: Sequence[Shaper]) -> list[dict[str, Any]]:
+def channel_restarts(shapers: Sequence[Shaper]) -> tuple[Command, ...]:
     """List the commands at the start that start DTM channels' clocks.
 
     The reason is in docs/decisions/0017.
     """
-    return [
-        step(
-            shaper.interface.node,
-            run=[
+    return tuple(
+        Command(
+            node=shaper.interface.node,
+            run=(
                 *_tc(shapers),
                 *f"qdisc change dev {shaper.interface.name} root".split(),
                 *shaper.arguments,
-            ],
+            ),
         )
         for shaper in shapers
         if shaper.is_channel
-    ]
+    )
 
 
-def channel_recorders(shapers: Sequence[Shaper]) -> list[dict[str, Any]]:
+def channel_recorders(shapers: Sequence[Shaper]) -> tuple[Program, ...]:
     """List the programs that record reallocations, one per DTM node."""
     nodes = dict.fromkeys(s.interface.node for s in shapers if s.is_channel)
-    return [
-        {
-            "name": f"dtm-events-{node}",
-            "node": node,
-            "stdout": f"qdisc/{node}-reallocations.csv",
-            "run": [f"{GUEST_BIN}/dtm-events"],
-            "ready": "listening on",
-        }
+    return tuple(
+        Program(
+            name=f"dtm-events-{node}",
+            node=node,
+            stdout=f"qdisc/{node}-reallocations.csv",
+            run=(f"{GUEST_BIN}/dtm-events",),
+            ready="listening on",
+        )
         for node in nodes
-    ]
+    )
 
 
-def _control_link(graph: Graph, connection: Connection, number: int) -> list[dict[str, Any]]:
+def _control_link(connection: Connection, number: int) -> list[Step]:
     """Add a separate link for iperf3's control connection.
 
     iperf3 polls while its control connection waits a round trip, and each poll costs wall time
@@ -158,57 +173,32 @@ def _control_link(graph: Graph, connection: Connection, number: int) -> list[dic
     (docs/decisions/0007). Policy rules select the link: only data comes from the connection's
     source port.
     """
-    source, sink = connection.flow.from_, connection.flow.to
+    source, sink = connection.from_, connection.to
     interface, subnet = f"ctl{number}", f"10.255.{number}"
-    sink_address = graph.address(sink)
     table = str(1000 + number)
     select = f"ipproto tcp dport {connection.port}"
     data = f"{select} sport {connection.source_port}"
+    veth = f"ip link add {interface} type veth peer name {interface} netns {sink}"
     return [
-        step(
-            source,
-            run=[
-                "ip",
-                "link",
-                "add",
-                interface,
-                "type",
-                "veth",
-                "peer",
-                "name",
-                interface,
-                "netns",
-                sink,
-            ],
-        ),
-        step(
+        Command(node=source, run=tuple(veth.split())),
+        _ip_batch(
             sink,
-            run=["ip", "-batch", "-"],
-            stdin=[
-                f"address add {subnet}.2/24 dev {interface}",
-                f"link set {interface} up",
-            ],
+            f"address add {subnet}.2/24 dev {interface}",
+            f"link set {interface} up",
         ),
-        step(
+        _ip_batch(
             source,
-            run=["ip", "-batch", "-"],
-            stdin=[
-                f"address add {subnet}.1/24 dev {interface}",
-                f"link set {interface} up",
-                f"route add {sink_address} via {subnet}.2 dev {interface} table {table}",
-                f"rule add pref {100 + 2 * number} {data} lookup main",
-                f"rule add pref {101 + 2 * number} {select} lookup {table}",
-            ],
+            f"address add {subnet}.1/24 dev {interface}",
+            f"link set {interface} up",
+            f"route add {connection.destination} via {subnet}.2 dev {interface} table {table}",
+            f"rule add pref {100 + 2 * number} {data} lookup main",
+            f"rule add pref {101 + 2 * number} {select} lookup {table}",
         ),
     ]
 
 
-def queue_statistics(shapers: Sequence[Shaper], when: str) -> list[dict[str, Any]]:
+def queue_statistics(shapers: Sequence[Shaper], when: str) -> tuple[Save, ...]:
     """Save the kernel's counts of all queues, `before` or `after` traffic."""
     nodes = dict.fromkeys(s.interface.node for s in shapers)
-    return [
-        step(
-            node, run=[*_tc(shapers), "-s", "-j", "qdisc", "show"], save=f"qdisc/{node}-{when}.json"
-        )
-        for node in nodes
-    ]
+    show = (*_tc(shapers), "-s", "-j", "qdisc", "show")
+    return tuple(Save(node=n, run=show, file=f"qdisc/{n}-{when}.json") for n in nodes)

@@ -50,7 +50,7 @@ def compile_profile(profile: Profile, graph: Graph) -> list[Shaper]:
     shapers = []
     for name, direction in profile.directions.items():
         shapers += [_queue(i, direction) for i in graph.queues[name]]
-        if direction.delay_ms or direction.has_ack_queue:
+        if direction.delay_ns or direction.has_ack_queue:
             shapers += [_delay(i, direction) for i in graph.delays[name]]
     return shapers
 
@@ -140,7 +140,7 @@ def _channel(interface: Interface, direction: Direction) -> Shaper:
 
 
 def _delay(interface: Interface, direction: Direction) -> Shaper:
-    delay_ns = round(direction.delay_ms * 1e6)
+    delay_ns = direction.delay_ns
     most = direction.most_mbit * 1e6 / 8 * delay_ns * 1e-9 / _SMALLEST_FRAME_BYTES
     limit = max(1000, math.ceil(_DELAY_LIMIT_MARGIN * most))
     rate, readback = _rate(direction) if direction.has_ack_queue else ([], [])

@@ -1,7 +1,6 @@
 """Times of a run on the guest's clock."""
 
-from twoway.contract.clock import CONNECT_NS, START_NS
-from twoway.spec.connections import Connection
+from twoway.contract.clock import START_NS
 from twoway.spec.point import Case
 
 
@@ -10,20 +9,10 @@ def stop_ns(case: Case) -> int:
     return START_NS + round(case.experiment.duration_s * 1e9)
 
 
-def connect_ns(connection: Connection) -> int:
-    """Tell when a connection is set up, ns on the guest's clock."""
-    return CONNECT_NS if connection.flow.connect == "before" else start_ns(connection)
-
-
-def start_ns(connection: Connection) -> int:
-    """Tell when a connection has its first data, ns on the guest's clock."""
-    return START_NS + round(connection.start_s * 1e9)
-
-
 def drain_s(case: Case) -> float:
     """Bound the time that a run's last packet takes to arrive, s."""
     mtu_bit = case.experiment.stack.mtu_bytes * 8
     return 5 + sum(
-        d.queue_packets * mtu_bit / (d.least_mbit * 1e6) + d.delay_ms / 1e3
+        d.queue_packets * mtu_bit / (d.least_mbit * 1e6) + d.delay_ns / 1e9
         for d in case.profile.directions.values()
     )

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from twoway.contract.labels import label
+from twoway.contract.metrics import ExpectationRow
 from twoway.contract.verdict import Verdict, verdict_of
 from twoway.report.results import Experiment, Result
 
@@ -27,7 +27,7 @@ class Claim:
     metric: str
     unit: str
     measured: float | None
-    said: Mapping[str, Mapping[str, Any]]
+    said: Mapping[str, ExpectationRow]
 
     @property
     def where(self) -> str:
@@ -49,7 +49,7 @@ class Claim:
     def expected(self, source: str) -> float | None:
         """Return a source's value; None if the source has none, or a bound."""
         row = self.said.get(source)
-        return None if row is None or row["value"] is None else float(row["value"])
+        return None if row is None else row.value
 
     def off_percent(self, source: str) -> float | None:
         """Compute the measurement's difference from a source, per cent."""
@@ -70,11 +70,11 @@ def claims(experiment: Experiment) -> list[Claim]:
 
 
 def _of(result: Result) -> list[Claim]:
-    said: dict[str, dict[str, Any]] = {}
-    for row in result.metrics["expect"]:
-        said.setdefault(row["metric"], {}).setdefault(row["source"], row)
+    said: dict[str, dict[str, ExpectationRow]] = {}
+    for row in result.metrics.expect:
+        said.setdefault(row.metric, {}).setdefault(row.source, row)
     return [
-        Claim(result, metric, rows[first]["unit"], rows[first]["measured"], rows)
+        Claim(result, metric, rows[first].unit, rows[first].measured, rows)
         for metric, rows in said.items()
         for first in [next(iter(rows))]
     ]

@@ -1,7 +1,5 @@
 """The figures of a run's report."""
 
-from typing import Any
-
 import numpy as np
 from capture_analysis import ack_compression
 from capture_analysis.pictures.bunch_figures import bunch_bars
@@ -63,10 +61,10 @@ def _cycle_s(analysis: Analysis) -> float | None:
     return max((c for c in cycles if np.isfinite(c)), default=None)
 
 
-def _expected(analysis: Analysis, metric: str) -> list[dict[str, Any]]:
-    """List the expectations of a metric that have a value, not a bound."""
-    expect = analysis.run.manifest["experiment"]["expect"]
-    return [e for e in expect if e["metric"] == metric and e["value"] is not None]
+def _expected(analysis: Analysis, metric: str) -> list[tuple[str, float]]:
+    """List sources and values of a metric's expectations, without bounds."""
+    expect = analysis.run.manifest.experiment.expect
+    return [(e.source, e.value) for e in expect if e.metric == metric and e.value is not None]
 
 
 def _queues(analysis: Analysis, start_s: float, stop_s: float) -> Figure:
@@ -78,13 +76,13 @@ def _queues(analysis: Analysis, start_s: float, stop_s: float) -> Figure:
         for metric in (f"queue_peak.{direction}", f"queue_peak_data.{direction}"):
             lines += [
                 Line(
-                    f"{direction} peak, {e['source']}",
+                    f"{direction} peak, {source}",
                     np.array([start_s, stop_s]),
-                    np.full(2, float(e["value"])),
+                    np.full(2, value),
                     "dashed",
                     colour,
                 )
-                for e in _expected(analysis, metric)
+                for source, value in _expected(analysis, metric)
             ]
     return Figure(
         "queues",
@@ -153,9 +151,9 @@ def _slopes(
     full = queue.rate_bit * full_payload_share(view.arrived, queue) / 8e6
     x = np.array([start_s, stop_s])
     lines = [Line(f"{name}: one way, full link", x, (x - start_s) * full, "dashed", colour)]
-    for e in _expected(analysis, f"efficiency.{name}"):
-        if e["source"] == "theory":
-            predicted = (x - start_s) * full * float(e["value"])
+    for source, value in _expected(analysis, f"efficiency.{name}"):
+        if source == "theory":
+            predicted = (x - start_s) * full * value
             lines.append(Line(f"{name}: predicted", x, predicted, "line", colour))
     return lines
 
@@ -266,7 +264,7 @@ def _expected_goodput(analysis: Analysis, view: ConnectionView) -> list[tuple[st
     share = full_payload_share(view.arrived, queue)
     payload_per = {"goodput": 1, "throughput": share, "efficiency": share * queue.rate_bit / 1e6}
     return [
-        (e["source"], float(e["value"]) * factor)
+        (source, value * factor)
         for family, factor in payload_per.items()
-        for e in _expected(analysis, f"{family}.{name}")
+        for source, value in _expected(analysis, f"{family}.{name}")
     ]

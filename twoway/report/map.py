@@ -2,12 +2,14 @@
 
 from collections import deque
 from html import escape
-from typing import Any
+
+from twoway.contract.manifest import Manifest
+from twoway.contract.network import Queue
 
 _COLUMN, _ROW, _NODE = 190, 64, 44
 
 
-def topology_svg(manifest: dict[str, Any]) -> str:
+def topology_svg(manifest: Manifest) -> str:
     """Draw an SVG element: nodes in columns, bottlenecks with labels."""
     positions = _positions(manifest)
     width = max(x for x, _ in positions.values()) + 70
@@ -18,11 +20,11 @@ def topology_svg(manifest: dict[str, Any]) -> str:
             'class="topology" xmlns="http://www.w3.org/2000/svg">'
         )
     ]
-    queues = {q["interface"]: q for q in manifest["queues"]}
-    node_of = {i["name"]: i["node"] for i in manifest["interfaces"]}
+    queues = {q.interface: q for q in manifest.queues}
+    node_of = {i.name: i.node for i in manifest.interfaces}
     drawn = set()
-    for interface in manifest["interfaces"]:
-        link = frozenset((interface["name"], interface["peer"]))
+    for interface in manifest.interfaces:
+        link = frozenset((interface.name, interface.peer))
         if link in drawn:
             continue
         drawn.add(link)
@@ -33,12 +35,12 @@ def topology_svg(manifest: dict[str, Any]) -> str:
             f'class="{"bottleneck" if shaped else "access"}"/>'
         )
         for row, queue in enumerate(shaped):
-            right = x2 > x1 if queue["interface"] == min(link) else x1 > x2
+            right = x2 > x1 if queue.interface == min(link) else x1 > x2
             label = _label(queue, "\N{RIGHTWARDS ARROW}" if right else "\N{LEFTWARDS ARROW}")
             y = (y1 + y2) / 2 + (-10 if row == 0 else 20)
             parts.append(f'<text x="{(x1 + x2) / 2}" y="{y}" class="label">{escape(label)}</text>')
     for node, (x, y) in positions.items():
-        kind = "host" if node in manifest["nodes"]["hosts"] else "router"
+        kind = "host" if node in manifest.nodes.hosts else "router"
         parts.append(
             f'<rect x="{x - _NODE / 2}" y="{y - 16}" width="{_NODE}" height="32" rx="'
             f'{4 if kind == "host" else 16}" class="{kind}"/>'
@@ -47,24 +49,24 @@ def topology_svg(manifest: dict[str, Any]) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def _label(queue: dict[str, Any], arrow: str) -> str:
-    rate = f"{queue['rate_bit'] / 1e6:g} Mbit/s"
-    if queue["reallocations"]:
+def _label(queue: Queue, arrow: str) -> str:
+    rate = f"{queue.rate_bit / 1e6:g} Mbit/s"
+    if queue.reallocations:
         rate = f"DTM, {rate} at first"
-    delay = queue["delay_ns"] / 1e6
-    return f"{arrow} {rate}, {delay:g} ms, {queue['limit_packets']} packets"
+    delay = queue.delay_ns / 1e6
+    return f"{arrow} {rate}, {delay:g} ms, {queue.limit_packets} packets"
 
 
-def _positions(manifest: dict[str, Any]) -> dict[str, tuple[float, float]]:
+def _positions(manifest: Manifest) -> dict[str, tuple[float, float]]:
     """Place nodes in columns by distance from the first router.
 
     Within a column rows are in the order of names.
     """
     neighbours: dict[str, list[str]] = {}
-    node_of = {i["name"]: i["node"] for i in manifest["interfaces"]}
-    for interface in manifest["interfaces"]:
-        neighbours.setdefault(interface["node"], []).append(node_of[interface["peer"]])
-    hosts, routers = manifest["nodes"]["hosts"], manifest["nodes"]["routers"]
+    node_of = {i.name: i.node for i in manifest.interfaces}
+    for interface in manifest.interfaces:
+        neighbours.setdefault(interface.node, []).append(node_of[interface.peer])
+    hosts, routers = manifest.nodes.hosts, manifest.nodes.routers
     start = routers[0] if routers else hosts[0]
     column = {start: 1}
     ahead = deque([start])

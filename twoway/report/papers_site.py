@@ -1,14 +1,15 @@
 """The reproduction report: index, a page per paper, papers.json."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from os.path import relpath
 from pathlib import Path
 from typing import Any
 
-from twoway.contract.verdict import FIELDS, Verdict
+from twoway.contract.metrics import ExpectationRow
+from twoway.contract.verdict import Bounds, Verdict
 from twoway.contract.writing import write_json
 from twoway.report import templated
 from twoway.report.claims import SOURCES, Claim, claims, worst_percent
@@ -33,7 +34,7 @@ class Section:
     @property
     def holds(self) -> bool:
         """True if every run passes, as far as can be told."""
-        return all(result.metrics["pass"] for result in self.experiment.results)
+        return all(result.metrics.pass_ for result in self.experiment.results)
 
     @property
     def misses(self) -> int:
@@ -66,7 +67,7 @@ class Section:
         """The origins of all values and tolerances, without repetitions."""
         return list(
             dict.fromkeys(
-                f"{claim.metric.partition('.')[0]}, {source}: {row['why']}"
+                f"{claim.metric.partition('.')[0]}, {source}: {row.why}"
                 for claim in self.claims
                 for source, row in claim.said.items()
             )
@@ -75,12 +76,12 @@ class Section:
     @property
     def simulated_s(self) -> float:
         """Simulated time of all runs together, s."""
-        return sum(float(r.manifest["timing"]["simulated_s"]) for r in self.experiment.results)
+        return sum(r.manifest.timing.simulated_s for r in self.experiment.results)
 
     @property
     def wall_s(self) -> float:
         """Wall time of all runs, one after the other, s."""
-        return sum(float(r.manifest["timing"]["wall_s"]) for r in self.experiment.results)
+        return sum(r.manifest.timing.wall_s for r in self.experiment.results)
 
     @property
     def speed(self) -> float:
@@ -167,7 +168,7 @@ def _section_document(section: Section, site: Path) -> dict[str, Any]:
     experiment = section.experiment
     return {
         "id": experiment.id,
-        "title": experiment.said["title"],
+        "title": experiment.said.title,
         "pass": section.holds,
         "command": f"twoway run {experiment.id}",
         "simulated_s": section.simulated_s,
@@ -186,11 +187,11 @@ def _result_document(result: Result, found: list[Claim], site: Path) -> dict[str
         "id": result.id,
         "point": result.point,
         "run": relpath(result.folder.resolve(), site.resolve()),
-        "identity": manifest["identity"],
-        "kernel": manifest["kernel"]["release"],
-        "git": manifest["git"],
+        "identity": manifest.identity,
+        "kernel": manifest.kernel.release,
+        "git": manifest.git,
         "fidelity": result.fidelity_holds,
-        "speed": manifest["timing"]["speed"],
+        "speed": manifest.timing.speed,
         "claims": [_claim_document(claim) for claim in found],
     }
 
@@ -209,10 +210,10 @@ def _claim_document(claim: Claim) -> dict[str, Any]:
     }
 
 
-def _said(claim: Claim, source: str, row: Mapping[str, Any]) -> dict[str, Any]:
+def _said(claim: Claim, source: str, row: ExpectationRow) -> dict[str, Any]:
     return {
-        **{field: row[field] for field in FIELDS},
+        **{field: getattr(row, field) for field in Bounds.model_fields},
         "off_percent": claim.off_percent(source),
-        "pass": row["pass"],
-        "why": row["why"],
+        "pass": row.pass_,
+        "why": row.why,
     }

@@ -3,29 +3,28 @@
 import hashlib
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import capture_analysis
 
-from twoway.contract.writing import write_json
+from twoway.contract.metrics import METRICS, Metrics
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 
 
-def analyse_run(folder: Path, *, pictures: bool = True) -> dict[str, Any]:
+def analyse_run(folder: Path, *, pictures: bool = True) -> Metrics:
     """Analyse a run and write metrics, figures and report into its folder.
 
     Args:
         folder: a run's folder with manifest.json.
         pictures: False writes metrics.json alone.
 
-    Returns: the content of metrics.json, with "pass" for the verdict as a whole.
+    Returns: the content of metrics.json.
     Raises: AnalysisError if the run cannot be analysed.
     """
     analysis = Analysis(folder)
-    document = {**compute(analysis), "analysis": revision()}
+    document = compute(analysis).model_copy(update={"analysis": revision()})
     if not pictures:
-        write_json(folder / "metrics.json", document)
+        document.write(folder / METRICS)
         return document
     # Imported here, so that a program that wants only numbers does not load drawing libraries.
     from capture_analysis.pictures import plots  # noqa: PLC0415 - a drawing library
@@ -36,8 +35,7 @@ def analyse_run(folder: Path, *, pictures: bool = True) -> dict[str, Any]:
     figures = all_figures(analysis)
     plots.save_all(figures, folder / "figures")
     page.write_page(analysis, document, figures, folder)
-    # Last: its presence means that figures and page are complete.
-    write_json(folder / "metrics.json", document)
+    document.write(folder / METRICS)  # last: its presence means that figures and page are complete
     return document
 
 

@@ -1,6 +1,5 @@
 """Finished runs, grouped by experiment and paper."""
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +9,10 @@ from typing import Any
 from capture_analysis.errors import AnalysisError
 
 from twoway.contract.labels import label
-from twoway.measure.run_folder import read_manifest
+from twoway.contract.manifest import Experiment as Described
+from twoway.contract.manifest import Manifest
+from twoway.contract.metrics import METRICS, Metrics
+from twoway.measure.run_folder import manifest_of
 
 # The title of the page on experiments that reproduce no paper.
 BEYOND = "Beyond the papers"
@@ -27,24 +29,23 @@ class Result:
     """
 
     folder: Path
-    manifest: Mapping[str, Any]
-    metrics: Mapping[str, Any]
+    manifest: Manifest
+    metrics: Metrics
 
     @property
     def id(self) -> str:
         """The experiment's id, with "@" and the point's name if it is a sweep."""
-        return str(self.manifest["experiment"]["id"])
+        return self.manifest.experiment.id
 
     @property
     def point(self) -> Mapping[str, Any]:
         """The point's values by axis; empty if the experiment is no sweep."""
-        point: Mapping[str, Any] = self.manifest["point"]
-        return point
+        return self.manifest.point
 
     @property
     def fidelity_holds(self) -> bool:
         """True if the run passes all fidelity checks."""
-        return all(row["pass"] for row in self.metrics["fidelity"])
+        return all(row.pass_ for row in self.metrics.fidelity)
 
 
 @dataclass(frozen=True)
@@ -55,23 +56,20 @@ class Experiment:
     results: tuple[Result, ...]
 
     @property
-    def said(self) -> Mapping[str, Any]:
+    def said(self) -> Described:
         """The experiment's fields: title, summary, source, matrix and others."""
-        said: Mapping[str, Any] = self.results[0].manifest["experiment"]
-        return said
+        return self.results[0].manifest.experiment
 
     @property
     def paper(self) -> str:
         """The paper that the experiment reproduces."""
-        source = self.said["source"]
-        return str(source["paper"]) if source else BEYOND
+        return self.said.source.paper if self.said.source else BEYOND
 
     @cached_property
     def axes(self) -> dict[str, list[str]]:
         """The sweep's axes, each with the labels of its values in order."""
         return {
-            name: [label(value) for value in axis["to"]]
-            for name, axis in self.said["matrix"].items()
+            name: [label(value) for value in axis.to] for name, axis in self.said.matrix.items()
         }
 
 
@@ -85,7 +83,7 @@ def read_results(folders: Iterable[Path]) -> list[Experiment]:
     """
     by_id: dict[str, list[Result]] = {}
     for folder in folders:
-        result = Result(folder, read_manifest(folder), _document(folder / "metrics.json"))
+        result = Result(folder, manifest_of(folder), _metrics(folder / METRICS))
         by_id.setdefault(result.id.partition("@")[0], []).append(result)
     return [Experiment(name, tuple(_ordered(found))) for name, found in sorted(by_id.items())]
 
@@ -98,8 +96,8 @@ def _ordered(results: list[Result]) -> list[Result]:
     )
 
 
-def _document(path: Path) -> Any:
+def _metrics(path: Path) -> Metrics:
     try:
-        return json.loads(path.read_text())
+        return Metrics.read(path)
     except (OSError, ValueError) as error:
-        raise AnalysisError(f"{path}: {error}: not a run that was analysed") from error
+        raise AnalysisError(f"{error}: not a run that was analysed") from error

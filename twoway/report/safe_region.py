@@ -62,8 +62,8 @@ def _buffer(result: Result, direction: str) -> int:
 
     The limit includes the packet in transmission, the buffer does not.
     """
-    limits = {queue["direction"]: queue["limit_packets"] for queue in result.manifest["queues"]}
-    return int(limits[direction]) - 1
+    limits = {queue.direction: queue.limit_packets for queue in result.manifest.queues}
+    return limits[direction] - 1
 
 
 def _edge(name: str, least: FloatArray, colour: int) -> Line:
@@ -81,7 +81,7 @@ def _points(name: str, experiment: Experiment, style: Style, *, losing: bool) ->
     results = [
         result
         for result in experiment.results
-        if (result.metrics["metrics"]["drops_per_epoch"]["value"] > 1) is losing
+        if ((result.metrics.metrics["drops_per_epoch"].value or 0) > 1) is losing
     ]
     x, y = (
         np.array([_buffer(result, direction) for result in results], dtype=np.float64)

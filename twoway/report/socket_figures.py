@@ -4,8 +4,8 @@ import numpy as np
 from capture_analysis.columns import IntArray
 from capture_analysis.pictures.figure import Figure, FloatArray, Line
 
+from twoway.contract.network import Connection
 from twoway.measure.analysis import Analysis
-from twoway.measure.run_folder import Connection
 
 
 def socket_figures(analysis: Analysis, start_s: float, stop_s: float) -> list[Figure]:

@@ -1,13 +1,13 @@
 """Writing pages from this package's templates."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from capture_analysis.pages import page_template
 from capture_analysis.pictures.figure import Figure
 
-from twoway.contract.verdict import in_words, verdict_of
+from twoway.contract.verdict import Judged, in_words, verdict_of
 
 
 def write(path: Path, template: str, figures: Sequence[Figure], **context: Any) -> None:
@@ -18,5 +18,5 @@ def write(path: Path, template: str, figures: Sequence[Figure], **context: Any) 
     )
 
 
-def _word(row: Mapping[str, Any]) -> str:
+def _word(row: Judged) -> str:
     return verdict_of(row).value

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
+from twoway.contract.manifest import MACHINE, MANIFEST
 from twoway.errors import TwowayError
 
 _SUMS = "SHA256SUMS"
@@ -24,7 +25,7 @@ class ArchiveError(TwowayError):
 
 def finished_runs(results: Path) -> list[str]:
     """List the complete runs below a results folder, as "EXPERIMENT/RUN"."""
-    found = results.glob("*/[0-9]*/manifest.json")
+    found = results.glob(f"*/[0-9]*/{MANIFEST}")
     return sorted(f"{path.parts[-3]}/{path.parts[-2]}" for path in found)
 
 
@@ -41,7 +42,7 @@ def pack_runs(results: Path, runs: Iterable[str], to: BinaryIO) -> None:
     sums = []
     with tarfile.open(fileobj=to, mode="w|") as archive:
         for run in runs:
-            if not (results / run / "manifest.json").is_file():
+            if _end_of(results / run) is None:
                 raise ArchiveError(f"{results / run}: not a finished run")
             for path in sorted((results / run).rglob("*")):
                 if path.is_file() and not path.is_symlink() and path.name[0] != ".":
@@ -50,6 +51,14 @@ def pack_runs(results: Path, runs: Iterable[str], to: BinaryIO) -> None:
                     sums.append(f"{hashlib.sha256(content).hexdigest()}  {name}\n")
                     _add(archive, name, content, int(path.stat().st_mtime))
         _add(archive, _SUMS, "".join(sums).encode(), 0)
+
+
+def _end_of(folder: Path) -> bytes | None:
+    """Read the document that ends a run, or a host's part of one, if any."""
+    for name in (MANIFEST, MACHINE):
+        if (folder / name).is_file():
+            return (folder / name).read_bytes()
+    return None
 
 
 def _add(archive: tarfile.TarFile, name: str, content: bytes, changed: int) -> None:
@@ -117,7 +126,5 @@ def _checked(aside: Path) -> list[str]:
 
 
 def _refuse_another(new: Path, old: Path) -> None:
-    if old.exists():
-        manifests = [(folder / "manifest.json").read_bytes() for folder in (new, old)]
-        if manifests[0] != manifests[1]:
-            raise ArchiveError(f"{old}: another run of that name is there")
+    if old.exists() and _end_of(new) != _end_of(old):
+        raise ArchiveError(f"{old}: another run of that name is there")

@@ -11,7 +11,7 @@ import numpy as np
 
 from twoway.backends.backend import Backend
 from twoway.contract.clock import START_NS
-from twoway.contract.verdict import marked, verdict_of
+from twoway.contract.verdict import Verdict, marked
 from twoway.contract.writing import chown_like_parent, write_json
 from twoway.errors import SpecError
 from twoway.measure.analysis import ETHERNET_BYTES, Analysis
@@ -119,4 +119,4 @@ def _show(row: dict[str, Any]) -> None:
         f"departures off by {row['departure_error_worst_ns']} ns at most, timers late by "
         f"{row['timer_lateness_worst_ns']} ns at most"
     )
-    say(marked(verdict_of(row), text))
+    say(marked(Verdict.PASS if row["pass"] else Verdict.FAIL, text))

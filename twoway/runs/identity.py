@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-from pathlib import Path
-from typing import Any
 
 from twoway.backends.backend import Backend
 from twoway.paths import TOPOLOGIES
@@ -19,15 +17,9 @@ def identity(case: Case, backend: Backend) -> str:
     """
     plan = build_plan(case)
     document = {
-        "plan": plan,
+        "plan": plan.model_dump(mode="json"),
         "topology": (TOPOLOGIES / f"{case.experiment.topology.name}.py").read_text("utf-8"),
         "tools": tool_versions(),
-        "backend": {"name": backend.name, **backend.decisive(modules_in(plan))},
+        "backend": {"name": backend.name, **backend.decisive(plan.modules)},
     }
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
-
-
-def modules_in(plan: dict[str, Any]) -> list[str]:
-    """List the file names of the kernel modules that a plan loads."""
-    commands = [step["run"] for step in plan["setup"] if step.get("run")]
-    return [Path(argv[1]).name for argv in commands if argv[0] == "insmod"]

@@ -12,15 +12,14 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
-
-from capture_analysis.errors import AnalysisError
+from typing import IO
 
 from twoway.backends.backend import Backend, Progress
 from twoway.contract.clock import START_NS
-from twoway.contract.writing import chown_like_parent, make_folder, out_of_space, write_json
+from twoway.contract.manifest import EXPERIMENT, MANIFEST, read_manifest
+from twoway.contract.plan import PLAN
+from twoway.contract.writing import chown_like_parent, make_folder, out_of_space
 from twoway.errors import DiskFullError, RunError
-from twoway.measure.run_folder import EXPERIMENT, read_manifest
 from twoway.plan.plan import build_plan
 from twoway.plan.timing import stop_ns
 from twoway.progress import RunClock
@@ -59,14 +58,19 @@ def run_case(
     try:
         began = time.monotonic() - took_s
         plan = build_plan(case)
-        write_json(running / "plan.json", plan)
+        plan.write(running / PLAN)
         backend.run(running, on_progress)
         pack(running)
-        manifest = build_manifest(case, plan, backend, running)
-        manifest["run"] = name
-        manifest["identity"] = identity(case, backend)
-        manifest["timing"] = _timing(case, began)
-        write_json(running / "manifest.json", manifest)
+        manifest = build_manifest(
+            case,
+            plan,
+            backend,
+            running,
+            run=name,
+            identity=identity(case, backend),
+            wall_s=time.monotonic() - began,
+        )
+        manifest.write(running / MANIFEST)
         (running / _LOCK).unlink()
     except BaseException as error:
         told = _ended_early(running, error)
@@ -104,13 +108,13 @@ def kept_run(case: Case, backend: Backend, results: Path) -> Path | None:
     for folder in sorted((results / case.id).glob("[0-9]*"), reverse=True):
         try:
             manifest = read_manifest(folder)
-        except AnalysisError:  # a partial run
+        except ValueError:  # a partial run, or another version's
             continue
-        if manifest.get("identity") != wanted:
+        if manifest.identity != wanted:
             continue
         now = describe(case)
-        if any(manifest.get(key) != value for key, value in now.items()):
-            write_json(folder / EXPERIMENT, now)
+        if not manifest.describes(now):
+            now.write(folder / EXPERIMENT)
         return folder
     return None
 
@@ -161,15 +165,6 @@ def _ended_early(running: Path, error: BaseException) -> BaseException:
     if isinstance(error, RunError):
         return RunError(str(error), f"{error.hint}; kept in {kept}".lstrip("; "))
     return error
-
-
-def _timing(case: Case, began: float) -> dict[str, Any]:
-    wall_s = time.monotonic() - began
-    return {
-        "wall_s": round(wall_s, 3),
-        "simulated_s": case.experiment.duration_s,
-        "speed": round(case.experiment.duration_s / wall_s, 2),
-    }
 
 
 def _point_latest(results: Path, finished: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from twoway.backends import uml
 from twoway.backends.sandbox import guest_error
-from twoway.contract.writing import write_json
+from twoway.contract.plan import PLAN
 from twoway.guest.build import Guest
 from twoway.plan.plan import build_plan
 from twoway.progress import say
@@ -25,7 +25,7 @@ def open_shell(case: Case, guest: Guest) -> int:
     with tempfile.TemporaryDirectory(prefix="twoway-shell-") as scratch:
         folder = Path(scratch)
         (folder / "uml").mkdir()
-        write_json(folder / "plan.json", build_plan(case, mode="shell"))
+        build_plan(case, mode="shell").write(folder / PLAN)
         done = subprocess.run(uml.command(guest, folder, virtual_time=False), check=False)
         error = guest_error(folder)
         if error is not None:

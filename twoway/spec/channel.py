@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from twoway.spec.base import Model
+from twoway.contract.model import Model
 
 # 64 bits in each cycle of 125 us.
 SLOT_MBIT = 0.512

@@ -1,9 +1,11 @@
 """The TCP connections of an experiment, and the queues that each passes."""
 
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from typing import Any
 
+from twoway.contract.clock import CONNECT_NS, START_NS
+from twoway.contract.network import Connection
 from twoway.errors import SpecError
 from twoway.spec.congestion import CONTROLS
 from twoway.spec.experiment import Experiment, Flow, Profile
@@ -13,62 +15,14 @@ FIRST_PORT = 5001
 FIRST_SOURCE_PORT = 40001
 
 
-@dataclass(frozen=True)
-class Connection:
-    """One TCP connection of a flow.
-
-    Attributes:
-        flow: the flow that it belongs to.
-        name: its name in metrics.
-        index: its number, which determines its ports.
-        directions: the queues that its data passes, in order.
-        ack_directions: the queues that its ACKs pass, in order.
-        direction: the slowest queue that its data passes.
-        ack_direction: the slowest queue that its ACKs pass.
-        start_s: time of its first data, after the traffic's start.
-        transfer_bytes: payload to send; None if unlimited.
-    """
-
-    flow: Flow
-    name: str
-    index: int
-    directions: tuple[str, ...]
-    ack_directions: tuple[str, ...]
-    direction: str
-    ack_direction: str
-    start_s: float
-    transfer_bytes: int | None
-
-    @property
-    def always_has_data(self) -> bool:
-        """True if nothing but the window limits its sending."""
-        return self.flow.traffic is None
-
-    @property
-    def port(self) -> int:
-        """The sink's port."""
-        return FIRST_PORT + self.index
-
-    @property
-    def source_port(self) -> int:
-        """The source's port."""
-        return FIRST_SOURCE_PORT + self.index
-
-    @property
-    def congestion(self) -> str:
-        """The congestion control's name in the kernel."""
-        field = CONTROLS[self.flow.congestion].field
-        return f"{self.flow.congestion}{getattr(self.flow, field) if field else ''}"
-
-
 def make_connections(
     where: str, experiment: Experiment, profile: Profile, graph: Graph
-) -> list[Connection]:
-    """Make the connections of all flows, each with the queues that it passes.
+) -> list[tuple[Connection, Flow]]:
+    """Make the connections of all flows, each with its flow.
 
     Raises: SpecError naming flows that pass no queue, or names used twice.
     """
-    connections: list[Connection] = []
+    connections: list[tuple[Connection, Flow]] = []
     problems = []
     for index, flow in enumerate(experiment.flows):
         directions = _passed(graph, flow.from_, flow.to)
@@ -77,26 +31,15 @@ def make_connections(
             ends = (flow.to, flow.from_) if directions else (flow.from_, flow.to)
             problems.append(f"{where}: flows.{index}: {' to '.join(ends)} passes no queue")
             continue
-        arrivals = flow.traffic.arrivals(experiment.span(flow)) if flow.traffic else None
-        starts: list[tuple[float, int | None]] = [(0.0, None)] * flow.count
-        if arrivals is not None:
-            starts = [*arrivals]
-        numbered = flow.count > 1 or arrivals is not None
-        connections += [
-            Connection(
-                flow=flow,
-                name=f"{flow.name}-{number}" if numbered else flow.name,
-                index=len(connections) + number - 1,
-                directions=tuple(directions),
-                ack_directions=tuple(ack_directions),
-                direction=_slowest(profile, directions),
-                ack_direction=_slowest(profile, ack_directions),
-                start_s=flow.start_s + later_s,
-                transfer_bytes=transfer_bytes,
-            )
-            for number, (later_s, transfer_bytes) in enumerate(starts, start=1)
-        ]
-    names = [c.name for c in connections]
+        queues = {
+            "directions": tuple(directions),
+            "ack_directions": tuple(ack_directions),
+            "direction": _slowest(profile, directions),
+            "ack_direction": _slowest(profile, ack_directions),
+        }
+        made = _connections_of(flow, experiment, graph, queues, len(connections))
+        connections += [(connection, flow) for connection in made]
+    names = [connection.name for connection, _ in connections]
     problems += [
         f'{where}: flows: "{name}" is used twice, by a flow and by one of several with count'
         for name in dict.fromkeys(n for n in names if names.count(n) > 1)
@@ -104,6 +47,55 @@ def make_connections(
     if problems:
         raise SpecError(problems)
     return connections
+
+
+def _connections_of(
+    flow: Flow, experiment: Experiment, graph: Graph, queues: Mapping[str, Any], first: int
+) -> Iterable[Connection]:
+    """Make a flow's connections.
+
+    Args:
+        flow: the flow.
+        experiment: its experiment.
+        graph: the topology.
+        queues: the queues that each of them passes, by field.
+        first: the number of the first of them, which determines its ports.
+    """
+    span, traffic = experiment.span(flow), flow.traffic
+    arrivals = traffic.arrivals(span) if traffic else None
+    starts: list[tuple[float, int | None]] = [(0.0, None)] * flow.count
+    if arrivals is not None:
+        starts = [*arrivals]
+    numbered = flow.count > 1 or arrivals is not None
+    for index, (later_s, transfer_bytes) in enumerate(starts):
+        start_ns = START_NS + round((flow.start_s + later_s) * 1e9)
+        yield Connection(
+            name=f"{flow.name}-{index + 1}" if numbered else flow.name,
+            from_=flow.from_,
+            to=flow.to,
+            source=str(graph.address(flow.from_)),
+            destination=str(graph.address(flow.to)),
+            source_port=FIRST_SOURCE_PORT + first + index,
+            port=FIRST_PORT + first + index,
+            source_interface=graph.of(flow.from_)[0].name,
+            sink_interface=graph.of(flow.to)[0].name,
+            **queues,
+            generator=flow.generator,
+            congestion=flow.congestion,
+            congestion_in_kernel=_name_in_kernel(flow),
+            window_packets=flow.window_packets,
+            alpha_packets=flow.alpha_packets,
+            rate_mbit=traffic.packet_mbit(span) if traffic else None,
+            transfer_bytes=transfer_bytes,
+            paced=traffic is not None,
+            connect_ns=CONNECT_NS if flow.connect == "before" else start_ns,
+            start_ns=start_ns,
+        )
+
+
+def _name_in_kernel(flow: Flow) -> str:
+    field = CONTROLS[flow.congestion].field
+    return f"{flow.congestion}{getattr(flow, field) if field else ''}"
 
 
 def _passed(graph: Graph, start: str, goal: str) -> dict[str, str]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, create_model
 
-from twoway.spec.base import Model, Name, NonNegative
+from twoway.contract.model import Model, Name, NonNegative
+from twoway.contract.network import Framing
 from twoway.spec.channel import SLOT_MBIT, Channel
 from twoway.spec.congestion import CONTROLS
 from twoway.spec.matrix import (
@@ -27,7 +28,7 @@ else:
     CongestionName = Literal[tuple(CONTROLS)]
 
 
-class Direction(Model):
+class Direction(Framing):
     """One direction of a link: rate and queue at one hop, delay at another."""
 
     rate_mbit: Annotated[float, Field(ge=0.001, le=100_000)] | None = Field(
@@ -53,19 +54,11 @@ class Direction(Model):
         description="where ACKs wait: with data in one first-in-first-out queue, in their own that "
         "takes turns with data's, or in one that goes first; each of two has queue_packets",
     )
-    overhead_bytes: int = Field(
-        default=0,
-        ge=-53,  # an ACK's frame has 54 bytes
-        le=1024,
-        description="added to each frame's size (Ethernet header included) to get its size on "
-        "the link; -14 charges the IP packet alone",
-    )
-    cell_bytes: Annotated[int, Field(ge=0)] = Field(
-        default=0, description="payload of a link cell (ATM: 48); 0 for none"
-    )
-    cell_overhead_bytes: Annotated[int, Field(ge=0)] = Field(
-        default=0, description="header of a link cell (ATM: 5)"
-    )
+
+    @property
+    def delay_ns(self) -> int:
+        """Propagation delay, ns."""
+        return round(self.delay_ms * 1e6)
 
     @property
     def start_mbit(self) -> float:
@@ -105,13 +98,6 @@ class Direction(Model):
         if not (self.has_ack_queue or self.aqm == "fq_codel"):
             return 0
         return int(8e3 / self.start_mbit) // 64 * 64
-
-    def link_bytes(self, frame_bytes: int) -> int:
-        """Compute the size on the link of a frame, Ethernet header included."""
-        size = frame_bytes + self.overhead_bytes
-        if not self.cell_bytes:
-            return size
-        return -(-size // self.cell_bytes) * (self.cell_bytes + self.cell_overhead_bytes)
 
 
 class Profile(Model):

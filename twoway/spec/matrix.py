@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from twoway.contract.labels import label
+from twoway.contract.model import Model, Name
 from twoway.errors import SpecError
-from twoway.spec.base import Model, Name
 
 Scalar = bool | int | float | Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 Value = Scalar | list[Scalar]

@@ -4,14 +4,16 @@ import difflib
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from twoway.contract.network import Connection
 from twoway.errors import SpecError
 from twoway.measure.metric import metric_names
 from twoway.paths import EXPERIMENTS, PROFILES, ROOT, TOPOLOGIES
-from twoway.spec.connections import Connection, make_connections
-from twoway.spec.experiment import Expected, Experiment, Profile
+from twoway.spec.connections import make_connections
+from twoway.spec.experiment import Expected, Experiment, Flow, Profile
 from twoway.spec.matrix import Point, changes, find_point, full_name, matches, points
 from twoway.spec.placement import placement_problems
 from twoway.spec.predictions import predicted, setup_of
@@ -37,6 +39,7 @@ class Case:
         profile: the link profile at this point.
         graph: the topology.
         connections: the connections of all flows.
+        flows: each connection's flow, by the connection's name.
     """
 
     id: str
@@ -45,6 +48,7 @@ class Case:
     profile: Profile
     graph: Graph
     connections: tuple[Connection, ...]
+    flows: Mapping[str, Flow]
 
 
 def find_experiment(name: str) -> Path:
@@ -137,7 +141,8 @@ def make_case(where: str, name: str, experiment: Experiment, point: Point = WHOL
     profile_name = f"tc-profiles/{experiment.profile}.yml"
     if problems := placement_problems(profile, graph):
         raise SpecError([f"{profile_name}: {problem}" for problem in problems])
-    connections = make_connections(where, experiment, profile, graph)
+    made = make_connections(where, experiment, profile, graph)
+    connections = [connection for connection, _ in made]
     here = [
         (index, each)
         for index, expectation in enumerate(experiment.expect)
@@ -157,6 +162,7 @@ def make_case(where: str, name: str, experiment: Experiment, point: Point = WHOL
         profile=profile,
         graph=graph,
         connections=tuple(connections),
+        flows={connection.name: flow for connection, flow in made},
     )
 
 

@@ -1,10 +1,9 @@
 """Filling the values that an experiment's expectations ask of its theory."""
 
+from twoway.contract.network import Connection
 from twoway.errors import SpecError
-from twoway.spec.connections import Connection
 from twoway.spec.experiment import Direction, Expected, Experiment, Profile
 from twoway.spec.topology import Graph
-from twoway.theory.network import Connection as TheoryConnection
 from twoway.theory.network import Link, Setup, known_theories, predict
 
 _ETHERNET_BYTES, _HEADER_BYTES, _TIMESTAMP_BYTES = 14, 40, 12
@@ -54,7 +53,7 @@ def setup_of(
     queues = {q.name: profile.directions[q.direction] for q in graph.placed_queues}
     return Setup(
         links={name: _link(direction, experiment) for name, direction in queues.items()},
-        connections=tuple(_connection(c, experiment) for c in connections),
+        connections=tuple(connections),
         segment_bytes=experiment.stack.segment_bytes,
         acks_every_segment=experiment.stack.acks == "every-segment",
         warm_up_s=experiment.warm_up_s,
@@ -72,27 +71,10 @@ def _link(direction: Direction, experiment: Experiment) -> Link:
     ack = direction.link_bytes(_HEADER_BYTES + options + _ETHERNET_BYTES)
     return Link(
         rate_bit=rate_bit,
-        delay_s=direction.delay_ms / 1e3,
+        delay_ns=direction.delay_ns,
         buffer_packets=direction.queue_packets,
         data_s=data * 8 / rate_bit,
         ack_s=ack * 8 / rate_bit,
         payload_share=stack.segment_bytes / data,
         dtm=direction.dtm.model_dump() if direction.dtm else None,
-    )
-
-
-def _connection(connection: Connection, experiment: Experiment) -> TheoryConnection:
-    flow = connection.flow
-    return TheoryConnection(
-        name=connection.name,
-        direction=connection.direction,
-        ack_direction=connection.ack_direction,
-        directions=connection.directions,
-        ack_directions=connection.ack_directions,
-        congestion=flow.congestion,
-        window_packets=flow.window_packets,
-        alpha_packets=flow.alpha_packets,
-        rate_mbit=flow.traffic.packet_mbit(experiment.span(flow)) if flow.traffic else None,
-        start_s=connection.start_s,
-        transfer_bytes=connection.transfer_bytes,
     )

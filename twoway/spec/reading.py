@@ -13,8 +13,8 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from twoway.contract.model import Model
 from twoway.errors import SpecError
-from twoway.spec.base import Model
 from twoway.spec.experiment import Experiment, Profile
 from twoway.spec.matrix import Point, Scalar, changed, changed_profile, changes, point_name
 from twoway.spec.rules import direction_problems, experiment_problems

@@ -4,7 +4,6 @@ A finished run with the same identity is kept, and analysed again if the analysi
 expectations changed. A point that fails does not stop the others.
 """
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, as_completed
@@ -15,16 +14,16 @@ from typing import Any
 from capture_analysis.errors import AnalysisError
 
 from twoway.backends.backend import Backend
+from twoway.contract.metrics import METRICS, Metrics, row_in_words
 from twoway.contract.verdict import (
     NOTHING_TOLD,
     Verdict,
     nothing_told,
-    row_in_words,
     verdict_of,
 )
 from twoway.contract.writing import chown_like_parent, out_of_space
 from twoway.errors import DiskFullError, TwowayError
-from twoway.measure.run_folder import read_manifest
+from twoway.measure.run_folder import manifest_of
 from twoway.report.report import analyse_run, revision
 from twoway.runs.run import kept_run, run_case
 from twoway.spec.point import Case, load_case
@@ -137,31 +136,31 @@ def run_point(
     )
 
 
-def missed(document: dict[str, Any]) -> Iterator[str]:
+def missed(document: Metrics) -> Iterator[str]:
     """List the failed expectations and checks of a metrics.json."""
-    for row in document["expect"]:
+    for row in document.expect:
         if verdict_of(row) is Verdict.FAIL:
             yield row_in_words(row)
-    if nothing_told(document["expect"]):
+    if nothing_told(document.expect):
         yield f"{NOTHING_TOLD} (vm/README.md)"
-    for row in document["fidelity"]:
-        if not row["pass"]:
-            yield row_in_words(row)
+    for check in document.fidelity:
+        if not check.pass_:
+            yield row_in_words(check)
 
 
-def analysed(folder: Path, case: Case) -> dict[str, Any]:
+def analysed(folder: Path, case: Case) -> Metrics:
     """Read a run's metrics.json; analyse again if it is out of date.
 
     metrics.json is out of date if code or expectations have changed since it was written. Points of
     a sweep get metrics only, single runs also figures and a report.
     """
-    manifest = read_manifest(folder)
+    now = (revision(), manifest_of(folder).spec_sha256)
     try:
-        document: dict[str, Any] = json.loads((folder / "metrics.json").read_text())
-    except (OSError, ValueError):  # the file is missing or cut short
-        document = {}
-    now = {"analysis": revision(), "spec_sha256": manifest["spec_sha256"]}
-    if any(document.get(key) != value for key, value in now.items()):
-        document = analyse_run(folder, pictures=not case.point)
-        chown_like_parent(folder)
+        document = Metrics.read(folder / METRICS)
+        if (document.analysis, document.spec_sha256) == now:
+            return document
+    except (OSError, ValueError):  # missing, cut short or another version's
+        pass
+    document = analyse_run(folder, pictures=not case.point)
+    chown_like_parent(folder)
     return document

@@ -64,14 +64,14 @@ class Equilibrium:
     """The state in which all flows have settled.
 
     Attributes:
-        delay_s: q, queueing delay of both directions together.
+        queueing_s: q, queueing delay of both directions together.
         is_bottleneck: by direction; both may be one.
         rates: packets/s of each flow.
         data_share: by direction, share of the link's rate taken by data, the paper's (8), (9).
         ack_share: by direction, share taken by ACKs.
     """
 
-    delay_s: float
+    queueing_s: float
     is_bottleneck: tuple[bool, bool]
     rates: tuple[float, ...]
     data_share: tuple[float, float]
@@ -104,7 +104,7 @@ def equilibrium(flows: Sequence[Flow], capacity_bit: tuple[float, float]) -> Equ
         )
 
     return Equilibrium(
-        delay_s=delay,
+        queueing_s=delay,
         is_bottleneck=(_is_same(delays[0], delay), _is_same(delays[1], delay)),
         rates=tuple(rates),
         data_share=(
@@ -139,7 +139,7 @@ def persistent_congestion(
     standing = 0.0
     for group in groups:
         settled += [replace(flow, base_excess_s=standing) for flow in group]
-        standing = equilibrium(settled, capacity_bit).delay_s
+        standing = equilibrium(settled, capacity_bit).queueing_s
     return equilibrium(settled, capacity_bit)
 
 
@@ -180,12 +180,12 @@ def bunched(
     fixed_s = (propagation_s + ack_s) / 2
     linear = fixed_s + propagation_s + data_s / 2
     round_trip_s = (linear + math.sqrt(linear**2 - 4 * fixed_s * propagation_s)) / 2
-    delay_s = round_trip_s - propagation_s
-    if delay_s <= settled.delay_s:
+    queueing_s = round_trip_s - propagation_s
+    if queueing_s <= settled.queueing_s:
         return settled
-    less = settled.delay_s / delay_s
+    less = settled.queueing_s / queueing_s
     return Equilibrium(
-        delay_s,
+        queueing_s,
         is_bottleneck=(False, False),
         rates=tuple(rate * less for rate in settled.rates),
         data_share=(settled.data_share[0] * less, settled.data_share[1] * less),

@@ -1,4 +1,4 @@
-"""The input of all theories: links and connections, in SI units."""
+"""The input of all theories: links and connections."""
 
 import importlib
 import pkgutil
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from twoway.contract.network import Connection
 from twoway.theory import predictions
 
 
@@ -15,7 +16,7 @@ class Link:
 
     Attributes:
         rate_bit: rate, bit/s; of a DTM channel the rate at the start of traffic.
-        delay_s: propagation delay.
+        delay_ns: propagation delay.
         buffer_packets: limit of the queue, the packet in service included.
         data_s, ack_s: transmission times of a full segment, and of an ACK with no options except
             timestamps.
@@ -24,41 +25,12 @@ class Link:
     """
 
     rate_bit: float
-    delay_s: float
+    delay_ns: int
     buffer_packets: int
     data_s: float
     ack_s: float
     payload_share: float
     dtm: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True)
-class Connection:
-    """One connection, with unlimited data, a payload to send, or a rate.
-
-    Attributes:
-        name: its name in metrics.
-        direction, ack_direction: the slowest links that its data and its ACKs pass.
-        directions, ack_directions: all links that its data and its ACKs pass, in order.
-        congestion: the congestion control.
-        window_packets: the constant window of `fixed`, else None.
-        alpha_packets: the alpha of `fast`, else None.
-        rate_mbit: mean rate of its packets, None if its data are unlimited.
-        start_s: start, after that of traffic.
-        transfer_bytes: payload to send; None if unlimited.
-    """
-
-    name: str
-    direction: str
-    ack_direction: str
-    directions: tuple[str, ...]
-    ack_directions: tuple[str, ...]
-    congestion: str
-    window_packets: int | None
-    alpha_packets: int | None
-    rate_mbit: float | None
-    start_s: float
-    transfer_bytes: int | None = None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ This program runs as root in the guest, with Python's standard library and Minin
 With --real-time the guest's clock ran while the guest booted, and is set to the plan's. With
 --native there is no guest but namespaces of the host: the clock is the host's and must not be set,
 and the host has carried out the set-up steps without a node, which change its whole kernel. A plan
-with `nodes` is one host's share of a multi-host run (twoway/lab/multihost_plan.py) and native: the
+with a `share` is one host's part of a multi-host run (twoway/lab/multihost_plan.py) and native: the
 nodes' namespaces and interfaces exist already, and clock.json, which comes when all hosts are
 ready, tells when the plan's time begins.
 """
@@ -39,7 +39,7 @@ from mininet.log import setLogLevel  # noqa: E402
 from mininet.net import Mininet  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 RUN = Path("/mnt/run")
 PROJECT = Path("/mnt/twoway")
@@ -150,10 +150,10 @@ def build_network(plan: dict[str, Any]) -> Mininet:
     resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_DESCRIPTORS, MOST_DESCRIPTORS))
     Mininet.inited = True  # otherwise Mininet raises that limit and overwrites the plan's sysctls
     (NETNS / "init").symlink_to("/proc/1/ns/net")
-    kind = Share if "nodes" in plan else Network
+    kind = Share if plan["share"] else Network
     net = kind(topo=topo, controller=None, switch=None)
     for node in net.hosts:
-        if "nodes" not in plan:
+        if not plan["share"]:
             (NETNS / node.name).symlink_to(f"/proc/{node.pid}/ns/net")
         with namespace(node.name):
             disable_ipv6()
@@ -172,44 +172,50 @@ def disable_ipv6() -> None:
 
 
 def execute(step: dict[str, Any]) -> None:
-    """Carry out a step: sysctls, or a program.
-
-    A program's output may be checked or saved.
-    """
+    """Carry out a step of set-up, start or teardown."""
     report_progress()
     with namespace(step["node"]):
-        if "sysctl" in step:
-            _set_sysctls(step)
-        elif "check" in step:
-            _check(step)
-        elif "save" in step:
-            output = _run(step, step["run"])
-            target = RUN / step["save"]
-            target.parent.mkdir(exist_ok=True)
-            target.write_text(output)
-        else:
-            _run(step, step["run"])
+        STEPS[step["kind"]](step)
 
 
-def _run(step: dict[str, Any], argv: list[str]) -> str:
+def _command(step: dict[str, Any]) -> None:
+    _run(step["node"], step["run"], step["stdin"])
+
+
+def _load_module(step: dict[str, Any]) -> None:
+    try:
+        _run(step["node"], step["run"])
+    except GuestError as error:  # a module's own error is in the kernel's log alone
+        log = subprocess.run(["dmesg", "-t"], capture_output=True, text=True, check=False)
+        raise GuestError(f"{error}: {log.stdout.splitlines()[-1]}") from error
+
+
+def _save(step: dict[str, Any]) -> str:
+    """Keep a program's output, and return it."""
+    output = _run(step["node"], step["run"])
+    target = RUN / step["file"]
+    target.parent.mkdir(exist_ok=True)
+    target.write_text(output)
+    return output
+
+
+def _run(node: str | None, argv: list[str], lines: Iterable[str] = ()) -> str:
     done = subprocess.run(
         argv,
-        input="".join(line + "\n" for line in step.get("stdin", [])),
+        input="".join(line + "\n" for line in lines),
         capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode != 0:
         said = " ".join((done.stderr or done.stdout).split())
-        if argv[0] == "insmod":  # a module's own error is in the kernel's log alone
-            log = subprocess.run(["dmesg", "-t"], capture_output=True, text=True, check=False)
-            said = f"{said}: {log.stdout.splitlines()[-1]}"
-        raise GuestError(f"{_where(step)}: {' '.join(argv)}: {said}")
+        raise GuestError(f"{node or 'guest'}: {' '.join(argv)}: {said}")
     return done.stdout
 
 
 def _set_sysctls(step: dict[str, Any]) -> None:
-    for name, value in step["sysctl"].items():
+    where = step["node"] or "guest"
+    for name, value in step["sysctls"].items():
         path = Path("/proc/sys") / name.replace(".", "/")
         if name in ABSENT_MEANS_OFF and value == 0 and not path.exists():
             continue
@@ -217,24 +223,20 @@ def _set_sysctls(step: dict[str, Any]) -> None:
             path.write_text(str(value))
             got = path.read_text().split()
         except OSError as error:
-            raise GuestError(f"{_where(step)}: sysctl {name}: {error.strerror}") from error
+            raise GuestError(f"{where}: sysctl {name}: {error.strerror}") from error
         if got != str(value).split():
-            raise GuestError(f"{_where(step)}: sysctl {name}: set {value}, reads {' '.join(got)}")
+            raise GuestError(f"{where}: sysctl {name}: set {value}, reads {' '.join(got)}")
 
 
 def _check(step: dict[str, Any]) -> None:
     """Compare a program's JSON output with the values that the plan expects."""
-    output = _run(step, step["check"])
-    document = json.loads(output)
-    target = RUN / "stack" / f"{step['name']}.json"
-    target.parent.mkdir(exist_ok=True)
-    target.write_text(output)
-    for path, wanted in step["expect"]:
-        got = _look_up(document, path)
+    document = json.loads(_save(step))
+    for expected in step["expect"]:
+        wanted, got = expected["value"], _look_up(document, expected["path"])
         if got != wanted:
-            what = " ".join(path)
+            where, what = step["node"] or "guest", " ".join(expected["path"])
             raise GuestError(
-                f"{_where(step)}: {' '.join(step['check'])}: {what}: wanted {wanted}, reads {got}"
+                f"{where}: {' '.join(step['run'])}: {what}: wanted {wanted}, reads {got}"
             )
 
 
@@ -253,8 +255,13 @@ def _look_up(document: Any, path: list[str]) -> Any:
     return document
 
 
-def _where(step: dict[str, Any]) -> str:
-    return step["node"] or "guest"
+STEPS = {
+    "load_module": _load_module,
+    "set_sysctls": _set_sysctls,
+    "command": _command,
+    "save": _save,
+    "check": _check,
+}
 
 
 class Daemons:
@@ -268,13 +275,13 @@ class Daemons:
         """Start programs; wait for the `ready` words of those that have some."""
         for program in programs:
             log = RUN / "log" / f"{program['name']}.err"
-            out = RUN / program.get("stdout", f"log/{program['name']}.out")
+            out = RUN / (program["stdout"] or f"log/{program['name']}.out")
             out.parent.mkdir(exist_ok=True)
             with namespace(program["node"]), log.open("wb") as err, out.open("wb") as stdout:
                 process = subprocess.Popen(program["run"], stdout=stdout, stderr=err)
             self.running.append((program, process))
         for program in programs:
-            if "ready" in program:
+            if program["ready"]:
                 self._wait_ready(program)
 
     def _wait_ready(self, program: dict[str, Any]) -> None:
@@ -291,7 +298,7 @@ class Daemons:
         for program, process in self.running:
             report_progress()
             try:
-                process.wait(timeout=program.get("patience_s", READY_S))
+                process.wait(timeout=program["patience_s"])
             except subprocess.TimeoutExpired:
                 process.terminate()
                 asked.add(process)
@@ -348,7 +355,7 @@ def be_ready(plan: dict[str, Any]) -> None:
     ready_ns = plan["clock"]["ready_by_ns"]
     if native() or "--real-time" in sys.argv:
         warm_up(plan)
-    if "nodes" in plan:
+    if plan["share"]:
         os.environ[OFFSET] = str(await_offset_ns())
         if plan_now_ns() > ready_ns:
             raise GuestError("was told when the plan's time begins after it had begun")
@@ -387,7 +394,7 @@ def await_links(plan: dict[str, Any]) -> None:
 
     A cable takes seconds.
     """
-    for name, interface in plan["links"].items():
+    for name, interface in plan["share"]["links"].items():
         while not has_signal(name):
             if plan_now_ns() > plan["clock"]["ready_by_ns"]:
                 raise GuestError(f"{name}: no signal on {interface}: is its cable in?")
@@ -397,9 +404,9 @@ def await_links(plan: dict[str, Any]) -> None:
 
 def has_signal(interface: str) -> bool:
     """Tell whether an interface has a signal from its other end."""
-    step = {"node": interface.rsplit("-", 1)[0]}
-    with namespace(step["node"]):
-        (link,) = json.loads(_run(step, ["ip", "-j", "link", "show", "dev", interface]))
+    node = interface.rsplit("-", 1)[0]
+    with namespace(node):
+        (link,) = json.loads(_run(node, ["ip", "-j", "link", "show", "dev", interface]))
     return "LOWER_UP" in link["flags"]
 
 

@@ -1,6 +1,5 @@
 """The backend `qemu` without booting anything: what is booted, on what, and what is remembered."""
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 
 from twoway.backends import qemu
+from twoway.contract.plan import PLAN, Plan
 from twoway.errors import RunError, UsageError
 from twoway.guest import stock_kernel
 from twoway.guest.stock_kernel import StockKernel
@@ -102,7 +102,7 @@ def test_nothing_but_the_run_is_writable(
     kernel: StockKernel, tmp_path: Path, accelerator: qemu.Accelerator
 ) -> None:
     """QEMU sees a read-only host and the run's folder, and has no network."""
-    (tmp_path / "plan.json").write_text(json.dumps({"memory_mib": 100}))
+    Plan(memory_mib=100).write(tmp_path / PLAN)
     argv = qemu.command(kernel, accelerator, tmp_path, ["/bin/true"])
     writable = [argv[i + 1] for i, word in enumerate(argv) if word == "--bind"]
     assert writable == [str(tmp_path)]

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from running import SMALL, write_experiment
 
+from twoway.contract.manifest import MACHINE, HostClock, Kernel, Machine
+from twoway.contract.plan import PLAN, Plan, Times, read_plan
 from twoway.errors import UsageError
 from twoway.lab.multihost_plan import Place, shares
-from twoway.lab.multihost_run import Clock, Multihost, clock
+from twoway.lab.multihost_run import Multihost, clock
 from twoway.plan.plan import build_plan
 from twoway.spec.point import Case, load_case
 
@@ -32,19 +34,18 @@ def test_each_step_is_somebodys(case: Case) -> None:
     plan, shared = build_plan(case), shares(case, PLACES)
     for part in PARTS:
         for machine, place in PLACES.items():
-            ours = [s for s in plan[part] if s["node"] in (None, *place.nodes)]
-            assert [s["node"] for s in shared[machine][part]] == [s["node"] for s in ours]
-        of_nodes = [s for share in shared.values() for s in share[part] if s["node"]]
-        assert sorted(of_nodes, key=str) == sorted((s for s in plan[part] if s["node"]), key=str)
-    assert all(share["clock"] == plan["clock"] for share in shared.values())
+            ours = [s for s in getattr(plan, part) if s.node in (None, *place.nodes)]
+            assert [s.node for s in getattr(shared[machine], part)] == [s.node for s in ours]
+        of_nodes = [s for share in shared.values() for s in getattr(share, part) if s.node]
+        wanted = [s for s in getattr(plan, part) if s.node]
+        assert sorted(of_nodes, key=str) == sorted(wanted, key=str)
+    assert all(share.clock == plan.clock for share in shared.values())
 
 
 def test_observers_see_what_is_there(case: Case) -> None:
     """Of what the plan's observer looks at each machine's looks at its own nodes'."""
     seen = {
-        machine: [
-            word for word in share["sources"][0]["run"] if word[:2] in {"h1", "h2", "r1", "r2"}
-        ]
+        machine: [word for word in share.sources[0].run if word[:2] in {"h1", "h2", "r1", "r2"}]
         for machine, share in shares(case, PLACES).items()
     }
     assert seen == {"left": ["h1"], "middle": ["r1/r1-eth1", "r2/r2-eth1"], "right": ["h2"]}
@@ -52,8 +53,9 @@ def test_observers_see_what_is_there(case: Case) -> None:
 
 def test_links_within_a_machine(case: Case) -> None:
     """A link is joined on the machine that plays both its ends, once, and nowhere else."""
-    joints = {machine: share["joints"] for machine, share in shares(case, PLACES).items()}
-    assert joints == {"left": [], "middle": [["r1-eth1", "r2-eth1"]], "right": []}
+    parts = {machine: plan.share for machine, plan in shares(case, PLACES).items()}
+    joints = {machine: part.joints for machine, part in parts.items() if part}
+    assert joints == {"left": (), "middle": (("r1-eth1", "r2-eth1"),), "right": ()}
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
@@ -116,7 +118,9 @@ def test_a_clock_between_two_measurements() -> None:
     """Offset and drift are the line through two measurements; the worse uncertainty holds."""
     before = {"at_ns": 1000, "offset_ns": 500, "uncertainty_ns": 7}
     after = {"at_ns": 2_000_001_000, "offset_ns": 2500, "uncertainty_ns": 4}
-    assert clock(before, after, 1_000_001_000) == Clock(500, 1500, 1000.0, 7)
+    assert clock(before, after, 1_000_001_000) == HostClock(
+        handed_ns=500, offset_ns=1500, drift_ppb=1000.0, uncertainty_ns=7
+    )
 
 
 def test_parts_become_a_run(tmp_path: Path) -> None:
@@ -132,11 +136,20 @@ def test_parts_become_a_run(tmp_path: Path) -> None:
         (part / f"pcap/{machine}-eth0.pcap").write_text(machine)
         (part / "log/console.txt").write_text(f"{machine}\n")
         (part / "plan.json").write_text("of a share")
-        machine_says = {"nodes": [f"n{machine}"], "kernel": {"release": "6.1"}}
-        (part / "manifest.json").write_text(json.dumps(machine_says))
+        Machine(
+            backend="native",
+            clock_source="host",
+            kernel=Kernel(release="6.1", key=machine),
+            modules={},
+            git="0" * 12,
+            tools={},
+            nodes=(f"n{machine}",),
+            decisive={},
+        ).write(part / MACHINE)
     run = tmp_path / "run"
     run.mkdir()
-    (run / "plan.json").write_text('{"clock": {"start_ns": 0}}')
+    plan = Plan(memory_mib=0, clock=Times(start_ns=0))
+    plan.write(run / PLAN)
     measured = {"at_ns": 0, "offset_ns": 3, "uncertainty_ns": 1}
     times = {"offset_ns": 9, "before": {"b": measured}, "after": {"b": measured | {"at_ns": 5}}}
     multihost = Multihost({"a": tmp_path / "a", "b": tmp_path / "b"}, times)
@@ -147,8 +160,12 @@ def test_parts_become_a_run(tmp_path: Path) -> None:
     assert (run / "sockets/queues.csv").read_text() == "# clock\ntime_ns,interface\n"
     assert (run / "log/console.txt").read_text() == "a\nb\n"
     assert [p.read_text() for p in sorted(run.glob("pcap/*"))] == ["a", "b"]
-    assert json.loads((run / "plan.json").read_text()) == {"clock": {"start_ns": 0}}
+    assert read_plan(run) == plan
+    assert multihost.description().kernel == Kernel(release="6.1", key="a, b")
     clocks = json.loads((run / "clock.json").read_text())
     assert clocks["offset_ns"] == 9
-    assert clocks["nodes"] == {"na": vars(Clock()), "nb": vars(Clock(3, 3, 0.0, 1))}
+    assert clocks["nodes"] == {
+        "na": HostClock().model_dump(),
+        "nb": HostClock(handed_ns=3, offset_ns=3, uncertainty_ns=1).model_dump(),
+    }
     assert not (run / "sockets/progress.json").exists()

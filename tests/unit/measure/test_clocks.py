@@ -68,7 +68,7 @@ def test_another_clock_changes_nothing(tmp_path: Path, node: str) -> None:
     folder = write_run(tmp_path / "other")
     on_the_other_clock(folder, node)
     off = compute(Analysis(folder))
-    assert off["metrics"] != right["metrics"]
+    assert off.metrics != right.metrics
     edit_json(folder / "manifest.json", lambda m: m.update(clocks={node: told()}))
     assert compute(Analysis(folder)) == right
 
@@ -94,9 +94,9 @@ def test_what_is_not_known_of_clocks_is_said(tmp_path: Path) -> None:
     edit_json(folder / "manifest.json", lambda m: m.update(clocks=clocks))
     analysis = Analysis(folder)
     assert ClockError(analysis).round_trip_ns == alone + 4 * (10_000 + 20_000)
-    rows = {row["check"]: row for row in compute(analysis)["fidelity"]}
+    rows = {row.check: row for row in compute(analysis).fidelity}
     row = rows["two machines' clocks may differ by, ns"]
-    assert (row["value"], row["supported"]) == (30_000, True)
+    assert (row.value, row.supported) == (30_000, True)
     edit_json(folder / "manifest.json", lambda m: m.update(clocks={"h1": told(), "r1": told()}))
     assert json.loads((folder / "manifest.json").read_text())["clocks"]
     assert "two machines' clocks may differ by, ns" not in str(compute(Analysis(folder)))

@@ -20,7 +20,7 @@ SENT_BYTES = SEGMENTS["first"] * PAYLOAD_BYTES
 def failing(folder: Path) -> dict[str, float]:
     """The checks that do not hold, with their values."""
     checks = fidelity(Analysis(folder))
-    return {row["check"]: row["value"] for row in checks if not row["pass"]}
+    return {row.check: row.value or 0 for row in checks if not row.pass_}
 
 
 def replaced(table: Table, number: int, **changes: int) -> Table:
@@ -32,7 +32,7 @@ def replaced(table: Table, number: int, **changes: int) -> Table:
 def test_honest_run(tmp_path: Path) -> None:
     """A run whose files agree passes every check, and the checks are these."""
     rows = fidelity(Analysis(write_run(tmp_path)))
-    assert [(row["check"], row["value"], row["bound"]) for row in rows] == [
+    assert [(row.check, row.value, row.bound) for row in rows] == [
         ("largest captured frame, bytes", 504, "at most 504"),
         ("packets dropped by the capture", 0, "0"),
         ("forward: worst departure error, ns", 0, "at most 1"),
@@ -47,7 +47,7 @@ def test_honest_run(tmp_path: Path) -> None:
         ("second: payload in the capture less the sink's 3600, bytes", 0, "0"),
         ("second: acks less data segments", 0, "-1..1"),
     ]
-    assert all(row["pass"] is True for row in rows)
+    assert all(row.pass_ is True for row in rows)
 
 
 EDITS: list[tuple[str, Callable[[Any], object], dict[str, float]]] = [

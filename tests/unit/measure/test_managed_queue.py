@@ -1,7 +1,5 @@
 """A queue whose packets are seen to leave as their transmission starts, and are dropped inside."""
 
-import dataclasses
-
 from queue_columns import passage_of, queue_of
 
 from twoway.measure.queues import (
@@ -12,7 +10,7 @@ from twoway.measure.queues import (
     transmitted,
 )
 
-MANAGED = dataclasses.replace(queue_of(), leaves_at_start=True)
+MANAGED = queue_of(leaves_at_start=True)
 # Three packets of 10 us; the second is dropped at the head, as the third is about to leave.
 SEEN = passage_of([0, 2_000, 4_000], [0, -1, 10_000], frame_bytes=[10, 10, 10])
 

@@ -41,7 +41,8 @@ def test_all_missing_files_at_once(tmp_path: Path) -> None:
     [
         ("{", r"manifest\.json: not JSON: "),
         ("[]", r"manifest\.json: not a JSON object$"),
-        ('{"schema": 2}', r"manifest\.json: not of schema 1$"),
+        ('{"schema": 1}', r"manifest\.json: not of schema 2 but 1: another version of twoway"),
+        ('{"schema": 2, "run": 3}', r"manifest\.json: git: Field required; .*run: Input should be"),
     ],
 )
 def test_unreadable_manifest(tmp_path: Path, content: str, complaint: str) -> None:
@@ -59,7 +60,7 @@ def test_captures_are_compressed_or_not(tmp_path: Path) -> None:
         path.with_suffix(".pcap.zst").write_bytes(zstandard.compress(path.read_bytes()))
         path.unlink()
     names = {f"pcap/{path.name}": f"pcap/{path.name}.zst" for path in captures}
-    files = [names.get(name, name) for name in Run(plain).manifest["files"]]
+    files = [names.get(name, name) for name in Run(plain).manifest.files]
     edit_json(packed / "manifest.json", lambda manifest: manifest.update(files=files))
     assert compute(Analysis(packed)) == compute(Analysis(plain))
 

@@ -97,7 +97,7 @@ def test_share_of_the_largest() -> None:
     """The payload share is that of the largest segment, on the link and not as captured."""
     arriving = packets(payload_bytes=[0, 446, 10], frame_bytes=[54, 500, 64])
     assert full_payload_share(arriving, queue_of()) == 446 / 500
-    assert full_payload_share(arriving, queue_of(overhead_bytes=-54)) == 1.0
+    assert full_payload_share(arriving, queue_of(overhead_bytes=-50)) == 446 / 450
 
 
 def test_share_without_data() -> None:

@@ -1,7 +1,6 @@
 """The plan: complete, in order, and the same wherever and whenever it is made."""
 
 import copy
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 from running import ROOT, SMALL, twoway, write_experiment
 
+from twoway.contract.plan import LoadModule, Plan
 from twoway.errors import SpecError
 from twoway.paths import TOPOLOGIES
 from twoway.plan.plan import build_plan
@@ -17,22 +17,35 @@ from twoway.spec.point import load_case
 from twoway.spec.topology import load_topology
 
 
-def _plan(tmp_path: Path, **changes: Any) -> dict[str, Any]:
+def _plan(tmp_path: Path, **changes: Any) -> Plan:
     path = write_experiment(tmp_path, copy.deepcopy(SMALL) | changes)
     return build_plan(load_case(str(path)))
 
 
+def _routes(plan: Plan) -> list[str]:
+    """The lines that set h1's routes."""
+    commands = [step for step in plan.setup if step.kind == "command" and step.node == "h1"]
+    return [line for step in commands for line in step.stdin if "route replace" in line]
+
+
+def _route_metrics(plan: Plan) -> dict[str, Any]:
+    """What h1's route must read back, by metric."""
+    files = {step.file: step for step in plan.setup if step.kind == "check"}
+    return {each.path[-1]: each.value for each in files["stack/h1-route.json"].expect}
+
+
 def test_plan_says_nothing_of_where_the_checkout_is(tmp_path: Path) -> None:
     """No host path reaches the guest: two checkouts have one plan."""
-    text = json.dumps(_plan(tmp_path))
+    text = _plan(tmp_path).model_dump_json()
     assert str(ROOT) not in text
     assert str(tmp_path) not in text
 
 
 def test_windows_are_loaded_once_each(tmp_path: Path) -> None:
     """tcp_fixed is loaded with the set of windows that flows use."""
-    first = _plan(tmp_path)["setup"][0]
-    assert first["run"] == ["insmod", "/mnt/bin/tcp_fixed.ko", "windows=20,28"]
+    first = _plan(tmp_path).setup[0]
+    assert first == LoadModule(module="tcp_fixed", parameters={"windows": "20,28"})
+    assert first.run == ("insmod", "/mnt/bin/tcp_fixed.ko", "windows=20,28")
 
 
 def test_a_line_in_congestion_is_all_that_a_control_needs(tmp_path: Path) -> None:
@@ -44,17 +57,17 @@ from twoway.spec.congestion import CONTROLS, Control
 CONTROLS["westwood"] = Control("tcp_westwood")
 from twoway.spec.point import load_case
 from twoway.plan.plan import build_plan
-print(build_plan(load_case({str(path)!r}))["setup"][0]["run"])
+print(build_plan(load_case({str(path)!r})).modules)
 """
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert done.stdout == "['insmod', '/mnt/bin/tcp_westwood.ko']\n"
+    assert done.stdout == "['tcp_westwood.ko']\n"
 
 
 def test_captures_cover_both_sides_of_each_queue(tmp_path: Path) -> None:
     """Hosts are captured both ways, routers before and after each bottleneck queue."""
-    taps = {c["interface"]: c["direction"] for c in _plan(tmp_path)["captures"]}
+    taps = {c.interface: c.direction for c in _plan(tmp_path).captures}
     assert taps == {
         "h1-eth0": "inout",
         "h2-eth0": "inout",
@@ -67,9 +80,9 @@ def test_captures_cover_both_sides_of_each_queue(tmp_path: Path) -> None:
 
 def test_every_knob_set_on_a_host_is_read_back(tmp_path: Path) -> None:
     """Each node's links, offloads and qdiscs have a check after the commands that set them."""
-    steps = _plan(tmp_path)["setup"]
-    checks = {s["name"] for s in steps if "check" in s}
-    assert checks >= {"h1-link", "h1-offload-h1-eth0", "h1-qdisc", "h1-route", "r1-qdisc"}
+    files = {step.file for step in _plan(tmp_path).setup if step.kind == "check"}
+    names = ("h1-link", "h1-offload-h1-eth0", "h1-qdisc", "h1-route", "r1-qdisc")
+    assert files >= {f"stack/{name}.json" for name in names}
 
 
 @pytest.mark.parametrize(
@@ -88,28 +101,25 @@ def test_loss_detection_is_set_and_read_back(
     tmp_path: Path, stack: dict[str, Any], recovery: int, frto: int, least: int
 ) -> None:
     """RACK, F-RTO and the least timeout are what the stack says, by default what Linux has."""
-    steps = _plan(tmp_path, stack={"mtu_bytes": 9180} | stack)["setup"]
-    on_host = [step for step in steps if step["node"] == "h1"]
-    (sysctls,) = [step["sysctl"] for step in on_host if "sysctl" in step]
+    plan = _plan(tmp_path, stack={"mtu_bytes": 9180} | stack)
+    (sysctls,) = [s.sysctls for s in plan.setup if s.kind == "set_sysctls" and s.node == "h1"]
     assert (sysctls["net.ipv4.tcp_recovery"], sysctls["net.ipv4.tcp_frto"]) == (recovery, frto)
-    routes = [step["stdin"][0] for step in on_host if "route replace" in step.get("stdin", [""])[0]]
-    assert [f"rto_min {least}ms" in route for route in routes] == [True]
-    (check,) = [step for step in on_host if step.get("name") == "h1-route"]
-    assert [["default", "metrics", "0", "rto_min"], least] in [list(e) for e in check["expect"]]
+    assert [f"rto_min {least}ms" in route for route in _routes(plan)] == [True]
+    assert _route_metrics(plan)["rto_min"] == least
 
 
 def test_delayed_acks_leave_quickack_out(tmp_path: Path) -> None:
     """With acks: delayed no route asks for an ACK per segment."""
     stack = {"mtu_bytes": 9180, "acks": "delayed"}
-    assert "quickack" not in json.dumps(_plan(tmp_path, stack=stack)["setup"])
+    assert "quickack" not in _plan(tmp_path, stack=stack).model_dump_json()
 
 
 def test_counted_flows_get_names_and_ports_of_their_own(tmp_path: Path) -> None:
     """Three connections of one flow are three sources with different ports."""
     flows = [{**SMALL["flows"][0], "count": 3}]
-    sources = _plan(tmp_path, flows=flows)["sources"][1:]
-    assert [s["name"] for s in sources] == ["source-left-1", "source-left-2", "source-left-3"]
-    assert len({s["run"][s["run"].index("--port") + 1] for s in sources}) == 3
+    sources = _plan(tmp_path, flows=flows).sources[1:]
+    assert [s.name for s in sources] == ["source-left-1", "source-left-2", "source-left-3"]
+    assert len({s.run[s.run.index("--port") + 1] for s in sources}) == 3
 
 
 def test_plan_command_prints_commands_without_running_any() -> None:
@@ -150,17 +160,14 @@ def test_flow_without_connections_sends_nothing(tmp_path: Path) -> None:
     flows = copy.deepcopy(SMALL["flows"])
     flows[1]["count"] = 0
     plan = _plan(tmp_path, flows=flows)
-    assert [sink["name"] for sink in plan["sinks"]] == ["sink-left"]
+    assert [sink.name for sink in plan.sinks] == ["sink-left"]
 
 
 def test_receive_window_is_on_the_route_and_read_back(tmp_path: Path) -> None:
     """28 segments of 9140 bytes: what hosts offer at most, set as the route's window."""
-    steps = _plan(tmp_path, stack={"mtu_bytes": 9180, "receive_window_packets": 28})["setup"]
-    on_host = [step for step in steps if step["node"] == "h1"]
-    routes = [step["stdin"][0] for step in on_host if "route replace" in step.get("stdin", [""])[0]]
-    assert ["window 255920" in route for route in routes] == [True]
-    (check,) = [step for step in on_host if step.get("name") == "h1-route"]
-    assert [["default", "metrics", "0", "window"], 255920] in [list(e) for e in check["expect"]]
+    plan = _plan(tmp_path, stack={"mtu_bytes": 9180, "receive_window_packets": 28})
+    assert ["window 255920" in route for route in _routes(plan)] == [True]
+    assert _route_metrics(plan)["window"] == 255920
 
 
 def test_topology_parameter_out_of_range_is_refused() -> None:
@@ -172,11 +179,12 @@ def test_topology_parameter_out_of_range_is_refused() -> None:
 def test_dtm_channel_is_recorded_and_starts_with_the_traffic() -> None:
     """sch_dtm is loaded, its events are recorded, and its clock starts when traffic does."""
     plan = build_plan(load_case("dtm-fig2"))
-    assert ["insmod", "/mnt/bin/sch_dtm.ko"] in [step.get("run") for step in plan["setup"]]
-    assert [(r["node"], r["run"]) for r in plan["recorders"]] == [("r3", ["/mnt/bin/dtm-events"])]
-    (restart,) = plan["at_start"]
-    assert restart["node"] == "r3"
-    assert " ".join(restart["run"]).startswith(
+    assert plan.modules == ["sch_dtm.ko"]
+    assert [(r.node, r.run) for r in plan.recorders] == [("r3", ("/mnt/bin/dtm-events",))]
+    (restart,) = plan.at_start
+    assert restart.kind == "command"
+    assert restart.node == "r3"
+    assert " ".join(restart.run).startswith(
         "env TC_LIB_DIR=/mnt/bin tc qdisc change dev r3-eth1 root dtm slots 20 limit 100 "
     )
 
@@ -191,7 +199,7 @@ def test_plan_shows_every_command() -> None:
     """`twoway plan` prints each program that the guest is told to run, whatever part it is of."""
     plan = build_plan(load_case("dtm-fig2"))
     shown = twoway("plan", "dtm-fig2").stdout
-    for part in (value for value in plan.values() if isinstance(value, list)):
+    for part in (value for _, value in plan if isinstance(value, tuple)):
         for step in part:
-            if "run" in step:
-                assert " ".join(step["run"]) in shown
+            if step.kind != "set_sysctls":
+                assert " ".join(step.run) in shown

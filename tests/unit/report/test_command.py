@@ -58,7 +58,7 @@ def test_report_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "sentence"), [("{", "not JSON"), ('{"schema": 99}', "not of schema 1")]
+    ("content", "sentence"), [("{", "not JSON"), ('{"schema": 99}', "not of schema 2 but 99: ")]
 )
 def test_damaged_manifest(tmp_path: Path, content: str, sentence: str) -> None:
     """A manifest that cannot be read is named, and nothing is written."""

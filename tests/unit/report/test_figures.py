@@ -1,6 +1,5 @@
 """The pictures of the run made by hand, the page and the map."""
 
-import json
 import re
 from pathlib import Path
 from typing import get_args
@@ -15,6 +14,7 @@ from capture_analysis.pictures.plots import save_all
 from pcap_files import EPOCH_NS
 from synthetic_run import CAPTURES, expectation, write_run
 
+from twoway.contract.manifest import read_manifest
 from twoway.measure.analysis import Analysis
 from twoway.report.figures import all_figures
 from twoway.report.map import topology_svg
@@ -231,8 +231,7 @@ def test_trace_colours_do_not_leak() -> None:
 
 def test_map(reported: Path) -> None:
     """The map has every node and link once, and each bottleneck's arrow points its way."""
-    manifest = json.loads((reported / "manifest.json").read_text())
-    svg = topology_svg(manifest)
+    svg = topology_svg(read_manifest(reported))
     assert sorted(re.findall(r'class="node">(\w+)<', svg)) == ["h1", "h2", "r1", "r2"]
     assert len(re.findall("<line ", svg)) == len(CAPTURES) / 2
     assert svg.count('class="bottleneck"') == 1

@@ -8,8 +8,9 @@ import pytest
 from capture_analysis.errors import AnalysisError
 from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
 from selenium.webdriver.common.by import By
-from synthetic_run import edit_json, expectation, write_run
+from synthetic_run import edit_json, expectation, manifest, metrics_of, write_run
 
+from twoway.contract.metrics import ExpectationRow
 from twoway.contract.verdict import Verdict
 from twoway.report.claims import Claim, claims, worst_percent
 from twoway.report.curves import curves
@@ -47,28 +48,24 @@ def _point(folder: Path, window: int, acks: str) -> Path:
     run = folder / f"swept@window={window},acks={acks}"
     run.mkdir(parents=True)
     measured = 1.1 * window if window != 16 else None
-    manifest = {
-        "schema": 1,
-        "experiment": {
-            "id": run.name,
-            "title": "A sweep",
-            "summary": "By hand.",
-            "source": {"paper": PAPER, "where": "figure 1"},
-            "matrix": MATRIX,
-        },
+    document = manifest()
+    document["experiment"] |= {
+        "id": run.name,
+        "title": "A sweep",
+        "summary": "By hand.",
+        "source": {"paper": PAPER, "where": "figure 1"},
+        "matrix": MATRIX,
+    }
+    document |= {
         "point": {"window": window, "acks": acks},
-        "identity": "0" * 64,
-        "git": "0" * 12,
-        "kernel": {"release": "6.12.0", "key": "0" * 16},
         "timing": {"wall_s": 2.0, "simulated_s": 10.0, "speed": 5.0},
     }
     expect = [
         _said("theory", window, measured, False),
         _said("paper", 2.2 * window, measured, True),
     ]
-    metrics = {"expect": expect, "fidelity": [], "pass": False}
-    (run / "manifest.json").write_text(json.dumps(manifest))
-    (run / "metrics.json").write_text(json.dumps(metrics))
+    (run / "manifest.json").write_text(json.dumps(document))
+    metrics_of(document, {}, expect).write(run / "metrics.json")
     return run
 
 
@@ -111,7 +108,8 @@ def test_claims_gather_all_sources_of_a_number(folders: list[Path]) -> None:
     assert found[-1].measured is None
     assert found[-1].off_percent("theory") is None
     assert worst_percent(found, "paper") == pytest.approx(-50)
-    none_expected = {"theory": _said("theory", 4, 3.0, False) | {"value": 0.0}}
+    row = ExpectationRow.model_validate(_said("theory", 4, 3.0, False) | {"value": 0.0})
+    none_expected = {"theory": row}
     dropped = Claim(swept.results[0], "drops_data.left", "packets", 3.0, none_expected)
     assert dropped.off_percent("theory") is None  # 3 is no percentage of 0
     assert worst_percent([dropped], "theory") is None

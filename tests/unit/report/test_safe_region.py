@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from synthetic_run import manifest, metrics_of
 
+from twoway.contract.manifest import Manifest
 from twoway.report.curves import pictures
 from twoway.report.results import Experiment, Result
 
@@ -14,27 +16,27 @@ PIPE = 205.0
 def _result(name: str, main: int, upstream: int, drops: float) -> Result:
     """A run with buffers of so many packets, and one more in transmission."""
     limits = {"node1": upstream + 1, "bottleneck": main + 1}
-    manifest = {
-        "experiment": {
-            "id": f"barakat-fig5-6@point={name}",
-            "matrix": {"point": {"to": ["safe", "step", "lossy"]}},
-        },
-        "point": {"point": name},
-        "queues": [{"direction": d, "limit_packets": limit} for d, limit in limits.items()],
+    document = manifest()
+    document["experiment"] |= {
+        "id": f"barakat-fig5-6@point={name}",
+        "matrix": {"point": {"to": ["safe", "step", "lossy"]}},
     }
+    document["point"] = {"point": name}
+    document["queues"] = [
+        {**document["queues"][0], "direction": direction, "limit_packets": limit}
+        for direction, limit in limits.items()
+    ]
     peak: dict[str, Any] = {
         "metric": "window_peak.flow",
         "measured": PIPE + main,
         "value": PIPE + main,
         "unit": "segments",
         "source": "theory",
+        "why": "by hand",
         "pass": True,
     }
-    metrics = {
-        "expect": [peak],
-        "metrics": {"drops_per_epoch": {"value": drops, "unit": "packets"}},
-    }
-    return Result(Path(), manifest, metrics)
+    metrics = {"drops_per_epoch": {"value": drops, "unit": "packets"}}
+    return Result(Path(), Manifest.model_validate(document), metrics_of(document, metrics, [peak]))
 
 
 def test_edges_and_points() -> None:

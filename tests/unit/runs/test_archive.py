@@ -117,3 +117,15 @@ def test_unfinished(results: Path) -> None:
     """A run that is not finished is not sent."""
     with pytest.raises(ArchiveError, match="partial: not a finished run"):
         pack_runs(results, ["one/20000101-000002-000000.partial"], io.BytesIO())
+
+
+def test_part_of_a_run(tmp_path: Path) -> None:
+    """What one host of a multi-host run leaves, which ends with machine.json, is sent as a run."""
+    part, there = "one/left", tmp_path / "there"
+    (tmp_path / "here" / part).mkdir(parents=True)
+    (tmp_path / "here" / part / "machine.json").write_text("{}")
+    archive = io.BytesIO()
+    pack_runs(tmp_path / "here", [part], archive)
+    archive.seek(0)
+    assert unpack_runs(archive, there) == [there / part]
+    assert (there / part / "machine.json").read_text() == "{}"

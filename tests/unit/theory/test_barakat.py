@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from connections import connection
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +23,7 @@ from twoway.theory.barakat import (
     slowing,
     uniform_chain,
 )
-from twoway.theory.network import Connection, Link, Setup, predict
+from twoway.theory.network import Link, Setup, predict
 from twoway.theory.window_cycle import Cycle, Path, reno_cycle, tahoe_cycle
 
 PACKET_BIT = 512 * 8
@@ -245,14 +246,14 @@ def _setup(congestion: str, upstream_mbit: float | None) -> Setup:
 
     def link(mbit: float, delay_s: float, limit: int) -> Link:
         rate = mbit * 1e6
-        return Link(rate, delay_s, limit, PACKET_BIT / rate, 320 / rate, 472 / 512)
+        return Link(rate, round(delay_s * 1e9), limit, PACKET_BIT / rate, 320 / rate, 472 / 512)
 
     links = {"main": link(1.5, 0.28, 51), "return": link(1000, 0.28, 1000)}
     names: tuple[str, ...] = ("main",)
     if upstream_mbit:
         links["first"] = link(upstream_mbit, 0, 18)
         names = ("first", "main")
-    flow = Connection("flow", "main", "return", names, ("return",), congestion, None, None, None, 0)
+    flow = connection("flow", names, ("return",), congestion)
     return Setup(links, (flow,), 472, True, 100, 1000, {}, {})
 
 

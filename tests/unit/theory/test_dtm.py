@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from connections import connection
 from dtm_rate import RATE
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +18,7 @@ from twoway.theory.dtm import (
     settled_slots,
     whole_slots,
 )
-from twoway.theory.network import Connection, Link, Setup, predict
+from twoway.theory.network import Link, Setup, predict
 
 
 def _channel(slots: int = 20, rate: dict[str, Any] | None = RATE, **fields: Any) -> dict[str, Any]:
@@ -140,7 +141,7 @@ def _setup(limit: int, congestion: str, dtm: dict[str, Any]) -> Setup:
 
     def link(mbit: float, delay_s: float, packets: int) -> Link:
         rate = mbit * 1e6
-        return Link(rate, delay_s, packets, bit / rate, 320 / rate, 1000 / 1040)
+        return Link(rate, round(delay_s * 1e9), packets, bit / rate, 320 / rate, 1000 / 1040)
 
     links = {
         "access": link(10, 0, 1000),
@@ -149,9 +150,7 @@ def _setup(limit: int, congestion: str, dtm: dict[str, Any]) -> Setup:
         "return": link(0.512, 0.02, 1000),
     }
     way = ("access", "bottleneck", "channel")
-    flow = Connection(
-        "flow", "bottleneck", "return", way, ("return",), congestion, None, None, None, 0
-    )
+    flow = connection("flow", way, ("return",), congestion, direction="bottleneck")
     return Setup(links, (flow,), 1000, True, 10, 60, {}, {})
 
 
@@ -176,7 +175,7 @@ def test_prediction_for_figure_5() -> None:
 def test_prediction_for_figure_6() -> None:
     """Tahoe's slow start makes the allocation follow its sawtooth, and Reno's does not."""
     setup = _setup(10, "tahoe", _channel())
-    links = {**setup.links, "channel": replace(setup.links["channel"], delay_s=0.05)}
+    links = {**setup.links, "channel": replace(setup.links["channel"], delay_ns=50_000_000)}
     values = predict("dtm", replace(setup, links=links))
     assert values["reallocations.channel"] > 4
     assert values["slots_max.channel"] > values["slots_min.channel"] + 1
@@ -198,7 +197,7 @@ def test_refuses_what_has_no_closed_form() -> None:
     with pytest.raises(ValueError, match="rate allocator and static"):
         predict("dtm", _setup(50, "reno", _channel(buffer={"high_bytes": 1})))
     setup = _setup(50, "reno", _channel())
-    other = replace(setup.connections[0], name="other")
+    other = setup.connections[0].model_copy(update={"name": "other"})
     with pytest.raises(ValueError, match="flow, other share one"):
         predict("dtm", replace(setup, connections=(*setup.connections, other)))
     plain = {name: replace(link, dtm=None) for name, link in setup.links.items()}

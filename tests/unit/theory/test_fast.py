@@ -6,9 +6,12 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from connections import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
+from twoway.contract.clock import START_NS
+from twoway.contract.network import Connection
 from twoway.theory.fast import (
     Direction,
     Equilibrium,
@@ -18,7 +21,7 @@ from twoway.theory.fast import (
     persistent_congestion,
     slope,
 )
-from twoway.theory.network import Connection, Link, Setup, predict
+from twoway.theory.network import Link, Setup, predict
 from twoway.theory.packet_model import Side, simulate
 
 FORWARD, BACKWARD = Direction
@@ -99,7 +102,7 @@ def test_a_bottleneck_is_full_and_nothing_is_overfull(
         assert used <= 1 + 1e-9
         assert settled.is_bottleneck[direction] == (used > 1 - 1e-9)
     assert any(settled.is_bottleneck)
-    queued = [rate * settled.delay_s for rate in settled.rates]
+    queued = [rate * settled.queueing_s for rate in settled.rates]
     assert queued == pytest.approx([*forward, *backward])
 
 
@@ -145,7 +148,7 @@ LATE = [
 def test_late_flows_take_more(count: int, queue: float, shares: list[float]) -> None:
     """Flows that measure the others' queue as propagation queue more and get more of the link."""
     settled = persistent_congestion([[Flow(FORWARD, 100, DATA_BIT, 0)]] * count, (10e6, 10e6))
-    assert settled.delay_s * 10e6 / DATA_BIT / 100 == pytest.approx(queue, abs=5e-4)
+    assert settled.queueing_s * 10e6 / DATA_BIT / 100 == pytest.approx(queue, abs=5e-4)
     assert [mbit / 10 for mbit in _mbit(settled)] == pytest.approx(shares, abs=6e-4)
 
 
@@ -154,7 +157,7 @@ def test_second_of_two_late_is_the_golden_ratio() -> None:
     golden = (1 + math.sqrt(5)) / 2
     settled = persistent_congestion([[Flow(FORWARD, 100, DATA_BIT, 0)]] * 2, (10e6, 10e6))
     assert settled.rates[1] / settled.rates[0] == pytest.approx(golden, rel=1e-12)
-    assert settled.delay_s == pytest.approx(golden**2 * 100 * DATA_BIT / 10e6, rel=1e-12)
+    assert settled.queueing_s == pytest.approx(golden**2 * 100 * DATA_BIT / 10e6, rel=1e-12)
 
 
 def test_starting_together_is_theorem_1() -> None:
@@ -199,8 +202,8 @@ def test_bunches_are_those_of_fixed_windows(alpha: int) -> None:
     flows = [_flow(FORWARD, alpha), _flow(BACKWARD, alpha)]
     settled = equilibrium(flows, (capacity, capacity))
     found = bunched(settled, flows, (capacity, capacity), float(propagation_s))
-    round_trip = float(propagation_s) + found.delay_s
-    window = round(alpha * round_trip / found.delay_s)
+    round_trip = float(propagation_s) + found.queueing_s
+    window = round(alpha * round_trip / found.queueing_s)
     side = Side(
         window, Fraction(DATA_BIT, capacity), Fraction(ACK_BIT, capacity), propagation_s / 2
     )
@@ -219,13 +222,14 @@ def test_one_way_has_no_bunches_to_meet() -> None:
 
 def _link(mbit: float, delay_s: float) -> Link:
     rate = mbit * 1e6
-    return Link(rate, delay_s, 10_000, DATA_BIT / rate, ACK_BIT / rate, 0.96)
+    return Link(rate, round(delay_s * 1e9), 10_000, DATA_BIT / rate, ACK_BIT / rate, 0.96)
 
 
 def _connection(name: str, direction: str, alpha: int | None, **fields: Any) -> Connection:
     other = "reverse" if direction == "forward" else "forward"
-    made = Connection(name, direction, other, (direction,), (other,), "fast", None, alpha, None, 0)
-    return replace(made, **fields)
+    return connection(
+        name, (direction,), (other,), **{"congestion": "fast", "alpha_packets": alpha, **fields}
+    )
 
 
 def _setup(links: dict[str, Link], connections: list[Connection], base_us: int) -> Setup:
@@ -255,7 +259,7 @@ def test_prediction_for_example_3() -> None:
 def test_prediction_for_example_5() -> None:
     """What fast-ex5 expects of theory: 9.6154 Mbit/s, 15.46 packets each, both ways full."""
     links = {"forward": _link(10, 0.001), "reverse": _link(10, 0.001)}
-    first = replace(FIRST, alpha_packets=30)
+    first = FIRST.model_copy(update={"alpha_packets": 30})
     values = predict("fast", _setup(links, [first, SECOND], 2_000))
     for name in ("first", "second"):
         assert values[f"throughput.{name}"] == pytest.approx(9.6154, abs=5e-5)
@@ -279,7 +283,8 @@ def test_prediction_where_base_rtt_is_measured(
 ) -> None:
     """Without a given base RTT the later flow of example 3 gets more than its theorem has."""
     late = [
-        replace(each, start_s=start) for each, start in zip((FIRST, SECOND), starts, strict=True)
+        each.model_copy(update={"start_ns": START_NS + start * 10**9})
+        for each, start in zip((FIRST, SECOND), starts, strict=True)
     ]
     values = predict("fast", _setup(EXAMPLE_3, late, 0))
     assert values["throughput.first"] == pytest.approx(rates[0], abs=5e-4)
@@ -308,6 +313,6 @@ def test_refuses_what_is_not_fast() -> None:
     other = _connection("bulk", "forward", None, congestion="reno")
     with pytest.raises(ValueError, match="not bulk"):
         predict("fast", _setup(EXAMPLE_3, [FIRST, other], 0))
-    long = replace(SECOND, directions=("access", "reverse"))
+    long = SECOND.model_copy(update={"directions": ("access", "reverse")})
     with pytest.raises(ValueError, match="second does not pass it alone"):
         predict("fast", _setup(EXAMPLE_3, [FIRST, long], 0))

@@ -4,11 +4,12 @@ import random
 from dataclasses import replace
 
 import pytest
+from connections import connection
 from fast_markov import Arrivals, fractions
 
 from twoway.theory.fast import Direction
 from twoway.theory.fast_transfers import Stretch, Transfer, delays, stretches
-from twoway.theory.network import Connection, Link, Setup, predict
+from twoway.theory.network import Link, Setup, predict
 
 FORWARD, BACKWARD = Direction
 FIGURE_5 = (1e6, 2e6)
@@ -69,22 +70,12 @@ def test_long_series_has_the_chains_fractions() -> None:
 
 
 def _setup(*sizes: int) -> Setup:
-    link = Link(1e6, 0.004, 10_000, 0.008, 0.00032, 0.96)
+    link = Link(1e6, 4_000_000, 10_000, 0.008, 0.00032, 0.96)
     links = {"forward": link, "reverse": replace(link, rate_bit=2e6, data_s=0.004, ack_s=0.00016)}
-    first = Connection(
-        "right-1", "forward", "reverse", ("forward",), ("reverse",), "fast", None, 10, None, 0
-    )
-    second = replace(
-        first,
-        name="left-1",
-        direction="reverse",
-        ack_direction="forward",
-        directions=("reverse",),
-        ack_directions=("forward",),
-    )
+    ways = {"right-1": ("forward", "reverse"), "left-1": ("reverse", "forward")}
     connections = (
-        replace(each, transfer_bytes=size)
-        for each, size in zip((first, second), sizes, strict=False)
+        connection(name, (way,), (back,), "fast", alpha_packets=10, transfer_bytes=size)
+        for (name, (way, back)), size in zip(ways.items(), sizes, strict=False)
     )
     return Setup(links, tuple(connections), 960, True, 0.5, 4.5, {}, {})
 
@@ -102,6 +93,6 @@ def test_prediction_is_of_the_steady_window() -> None:
 def test_prediction_is_about_transfers_alone() -> None:
     """A flow without end is refused by name."""
     setup = _setup(120_000, 240_000)
-    endless = replace(setup.connections[1], transfer_bytes=None)
+    endless = setup.connections[1].model_copy(update={"transfer_bytes": None})
     with pytest.raises(ValueError, match="left-1 is none"):
         predict("fast_transfers", replace(setup, connections=(setup.connections[0], endless)))

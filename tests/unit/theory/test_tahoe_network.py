@@ -29,9 +29,9 @@ def network(case: Case, timer: type[BsdTimer | LinuxTimer]) -> Network:
         )
         for each in setup.connections
     ]
-    data_ns, ack_ns, delay_ns = (round(t * S) for t in (link.data_s, link.ack_s, link.delay_s))
+    data_ns, ack_ns = round(link.data_s * S), round(link.ack_s * S)
     watched = (round(setup.warm_up_s * S), round(setup.duration_s * S))
-    return Network(Link(data_ns, ack_ns, delay_ns, link.buffer_packets), connections, watched)
+    return Network(Link(data_ns, ack_ns, link.delay_ns, link.buffer_packets), connections, watched)
 
 
 def drops(modelled: Network) -> list[tuple[int, int]]:

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import ConfigDict, RootModel
 
-from twoway.spec.base import Positive
+from twoway.contract.model import Positive
 from twoway.spec.traffic import Span, Traffic
 
 

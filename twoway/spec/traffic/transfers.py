@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from twoway.spec.base import Model, Positive
+from twoway.contract.model import Model, Positive
 from twoway.spec.traffic import Span, Traffic
 
 # The most transfers: each is a separate connection with two processes in the guest.

@@ -5,6 +5,7 @@ After Barakat and Altman (1999).
 
 import math
 
+from twoway.contract.network import Connection
 from twoway.theory.barakat import (
     Node,
     filling_bursts,
@@ -12,7 +13,7 @@ from twoway.theory.barakat import (
     loss_window,
     slowing,
 )
-from twoway.theory.network import Connection, Link, Setup
+from twoway.theory.network import Link, Setup
 from twoway.theory.window_cycle import Cycle, Path, reno_cycle, tahoe_cycle
 
 # Linux's retransmission timer is a steady round trip plus this, the default of `rto_min_ms`.
@@ -77,6 +78,7 @@ def _node(link: Link) -> Node:
 
 def _trip_s(setup: Setup, flow: Connection) -> float:
     """Compute the round trip of a packet and its ACK without queues, s."""
-    there = sum(setup.links[name].delay_s + setup.links[name].data_s for name in flow.directions)
-    back = sum(setup.links[name].delay_s + setup.links[name].ack_s for name in flow.ack_directions)
-    return there + back
+    there = [setup.links[name] for name in flow.directions]
+    back = [setup.links[name] for name in flow.ack_directions]
+    forward_s = sum(link.delay_ns / 1e9 + link.data_s for link in there)
+    return forward_s + sum(link.delay_ns / 1e9 + link.ack_s for link in back)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from twoway.contract.network import Connection
 from twoway.theory.dtm import SLOT_BIT, allocate, settled_slots
-from twoway.theory.network import Connection, Setup
+from twoway.theory.network import Setup
 from twoway.theory.predictions.barakat import flow_cycle
 from twoway.theory.window_cycle import Cycle
 

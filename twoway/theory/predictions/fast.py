@@ -1,7 +1,9 @@
 """Ge et al.'s equilibrium of an experiment's FAST flows."""
 
+from collections.abc import Iterable
 from itertools import groupby
 
+from twoway.contract.network import Connection
 from twoway.theory.fast import (
     Direction,
     Equilibrium,
@@ -10,7 +12,7 @@ from twoway.theory.fast import (
     equilibrium,
     persistent_congestion,
 )
-from twoway.theory.network import Connection, Link, Setup
+from twoway.theory.network import Link, Setup
 
 
 def predict(setup: Setup) -> dict[str, float]:
@@ -39,7 +41,7 @@ def predict(setup: Setup) -> dict[str, float]:
         starts = groupby(zip(flows, model, strict=True), key=lambda pair: pair[0].start_s)
         settled = persistent_congestion([[flow for _, flow in pairs] for _, pairs in starts], free)
     if not (setup.pacing or crossing) and _knows_base(flows, base_us, links):
-        settled = bunched(settled, model, free, links[0].delay_s + links[1].delay_s)
+        settled = bunched(settled, model, free, _propagation_s(links))
     predicted = {}
     for direction, name in zip(Direction, names, strict=True):
         idle = 1 - settled.data_share[direction] - settled.ack_share[direction]
@@ -65,8 +67,12 @@ def predict(setup: Setup) -> dict[str, float]:
 def _knows_base(flows: list[Connection], base_us: int, links: list[Link]) -> bool:
     """Tell whether base RTTs are propagation alone, without queueing."""
     if base_us:
-        return base_us == round(1e6 * (links[0].delay_s + links[1].delay_s))
+        return base_us == round(1e6 * _propagation_s(links))
     return len({each.start_s for each in flows}) == 1
+
+
+def _propagation_s(links: Iterable[Link]) -> float:
+    return sum(link.delay_ns for link in links) / 1e9
 
 
 def _separate_flows(setup: Setup) -> tuple[list[Connection], list[Connection]]:
@@ -142,7 +148,7 @@ def _queued(
     """
     forward = setup.links[flows[0].direction]
     backward = setup.links[flows[0].ack_direction]
-    in_queues = base_s + settled.delay_s - forward.delay_s - backward.delay_s
+    in_queues = base_s + settled.queueing_s - _propagation_s((forward, backward))
     one_way = len({c.direction for c in flows}) == 1 and settled.is_bottleneck == (True, False)
     mirrored = forward == backward and all(settled.is_bottleneck)
     if one_way:

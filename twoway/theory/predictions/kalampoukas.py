@@ -8,8 +8,9 @@ queues' peaks come from the packet-level model.
 
 from fractions import Fraction
 
+from twoway.contract.network import Connection
 from twoway.theory.kalampoukas import cycle, one_way_cycle
-from twoway.theory.network import Connection, Setup
+from twoway.theory.network import Setup
 from twoway.theory.packet_model import Side, simulate
 
 # Cycles before the watched window, in which the model settles, and cycles watched: busy periods
@@ -88,5 +89,5 @@ def _side(setup: Setup, direction: str, connections: list[Connection]) -> Side:
     if window > link.buffer_packets:
         raise ValueError(f"a buffer of {link.buffer_packets} packets loses some of {window}")
     start_s = min((c.start_s for c in connections), default=0)
-    times = (link.data_s, link.ack_s, link.delay_s, start_s)
+    times = (link.data_s, link.ack_s, link.delay_ns / 1e9, start_s)
     return Side(window, *(Fraction(str(t)) for t in times))

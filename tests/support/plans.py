@@ -1,0 +1,26 @@
+"""Plans that do something else than their experiment says."""
+
+from pathlib import Path
+from typing import Any
+
+from twoway.contract.plan import PLAN, Command, Plan
+from twoway.plan.plan import build_plan
+from twoway.spec.point import load_case
+
+
+def plan_with(*steps: Any, experiment: str = "kalampoukas-5.2", **parts: Any) -> Plan:
+    """An experiment's plan with other steps of set-up, if any are given, and other parts."""
+    plan = build_plan(load_case(experiment))
+    return plan.model_copy(update={"setup": steps or plan.setup, **parts})
+
+
+def shell(script: str, *arguments: str, program: str = "sh") -> Command:
+    """A step that runs a script in the guest."""
+    return Command(node=None, run=(program, "-c", script, *arguments))
+
+
+def run_folder(folder: Path, plan: Plan) -> Path:
+    """Make a run's folder with a plan."""
+    folder.mkdir()
+    plan.write(folder / PLAN)
+    return folder

@@ -1,0 +1,146 @@
+"""The documents of a run's folder: what is in them, and what is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import ROOT, twoway
+from synthetic_run import edit_json, expectation, metrics_of, write_run
+
+from twoway.commands.experiments import SCHEMAS
+from twoway.contract.manifest import EXPERIMENT, MANIFEST, Described, Manifest, read_manifest
+from twoway.contract.metrics import METRICS, Metrics
+from twoway.contract.network import Framing
+from twoway.contract.plan import PLAN, Observe, Plan, read_plan
+from twoway.errors import RunError
+from twoway.measure.analysis import Analysis
+from twoway.measure.document import compute
+from twoway.plan.plan import build_plan
+from twoway.runs.manifest import _clocks, describe
+from twoway.spec.point import load_case
+
+# Every kind of step there is: modules, DTM channels, iperf3.
+EXAMPLES = ("kalampoukas-5.2", "dtm-fig2")
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_plan_comes_back_from_its_file(tmp_path: Path, name: str) -> None:
+    """A plan that is read is the plan that was written, commands that follow from fields too."""
+    plan = build_plan(load_case(name))
+    plan.write(tmp_path / PLAN)
+    assert read_plan(tmp_path) == plan
+    assert json.loads((tmp_path / PLAN).read_text())["sources"][0]["run"] == [*plan.sources[0].run]
+
+
+def test_every_step_has_a_kind() -> None:
+    """Steps and programs say what they are for, and each kind of set-up is in a plan."""
+    plan = json.loads(build_plan(load_case("dtm-fig2")).model_dump_json())
+    parts = {name: part for name, part in plan.items() if isinstance(part, list)}
+    kinds = {name: {step["kind"] for step in part} for name, part in parts.items()}
+    assert kinds["setup"] == {"load_module", "set_sysctls", "command", "check", "save"}
+    assert kinds["sources"] == {"observe", "program"}
+    assert kinds["captures"] == {"capture"}
+
+
+def test_an_observer_of_fewer_nodes() -> None:
+    """An observer that is reduced to a node looks at its sockets and queues, by its command too."""
+    observer = build_plan(load_case("kalampoukas-5.2")).sources[0]
+    assert isinstance(observer, Observe)
+    words = observer.of(("h2", "r1")).run
+    assert words[-4:] == ("--sockets", "h2", "--queue", "r1/r1-eth1")
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"schema": 1}, r"plan\.json: not of schema 2 but 1: another version of twoway wrote it$"),
+        ({"memory": 1}, r"plan\.json: memory: Extra inputs are not permitted$"),
+        ({"memory_mib": None}, r"plan\.json: memory_mib: Input should be a valid integer$"),
+        ({"setup": [{"kind": "insmod"}]}, r"plan\.json: setup\.0: .*'load_module'"),
+    ],
+)
+def test_unsound_plan(tmp_path: Path, change: dict[str, Any], complaint: str) -> None:
+    """A plan of another schema, or that does not fit its own, is refused with the reason."""
+    Plan(memory_mib=1).write(tmp_path / PLAN)
+    edit_json(tmp_path / PLAN, lambda plan: plan.update(change))
+    with pytest.raises(RunError, match=complaint):
+        read_plan(tmp_path)
+
+
+def test_no_plan(tmp_path: Path) -> None:
+    """A folder without a plan is an error with the file's name."""
+    with pytest.raises(RunError, match=r"plan\.json"):
+        read_plan(tmp_path)
+
+
+def test_metrics_come_back_from_their_file(tmp_path: Path) -> None:
+    """metrics.json is what was computed, and nothing else is left behind."""
+    document = compute(Analysis(write_run(tmp_path / "run", [expectation("goodput.first", 2, 1)])))
+    aside = tmp_path / "aside"
+    aside.mkdir()
+    document.write(aside / METRICS)
+    assert [path.name for path in aside.iterdir()] == [METRICS]
+    assert Metrics.read(aside / METRICS) == document
+    assert json.loads((aside / METRICS).read_text())["expect"][0]["pass"] is True
+
+
+def test_metrics_are_numbers(tmp_path: Path) -> None:
+    """A number that JSON has no word for is refused."""
+    document = json.loads((write_run(tmp_path) / MANIFEST).read_text())
+    metrics = {"goodput.first": {"value": float("nan"), "unit": "Mbit/s"}}
+    with pytest.raises(ValueError, match="finite number"):
+        metrics_of(document, metrics, [])
+
+
+def test_what_an_experiment_says_now(tmp_path: Path) -> None:
+    """experiment.json beside manifest.json has the last word, of the experiment alone."""
+    folder = write_run(tmp_path)
+    before = read_manifest(folder)
+    assert before == Manifest.read(folder / MANIFEST)
+    anew = describe(load_case("dtm-fig2"))
+    assert not before.describes(anew)
+    anew.write(folder / EXPERIMENT)
+    now = read_manifest(folder)
+    assert now.describes(anew)
+    assert Described.read(folder / EXPERIMENT) == anew
+    assert now.connections == before.connections
+
+
+def test_an_experiment_is_quoted_whole() -> None:
+    """A manifest has each field of the experiment's file, also those that no analysis reads."""
+    case = load_case("dtm-fig2")
+    said = describe(case).model_dump(mode="json")
+    document = case.experiment.model_dump(by_alias=True, mode="json")
+    assert said["experiment"] == {"id": case.id, **document}
+    assert said["profile"] == case.profile.model_dump(by_alias=True, mode="json")
+
+
+def test_sizes_on_a_link() -> None:
+    """A frame gets the link's overhead, and fills whole cells where there are some."""
+    assert Framing(overhead_bytes=-14).link_bytes(54) == 40
+    atm = Framing(overhead_bytes=-6, cell_bytes=48, cell_overhead_bytes=5)
+    assert [atm.link_bytes(size) for size in (54, 55, 102)] == [53, 106, 106]
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_published_schemas(name: str) -> None:
+    """Each format has a schema that describes every field, and a page of the site made from it."""
+    schema = json.loads(twoway("schema", name).stdout)
+    models = {name: schema, **schema["$defs"]}
+    lacking = [
+        f"{model}.{key}"
+        for model, definition in models.items()
+        for key, field in definition.get("properties", {}).items()
+        if not ("description" in field or "const" in field or "$ref" in json.dumps(field))
+    ]
+    assert lacking == []
+    assert f": reference/{name}.md\n" in (ROOT / "mkdocs.yml").read_text()
+
+
+@pytest.mark.parametrize("left", ["{", '{"offset_ns": "soon"}', '{"nodes": {"h1": 3}}'])
+def test_a_clock_that_no_host_has(tmp_path: Path, left: str) -> None:
+    """A clock.json that a guest left unsound fails the run with the file's name."""
+    (tmp_path / "clock.json").write_text(left)
+    with pytest.raises(RunError, match=r"no sound clock\.json"):
+        _clocks(tmp_path)

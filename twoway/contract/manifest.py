@@ -1,0 +1,246 @@
+"""manifest.json: all that the analysis may know of a run.
+
+experiment.json beside it has what changed later, machine.json what a host of several was.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from twoway.contract.digests import sha256
+from twoway.contract.model import Document, Record
+from twoway.contract.network import Connection, Queue
+from twoway.contract.verdict import Expected
+
+MANIFEST = "manifest.json"
+# The experiment as its file describes it now, if that differs from manifest.json.
+EXPERIMENT = "experiment.json"
+# What one host of a multi-host run writes beside its share's artifacts.
+MACHINE = "machine.json"
+CLOCKS = "clock.json"
+
+ClockSource = Literal["virtual", "instructions", "host"]
+
+
+class _Quoted(Record):
+    """A part of an experiment's or profile's file.
+
+    Fields that no analysis reads stay as they are. `twoway schema experiment` and `twoway
+    schema profile` describe them.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Source(_Quoted):
+    """The paper an experiment reproduces."""
+
+    paper: str = Field(description="authors, title, year")
+    where: str = Field(description="section and figure")
+
+
+class Stack(_Quoted):
+    """The TCP stack's personality."""
+
+    mtu_bytes: int = Field(description="IP packet size limit of every interface")
+    acks: Literal["every-segment", "delayed"] = Field(description="when the receiver acknowledges")
+
+
+class Axis(_Quoted):
+    """What varies in a sweep."""
+
+    to: tuple[Any, ...] = Field(description="its values, in order")
+
+
+class Experiment(_Quoted):
+    """The experiment at the run's point."""
+
+    id: str = Field(description="the file's stem, with \"@\" and the point's name")
+    title: str = Field(description="one line for people")
+    summary: str = Field(description="what is measured")
+    source: Source | None = Field(description="the paper it comes from, if any")
+    stack: Stack
+    duration_s: float = Field(description="simulated seconds of traffic")
+    warm_up_s: float = Field(description="left out of every metric")
+    matrix: dict[str, Axis] = Field(description="a sweep's axes by name; empty if it is none")
+    expect: tuple[Expected, ...] = Field(description="the expectations for this point")
+
+
+class Direction(_Quoted):
+    """One direction of a link."""
+
+    dtm: dict[str, Any] | None = Field(description="options of a DTM channel; null for others")
+
+
+class Profile(_Quoted):
+    """Link behaviour at the run's point."""
+
+    directions: dict[str, Direction] = Field(description="by name")
+
+
+class Window(Record):
+    """Times on the plan's clock."""
+
+    start_ns: int = Field(description="start of traffic")
+    steady_ns: int = Field(description="end of warm-up")
+    stop_ns: int = Field(description="end of traffic")
+
+
+class Described(Document):
+    """The experiment of a run, as its files describe it.
+
+    If they change after the run in texts, expectations or warm-up, experiment.json has it anew.
+    """
+
+    schema_: Literal[2] = Field(default=2, description="version of this format: 2")
+    experiment: Experiment
+    point: Mapping[str, Any] = Field(
+        description="the point's values by axis; empty if the experiment is no sweep"
+    )
+    spec_sha256: str = Field(description="hash of experiment, profile and topology")
+    clock: Window
+    profile: Profile
+
+
+class Kernel(Record):
+    """A kernel."""
+
+    release: str = Field(description="as `uname -r` prints it")
+    key: str = Field(description="hash of what it and its modules were built from")
+    package: str | None = Field(default=None, description="a distribution's package")
+
+
+class Module(Record):
+    """A kernel module of ours."""
+
+    sha256: str = Field(description="digest of its file")
+    revision: str = Field(description="as modinfo shows it")
+
+    @classmethod
+    def of(cls, path: Path) -> "Module":
+        """Read a module's digest and revision."""
+        found = re.search(rb"\0revision=([^\0]*)\0", path.read_bytes())
+        return cls(sha256=sha256(path), revision=found[1].decode() if found else "unknown")
+
+
+class Platform(Record):
+    """Kernel, modules and clock on which a plan was carried out."""
+
+    backend: str = Field(description="the value of `--backend`, or `multihost`")
+    clock_source: ClockSource = Field(
+        description="`virtual`: time stands still while the kernel works; `instructions`: it "
+        "counts instructions; `host`: it is the host's"
+    )
+    kernel: Kernel
+    qemu: str | None = Field(default=None, description="QEMU's version and accelerator")
+    modules: dict[str, Module] = Field(description="by file name")
+
+
+class Origin(Record):
+    """Versions of what planned and carried out a run."""
+
+    git: str = Field(description="the checkout's revision")
+    tools: dict[str, str] = Field(description="versions by name")
+
+
+class Machine(Document, Platform, Origin):
+    """One host of a multi-host run: machine.json among the host's artifacts."""
+
+    schema_: Literal[1] = Field(default=1, description="version of this format: 1")
+    nodes: tuple[str, ...] = Field(description="the nodes that it played")
+    decisive: dict[str, Any] = Field(description="what beside the plan decides its bytes")
+
+
+class Machines(Platform):
+    """What carried a run out, with the hosts of a multi-host run."""
+
+    machines: dict[str, Machine] = Field(default={}, description="hosts by name")
+
+
+class Nodes(Record):
+    """The topology's nodes."""
+
+    hosts: tuple[str, ...] = Field(description="they send and receive")
+    routers: tuple[str, ...] = Field(description="they forward")
+
+
+class Interface(Record):
+    """An interface of a node."""
+
+    node: str = Field(description="the node")
+    name: str = Field(description="NODE-ethN")
+    address: str = Field(description="IPv4")
+    peer: str = Field(description="the interface at the link's other end")
+
+
+class HostClock(Record):
+    """A host's clock relative to the controller's, which is the reference."""
+
+    handed_ns: int = Field(
+        default=0, description="the offset that the host's programs subtract from their times"
+    )
+    offset_ns: int = Field(default=0, description="how far it was ahead at the start of traffic")
+    drift_ppb: float = Field(default=0.0, description="how much faster it runs, parts per billion")
+    uncertainty_ns: int = Field(
+        default=0, description="the largest error of offset and drift at any time of the run"
+    )
+
+
+class Clocks(Record):
+    """clock.json: how the clocks of a run without virtual time are off."""
+
+    offset_ns: int = Field(default=0, description="from the plan's clock to the kernel's")
+    nodes: dict[str, HostClock] = Field(
+        default={}, description="of a multi-host run: clocks of the hosts, by the nodes they played"
+    )
+
+
+class Timing(Record):
+    """The speed of a run."""
+
+    wall_s: float = Field(description="the time that it took")
+    simulated_s: float = Field(description="simulated seconds of traffic")
+    speed: float = Field(description="simulated over wall time")
+
+
+class Manifest(Described, Machines, Origin):
+    """A finished run, written once."""
+
+    run: str = Field(description="the run's name, that of its folder")
+    identity: str = Field(description="runs with the same one have the same captures")
+    nodes: Nodes
+    interfaces: tuple[Interface, ...]
+    queues: tuple[Queue, ...]
+    connections: tuple[Connection, ...]
+    captures: dict[str, Literal["in", "out", "inout"]] = Field(description="by interface")
+    clock_offset_ns: int = Field(
+        default=0, description="how far the kernel's clock is ahead of the plan's"
+    )
+    clocks: dict[str, HostClock] = Field(
+        default={}, description="clocks of the hosts that played nodes, by node"
+    )
+    capture_drops: dict[str, int] = Field(description="packets that captures lost, by interface")
+    files: tuple[str, ...] = Field(description="the run's artifacts")
+    timing: Timing
+
+    def describes(self, described: Described) -> bool:
+        """Tell whether the experiment is described in the same words."""
+        return all(getattr(self, name) == value for name, value in described)
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read a run's manifest.json, updated with experiment.json if any.
+
+    Raises: ValueError with a sentence if the folder has no manifest, or a document is not sound.
+    """
+    try:
+        manifest = Manifest.read(folder / MANIFEST)
+    except OSError as error:
+        raise ValueError(f"{folder}: no {MANIFEST}: not a finished run") from error
+    try:
+        return manifest.model_copy(update=dict(Described.read(folder / EXPERIMENT)))
+    except FileNotFoundError:
+        return manifest

@@ -1,0 +1,68 @@
+"""The base classes of what is read from files, and reading a document."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import AliasGenerator, BaseModel, ConfigDict, Field, ValidationError
+
+from twoway.contract.writing import written_aside
+
+Positive = Annotated[float, Field(gt=0)]
+NonNegative = Annotated[float, Field(ge=0)]
+# Letters, digits and dashes: names become file names, metric names and command arguments.
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$")]
+
+
+class Model(BaseModel):
+    """A part of a file: unknown fields are errors, and nothing changes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Record(Model):
+    """A part of a document that twoway writes for itself to read.
+
+    A field whose name Python reserves ends in an underscore here, and has none in the document.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=AliasGenerator(lambda name: name.rstrip("_")),
+        validate_by_name=True,
+        validate_by_alias=True,
+        serialize_by_alias=True,
+    )
+
+
+class Document(Record):
+    """A JSON document in a run's folder, whose field `schema_` is its version."""
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a document.
+
+        Raises: OSError if it cannot be read; ValueError with a sentence that names the file if it
+            is not JSON, of another schema or does not fit its own.
+        """
+        try:
+            fields = json.loads(path.read_bytes())
+        except ValueError as error:
+            raise ValueError(f"{path}: not JSON: {error}") from error
+        if not isinstance(fields, dict):
+            raise ValueError(f"{path}: not a JSON object")  # noqa: TRY004 - the file, not a caller
+        schema = cls.model_fields["schema_"].default
+        if fields.get("schema") != schema:
+            raise ValueError(
+                f"{path}: not of schema {schema} but {fields.get('schema')}: "
+                "another version of twoway wrote it"
+            )
+        try:
+            return cls.model_validate(fields)
+        except ValidationError as error:
+            problems = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
+            raise ValueError(f"{path}: {'; '.join(problems)}") from error
+
+    def write(self, path: Path) -> None:
+        """Write the document, whole or not at all."""
+        with written_aside(path) as file:
+            file.write(self.model_dump_json(indent=1).encode() + b"\n")

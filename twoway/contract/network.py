@@ -1,0 +1,109 @@
+"""Links, queues and connections: one description of each, for all stages."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from twoway.contract.clock import START_NS
+from twoway.contract.model import Model, Record
+
+
+class Framing(Model):
+    """What a link adds to a frame."""
+
+    overhead_bytes: int = Field(
+        default=0,
+        ge=-53,  # an ACK's frame has 54 bytes
+        le=1024,
+        description="added to each frame's size (Ethernet header included) to get its size on "
+        "the link; -14 charges the IP packet alone",
+    )
+    cell_bytes: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="payload of a link cell (ATM: 48); 0 for none"
+    )
+    cell_overhead_bytes: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="header of a link cell (ATM: 5)"
+    )
+
+    def link_bytes(self, frame_bytes: Any) -> Any:
+        """Compute sizes on the link of frames, Ethernet header included.
+
+        Args:
+            frame_bytes: a number or an array.
+        """
+        size = frame_bytes + self.overhead_bytes
+        if not self.cell_bytes:
+            return size
+        return -(-size // self.cell_bytes) * (self.cell_bytes + self.cell_overhead_bytes)
+
+
+class Queue(Record, Framing):
+    """A bottleneck queue: its place, its link and the taps around it."""
+
+    direction: str = Field(description="the queue's name: a direction of the profile")
+    interface: str = Field(description="the router's outgoing interface")
+    rate_bit: int = Field(
+        description="link rate, bit/s; of a DTM channel the rate at the start of traffic"
+    )
+    reallocations: str | None = Field(
+        default=None,
+        description="file with the changes of a DTM channel's slots; null for other queues",
+    )
+    limit_packets: int = Field(description="drop-tail limit, the packet in service included")
+    taps_in: tuple[str, ...] = Field(
+        description="interfaces whose incoming packets may enter the queue"
+    )
+    delay_ns: int = Field(description="propagation delay behind the queue")
+    leaves_at_start: bool = Field(
+        default=False,
+        description="captures see a packet leave when its transmission begins, not when it ends",
+    )
+    credit_ns: int = Field(
+        default=0, description="how much too early a packet may leave after an idle time"
+    )
+
+    def service_ns(self, frame_bytes: Any) -> Any:
+        """Compute transmission times, cut to whole ns as in netem.
+
+        netem has rates in whole bytes/s.
+        """
+        return self.link_bytes(frame_bytes) * 1_000_000_000 // (self.rate_bit // 8)
+
+
+class Connection(Record):
+    """One TCP connection of a flow."""
+
+    name: str = Field(description="its name in metrics")
+    from_: str = Field(description="the host that sends data")
+    to: str = Field(description="the host that receives it")
+    source: str = Field(description="address of the host that sends data")
+    destination: str = Field(description="address of the host that receives it")
+    source_port: int = Field(description="the sender's port")
+    port: int = Field(description="the receiver's port")
+    source_interface: str = Field(description="the sender's interface, captured")
+    sink_interface: str = Field(description="the receiver's interface, captured")
+    directions: tuple[str, ...] = Field(description="the queues that its data passes, in order")
+    ack_directions: tuple[str, ...] = Field(description="the queues that its ACKs pass, in order")
+    direction: str = Field(description="the slowest queue that its data passes")
+    ack_direction: str = Field(description="the slowest queue that its ACKs pass")
+    generator: str = Field(description="what sends: `stream` or `iperf3`")
+    congestion: str = Field(description="the congestion control")
+    congestion_in_kernel: str = Field(description="its name in the kernel, with a parameter")
+    window_packets: int | None = Field(default=None, description="the constant window of `fixed`")
+    alpha_packets: int | None = Field(default=None, description="the alpha of `fast`")
+    rate_mbit: float | None = Field(
+        default=None, description="mean rate of its packets; null if its data are unlimited"
+    )
+    transfer_bytes: int | None = Field(
+        default=None, description="payload to send; null if unlimited"
+    )
+    paced: bool = Field(
+        default=False, description="something else than its window limits its sending"
+    )
+    connect_ns: int = Field(description="when it is set up, ns on the plan's clock")
+    start_ns: int = Field(description="when it has its first data, ns on the plan's clock")
+
+    @property
+    def start_s(self) -> float:
+        """Time of its first data after the start of traffic, s."""
+        return (self.start_ns - START_NS) / 1e9

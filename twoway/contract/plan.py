@@ -1,0 +1,266 @@
+"""plan.json: every command of a run in order, and what each is for.
+
+A step's kind says what the step does. Who needs to know more than a command reads the step's
+fields, never the words of the command.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, computed_field, model_validator
+
+from twoway.contract.clock import BOOT_NS, READY_NS, SETTLE_NS, START_NS
+from twoway.contract.model import Document, Record
+from twoway.errors import RunError
+
+PLAN = "plan.json"
+# The folder of our programs and modules in a guest.
+GUEST_BIN = "/mnt/bin"
+# How long a program may take to end by itself, unless it says otherwise.
+PATIENCE_S = 5.0
+
+Node = Annotated[
+    str | None, Field(description="the node in whose namespace it runs; null for the guest's own")
+]
+Words = tuple[str, ...]
+
+
+class _Step(Record):
+    node: Node
+
+
+class _Derived(_Step):
+    """A step whose command follows from its other fields.
+
+    Documents show the command to the guest and to people; a step that is read makes it anew.
+    """
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_command(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in fields.items() if name != "run"}
+
+
+class LoadModule(_Derived):
+    """Load one of our kernel modules."""
+
+    kind: Literal["load_module"] = "load_module"
+    node: None = Field(default=None, description="none: it changes the whole kernel")
+    module: str = Field(description="the module's name")
+    parameters: dict[str, str] = Field(description="values by name")
+
+    @computed_field(description="the command")  # type: ignore[prop-decorator] # as pydantic has it
+    @property
+    def run(self) -> Words:
+        """Build the command."""
+        return ("insmod", f"{GUEST_BIN}/{self.file}", *self.words)
+
+    @property
+    def file(self) -> str:
+        """The module's file name."""
+        return f"{self.module}.ko"
+
+    @property
+    def words(self) -> Words:
+        """The parameters as insmod takes them."""
+        return tuple(f"{name}={value}" for name, value in self.parameters.items())
+
+
+class SetSysctls(_Step):
+    """Write sysctls and read them back."""
+
+    kind: Literal["set_sysctls"] = "set_sysctls"
+    sysctls: dict[str, int | str] = Field(description="values by name")
+
+
+class Command(_Step):
+    """Run a command that must end with status 0."""
+
+    kind: Literal["command"] = "command"
+    run: Words = Field(description="the command")
+    stdin: Words = Field(default=(), description="lines of its standard input")
+
+
+class Save(_Step):
+    """Run a command and keep its output."""
+
+    kind: Literal["save"] = "save"
+    run: Words = Field(description="the command")
+    file: str = Field(description="where its output is kept, in the run's folder")
+
+
+class Readback(Record):
+    """A value that a command must print."""
+
+    path: Words = Field(description="keys into the output; in a list they select by name or number")
+    value: Any = Field(description="the value there")
+
+
+class Check(_Step):
+    """Run a command, keep its JSON output and compare values in it."""
+
+    kind: Literal["check"] = "check"
+    run: Words = Field(description="the command")
+    file: str = Field(description="where its output is kept, in the run's folder")
+    expect: tuple[Readback, ...] = Field(description="values that the output must have")
+
+
+Step = Annotated[LoadModule | SetSysctls | Command | Save | Check, Field(discriminator="kind")]
+
+
+class _Daemon(_Step):
+    name: str = Field(description="the name of its files in log/")
+    stdout: str | None = Field(
+        default=None, description="where its output goes, in the run's folder; null: log/NAME.out"
+    )
+    ready: str | None = Field(
+        default=None, description="what its standard error says when it is ready, if anything"
+    )
+    patience_s: float = Field(
+        default=PATIENCE_S, description="how long it may go on after the end of traffic, s"
+    )
+
+
+class Program(_Daemon):
+    """Run a program beside the others: a source, a sink or a recorder."""
+
+    kind: Literal["program"] = "program"
+    run: Words = Field(description="the command")
+
+
+class TimedProgram(_Daemon):
+    """Run a program from some time on."""
+
+    kind: Literal["timed_program"] = "timed_program"
+    run: Words = Field(description="the command")
+    at_ns: int = Field(description="when it starts, ns on the plan's clock")
+
+
+class Capture(_Daemon):
+    """Capture the packets of an interface."""
+
+    kind: Literal["capture"] = "capture"
+    run: Words = Field(description="the command")
+    interface: str = Field(description="the interface")
+    direction: Literal["in", "out", "inout"] = Field(description="which of its packets")
+
+
+class Observe(_Derived, _Daemon):
+    """Sample TCP_INFO of nodes' connections and the lengths of queues."""
+
+    kind: Literal["observe"] = "observe"
+    node: None = Field(default=None, description="none: it sees all nodes")
+    start_ns: int = Field(description="first sample, ns on the plan's clock")
+    stop_ns: int = Field(description="last sample, ns on the plan's clock")
+    interval_ns: int = Field(description="time between samples")
+    progress_interval_ns: int = Field(description="time between reports of progress")
+    sockets: Words = Field(description="nodes whose connections are sampled")
+    queues: dict[str, str] = Field(description="nodes of the queues that are sampled, by interface")
+
+    @computed_field(description="the command")  # type: ignore[prop-decorator] # as pydantic has it
+    @property
+    def run(self) -> Words:
+        """Build the command."""
+        return (
+            *(f"{GUEST_BIN}/observe", "--start", str(self.start_ns), "--stop", str(self.stop_ns)),
+            *("--interval", str(self.interval_ns)),
+            *("--progress-interval", str(self.progress_interval_ns)),
+            *("--out", "/mnt/run/sockets"),
+            *(word for node in self.sockets for word in ("--sockets", node)),
+            *(word for i, node in self.queues.items() for word in ("--queue", f"{node}/{i}")),
+        )
+
+    def of(self, nodes: Words) -> "Observe":
+        """Reduce it to the sockets and queues of some nodes."""
+        return self.model_copy(
+            update={
+                "sockets": tuple(node for node in self.sockets if node in nodes),
+                "queues": {i: node for i, node in self.queues.items() if node in nodes},
+            }
+        )
+
+
+Daemon = Program | TimedProgram | Capture | Observe
+
+
+class Topology(Record):
+    """The Mininet topology."""
+
+    name: str = Field(description="file stem under topologies/")
+    parameters: dict[str, int] = Field(default={}, description="passed to the topology's build()")
+
+
+class Times(Record):
+    """The times of a run, ns on the plan's clock."""
+
+    boot_ns: int = Field(default=BOOT_NS, description="when a guest boots")
+    ready_by_ns: int = Field(default=READY_NS, description="when set-up is over")
+    start_ns: int = Field(default=START_NS, description="when traffic starts")
+    stop_ns: int = Field(default=START_NS, description="when traffic stops")
+    settle_ns: int = Field(
+        default=SETTLE_NS, description="from the end of traffic to the end of captures"
+    )
+
+
+class Share(Record):
+    """One host's share of a plan, whose steps are those of the host's nodes."""
+
+    nodes: Words = Field(description="the nodes that the host plays")
+    links: dict[str, str] = Field(
+        description="the host's interfaces to other hosts, by their names in the plan"
+    )
+    joints: tuple[tuple[str, str], ...] = Field(
+        description="links between two of the host's nodes, by the names of their ends"
+    )
+
+
+class Plan(Document):
+    """Every command of a run, written before the first one runs.
+
+    Without steps it is the plan of a guest that runs another program.
+    """
+
+    schema_: Literal[2] = Field(default=2, description="version of this format: 2")
+    experiment: str = Field(default="none", description="the experiment's id, with its point")
+    mode: Literal["run", "shell"] = Field(
+        default="run", description="`shell` stops after set-up with Mininet's prompt"
+    )
+    memory_mib: int = Field(description="memory of a guest, MiB")
+    topology: Topology = Topology(name="none")
+    clock: Times = Times()
+    share: Share | None = Field(
+        default=None, description="one host's share of a multi-host run; null for a whole plan"
+    )
+    setup: tuple[Step, ...] = Field(default=(), description="between boot and traffic, in order")
+    recorders: tuple[Program, ...] = Field(default=(), description="from before traffic to its end")
+    captures: tuple[Capture, ...] = Field(default=(), description="likewise")
+    sinks: tuple[Program, ...] = Field(default=(), description="they receive connections' data")
+    sources: tuple[Annotated[Observe | Program, Field(discriminator="kind")], ...] = Field(
+        default=(), description="the observer, and programs that send connections' data"
+    )
+    at_start: tuple[Step, ...] = Field(default=(), description="as traffic starts")
+    timed_sources: tuple[TimedProgram, ...] = Field(
+        default=(), description="programs that send from their time on, by time"
+    )
+    teardown: tuple[Step, ...] = Field(default=(), description="after traffic")
+
+    @property
+    def programs(self) -> tuple[Program | Observe | TimedProgram, ...]:
+        """All programs but those of captures."""
+        return (*self.recorders, *self.sinks, *self.sources, *self.timed_sources)
+
+    @property
+    def modules(self) -> list[str]:
+        """The file names of the kernel modules that it loads."""
+        return [step.file for step in self.setup if isinstance(step, LoadModule)]
+
+
+def read_plan(folder: Path) -> Plan:
+    """Read the plan in a run's folder.
+
+    Raises: RunError if there is none that this version of twoway can carry out.
+    """
+    try:
+        return Plan.read(folder / PLAN)
+    except (OSError, ValueError) as error:
+        raise RunError(str(error)) from error
