@@ -9,6 +9,7 @@ UV         := $(CACHE)/uv-$(UV_VERSION)/bin/uv
 BIN        := .venv/bin
 SHELL      := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
+PYTEST     := $(BIN)/pytest --numprocesses auto --no-loadscope-reorder
 .DEFAULT_GOAL := help
 
 ##@ Use
@@ -31,8 +32,7 @@ manual: setup ## the manual of capture-analysis, with pictures of a run, into re
 		results/manual-run/latest/pcap/h2-eth0.pcap.zst
 	@echo results/manual/index.html
 
-docs: env ## all documents as a site, with a generated reference, into results/docs
-	@UV_PROJECT_ENVIRONMENT=.venv $(UV) sync --quiet --locked --inexact --group docs --python $(PYTHON)
+docs: docs-env ## all documents as a site, with a generated reference, into results/docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --clean
 	@echo results/docs/index.html
 
@@ -46,19 +46,22 @@ doctor: env ## what this machine can do, and what is missing
 	@$(BIN)/twoway doctor
 
 ##@ Check
-unit: env ## the quick loop: what needs no guest, no kernel and little time
-	@$(BIN)/pytest --quiet --numprocesses auto -m "not guest and not slow and not sanitized and not lab"
+unit: .venv/.synced ## the quick loop: what needs no guest, no kernel and little time
+	@$(PYTEST) --quiet -m "not guest and not slow and not sanitized and not lab"
 
 test: setup test-packages ## what must hold, on the real kernel and in a real browser
-	@$(BIN)/pytest --numprocesses auto --dist worksteal
+	@$(PYTEST)
 
-check: lint lint-kernel docs test test-sanitized test-lab ## lint, documents and every test but fuzzing; hours
+check: lint lint-kernel docs test test-long test-sanitized test-lab ## lint, documents and every test but fuzzing; hours
+
+test-long: setup test-packages ## the playbooks, over SSH, on hosts made of namespaces; workers that die
+	@$(PYTEST) -m long
 
 test-sanitized: env test-packages ## the modules under KASAN, lockdep and others; fuzz; KUnit
 	@$(BIN)/twoway build --sanitized
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um TWOWAY_TESTS=m \
 		KDIR=$$($(BIN)/twoway build --sanitized --kernel-dir)
-	@$(BIN)/pytest --numprocesses auto --guest sanitized -m "" tests/guest/test_sanitized.py \
+	@$(PYTEST) --guest sanitized -m "" tests/guest/test_sanitized.py \
 		tests/guest/test_dtm_tc.py tests/guest/test_tahoe.py
 
 test-lab: setup test-packages qemu-packages lab-packages ## stock kernels in QEMU, and the playbooks on a machine there; long
@@ -107,6 +110,9 @@ qemu-packages:
 lab-packages:
 	@vm/install-packages lab
 
+docs-env: env
+	@UV_PROJECT_ENVIRONMENT=.venv $(UV) sync --quiet --locked --inexact --group docs --python $(PYTHON)
+
 .venv/.synced: uv.lock pyproject.toml $(addprefix capture-analysis/,pyproject.toml setup.py) \
 		$(wildcard capture-analysis/clib/*.[ch]) | $(UV)
 	@echo "Python environment ..."
@@ -133,5 +139,5 @@ help: ## this list
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment papers report list manual docs shell calibrate doctor unit test check test-sanitized test-lab lint lint-kernel bench bench-lab fuzz \
-	bench-captures setup env packages test-packages qemu-packages lab-packages wheel clean help
+.PHONY: experiment papers report list manual docs shell calibrate doctor unit test check test-long test-sanitized test-lab lint lint-kernel bench bench-lab fuzz \
+	bench-captures setup env docs-env packages test-packages qemu-packages lab-packages wheel clean help

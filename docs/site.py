@@ -94,7 +94,7 @@ def _fields(schema: Mapping[str, Any]) -> Iterable[str]:
     required = schema.get("required", ())
     yield from (schema.get("description", ""), "")
     yield from ("| field | values | default | meaning |", "|---|---|---|---|")
-    for name, field in schema["properties"].items():
+    for name, field in schema.get("properties", {}).items():
         default = field.get("default")
         plain = default is not None and not isinstance(default, dict | list)
         shown = "*required*" if name in required else f"`{json.dumps(default)}`" if plain else ""

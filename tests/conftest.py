@@ -1,8 +1,9 @@
-"""Fixtures for tests on the real guest, and the marks that folders of tests give."""
+"""Fixtures for tests on the real guest, marks of folders, and which worker has which test."""
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from documents import complaints, finished_runs
@@ -11,13 +12,43 @@ from running import SMALL, write_experiment
 from twoway.guest.build import Flavour, Guest, find_guest
 
 _HERE = Path(__file__).parent
+# What takes longest begins first, so that no worker is left with it when the others have ended.
+_FIRST = ("lab", "guest", "slow")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is in tests/guest and tests/lab as needing the guest's kernel."""
+    """Mark what is in tests/guest and tests/lab as needing the guest's kernel, and order files."""
     for item in items:
         if any(item.path.is_relative_to(_HERE / folder) for folder in ("guest", "lab")):
             item.add_marker("guest")
+    items.sort(key=_rank)
+
+
+def _rank(item: pytest.Item) -> int:
+    names = {mark.name for mark in item.iter_markers()}
+    if item.path.is_relative_to(_HERE / "lab"):
+        names.add("lab")
+    return next((rank for rank, name in enumerate(_FIRST) if name in names), len(_FIRST))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give a worker all tests of a file if it has fixtures of the scope "module", else any test.
+
+    A fixture of the scope "session" is made by each worker, unless it uses `sharing.once`.
+    """
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+    @cache
+    def is_whole(file: str) -> bool:
+        return 'scope="module"' in (config.rootpath / file).read_text(encoding="utf-8")
+
+    class ByFile(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split("::", 1)[0]
+            return file if is_whole(file) else nodeid
+
+    return ByFile(config, log)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

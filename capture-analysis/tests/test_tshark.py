@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 LEAST = 200
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def specimens(tmp_path_factory: pytest.TempPathFactory) -> list[Specimen]:
     """The corpus."""
     folder = tmp_path_factory.mktemp("corpus")
@@ -33,7 +33,7 @@ def specimens(tmp_path_factory: pytest.TempPathFactory) -> list[Specimen]:
     return plain + corpus_tools.build(folder, named) + corpus_real.build(folder)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cases(specimens: list[Specimen]) -> list[Case]:
     """All of it read, and tshark's answers."""
     return tshark_case.cases(specimens)

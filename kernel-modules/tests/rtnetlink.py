@@ -27,7 +27,6 @@ _NLM_F_ACK = 0x004
 _NLM_F_DUMP = 0x300
 _NLM_F_ACK_TLVS = 0x200
 _NLMSGERR_ATTR_MSG = 1
-_NLMSGERR_ATTR_OFFS = 2
 
 _RTM_NEWQDISC = 36
 _RTM_DELQDISC = 37
@@ -111,8 +110,6 @@ class Ack:
     """0 for success, else positive."""
     message: str
     """The sentence of the extended acknowledgement; empty if there is none."""
-    offset: int | None
-    """Where in the request the attribute at fault begins, if the kernel says so."""
 
     def __str__(self) -> str:
         return f"{os.strerror(self.errno) if self.errno else 'done'}: {self.message or '-'}"
@@ -249,12 +246,7 @@ def _parse_ack(flags: int, payload: bytes) -> Ack:
     if flags & _NLM_F_ACK_TLVS:
         # Capped: of the request only its header comes back.
         said = parse_attributes(payload[4 + _HEADER.size :])
-    offset = said.get(_NLMSGERR_ATTR_OFFS)
-    return Ack(
-        errno=-code,
-        message=_text(said.get(_NLMSGERR_ATTR_MSG, b"")),
-        offset=struct.unpack("=I", offset)[0] if offset else None,
-    )
+    return Ack(errno=-code, message=_text(said.get(_NLMSGERR_ATTR_MSG, b"")))
 
 
 def _parse_qdisc(payload: bytes) -> Qdisc:

@@ -183,6 +183,7 @@ def _random_settings(rng: random.Random) -> dict[str, int]:
     }
 
 
+@pytest.mark.slow
 def test_estimator_equals_figure_1(library: Path) -> None:
     """Fed with 3000 random series, the kernel's code reallocates as the paper's figure 1 does."""
     rng = random.Random(2)
@@ -442,6 +443,7 @@ def test_pool_refuses_to_guarantee_too_much(library: Path) -> None:
     assert not link.join(2, config(slots=1, pool=20))
 
 
+@pytest.mark.slow
 def test_pool_is_conserved_under_random_operations(library: Path) -> None:
     """In 300 random histories slots in use are the members', and never more than the link's."""
     rng = random.Random(5)

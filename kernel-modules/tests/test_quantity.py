@@ -74,6 +74,7 @@ def meaning(kind: str, text: str) -> Fraction | None:
     return Fraction(match[1].removesuffix(".")) * scales[match[2].lower()]
 
 
+@pytest.mark.slow
 @given(kind=kinds, text=near_quantities)
 @example(kind="times", text="3600.000000001s")
 @example(kind="times", text="1.5ns")

@@ -8,15 +8,11 @@ import tshark_fields
 import tshark_tracking
 from capture_analysis import analyse
 from corpus import Specimen
-from running import run_small
-
-pytestmark = pytest.mark.usefixtures("guest")
 
 
-def test_captures_of_a_run_are_as_tshark_says(small: Path, tmp_path: Path) -> None:
+def test_captures_of_a_run_are_as_tshark_says(small_run: Path) -> None:
     """Packets, connections, sequence numbers and round-trip times of every tap are tshark's."""
-    folder = run_small(small, tmp_path / "results")
-    specimens = [Specimen(path.name, path) for path in sorted(folder.rglob("*.pcap.zst"))]
+    specimens = [Specimen(path.name, path) for path in sorted(small_run.rglob("*.pcap.zst"))]
     assert len(specimens) >= 4
     seen: set[str] = set()
     for case in tshark_case.cases(specimens):
@@ -28,14 +24,13 @@ def test_captures_of_a_run_are_as_tshark_says(small: Path, tmp_path: Path) -> No
         assert not list(tshark_tracking.rtt_differences(case, seen))
 
 
-def test_a_capture_alone_shows_the_paper(tmp_path: Path) -> None:
+def test_a_capture_alone_shows_the_paper(paper_run: Path) -> None:
     """One host's capture of Kalampoukas's symmetric case has his bunches, factor, cycle and rate.
 
     ACKs of a window's 13 that wait come at their transmission time, 9180/40 closer than data; the
     histogram's bins are 1/128 wide; the capture has the start-up, too.
     """
-    folder = run_small(Path("kalampoukas-5.2"), tmp_path / "results")
-    found = analyse(folder / "pcap/h1-eth0.pcap.zst")["flows"][0]
+    found = analyse(paper_run / "pcap/h1-eth0.pcap.zst")["flows"][0]
     forward = {name: metric["value"] for name, metric in found["forward"].items()}
     assert found["facts"]["forward"]["vantage"]["value"] == "near the data sender"
     assert forward["ack_bunch_max"] == 13

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from running import ROOT, SMALL, run_small, write_experiment
+from running import ROOT, SMALL, carry_out, run_small, write_experiment
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -16,38 +16,39 @@ def _captures(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted((folder / "pcap").iterdir())}
 
 
-def test_load_on_the_host_changes_nothing(tmp_path: Path, small: Path) -> None:
+def test_load_on_the_host_changes_nothing(tmp_path: Path, small: Path, small_run: Path) -> None:
     """Two runs, one of them with every processor of the host busy, give identical captures."""
-    quiet = run_small(small, tmp_path / "quiet")
-    spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
+    spin = [sys.executable, "-c", "while True: pass"]
+    spinners = [subprocess.Popen(spin) for _ in os.sched_getaffinity(0)]
     try:
-        loaded = run_small(small, tmp_path / "loaded")
+        loaded = carry_out(small, tmp_path / "loaded")
     finally:
         for spinner in spinners:
             spinner.kill()
             spinner.wait()
-    assert _captures(quiet) == _captures(loaded)
-    assert (quiet / "sockets/tcp-info.csv").read_bytes() == (
+    assert _captures(small_run) == _captures(loaded)
+    assert (small_run / "sockets/tcp-info.csv").read_bytes() == (
         loaded / "sockets/tcp-info.csv"
     ).read_bytes()
 
 
-def test_another_checkout_gives_the_same_bytes(tmp_path: Path, small: Path) -> None:
+def test_another_checkout_gives_the_same_bytes(
+    tmp_path: Path, small: Path, small_run: Path
+) -> None:
     """A copy of the tree in a folder with another name gives identical captures."""
     elsewhere = tmp_path / "a-checkout-with-a-much-longer-name" / "twoway-copy"
     shutil.copytree(
         ROOT, elsewhere, ignore=shutil.ignore_patterns(".venv", "results", ".git", ".*_cache")
     )
-    here = run_small(small, tmp_path / "here")
     environment = {**os.environ, "PYTHONPATH": str(elsewhere)}
     there = run_small(small, tmp_path / "there", cwd=elsewhere, env=environment)
-    assert _captures(here) == _captures(there)
+    assert _captures(small_run) == _captures(there)
 
 
 def test_iperf3_repeats_too(tmp_path: Path) -> None:
     """A run with iperf3, which draws cookies at random, repeats to the byte."""
     flows = [{**flow, "generator": "iperf3"} for flow in SMALL["flows"]]
     experiment = write_experiment(tmp_path, {**SMALL, "flows": flows, "duration_s": 2})
-    first = run_small(experiment, tmp_path / "first")
-    second = run_small(experiment, tmp_path / "second")
+    first = carry_out(experiment, tmp_path / "first")
+    second = carry_out(experiment, tmp_path / "second")
     assert _captures(first) == _captures(second)

@@ -17,7 +17,7 @@ PLUGIN = ROOT / "kernel-modules/tc/q_dtm.c"
 Results = dict[str, dict[str, str]]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def results(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> Results:
     """What became of every case, in one boot."""
     return run_dtm_cases(guest, tmp_path_factory.mktemp("dtm") / "run")

@@ -5,14 +5,9 @@ from typing import Any
 
 import pytest
 import yaml
-from running import SMALL, write_experiment
+from running import SMALL, measure, write_experiment
 
-from twoway.backends.uml import Uml
-from twoway.guest.build import Guest
-from twoway.report.report import analyse_run
-from twoway.runs.run import run_case
 from twoway.spec import point
-from twoway.spec.point import load_case
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -63,7 +58,7 @@ CHANNELS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", CHANNELS)
 def test_channel_under_traffic_is_exact(
-    name: str, guest: Guest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With every allocator each packet leaves when the slots held make it, to the nanosecond.
 
@@ -81,10 +76,10 @@ def test_channel_under_traffic_is_exact(
     monkeypatch.setattr(point, "PROFILES", tmp_path)
     document = {**SMALL, "stack": {"mtu_bytes": 1040}, "duration_s": 3}
     experiment = write_experiment(tmp_path, document)
-    analysed = analyse_run(run_case(load_case(str(experiment)), Uml(guest), tmp_path / "results"))
-    failed = [check for check in analysed.fidelity if not check.pass_]
+    analysed = measure(experiment, tmp_path / "results")
+    failed = [check for check in analysed["fidelity"] if not check["pass"]]
     assert failed == []
-    off = [c.value for c in analysed.fidelity if "worst departure error" in c.check]
+    off = [c["value"] for c in analysed["fidelity"] if "worst departure error" in c["check"]]
     assert off == [0, 0]
-    changes = analysed.metrics["reallocations.forward"].value or 0
+    changes = analysed["metrics"]["reallocations.forward"]["value"] or 0
     assert (changes > 0) == (name not in ("static", "framed"))

@@ -1,11 +1,9 @@
 """End to end: the first point of every experiment that we ship, on the real kernel."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from running import ROOT, SMALL, metrics, run_small, twoway, write_experiment
+from running import ROOT, SMALL, measure, measure_kept, twoway, write_experiment
 
 from twoway.backends.uml import Uml
 from twoway.guest.build import Guest
@@ -22,27 +20,15 @@ EXPERIMENTS = sorted(path.stem for path in (ROOT / "experiments").glob("*.yml"))
 CONTRADICTED = {"modern-cc@control=reno,buffer=30": ["acks_compressed.right"]}
 
 
-@pytest.fixture(scope="module", name="swept")
-def first_points(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """The first point of every shipped experiment, run on all cores: metrics by experiment."""
-    results = tmp_path_factory.mktemp("results")
-    names = [case_names(name)[0] for name in EXPERIMENTS]
-    twoway("sweep", *names, "--results", results)  # what fails is each experiment's to say
-    found = {
-        path.parents[1].name.partition("@")[0]: path for path in results.glob("*/2*/metrics.json")
-    }
-    return {name: json.loads(path.read_text()) for name, path in found.items()}
-
-
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_first_point_contradicts_what_is_named_and_no_more(
-    name: str, swept: dict[str, dict[str, Any]]
-) -> None:
+def test_first_point_contradicts_what_is_named_and_no_more(name: str) -> None:
     """All fidelity checks of a first point pass, and all its claims but those in CONTRADICTED."""
-    assert swept[name]["expect"]
-    assert [row for row in swept[name]["fidelity"] if not row["pass"]] == []
-    failed = [row["metric"] for row in swept[name]["expect"] if not row["pass"]]
-    assert failed == CONTRADICTED.get(case_names(name)[0], [])
+    first = case_names(name)[0]
+    found = measure_kept(first)
+    assert found["expect"]
+    assert [row for row in found["fidelity"] if not row["pass"]] == []
+    failed = [row["metric"] for row in found["expect"] if not row["pass"]]
+    assert failed == CONTRADICTED.get(first, [])
 
 
 def test_contradicted_claims_are_of_first_points() -> None:
@@ -52,10 +38,9 @@ def test_contradicted_claims_are_of_first_points() -> None:
         assert set(claims) <= {each.metric for each in load_case(name).experiment.expect}
 
 
-def test_two_flows_have_windows_of_their_own(tmp_path: Path) -> None:
+def test_two_flows_have_windows_of_their_own(small_run: Path) -> None:
     """Windows of 28 and 20 in one kernel: each sender's flight reaches its own and no more."""
-    folder = run_small(write_experiment(tmp_path, SMALL), tmp_path / "results")
-    rows = (folder / "sockets/tcp-info.csv").read_text().splitlines()[3:]
+    rows = (small_run / "sockets/tcp-info.csv").read_text().splitlines()[3:]
     cwnd = {
         port: {int(r.split(",")[6]) for r in rows if r.split(",")[3] == port}
         for port in ("40001", "40002")
@@ -74,7 +59,7 @@ def test_fixed_window_survives_loss(
     monkeypatch.setattr(point, "PROFILES", tmp_path)
     loaded = load_case(str(write_experiment(tmp_path, SMALL)))
     folder = run_case(loaded, Uml(guest), tmp_path / "results")
-    document = analyse_run(folder)
+    document = analyse_run(folder, pictures=False)
     assert document.pass_
     assert (document.metrics["drops_data.forward"].value or 0) > 0
     rows = (folder / "sockets/tcp-info.csv").read_text().splitlines()[3:]
@@ -85,8 +70,7 @@ def test_iperf3_measures_what_the_capture_holds(tmp_path: Path) -> None:
     """iperf3 in both directions: its bytes agree with the capture, and its windows hold."""
     flows = [{**flow, "generator": "iperf3"} for flow in SMALL["flows"]]
     document = {**SMALL, "flows": flows, "duration_s": 3, "warm_up_s": 1}
-    folder = run_small(write_experiment(tmp_path, document), tmp_path / "results")
-    found = metrics(folder)
+    found = measure(write_experiment(tmp_path, document), tmp_path / "results")
     assert found["metrics"]["efficiency.left"]["value"] > 0.5
     assert any("sink's" in row["check"] for row in found["fidelity"])
 
@@ -95,16 +79,16 @@ def test_large_window_is_reached(tmp_path: Path) -> None:
     """A window of 900 segments is in flight in full: buffers follow the window."""
     flow = {**SMALL["flows"][0], "window_packets": 900}
     document = {**SMALL, "flows": [flow], "duration_s": 4, "warm_up_s": 2}
-    folder = run_small(write_experiment(tmp_path, document), tmp_path / "results")
-    checks = {row["check"]: row["value"] for row in metrics(folder)["fidelity"]}
+    found = measure(write_experiment(tmp_path, document), tmp_path / "results")
+    checks = {row["check"]: row["value"] for row in found["fidelity"]}
     assert checks["left: most segments in flight, of a window of 900"] == 900
 
 
 def test_delayed_acks_halve_the_acks(tmp_path: Path) -> None:
     """With acks: delayed the receiver answers every second segment of a bulk flow."""
     document = {**SMALL, "stack": {"mtu_bytes": 9180, "acks": "delayed"}}
-    folder = run_small(write_experiment(tmp_path, document), tmp_path / "results")
-    ratio = metrics(folder)["metrics"]["ack_to_data.left"]["value"]
+    found = measure(write_experiment(tmp_path, document), tmp_path / "results")
+    ratio = found["metrics"]["ack_to_data.left"]["value"]
     assert 0.45 < ratio < 0.75
 
 
@@ -125,8 +109,7 @@ def test_dumbbell_runs_two_pairs(tmp_path: Path) -> None:
         "flows": flows,
         "topology": {"name": "dumbbell", "parameters": {"pairs": 2}},
     }
-    folder = run_small(write_experiment(tmp_path, document), tmp_path / "results")
-    found = metrics(folder)["metrics"]
+    found = measure(write_experiment(tmp_path, document), tmp_path / "results")["metrics"]
     assert found["goodput.pair1"]["value"] > 0
     assert found["goodput.pair1"]["value"] == pytest.approx(
         found["goodput.pair2"]["value"], rel=0.2

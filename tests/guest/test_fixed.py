@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from in_guest import run_in_guest
-from running import ROOT, SMALL, run_small, write_experiment
+from running import ROOT
 from scripted_receiver import SCENARIOS
 from scripted_traces import Trace, play_scenarios
 
@@ -53,10 +53,9 @@ def flights(analysis: Analysis, name: str) -> Iterator[int]:
             yield int(sent[last_sent] - acked[last_acked])
 
 
-def test_flight_in_captures(tmp_path: Path) -> None:
+def test_flight_in_captures(small_run: Path) -> None:
     """Two ways at once, without loss: the captures have the whole window in flight at any time."""
-    folder = run_small(write_experiment(tmp_path, SMALL), tmp_path / "results")
-    analysis = Analysis(folder)
+    analysis = Analysis(small_run)
     for name, window in (("left", 28), ("right", 20)):
         segment = int(analysis.connections[name].sent.payload_bytes.max())
         assert set(flights(analysis, name)) == {window * segment}

@@ -1,6 +1,7 @@
 """What kills one process of a sweep costs its point another try, and the other points nothing."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from running import ROOT, SWEPT, WINDOWS, write_experiment
 pytestmark = pytest.mark.usefixtures("guest")
 
 VICTIM = "small@window=8"
+KEPT = [f"small@window={window}" for window in WINDOWS[3:]]
 
 
 def _worker(point: Path) -> int | None:
@@ -29,9 +31,14 @@ def _worker(point: Path) -> int | None:
     return None
 
 
-def _swept(folder: Path, kills: int) -> tuple[int, str]:
-    """The status and words of a sweep whose worker is killed so many times at the same point."""
+def _swept(folder: Path, kept: Path, kills: int) -> tuple[int, str]:
+    """The status and words of a sweep whose worker is killed so many times at the same point.
+
+    Of half of its points there are runs.
+    """
     path, results = write_experiment(folder, SWEPT), folder / "results"
+    for point in KEPT:
+        shutil.copytree(kept / point, results / point)
     argv = [sys.executable, "-m", "twoway.cli", "sweep", str(path), "--results", str(results)]
     sweep = subprocess.Popen(argv, cwd=ROOT, stderr=subprocess.PIPE, text=True)
     killed: list[int] = []
@@ -46,18 +53,18 @@ def _swept(folder: Path, kills: int) -> tuple[int, str]:
     return sweep.returncode, said
 
 
-def test_a_killed_worker_costs_its_point_another_try(tmp_path: Path) -> None:
+def test_a_killed_worker_costs_its_point_another_try(tmp_path: Path, sweep_results: Path) -> None:
     """With a worker killed in the middle of a run every point is there once, and nothing failed."""
-    status, said = _swept(tmp_path, kills=1)
+    status, said = _swept(tmp_path, sweep_results, kills=1)
     assert status == 0, said
     runs = [path.parent for path in (tmp_path / "results").glob("small@*/2*/metrics.json")]
     assert sorted(run.parent.name for run in runs) == sorted(f"small@window={w}" for w in WINDOWS)
     assert said.count("pass ") == len(WINDOWS)
 
 
-def test_a_point_that_kills_its_workers_is_given_up(tmp_path: Path) -> None:
+def test_a_point_that_kills_its_workers_is_given_up(tmp_path: Path, sweep_results: Path) -> None:
     """A point whose worker is killed each time has failed after three; all the others are there."""
-    status, said = _swept(tmp_path, kills=3)
+    status, said = _swept(tmp_path, sweep_results, kills=3)
     assert status == 1
     assert "window=8: its process was killed 3 times" in said
     assert f"{len(WINDOWS) - 1} of {len(WINDOWS)} points hold" in said

@@ -2,25 +2,24 @@
 
 import doctest
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from capture_analysis.concepts import concepts
-from running import ROOT, run_small
-
-pytestmark = pytest.mark.usefixtures("guest")
+from running import ROOT
 
 DOCS = ROOT / "capture-analysis/docs"
 TUTORIAL = (DOCS / "tutorial.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def captures(paper_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The captures of the tutorial's run."""
-    results = tmp_path_factory.mktemp("results")
-    folder = run_small(ROOT / "experiments/kalampoukas-5.2.yml", results) / "pcap"
+    folder = tmp_path_factory.mktemp("manual") / "pcap"
+    shutil.copytree(paper_run / "pcap", folder)
     subprocess.run(["zstd", "-dq", *folder.iterdir()], check=True)
     return folder
 

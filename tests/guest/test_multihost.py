@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from in_guest import run_in_guest
 from multihost_places import PLACES
-from running import ROOT, metrics, run_small, twoway, write_experiment
+from running import ROOT, measure, metrics, twoway, write_experiment
 
 from twoway.guest.build import Guest
 
@@ -66,7 +66,7 @@ def test_three_hosts_are_one_machine(guest: Guest, tmp_path: Path) -> None:
     assert carried_out(guest, run, "shares") == ""
     merged = twoway("lab", "merge", experiment, run / "shares", "--results", results)
     assert merged.returncode == 0, merged.stderr
-    several, alone = metrics(results / "latest"), metrics(run_small(experiment, tmp_path / "alone"))
+    several, alone = metrics(results / "latest"), measure(experiment, tmp_path / "alone")
     assert set(several["metrics"]) == set(alone["metrics"])
     for name, metric in alone["metrics"].items():
         assert several["metrics"][name]["value"] == pytest.approx(metric["value"], abs=1e-6), name

@@ -5,27 +5,15 @@ from typing import Any
 
 import pytest
 from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
-from running import SMALL, run_small, write_experiment
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-pytestmark = pytest.mark.usefixtures("guest")
 
-
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def report(small_run: Path) -> Path:
     """The page of a small run with one expectation."""
-    folder = tmp_path_factory.mktemp("report")
-    expect = {
-        "metric": "efficiency.left",
-        "value": 0.7,
-        "tolerance": 0.3,
-        "source": "theory",
-        "why": "roughly",
-    }
-    experiment = write_experiment(folder, {**SMALL, "expect": [expect]})
-    return run_small(experiment, folder / "results") / "report.html"
+    return small_run / "report.html"
 
 
 def _range(browser: Any) -> list[float]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 from in_guest import run_in_guest
+from sharing import once
 
 from twoway.backends.guest_files import read_guest_file
 from twoway.backends.sandbox import CONSOLE_LOG, complaints
@@ -101,10 +102,9 @@ def kunit_cases() -> list[str]:
 @pytest.fixture(scope="session")
 def kunit(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Each case's verdict, "ok" or what the kernel said of its failure."""
-    folder = tmp_path_factory.mktemp("kunit") / "run"
-    endure(guest, folder, "kunit")
+    folder = once(tmp_path_factory, "kunit", lambda folder: endure(guest, folder / "run", "kunit"))
     verdicts = {}
-    for path in (folder / "kunit").glob("*/results"):
+    for path in (folder / "run/kunit").glob("*/results"):
         said: list[str] = []
         for line in path.read_text().splitlines():
             if match := re.match(r"\s{4,}(not )?ok \d+ (\w+)", line):

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,10 +15,12 @@ from typing import Any
 
 import pytest
 from running import (
+    EXPECTED,
     ROOT,
     SMALL,
     SWEPT,
     WINDOWS,
+    carry_out,
     guest_processes,
     metrics,
     run_small,
@@ -33,14 +36,6 @@ from twoway.runs.identity import identity
 from twoway.runs.run import kept_run
 from twoway.spec.point import load_case
 
-EXPECTED = {
-    "metric": "efficiency.left",
-    "value": 0.5,
-    "tolerance": 0.5,
-    "source": "theory",
-    "why": "a share",
-}
-
 
 def _runs(results: Path) -> dict[str, list[str]]:
     """The finished runs of each point, which must not look partial."""
@@ -50,18 +45,23 @@ def _runs(results: Path) -> dict[str, list[str]]:
     }
 
 
+@pytest.fixture
+def swept(sweep_results: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """A file with the sweep, and its results."""
+    results = shutil.copytree(sweep_results, tmp_path / "results", symlinks=True)
+    return write_experiment(tmp_path, SWEPT), results
+
+
 def _command(path: Path, results: Path) -> list[str]:
     return [sys.executable, "-m", "twoway.cli", "sweep", str(path), "--results", str(results)]
 
 
-def test_points_run_once(tmp_path: Path) -> None:
+def test_points_run_once(swept: tuple[Path, Path]) -> None:
     """A sweep has one run of each point; the same sweep again runs nothing, and says so.
 
     To programs, too, and `run` of all points is the same.
     """
-    path, results = write_experiment(tmp_path, SWEPT), tmp_path / "results"
-    first = twoway("sweep", path, "--results", results)
-    assert first.returncode == 0, first.stderr
+    path, results = swept
     runs = _runs(results)
     assert set(runs) == {f"small@window={window}" for window in WINDOWS}
     assert all(len(found) == 1 for found in runs.values())
@@ -73,40 +73,40 @@ def test_points_run_once(tmp_path: Path) -> None:
     assert all(outcome["kept"] and outcome["pass"] for outcome in said)
 
 
-def test_sweep_gives_the_same_bytes_as_a_run(tmp_path: Path) -> None:
+def test_sweep_gives_the_same_bytes_as_a_run(sweep_results: Path, tmp_path: Path) -> None:
     """A point of a sweep of two workers has the captures of the same point run alone."""
-    path = write_experiment(tmp_path, SWEPT)
-    for name, arguments in (("all", ["sweep", path]), ("one", ["run", f"{path}@window=8"])):
-        done = twoway(*arguments, "--results", tmp_path / name)
-        assert done.returncode == 0, done.stderr
+    run_small(Path(f"{write_experiment(tmp_path, SWEPT)}@window=8"), tmp_path / "one")
     captures = [
         {path.name: path.read_bytes() for path in folder.glob("small@window=8/2*/pcap/*")}
-        for folder in (tmp_path / "all", tmp_path / "one")
+        for folder in (sweep_results, tmp_path / "one")
     ]
     assert captures[0] == captures[1]
     assert captures[0]
 
 
-def test_changed_expectations_are_judged_without_a_run(tmp_path: Path) -> None:
+def test_changed_expectations_are_judged_without_a_run(swept: tuple[Path, Path]) -> None:
     """An expectation added later is judged on the runs there are; one missed makes the status 1."""
-    path, results = write_experiment(tmp_path, SWEPT), tmp_path / "results"
-    assert twoway("sweep", path, "--results", results).returncode == 0
+    path, results = swept
     runs = _runs(results)
     missed = {**EXPECTED, "source": "paper", "at": {"window": 8}, "tolerance": 0}
-    write_experiment(tmp_path, {**SWEPT, "expect": [EXPECTED, missed]})
+    write_experiment(path.parent, {**SWEPT, "expect": [EXPECTED, missed]})
     again = twoway("sweep", path, "--results", results)
     assert again.returncode == 1
     assert f"\n     twoway run {path}@window=8\n" in again.stderr
-    assert "efficiency.left: " in again.stderr
+    assert "\n     efficiency.left  " in again.stderr
     assert _runs(results) == runs
     (folder,) = (results / "small@window=8").glob("2*")
     assert [row["pass"] for row in metrics(folder)["expect"]] == [True, False]
 
 
-def test_a_failing_point_stops_no_other(tmp_path: Path) -> None:
-    """Where one point's run fails the others end, and the command that runs it again is named."""
-    path, results = write_experiment(tmp_path, SWEPT), tmp_path / "results"
-    results.mkdir()
+def test_a_failing_point_stops_no_other(swept: tuple[Path, Path]) -> None:
+    """Where one point's run fails the others end, and the command that runs it again is named.
+
+    Four of the others are kept, one runs.
+    """
+    path, results = swept
+    for window in (8, 10):
+        shutil.rmtree(results / f"small@window={window}")
     (results / "small@window=8").write_text("in the way of the run's folder")
     done = twoway("sweep", path, "--results", results)
     assert done.returncode == 1
@@ -154,7 +154,7 @@ def test_what_a_killed_run_left_is_removed(tmp_path: Path, small: Path) -> None:
     (parent / ".running-dead/lock").touch()
     with (parent / ".running-alive/lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        folder = run_small(small, tmp_path / "results")
+        folder = carry_out(small, tmp_path / "results")
     assert sorted(parent.iterdir()) == [parent / ".running-alive", folder]
     assert not (folder / "lock").exists()
 
@@ -186,25 +186,26 @@ def test_identity_is_of_the_kernel(guest: Guest, tmp_path: Path) -> None:
     assert build_plan(case).modules == []
 
 
-def test_run_of_another_kernel_is_run_once_more(guest: Guest, small: Path, tmp_path: Path) -> None:
+def test_run_of_another_kernel_is_run_once_more(
+    guest: Guest, small: Path, small_run: Path, tmp_path: Path
+) -> None:
     """A run that another kernel left is not kept; the one after it is."""
     other = replace(guest, kernel=tmp_path / "linux")
     other.kernel.write_bytes(b"another kernel")
     case, results = load_case(str(small)), tmp_path / "results"
-    left = run_small(small, results)
+    left = shutil.copytree(small_run, results / "small" / small_run.name)
     document = json.loads((left / "manifest.json").read_text())
     document["identity"] = identity(case, Uml(other))
     (left / "manifest.json").write_text(json.dumps(document))
     assert kept_run(case, Uml(guest), results) is None
-    again = run_small(small, results)
+    again = carry_out(small, results)
     assert kept_run(case, Uml(guest), results) == again
 
 
-@pytest.mark.usefixtures("guest")
-def test_nothing_of_a_finished_run_is_rewritten(tmp_path: Path) -> None:
+def test_nothing_of_a_finished_run_is_rewritten(small_run: Path, tmp_path: Path) -> None:
     """Another expectation and title are judged anew; what the run left keeps every byte."""
     results = tmp_path / "results"
-    folder = run_small(write_experiment(tmp_path, SMALL), results)
+    folder = shutil.copytree(small_run, results / "small" / small_run.name)
 
     def left() -> dict[str, bytes]:
         names = [*json.loads((folder / "manifest.json").read_text())["files"], "manifest.json"]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab_hosts import Lab, lab
+from lab_hosts import DOWN, Lab, lab
 from multihost_places import PLACES
 from playing import play
 from running import SMALL, write_experiment
@@ -91,7 +91,7 @@ def test_a_host_that_is_down() -> None:
     """A host that does not answer is named, and nothing is started on the others."""
     with (
         tempfile.TemporaryDirectory(prefix="lab") as path,
-        lab(Path(path), PLACES) as machines,
+        lab(Path(path), PLACES | {"middle": PLACES["middle"] | DOWN}) as machines,
     ):
         write_experiment(machines.folder, SMALL)
         machines.hosts["middle"].process.kill()

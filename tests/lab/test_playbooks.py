@@ -15,14 +15,16 @@ from typing import Any
 
 import package_repository
 import pytest
-from lab_hosts import Lab, LabHost, lab
+from lab_hosts import DOWN, Lab, LabHost, lab
 from playing import PLAYBOOKS, Played, command, play
 
 PACKAGE = "ethtool"
 TTL = "net.ipv4.ip_default_ttl"
 LEFT = "net.ipv4.tcp_retries2"
+# A second and a half of traffic; a point of a sweep has no pictures, which take longer than that.
+TRIAL = {"twoway_trial": "kalampoukas-5.5@delay=3.368"}
 # Of the host's own network namespace, with a value that is not the kernel's.
-VARIABLES = {"twoway_sysctls": {TTL: 65, "kernel.no_such_key": 1}}
+VARIABLES = {**TRIAL, "twoway_sysctls": {TTL: 65, "kernel.no_such_key": 1}}
 NATIVE = {"twoway_backends": ["uml", "native"], "twoway_kernel": "6.12.0-elsewhere"}
 
 # Have a host's disk end while the environment, with its archive 690 MB, is unpacked there.
@@ -31,10 +33,13 @@ FILL = """
 mount -o remount,size=600m /run/lab/disk) &
 """
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0 or shutil.which("sshd", path="/usr/sbin") is None,
-    reason="lab hosts take root and openssh-server",
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(
+        os.geteuid() != 0 or shutil.which("sshd", path="/usr/sbin") is None,
+        reason="lab hosts take root and openssh-server",
+    ),
+]
 
 
 def _packages(host: LabHost) -> str:
@@ -64,11 +69,11 @@ class Deployed:
 def deployed(folder: Path) -> Iterator[Deployed]:
     """Three good hosts, of which one lacks a package; one that is down, and two that break."""
     package_repository.offer(PACKAGE, folder / "lab1/repository")
-    hosts = {
+    hosts: dict[str, dict[str, Any]] = {
         "lab1": {"prepare": package_repository.WITHOUT.format(package=PACKAGE)},
         "lab2": {},
         "lab3": {},
-        "down": {"prepare": "sleep infinity &"},
+        "down": {"prepare": "sleep infinity &", **DOWN},
         "broken": {"prepare": "ln -sf /bin/false /usr/bin/bwrap"},
         "filled": {"prepare": FILL},
     }
@@ -183,7 +188,7 @@ def test_teardown_leaves_nothing(deployed: Deployed) -> None:
         assert _packages(host) == deployed.packages[name]
         assert host.run("sysctl", "-n", TTL).stdout == "64\n"
         assert host.run("sysctl", "-n", LEFT).stdout == "15\n"
-    assert len([*deployed.results.glob("kalampoukas-3.2/2*/manifest.json")]) == 3
+    assert len([*deployed.results.glob(f"{TRIAL['twoway_trial']}/2*/manifest.json")]) == 3
     again = play("teardown", deployed.inventory)
     assert again.status == 0
     assert again.recap("lab1")["changed"] == 0
@@ -193,7 +198,7 @@ def test_check_mode_and_interruption(folder: Path) -> None:
     """--check changes nothing; a deploy killed midway is completed by the next, or torn down."""
     with lab(folder / "cut", {"cut": {}}) as made:
         host = made.hosts["cut"]
-        inventory = made.inventory(twoway_results=str(folder / "cut-results"))
+        inventory = made.inventory(**TRIAL, twoway_results=str(folder / "cut-results"))
         checked = play("deploy", inventory, "--check")
         assert checked.status == 0, checked.said
         assert checked.recap("cut")["changed"] > 0

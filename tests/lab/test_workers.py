@@ -3,12 +3,10 @@
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from distributed import Client
@@ -23,20 +21,25 @@ from twoway.sweeps import scheduler
 from twoway.sweeps.scheduler import _security, run_here
 
 WINDOWS = range(2, 42)
-SWEPT: dict[str, Any] = {
-    **SMALL,
-    "duration_s": 0.2,
-    "warm_up_s": 0.1,
-    "matrix": {"window": {"set": ["flows.left.window_packets"], "to": list(WINDOWS)}},
-}
-EACH_ONCE = sorted(f"small@window={window}" for window in WINDOWS)
 
 
-@pytest.fixture
-def crew(tmp_path: Path) -> Iterator[Crew]:
-    """Three workers with a certificate each."""
-    with started_crew(tmp_path / "crew") as there:
+@pytest.fixture(scope="module")
+def crew(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crew]:
+    """Three workers with a certificate each, which go on."""
+    with started_crew(tmp_path_factory.mktemp("lab") / "crew") as there:
         yield there
+
+
+def swept(folder: Path, windows: Sequence[int]) -> Path:
+    """A file with a sweep of short points."""
+    to = {"set": ["flows.left.window_packets"], "to": list(windows)}
+    document = {**SMALL, "duration_s": 0.2, "warm_up_s": 0.1, "matrix": {"window": to}}
+    return write_experiment(folder, document)
+
+
+def each_once(windows: Sequence[int]) -> list[str]:
+    """The names of a sweep's points."""
+    return sorted(f"small@window={window}" for window in windows)
 
 
 def _bytes(results: Path) -> dict[str, list[tuple[str, bytes]]]:
@@ -65,30 +68,35 @@ def _ran(results: Path) -> list[str]:
     return sorted(path.parts[-3] for path in results.glob("small@*/[0-9]*/manifest.json"))
 
 
-def _begun(crew: Crew, path: Path, results: Path) -> subprocess.Popen[bytes]:
-    """A sweep of which a quarter is done."""
-    sweep = subprocess.Popen(
-        [sys.executable, "-m", "twoway.cli", *crew.sweep(path, results)],
-        cwd=ROOT,
-        stderr=subprocess.PIPE,
-    )
-    wait(lambda: len(_ran(results)) >= len(WINDOWS) // 4)
-    return sweep
+def _end(process: subprocess.Popen[bytes], results: Path, when: int) -> None:
+    """Kill a process when so many points are there, and not all."""
+    wait(lambda: len(_ran(results)) >= when)
+    process.kill()
+    process.wait()
+    assert len(_ran(results)) < len(WINDOWS)
 
 
-def test_a_worker_that_dies_loses_nothing(crew: Crew, tmp_path: Path) -> None:
-    """Of 40 points on three workers, one killed midway, all are there once, as local runs are."""
-    path = write_experiment(tmp_path, SWEPT)
+@pytest.mark.long
+def test_workers_and_a_scheduler_that_die_lose_nothing(tmp_path: Path) -> None:
+    """Of 40 points on three workers all are there once, and those compared are as local runs are.
+
+    One worker is killed when a quarter is done, and at a half the scheduler, with which the others
+    end and begin anew.
+    """
+    path = swept(tmp_path, WINDOWS)
     there, here = tmp_path / "there", tmp_path / "here"
-    sweep = _begun(crew, path, there)
-    victim = crew.workers[1]
-    os.kill(victim.pid, signal.SIGKILL)
-    victim.wait()
-    finished_by_then = len(_ran(there))
-    said = sweep.communicate()[1].decode()
+    with started_crew(tmp_path / "crew") as crew:
+        sweep = subprocess.Popen(
+            [sys.executable, "-m", "twoway.cli", *crew.sweep(path, there)],
+            cwd=ROOT,
+            stderr=subprocess.PIPE,
+        )
+        _end(crew.workers[1], there, len(WINDOWS) // 4)
+        _end(crew.scheduler, there, len(WINDOWS) // 2)
+        crew.begin_again()
+        said = sweep.communicate()[1].decode()
     assert sweep.returncode == 0, said
-    assert finished_by_then < len(WINDOWS)
-    assert _ran(there) == EACH_ONCE
+    assert _ran(there) == each_once(WINDOWS)
     compared = [f"{path}@window={window}" for window in WINDOWS[::5]]
     assert twoway("sweep", *compared, "--results", here).returncode == 0
     local = _bytes(here)
@@ -119,24 +127,13 @@ def test_others_take_what_one_refuses(tmp_path: Path) -> None:
     """A worker that was not deployed again is named, once, and costs a sweep nothing else."""
     stale = tmp_path / "stale.py"
     stale.write_text("from twoway.sweeps import scheduler\nscheduler._CODE = 'of another day'\n")
-    path = write_experiment(tmp_path, SWEPT)
+    windows = WINDOWS[:8]
+    path = swept(tmp_path, windows)
     with started_crew(tmp_path / "crew", (PRELOAD, str(stale), PRELOAD)) as crew:
         done = twoway(*crew.sweep(path, tmp_path / "results"))
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("worker lab2 would run something else") == 1
-    assert _ran(tmp_path / "results") == EACH_ONCE
-
-
-def test_a_scheduler_that_dies_loses_nothing(crew: Crew, tmp_path: Path) -> None:
-    """Of 40 points all are there once, when the scheduler and with it the workers began anew."""
-    path, there = write_experiment(tmp_path, SWEPT), tmp_path / "there"
-    sweep = _begun(crew, path, there)
-    crew.scheduler.kill()
-    crew.scheduler.wait()
-    crew.begin_again()
-    said = sweep.communicate()[1].decode()
-    assert sweep.returncode == 0, said
-    assert _ran(there) == EACH_ONCE
+    assert _ran(tmp_path / "results") == each_once(windows)
 
 
 def test_nothing_listens_elsewhere(crew: Crew) -> None:

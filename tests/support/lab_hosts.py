@@ -23,6 +23,8 @@ HERE = Path(__file__).parent
 # Of the range for benchmarks (RFC 2544), which nobody routes.
 _SUBNET = "198.18.{}.{}"
 _LABS = itertools.count()
+# Settings of a host that is going to be down, so that nobody waits for it long.
+DOWN: dict[str, Any] = {"ansible_ssh_timeout": 2, "ansible_ssh_retries": 0}
 _SSHD = """\
 HostKey /run/lab/host_key
 AuthorizedKeysFile /run/lab/authorized_keys

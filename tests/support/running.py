@@ -1,14 +1,29 @@
 """Run the command `twoway` as a user does, on a small experiment or another."""
 
+import fcntl
 import json
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import yaml
+from documents import complaints
+
+from twoway.backends.uml import Uml
+from twoway.contract.metrics import Metrics
+from twoway.guest.build import built_guest
+from twoway.measure.analysis import Analysis
+from twoway.measure.document import compute
+from twoway.paths import cache
+from twoway.report.report import analyse_run
+from twoway.runs.run import kept_run, run_case
+from twoway.spec.point import load_case
 
 ROOT = Path(__file__).resolve().parents[2]
+KEPT_S = 7 * 24 * 3600
 
 # A second and a half of two-way traffic on a fast link: enough of everything, soon over.
 SMALL: dict[str, Any] = {
@@ -24,6 +39,13 @@ SMALL: dict[str, Any] = {
     ],
     "duration_s": 1.5,
     "warm_up_s": 0.5,
+}
+EXPECTED: dict[str, Any] = {
+    "metric": "efficiency.left",
+    "value": 0.5,
+    "tolerance": 0.5,
+    "source": "theory",
+    "why": "a share",
 }
 # A sweep of it, shorter still.
 WINDOWS = (4, 6, 8, 10, 12, 14)
@@ -75,6 +97,40 @@ def run_small(experiment: Path, results: Path, **settings: Any) -> Path:
     done = twoway("run", experiment, "--results", results, **settings)
     assert done.returncode == 0, done.stderr
     return (results / "latest").resolve()
+
+
+def carry_out(experiment: Path, results: Path) -> Path:
+    """Run an experiment in this process, and nothing after; its folder."""
+    return run_case(load_case(str(experiment)), Uml(built_guest()), results)
+
+
+def measure(experiment: Path, results: Path) -> dict[str, Any]:
+    """Run an experiment in this process; the content of its metrics.json, without pictures."""
+    return as_json(analyse_run(carry_out(experiment, results), pictures=False))
+
+
+def measure_kept(name: str) -> dict[str, Any]:
+    """Run an experiment, unless a run of the same identity is in the user's cache, and measure it.
+
+    By its identity the bytes of another run would be the same. Runs of other identities are removed
+    when they are a week old.
+    """
+    case, backend, kept = load_case(name), Uml(built_guest()), cache() / "test-runs"
+    kept.mkdir(parents=True, exist_ok=True)
+    with (kept / f"{case.id}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        folder = kept_run(case, backend, kept) or run_case(case, backend, kept)
+        for other in (kept / case.id).iterdir():
+            if other != folder and other.stat().st_mtime < time.time() - KEPT_S:
+                shutil.rmtree(other)
+        assert [*complaints(folder)] == []
+        return as_json(compute(Analysis(folder)))
+
+
+def as_json(document: Metrics) -> dict[str, Any]:
+    """The content of a metrics.json that is not written."""
+    content: dict[str, Any] = json.loads(document.model_dump_json())
+    return content
 
 
 def metrics(folder: Path) -> dict[str, Any]:

@@ -1,11 +1,22 @@
-"""What Wireshark's dissectors say of the frames of a capture, one row of fields per frame."""
+"""What Wireshark's dissectors say of the frames of a capture, one row of fields per frame.
 
+tshark takes a quarter of a second to begin. What it said is kept in the user's cache, under the
+hash of its version, the question and the capture, which is nearly always one of before.
+"""
+
+import hashlib
 import os
 import subprocess
+import time
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "twoway/tshark"
+KEPT_S = 30 * 24 * 3600
 
 FIELDS = {
     "number": "frame.number",
@@ -91,6 +102,31 @@ class Row:
 
 def ask(path: Path) -> list[Row]:
     """What tshark says of a capture; of one that ends early, of the frames before."""
+    question = repr((_version(), FIELDS, PREFERENCES, WITHOUT))
+    key = hashlib.sha256(question.encode() + path.read_bytes()).hexdigest()
+    kept = CACHE / key[:32]
+    try:
+        text = zlib.decompress(kept.read_bytes()).decode()
+        kept.touch()
+    except FileNotFoundError:
+        text = _said(path)
+        written = kept.with_suffix(f".{os.getpid()}")
+        written.write_bytes(zlib.compress(text.encode()))
+        written.rename(kept)
+    return [Row(dict(zip(FIELDS, line.split("\t"), strict=True))) for line in text.splitlines()]
+
+
+@cache
+def _version() -> str:
+    """tshark's, and with it the dissectors'; once in a session what was long not asked for goes."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    for kept in CACHE.iterdir():
+        if kept.stat().st_mtime < time.time() - KEPT_S:
+            kept.unlink(missing_ok=True)
+    return subprocess.run(["tshark", "-v"], capture_output=True, text=True, check=True).stdout
+
+
+def _said(path: Path) -> str:
     settings = [part for name, value in PREFERENCES.items() for part in ("-o", f"{name}:{value}")]
     disabled = [part for name in WITHOUT for part in ("--disable-protocol", name)]
     wanted = [part for field in FIELDS.values() for part in ("-e", field)]
@@ -115,10 +151,7 @@ def ask(path: Path) -> list[Row]:
     )
     if done.returncode != 0 and "cut short" not in done.stderr:
         raise RuntimeError(f"tshark {path}: {done.stderr}")
-    names = list(FIELDS)
-    return [
-        Row(dict(zip(names, line.split("\t"), strict=True))) for line in done.stdout.splitlines()
-    ]
+    return done.stdout
 
 
 def ask_all(paths: Iterable[Path]) -> Iterator[list[Row]]:

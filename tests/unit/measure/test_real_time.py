@@ -239,6 +239,7 @@ def test_run_without_expectations_passes(tmp_path: Path) -> None:
     assert judged(real_time(tmp_path))["pass"]
 
 
+@pytest.mark.slow
 def test_report_of_a_run_that_tells_nothing(tmp_path: Path) -> None:
     """The command says that nothing could be told, and exits with 1."""
     folder = real_time(tmp_path)

@@ -1,0 +1,42 @@
+"""Runs that several tests look at, each carried out once for all of pytest's workers."""
+
+from pathlib import Path
+
+import pytest
+from running import EXPECTED, SMALL, SWEPT, run_small, twoway, write_experiment
+from sharing import once
+
+
+@pytest.fixture(scope="session")
+def small_run(guest: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run of SMALL with one expectation, as a user runs it; not to be changed."""
+    assert guest
+    document = {**SMALL, "expect": [EXPECTED]}
+
+    def run(folder: Path) -> None:
+        run_small(write_experiment(folder, document), folder / "results")
+
+    return (once(tmp_path_factory, "small", run) / "results/latest").resolve()
+
+
+@pytest.fixture(scope="session")
+def paper_run(guest: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run of kalampoukas-5.2; not to be changed."""
+    assert guest
+
+    def run(folder: Path) -> None:
+        run_small(Path("kalampoukas-5.2"), folder / "results")
+
+    return (once(tmp_path_factory, "paper", run) / "results/latest").resolve()
+
+
+@pytest.fixture(scope="session")
+def sweep_results(guest: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results of a sweep of SWEPT, of which tests have copies: by identity they are kept."""
+    assert guest
+
+    def sweep(folder: Path) -> None:
+        done = twoway("sweep", write_experiment(folder, SWEPT), "--results", folder / "results")
+        assert done.returncode == 0, done.stderr
+
+    return once(tmp_path_factory, "sweep", sweep) / "results"
