@@ -49,10 +49,10 @@ def figures(folder: Path) -> list[str]:
 
 
 def test_files(single: Path) -> None:
-    """A report is the page, metrics.json and each picture as PNG and SVG, and nothing else."""
+    """A report is the page, capture.json and each picture as PNG and SVG, and nothing else."""
     assert sorted(path.name for path in single.parent.iterdir()) == ["report"]
     names = sorted(path.name for path in single.iterdir())
-    assert names == ["figures", "metrics.json", "report.html"]
+    assert names == ["capture.json", "figures", "report.html"]
     saved = sorted(path.name for path in (single / "figures").iterdir())
     assert saved == sorted(f"{name}.{kind}" for name in figures(single) for kind in ("png", "svg"))
 
@@ -64,7 +64,7 @@ def test_pictures(single: Path) -> None:
 
 def test_page_says_what_the_document_does(single: Path) -> None:
     """The page has the document's metrics: each name once, values with units, warnings."""
-    document = json.loads((single / "metrics.json").read_text())
+    document = json.loads((single / "capture.json").read_text())
     page = (single / "report.html").read_text()
     flow = document["flows"][0]
     names = [*(flow["forward"] or flow["backward"]), *document["metrics"]]
@@ -77,7 +77,7 @@ def test_page_says_what_the_document_does(single: Path) -> None:
 def test_pair(pair: Path) -> None:
     """Two captures have pictures of what lies between them, and their own document."""
     assert figures(pair) == _OF_PAIR
-    document = json.loads((pair / "metrics.json").read_text())
+    document = json.loads((pair / "pair.json").read_text())
     assert document["matched"]["packets"] > PACKETS / 2
     assert "Was it the path or the receiver?" in (pair / "report.html").read_text()
 
@@ -107,7 +107,7 @@ def test_earlier_report_is_replaced(
     assert main(arguments) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["report"]
     names = sorted(path.name for path in (tmp_path / "report").iterdir())
-    assert names == ["metrics.json", "report.html"]
+    assert names == ["capture.json", "report.html"]
 
 
 def test_other_folders_are_left(

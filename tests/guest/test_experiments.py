@@ -8,9 +8,10 @@ from running import ROOT, SMALL, measure, measure_kept, twoway, write_experiment
 from twoway.backends.uml import Uml
 from twoway.guest.build import Guest
 from twoway.report.report import analyse_run
+from twoway.runs.cases import load_case
 from twoway.runs.run import run_case
 from twoway.spec import point
-from twoway.spec.point import case_names, load_case
+from twoway.spec.point import case_names
 
 pytestmark = pytest.mark.usefixtures("guest")
 

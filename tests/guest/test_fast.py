@@ -27,7 +27,8 @@ from twoway.measure.document import compute
 from twoway.plan.plan import build_plan
 from twoway.plan.shaping import compile_profile
 from twoway.runs import run
-from twoway.spec.point import Case, load_case
+from twoway.runs.cases import load_case
+from twoway.spec.point import Case
 
 PACKET_US = 800
 BASE_US = 2000 + PACKET_US + 32

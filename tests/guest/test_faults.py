@@ -19,8 +19,8 @@ from twoway.backends.sandbox import STALL_S
 from twoway.contract.plan import Check, LoadModule, Plan, Program, Readback, SetSysctls
 from twoway.errors import RunError
 from twoway.guest.build import Guest
+from twoway.runs.cases import load_case
 from twoway.runs.run import run_case
-from twoway.spec.point import load_case
 
 # Runs as root in the guest: tries every way out that we know.
 ESCAPE = r"""

@@ -13,8 +13,9 @@ from twoway.guest.build import Guest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.plan.plan import build_plan
+from twoway.runs.cases import load_case
 from twoway.runs.run import run_case
-from twoway.spec.point import Case, load_case
+from twoway.spec.point import Case
 from twoway.spec.traffic.film import Film
 from twoway.spec.traffic.transfers import Transfers
 

@@ -23,8 +23,9 @@ from twoway.errors import RunError
 from twoway.guest.build import Guest
 from twoway.plan.plan import build_plan
 from twoway.runs import run as run_module
+from twoway.runs.cases import load_case
 from twoway.runs.run import run_case
-from twoway.spec.point import Case, load_case
+from twoway.spec.point import Case
 
 # What a guest's kernel may do on the host is what any process in its sandbox may. Of each of these
 # ways out it prints the name if it is open.

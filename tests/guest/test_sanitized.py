@@ -15,9 +15,9 @@ from twoway.backends.uml import Uml
 from twoway.errors import RunError
 from twoway.guest.build import Guest
 from twoway.paths import EXPERIMENTS, KERNEL_MODULES
+from twoway.runs.cases import load_case
 from twoway.runs.run import run_case
 from twoway.spec.congestion import CONTROLS
-from twoway.spec.point import load_case
 
 pytestmark = pytest.mark.sanitized
 

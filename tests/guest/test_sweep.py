@@ -32,9 +32,9 @@ from twoway.backends.uml import Uml
 from twoway.contract.manifest import read_manifest
 from twoway.guest.build import Guest
 from twoway.plan.plan import build_plan
+from twoway.runs.cases import load_case
 from twoway.runs.identity import identity
 from twoway.runs.run import kept_run
-from twoway.spec.point import load_case
 
 
 def _runs(results: Path) -> dict[str, list[str]]:

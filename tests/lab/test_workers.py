@@ -16,7 +16,7 @@ from running import ROOT, SMALL, twoway, write_experiment
 
 from twoway.backends.registry import find_backend
 from twoway.errors import UsageError
-from twoway.spec.point import load_case
+from twoway.runs.cases import load_case
 from twoway.sweeps import scheduler
 from twoway.sweeps.scheduler import _security, run_here
 

@@ -56,7 +56,7 @@ def _space(path: Path) -> str:
 def start(experiment: Path) -> subprocess.Popen[bytes]:
     """A run in a process of its own, without the analysis."""
     program = (
-        "import sys; from pathlib import Path; from twoway.spec.point import load_case;"
+        "import sys; from pathlib import Path; from twoway.runs.cases import load_case;"
         "from twoway.backends.native import make_native; from twoway.runs.run import run_case;"
         "run_case(load_case(sys.argv[1]), make_native(), Path('/mnt/run/results'))"
     )

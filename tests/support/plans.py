@@ -5,7 +5,7 @@ from typing import Any
 
 from twoway.contract.plan import PLAN, Command, Plan
 from twoway.plan.plan import build_plan
-from twoway.spec.point import load_case
+from twoway.runs.cases import load_case
 
 
 def plan_with(*steps: Any, experiment: str = "kalampoukas-5.2", **parts: Any) -> Plan:

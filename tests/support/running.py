@@ -19,8 +19,8 @@ from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.paths import cache
 from twoway.report.report import analyse_run
+from twoway.runs.cases import load_case
 from twoway.runs.run import kept_run, run_case
-from twoway.spec.point import load_case
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT_S = 7 * 24 * 3600

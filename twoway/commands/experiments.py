@@ -31,7 +31,8 @@ _PARTS_OF_A_PLAN = (
 
 def vet(args: argparse.Namespace) -> int:
     """Check experiments without running them."""
-    from twoway.spec.point import case_names, load_case
+    from twoway.runs.cases import load_case
+    from twoway.spec.point import case_names
 
     problems: dict[str, None] = {}  # a set in order: a problem of every point is printed once
     for name in args.experiments or all_ids():
@@ -100,7 +101,7 @@ def metrics(args: argparse.Namespace) -> int:
 def plan(args: argparse.Namespace) -> int:
     """Print every command of a run, in order, without running any."""
     from twoway.plan.plan import build_plan
-    from twoway.spec.point import load_case
+    from twoway.runs.cases import load_case
 
     document = build_plan(load_case(args.experiment))
     if args.json:

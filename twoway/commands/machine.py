@@ -26,8 +26,8 @@ def shell(args: argparse.Namespace) -> int:
     The guest has the host's clock.
     """
     from twoway.guest.build import built_guest
+    from twoway.runs.cases import load_case
     from twoway.runs.shell import open_shell
-    from twoway.spec.point import load_case
 
     return open_shell(load_case(args.experiment), built_guest())
 

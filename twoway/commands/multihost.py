@@ -75,7 +75,8 @@ def _one_case(experiment: str) -> "Case":
     Raises: UsageError if the experiment has several.
     """
     from twoway.errors import UsageError
-    from twoway.spec.point import case_names, load_case
+    from twoway.runs.cases import load_case
+    from twoway.spec.point import case_names
 
     names = case_names(experiment)
     if len(names) > 1:

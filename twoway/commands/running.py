@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 def run(args: argparse.Namespace) -> int:
     """Run an experiment, or all points of a sweep, and report on it."""
     from twoway.backends.registry import find_backend
+    from twoway.runs.cases import load_case
     from twoway.runs.run import run_watched
-    from twoway.spec.point import case_names, load_case
+    from twoway.spec.point import case_names
 
     names = case_names(args.experiment)
     if len(names) > 1 or args.scheduler:
@@ -69,7 +70,8 @@ def _run_all(args: argparse.Namespace) -> "list[Outcome]":
     """Run every point of the experiments on the command line, all by default."""
     from twoway.backends.registry import find_backend
     from twoway.progress import SweepBar
-    from twoway.spec.point import case_names, load_case
+    from twoway.runs.cases import load_case
+    from twoway.spec.point import case_names
     from twoway.sweeps.sweep import cost, run_points
     from twoway.sweeps.workers import workers
 

@@ -52,7 +52,9 @@ class Stack(_Quoted):
 class Axis(_Quoted):
     """What varies in a sweep."""
 
-    to: tuple[Any, ...] = Field(description="its values, in order")
+    to: tuple[Any, ...] | dict[str, Any] = Field(
+        description="its values in order, or by the names that points have instead"
+    )
 
 
 class Experiment(_Quoted):

@@ -15,6 +15,7 @@ from twoway.contract.verdict import Verdict, marked
 from twoway.contract.writing import chown_like_parent, write_json
 from twoway.errors import SpecError
 from twoway.measure.analysis import ETHERNET_BYTES, Analysis
+from twoway.measure.metric import metric_names
 from twoway.paths import PROFILES
 from twoway.progress import say
 from twoway.runs.run import run_watched
@@ -86,7 +87,7 @@ def _calibrate(backend: Backend, name: str, results: Path) -> list[dict[str, Any
                 "observe": {"tcp_info_ms": duration_s * 10},
             }
         )
-        case = make_case(f"calibrate {name}", f"{name}-{direction}", experiment)
+        case = make_case(f"calibrate {name}", f"{name}-{direction}", experiment, metric_names)
         rows.append(
             {"profile": name, "direction": direction}
             | _measure(run_watched(case, backend, results / "calibration"), direction, interval_ns)

@@ -4,13 +4,12 @@ import difflib
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from twoway.contract.network import Connection
 from twoway.errors import SpecError
-from twoway.measure.metric import metric_names
 from twoway.paths import EXPERIMENTS, PROFILES, ROOT, TOPOLOGIES
 from twoway.spec.connections import make_connections
 from twoway.spec.experiment import Expected, Experiment, Flow, Profile
@@ -24,6 +23,8 @@ from twoway.spec.topology import Graph, load_topology
 _RESERVED_IDS = ("latest", "calibration", "papers")
 # The only point of an experiment without a matrix.
 WHOLE: Point = {}
+# Lists the metrics of a run, from the names of its queues, connections and DTM channels.
+MetricNames = Callable[[Iterable[str], Iterable[str], Iterable[str]], list[str]]
 
 
 @dataclass(frozen=True)
@@ -74,11 +75,12 @@ def find_profile(name: str) -> Path:
     return path
 
 
-def load_case(name: str) -> Case:
+def load_case(name: str, metric_names: MetricNames) -> Case:
     """Read an experiment, or one point of a sweep, with all that it refers to.
 
     Args:
         name: an id or a file; for a sweep with "@" and the point's name.
+        metric_names: lists the metrics that expectations may name.
 
     Raises: SpecError with every problem found.
     """
@@ -86,9 +88,10 @@ def load_case(name: str) -> Case:
     where, path = _named(experiment_name)
     experiment = load_experiment(path)
     if not experiment.matrix and not point_name:
-        return make_case(where, path.stem, experiment)
+        return make_case(where, path.stem, experiment, metric_names)
     point = find_point(where, experiment.matrix, point_name)
-    return make_case(f"{where}: point {point_name}", path.stem, load_experiment(path, point), point)
+    where, experiment = f"{where}: point {point_name}", load_experiment(path, point)
+    return make_case(where, path.stem, experiment, metric_names, point)
 
 
 def case_names(name: str) -> list[str]:
@@ -112,13 +115,20 @@ def _named(name: str) -> tuple[str, Path]:
     return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path), path
 
 
-def make_case(where: str, name: str, experiment: Experiment, point: Point = WHOLE) -> Case:
+def make_case(
+    where: str,
+    name: str,
+    experiment: Experiment,
+    metric_names: MetricNames,
+    point: Point = WHOLE,
+) -> Case:
     """Combine an experiment with all it refers to; check everything.
 
     Args:
         where: the experiment's file or origin, for errors.
         name: the experiment's id.
         experiment: the experiment's fields at the point.
+        metric_names: lists the metrics that expectations may name.
         point: the point of the experiment's matrix.
 
     Raises: SpecError with every problem found.
@@ -149,7 +159,10 @@ def make_case(where: str, name: str, experiment: Experiment, point: Point = WHOL
         if matches(expectation.at, point)
         for each in expectation.each()
     ]
-    problems = [f"{where}: {p}" for p in _unknown_metrics(here, profile, graph, connections)]
+    queues = graph.placed_queues
+    channels = [queue.name for queue in queues if profile.directions[queue.direction].dtm]
+    known = metric_names([q.name for q in queues], [c.name for c in connections], channels)
+    problems = [f"{where}: {p}" for p in _unknown_metrics(here, known)]
     problems += [f"{where}: {p}" for p in _repeated(here)]
     if problems:
         raise SpecError(problems)
@@ -180,15 +193,7 @@ def _unknown_hosts(experiment: Experiment, graph: Graph) -> list[str]:
     ]
 
 
-def _unknown_metrics(
-    expect: list[tuple[int, Expected]],
-    profile: Profile,
-    graph: Graph,
-    connections: list[Connection],
-) -> list[str]:
-    queues = graph.placed_queues
-    channels = [queue.name for queue in queues if profile.directions[queue.direction].dtm]
-    known = metric_names([q.name for q in queues], [c.name for c in connections], channels)
+def _unknown_metrics(expect: list[tuple[int, Expected]], known: list[str]) -> list[str]:
     problems = []
     for index, expectation in expect:
         if expectation.metric not in known:

@@ -25,8 +25,9 @@ from twoway.contract.writing import chown_like_parent, out_of_space
 from twoway.errors import DiskFullError, TwowayError
 from twoway.measure.run_folder import manifest_of
 from twoway.report.report import analyse_run, revision
+from twoway.runs.cases import load_case
 from twoway.runs.run import kept_run, run_case
-from twoway.spec.point import Case, load_case
+from twoway.spec.point import Case
 
 # Cost of boot, set-up and analysis, in packets that a guest forwards in the same time.
 _FIXED_COST = 5_000

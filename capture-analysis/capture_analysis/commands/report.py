@@ -1,4 +1,4 @@
-"""Write a page with pictures, metrics.json and figures.
+"""Write a page with pictures, its numbers as JSON, and figures.
 
 Of a capture, or of two captures of one path, into a folder of its own.
 """

@@ -1,4 +1,4 @@
-"""Write the folder of a report: metrics.json, figures/, report.html."""
+"""Write the folder of a report: capture.json or pair.json, figures/, report.html."""
 
 import json
 import tempfile
@@ -44,7 +44,7 @@ def report(
     shown = capture_page.sections(content, select(Capture(path), measured, numbers))
     figures = [figure for section in shown for figure in section.figures]
     with _written_whole(folder) as aside:
-        _write_common(aside, content, figures)
+        _write_common(aside, "capture.json", content, figures)
         capture_page.write_page(aside / "report.html", content, shown, command)
     return folder / "report.html"
 
@@ -61,16 +61,16 @@ def report_pair(paths: tuple[Path, Path], output: Path | None = None, command: s
     _refuse(paths, folder)
     content, figures, note = pair_pictures.drawn(paths)
     with _written_whole(folder) as aside:
-        _write_common(aside, content, figures)
+        _write_common(aside, "pair.json", content, figures)
         pair_page.write_pair_page(aside / "report.html", content, figures, note, command)
     return folder / "report.html"
 
 
-def _write_common(folder: Path, content: dict[str, Any], figures: list[Figure]) -> None:
+def _write_common(folder: Path, name: str, content: dict[str, Any], figures: list[Figure]) -> None:
     from capture_analysis.pictures import plots  # noqa: PLC0415 - as above
 
     text = json.dumps(content, indent=1, allow_nan=False)
-    (folder / "metrics.json").write_text(text + "\n", encoding="utf-8")
+    (folder / name).write_text(text + "\n", encoding="utf-8")
     plots.save_all(figures, folder / "figures")
 
 

@@ -16,9 +16,11 @@ from twoway.contract.plan import PLAN, Observe, Plan, read_plan
 from twoway.errors import RunError
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
+from twoway.paths import EXPERIMENTS
 from twoway.plan.plan import build_plan
+from twoway.runs.cases import load_case
 from twoway.runs.manifest import _clocks, describe
-from twoway.spec.point import load_case
+from twoway.spec.point import case_names
 
 # Every kind of step there is: modules, DTM channels, iperf3.
 EXAMPLES = ("kalampoukas-5.2", "dtm-fig2")
@@ -31,6 +33,15 @@ def test_a_plan_comes_back_from_its_file(tmp_path: Path, name: str) -> None:
     plan.write(tmp_path / PLAN)
     assert read_plan(tmp_path) == plan
     assert json.loads((tmp_path / PLAN).read_text())["sources"][0]["run"] == [*plan.sources[0].run]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(path.stem for path in EXPERIMENTS.glob("*.yml")))
+def test_a_description_comes_back_from_its_file(tmp_path: Path, name: str) -> None:
+    """What a run's folder says of its experiment is read again as it was, whatever the sweep."""
+    described = describe(load_case(case_names(name)[-1]))
+    described.write(tmp_path / EXPERIMENT)
+    assert Described.read(tmp_path / EXPERIMENT).model_dump_json() == described.model_dump_json()
 
 
 def test_every_step_has_a_kind() -> None:

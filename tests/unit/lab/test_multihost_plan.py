@@ -13,7 +13,8 @@ from twoway.errors import UsageError
 from twoway.lab.multihost_plan import Place, shares
 from twoway.lab.multihost_run import Multihost, clock
 from twoway.plan.plan import build_plan
-from twoway.spec.point import Case, load_case
+from twoway.runs.cases import load_case
+from twoway.spec.point import Case
 
 PLACES = {
     "left": Place(nodes=["h1"], links={"h1-eth0": "enp1s0"}),

@@ -13,7 +13,7 @@ from twoway.contract.plan import LoadModule, Plan
 from twoway.errors import SpecError
 from twoway.paths import TOPOLOGIES
 from twoway.plan.plan import build_plan
-from twoway.spec.point import load_case
+from twoway.runs.cases import load_case
 from twoway.spec.topology import load_topology
 
 
@@ -55,7 +55,7 @@ def test_a_line_in_congestion_is_all_that_a_control_needs(tmp_path: Path) -> Non
     script = f"""
 from twoway.spec.congestion import CONTROLS, Control
 CONTROLS["westwood"] = Control("tcp_westwood")
-from twoway.spec.point import load_case
+from twoway.runs.cases import load_case
 from twoway.plan.plan import build_plan
 print(build_plan(load_case({str(path)!r})).modules)
 """

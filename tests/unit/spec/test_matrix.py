@@ -7,7 +7,8 @@ import pytest
 from running import ROOT, SMALL, write_experiment
 
 from twoway.errors import SpecError
-from twoway.spec.point import case_names, load_case
+from twoway.runs.cases import load_case
+from twoway.spec.point import case_names
 
 WINDOW = {"set": ["flows.left.window_packets", "flows.right.window_packets"], "to": [4, 8]}
 DELAY = {"set": ["profile.forward.delay_ms"], "to": [0.8, 1.6]}

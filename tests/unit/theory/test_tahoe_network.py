@@ -8,7 +8,8 @@ import pytest
 from tahoe_model import Tahoe
 from tahoe_network import ENDLESS, BsdTimer, Connection, Link, LinuxTimer, Network, S
 
-from twoway.spec.point import Case, case_names, load_case
+from twoway.runs.cases import load_case
+from twoway.spec.point import Case, case_names
 from twoway.spec.predictions import setup_of
 
 EXPERIMENTS = ("zhang-fig2", "zhang-fig3", "zhang-fig4-5", "zhang-fig6-7")
