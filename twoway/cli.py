@@ -66,7 +66,7 @@ COMMANDS = (
     Command(
         "papers",
         running.papers,
-        "the reproduction report: `sweep`, and everything held against the papers",
+        "the reproduction report: `sweep`, and everything compared with the papers",
         "many",
         (JSON, RESULTS, *CREW, BACKEND),
     ),

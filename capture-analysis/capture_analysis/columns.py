@@ -84,7 +84,7 @@ class Packets:
 
     Attributes:
         time_ns: capture time, ns since the epoch.
-        frame_bytes: size on the wire, link header included, even if the capture kept less.
+        frame_bytes: size on the link, link header included, even if the capture kept less.
         payload_bytes: TCP payload, from the IP length (the capture may be truncated).
         flow: row of the connection in the capture's FlowTable.
         seq, ack: TCP sequence and acknowledgement numbers, 0..2^32-1.
