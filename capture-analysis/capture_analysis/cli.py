@@ -12,7 +12,7 @@ from capture_analysis.errors import AnalysisError
 
 # Name and help; each is a module of capture_analysis.commands.
 COMMANDS = {
-    "report": "a page with pictures: of a capture, of two of one path, of a run of twoway",
+    "report": "a page with pictures: of a capture, or of two of one path",
     "flows": "the connections of a capture, as a table",
     "metrics": "every metric of a capture or of a folder of captures, as JSON",
     "match": "two captures of one path: loss, delays and compression between them, as JSON",

@@ -94,7 +94,8 @@ def metrics(args: argparse.Namespace) -> int:
         print(json.dumps(rows, indent=1))
         return 0
     for row in rows:
-        print(f"{row['name']:<36} {row['unit']:<9} {row['meaning']}")
+        source = f" ({row['source']})" if row["source"] else ""
+        print(f"{row['name']:<36} {row['unit']:<9} {row['meaning']}{source}")
     return 0
 
 

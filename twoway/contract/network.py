@@ -84,21 +84,21 @@ class Connection(Record):
     sink_interface: str = Field(description="the receiver's interface, captured")
     directions: tuple[str, ...] = Field(description="the queues that its data passes, in order")
     ack_directions: tuple[str, ...] = Field(description="the queues that its ACKs pass, in order")
-    direction: str = Field(description="the slowest queue that its data passes")
-    ack_direction: str = Field(description="the slowest queue that its ACKs pass")
+    direction: str = Field(description="of these the slowest at the start of traffic")
+    ack_direction: str = Field(description="of these the slowest at the start of traffic")
     generator: str = Field(description="what sends: `stream` or `iperf3`")
     congestion: str = Field(description="the congestion control")
     congestion_in_kernel: str = Field(description="its name in the kernel, with a parameter")
     window_packets: int | None = Field(default=None, description="the constant window of `fixed`")
     alpha_packets: int | None = Field(default=None, description="the alpha of `fast`")
     rate_mbit: float | None = Field(
-        default=None, description="mean rate of its packets; null if its data are unlimited"
+        default=None, description="mean rate of its packets; null if only the path limits it"
     )
     transfer_bytes: int | None = Field(
         default=None, description="payload to send; null if unlimited"
     )
     paced: bool = Field(
-        default=False, description="something else than its window limits its sending"
+        default=False, description="the application limits its sending: it has a kind of traffic"
     )
     connect_ns: int = Field(description="when it is set up, ns on the plan's clock")
     start_ns: int = Field(description="when it has its first data, ns on the plan's clock")

@@ -1,4 +1,4 @@
-"""Busy periods: clusters of a connection's data in a shared queue.
+"""Busy periods: clusters of data in a queue that ACKs separate.
 
 A busy period of a direction is a maximal run of data departures; the ACKs of the opposite
 connections separate one from the next (Kalampoukas, Varma, Ramakrishnan 1998, section 3).

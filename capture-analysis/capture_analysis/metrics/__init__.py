@@ -1,4 +1,4 @@
-"""The metrics of captures, a file for each concept: a new file is a new metric.
+"""The metrics of captures, a file for each concept.
 
 A file holds the `Definition` of each quantity, once for all that compute it, and its estimators
 side by side: from one capture (`FromOne`), from two captures of a path (`FromPair`). A run of the

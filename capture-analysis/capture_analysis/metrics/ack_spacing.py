@@ -4,8 +4,9 @@
 
 s, r: when ACK i was sent and when it arrived. Below 0.75 (COMPRESSED_BELOW) an ACK is compressed:
 clocks and jitter do not explain that (Paxson 1997, section on ACK compression; his ratios are of
-groups of ACKs, these of pairs). Uncompressed ACKs of back-to-back data are b * 8 * L_data / C_data
-apart, compressed ones 8 * L_ack / C_ack (analysis of two-way traffic: Zhang, Shenker, Clark 1991).
+groups of ACKs, these of pairs). Uncompressed ACKs of back-to-back data are as far apart as what
+each acknowledges takes on the data's bottleneck, compressed ones as an ACK takes on its own
+(analysis of two-way traffic: Zhang, Shenker, Clark 1991).
 """
 
 from collections.abc import Sequence
@@ -34,7 +35,7 @@ ACK_GAP_P5 = Definition(
 ACK_GAP_MEDIAN = Definition("ack_gap_median", "us", "median gap between pure ACKs at the tap")
 ACK_GAPS = Definition("ack_gaps", "1", "gaps between pure ACKs that passed both taps")
 ACK_GAPS_UNDEFINED = Definition(
-    "ack_gaps_undefined", "1", "those of `ack_gaps` that were too short when sent for a ratio"
+    "ack_gaps_undefined", "1", "gaps between pure ACKs that were too short when sent for a ratio"
 )
 ACK_SPACING_RATIO = Definition(
     "ack_spacing_ratio",
@@ -45,7 +46,7 @@ ACK_SPACING_RATIO = Definition(
 ACKS_COMPRESSED = Definition(
     "acks_compressed",
     "1",
-    "share of pure ACKs whose spacing on arrival is below 0.75 of that when sent",
+    "share of the gaps between pure ACKs that shrank on the path to less than 0.75",
     "Paxson 1997",
     most=1,
 )
@@ -96,7 +97,7 @@ class SpacingRatio(FromPair):
 
     A ratio is undefined (`ack_gaps_undefined`) where the ACKs were sent no further apart than the
     resolution of the time stamps. The clocks' offset does not matter, and their drift little: it
-    changes a ratio by a part in 10^5.
+    changes a ratio by a part in 10^4.
     """
 
     title = "ACK spacing, from both ends"

@@ -2,10 +2,10 @@
 
     ack_to_data = pure ACKs / data segments
 
-Unit 1. Duplicates as in RFC 5681, section 2, or with a SACK block. The rest acknowledge nothing
-new: they are window updates, reordered, or answers to probes. ACKs on data segments are none of
-these. The ratio is 1 with an ACK for each segment, about 0.5 with delayed ACKs, less where ACKs are
-thinned or an offload merges segments before the tap.
+Unit 1. Duplicates as in RFC 5681, section 2, or with a SACK block. ACKs of neither new data nor a
+duplicate acknowledge nothing new: they are window updates, reordered, or answers to probes. ACKs on
+data segments are none of these. The ratio is 1 with an ACK for each segment, about 0.5 with delayed
+ACKs, less where ACKs are thinned or an offload merges segments before the tap.
 
 Vantage: any; ACKs that were lost before the tap are missing.
 """

@@ -38,7 +38,7 @@ _NAMES = ("events", "acks", "bytes")
 CERTAIN_EVENTS = Definition(
     "certain_events",
     "1",
-    "runs of ACKs that acknowledge faster than the given rate lets data arrive",
+    "runs of three ACKs or more that acknowledge 4/3 as fast as the given rate, or faster",
     "Mogul 1992",
 )
 CERTAIN_ACKS = Definition("certain_acks", "1", "ACKs in `certain_events`", "Mogul 1992")
@@ -48,7 +48,7 @@ CERTAIN_BYTES = Definition(
 LIKELY_EVENTS = Definition(
     "likely_events",
     "1",
-    "runs of ACKs that acknowledge faster than the estimated rate lets data arrive",
+    "runs of three ACKs or more that acknowledge 4/3 as fast as the estimated rate, or faster",
     "Mogul 1992",
 )
 LIKELY_ACKS = Definition("likely_acks", "1", "ACKs in `likely_events`", "Mogul 1992")

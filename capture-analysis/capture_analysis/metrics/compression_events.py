@@ -67,7 +67,7 @@ COMPRESSION_DUPLICATE_SHARE = Definition(
 COMPRESSION_XI_MEDIAN = Definition(
     "compression_xi_median",
     "1",
-    "median over the compression events of the time of arrival over that of sending",
+    "median over the events of the time from first to last ACK on arrival over that when sent",
     "Paxson 1997",
     most=1,
 )

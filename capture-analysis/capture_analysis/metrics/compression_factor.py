@@ -3,7 +3,8 @@
     factor_i = (s_i - s_{i-1}) / (r_i - r_{i-1})
     bound    = b * (a segment's transmission time) / (an ACK's transmission time)
 
-s, r: when ACK i was sent and when it arrived; b: mean number of segments that an ACK acknowledges.
+s, r: when ACK i was sent and when it arrived; b: mean number of segments that such ACKs acknowledge
+(of a run: 1, the others are left out; of one capture: the mean of all ACKs of new data).
 Of compressed ACKs alone, those with a spacing on arrival below 0.75 (COMPRESSED_BELOW, Paxson 1997)
 of that when sent, and of those the ACKs of data that came back to back: a pause between two
 clusters may shrink without bound and says nothing. A shared queue can reach the bound: ACKs that
@@ -41,7 +42,7 @@ _TOLERANCE = 0.02
 COMPRESSION_FACTOR = Definition(
     "compression_factor",
     "1",
-    "median of the compressed ACKs' spacing when sent over that on arrival",
+    "median spacing when sent over that on arrival, of compressed ACKs of back-to-back data",
     "Zhang, Shenker, Clark 1991",
     least=1,
 )
@@ -55,7 +56,7 @@ COMPRESSION_FACTOR_P95 = Definition(
 COMPRESSION_FACTOR_BOUND = Definition(
     "compression_factor_bound",
     "1",
-    "transmission time of what an ACK acknowledges over the ACK's own: what a queue can do",
+    "transmission time of the segments that an ACK acknowledges over its own: what a queue can do",
     "Zhang, Shenker, Clark 1991",
 )
 ACKS_TIED = Definition("acks_tied", "1", "ACKs of new data at the time of the one before")
@@ -74,12 +75,14 @@ COMPRESSION_FACTOR_MAX = Definition(
     "Zhang, Shenker, Clark 1991",
     least=1,
 )
-FACTORS = Definition("factors", "1", "compressed ACKs that were sent back to back")
+FACTORS = Definition("factors", "1", "compressed ACKs of back-to-back data that have a factor")
 FACTORS_TIED = Definition(
-    "factors_tied", "1", "compressed ACKs that were sent back to back and arrived in one instant"
+    "factors_tied", "1", "compressed ACKs of back-to-back data that arrived in one instant"
 )
 FACTORS_ABOVE_BOUND = Definition(
-    "factors_above_bound", "1", "compressed ACKs with a factor above the bound: an artefact"
+    "factors_above_bound",
+    "1",
+    "compressed ACKs of back-to-back data with a factor above the bound: an artefact",
 )
 
 

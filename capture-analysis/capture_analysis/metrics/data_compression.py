@@ -27,7 +27,7 @@ from capture_analysis.two_captures.from_pair import FromPair, Step, Values
 DATA_COMPRESSION_EVENTS = Definition(
     "data_compression_events",
     "1",
-    "runs of at least three data packets that arrive faster than their bottleneck sends",
+    "runs of three data packets or more that arrive at 4/3 of their bottleneck's rate, or faster",
     "Paxson 1997",
 )
 DATA_COMPRESSION_PACKETS = Definition(

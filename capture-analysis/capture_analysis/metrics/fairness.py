@@ -3,7 +3,7 @@
     index = (sum x)^2 / (n * sum x^2)
 
 Unit 1; from 1/n (one direction has all) to 1 (all equal). Jain, Chiu, Hawe 1984. Directions of one
-segment have no goodput and are left out.
+segment have no goodput and are left out; in a run a connection without goodput counts.
 
 Vantage: any. One capture does not show which connections share a bottleneck, and the index does not
 weigh how long each lasted.

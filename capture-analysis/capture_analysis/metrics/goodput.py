@@ -1,10 +1,11 @@
-"""Goodput: new payload at the receiver, over the time that it took.
+"""Goodput: new payload over the time that it took.
 
     goodput = 8 * (new payload after the first segment's) / (last - first data - pauses)
 
 Unit Mbit/s. The first segment's payload is left out because its transmission time is, too. A pause
 is a gap of a second or more with nothing outstanding: the application had nothing to send. RFC
-2647, 3.17, defines goodput alike, but with the pauses.
+2647, 3.17, defines goodput alike, but with the pauses. A run of the testbed divides what arrived in
+its steady window by the window.
 
 Vantage: any. Packets that the capture lost are missing; data that were sent again before the tap
 and lost behind it count once, whether they arrived or not.
@@ -21,10 +22,14 @@ from capture_analysis.one_capture.tally import Tally
 TOO_FEW = "fewer than two data segments"
 
 
-GOODPUT = Definition("goodput", "Mbit/s", "new payload over the time in which it passed")
+GOODPUT = Definition(
+    "goodput", "Mbit/s", "payload that was not seen before, over the time that it took"
+)
 PAYLOAD = Definition("payload", "bytes", "payload that was not seen before")
 DATA_TIME = Definition("data_time", "s", "time from the first data to the last, pauses left out")
-PAUSES = Definition("pauses", "s", "gaps of a second or more with nothing outstanding")
+PAUSES = Definition(
+    "pauses", "s", "total time of gaps of a second or more with nothing outstanding"
+)
 
 
 class Goodput(FromOne):

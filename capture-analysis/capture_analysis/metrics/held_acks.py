@@ -29,26 +29,26 @@ from capture_analysis.two_captures.from_pair import FromPair, Step
 BUNCHES_HELD = Definition(
     "bunches_held",
     "1",
-    "bunches of ACKs sent faster than their data can have arrived",
+    "bunches of ACKs sent 4/3 as fast as their data can have arrived, or faster",
     "Paxson 1997",
 )
 BUNCHES_COMPRESSED = Definition(
     "bunches_compressed",
     "1",
-    "bunches of ACKs sent over a longer time than they arrived in",
+    "bunches of ACKs sent over at least 4/3 of the time that they arrived in",
     "Paxson 1997",
 )
 BUNCHES_UNDECIDED = Definition(
     "bunches_undecided",
     "1",
-    "bunches of ACKs whose time stamps do not tell held from compressed",
+    "bunches of ACKs that by their time stamps are neither held nor compressed for sure",
     "Paxson 1997",
 )
 
 HELD_EVENTS = Definition(
     "held_events",
     "1",
-    "runs of at least three ACKs sent faster than their data can have come",
+    "runs of at least three ACKs sent 4/3 as fast as their data can have come, or faster",
     "Paxson 1997",
 )
 HELD_ACKS = Definition("held_acks", "1", "ACKs in `held_events`", "Paxson 1997")
@@ -67,7 +67,7 @@ class BunchesByCause(FromOne):
 
         held       if dT_s + C_s < 0.75 D
         compressed if dT_s - C_s > (dT_r + C_r) / 0.75
-        undecided  otherwise: the tick is too coarse
+        undecided  otherwise: the tick is too coarse, or the bunch is neither
 
     With a tick of 1 ms a bunch must acknowledge some ms of data to be decided.
 

@@ -1,7 +1,8 @@
 """Losses: how many, in which epochs, and who loses together.
 
 Losses of data are clustered into congestion epochs: a loss belongs to the epoch of the one before
-if they are at most the longest round trip apart (congestion_epochs.py; Zhang, Shenker, Clark 1991).
+if they are at most the longest round trip apart (congestion_epochs.py; Zhang, Shenker, Clark 1991):
+the longest seen, in a run that with every queue full. The first million losses count.
 
     loss_synchronisation = mean over epochs of (directions that lose - 1) / (those with data - 1)
 
@@ -30,7 +31,7 @@ from capture_analysis.two_captures.match_rows import Rows, where
 LOSS_SYNCHRONISATION = Definition(
     "loss_synchronisation",
     "1",
-    "mean over epochs with a loss of the share of the other directions that lose, too",
+    "mean over congestion epochs of the share of the other directions that lose, too",
     "Zhang, Shenker, Clark 1991",
     most=1,
 )
@@ -60,7 +61,7 @@ CONTROL_LOST = Definition(
 CONGESTION_EPOCHS = Definition(
     "congestion_epochs",
     "1",
-    "clusters of lost data packets, further apart than the longest round trip",
+    "clusters of lost data packets that are further apart than the longest round trip",
     "Zhang, Shenker, Clark 1991",
 )
 DROPS_PER_EPOCH = Definition(
@@ -73,21 +74,23 @@ DROPS_PER_EPOCH = Definition(
 SINGLE_VICTIM_EPOCHS = Definition(
     "single_victim_epochs",
     "1",
-    "share of the congestion epochs in which one connection loses all",
+    "share of the congestion epochs in which one sender loses all",
     "Zhang, Shenker, Clark 1991",
     most=1,
 )
 ALTERNATING_VICTIMS = Definition(
     "alternating_victims",
     "1",
-    "share of the successions of epochs in which one connection's follows another's",
+    "share of pairs of successive epochs in which one sender loses all, then another does",
     "Zhang, Shenker, Clark 1991",
     most=1,
 )
 
 
 RECOVERIES = Definition(
-    "recoveries", "1", "clusters of segments sent again or late, further apart than a round trip"
+    "recoveries",
+    "1",
+    "clusters of segments sent again or late that are further apart than the longest round trip",
 )
 RECOVERY_SYNCHRONISATION = Definition(
     "recovery_synchronisation",

@@ -6,7 +6,8 @@ first, second: when packet i passed its first and its second tap, on one clock; 
 direction; quantiles to 1/256. The minimum is over the direction's packets of the kind.
 
 The delay is as sure as the clocks' offset (`clock.uncertainty_ns` of the document). q does not
-depend on the offset: a wrong one shifts all delays by the same amount.
+depend on the offset as long as no delay is negative: a wrong one shifts all delays by the same
+amount.
 """
 
 import math

@@ -37,12 +37,20 @@ TAP_PENDULUM_INDEX = Definition(
     most=1,
 )
 TAP_BOTH_BUSY = Definition(
-    "tap_both_busy", "1", "share of those bins in which both links transmit half the time", most=1
+    "tap_both_busy",
+    "1",
+    "share of bins of time in which both links transmit at least half of it",
+    most=1,
 )
 TAP_NEITHER_BUSY = Definition(
-    "tap_neither_busy", "1", "share of those bins in which neither link does", most=1
+    "tap_neither_busy",
+    "1",
+    "share of bins of time in which each link transmits less than half of it",
+    most=1,
 )
-TAP_PENDULUM_BIN = Definition("tap_pendulum_bin", "ms", "width of those bins")
+TAP_PENDULUM_BIN = Definition(
+    "tap_pendulum_bin", "ms", "width of the bins of time of `tap_pendulum_index`"
+)
 
 FloatArray = NDArray[np.float64]
 
@@ -79,10 +87,11 @@ class LinksAtTap(FromOne):
     directions are as the tap sees them, shifted in time by the path between it and the bottleneck,
     which may hide a pendulum or make one. Hence names of their own (`tap_`).
 
-    A link is busy for 8 L / C with each data segment and each pure ACK in its direction, of all
-    connections; packets that come faster wait. Bins are 2^k ns, 131 us or more
+    A link is busy for a packet's transmission time with each data segment and each pure ACK in its
+    direction, of all connections; packets that come faster wait. Bins are 2^k ns, 131 us or more
     (`tap_pendulum_bin`): with bins beyond half a round trip time the index says little. Times of a
-    second or more in which both links are idle are left out.
+    second or more in which both links are idle are left out. `utilisation` is that of the link over
+    which more payload goes.
     """
 
     title = "Links at the tap"

@@ -9,7 +9,8 @@ first packet to the last, pauses (empty for a second or more) left out.
 The square wave of two-way traffic (Zhang, Shenker, Clark 1991) shows in the median levels above and
 below the middle, which is half of the level that is not exceeded for 95 % of the time in which the
 queue holds anything. The period is the lag of the first high peak of the level's autocorrelation
-(oscillation.py). Utilisation is the share of time in which the link transmits.
+(oscillation.py; of peaks above 0.8 of the highest, in a run above 0.9). Utilisation is the share of
+time in which the link transmits.
 """
 
 from collections.abc import Sequence
@@ -47,17 +48,19 @@ QUEUE_MEAN = Definition("queue_mean", "packets", "time average of the packets in
 QUEUE_PEAK_BYTES = Definition("queue_peak_bytes", "bytes", "most bytes in the queue")
 QUEUE_MEAN_BYTES = Definition("queue_mean_bytes", "bytes", "time average of the bytes in the queue")
 QUEUE_UPPER_MEDIAN = Definition(
-    "queue_upper_median", "packets", "median over time of the queue's length while above the middle"
+    "queue_upper_median",
+    "packets",
+    "median over time of the queue's length while above half of its busy 95 % level",
 )
 QUEUE_LOWER_MEDIAN = Definition(
     "queue_lower_median",
     "packets",
-    "median over time of the queue's length while not above the middle",
+    "median over time of the queue's length while at most half of its busy 95 % level",
 )
 QUEUE_UPPER_SHARE = Definition(
     "queue_upper_share",
     "1",
-    "share of time in which the queue's length is above the middle",
+    "share of time in which the queue's length is above half of its busy 95 % level",
     most=1,
 )
 QUEUE_EMPTY_SHARE = Definition(
@@ -162,12 +165,12 @@ class _Queue:
         """Compute the median levels above and below the middle, and shares."""
         busy = np.append(0, self._time_at[1:])
         if not busy.any():
-            return dict.fromkeys(_LEVELS, NO_QUEUE)
+            return dict.fromkeys(_LEVELS, "nothing was ever in the queue")
         middle = _quantile(busy, 0.95) // 2 + 1
         high, low = self._time_at[middle:], self._time_at[:middle]
         return {
             "queue_upper_median": middle + _quantile(high, 0.5),
-            "queue_lower_median": _quantile(low, 0.5) if low.any() else "never below the middle",
+            "queue_lower_median": _quantile(low, 0.5) if low.any() else "always above the middle",
             "queue_upper_share": float(high.sum()) / self.duration_ns,
             "queue_empty_share": float(low[0]) / self.duration_ns,
         }

@@ -2,7 +2,7 @@
 
 A packet is reordered if one that the same half of the connection sent later arrived before it
 (RFC 4737, type-P-reordered, by capture times). Its extent is how much later the overtaking packet
-was sent; of several, the largest. Units 1 and ns. Copies left out.
+was sent; of several, the largest. Units packets, 1 and ns. Copies left out.
 """
 
 from collections.abc import Sequence

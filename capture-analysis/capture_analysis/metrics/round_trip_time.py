@@ -32,7 +32,7 @@ RTT_MEDIAN = Definition(
 RTT_P95 = Definition(
     "rtt_p95", "ms", "95th percentile of the time at the tap from data to their acknowledgement"
 )
-RTT_SAMPLES = Definition("rtt_samples", "1", "data of which that time is known")
+RTT_SAMPLES = Definition("rtt_samples", "1", "round trips that were measured")
 
 
 class RoundTripTime(FromOne):

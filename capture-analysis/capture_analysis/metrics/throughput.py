@@ -2,8 +2,8 @@
 
     throughput = 8 * (data frames' bytes) / (last - first data - pauses)
 
-Unit Mbit/s; headers and everything sent again included, copies (captured twice) left out. Pauses
-are those of goodput.
+Unit Mbit/s; frames as captured, in a run as they are on the link; headers and everything sent again
+included, copies (captured twice) left out. Pauses are those of goodput.
 
 Vantage: any; the throughput is that at the tap.
 """
@@ -18,7 +18,7 @@ from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 
 THROUGHPUT = Definition(
-    "throughput", "Mbit/s", "bytes of data packets over the time in which they passed"
+    "throughput", "Mbit/s", "bytes of data packets over the time that they took"
 )
 SEGMENTS = Definition("segments", "segments", "packets with payload, probes and copies left out")
 

@@ -37,7 +37,10 @@ TRAIN_CYCLE = Definition(
     "train_cycle", "s", "median time from the start of a train to that of the next"
 )
 TRAIN_REGULARITY = Definition(
-    "train_regularity", "1", "share of those times within 5 % of their median", most=1
+    "train_regularity",
+    "1",
+    "share of the times from train to train within 5 % of their median",
+    most=1,
 )
 
 

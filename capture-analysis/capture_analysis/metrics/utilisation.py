@@ -1,6 +1,6 @@
 """Utilisation and efficiency: what of a link is used, and what a connection has of it.
 
-    utilisation = (time in which the link transmits) / (time)
+    utilisation = (time in which the link transmits) / (time); pauses are left out in captures
     link_share  = 8 * (bytes of all of a connection's frames one way) / (rate * time of data)
     efficiency  = goodput / (rate * payload of a full segment / its frame)
 
@@ -24,7 +24,11 @@ NO_RATE = "no rate for the data's bottleneck"
 
 
 UTILISATION = Definition("utilisation", "1", "share of time in which the link transmits")
-UTILISATION_OPPOSITE = Definition("utilisation_opposite", "1", "`utilisation` of the opposite link")
+UTILISATION_OPPOSITE = Definition(
+    "utilisation_opposite",
+    "1",
+    "share of time in which the link of the opposite direction transmits",
+)
 LINK_SHARE = Definition(
     "link_share", "1", "the connection's bytes one way over what their link can carry"
 )

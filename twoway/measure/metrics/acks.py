@@ -18,13 +18,15 @@ from twoway.measure.analysis import Analysis, ConnectionView
 from twoway.measure.metric import Scope, estimates
 
 ACK_BUNCH_MAX_SENT = Definition(
-    "ack_bunch_max_sent", "acks", "size of the largest bunch when sent: by the receiver, no queue"
+    "ack_bunch_max_sent",
+    "acks",
+    "size of the largest bunch as the receiver sent it, before any queue",
 )
 
 
 @estimates(Scope.CONNECTION, ACK_TO_DATA, ACKS_LOST)
 def numbers(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
-    """Count the ACKs that the receiver sent in the steady window."""
+    """Return ACKs per segment and ACKs lost, of those sent in the steady window."""
     segments = len(analysis.run.steady(view.arrived.data()))
     return view.acks_sent / segments if segments else math.nan, view.acks_lost
 
@@ -37,7 +39,8 @@ def spacing(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
     ratio = ratio[~np.isnan(ratio)]
     if not len(ratio):
         return math.nan, math.nan
-    return float(np.median(ratio)), float((ratio < ack_compression.COMPRESSED_BELOW).mean())
+    compressed = (ratio >= 0) & (ratio < ack_compression.COMPRESSED_BELOW)
+    return float(np.median(ratio)), float(compressed.mean())
 
 
 @estimates(Scope.CONNECTION, ACK_BUNCH_MEAN, ACK_BUNCH_MAX, ACK_BUNCH_MAX_SENT)

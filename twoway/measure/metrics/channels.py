@@ -18,7 +18,7 @@ CAPACITY = Definition(
 CAPACITY_UNUSED = Definition(
     "capacity_unused",
     "Mbit/s",
-    "the channel's capacity less what it transmits",
+    "the channel's capacity times the share of time in which it does not transmit",
     least=-math.inf,
 )
 REALLOCATIONS = Definition("reallocations", "1", "changes of the channel's slots")

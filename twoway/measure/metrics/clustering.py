@@ -21,7 +21,7 @@ CLUSTERING = Definition(
 CLUSTER_MEAN = Definition(
     "cluster_mean",
     "packets",
-    "mean run of a connection's data with nothing of another in between",
+    "mean number of a connection's data packets that leave with nothing of another in between",
     "Zhang, Shenker, Clark 1991",
     least=1,
 )

@@ -25,7 +25,10 @@ EPOCH_PERIOD = Definition(
     "epoch_period", "s", "mean time from the first drop of a congestion epoch to that of the next"
 )
 EPOCH_LOSSES = Definition(
-    "epoch_losses", "packets", "a connection's mean lost data per congestion epoch", _ZHANG
+    "epoch_losses",
+    "packets",
+    "a connection's lost data over the number of congestion epochs",
+    _ZHANG,
 )
 DROPPED_DATA_SHARE = Definition(
     "dropped_data_share", "1", "dropped data packets over all dropped packets", _ZHANG, most=1
@@ -38,7 +41,7 @@ EPOCH_DROPS_ACK = Definition(
     "epoch_drops_ack", "packets", "mean drops without payload in one of the queue's epochs"
 )
 EPOCH_DROPS_HALF_GAP = Definition(
-    "epoch_drops_half_gap", "packets", "`epoch_drops` with epochs half as far apart"
+    "epoch_drops_half_gap", "packets", "`epoch_drops` with half of the gap that separates epochs"
 )
 QUEUE_EPOCH_PERIOD = Definition(
     "queue_epoch_period", "s", "mean time from the first drop of a queue's epoch to the next's"

@@ -22,7 +22,7 @@ QUEUED_MEAN = Definition(
 PLATEAU_HIGH = Definition(
     "plateau_high",
     "packets",
-    "median height of the plateaus above both neighbours: within a packet for three transmissions",
+    "median height of plateaus (within a packet for three transmissions) above both neighbours",
     "Zhang, Shenker, Clark 1991",
 )
 PLATEAU_LOW = Definition(

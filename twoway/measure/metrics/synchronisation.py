@@ -4,7 +4,8 @@
 
 1 in phase, -1 out of phase (Zhang, Shenker, Clark 1991, section 4.3), 0 neither; its error is the
 standard deviation of the ten correlations over the root of ten. The index means nothing if a part
-is shorter than an oscillation: see `epoch_period`. All are NaN unless there are two queues.
+is shorter than an oscillation: see `oscillation_period` and `epoch_period`. All are NaN unless
+there are two queues.
 """
 
 import math
@@ -26,7 +27,7 @@ from twoway.measure.queues import Occupancy, correlation
 SYNCHRONISATION = Definition(
     "synchronisation",
     "1",
-    "mean correlation of the two queues' lengths in the window's ten parts",
+    "mean correlation of the two queues' lengths in ten equal parts of the steady window",
     "Zhang, Shenker, Clark 1991",
     least=-1,
     most=1,

@@ -3,7 +3,7 @@
 In Ge et al. (2011), sections 4.1 and 6, a link is the bottleneck while it is full: there is
 queueing delay on it, and none on the others. Real packets come in bunches, so that every queue
 holds some; here the bottleneck is the queue with the longest delay, which would be the last to run
-empty. Their utilisation (section 4.2) is that by data; headers of data packets count.
+empty. The paper's utilisation (section 4.2) is that by data; headers of data packets count.
 """
 
 from capture_analysis.definition import Definition
@@ -20,7 +20,7 @@ UTILISATION_DATA = Definition(
 BOTTLENECK_TIME = Definition(
     "bottleneck_time",
     "1",
-    "share of time in which the queue's delay is the longest: the last to run empty",
+    "share of time in which, of all queues of the run, this one would be the last to run empty",
     "Ge et al. 2011, section 6",
     most=1,
 )

@@ -7,9 +7,9 @@ error.
 
     effective pipe = (propagation of data + time from ACK sent to ACK arrived) / transmission time
 
-The transmission time is that of a data packet. ACKs that wait in a queue have the effect of a
-longer pipe (Zhang, Shenker, Clark 1991, section 4.2). If none waits, the effective pipe is the
-paper's 2P plus the transmission of an ACK.
+The propagation is that behind the bottleneck's queue, the transmission time that of a data packet.
+ACKs that wait in a queue have the effect of a longer pipe (Zhang, Shenker, Clark 1991, section
+4.2). If none waits, the effective pipe is the paper's 2P plus the transmission of an ACK.
 """
 
 import math
@@ -31,12 +31,14 @@ SAWTOOTH_EFFICIENCY = Definition(
     "sawtooth_efficiency", "1", "efficiency over whole cycles of the sawtooth"
 )
 WINDOW_PEAK = Definition(
-    "window_peak", "segments", "most segments from the oldest unacknowledged to the newest sent"
+    "window_peak",
+    "segments",
+    "most full segments from the oldest unacknowledged to the newest sent",
 )
 EFFECTIVE_PIPE = Definition(
     "effective_pipe",
     "packets",
-    "data's propagation and the ACK's mean way back, over data's transmission time",
+    "propagation behind the bottleneck and the ACK's mean time back, over data's transmission time",
     "Zhang, Shenker, Clark 1991",
 )
 

@@ -1,6 +1,6 @@
 """Kinds of traffic that a flow may have instead of unlimited data: a file each.
 
-A file's class is a field of every flow, of the class's `FIELD`; nothing else names it.
+A file's class adds a field to every flow, named by the class's `FIELD`.
 """
 
 import sys
