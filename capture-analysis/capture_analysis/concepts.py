@@ -41,7 +41,7 @@ class Concept:
     @property
     def text(self) -> str:
         """The module's docstring without its first line, and its estimators'."""
-        found = [(inspect.getdoc(self.module) or "").partition("\n")[2].strip()]
+        found = [(inspect.getdoc(self.module) or "").partition("\n")[2].strip("\n")]
         for captures, estimators in (("one capture", self.from_one), ("two", self.from_pair)):
             found += [f"*From {captures}.* {inspect.getdoc(each)}" for each in estimators]
         return "\n\n".join(filter(None, found))
