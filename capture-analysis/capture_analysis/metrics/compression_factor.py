@@ -250,7 +250,7 @@ class FactorBetweenTaps(FromPair):
         return {
             "compression_factor": _NONE if median is None else median / _PARTS,
             "compression_factor_max": self._most.of(direction) / _PARTS if count else _NONE,
-            "compression_factor_bound": bound * segments / count if count else _NONE,
+            "compression_factor_bound": bound * (segments / count) if count else _NONE,
             "factors": count,
             "factors_tied": tied,
             "factors_above_bound": above,
