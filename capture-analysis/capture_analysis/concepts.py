@@ -48,7 +48,7 @@ class Concept:
 
     @property
     def definitions(self) -> list[Definition]:
-        """What the estimators return, each once."""
+        """List what the estimators return, each once."""
         estimators: tuple[Estimated, ...] = (*self.from_one, *self.from_pair)
         return list(dict.fromkeys(each for made in estimators for each in defined(made)))
 

@@ -89,7 +89,7 @@ class Measured:
     ways = ("forward", "reverse")
 
     def of_direction(self, document: dict[str, Any], view: ConnectionView) -> dict[str, Any]:
-        """What a document says of a connection's data."""
+        """Find what a document says of a connection's data."""
         wanted = view.connection
         data = f"{wanted.source}:{wanted.source_port}", f"{wanted.destination}:{wanted.port}"
         for flow in document["flows"]:
@@ -135,7 +135,7 @@ def agree(name: str, run: float | None, captures: dict[str, Any], within: float)
 
 
 def test_two_captures_are_as_the_run(measured: Measured) -> None:
-    """What both hosts' captures tell of queues, ACKs and losses is what the run's taps tell."""
+    """Both hosts' captures tell of queues, ACKs and losses what the run's taps tell."""
     for way, direction in zip(("a_to_b", "b_to_a"), Measured.ways, strict=True):
         for name, off in FROM_PAIR["queue"].items():
             value = measured.run[f"{name}.{direction}"]
@@ -149,7 +149,7 @@ def test_two_captures_are_as_the_run(measured: Measured) -> None:
 
 
 def test_one_capture_is_as_the_run(measured: Measured) -> None:
-    """What one host's capture tells of ACKs and goodput is what the run's taps tell."""
+    """One host's capture tells of ACKs and goodput what the run's taps tell."""
     for name, view in measured.analysis.connections.items():
         ends = {"source": view.connection.source_interface, "sink": view.connection.sink_interface}
         for metric, (tap, off) in FROM_ONE.items():

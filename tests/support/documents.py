@@ -23,7 +23,7 @@ def finished_runs(below: Path) -> set[Path]:
 
 
 def complaints(run: Path) -> Iterator[str]:
-    """What is wrong with the documents of a run: one that is not what its model writes."""
+    """List what is wrong with the documents of a run: one that is not what its model writes."""
     for name, model in DOCUMENTS.items():
         path = run / name
         if not path.exists():

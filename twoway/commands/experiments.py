@@ -75,7 +75,7 @@ def list_experiments(args: argparse.Namespace) -> int:
 
 def metrics(args: argparse.Namespace) -> int:
     """Print the name, unit, meaning and source of every metric of a run."""
-    from twoway.measure.metric import Scope, all_estimators
+    from twoway.measure.metric import Scope, of_scope
 
     places = {scope: f".{scope.name}" for scope in Scope} | {Scope.RUN: ""}
     rows = [
@@ -86,8 +86,7 @@ def metrics(args: argparse.Namespace) -> int:
             "source": each.source,
         }
         for scope in Scope
-        for estimator in all_estimators()
-        if estimator.scope is scope
+        for estimator in of_scope(scope)
         for each in estimator.definitions
     ]
     if args.json:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from twoway.contract.manifest import ClockSource
 from twoway.contract.model import Document, Record
-from twoway.contract.verdict import Bounds, Judged, in_words
+from twoway.contract.verdict import Expectation, Judged, in_words
 
 METRICS = "metrics.json"
 
@@ -18,14 +18,11 @@ class Metric(Record):
     unit: str = Field(description="1 for shares and counts")
 
 
-class ExpectationRow(Bounds, Judged):
+class ExpectationRow(Expectation, Judged):
     """An expectation, the measurement and the verdict."""
 
-    metric: str = Field(description="the metric's name")
     measured: float | None = Field(description="the metric's value")
     unit: str = Field(description="the metric's unit")
-    source: Literal["theory", "paper", "simulation"] = Field(description="who says so")
-    why: str = Field(description="where value and tolerance come from")
     limit: str | None = Field(default=None, description="why the run's clock tells no more")
 
 

@@ -34,12 +34,17 @@ class Bounds(Record):
     at_most: float | None = Field(default=None, description="likewise")
 
 
-class Expected(Bounds):
-    """An expectation of one metric at one point."""
+class Expectation(Bounds):
+    """What somebody expects of one metric."""
 
     metric: str = Field(description="the metric's name")
     source: Literal["theory", "paper", "simulation"] = Field(description="who says so")
     why: str = Field(description="where value and tolerance come from")
+
+
+class Expected(Expectation):
+    """An expectation of one metric at one point."""
+
     at: dict[str, Any] = Field(
         default={}, description="the points that it is about, values by axis"
     )

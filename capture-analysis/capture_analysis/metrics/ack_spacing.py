@@ -14,8 +14,6 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from capture_analysis.ack_compression import COMPRESSED_BELOW
-from capture_analysis.columns import BoolArray
 from capture_analysis.definition import Definition
 from capture_analysis.histogram import Histogram
 from capture_analysis.one_capture.blocks import Block
@@ -122,7 +120,7 @@ class SpacingRatio(FromPair):
 
     def _take(self, crossings: Crossings, gaps: AckGaps) -> None:
         acks, defined = crossings.acks, gaps.sent_ns > self.facts.resolution_ns[crossings.way]
-        known, compressed = gaps.sent_ns >= 0, is_compressed(gaps) & defined
+        known, compressed = gaps.sent_ns >= 0, gaps.compressed & defined
         ratio = np.maximum(gaps.arrived_ns[defined], 0) * _PARTS // gaps.sent_ns[defined]
         self._ratios.add(acks.direction[defined], ratio)
         counts = [acks.sum(each) for each in (known, known & ~defined, compressed)]
@@ -139,9 +137,3 @@ class SpacingRatio(FromPair):
             "ack_spacing_ratio": none if ratio is None else ratio / _PARTS,
             "acks_compressed": compressed / (known - undefined) if known > undefined else none,
         }
-
-
-def is_compressed(gaps: AckGaps) -> BoolArray:
-    """Find the gaps that shrank to less than 0.75 of what they were when sent."""
-    arrived_ns = gaps.arrived_ns
-    return (arrived_ns >= 0) & (arrived_ns < COMPRESSED_BELOW * gaps.sent_ns)

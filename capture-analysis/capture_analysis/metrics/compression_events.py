@@ -19,7 +19,6 @@ from capture_analysis.columns import BoolArray, IntArray, Mark
 from capture_analysis.definition import Definition
 from capture_analysis.histogram import Histogram
 from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
-from capture_analysis.metrics.ack_spacing import is_compressed
 from capture_analysis.one_capture.blocks import Block
 from capture_analysis.one_capture.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
@@ -191,7 +190,7 @@ class EventsBetweenTaps(FromPair):
 
     def _take(self, crossings: Crossings, gaps: AckGaps, finder: StreakFinder) -> None:
         acks, way = crossings.acks, crossings.way
-        joined = is_compressed(gaps) & (gaps.sent_ns > self.facts.resolution_ns[way])
+        joined = gaps.compressed & (gaps.sent_ns > self.facts.resolution_ns[way])
         duplicate = acks["kind"] == Kind.DUPLICATE_ACK
         values = (gaps.sent_ns * joined, gaps.arrived_ns * joined, gaps.acked_bytes, duplicate)
         self._count(finder.add(acks.direction, joined, acks["first_ns"], values), way)

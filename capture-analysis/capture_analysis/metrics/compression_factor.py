@@ -223,7 +223,7 @@ class FactorBetweenTaps(FromPair):
         segments = np.maximum(-(-gaps.acked_bytes // payload), 1)
         longest = BACK_TO_BACK * (data.data_ns or 0.0) * segments
         compressed = (sent > 0) & (sent <= longest)
-        compressed &= (arrived >= 0) & (arrived < COMPRESSED_BELOW * sent)
+        compressed &= gaps.compressed
         tied = compressed & (arrived == 0)
         compressed &= ~tied
         factor = sent[compressed] * _PARTS // arrived[compressed]

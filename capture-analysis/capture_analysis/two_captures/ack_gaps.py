@@ -1,10 +1,12 @@
 """Find the gaps between successive ACKs at both taps."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from capture_analysis.columns import IntArray
+from capture_analysis.ack_compression import COMPRESSED_BELOW
+from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.one_capture.lanes import Previous
 from capture_analysis.two_captures.crossings import View
 
@@ -22,6 +24,12 @@ class AckGaps:
     sent_ns: IntArray
     arrived_ns: IntArray
     acked_bytes: IntArray
+
+    @cached_property
+    def compressed(self) -> BoolArray:
+        """Shape (n,): whether a gap shrank to less than 0.75 of what it was when sent."""
+        arrived_ns = self.arrived_ns
+        return (arrived_ns >= 0) & (arrived_ns < COMPRESSED_BELOW * self.sent_ns)
 
 
 class AckGapFinder:

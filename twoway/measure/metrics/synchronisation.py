@@ -41,10 +41,10 @@ PARTS = 10
 @estimates(Scope.RUN, QUEUE_CORRELATION)
 def queue_correlation(analysis: Analysis) -> tuple[float, ...]:
     """Compute Pearson's coefficient over time."""
-    run, levels = analysis.run, [view.all_packets for view in analysis.queues.values()]
-    if len(levels) != 2:
+    queues = _two_queues(analysis)
+    if queues is None:
         return (math.nan,)
-    return (correlation(levels[0], levels[1], run.steady_ns, run.stop_ns),)
+    return (correlation(*queues, analysis.run.steady_ns, analysis.run.stop_ns),)
 
 
 @estimates(Scope.RUN, SYNCHRONISATION, SYNCHRONISATION_ERROR)
@@ -53,10 +53,10 @@ def phase(analysis: Analysis) -> tuple[float, ...]:
 
     NaN unless both queues change in each part.
     """
-    run, levels = analysis.run, [view.all_packets for view in analysis.queues.values()]
-    if len(levels) != 2:
+    queues = _two_queues(analysis)
+    if queues is None:
         return math.nan, math.nan
-    return synchronisation(levels[0], levels[1], run.steady_ns, run.stop_ns)
+    return synchronisation(*queues, analysis.run.steady_ns, analysis.run.stop_ns)
 
 
 @estimates(Scope.RUN, PENDULUM_INDEX, BOTH_BUSY, NEITHER_BUSY)
@@ -65,15 +65,21 @@ def pendulum(analysis: Analysis) -> tuple[float, ...]:
 
     The index is NaN if one of the queues is never empty.
     """
-    levels = [view.all_packets for view in analysis.queues.values()]
-    if len(levels) != 2:
+    queues = _two_queues(analysis)
+    if queues is None:
         return math.nan, math.nan, math.nan
     steady = (analysis.run.steady_ns, analysis.run.stop_ns)
-    first, second = (Occupancy(q.time_ns, np.minimum(q.packets, 1)) for q in levels)
+    first, second = (Occupancy(q.time_ns, np.minimum(q.packets, 1)) for q in queues)
     edges = np.unique(np.concatenate((first.time_ns, second.time_ns)))
     both = Occupancy(edges, first.at(edges) * second.at(edges)).mean(*steady)
     neither = 1 - first.mean(*steady) - second.mean(*steady) + both
     return correlation(first, second, *steady), both, neither
+
+
+def _two_queues(analysis: Analysis) -> tuple[Occupancy, Occupancy] | None:
+    """Return both queues' lengths; None unless there are two."""
+    lengths = [view.all_packets for view in analysis.queues.values()]
+    return (lengths[0], lengths[1]) if len(lengths) == 2 else None
 
 
 def synchronisation(
