@@ -19,6 +19,9 @@ experiment: setup $(if $(filter qemu%,$(VM)),qemu-packages) ## run an experiment
 papers: setup ## every experiment of five papers, and the reproduction report into results/papers
 	@$(BIN)/twoway papers
 
+results: papers ## the same, and its summary and tables into docs/results
+	@cp results/papers/{summary.json,claims.csv,predictions.csv,findings.csv} docs/results/
+
 report: setup ## analyse the latest run again and rewrite its report
 	@$(BIN)/twoway report
 

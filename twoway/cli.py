@@ -21,8 +21,8 @@ from twoway.progress import say
 
 DEFAULT_EXPERIMENT = "kalampoukas-5.2"
 EXIT_HELP = (
-    "exit codes: 0 all expectations and fidelity checks hold, 1 the run or one of them failed, "
-    "2 bad usage"
+    "exit codes: 0 all is as the experiment's file says, 1 the run, a prediction or a fidelity "
+    "check failed or a claim differs unlisted, 2 bad usage, 3 the run's clock tells too little"
 )
 
 
@@ -45,7 +45,7 @@ COMMANDS = (
     Command(
         "metrics",
         experiments.metrics,
-        "every metric that an expectation can name: unit, meaning, source",
+        "every metric that an experiment can speak of: unit, meaning, source",
         options=(JSON,),
     ),
     Command("plan", experiments.plan, "every command of a run, in order", "one", (JSON,)),

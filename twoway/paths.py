@@ -5,6 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 EXPERIMENTS = ROOT / "experiments"
+PAPERS = ROOT / "papers"
 TOPOLOGIES = ROOT / "topologies"
 PROFILES = ROOT / "tc-profiles"
 KERNEL_MODULES = ROOT / "kernel-modules"

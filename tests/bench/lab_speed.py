@@ -81,7 +81,7 @@ def _experiment(folder: Path, points: int) -> Path:
     document = yaml.safe_load((ROOT / "experiments/kalampoukas-3.2.yml").read_text())
     starts_s = [number / 1000 for number in range(1, points + 1)]
     start = {"set": ["flows.right.start_s"], "to": starts_s}
-    document |= {"expect": [], "matrix": {"start": start}}
+    document |= {"predictions": [], "claims": [], "findings": [], "matrix": {"start": start}}
     path = folder / "swept.yml"
     path.write_text(yaml.safe_dump(document))
     return path

@@ -115,7 +115,11 @@ def _timed_run(folder: Path) -> tuple[float, float]:
 def _experiment(name: str, duration_s: float) -> dict[str, Any]:
     """An experiment of another length, of which nothing is expected."""
     document: dict[str, Any] = yaml.safe_load((ROOT / f"experiments/{name}.yml").read_text())
-    return document | {"duration_s": duration_s, "warm_up_s": duration_s / 10, "expect": []}
+    return document | {
+        "duration_s": duration_s,
+        "warm_up_s": duration_s / 10,
+        **dict.fromkeys(("predictions", "claims", "findings"), []),
+    }
 
 
 def _guest_wall_s(folder: Path, name: str, duration_s: float) -> float:

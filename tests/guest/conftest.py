@@ -3,15 +3,15 @@
 from pathlib import Path
 
 import pytest
-from running import EXPECTED, SMALL, SWEPT, run_small, twoway, write_experiment
+from running import CLAIMED, SMALL, SWEPT, run_small, twoway, write_experiment
 from sharing import once
 
 
 @pytest.fixture(scope="session")
 def small_run(guest: object, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run of SMALL with one expectation, as a user runs it; not to be changed."""
+    """The folder of a run of SMALL with one claim, as a user runs it; not to be changed."""
     assert guest
-    document = {**SMALL, "expect": [EXPECTED]}
+    document = {**SMALL, "claims": [CLAIMED]}
 
     def run(folder: Path) -> None:
         run_small(write_experiment(folder, document), folder / "results")

@@ -74,7 +74,7 @@ class Outcome:
         )
         self.analysis = Analysis(self.folder)
         found = compute(self.analysis)
-        assert found.pass_, found.fidelity
+        assert found.sound, found.fidelity
         self.metrics = {n: row.value for n, row in found.metrics.items() if row.value is not None}
         columns = ("time_ns", "cwnd", "ssthresh", "ca_state", "retransmits")
         table = self.analysis.run.table("sockets/tcp-info.csv", *columns)
@@ -109,7 +109,7 @@ def test_expected_throughput_is_theorem_1(name: str) -> None:
         f"throughput.{flow.name}": alpha * data / max(delays)
         for flow, alpha in zip(case.experiment.flows, alphas, strict=True)
     }
-    theory = {e.metric: e.value for e in case.experiment.expect if e.source == "theory"}
+    theory = {each.metric: each.value for each in case.predictions}
     assert {name: theory[name] for name in expected} == pytest.approx(expected, rel=5e-5)
 
 

@@ -12,7 +12,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 @pytest.fixture
 def report(small_run: Path) -> Path:
-    """The page of a small run with one expectation."""
+    """The page of a small run with one claim."""
     return small_run / "report.html"
 
 
@@ -52,8 +52,8 @@ def test_page_says_what_the_run_found(browser: Any, report: Path) -> None:
     """Verdict, fidelity and provenance tables are filled, and the topology is drawn."""
     opened(browser, report, 1200)
     text = browser.find_element(By.TAG_NAME, "body").text
-    assert "all expectations hold" in text
-    for element in ("#verdict tr", "#fidelity tr", "#metrics tr", "svg.topology .bottleneck"):
+    assert "1 claim: agrees" in text
+    for element in ("#claims tr", "#fidelity tr", "#metrics tr", "svg.topology .bottleneck"):
         assert browser.find_elements(By.CSS_SELECTOR, element), element
 
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 from running import (
-    EXPECTED,
+    CLAIMED,
+    MISSED,
     ROOT,
     SMALL,
     SWEPT,
@@ -84,19 +85,21 @@ def test_sweep_gives_the_same_bytes_as_a_run(sweep_results: Path, tmp_path: Path
     assert captures[0]
 
 
-def test_changed_expectations_are_judged_without_a_run(swept: tuple[Path, Path]) -> None:
-    """An expectation added later is judged on the runs there are; one missed makes the status 1."""
+def test_changed_claims_are_judged_without_a_run(swept: tuple[Path, Path]) -> None:
+    """A claim added later is judged on the runs there are; one missed makes the status 1."""
     path, results = swept
     runs = _runs(results)
-    missed = {**EXPECTED, "source": "paper", "at": {"window": 8}, "tolerance": 0}
-    write_experiment(path.parent, {**SWEPT, "expect": [EXPECTED, missed]})
+    missed = {**MISSED, "at": {"window": 8}, "elsewhere": "one is enough"}
+    write_experiment(path.parent, {**SWEPT, "claims": [CLAIMED, missed]})
     again = twoway("sweep", path, "--results", results)
     assert again.returncode == 1
     assert f"\n     twoway run {path}@window=8\n" in again.stderr
     assert "\n     efficiency.left  " in again.stderr
     assert _runs(results) == runs
     (folder,) = (results / "small@window=8").glob("2*")
-    assert [row["pass"] for row in metrics(folder)["expect"]] == [True, False]
+    said = json.loads((folder / "verdicts.json").read_text())["claims"]
+    assert [row["verdict"] for row in said] == ["agrees", "differs, unexplained"]
+    assert [row["listed"] for row in said] == [True, False]
 
 
 def test_a_failing_point_stops_no_other(swept: tuple[Path, Path]) -> None:
@@ -112,7 +115,7 @@ def test_a_failing_point_stops_no_other(swept: tuple[Path, Path]) -> None:
     assert done.returncode == 1
     assert f"FAIL {path}@window=8: " in done.stderr
     assert f"twoway run {path}@window=8" in done.stderr
-    assert "5 of 6 points hold" in done.stderr
+    assert "5 of 6 points are as their files say" in done.stderr
     assert len(list(results.glob("small@*/2*/metrics.json"))) == len(WINDOWS) - 1
 
 
@@ -160,14 +163,14 @@ def test_what_a_killed_run_left_is_removed(tmp_path: Path, small: Path) -> None:
 
 
 def test_identity_is_of_what_decides_the_bytes(guest: Guest, tmp_path: Path) -> None:
-    """Texts, expectations and warm-up leave the identity; a window, delay or parameter does not."""
+    """Texts, claims and warm-up leave the identity; a window, delay or parameter does not."""
 
     def of(**fields: Any) -> str:
         path = write_experiment(tmp_path, {**SMALL, **fields})
         return identity(load_case(str(path)), Uml(guest))
 
     same = of()
-    assert of(title="Another", expect=[EXPECTED], warm_up_s=0.25) == same
+    assert of(title="Another", claims=[CLAIMED], warm_up_s=0.25) == same
     flows = json.loads(json.dumps(SMALL["flows"]))
     flows[0]["window_packets"] += 1
     changed = [of(flows=flows), of(profile="slots-1ms"), of(stack={"mtu_bytes": 9000})]
@@ -203,7 +206,7 @@ def test_run_of_another_kernel_is_run_once_more(
 
 
 def test_nothing_of_a_finished_run_is_rewritten(small_run: Path, tmp_path: Path) -> None:
-    """Another expectation and title are judged anew; what the run left keeps every byte."""
+    """Another claim and title are judged anew; what the run left keeps every byte."""
     results = tmp_path / "results"
     folder = shutil.copytree(small_run, results / "small" / small_run.name)
 
@@ -212,14 +215,13 @@ def test_nothing_of_a_finished_run_is_rewritten(small_run: Path, tmp_path: Path)
         return {name: (folder / name).read_bytes() for name in names}
 
     before = left()
-    missed = {**EXPECTED, "value": 0.0}
-    path = write_experiment(tmp_path, {**SMALL, "title": "Another", "expect": [missed]})
+    path = write_experiment(tmp_path, {**SMALL, "title": "Another", "claims": [MISSED]})
     done = twoway("sweep", path, "--results", results)
     assert done.returncode == 1
     assert "(kept)" in done.stderr
     assert left() == before
-    document = json.loads((folder / "metrics.json").read_text())
-    assert [row["value"] for row in document["expect"]] == [0.0]
+    document = json.loads((folder / "verdicts.json").read_text())
+    assert [row["value"] for row in document["claims"]] == [0.0]
     assert read_manifest(folder).experiment.title == "Another"
 
 

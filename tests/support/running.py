@@ -6,6 +6,8 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,14 @@ import yaml
 from documents import complaints
 
 from twoway.backends.uml import Uml
+from twoway.contract.manifest import read_manifest
 from twoway.contract.metrics import Metrics
+from twoway.contract.verdicts import Verdicts
 from twoway.guest.build import built_guest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.paths import cache
+from twoway.report.judging import judged
 from twoway.report.report import analyse_run
 from twoway.runs.cases import load_case
 from twoway.runs.run import kept_run, run_case
@@ -40,13 +45,17 @@ SMALL: dict[str, Any] = {
     "duration_s": 1.5,
     "warm_up_s": 0.5,
 }
-EXPECTED: dict[str, Any] = {
+# A share: a claim that every run meets.
+CLAIMED: dict[str, Any] = {
+    "claim": "The efficiency is a share.",
+    "where": "nowhere",
     "metric": "efficiency.left",
     "value": 0.5,
-    "tolerance": 0.5,
-    "source": "theory",
-    "why": "a share",
+    "precision": 0.5,
+    "reading": "a share",
 }
+# One that no run meets, and of which its file does not say so.
+MISSED: dict[str, Any] = {**CLAIMED, "claim": "Nothing arrives.", "value": 0, "precision": 0}
 # A sweep of it, shorter still.
 WINDOWS = (4, 6, 8, 10, 12, 14)
 SWEPT: dict[str, Any] = {
@@ -106,11 +115,27 @@ def carry_out(experiment: Path, results: Path) -> Path:
 
 def measure(experiment: Path, results: Path) -> dict[str, Any]:
     """Run an experiment in this process; the content of its metrics.json, without pictures."""
-    return as_json(analyse_run(carry_out(experiment, results), pictures=False))
+    folder = carry_out(experiment, results)
+    analyse_run(folder, pictures=False)
+    return metrics(folder)
 
 
 def measure_kept(name: str) -> dict[str, Any]:
-    """Run an experiment, unless a run of the same identity is in the user's cache, and measure it.
+    """Measure a run of an experiment, as `kept` finds or makes it; metrics.json's content."""
+    with kept(name) as folder:
+        return as_json(compute(Analysis(folder)))
+
+
+def judge_kept(name: str) -> tuple[Verdicts, str]:
+    """Judge a run of an experiment, as `kept` finds or makes it; the kernel's release."""
+    with kept(name) as folder:
+        found = compute(Analysis(folder))
+        return judged(read_manifest(folder), found, lambda _run, _metric: None), found.kernel
+
+
+@contextmanager
+def kept(name: str) -> Iterator[Path]:
+    """Run an experiment, unless a run of the same identity is in the user's cache.
 
     By its identity the bytes of another run would be the same. Runs of other identities are removed
     when they are a week old.
@@ -124,7 +149,7 @@ def measure_kept(name: str) -> dict[str, Any]:
             if other != folder and other.stat().st_mtime < time.time() - KEPT_S:
                 shutil.rmtree(other)
         assert [*complaints(folder)] == []
-        return as_json(compute(Analysis(folder)))
+        yield folder
 
 
 def as_json(document: Metrics) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def test_help(words: tuple[str, ...]) -> None:
     """Every command, those of the playbooks too, says what it does and what its exit codes mean."""
     done = twoway(*words, "--help")
     assert done.returncode == 0
-    assert "exit codes: 0 all expectations" in " ".join(done.stdout.split())
+    assert "exit codes: 0 all is as the experiment's file says" in " ".join(done.stdout.split())
 
 
 def test_backends() -> None:

@@ -21,6 +21,7 @@ SCHEMAS = {
     "plan": "plan.json",
     "manifest": "manifest.json",
     "metrics": "metrics.json",
+    "verdicts": "verdicts.json",
 }
 # In the order in which the guest carries them out.
 _PARTS_OF_A_PLAN = (
@@ -31,14 +32,14 @@ _PARTS_OF_A_PLAN = (
 
 def vet(args: argparse.Namespace) -> int:
     """Check experiments without running them."""
-    from twoway.runs.cases import load_case
+    from twoway.runs.cases import load_case, reference_problems
     from twoway.spec.point import case_names
 
     problems: dict[str, None] = {}  # a set in order: a problem of every point is printed once
     for name in args.experiments or all_ids():
         try:
             for case in case_names(name):
-                load_case(case)
+                problems.update(dict.fromkeys(reference_problems(load_case(case))))
         except TwowayError as error:
             problems[f"{error}\n\nhint: {error.hint}" if error.hint else str(error)] = None
     for problem in problems:
@@ -129,9 +130,10 @@ def schema(args: argparse.Namespace) -> int:
     from twoway.contract.manifest import Manifest
     from twoway.contract.metrics import Metrics
     from twoway.contract.plan import Plan
+    from twoway.contract.verdicts import Verdicts
     from twoway.spec.experiment import Experiment, Profile
 
-    models: tuple[type[BaseModel], ...] = (Experiment, Profile, Plan, Manifest, Metrics)
+    models: tuple[type[BaseModel], ...] = (Experiment, Profile, Plan, Manifest, Metrics, Verdicts)
     model = dict(zip(SCHEMAS, models, strict=True))[args.kind]
     # As documents are written: with the commands of a plan's steps.
     print(json.dumps(model.model_json_schema(mode="serialization"), indent=1))

@@ -1,26 +1,22 @@
 """The subcommand report: analyse a finished run and print its verdicts."""
 
 import argparse
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from capture_analysis.errors import AnalysisError
 
 from twoway.commands.options import shown
-from twoway.contract.metrics import row_in_words
-from twoway.contract.verdict import (
-    NOTHING_TOLD,
-    Verdict,
-    marked,
-    nothing_told,
-    verdict_of,
-)
+from twoway.contract.metrics import METRICS
+from twoway.contract.verdict import Verdict, marked
+from twoway.contract.verdicts import row_in_words
 from twoway.contract.writing import chown_like_parent
 from twoway.errors import TwowayError, UsageError
 from twoway.progress import say
 
 if TYPE_CHECKING:
-    from twoway.contract.metrics import Metrics
+    from twoway.contract.verdicts import Verdicts
 
 
 def report(args: argparse.Namespace) -> int:
@@ -42,19 +38,19 @@ def report_on(folder: Path, *, as_json: bool) -> int:
     finally:
         chown_like_parent(folder)
     if as_json:
-        print(document.model_dump_json(indent=1))
+        metrics = json.loads((folder / METRICS).read_text("utf-8"))
+        print(json.dumps(metrics | {"verdicts": document.model_dump(mode="json")}, indent=1))
     _print_verdicts(document)
     say(f"report: {shown(folder)}/report.html", markup=False)
-    return 0 if document.pass_ else 1
+    return document.exit_code
 
 
-def _print_verdicts(document: "Metrics") -> None:
-    for row in document.expect:
-        say(marked(verdict_of(row), row_in_words(row)))
-    if nothing_told(document.expect):
-        say(marked(Verdict.FAIL, f"{NOTHING_TOLD}: vm/README.md says what each clock can tell"))
+def _print_verdicts(document: "Verdicts") -> None:
+    for row in document.rows:
+        say(marked(row.verdict, row_in_words(row)))
     for check in document.fidelity:
-        if not check.pass_ or check.supported is not None:
-            say(marked(verdict_of(check), row_in_words(check)))
-    if all(check.pass_ for check in document.fidelity):
+        if check.verdict is not Verdict.PASS:
+            say(marked(check.verdict, row_in_words(check)))
+    if all(check.verdict is Verdict.PASS for check in document.fidelity):
         say(marked(Verdict.PASS, f"{len(document.fidelity)} fidelity checks"))
+    say(document.headline, markup=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from twoway.commands.options import all_ids, shown
 from twoway.commands.reporting import report_on
 from twoway.contract.verdict import Verdict, marked
+from twoway.contract.verdicts import BAD, GOOD, TELLS_LITTLE
 from twoway.contract.writing import chown_like_parent, make_folder
 from twoway.progress import say
 
@@ -41,7 +42,7 @@ def sweep(args: argparse.Namespace) -> int:
 
 def papers(args: argparse.Namespace) -> int:
     """Run experiments as `sweep` does, and write the reproduction report."""
-    from twoway.report.papers_site import write_site
+    from twoway.report.papers_site import COUNTED, write_site
 
     outcomes = _run_all(args)
     done = [outcome.folder for outcome in outcomes if outcome.folder]
@@ -51,6 +52,11 @@ def papers(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(document, indent=1))
     status = _judge(outcomes)
+    for paper in document["papers"]:
+        words = [f"{paper[each]} {each}" for each in (v.value for v in COUNTED) if paper[each]]
+        claims = f"{paper['claims']} claims: {', '.join(words)}; " if paper["claims"] else ""
+        kept = f"{paper['kept']} of {paper['predictions']} predictions kept"
+        say(f"{paper['title']}: {claims}{kept}", markup=False)
     say(f"report: {shown(args.results / 'papers/index.html')}", markup=False)
     return status
 
@@ -97,8 +103,10 @@ def _judge(outcomes: "list[Outcome]") -> int:
         say(_line(outcome))
         for line in (*outcome.missed, f"twoway run {shlex.quote(outcome.name)}"):
             say(f"     {line}", markup=False)
-    say(f"{len(outcomes) - len(bad)} of {len(outcomes)} points hold what is expected of them")
-    return 1 if bad else 0
+    say(f"{len(outcomes) - len(bad)} of {len(outcomes)} points are as their files say")
+    if any(outcome.folder is None or outcome.exit_code == BAD for outcome in outcomes):
+        return BAD
+    return TELLS_LITTLE if bad else GOOD
 
 
 def _line(outcome: "Outcome") -> str:
@@ -106,7 +114,7 @@ def _line(outcome: "Outcome") -> str:
     if outcome.error:
         return marked(Verdict.FAIL, f"{outcome.name}: {outcome.error}")
     time = "kept" if outcome.kept else f"{outcome.wall_s:.1f} s"
-    if outcome.missed:
-        text = f"{outcome.name}: {len(outcome.missed)} do not hold ({time})"
-        return marked(Verdict.FAIL, text)
-    return marked(Verdict.PASS, f"{outcome.name} ({time})")
+    if outcome.good:
+        return marked(Verdict.PASS, f"{outcome.name} ({time})")
+    verdict = Verdict.FAIL if outcome.missed else Verdict.CANNOT_TELL
+    return marked(verdict, f"{outcome.name}: {outcome.headline} ({time})")

@@ -3,6 +3,7 @@
 experiment.json beside it has what changed later, machine.json what a host of several was.
 """
 
+import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from pydantic import ConfigDict, Field
 from twoway.contract.digests import sha256
 from twoway.contract.model import Document, Record
 from twoway.contract.network import Connection, Queue
-from twoway.contract.verdict import Expected
+from twoway.contract.statements import Claim, Finding, Prediction
 
 MANIFEST = "manifest.json"
 # The experiment as its file describes it now, if that differs from manifest.json.
@@ -68,7 +69,22 @@ class Experiment(_Quoted):
     duration_s: float = Field(description="simulated seconds of traffic")
     warm_up_s: float = Field(description="left out of every metric")
     matrix: dict[str, Axis] = Field(description="a sweep's axes by name; empty if it is none")
-    expect: tuple[Expected, ...] = Field(description="the expectations for this point")
+    predictions: tuple[Prediction, ...] = Field(description="by this project's theory, here")
+    claims: tuple[Claim, ...] = Field(description="of the paper, about this point")
+    findings: tuple[Finding, ...] = Field(description="what was seen at this point before")
+
+    def said_of(self, metric: str) -> list[tuple[str, float]]:
+        """List who gives a value of a metric, and the value.
+
+        A prediction is of "theory", a claim of "paper" or "simulation".
+        """
+        rows = [
+            *(("theory", row) for row in self.predictions),
+            *((row.by, row) for row in self.claims if not row.against),
+        ]
+        return [
+            (who, row.value) for who, row in rows if row.metric == metric and row.value is not None
+        ]
 
 
 class Direction(_Quoted):
@@ -83,6 +99,9 @@ class Profile(_Quoted):
     directions: dict[str, Direction] = Field(description="by name")
 
 
+_MEASURED = {"experiment", "point", "clock", "profile"}
+
+
 class Window(Record):
     """Times on the plan's clock."""
 
@@ -94,10 +113,10 @@ class Window(Record):
 class Described(Document):
     """The experiment of a run, as its files describe it.
 
-    If they change after the run in texts, expectations or warm-up, experiment.json has it anew.
+    If they change after the run in texts, statements or warm-up, experiment.json has it anew.
     """
 
-    schema_: Literal[2] = Field(default=2, description="version of this format: 2")
+    schema_: Literal[3] = Field(default=3, description="version of this format: 3")
     experiment: Experiment
     point: Mapping[str, Any] = Field(
         description="the point's values by axis; empty if the experiment is no sweep"
@@ -105,6 +124,13 @@ class Described(Document):
     spec_sha256: str = Field(description="hash of experiment, profile and topology")
     clock: Window
     profile: Profile
+
+    @property
+    def measured_sha256(self) -> str:
+        """Hash what a measurement depends on: all but texts and statements."""
+        texts = {"title", "summary", "source", "matrix", "predictions", "claims", "findings"}
+        document = self.model_dump_json(include=_MEASURED, exclude={"experiment": texts})
+        return hashlib.sha256(document.encode()).hexdigest()
 
 
 class Kernel(Record):

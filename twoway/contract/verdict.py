@@ -1,66 +1,42 @@
-"""Expectations of a metric, and verdicts on them.
-
-An expectation is a value with a tolerance, or a bound.
-"""
+"""Comparing a metric with what is said of it, and the words for the outcome."""
 
 import math
-from collections.abc import Sequence
 from enum import Enum
-from typing import Any, Literal
 
-from pydantic import Field
 from rich.markup import escape
 
-from twoway.contract.model import Record
-
-# The verdict on a run on whose clock no expectation can be told.
-NOTHING_TOLD = "no expectation can be told on this run's clock"
+from twoway.contract.statements import Bounds
 
 
 class Verdict(Enum):
-    """A measurement's verdict on an expectation, by the word for it."""
+    """The outcome of a comparison, by the words for it.
+
+    PASS and FAIL are of predictions and fidelity checks, AGREES to NOT_COMPARABLE of claims,
+    AS_STATED and CHANGED of findings.
+    """
 
     PASS = "pass"  # noqa: S105 - no password
     FAIL = "FAIL"
-    CANNOT_TELL = "?"
+    AGREES = "agrees"
+    EXPLAINED = "differs, explained"
+    UNEXPLAINED = "differs, unexplained"
+    NOT_COMPARABLE = "not comparable"
+    AS_STATED = "as stated"
+    CHANGED = "not as stated"
+    CANNOT_TELL = "cannot be told"
 
 
-class Bounds(Record):
-    """A value with a tolerance, or bounds."""
-
-    value: float | None = Field(default=None, description="the expected value")
-    tolerance: float | None = Field(default=None, description="the largest difference from it")
-    at_least: float | None = Field(default=None, description="instead of a value, a bound")
-    at_most: float | None = Field(default=None, description="likewise")
-
-
-class Expectation(Bounds):
-    """What somebody expects of one metric."""
-
-    metric: str = Field(description="the metric's name")
-    source: Literal["theory", "paper", "simulation"] = Field(description="who says so")
-    why: str = Field(description="where value and tolerance come from")
+_COLOURS = {
+    Verdict.PASS: "green",
+    Verdict.AGREES: "green",
+    Verdict.AS_STATED: "green",
+    Verdict.FAIL: "red",
+    Verdict.UNEXPLAINED: "red",
+}
 
 
-class Expected(Expectation):
-    """An expectation of one metric at one point."""
-
-    at: dict[str, Any] = Field(
-        default={}, description="the points that it is about, values by axis"
-    )
-
-
-class Judged(Record):
-    """A row of metrics.json with a verdict."""
-
-    pass_: bool = Field(description="the verdict")
-    supported: bool | None = Field(
-        default=None, description="false if it cannot be told on the run's clock"
-    )
-
-
-def judge(said: Bounds, measured: float | None, error: float = 0.0) -> Verdict:
-    """Compare a metric, known to within an error, with what is expected of it.
+def judge(said: Bounds, measured: float | None, error: float | None = 0.0) -> Verdict:
+    """Compare a metric, known to within an error, with what is said of it.
 
     The true value lies between measurement - error and measurement + error.
 
@@ -70,12 +46,14 @@ def judge(said: Bounds, measured: float | None, error: float = 0.0) -> Verdict:
     CANNOT_TELL: everything else; never without an error.
 
     Args:
-        said: the expectation: value and tolerance, or at_least, at_most, or both.
-        measured: the metric; None if undefined, which nothing expects.
-        error: how far the metric may be off, in its unit; infinite if it says nothing.
+        said: what is said: value and tolerance, or at_least, at_most, or both.
+        measured: the metric; None if undefined, which nobody says.
+        error: how far the metric may be off, in its unit; None if it says nothing.
     """
     if measured is None:
         return Verdict.FAIL
+    if error is None:
+        return Verdict.CANNOT_TELL
     low, high = _range(said)
     # Decimal fractions have no exact binary form: 1.98 is within 0.02 of 2.
     rounding = 4 * math.ulp(max(abs(edge) for edge in (low, high) if math.isfinite(edge)))
@@ -89,32 +67,9 @@ def judge(said: Bounds, measured: float | None, error: float = 0.0) -> Verdict:
     return Verdict.PASS if passes else Verdict.CANNOT_TELL
 
 
-def verdict_of(row: Judged) -> Verdict:
-    """Read the verdict on an expectation or a check of metrics.json."""
-    if row.supported is False:
-        return Verdict.CANNOT_TELL
-    return Verdict.PASS if row.pass_ else Verdict.FAIL
-
-
 def marked(verdict: Verdict, text: str) -> str:
     """Put a verdict, in its colour, before a line, as rich's markup."""
-    colour = {Verdict.PASS: "green", Verdict.FAIL: "red"}.get(verdict, "yellow")
-    return f"[{colour}]{verdict.value:<4}[/] {escape(text)}"
-
-
-def nothing_told(rows: Sequence[Judged]) -> bool:
-    """Tell whether there are expectations and none of them can be told."""
-    return bool(rows) and all(row.supported is False for row in rows)
-
-
-def in_words(said: Bounds, digits: int = 5) -> str:
-    """Write an expectation for people, as "0.65 +- 0.002" or "at most 4.95"."""
-    if said.value is not None:
-        return f"{said.value:.{digits}g} +- {said.tolerance or 0:.2g}"
-    bounds = {"at least": said.at_least, "at most": said.at_most}
-    return ", ".join(
-        f"{word} {edge:.{digits}g}" for word, edge in bounds.items() if edge is not None
-    )
+    return f"[{_COLOURS.get(verdict, 'yellow')}]{verdict.value:<4}[/] {escape(text)}"
 
 
 def _range(said: Bounds) -> tuple[float, float]:

@@ -9,6 +9,7 @@ import numpy as np
 from capture_analysis import ack_compression
 
 from twoway.contract.metrics import FidelityRow
+from twoway.contract.verdict import Verdict
 from twoway.measure import channel, real_time
 from twoway.measure.analysis import ETHERNET_BYTES, Analysis, ConnectionView, QueueView
 from twoway.measure.flight import most_in_flight
@@ -40,11 +41,12 @@ def fidelity(analysis: Analysis) -> list[FidelityRow]:
 
 
 def _check(what: str, value: float | None, bound: str, holds: bool) -> FidelityRow:
-    return FidelityRow(check=what, value=value, bound=bound, pass_=bool(holds))
+    verdict = Verdict.PASS if holds else Verdict.FAIL
+    return FidelityRow(check=what, value=value, bound=bound, verdict=verdict)
 
 
 def _untold(what: str, value: float, bound: str) -> FidelityRow:
-    return FidelityRow(check=what, value=value, bound=bound, pass_=True, supported=False)
+    return FidelityRow(check=what, value=value, bound=bound, verdict=Verdict.CANNOT_TELL)
 
 
 def _frames(analysis: Analysis) -> FidelityRow:

@@ -3,7 +3,7 @@
 In virtual time packets are handled in no time and timers are never late. On a real clock handling
 takes time and timers are late, which the papers' theories ignore. The captures of each run show by
 how much. The error of each metric follows from that, and contract.verdict.judge decides with it
-whether an expectation can be told.
+whether what is said of it can be told.
 """
 
 import math
@@ -15,6 +15,7 @@ from capture_analysis import ack_compression
 from capture_analysis.columns import IntArray, Packets
 
 from twoway.contract.metrics import FidelityRow
+from twoway.contract.verdict import Verdict
 from twoway.measure.analysis import Analysis, ConnectionView, QueueView
 
 # A few of many timers are very late; one packet in a hundred decides no metric.
@@ -79,7 +80,7 @@ class ClockError:
     def of(self, metric: str, measured: float, unit: str) -> float:
         """Bound the error of a metric that is due to the host alone.
 
-        The error depends on the measurement, not on the expectation: an absurd expectation must
+        The error depends on the measurement, not on what is said of it: an absurd claim must
         not make its own error large.
 
         Args:
@@ -195,7 +196,8 @@ def _row(what: str, value: int, least_ns: int, which: str) -> FidelityRow:
     """
     resolved = value < least_ns
     bound = f"real time: {which} {least_ns}" + ("" if resolved else ", so it is not resolved")
-    return FidelityRow(check=what, value=value, bound=bound, pass_=True, supported=resolved)
+    verdict = Verdict.PASS if resolved else Verdict.CANNOT_TELL
+    return FidelityRow(check=what, value=value, bound=bound, verdict=verdict)
 
 
 def _links_ns(view: ConnectionView, frame_bytes: int) -> int:

@@ -1,7 +1,7 @@
 """Reading a run's folder: manifest.json, and the files it names.
 
 These files never change once the run has finished. If the experiment's file changes later, in its
-texts, expectations or warm-up, experiment.json in the run's folder holds the changed experiment.
+texts, statements or warm-up, experiment.json in the run's folder holds the changed experiment.
 """
 
 import csv

@@ -1,33 +1,37 @@
-"""Claims of papers, theory and simulations, beside measurements."""
+"""What papers claim, each claim once, beside all measurements of it."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from twoway.contract.labels import label
-from twoway.contract.metrics import ExpectationRow
-from twoway.contract.verdict import Verdict, verdict_of
+from twoway.contract.verdict import Verdict
+from twoway.contract.verdicts import ClaimRow, FindingRow, PredictionRow, Row
 from twoway.report.results import Experiment, Result
 
-SOURCES = ("theory", "paper", "simulation")
+RowT_co = TypeVar("RowT_co", bound=Row, covariant=True)
+
+# A claim's verdict is the first of these that any of its rows has.
+_WORST_FIRST = (
+    Verdict.UNEXPLAINED,
+    Verdict.EXPLAINED,
+    Verdict.CANNOT_TELL,
+    Verdict.AGREES,
+    Verdict.NOT_COMPARABLE,
+)
 
 
 @dataclass(frozen=True)
-class Claim:
-    """All expectations of one metric at one point.
+class Said(Generic[RowT_co]):
+    """A row of verdicts.json, with the run that it is of.
 
     Attributes:
         result: the run.
-        metric: the metric's name.
-        unit: the metric's unit, "1" for shares and counts.
-        measured: the metric's value; None if undefined.
-        said: the expectations by source, rows of metrics.json.
+        row: the row.
     """
 
     result: Result
-    metric: str
-    unit: str
-    measured: float | None
-    said: Mapping[str, ExpectationRow]
+    row: RowT_co
 
     @property
     def where(self) -> str:
@@ -35,49 +39,90 @@ class Claim:
         return ", ".join(f"{axis} {label(value)}" for axis, value in self.result.point.items())
 
     @property
-    def verdict(self) -> Verdict:
-        """The worst verdict on any source's expectation."""
-        found = {verdict_of(row) for row in self.said.values()}
-        worst_first = (Verdict.FAIL, Verdict.CANNOT_TELL, Verdict.PASS)
-        return next(verdict for verdict in worst_first if verdict in found)
+    def measured(self) -> float | None:
+        """What is compared: the metric, or its difference from another run's."""
+        row = self.row
+        return row.compared if isinstance(row, ClaimRow) and row.against else row.measured
 
     @property
-    def holds(self) -> bool:
-        """True if the measurement meets every source's expectation."""
-        return self.verdict is Verdict.PASS
-
-    def expected(self, source: str) -> float | None:
-        """Return a source's value; None if the source has none, or a bound."""
-        row = self.said.get(source)
-        return None if row is None else row.value
-
-    def off_percent(self, source: str) -> float | None:
-        """Compute the measurement's difference from a source, per cent."""
-        return _percent(self.measured, self.expected(source))
+    def gap(self) -> float | None:
+        """The measurement's difference from the value said, in the metric's unit."""
+        if self.measured is None or self.row.value is None:
+            return None
+        return self.measured - self.row.value
 
     @property
-    def simulation_off_percent(self) -> float | None:
-        """Difference of the authors' own simulation from theory, per cent."""
-        return _percent(self.expected("simulation"), self.expected("theory"))
+    def gap_percent(self) -> float | None:
+        """The same in per cent of the value said; None of zero."""
+        return _percent(self.measured, self.row.value)
+
+    @property
+    def printed_percent(self) -> float | None:
+        """The difference of the paper's formula from a prediction, per cent."""
+        row = self.row
+        return _percent(row.printed, row.value) if isinstance(row, PredictionRow) else None
 
 
-def claims(experiment: Experiment) -> list[Claim]:
-    """List an experiment's claims, one per metric and point.
+@dataclass(frozen=True)
+class Claim:
+    """One sentence of a paper, with all measurements of it.
 
-    Claims are in the order of the experiment's file.
+    Attributes:
+        claim: what the paper says.
+        where: section, figure or table.
+        by: `paper`, or `simulation`: a number of its simulator.
+        rows: a row for each metric and run.
     """
-    return [claim for result in experiment.results for claim in _of(result)]
+
+    claim: str
+    where: str
+    by: str
+    rows: list[Said[ClaimRow]] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst verdict on any measurement."""
+        found = {said.row.verdict for said in self.rows}
+        return next(verdict for verdict in _WORST_FIRST if verdict in found)
+
+    @property
+    def listed(self) -> bool:
+        """True if each verdict is the one that the experiment's file says."""
+        return all(said.row.listed for said in self.rows)
+
+    @property
+    def experiments(self) -> list[str]:
+        """The experiments that measure it."""
+        return list(dict.fromkeys(said.result.id.partition("@")[0] for said in self.rows))
+
+    @property
+    def worst(self) -> Said[ClaimRow]:
+        """The row with the claim's verdict that is furthest off."""
+        rows = [said for said in self.rows if said.row.verdict is self.verdict]
+        return max(rows, key=lambda said: abs(said.gap_percent or said.gap or 0))
 
 
-def _of(result: Result) -> list[Claim]:
-    said: dict[str, dict[str, ExpectationRow]] = {}
-    for row in result.metrics.expect:
-        said.setdefault(row.metric, {}).setdefault(row.source, row)
-    return [
-        Claim(result, metric, rows[first].unit, rows[first].measured, rows)
-        for metric, rows in said.items()
-        for first in [next(iter(rows))]
-    ]
+def claims(experiments: Iterable[Experiment]) -> list[Claim]:
+    """List the claims that experiments measure, each once, the worst verdicts first."""
+    found: dict[tuple[str, str], Claim] = {}
+    for experiment in experiments:
+        for result in experiment.results:
+            for row in result.verdicts.claims:
+                claim = Claim(row.claim, row.where, row.by)
+                found.setdefault((row.claim, row.by), claim).rows.append(Said(result, row))
+    return sorted(found.values(), key=lambda claim: _WORST_FIRST.index(claim.verdict))
+
+
+def predictions(experiment: Experiment) -> Iterator[Said[PredictionRow]]:
+    """List an experiment's predictions, point by point."""
+    for result in experiment.results:
+        yield from (Said(result, row) for row in result.verdicts.predictions)
+
+
+def findings(experiment: Experiment) -> Iterator[Said[FindingRow]]:
+    """List an experiment's findings, point by point."""
+    for result in experiment.results:
+        yield from (Said(result, row) for row in result.verdicts.findings)
 
 
 def _percent(value: float | None, reference: float | None) -> float | None:
@@ -88,10 +133,10 @@ def _percent(value: float | None, reference: float | None) -> float | None:
     return 100 * (value - reference) / abs(reference) if reference else None
 
 
-def worst_percent(found: list[Claim], source: str) -> float | None:
-    """Find the largest difference from a source, by size, per cent.
+def worst_percent(found: Iterable[Said[PredictionRow]]) -> float | None:
+    """Find the largest difference from predictions, by size, per cent.
 
-    Returns: None if no claim has a difference in per cent.
+    Returns: None if none has a difference in per cent.
     """
-    off = [claim.off_percent(source) for claim in found]
+    off = [said.gap_percent for said in found]
     return max((each for each in off if each is not None), key=abs, default=None)

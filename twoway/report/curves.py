@@ -6,15 +6,16 @@ import numpy as np
 from capture_analysis.pictures.figure import Figure, Line, Style
 
 from twoway.contract.labels import label
+from twoway.contract.statements import Claim, Prediction
+from twoway.contract.verdicts import Row
 from twoway.measure.analysis import Analysis
-from twoway.report.claims import SOURCES, Claim, claims
+from twoway.report.claims import Said
 from twoway.report.figures import headline_figures
-from twoway.report.results import Experiment
+from twoway.report.results import Experiment, Result
 from twoway.report.safe_region import safe_region
 
 # Experiments with a figure whose points do not lie along one axis of the sweep.
 _OWN: Mapping[str, Callable[[Experiment], Figure]] = {"barakat-fig5-6": safe_region}
-_STYLES: Mapping[str, Style] = {"theory": "dashed", "paper": "crosses", "simulation": "crosses"}
 
 
 def pictures(experiment: Experiment) -> list[Figure]:
@@ -31,15 +32,16 @@ def _named(figure: Figure, name: str) -> Figure:
 
 
 def curves(experiment: Experiment) -> list[Figure]:
-    """Draw a figure for each family of metrics with expectations at several x.
+    """Draw a figure for each family of metrics of which something is said at several x.
 
     x is the axis of the sweep with the most values; each combination of the other axes' values has
-    its own lines, one measured and one per source.
+    its own lines: measured, predicted, the paper's formula and the paper's numbers.
     """
     axis = max(experiment.axes, key=lambda name: len(experiment.axes[name]))
-    families: dict[str, list[Claim]] = {}
-    for claim in claims(experiment):
-        families.setdefault(claim.metric.partition(".")[0], []).append(claim)
+    families: dict[str, list[Said[Row]]] = {}
+    for result in experiment.results:
+        for row in result.verdicts.rows:
+            families.setdefault(row.metric.partition(".")[0], []).append(Said(result, row))
     return [
         Figure(
             f"{experiment.id}-{family}",
@@ -47,11 +49,11 @@ def curves(experiment: Experiment) -> list[Figure]:
             "Lines with dots are measured, dashed ones computed for our parameters, "
             "crosses printed in the paper.",
             _axis_label(experiment, axis),
-            _unit(family, found[0].unit),
+            _unit(family, found[0].row.unit),
             list(_lines(experiment, axis, found)),
         )
         for family, found in families.items()
-        if len({_position(experiment, axis, claim) for claim in found}) > 1
+        if len({_position(experiment, axis, said.result) for said in found}) > 1
     ]
 
 
@@ -59,39 +61,44 @@ def _unit(family: str, unit: str) -> str:
     return family.replace("_", " ") + (f", {unit}" if unit != "1" else "")
 
 
-def _lines(experiment: Experiment, axis: str, found: list[Claim]) -> Iterable[Line]:
+def _lines(experiment: Experiment, axis: str, found: list[Said[Row]]) -> Iterable[Line]:
     for colour, (name, series) in enumerate(_series(axis, found).items()):
-        x = np.array([_position(experiment, axis, claim) for claim in series])
-        measured = [(a, claim.measured) for a, claim in zip(x, series, strict=True)]
-        yield _line(f"{name}, measured", measured, "marked", colour)
-        for source in SOURCES:
-            said = [(a, claim.expected(source)) for a, claim in zip(x, series, strict=True)]
-            if any(value is not None for _, value in said):
-                yield _line(f"{name}, {source}", said, _STYLES[source], colour)
+        kinds: dict[tuple[str, Style], dict[float, float | None]] = {}
+        for said in series:
+            x = _position(experiment, axis, said.result)
+            for who, style, value in _values(said.row):
+                kinds.setdefault((who, style), {}).setdefault(x, value)
+        for (who, style), values in kinds.items():
+            there = sorted((x, y) for x, y in values.items() if y is not None)
+            if there or who == "measured":
+                xs, ys = np.array(there, dtype=np.float64).reshape(-1, 2).T
+                yield Line(f"{name}, {who}", xs, ys, style, colour)
 
 
-def _line(
-    name: str, points: Iterable[tuple[float, float | None]], style: Style, colour: int
-) -> Line:
-    there = sorted((x, y) for x, y in points if y is not None)
-    x, y = np.array(there, dtype=np.float64).reshape(-1, 2).T
-    return Line(name, x, y, style, colour)
+def _values(row: Row) -> Iterable[tuple[str, Style, float | None]]:
+    yield "measured", "marked", row.measured
+    if isinstance(row, Prediction):
+        yield "predicted", "dashed", row.value
+        yield "paper's formula", "dashed", row.printed
+    if isinstance(row, Claim) and not row.against:
+        yield "paper" if row.by == "paper" else "their simulator", "crosses", row.value
 
 
-def _series(axis: str, found: list[Claim]) -> dict[str, list[Claim]]:
-    """Group claims into lines: one metric, and equal values on all other axes."""
-    series: dict[str, list[Claim]] = {}
-    for claim in found:
-        others = [f"{k} {label(v)}" for k, v in claim.result.point.items() if k != axis]
-        name = ", ".join([claim.metric.partition(".")[2] or claim.metric, *others])
-        series.setdefault(name, []).append(claim)
+def _series(axis: str, found: list[Said[Row]]) -> dict[str, list[Said[Row]]]:
+    """Group rows into lines: one metric, and equal values on all other axes."""
+    series: dict[str, list[Said[Row]]] = {}
+    for said in found:
+        others = [f"{k} {label(v)}" for k, v in said.result.point.items() if k != axis]
+        metric = said.row.metric
+        name = ", ".join([metric.partition(".")[2] or metric, *others])
+        series.setdefault(name, []).append(said)
     return series
 
 
 def _axis_label(experiment: Experiment, axis: str) -> str:
     """Label an axis: its name, and names of values that are no numbers."""
     labels = experiment.axes[axis]
-    if all(_is_number(claim.result.point[axis]) for claim in claims(experiment)):
+    if all(_is_number(result.point[axis]) for result in experiment.results):
         return axis
     return f"{axis}: " + ", ".join(f"{place} {name}" for place, name in enumerate(labels))
 
@@ -101,9 +108,9 @@ def _is_number(value: object) -> bool:
     return isinstance(first, int | float) and not isinstance(first, bool)
 
 
-def _position(experiment: Experiment, axis: str, claim: Claim) -> float:
+def _position(experiment: Experiment, axis: str, result: Result) -> float:
     """Place a point on an axis: at its value, or index if no number."""
-    value = claim.result.point[axis]
+    value = result.point[axis]
     if _is_number(value):
         return float(value[0] if isinstance(value, list) else value)
     return float(experiment.axes[axis].index(label(value)))

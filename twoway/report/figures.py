@@ -61,12 +61,6 @@ def _cycle_s(analysis: Analysis) -> float | None:
     return max((c for c in cycles if np.isfinite(c)), default=None)
 
 
-def _expected(analysis: Analysis, metric: str) -> list[tuple[str, float]]:
-    """List sources and values of a metric's expectations, without bounds."""
-    expect = analysis.run.manifest.experiment.expect
-    return [(e.source, e.value) for e in expect if e.metric == metric and e.value is not None]
-
-
 def _queues(analysis: Analysis, start_s: float, stop_s: float) -> Figure:
     lines = []
     for colour, (direction, view) in enumerate(analysis.queues.items()):
@@ -82,7 +76,7 @@ def _queues(analysis: Analysis, start_s: float, stop_s: float) -> Figure:
                     "dashed",
                     colour,
                 )
-                for source, value in _expected(analysis, metric)
+                for source, value in analysis.run.manifest.experiment.said_of(metric)
             ]
     return Figure(
         "queues",
@@ -151,7 +145,7 @@ def _slopes(
     full = queue.rate_bit * full_payload_share(view.arrived, queue) / 8e6
     x = np.array([start_s, stop_s])
     lines = [Line(f"{name}: one way, full link", x, (x - start_s) * full, "dashed", colour)]
-    for source, value in _expected(analysis, f"efficiency.{name}"):
+    for source, value in analysis.run.manifest.experiment.said_of(f"efficiency.{name}"):
         if source == "theory":
             predicted = (x - start_s) * full * value
             lines.append(Line(f"{name}: predicted", x, predicted, "line", colour))
@@ -266,5 +260,5 @@ def _expected_goodput(analysis: Analysis, view: ConnectionView) -> list[tuple[st
     return [
         (source, value * factor)
         for family, factor in payload_per.items()
-        for source, value in _expected(analysis, f"{family}.{name}")
+        for source, value in analysis.run.manifest.experiment.said_of(f"{family}.{name}")
     ]

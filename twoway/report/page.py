@@ -5,13 +5,16 @@ from pathlib import Path
 from capture_analysis.pictures.figure import Figure
 
 from twoway.contract.metrics import Metrics
-from twoway.contract.verdict import NOTHING_TOLD, nothing_told
+from twoway.contract.verdicts import Verdicts
 from twoway.measure.analysis import Analysis
 from twoway.report import templated
 from twoway.report.map import topology_svg
+from twoway.report.papers import find_paper
 
 
-def write_page(analysis: Analysis, document: Metrics, figures: list[Figure], folder: Path) -> None:
+def write_page(
+    analysis: Analysis, document: Metrics, verdicts: Verdicts, figures: list[Figure], folder: Path
+) -> None:
     """Write report.html, whole or not at all."""
     manifest = analysis.run.manifest
     templated.write(
@@ -19,8 +22,9 @@ def write_page(analysis: Analysis, document: Metrics, figures: list[Figure], fol
         "report.html.j2",
         figures,
         document=document,
-        not_told=NOTHING_TOLD if nothing_told(document.expect) else "",
+        verdicts=verdicts,
         manifest=manifest,
         experiment=manifest.experiment,
+        find_paper=find_paper,
         topology=topology_svg(manifest),
     )

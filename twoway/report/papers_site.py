@@ -1,23 +1,33 @@
-"""The reproduction report: index, a page per paper, papers.json."""
+"""The reproduction report: index, a page per paper, papers.json, summary.json and tables."""
 
+import csv
+import io
+import os
+import platform
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os.path import relpath
 from pathlib import Path
 from typing import Any
 
-from twoway.contract.metrics import ExpectationRow
-from twoway.contract.verdict import Bounds, Verdict
-from twoway.contract.writing import write_json
+from twoway.contract.verdict import Verdict
+from twoway.contract.verdicts import ClaimRow, FindingRow, PredictionRow, fails
+from twoway.contract.writing import write_json, written_aside
 from twoway.report import templated
-from twoway.report.claims import SOURCES, Claim, claims, worst_percent
+from twoway.report.claims import Claim, Said, claims, findings, predictions, worst_percent
 from twoway.report.curves import pictures
-from twoway.report.results import BEYOND, Experiment, Result, read_results
+from twoway.report.papers import Source, find_paper
+from twoway.report.results import Experiment, Result, read_results
 
 # A table with more rows than this is folded.
 ROWS_SHOWN = 12
+# The page on experiments that reproduce no paper.
+_BEYOND = Source("beyond", "Beyond the papers")
+# How the index counts claims, in its order.
+COUNTED = (Verdict.UNEXPLAINED, Verdict.EXPLAINED, Verdict.AGREES, Verdict.NOT_COMPARABLE)
 
 
 @dataclass(frozen=True)
@@ -28,50 +38,48 @@ class Section:
 
     @cached_property
     def claims(self) -> list[Claim]:
-        """All claims about the experiment."""
-        return claims(self.experiment)
+        """The claims that it measures."""
+        return claims([self.experiment])
+
+    @cached_property
+    def predictions(self) -> list[Said[PredictionRow]]:
+        """The predictions for its points."""
+        return list(predictions(self.experiment))
+
+    @cached_property
+    def findings(self) -> list[Said[FindingRow]]:
+        """What its points showed before."""
+        return list(findings(self.experiment))
 
     @property
-    def holds(self) -> bool:
-        """True if every run passes, as far as can be told."""
-        return all(result.metrics.pass_ for result in self.experiment.results)
+    def headline(self) -> str:
+        """The verdict on the experiment, in words."""
+        unsound = [result for result in self.experiment.results if not result.metrics.sound]
+        if unsound:
+            return f"not to be believed: a fidelity check of {unsound[0].id} fails"
+        words = [
+            *_counted("prediction", (said.row.verdict for said in self.predictions)),
+            *_counted("claim", (claim.verdict for claim in self.claims)),
+            *_counted("finding", (said.row.verdict for said in self.findings)),
+        ]
+        return "; ".join(words) or "measured"
 
     @property
-    def misses(self) -> int:
-        """Number of claims that do not hold, without those that cannot be told."""
-        return sum(claim.verdict is Verdict.FAIL for claim in self.claims)
+    def good(self) -> bool:
+        """True if all is as the experiment's file says."""
+        return not any(result.verdicts.misses for result in self.experiment.results)
 
     @property
-    def verdict(self) -> str:
-        """The verdict on all claims, in words."""
-        if self.misses:
-            return f"{self.misses} of {len(self.claims)} claims do not hold"
-        if not all(result.fidelity_holds for result in self.experiment.results):
-            return "a fidelity check fails"
-        untold = sum(not claim.holds for claim in self.claims)
-        if untold:
-            return f"{untold} of {len(self.claims)} claims cannot be told"
-        return "all claims hold"
-
-    def worst(self, source: str) -> float | None:
-        """Find the largest difference from a source's values, per cent."""
-        return worst_percent(self.claims, source)
-
-    @property
-    def sources(self) -> set[str]:
-        """The sources that make claims about the experiment."""
-        return {source for claim in self.claims for source in claim.said}
+    def worst(self) -> float | None:
+        """The largest difference from predictions, per cent."""
+        return worst_percent(self.predictions)
 
     @property
     def reasons(self) -> list[str]:
         """The origins of all values and tolerances, without repetitions."""
-        return list(
-            dict.fromkeys(
-                f"{claim.metric.partition('.')[0]}, {source}: {row.why}"
-                for claim in self.claims
-                for source, row in claim.said.items()
-            )
-        )
+        found = [f"{p.row.metric.partition('.')[0]}: {p.row.why}" for p in self.predictions]
+        found += [f"{each.claim}: {said.row.why}" for each in self.claims for said in each.rows]
+        return list(dict.fromkeys(found))
 
     @property
     def simulated_s(self) -> float:
@@ -93,20 +101,38 @@ class Section:
 class Paper:
     """A paper's page."""
 
-    title: str
+    source: Source
     sections: tuple[Section, ...]
 
     @property
-    def file(self) -> str:
-        """The page's name: first author and year."""
-        year = re.search(r"\b(?:19|20)\d\d\b", self.title)
-        words = [re.split(r"\W", self.title)[0], *([year[0]] if year else [])]
-        return "-".join(words).lower() + ".html"
+    def title(self) -> str:
+        """Authors, title, year."""
+        return self.source.title
 
     @property
+    def file(self) -> str:
+        """The page's name."""
+        return re.sub(r"[^a-z0-9]+", "-", self.source.id.lower()).strip("-") + ".html"
+
+    @cached_property
     def claims(self) -> list[Claim]:
-        """The claims of all experiments of the paper."""
-        return [claim for section in self.sections for claim in section.claims]
+        """The paper's claims, each once, the worst first."""
+        return claims(section.experiment for section in self.sections)
+
+    @property
+    def counts(self) -> dict[Verdict, int]:
+        """The number of claims by verdict."""
+        return dict(Counter(claim.verdict for claim in self.claims))
+
+    @property
+    def predictions(self) -> list[Said[PredictionRow]]:
+        """All predictions for the paper's experiments."""
+        return [said for section in self.sections for said in section.predictions]
+
+    @property
+    def kept(self) -> int:
+        """The number of predictions that hold."""
+        return sum(said.row.verdict is Verdict.PASS for said in self.predictions)
 
 
 def write_site(folders: Iterable[Path], site: Path) -> dict[str, Any]:
@@ -119,7 +145,8 @@ def write_site(folders: Iterable[Path], site: Path) -> dict[str, Any]:
     Returns: the content of papers.json.
     Raises: AnalysisError naming a folder that is no analysed run.
     """
-    papers = _papers(read_results(folders))
+    experiments = read_results(folders)
+    papers = _papers(experiments)
     site.mkdir(parents=True, exist_ok=True)
     for paper in papers:
         figures = {s.experiment.id: pictures(s.experiment) for s in paper.sections}
@@ -133,19 +160,41 @@ def write_site(folders: Iterable[Path], site: Path) -> dict[str, Any]:
             report_of=lambda result: _report_of(result, site),
             rows_shown=ROWS_SHOWN,
         )
-    templated.write(site / "index.html", "papers.html.j2", [], papers=papers)
-    document = {"papers": [_paper_document(paper, site) for paper in papers]}
+    templated.write(site / "index.html", "papers.html.j2", [], papers=papers, counted=COUNTED)
+    write_tables(papers, site)
+    document = {
+        "provenance": _provenance(experiments),
+        "papers": [_paper_document(paper, site) for paper in papers],
+    }
     write_json(site / "papers.json", document)
+    write_json(
+        site / "summary.json",
+        {
+            "machine": _machine(),
+            "provenance": _provenance(experiments),
+            "runs": sum(len(experiment.results) for experiment in experiments),
+            "papers": [_counts(paper) for paper in papers],
+        },
+    )
     return document
 
 
 def _papers(experiments: list[Experiment]) -> list[Paper]:
     """Group experiments by paper; those without a paper come last."""
-    titles: dict[str, list[Section]] = {}
+    by_paper: dict[str, list[Section]] = {}
     for experiment in experiments:
-        titles.setdefault(experiment.paper, []).append(Section(experiment))
-    papers = [Paper(title, tuple(sections)) for title, sections in titles.items()]
-    return sorted(papers, key=lambda paper: (paper.title == BEYOND, paper.title))
+        by_paper.setdefault(experiment.paper, []).append(Section(experiment))
+    papers = [
+        Paper(find_paper(name) if name else _BEYOND, tuple(sections))
+        for name, sections in by_paper.items()
+    ]
+    return sorted(papers, key=lambda paper: (paper.source is _BEYOND, paper.title))
+
+
+def _counted(what: str, verdicts: Iterable[Verdict]) -> Iterator[str]:
+    """Count verdicts, in words."""
+    for verdict, count in Counter(verdicts).items():
+        yield f"{count} {what}{'s' if count > 1 else ''}: {verdict.value}"
 
 
 def _report_of(result: Result, site: Path) -> str | None:
@@ -154,13 +203,66 @@ def _report_of(result: Result, site: Path) -> str | None:
     return relpath(report.resolve(), site.resolve()) if report.is_file() else None
 
 
+def _provenance(experiments: list[Experiment]) -> dict[str, list[str]]:
+    """List the kernels, guests and revisions of all runs."""
+    runs = [result.manifest for experiment in experiments for result in experiment.results]
+    return {
+        "kernel": sorted({run.kernel.release for run in runs}),
+        "guest": sorted({run.kernel.key for run in runs}),
+        "backend": sorted({run.backend for run in runs}),
+        "git": sorted({run.git for run in runs}),
+    }
+
+
+def _machine() -> dict[str, Any]:
+    """Describe the machine that writes the report."""
+    processor = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text("utf-8"))
+    return {
+        "processor": processor[1] if processor else platform.machine(),
+        "processors": os.cpu_count(),
+        "system": platform.freedesktop_os_release().get("PRETTY_NAME", platform.system()),
+        "python": platform.python_version(),
+    }
+
+
+def _counts(paper: Paper) -> dict[str, Any]:
+    return {
+        "id": paper.source.id,
+        "title": paper.title,
+        "claims": len(paper.claims),
+        **{verdict.value: paper.counts.get(verdict, 0) for verdict in COUNTED},
+        "untested": len(paper.source.untested),
+        "predictions": len(paper.predictions),
+        "kept": paper.kept,
+    }
+
+
 def _paper_document(paper: Paper, site: Path) -> dict[str, Any]:
     return {
-        "title": paper.title,
+        **_counts(paper),
         "page": paper.file,
-        "claims": len(paper.claims),
-        "hold": sum(claim.holds for claim in paper.claims),
+        "untested_claims": [each.model_dump() for each in paper.source.untested],
+        "verdicts": [_claim_document(claim) for claim in paper.claims],
         "experiments": [_section_document(section, site) for section in paper.sections],
+    }
+
+
+def _claim_document(claim: Claim) -> dict[str, Any]:
+    return {
+        "claim": claim.claim,
+        "where": claim.where,
+        "by": claim.by,
+        "verdict": claim.verdict.value,
+        "listed": claim.listed,
+        "rows": [{"run": said.result.id, **_row_document(said)} for said in claim.rows],
+    }
+
+
+def _row_document(said: Said[Any]) -> dict[str, Any]:
+    return {
+        **said.row.model_dump(mode="json", exclude={"claim", "where", "by", "differs"}),
+        "gap": said.gap,
+        "gap_percent": said.gap_percent,
     }
 
 
@@ -169,20 +271,19 @@ def _section_document(section: Section, site: Path) -> dict[str, Any]:
     return {
         "id": experiment.id,
         "title": experiment.said.title,
-        "pass": section.holds,
+        "pass": section.good,
+        "headline": section.headline,
         "command": f"twoway run {experiment.id}",
         "simulated_s": section.simulated_s,
         "wall_s": round(section.wall_s, 3),
         "speed": round(section.speed, 2),
-        "points": [
-            _result_document(result, [c for c in section.claims if c.result is result], site)
-            for result in experiment.results
-        ],
+        "points": [_result_document(result, site) for result in experiment.results],
     }
 
 
-def _result_document(result: Result, found: list[Claim], site: Path) -> dict[str, Any]:
+def _result_document(result: Result, site: Path) -> dict[str, Any]:
     manifest = result.manifest
+    rows = result.verdicts
     return {
         "id": result.id,
         "point": result.point,
@@ -190,30 +291,53 @@ def _result_document(result: Result, found: list[Claim], site: Path) -> dict[str
         "identity": manifest.identity,
         "kernel": manifest.kernel.release,
         "git": manifest.git,
-        "fidelity": result.fidelity_holds,
+        "fidelity": result.metrics.sound,
         "speed": manifest.timing.speed,
-        "claims": [_claim_document(claim) for claim in found],
+        "predictions": [_row_document(Said(result, row)) for row in rows.predictions],
+        "findings": [_row_document(Said(result, row)) for row in rows.findings],
+        "pass": not any(fails(row) for row in (*rows.rows, *rows.fidelity)),
     }
 
 
-def _claim_document(claim: Claim) -> dict[str, Any]:
-    return {
-        "metric": claim.metric,
-        "unit": claim.unit,
-        "measured": claim.measured,
-        "pass": claim.holds,
-        "expected": {
-            source: _said(claim, source, claim.said[source])
-            for source in SOURCES
-            if source in claim.said
-        },
-    }
+def write_tables(papers: Iterable[Paper], folder: Path) -> None:
+    """Write claims.csv, predictions.csv and findings.csv: a row per number.
+
+    They are small enough to be kept with the code.
+    """
+    found: dict[str, list[Said[Any]]] = {"claims": [], "predictions": [], "findings": []}
+    for paper in papers:
+        found["claims"] += [said for claim in paper.claims for said in claim.rows]
+        found["predictions"] += paper.predictions
+        found["findings"] += [said for section in paper.sections for said in section.findings]
+    for name, rows in found.items():
+        text = io.StringIO()
+        table = csv.DictWriter(text, _COLUMNS[name], lineterminator="\n")
+        table.writeheader()
+        table.writerows(_line(said, _COLUMNS[name]) for said in rows)
+        with written_aside(folder / f"{name}.csv") as file:
+            file.write(text.getvalue().encode())
 
 
-def _said(claim: Claim, source: str, row: ExpectationRow) -> dict[str, Any]:
-    return {
-        **{field: getattr(row, field) for field in Bounds.model_fields},
-        "off_percent": claim.off_percent(source),
-        "pass": row.pass_,
-        "why": row.why,
+_NUMBERS = ("point", "metric", "measured")
+_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "claims": ("claim", *_NUMBERS, "value", "verdict"),
+    "predictions": (*_NUMBERS, "value", "verdict"),
+    "findings": (*_NUMBERS, "verdict"),
+}
+
+
+def _line(said: Said[Any], columns: Iterable[str]) -> dict[str, str]:
+    row: PredictionRow | ClaimRow | FindingRow = said.row
+    fields = {
+        "claim": row.claim if isinstance(row, ClaimRow) else "",
+        "point": said.result.id,
+        "metric": row.metric,
+        "measured": _number(row.measured),
+        "value": _number(row.value),
+        "verdict": row.verdict.value,
     }
+    return {name: fields[name] for name in columns}
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.7g}"

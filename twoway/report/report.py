@@ -1,4 +1,4 @@
-"""Analysing a run's folder: metrics.json, figures and report.html."""
+"""Analysing a run's folder: metrics.json, verdicts.json, figures and report.html."""
 
 import hashlib
 from functools import cache
@@ -6,26 +6,61 @@ from pathlib import Path
 
 import capture_analysis
 
+from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import METRICS, Metrics
+from twoway.contract.verdicts import VERDICTS, Verdicts
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
+from twoway.report.judging import judge_run
 
 
-def analyse_run(folder: Path, *, pictures: bool = True) -> Metrics:
-    """Analyse a run and write metrics, figures and report into its folder.
+def analyse_run(folder: Path, *, pictures: bool = True) -> Verdicts:
+    """Analyse a run and write metrics, verdicts, figures and report into its folder.
 
     Args:
         folder: a run's folder with manifest.json.
-        pictures: False writes metrics.json alone.
+        pictures: False writes metrics.json and verdicts.json alone.
 
-    Returns: the content of metrics.json.
+    Returns: the content of verdicts.json.
     Raises: AnalysisError if the run cannot be analysed.
     """
     analysis = Analysis(folder)
-    document = compute(analysis).model_copy(update={"analysis": revision()})
-    if not pictures:
-        document.write(folder / METRICS)
-        return document
+    metrics = compute(analysis).model_copy(update={"analysis": revision()})
+    metrics.write(folder / METRICS)
+    verdicts = judge_run(folder)
+    if pictures:
+        _write_page(analysis, metrics, verdicts, folder)
+    verdicts.write(folder / VERDICTS)  # last: its presence means that the page is complete
+    return verdicts
+
+
+def rejudge(folder: Path) -> Verdicts:
+    """Judge a measured run again; rewrite what is out of date.
+
+    The report is drawn again if it shows other verdicts.
+    """
+    verdicts = judge_run(folder)
+    try:
+        if Verdicts.read(folder / VERDICTS) == verdicts:
+            return verdicts
+    except (OSError, ValueError):  # missing, cut short or another version's
+        pass
+    if (folder / "report.html").is_file():
+        return analyse_run(folder)
+    verdicts.write(folder / VERDICTS)
+    return verdicts
+
+
+def is_measured(folder: Path, manifest: Manifest) -> bool:
+    """Tell whether a run's metrics.json is there and up to date."""
+    try:
+        metrics = Metrics.read(folder / METRICS)
+    except (OSError, ValueError):  # missing, cut short or another version's
+        return False
+    return (metrics.analysis, metrics.measured_sha256) == (revision(), manifest.measured_sha256)
+
+
+def _write_page(analysis: Analysis, metrics: Metrics, verdicts: Verdicts, folder: Path) -> None:
     # Imported here, so that a program that wants only numbers does not load drawing libraries.
     from capture_analysis.pictures import plots  # noqa: PLC0415 - a drawing library
 
@@ -34,19 +69,17 @@ def analyse_run(folder: Path, *, pictures: bool = True) -> Metrics:
 
     figures = all_figures(analysis)
     plots.save_all(figures, folder / "figures")
-    page.write_page(analysis, document, figures, folder)
-    document.write(folder / METRICS)  # last: its presence means that figures and page are complete
-    return document
+    page.write_page(analysis, metrics, verdicts, figures, folder)
 
 
 @cache
 def revision() -> str:
-    """Identify the code that measures and judges.
+    """Identify the code that measures.
 
-    Analyses of two revisions may differ.
+    Metrics of two revisions may differ.
     """
     mine = Path(__file__).parents[1]
-    folders = [mine / name for name in ("contract", "theory", "measure", "report")]
+    folders = [mine / name for name in ("contract", "theory", "measure")]
     return code_revision(Path(capture_analysis.__file__).parent, *folders)
 
 

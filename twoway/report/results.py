@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from capture_analysis.errors import AnalysisError
 
@@ -12,10 +12,11 @@ from twoway.contract.labels import label
 from twoway.contract.manifest import Experiment as Described
 from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import METRICS, Metrics
+from twoway.contract.model import Document
+from twoway.contract.verdicts import VERDICTS, Verdicts
 from twoway.measure.run_folder import manifest_of
 
-# The title of the page on experiments that reproduce no paper.
-BEYOND = "Beyond the papers"
+DocumentT = TypeVar("DocumentT", bound=Document)
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,13 @@ class Result:
         folder: the run's folder.
         manifest: the run's manifest.json.
         metrics: the run's metrics.json.
+        verdicts: the run's verdicts.json.
     """
 
     folder: Path
     manifest: Manifest
     metrics: Metrics
+    verdicts: Verdicts
 
     @property
     def id(self) -> str:
@@ -41,11 +44,6 @@ class Result:
     def point(self) -> Mapping[str, Any]:
         """The point's values by axis; empty if the experiment is no sweep."""
         return self.manifest.point
-
-    @property
-    def fidelity_holds(self) -> bool:
-        """True if the run passes all fidelity checks."""
-        return all(row.pass_ for row in self.metrics.fidelity)
 
 
 @dataclass(frozen=True)
@@ -62,8 +60,8 @@ class Experiment:
 
     @property
     def paper(self) -> str:
-        """The paper that the experiment reproduces."""
-        return self.said.source.paper if self.said.source else BEYOND
+        """The paper that the experiment reproduces, as its file calls it; "" if none."""
+        return self.said.source.paper if self.said.source else ""
 
     @cached_property
     def axes(self) -> dict[str, list[str]]:
@@ -83,7 +81,9 @@ def read_results(folders: Iterable[Path]) -> list[Experiment]:
     """
     by_id: dict[str, list[Result]] = {}
     for folder in folders:
-        result = Result(folder, manifest_of(folder), _metrics(folder / METRICS))
+        manifest = manifest_of(folder)
+        metrics, verdicts = _read(Metrics, folder / METRICS), _read(Verdicts, folder / VERDICTS)
+        result = Result(folder, manifest, metrics, verdicts)
         by_id.setdefault(result.id.partition("@")[0], []).append(result)
     return [Experiment(name, tuple(_ordered(found))) for name, found in sorted(by_id.items())]
 
@@ -96,8 +96,8 @@ def _ordered(results: list[Result]) -> list[Result]:
     )
 
 
-def _metrics(path: Path) -> Metrics:
+def _read(kind: type[DocumentT], path: Path) -> DocumentT:
     try:
-        return Metrics.read(path)
+        return kind.read(path)
     except (OSError, ValueError) as error:
         raise AnalysisError(f"{error}: not a run that was analysed") from error

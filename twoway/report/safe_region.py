@@ -3,7 +3,7 @@
 import numpy as np
 from capture_analysis.pictures.figure import Figure, FloatArray, Line, Style
 
-from twoway.report.claims import claims
+from twoway.report.claims import predictions
 from twoway.report.results import Experiment, Result
 from twoway.theory.barakat import is_safe, least_buffers
 
@@ -15,7 +15,7 @@ def safe_region(experiment: Experiment) -> Figure:
     """Draw the region's edges, and which runs lost in slow start.
 
     Args:
-        experiment: runs with several buffers B, each with an expectation of `window_peak`, which
+        experiment: runs with several buffers B, each with a prediction of `window_peak`, which
             is mu T + B.
     """
     pipe = _pipe(experiment)
@@ -49,10 +49,9 @@ def _pipe(experiment: Experiment) -> float:
     The points differ by the upstream node's transmission time.
     """
     found = [
-        peak - _buffer(claim.result, "bottleneck")
-        for claim in claims(experiment)
-        if claim.metric.startswith("window_peak.")
-        and (peak := claim.expected("theory")) is not None
+        said.row.value - _buffer(said.result, "bottleneck")
+        for said in predictions(experiment)
+        if said.row.metric.startswith("window_peak.") and said.row.value is not None
     ]
     return float(np.mean(found))
 

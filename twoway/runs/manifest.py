@@ -29,7 +29,7 @@ from twoway.errors import RunError
 from twoway.paths import ROOT
 from twoway.plan.timing import stop_ns
 from twoway.runs.captures import packed_name
-from twoway.spec.point import Case, spec_hash
+from twoway.spec.point import Case, spec_document, spec_hash
 
 # File in a deployed checkout: the revision of the checkout it was copied from.
 REVISION_FILE = "REVISION"
@@ -96,9 +96,8 @@ def build_manifest(
 
 def describe(case: Case) -> Described:
     """Describe the experiment in a manifest, independent of backend and run."""
-    experiment = case.experiment.model_dump(by_alias=True, mode="json")
     return Described(
-        experiment=Experiment.model_validate({"id": case.id, **experiment}),
+        experiment=Experiment.model_validate({"id": case.id, **spec_document(case)}),
         point=case.point,
         spec_sha256=spec_hash(case),
         clock=Window(

@@ -101,7 +101,7 @@ def run_watched(case: Case, backend: Backend, results: Path) -> Path:
 def kept_run(case: Case, backend: Backend, results: Path) -> Path | None:
     """Find the newest finished run with the same identity, if any.
 
-    If texts, expectations or warm-up of the experiment have changed since the run, they are
+    If texts, statements or warm-up of the experiment have changed since the run, they are
     written to experiment.json in the run's folder; its other files stay as they are.
     """
     wanted = identity(case, backend)

@@ -12,10 +12,8 @@ from twoway.contract.model import Model, Name, NonNegative
 from twoway.contract.network import Framing
 from twoway.spec.channel import SLOT_MBIT, Channel
 from twoway.spec.congestion import CONTROLS
-from twoway.spec.matrix import (
-    Axis,
-    Label,
-)
+from twoway.spec.matrix import Axis
+from twoway.spec.statements import Claimed, Found, Predicted, Unclaimed
 from twoway.spec.traffic import Span, Traffic, kinds
 
 # Without spaces and quotes, which the kernel interprets in a module's parameters.
@@ -239,46 +237,10 @@ class Observe(Model):
     )
 
 
-class Expectation(Model):
-    """What must come out."""
-
-    metric: str | Annotated[list[str], Field(min_length=1)] = Field(
-        description="a name from metrics.json, or several of which the same is expected"
-    )
-    value: float | Literal["theory"] | None = Field(
-        default=None,
-        description="expected value, in the metric's unit; `theory` computes it with the "
-        "experiment's theory, for each point",
-    )
-    tolerance: NonNegative | None = Field(
-        default=None, description="largest difference from `value` that passes, same unit"
-    )
-    at_least: float | None = Field(default=None, description="instead of a value, a bound")
-    at_most: float | None = Field(default=None, description="likewise")
-    source: Literal["theory", "paper", "simulation"] = Field(
-        description="who says so; `simulation` is the authors' own"
-    )
-    why: str = Field(description="where value and tolerance come from")
-    at: dict[Name, Label | list[Label]] = Field(
-        default={}, description="the points that it is about, values by axis; all by default"
-    )
-
-    def each(self) -> list["Expected"]:
-        """List what is expected of each of the metrics."""
-        names = [self.metric] if isinstance(self.metric, str) else self.metric
-        return [Expected(**{**dict(self), "metric": name}) for name in names]
-
-
-class Expected(Expectation):
-    """What must come out of one metric."""
-
-    metric: str
-
-
 class Source(Model):
     """The paper an experiment reproduces."""
 
-    paper: str = Field(description="authors, title, year")
+    paper: str = Field(description="file stem under papers/; or authors, title, year")
     where: str = Field(description="section and figure")
 
 
@@ -302,12 +264,19 @@ class Experiment(Model):
     warm_up_s: NonNegative = Field(description="left out of every metric")
     observe: Observe = Observe()
     theory: Name | None = Field(
-        default=None, description="which of the theories computes what `value: theory` asks for"
+        default=None, description="which of the theories computes what `theory` stands for"
     )
     matrix: dict[Name, Axis] = Field(
         default={}, description="a sweep: what varies, by axis; the axes' product is run"
     )
-    expect: list[Expectation] = []
+    predictions: list[Predicted] = Field(
+        default=[], description="what this project's theory says; a miss fails the run"
+    )
+    claims: list[Claimed] = Field(default=[], description="what the paper prints")
+    findings: list[Found] = Field(default=[], description="what runs showed; exploratory")
+    unclaimed: list[Unclaimed] = Field(
+        default=[], description="points of which nothing is said, and why"
+    )
 
     def span(self, flow: Flow) -> Span:
         """Tell a flow's kind of traffic how long it lasts, and its packets."""

@@ -159,7 +159,7 @@ def _set(document: dict[str, Any], path: str, value: Scalar) -> None:
 
 
 def matches(at: Mapping[str, Label | list[Label]], point: Point) -> bool:
-    """Tell whether an expectation's `at` includes a point, compared by labels."""
+    """Tell whether an `at` includes a point, compared by labels."""
     return all(
         label(point[axis]) in map(label, wanted if isinstance(wanted, list) else [wanted])
         for axis, wanted in at.items()

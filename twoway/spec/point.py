@@ -1,22 +1,24 @@
 """Loading an experiment with topology, profile and connections."""
 
-import difflib
 import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from twoway.contract.network import Connection
+from twoway.contract.statements import Claim, Finding, Prediction
 from twoway.errors import SpecError
 from twoway.paths import EXPERIMENTS, PROFILES, ROOT, TOPOLOGIES
 from twoway.spec.connections import make_connections
-from twoway.spec.experiment import Expected, Experiment, Flow, Profile
-from twoway.spec.matrix import Point, changes, find_point, full_name, matches, points
+from twoway.spec.experiment import Experiment, Flow, Profile
+from twoway.spec.matrix import Point, changes, find_point, full_name, points
 from twoway.spec.placement import placement_problems
-from twoway.spec.predictions import predicted, setup_of
+from twoway.spec.predictions import claims_at, metric_problems, predictions_at, setup_of
 from twoway.spec.reading import load_experiment, load_profile
+from twoway.spec.statements import said_at
 from twoway.spec.topology import Graph, load_topology
 
 # Names that the results folder uses for other things.
@@ -36,7 +38,11 @@ class Case:
     Attributes:
         id: the experiment's id, with "@" and the point's name.
         point: the point's values by axis of the matrix.
-        experiment: the experiment's fields at this point, with the expectations for it.
+        experiment: the experiment's fields at this point.
+        predictions: what this project's theory says of the metrics at this point.
+        claims: what the paper says of them.
+        findings: what was seen before.
+        metrics: the names of all its metrics.
         profile: the link profile at this point.
         graph: the topology.
         connections: the connections of all flows.
@@ -46,6 +52,10 @@ class Case:
     id: str
     point: Point
     experiment: Experiment
+    predictions: tuple[Prediction, ...]
+    claims: tuple[Claim, ...]
+    findings: tuple[Finding, ...]
+    metrics: tuple[str, ...]
     profile: Profile
     graph: Graph
     connections: tuple[Connection, ...]
@@ -80,7 +90,7 @@ def load_case(name: str, metric_names: MetricNames) -> Case:
 
     Args:
         name: an id or a file; for a sweep with "@" and the point's name.
-        metric_names: lists the metrics that expectations may name.
+        metric_names: lists the metrics that there are.
 
     Raises: SpecError with every problem found.
     """
@@ -128,7 +138,7 @@ def make_case(
         where: the experiment's file or origin, for errors.
         name: the experiment's id.
         experiment: the experiment's fields at the point.
-        metric_names: lists the metrics that expectations may name.
+        metric_names: lists the metrics that there are.
         point: the point of the experiment's matrix.
 
     Raises: SpecError with every problem found.
@@ -153,25 +163,23 @@ def make_case(
         raise SpecError([f"{profile_name}: {problem}" for problem in problems])
     made = make_connections(where, experiment, profile, graph)
     connections = [connection for connection, _ in made]
-    here = [
-        (index, each)
-        for index, expectation in enumerate(experiment.expect)
-        if matches(expectation.at, point)
-        for each in expectation.each()
-    ]
     queues = graph.placed_queues
     channels = [queue.name for queue in queues if profile.directions[queue.direction].dtm]
     known = metric_names([q.name for q in queues], [c.name for c in connections], channels)
-    problems = [f"{where}: {p}" for p in _unknown_metrics(here, known)]
-    problems += [f"{where}: {p}" for p in _repeated(here)]
+    setup = setup_of(experiment, profile, graph, connections)
+    problems = [f"{where}: {p}" for p in metric_problems(experiment, point, known)]
     if problems:
         raise SpecError(problems)
-    setup = setup_of(experiment, profile, graph, connections)
-    expect = predicted(where, experiment.theory, [each for _, each in here], setup)
     return Case(
         id=full_name(name, point),
         point=point,
-        experiment=experiment.model_copy(update={"expect": expect}),
+        experiment=experiment,
+        predictions=tuple(predictions_at(where, experiment, point, setup)),
+        claims=tuple(claims_at(where, name, experiment, point, setup)),
+        findings=tuple(
+            each.of(metric, point) for _, each, metric in said_at(point, experiment.findings)
+        ),
+        metrics=tuple(known),
         profile=profile,
         graph=graph,
         connections=tuple(connections),
@@ -193,38 +201,22 @@ def _unknown_hosts(experiment: Experiment, graph: Graph) -> list[str]:
     ]
 
 
-def _unknown_metrics(expect: list[tuple[int, Expected]], known: list[str]) -> list[str]:
-    problems = []
-    for index, expectation in expect:
-        if expectation.metric not in known:
-            close = difflib.get_close_matches(expectation.metric, known, n=1)
-            hint = f'; did you mean "{close[0]}"?' if close else ""
-            problems.append(f'expect.{index}.metric: no metric "{expectation.metric}"{hint}')
-    return problems
-
-
-def _repeated(expect: list[tuple[int, Expected]]) -> list[str]:
-    """List repeated expectations of one metric and source.
-
-    Reports would show only one of them.
-    """
-    first: dict[tuple[str, str], int] = {}
-    problems = []
-    for index, expectation in expect:
-        key = expectation.metric, expectation.source
-        if key in first:
-            problems.append(
-                f'expect.{index}.metric: "{expectation.metric}" of {expectation.source} is'
-                f" in expect.{first[key]} already: give each an `at` of its own, or leave one out"
-            )
-        first.setdefault(key, index)
-    return problems
+def spec_document(case: Case) -> dict[str, Any]:
+    """Describe an experiment at its point, with what is said of it there."""
+    said = {"predictions": case.predictions, "claims": case.claims, "findings": case.findings}
+    document = case.experiment.model_dump(
+        by_alias=True, mode="json", exclude={*said, "unclaimed", "theory"}
+    )
+    return {
+        **document,
+        **{kind: [row.model_dump(mode="json") for row in rows] for kind, rows in said.items()},
+    }
 
 
 def spec_hash(case: Case) -> str:
     """Hash an experiment with its profile and topology."""
     document = {
-        "experiment": case.experiment.model_dump(by_alias=True, mode="json"),
+        "experiment": spec_document(case),
         "profile": case.profile.model_dump(by_alias=True, mode="json"),
         "topology": (TOPOLOGIES / f"{case.experiment.topology.name}.py").read_text("utf-8"),
     }

@@ -1,49 +1,118 @@
-"""Filling the values that an experiment's expectations ask of its theory."""
+"""What an experiment says at a point, with the numbers that theories compute."""
+
+import difflib
+from collections.abc import Iterable, Sequence
 
 from twoway.contract.network import Connection
+from twoway.contract.statements import Claim, Prediction
 from twoway.errors import SpecError
-from twoway.spec.experiment import Direction, Expected, Experiment, Profile
+from twoway.spec.experiment import Direction, Experiment, Profile
+from twoway.spec.matrix import Point
+from twoway.spec.statements import Computed, Predicted, Statement, full_run, said_at
 from twoway.spec.topology import Graph
-from twoway.theory.network import Link, Setup, known_theories, predict
+from twoway.theory.network import Link, Setup, known_theories, predict, printed
 
 _ETHERNET_BYTES, _HEADER_BYTES, _TIMESTAMP_BYTES = 14, 40, 12
 
 
-def predicted(
-    where: str, theory: str | None, expect: list[Expected], setup: Setup
-) -> list[Expected]:
-    """Replace each `value: theory` of expectations by the theory's number.
+def predictions_at(
+    where: str, experiment: Experiment, point: Point, setup: Setup
+) -> Iterable[Prediction]:
+    """List the predictions for a point.
 
     Args:
         where: the experiment, for errors.
-        theory: the theory's name; None if the experiment has none.
-        expect: the expectations for this point.
-        setup: the experiment's parameters.
+        experiment: the experiment's fields at the point.
+        point: the point.
+        setup: the experiment's parameters, for theories.
 
-    Raises: SpecError if the theory is unknown, does not cover the parameters, or does not predict
-        a metric.
+    Raises: SpecError if a theory is unknown, does not cover the parameters, or does not predict a
+        metric.
     """
-    if theory is None:
-        return expect
+    computed: dict[str, Computed] = {}
+    for index, each, metric in said_at(point, experiment.predictions):
+        theory = each.theory or experiment.theory or ""
+        if theory not in computed:
+            computed[theory] = _computed(where, theory, setup)
+        if metric not in computed[theory][0]:
+            known = ", ".join(sorted(computed[theory][0]))
+            problem = f"theory {theory} says nothing of {metric}; it has: {known}"
+            raise SpecError([f"{where}: predictions.{index}: {problem}"])
+        yield each.of(metric, theory, computed[theory])
+
+
+def claims_at(
+    where: str, name: str, experiment: Experiment, point: Point, setup: Setup
+) -> Iterable[Claim]:
+    """List the paper's claims about a point, with its formulas' numbers.
+
+    Args:
+        where: the experiment, for errors.
+        name: the experiment's id.
+        experiment: the experiment's fields at the point.
+        point: the point.
+        setup: the experiment's parameters, for formulas.
+
+    Raises: SpecError if the experiment's theory does not cover the parameters, or has no printed
+        form of a metric.
+    """
+    forms = None
+    for index, each, metric in said_at(point, experiment.claims):
+        if each.value == "printed" and forms is None:
+            _, forms = _computed(where, experiment.theory or "", setup)
+        if each.value == "printed" and metric not in (forms or {}):
+            problem = f"theory {experiment.theory} has no printed form of {metric}"
+            raise SpecError([f"{where}: claims.{index}: {problem}"])
+        yield _complete(each.of(metric, point, forms or {}), name, point)
+
+
+def metric_problems(experiment: Experiment, point: Point, known: list[str]) -> Iterable[str]:
+    """List the unknown metrics that are named at a point, and repeated predictions.
+
+    Args:
+        experiment: the experiment's fields at the point.
+        point: the point.
+        known: the names of all metrics.
+    """
+    kinds: dict[str, Sequence[Statement]] = {
+        "predictions": experiment.predictions,
+        "claims": experiment.claims,
+        "findings": experiment.findings,
+    }
+    first: dict[tuple[str, str | None], int] = {}
+    for kind, statements in kinds.items():
+        for index, statement, metric in said_at(point, statements):
+            if metric not in known:
+                close = difflib.get_close_matches(metric, known, n=1)
+                hint = f'; did you mean "{close[0]}"?' if close else ""
+                yield f'{kind}.{index}.metric: no metric "{metric}"{hint}'
+            if isinstance(statement, Predicted):
+                earlier = first.setdefault((metric, statement.theory), index)
+                if earlier != index:
+                    yield (
+                        f'{kind}.{index}.metric: "{metric}" is in {kind}.{earlier} already: give '
+                        "each an `at` of its own, or leave one out"
+                    )
+
+
+def _complete(claim: Claim, name: str, point: Point) -> Claim:
+    """Complete the runs that a claim refers to by this point's axes."""
+    against = claim.against and full_run(claim.against, name, point)
+    differs = claim.differs
+    if differs and differs.explained_by:
+        run = full_run(differs.explained_by, name, point)
+        differs = differs.model_copy(update={"explained_by": run})
+    return claim.model_copy(update={"against": against, "differs": differs})
+
+
+def _computed(where: str, theory: str, setup: Setup) -> Computed:
     if theory not in known_theories():
         known = ", ".join(known_theories())
         raise SpecError([f'{where}: theory: no "{theory}"; there are: {known}'])
     try:
-        values = predict(theory, setup)
+        return predict(theory, setup), printed(theory, setup)
     except ValueError as error:
         raise SpecError([f"{where}: theory: {theory}: {error}"]) from error
-    asked = {each.metric for each in expect if each.value == "theory"}
-    problems = [
-        f"{where}: expect: theory {theory} says nothing of {metric}; it has: "
-        f"{', '.join(sorted(values))}"
-        for metric in sorted(asked - set(values))
-    ]
-    if problems:
-        raise SpecError(problems)
-    return [
-        each.model_copy(update={"value": values[each.metric]}) if each.value == "theory" else each
-        for each in expect
-    ]
 
 
 def setup_of(

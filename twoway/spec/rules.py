@@ -1,11 +1,9 @@
 """Checks between fields of an experiment or profile, each valid by itself."""
 
-from collections.abc import Iterator
-
-from twoway.contract.labels import label
 from twoway.spec.congestion import CONTROLS, PARAMETER_FIELDS, module_parameters
-from twoway.spec.experiment import Direction, Expectation, Experiment, Flow, Stack
+from twoway.spec.experiment import Direction, Experiment, Flow, Stack
 from twoway.spec.matrix import matrix_problems
+from twoway.spec.statement_rules import statement_problems
 from twoway.spec.traffic import kinds
 
 
@@ -42,38 +40,7 @@ def experiment_problems(experiment: Experiment) -> list[str]:
         seen.add(flow.name)
         problems += [f"flows.{index}{p}" for p in _flow_problems(flow, experiment)]
     problems += matrix_problems(experiment.matrix)
-    for index, expectation in enumerate(experiment.expect):
-        problems += [f"expect.{index}{p}" for p in _expectation_problems(expectation, experiment)]
-    return problems + _module_problems(experiment)
-
-
-def _expectation_problems(expectation: Expectation, experiment: Experiment) -> list[str]:
-    problems = list(_bound_problems(expectation))
-    if expectation.value == "theory" and experiment.theory is None:
-        problems.append('.value: "theory", but the file names no theory')
-    for axis, wanted in expectation.at.items():
-        if axis not in experiment.matrix:
-            problems.append(f'.at: no axis "{axis}" in matrix')
-            continue
-        known = [label(value) for value in experiment.matrix[axis].to]
-        problems += [
-            f".at.{axis}: {label(value)} is none of its values: {', '.join(known)}"
-            for value in (wanted if isinstance(wanted, list) else [wanted])
-            if label(value) not in known
-        ]
-    return problems
-
-
-def _bound_problems(expectation: Expectation) -> Iterator[str]:
-    low, high = expectation.at_least, expectation.at_most
-    bounded = low is not None or high is not None
-    if bounded == (expectation.value is not None):
-        given = "both" if bounded else "neither"
-        yield f": value, or at_least or at_most, says what is expected; got {given}"
-    if (expectation.tolerance is None) != (expectation.value is None):
-        yield f".tolerance: goes with a value, got {expectation.tolerance}"
-    if low is not None and high is not None and low > high:
-        yield f".at_least: must not be above at_most ({high:g}), got {low:g}"
+    return problems + statement_problems(experiment) + _module_problems(experiment)
 
 
 def _module_problems(experiment: Experiment) -> list[str]:

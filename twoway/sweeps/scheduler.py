@@ -30,7 +30,7 @@ from twoway.runs.archive import finished_runs, pack_runs, unpack_runs
 from twoway.runs.identity import identity
 from twoway.runs.run import run_case
 from twoway.spec.point import Case
-from twoway.sweeps.sweep import Crew, analysed, run_point
+from twoway.sweeps.sweep import Crew, measured, run_point
 from twoway.sweeps.workers import give_back_memory
 
 # Dask's settings, and the files in --certificates as the Ansible role `workers` names them.
@@ -186,7 +186,7 @@ def run_here(case: Case, backend_name: str, wanted: str) -> Sent:
             backend = find_backend(backend_name)
             if wanted_there(case, backend) != wanted:
                 return Sent(error=_another(), unfit=_worker().address)
-            analysed(run_case(case, backend, results), case)
+            measured(run_case(case, backend, results), case)
         except DiskFullError as error:
             return Sent(error=f"worker {_worker().name}: {error}", unfit=_worker().address)
         except (TwowayError, AnalysisError) as error:

@@ -1,30 +1,25 @@
 """Running many points at the same time, in any order, each once.
 
-A finished run with the same identity is kept, and analysed again if the analysis or the
-expectations changed. A point that fails does not stop the others.
+A finished run with the same identity is kept, and analysed again if the analysis changed. A point
+that fails does not stop the others. When all have ended they are judged once more: a claim may
+refer to other points' runs.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from capture_analysis.errors import AnalysisError
 
 from twoway.backends.backend import Backend
-from twoway.contract.metrics import METRICS, Metrics, row_in_words
-from twoway.contract.verdict import (
-    NOTHING_TOLD,
-    Verdict,
-    nothing_told,
-    verdict_of,
-)
+from twoway.contract.verdicts import GOOD, Verdicts, row_in_words
 from twoway.contract.writing import chown_like_parent, out_of_space
 from twoway.errors import DiskFullError, TwowayError
 from twoway.measure.run_folder import manifest_of
-from twoway.report.report import analyse_run, revision
+from twoway.report.report import analyse_run, is_measured, rejudge
 from twoway.runs.cases import load_case
 from twoway.runs.run import kept_run, run_case
 from twoway.spec.point import Case
@@ -41,7 +36,9 @@ class Outcome:
         name: the experiment's id and the point's name.
         folder: the run's folder; None if the run failed.
         error: a sentence, if the run failed.
-        missed: expectations and fidelity checks that do not hold, a line each.
+        missed: predictions, claims and fidelity checks that fail the run, a line each.
+        exit_code: the run's (contract/verdicts.py).
+        headline: the verdict on the run, in words.
         kept: an earlier run was kept.
         wall_s: wall time spent on the point now.
     """
@@ -50,13 +47,24 @@ class Outcome:
     folder: Path | None = None
     error: str = ""
     missed: tuple[str, ...] = ()
+    exit_code: int = GOOD
+    headline: str = ""
     kept: bool = False
     wall_s: float = 0.0
 
     @property
     def good(self) -> bool:
-        """True if the run finished and no expectation or fidelity check fails."""
-        return self.folder is not None and not self.missed
+        """True if the run finished and nothing fails it."""
+        return self.folder is not None and self.exit_code == GOOD
+
+    def with_verdicts(self, verdicts: Verdicts) -> "Outcome":
+        """Add the verdicts on the run."""
+        return replace(
+            self,
+            missed=tuple(row_in_words(row) for row in verdicts.misses),
+            exit_code=verdicts.exit_code,
+            headline=verdicts.headline,
+        )
 
     def document(self) -> dict[str, Any]:
         """Return the outcome as a JSON object."""
@@ -102,7 +110,14 @@ def run_points(
         name = running[future]
         outcomes[name] = future.result()
         on_outcome(cases[name], outcomes[name])
-    return [outcomes[name] for name in cases]
+    return [_rejudged(outcomes[name]) for name in cases]
+
+
+def _rejudged(outcome: Outcome) -> Outcome:
+    """Judge a run beside all others."""
+    if outcome.folder is None:
+        return outcome
+    return outcome.with_verdicts(rejudge(outcome.folder))
 
 
 def run_point(
@@ -121,47 +136,27 @@ def run_point(
         folder = kept_run(case, backend, results)
         kept = folder is not None
         folder = folder or run(case, backend, results)
-        document = analysed(folder, case)
+        verdicts = measured(folder, case)
     except DiskFullError:
         raise
     except (TwowayError, AnalysisError, OSError) as error:
         if isinstance(error, OSError) and out_of_space(error):
             raise DiskFullError(f"{name}: {error}") from error
         return Outcome(name, error=str(error), wall_s=time.monotonic() - began)
-    return Outcome(
-        name,
-        folder,
-        missed=tuple(missed(document)),
-        kept=kept,
-        wall_s=time.monotonic() - began,
-    )
+    outcome = Outcome(name, folder, kept=kept, wall_s=time.monotonic() - began)
+    return outcome.with_verdicts(verdicts)
 
 
-def missed(document: Metrics) -> Iterator[str]:
-    """List the failed expectations and checks of a metrics.json."""
-    for row in document.expect:
-        if verdict_of(row) is Verdict.FAIL:
-            yield row_in_words(row)
-    if nothing_told(document.expect):
-        yield f"{NOTHING_TOLD} (vm/README.md)"
-    for check in document.fidelity:
-        if not check.pass_:
-            yield row_in_words(check)
+def measured(folder: Path, case: Case) -> Verdicts:
+    """Measure and judge a run; only judge it if its metrics.json is up to date.
 
-
-def analysed(folder: Path, case: Case) -> Metrics:
-    """Read a run's metrics.json; analyse again if it is out of date.
-
-    metrics.json is out of date if code or expectations have changed since it was written. Points of
-    a sweep get metrics only, single runs also figures and a report.
+    Points of a sweep get metrics and verdicts only, single runs also figures and a report.
     """
-    now = (revision(), manifest_of(folder).spec_sha256)
-    try:
-        document = Metrics.read(folder / METRICS)
-        if (document.analysis, document.spec_sha256) == now:
-            return document
-    except (OSError, ValueError):  # missing, cut short or another version's
-        pass
-    document = analyse_run(folder, pictures=not case.point)
+    pictures = not case.point
+    if is_measured(folder, manifest_of(folder)) and (
+        not pictures or (folder / "report.html").is_file()
+    ):
+        return rejudge(folder)
+    verdicts = analyse_run(folder, pictures=pictures)
     chown_like_parent(folder)
-    return document
+    return verdicts

@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from twoway.contract.network import Connection
@@ -69,6 +70,18 @@ def predict(theory: str, setup: Setup) -> dict[str, float]:
 
     Raises: ValueError with a sentence if the theory does not cover these parameters.
     """
-    module = importlib.import_module(f"{predictions.__name__}.{theory}")
-    predicted: dict[str, float] = module.predict(setup)
+    predicted: dict[str, float] = _module(theory).predict(setup)
     return predicted
+
+
+def printed(theory: str, setup: Setup) -> dict[str, float]:
+    """Compute the paper's own formulas, by metric name, where a theory has them.
+
+    Raises: ValueError as `predict`.
+    """
+    forms: dict[str, float] = getattr(_module(theory), "printed", lambda _: {})(setup)
+    return forms
+
+
+def _module(theory: str) -> ModuleType:
+    return importlib.import_module(f"{predictions.__name__}.{theory}")

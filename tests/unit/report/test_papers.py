@@ -1,5 +1,6 @@
-"""The reproduction report: what claims say, which picture they make, and its pages in a browser."""
+"""The reproduction report: what papers claim, what became of it, and its pages in a browser."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -8,15 +9,20 @@ import pytest
 from capture_analysis.errors import AnalysisError
 from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
 from selenium.webdriver.common.by import By
-from synthetic_run import edit_json, expectation, manifest, metrics_of, write_run
+from synthetic_run import edit_json, manifest, write_run
 
-from twoway.contract.metrics import ExpectationRow
+from twoway.contract.manifest import Manifest
+from twoway.contract.metrics import METRICS, FidelityRow, Metric, Metrics
 from twoway.contract.verdict import Verdict
-from twoway.report.claims import Claim, claims, worst_percent
+from twoway.contract.verdicts import VERDICTS
+from twoway.errors import TwowayError
+from twoway.report import papers
+from twoway.report.claims import Said, claims, predictions, worst_percent
 from twoway.report.curves import curves
+from twoway.report.judging import judge_run
 from twoway.report.papers_site import write_site
 from twoway.report.report import analyse_run
-from twoway.report.results import BEYOND, read_results
+from twoway.report.results import read_results
 
 pytestmark = pytest.mark.slow
 
@@ -26,46 +32,68 @@ MATRIX = {
     "window": {"set": ["flows.first.window_packets"], "to": WINDOWS},
     "acks": {"set": ["stack.acks"], "to": ["every-segment", "delayed"]},
 }
+NAMES = ("efficiency.first", "efficiency.second")
 
 
-def _said(source: str, expected: float, measured: float | None, holds: bool) -> dict[str, Any]:
+def _said(window: int, acks: str) -> dict[str, Any]:
+    """What is said of a point: the delayed ones explain what differs at the others."""
+    why = {"why": "by hand"}
+    predicted = {"theory": "kalampoukas", "value": float(window), "tolerance": 0.1, **why}
+    claim = {"where": "figure 1", "by": "paper", "tolerance": 0.1, **why}
+    known = {"why": "ACKs", "explained_by": f"swept@window={window},acks=delayed"}
     return {
-        "metric": "efficiency.first",
-        "measured": measured,
-        "unit": "1",
-        "value": expected,
-        "tolerance": 0.01,
-        "at_least": None,
-        "at_most": None,
-        "source": source,
-        "why": f"{source}'s reason",
-        "pass": holds,
+        "predictions": [{"metric": NAMES[0], "printed": 2.0 * window, **predicted}],
+        "claims": [
+            {
+                "claim": "Both lines are as busy.",
+                "metric": name,
+                "value": 1.1 * window if acks == "delayed" else 2.2 * window,
+                "differs": None if acks == "delayed" else known,
+                **claim,
+            }
+            for name in NAMES
+        ],
+        "findings": [{"finding": "It is so.", "metric": NAMES[1], "value": 1.1 * window, **why}],
     }
 
 
 def _point(folder: Path, window: int, acks: str) -> Path:
-    """A run of one point of a sweep: 10 % above theory, half of the paper's value."""
-    run = folder / f"swept@window={window},acks={acks}"
+    """A run of one point of a sweep, 10 % above its prediction; at window 16 half is undefined."""
+    run = folder / f"swept@window={window},acks={acks}/20000101-000030-000000"
     run.mkdir(parents=True)
-    measured = 1.1 * window if window != 16 else None
     document = manifest()
+    document["experiment"].pop("expect", None)
     document["experiment"] |= {
-        "id": run.name,
+        "id": run.parent.name,
         "title": "A sweep",
         "summary": "By hand.",
         "source": {"paper": PAPER, "where": "figure 1"},
         "matrix": MATRIX,
+        **_said(window, acks),
     }
     document |= {
+        "schema": 3,
         "point": {"window": window, "acks": acks},
         "timing": {"wall_s": 2.0, "simulated_s": 10.0, "speed": 5.0},
     }
-    expect = [
-        _said("theory", window, measured, False),
-        _said("paper", 2.2 * window, measured, True),
-    ]
-    (run / "manifest.json").write_text(json.dumps(document))
-    metrics_of(document, {}, expect).write(run / "metrics.json")
+    made = Manifest.model_validate(document)
+    made.write(run / "manifest.json")
+    undefined = window == 16 and acks == "every-segment"
+    Metrics(
+        experiment=run.parent.name,
+        run=made.run,
+        measured_sha256=made.measured_sha256,
+        backend=made.backend,
+        clock_source=made.clock_source,
+        kernel=made.kernel.release,
+        metrics={
+            name: Metric(
+                value=None if undefined else (2.2 if acks != "delayed" else 1.1) * window, unit="1"
+            )
+            for name in NAMES
+        },
+        fidelity=(FidelityRow(check="frames", value=1, bound="1", verdict=Verdict.PASS),),
+    ).write(run / METRICS)
     return run
 
 
@@ -77,7 +105,9 @@ def made(tmp_path: Path) -> list[Path]:
         for acks in ("delayed", "every-segment")
         for window in reversed(WINDOWS)
     ]
-    single = write_run(tmp_path / "single", [expectation("drops_data.forward", 1, 0)])
+    for run in points:
+        judge_run(run).write(run / VERDICTS)
+    single = write_run(tmp_path / "single")
     analyse_run(single)
     return [*points, single]
 
@@ -85,7 +115,7 @@ def made(tmp_path: Path) -> list[Path]:
 def test_results_are_grouped_and_in_the_order_of_the_sweep(folders: list[Path]) -> None:
     """Points stand in the matrix's order, under their experiment, under its paper."""
     single, swept = read_results(folders)
-    assert single.paper == BEYOND
+    assert single.paper == ""
     assert swept.paper == PAPER
     assert [dict(result.point) for result in swept.results] == [
         {"window": window, "acks": acks}
@@ -94,70 +124,94 @@ def test_results_are_grouped_and_in_the_order_of_the_sweep(folders: list[Path]) 
     ]
 
 
-def test_claims_gather_all_sources_of_a_number(folders: list[Path]) -> None:
-    """A claim is a metric at a point, with each source's difference in per cent."""
+def test_a_claim_counts_once(folders: list[Path]) -> None:
+    """A sentence of the paper is one claim, however many metrics and runs it has rows for."""
     _, swept = read_results(folders)
-    found = claims(swept)
-    assert len(found) == 6
-    first = found[0]
-    assert first.where == "window 4, acks every-segment"
-    assert first.off_percent("theory") == pytest.approx(10)
-    assert first.off_percent("paper") == pytest.approx(-50)
-    assert first.off_percent("simulation") is None
-    assert not first.holds
-    assert found[-1].measured is None
-    assert found[-1].off_percent("theory") is None
-    assert worst_percent(found, "paper") == pytest.approx(-50)
-    row = ExpectationRow.model_validate(_said("theory", 4, 3.0, False) | {"value": 0.0})
-    none_expected = {"theory": row}
-    dropped = Claim(swept.results[0], "drops_data.left", "packets", 3.0, none_expected)
-    assert dropped.off_percent("theory") is None  # 3 is no percentage of 0
-    assert worst_percent([dropped], "theory") is None
+    (claim,) = claims([swept])
+    assert len(claim.rows) == 12
+    assert claim.experiments == ["swept"]
 
 
-def test_curves_overlay_measured_theory_and_paper(folders: list[Path]) -> None:
+def test_a_claim_is_as_good_as_its_worst_row(folders: list[Path]) -> None:
+    """One row that differs and is not explained makes the claim so; without it, it agrees."""
+    _, swept = read_results(folders)
+    (claim,) = claims([swept])
+    assert claim.verdict is Verdict.UNEXPLAINED  # undefined at one point
+    assert claim.worst.row.measured is None
+    kept = [said for said in claim.rows if said.row.measured is not None]
+    assert {said.row.verdict for said in kept} == {Verdict.AGREES}
+
+
+def test_gaps_are_in_units_and_per_cent(folders: list[Path]) -> None:
+    """A prediction's gap is measured less predicted; of nothing or of zero there is no per cent."""
+    _, swept = read_results(folders)
+    found = list(predictions(swept))
+    delayed = next(said for said in found if said.result.id == "swept@window=8,acks=delayed")
+    assert delayed.gap == pytest.approx(0.8)
+    assert delayed.gap_percent == pytest.approx(10)
+    assert delayed.printed_percent == pytest.approx(100)
+    assert worst_percent(found) == pytest.approx(120)
+    of_zero = Said(delayed.result, delayed.row.model_copy(update={"value": 0.0}))
+    assert of_zero.gap_percent is None
+    assert worst_percent([of_zero]) is None
+
+
+def test_curves_overlay_measured_predicted_and_printed(folders: list[Path]) -> None:
     """A family makes one figure over the longest axis; an undefined number makes no point."""
     _, swept = read_results(folders)
     (figure,) = curves(swept)
     assert figure.x_label == "window"
     lines = {line.name: line for line in figure.lines if line.name}
-    assert sorted(lines) == [
-        f"first, acks {acks}, {what}"
-        for acks in ("delayed", "every-segment")
-        for what in ("measured", "paper", "theory")
-    ]
-    assert lines["first, acks delayed, measured"].x.tolist() == [4, 8]
-    assert lines["first, acks delayed, theory"].y.tolist() == WINDOWS
+    of = "first, acks delayed, "
+    assert lines[f"{of}measured"].x.tolist() == WINDOWS
+    assert lines[f"{of}predicted"].y.tolist() == WINDOWS
+    assert lines[f"{of}paper's formula"].y.tolist() == [2 * window for window in WINDOWS]
+    assert lines[f"{of}paper"].y.tolist() == pytest.approx([1.1 * window for window in WINDOWS])
+    assert lines["first, acks every-segment, measured"].x.tolist() == [4, 8]
 
 
-def test_document_has_every_claim_and_verdict(folders: list[Path], tmp_path: Path) -> None:
-    """papers.json is what is returned: per claim the measurement, and per source the difference."""
+def test_document_and_tables_have_every_number(folders: list[Path], tmp_path: Path) -> None:
+    """papers.json is what is returned, and each table has a line for each number said."""
     document = write_site(folders, tmp_path / "site")
     assert json.loads((tmp_path / "site/papers.json").read_text()) == document
     paper, beyond = document["papers"]
-    assert (paper["title"], paper["claims"], paper["hold"]) == (PAPER, 6, 0)
+    assert (paper["title"], paper["claims"], paper["differs, unexplained"]) == (PAPER, 1, 1)
+    assert (paper["predictions"], paper["kept"]) == (6, 0)
     (swept,) = paper["experiments"]
     assert (swept["pass"], swept["speed"], swept["command"]) == (False, 5.0, "twoway run swept")
-    point = swept["points"][0]
-    assert (tmp_path / "site" / point["run"]).is_dir()
-    (claim,) = point["claims"]
-    assert claim["expected"]["theory"]["off_percent"] == pytest.approx(10)
+    assert (tmp_path / "site" / swept["points"][0]["run"]).is_dir()
     assert beyond["experiments"][0]["pass"] is True
+    for name, count in (("claims", 12), ("predictions", 6), ("findings", 6)):
+        with (tmp_path / f"site/{name}.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == count
+        assert rows[0]["point"].startswith("swept@window=")
+        assert {row["measured"] == "" for row in rows} == {True, False}
 
 
-def test_claims_that_cannot_be_told(folders: list[Path], tmp_path: Path) -> None:
-    """A claim that a run's clock cannot tell neither holds nor differs, and the page says so."""
-    for folder in folders[:-1]:
-        edit_json(
-            folder / "metrics.json",
-            lambda m: [row.update({"pass": False, "supported": False}) for row in m["expect"]],
-        )
-    _, swept = read_results(folders)
-    assert not any(claim.verdict is not Verdict.CANNOT_TELL for claim in claims(swept))
+def test_what_differs_unexplained_stands_first(folders: list[Path], tmp_path: Path) -> None:
+    """The index has claims that differ unexplained before any experiment, and the page shows why."""
     write_site(folders, tmp_path / "site")
-    page = (tmp_path / "site/zhang-1991.html").read_text(encoding="utf-8")
-    assert "6 of 6 claims cannot be told" in page
-    assert ">FAIL<" not in page
+    index = (tmp_path / "site/index.html").read_text()
+    first = index.index("Differs, unexplained: ")
+    assert first < index.index("furthest off")
+    assert "differs, unexplained" in index[first:]
+
+
+def test_a_paper_has_a_title_and_what_is_not_tested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A paper's file gives title and untested claims; a name without a file is the title."""
+    monkeypatch.setattr(papers, "PAPERS", tmp_path)
+    monkeypatch.setattr(papers, "ROOT", tmp_path)
+    assert papers.find_paper("Somebody, 2000").title == "Somebody, 2000"
+    untested = [{"claim": "It rains.", "where": "section 1", "why": "no sky"}]
+    (tmp_path / "x-1.yml").write_text(json.dumps({"title": "X, 1", "untested": untested}))
+    found = papers.find_paper("x-1")
+    assert (found.title, found.untested[0].why) == ("X, 1", "no sky")
+    (tmp_path / "x-1.yml").write_text("title: X\nuntested: [{claim: y}]")
+    with pytest.raises(TwowayError, match=r"x-1.yml: untested.0.where: Field required"):
+        papers.find_paper("x-1")
 
 
 def test_no_run(tmp_path: Path) -> None:
@@ -188,7 +242,7 @@ def test_pages_in_a_browser(browser: Any, site: Path, width: int) -> None:
     browser.set_window_size(width, 900)
     browser.get((site / "index.html").as_uri())
     links = browser.find_elements(By.CSS_SELECTOR, "#papers a")
-    assert [link.text for link in links] == [PAPER, BEYOND]
+    assert [link.text for link in links] == [PAPER, "Beyond the papers"]
     for link in [each.get_attribute("href") for each in links]:
         page = site / link.rpartition("/")[2]
         opened(browser, page, width)
@@ -200,7 +254,7 @@ def test_pages_in_a_browser(browser: Any, site: Path, width: int) -> None:
 
 def test_a_long_legend_takes_no_room(browser: Any, site: Path) -> None:
     """On a phone a legend of six lines is below the axis's label, and the plot as high as any."""
-    opened(browser, site / "zhang-1991.html", 390)
+    opened(browser, site / "zhang-shenker-clark-observations-1991.html", 390)
     below, height, rows = browser.execute_script(
         """
         const plot = document.querySelector(".js-plotly-plot");
@@ -219,7 +273,6 @@ def test_a_long_legend_takes_no_room(browser: Any, site: Path) -> None:
 
 def test_edited_runs_are_read_anew(folders: list[Path], tmp_path: Path) -> None:
     """A second report replaces the first, with what the runs say then."""
-    write_site(folders, tmp_path / "site")
-    edit_json(folders[0] / "metrics.json", lambda m: m["expect"][0].update({"pass": True}))
-    document = write_site(folders, tmp_path / "site")
-    assert document["papers"][0]["hold"] == 1
+    before = write_site(folders, tmp_path / "site")["papers"][0]["kept"]
+    edit_json(folders[0] / VERDICTS, lambda v: v["predictions"][0].update({"verdict": "pass"}))
+    assert write_site(folders, tmp_path / "site")["papers"][0]["kept"] == before + 1

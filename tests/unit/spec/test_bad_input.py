@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import SMALL, twoway, write_experiment
+from running import CLAIMED, SMALL, twoway, write_experiment
 
 from twoway.errors import SpecError
 from twoway.spec.reading import load_profile
@@ -24,8 +24,8 @@ def _flow(**changes: Any) -> dict[str, Any]:
     return {**SMALL["flows"][0], **changes}
 
 
-def _expect(metric: str) -> dict[str, Any]:
-    return {"metric": metric, "value": 1, "tolerance": 0, "source": "theory", "why": "none"}
+def _claims(*metrics: str | list[str]) -> dict[str, Any]:
+    return {"claims": [{**CLAIMED, "metric": metric} for metric in metrics]}
 
 
 def test_unknown_key_is_named_with_the_likely_one(tmp_path: Path) -> None:
@@ -60,28 +60,12 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
         ({"flows": [_flow(congestion="cubic")]}, "only congestion: fixed takes it, got 28"),
         ({"flows": [_flow(generator="ftp")]}, "must be 'stream' or 'iperf3', got 'ftp'"),
         (
-            {"expect": [_expect("efficency.left"), _expect("queue_peak.sideways")]},
-            'expect.0.metric: no metric "efficency.left"; did you mean "efficiency.left"?',
+            _claims("efficency.left", "queue_peak.sideways"),
+            'claims.0.metric: no metric "efficency.left"; did you mean "efficiency.left"?',
         ),
         (
-            {"expect": [_expect("efficiency.left"), {**_expect("efficiency.left"), "value": 2}]},
-            'expect.1.metric: "efficiency.left" of theory is in expect.0 already',
-        ),
-        (
-            {"expect": [{**_expect(""), "metric": ["jain_index", "efficiency.up"]}]},
-            'expect.0.metric: no metric "efficiency.up"',
-        ),
-        (
-            {"expect": [_expect("jain_index"), {**_expect(""), "metric": ["jain_index"]}]},
-            'expect.1.metric: "jain_index" of theory is in expect.0 already',
-        ),
-        (
-            {"expect": [{**_expect("jain_index"), "at_most": 1}]},
-            "expect.0: value, or at_least or at_most, says what is expected; got both",
-        ),
-        (
-            {"expect": [{**_expect("jain_index"), "tolerance": None}]},
-            "expect.0.tolerance: goes with a value, got None",
+            _claims(["jain_index", "efficiency.up"]),
+            'claims.0.metric: no metric "efficiency.up"',
         ),
         ({"schema": 2}, "schema: must be 1, got 2"),
         (

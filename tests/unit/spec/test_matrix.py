@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import ROOT, SMALL, write_experiment
+from running import CLAIMED, ROOT, SMALL, write_experiment
 
 from twoway.errors import SpecError
 from twoway.runs.cases import load_case
@@ -12,14 +12,6 @@ from twoway.spec.point import case_names
 
 WINDOW = {"set": ["flows.left.window_packets", "flows.right.window_packets"], "to": [4, 8]}
 DELAY = {"set": ["profile.forward.delay_ms"], "to": [0.8, 1.6]}
-# The sum of both windows over the cycle, W / (W + D + a), says something at every point.
-EFFICIENCY = {
-    "metric": "efficiency.left",
-    "value": 1,
-    "tolerance": 1,
-    "source": "paper",
-    "why": "a share",
-}
 
 
 def _swept(folder: Path, **fields: Any) -> str:
@@ -33,7 +25,8 @@ def test_readme_counts_experiments_and_points() -> None:
     points = sum(len(case_names(name)) for name in names)
     readme = (ROOT / "README.md").read_text()
     assert f"{len(names)} experiments with {points} points" in readme
-    assert f"{len(names)} of the {points} points" in readme
+    others = sum(len(case_names(name)) > 1 for name in names)
+    assert f"{len(names) + others} of the {points} points" in readme
 
 
 def test_points_are_the_product_of_the_axes(tmp_path: Path) -> None:
@@ -63,12 +56,14 @@ def test_a_list_has_a_value_for_each_field(tmp_path: Path) -> None:
 def test_a_name_stands_for_a_list(tmp_path: Path) -> None:
     """Values by name: the point has the name, in `at` too, and sets the values."""
     matrix = {"window": {**WINDOW, "to": {"even": [4, 4], 9: [4, 9]}}}
-    path = _swept(tmp_path, matrix=matrix, expect=[{**EFFICIENCY, "at": {"window": 9}}])
+    said = {**CLAIMED, "at": {"window": 9}, "elsewhere": "one is enough"}
+    silent = {"at": {"window": "even"}, "why": "one is enough"}
+    path = _swept(tmp_path, matrix=matrix, claims=[said], unclaimed=[silent])
     assert case_names(path) == [f"{path}@window=even", f"{path}@window=9"]
-    assert not load_case(f"{path}@window=even").experiment.expect
-    experiment = load_case(f"{path}@window=9").experiment
-    assert [flow.window_packets for flow in experiment.flows] == [4, 9]
-    assert experiment.expect
+    assert not load_case(f"{path}@window=even").claims
+    case = load_case(f"{path}@window=9")
+    assert [flow.window_packets for flow in case.experiment.flows] == [4, 9]
+    assert case.claims
 
 
 def test_a_section_left_out_can_be_set(tmp_path: Path) -> None:
@@ -78,11 +73,11 @@ def test_a_section_left_out_can_be_set(tmp_path: Path) -> None:
     assert case.experiment.observe.tcp_info_ms == 5
 
 
-def test_expectations_hold_where_they_say(tmp_path: Path) -> None:
-    """An expectation with `at` is one of the points it names, by values of an axis."""
-    path = _swept(tmp_path, expect=[{**EFFICIENCY, "at": {"window": 8, "delay": [0.8, 1.6]}}])
-    found = {name: len(load_case(name).experiment.expect) for name in case_names(path)}
-    assert list(found.values()) == [0, 0, 1, 1]
+def test_claims_are_of_the_points_they_name(tmp_path: Path) -> None:
+    """A claim with `at` is one of the points it names, by values of an axis."""
+    said = {**CLAIMED, "at": {"window": 8, "delay": [0.8, 1.6]}, "elsewhere": "enough"}
+    path = _swept(tmp_path, claims=[said], unclaimed=[{"at": {"window": 4}, "why": "enough"}])
+    assert [len(load_case(name).claims) for name in case_names(path)] == [0, 0, 1, 1]
 
 
 def _problems(path: str) -> list[str]:
@@ -121,23 +116,6 @@ def _problems(path: str) -> list[str]:
         (
             {"matrix": {"x": {"set": ["profile.sideways.delay_ms"], "to": [2]}}},
             'point x=2: profile: directions.sideways.delay_ms: no "sideways"; there are: forward',
-        ),
-        (
-            {"expect": [EFFICIENCY, {**EFFICIENCY, "at": {"window": 8}}]},
-            'point window=8,delay=0.8: expect.1.metric: "efficiency.left" of',
-        ),
-        ({"expect": [{**EFFICIENCY, "at": {"rate": 8}}]}, 'expect.0.at: no axis "rate" in matrix'),
-        (
-            {"expect": [{**EFFICIENCY, "at": {"window": 7}}]},
-            "expect.0.at.window: 7 is none of its values: 4, 8",
-        ),
-        (
-            {"expect": [{**EFFICIENCY, "value": "theory"}]},
-            'expect.0.value: "theory", but the file names no theory',
-        ),
-        (
-            {"theory": "astrology"},
-            'point window=4,delay=0.8: theory: no "astrology"; there are: ',
         ),
     ],
 )

@@ -1,0 +1,28 @@
+"""The numbers of the last full `make papers`, which docs/results keeps."""
+
+import csv
+import json
+from functools import cache
+
+from twoway.paths import ROOT
+
+RESULTS = ROOT / "docs/results"
+TABLES = ("claims", "predictions", "findings")
+# The kernel that gave them.
+KERNEL: str = json.loads((RESULTS / "summary.json").read_text())["provenance"]["kernel"][0]
+
+
+@cache
+def _tables() -> dict[str, dict[str, str]]:
+    """Measured values by point and metric."""
+    found: dict[str, dict[str, str]] = {}
+    for table in TABLES:
+        with (RESULTS / f"{table}.csv").open() as file:
+            for row in csv.DictReader(file):
+                found.setdefault(row["point"], {})[row["metric"]] = row["measured"]
+    return found
+
+
+def kept_rows(point: str) -> dict[str, str]:
+    """A point's measured values by metric, in seven digits."""
+    return _tables().get(point, {})

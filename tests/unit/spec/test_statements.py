@@ -1,0 +1,203 @@
+"""What a file says of its metrics: what is refused, and what reaches a run."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import CLAIMED, SMALL, write_experiment
+
+from twoway.errors import SpecError
+from twoway.runs.cases import load_case, reference_problems
+from twoway.spec.matrix import Point
+from twoway.spec.point import case_names
+from twoway.spec.statements import full_run
+from twoway.theory.network import known_theories
+
+WINDOW = {"set": ["flows.left.window_packets", "flows.right.window_packets"], "to": [4, 8]}
+PREDICTED = {"metric": "efficiency.left", "value": "theory", "tolerance": 0.1, "why": "a tenth"}
+FOUND: dict[str, Any] = {
+    "finding": "Half of the line is used.",
+    "metric": ["efficiency.left", "efficiency.right"],
+    "measured": {"window=4": [0.5, 0.6], "window=8": 0.7},
+    "tolerance": 0.05,
+}
+AT_8 = {"at": {"window": 8}}
+
+
+def _swept(folder: Path, **fields: Any) -> str:
+    return str(write_experiment(folder, {**SMALL, "matrix": {"window": WINDOW}, **fields}))
+
+
+def _problems(path: str) -> list[str]:
+    try:
+        for name in case_names(path):
+            load_case(name)
+    except SpecError as error:
+        return [problem.partition(": ")[2] for problem in error.problems]
+    return []
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"claims": [{**CLAIMED, "at_most": 1}]}, "claims.0: value, or at_least or at_most, says"),
+        ({"claims": [{**CLAIMED, "value": None}]}, "claims.0: value, or at_least or at_most, says"),
+        ({"claims": [{**CLAIMED, "precision": None}]}, "claims.0.precision: goes with a value"),
+        (
+            {"claims": [{**CLAIMED, "value": "printed"}]},
+            'claims.0.value: "printed", but the file names no theory',
+        ),
+        (
+            {"claims": [{**CLAIMED, "at": {"rate": 8}}]},
+            'claims.0.at: no axis "rate" in matrix',
+        ),
+        (
+            {"claims": [{**CLAIMED, "at": {"window": 7}}]},
+            "claims.0.at.window: 7 is none of its values: 4, 8",
+        ),
+        (
+            {"claims": [{**CLAIMED, **AT_8}]},
+            "claims.0.elsewhere: why is nothing said of window=4, which `at` leaves out?",
+        ),
+        (
+            {"claims": [{**CLAIMED, "elsewhere": "everywhere"}]},
+            "claims.0.elsewhere: `at` leaves no point out",
+        ),
+        (
+            {"claims": [{**CLAIMED, **AT_8, "elsewhere": "enough"}]},
+            "unclaimed: nothing is said of window=4, and not why",
+        ),
+        (
+            {"claims": [{**CLAIMED, "differs": [{"why": "x", "at": {"window": 5}}]}]},
+            "claims.0.differs.0.at.window: 5 is none of its values: 4, 8",
+        ),
+        (
+            {"claims": [{**CLAIMED, "differs": [{"why": "x", "metrics": ["jain_index"]}]}]},
+            "claims.0.differs.0.metrics: not the claim's: jain_index",
+        ),
+        (
+            {
+                "claims": [
+                    {
+                        **CLAIMED,
+                        "differs": [{"why": "x", "not_comparable": True, "explained_by": "aqm"}],
+                    }
+                ]
+            },
+            "claims.0.differs.0.explained_by: nothing to explain in what is not comparable",
+        ),
+        ({"predictions": [PREDICTED]}, "predictions.0.theory: required, for the file names no"),
+        (
+            {"predictions": [{**PREDICTED, "value": 0.5}]},
+            "predictions.0.value: must be 'theory', got 0.5",
+        ),
+        (
+            {"theory": "kalampoukas", "predictions": [{**PREDICTED, "at_most": "theory"}]},
+            "predictions.0: one of value, at_least, at_most is the theory's; got value, at_most",
+        ),
+        (
+            {"theory": "kalampoukas", "predictions": [{**PREDICTED, "tolerance": None}]},
+            "predictions.0.tolerance: goes with a value, got None",
+        ),
+        (
+            {"predictions": [{**PREDICTED, "theory": "astrology"}]},
+            'point window=4: theory: no "astrology"; there are: ',
+        ),
+        (
+            {"theory": "kalampoukas", "predictions": [{**PREDICTED, "metric": "jain_index"}]},
+            "point window=4: predictions.0: theory kalampoukas says nothing of jain_index; it has:",
+        ),
+        (
+            {"theory": "kalampoukas", "predictions": [PREDICTED, PREDICTED]},
+            'point window=4: predictions.1.metric: "efficiency.left" is in predictions.0 already',
+        ),
+        (
+            {"findings": [{**FOUND, "measured": {"window=4": 0.5}}]},
+            "findings.0.measured: what came out at window=8?",
+        ),
+        (
+            {"findings": [{**FOUND, "measured": {"window=4": 0.5, "window=5": 1, "window=8": 1}}]},
+            "findings.0.measured.window=5: no such point, or not one of `at`",
+        ),
+        (
+            {"findings": [{**FOUND, "measured": [0.5]}]},
+            "findings.0.measured: 1 values for 2 metrics",
+        ),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, fields: dict[str, Any], problem: str) -> None:
+    """Each mistake in what is said is told by its field; what is left out needs its reason."""
+    problems = _problems(_swept(tmp_path, **fields))
+    assert any(found.startswith(problem) for found in problems), problems
+
+
+def test_predictions_are_numbers_of_code(tmp_path: Path) -> None:
+    """A prediction has its theory's number at each point, as a value or as a bound."""
+    said = [PREDICTED, {"metric": "efficiency.right", "at_least": "theory", "why": "at least"}]
+    path = _swept(tmp_path, theory="kalampoukas", predictions=said)
+    found = [load_case(name).predictions for name in case_names(path)]
+    values = [row.value for row, _ in found]
+    assert [row.theory for row, _ in found] == ["kalampoukas", "kalampoukas"]
+    assert None not in values
+    assert values[0] != values[1]
+    assert [bound.at_least for _, bound in found] == values  # both windows are equal
+
+
+def test_findings_have_a_value_for_each_metric_and_point(tmp_path: Path) -> None:
+    """A list has a value for each metric, a number one for all of them."""
+    path = _swept(tmp_path, findings=[FOUND])
+    found = [[row.value for row in load_case(name).findings] for name in case_names(path)]
+    assert found == [[0.5, 0.6], [0.7, 0.7]]
+
+
+def test_a_difference_is_of_the_points_and_metrics_it_names(tmp_path: Path) -> None:
+    """`differs` is on the claim of its metrics at its points, and on no other."""
+    differs = [{"why": "small", "at": {"window": 4}, "metrics": ["efficiency.left"]}]
+    claim = {**CLAIMED, "metric": FOUND["metric"], "differs": differs}
+    path = _swept(tmp_path, claims=[claim])
+    known = [[row.differs is not None for row in load_case(n).claims] for n in case_names(path)]
+    assert known == [[True, False], [False, False]]
+
+
+@pytest.mark.parametrize(
+    ("run", "point", "full"),
+    [
+        ("other@a=1", {"window": 4}, "other@a=1"),
+        ("here@window=8", {"window": 4, "delay": 2}, "here@window=8,delay=2"),
+        ("here", {"window": [4, 5]}, "here@window=4+5"),
+        ("here", {}, "here"),
+    ],
+)
+def test_a_run_is_completed_by_the_point(run: str, point: Point, full: str) -> None:
+    """A run of the same experiment has this point's values on the axes that it leaves out."""
+    assert full_run(run, "here", point) == full
+
+
+@pytest.mark.parametrize(
+    ("differs", "problem"),
+    [
+        ({"explained_by": "aqm@up_mbit=8"}, 'no point "up_mbit=8"'),
+        ({"explained_by": "nosuch"}, "nosuch: no such experiment"),
+        (
+            {"explained_by": "kalampoukas-5.2", "metric_there": "efficiency.up"},
+            'kalampoukas-5.2 has no metric "efficiency.up"',
+        ),
+    ],
+)
+def test_what_a_claim_refers_to_exists(
+    tmp_path: Path, differs: dict[str, Any], problem: str
+) -> None:
+    """A run or metric that explains a difference and does not exist is named."""
+    claim = {**CLAIMED, "differs": [{"why": "x", **differs}]}
+    case = load_case(str(write_experiment(tmp_path, {**SMALL, "claims": [claim]})))
+    (found,) = reference_problems(case)
+    assert problem in found
+
+
+def test_every_theory_is_used() -> None:
+    """No theory is without an experiment whose file names it."""
+    from twoway.paths import EXPERIMENTS
+
+    files = [path.read_text("utf-8") for path in EXPERIMENTS.glob("*.yml")]
+    for theory in known_theories():
+        assert any(f"theory: {theory}\n" in text for text in files), theory

@@ -1,0 +1,83 @@
+"""What somebody says of one metric at one point, before or after a run.
+
+A prediction is this project's and a number of its code; a claim is the paper's, or its authors'
+simulator's; a finding was written after looking.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from twoway.contract.model import Record
+
+
+class Bounds(Record):
+    """A value with a tolerance, or bounds."""
+
+    value: float | None = Field(default=None, description="the value")
+    tolerance: float | None = Field(
+        default=None,
+        description="the largest difference from it; of a claim, its precision",
+    )
+    at_least: float | None = Field(default=None, description="instead of a value, a bound")
+    at_most: float | None = Field(default=None, description="likewise")
+
+
+class Statement(Bounds):
+    """What is said of one metric at one point."""
+
+    metric: str = Field(description="the metric's name")
+    why: str = Field(description="where value and tolerance come from")
+
+
+class Prediction(Statement):
+    """What this project's own theory says; a miss fails the run."""
+
+    theory: str = Field(description="the code that computes it: twoway/theory/predictions/NAME.py")
+    printed: float | None = Field(
+        default=None, description="what the paper's own formula gives for the same parameters"
+    )
+
+
+class Differs(Record):
+    """A difference that the experiment's file admits, with its reason."""
+
+    why: str = Field(description="the reason")
+    explained_by: str | None = Field(
+        default=None, description="the experiment or point without that reason, where they agree"
+    )
+    metric: str | None = Field(
+        default=None, description="what the claim is about there, if its name is another"
+    )
+    comparable: bool = Field(default=True, description="false: the numbers are of different things")
+
+
+class Claim(Statement):
+    """What the paper prints."""
+
+    claim: str = Field(description="what the paper says, in our words")
+    where: str = Field(description="section, figure or table")
+    by: Literal["paper", "simulation"] = Field(
+        description="`paper`: its text and analysis; `simulation`: a number of its simulator"
+    )
+    against: str | None = Field(
+        default=None,
+        description="an experiment or point: the claim is about the metric here less there",
+    )
+    differs: Differs | None = Field(default=None, description="null: the file says that they agree")
+
+
+class Finding(Statement):
+    """What a run showed, written after looking."""
+
+    finding: str = Field(description="the finding, as a sentence")
+
+
+def in_words(said: Bounds, digits: int = 5) -> str:
+    """Write what is said for people, as "0.65 +- 0.002" or "at most 4.95"."""
+    if said.value is not None:
+        return f"{said.value:.{digits}g} +- {said.tolerance or 0:.2g}"
+    bounds = {"at least": said.at_least, "at most": said.at_most}
+    return ", ".join(
+        f"{word} {edge:.{digits}g}" for word, edge in bounds.items() if edge is not None
+    )

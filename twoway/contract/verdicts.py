@@ -1,0 +1,135 @@
+"""verdicts.json: a run's metrics beside what was said of them."""
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from pydantic import Field
+
+from twoway.contract.metrics import FidelityRow
+from twoway.contract.model import Document, Record
+from twoway.contract.statements import Claim, Finding, Prediction, Statement, in_words
+from twoway.contract.verdict import Verdict
+
+VERDICTS = "verdicts.json"
+# Exit codes of a run: all as the experiment's file says; something is not; the run's clock tells
+# fewer than half of what the file says.
+GOOD, BAD, TELLS_LITTLE = 0, 1, 3
+
+
+class Judged(Record):
+    """A measurement and the verdict on what is said of it."""
+
+    measured: float | None = Field(description="the metric's value; null if undefined")
+    unit: str = Field(description="the metric's unit, 1 for shares and counts")
+    verdict: Verdict = Field(description="the outcome")
+    note: str | None = Field(default=None, description="what the verdict rests on besides")
+    listed: bool = Field(
+        default=True, description="false if a claim's verdict is not what its file says"
+    )
+
+
+class PredictionRow(Prediction, Judged):
+    """A prediction and its verdict."""
+
+
+class ClaimRow(Claim, Judged):
+    """A claim and its verdict."""
+
+    compared: float | None = Field(
+        default=None, description="what is compared with the claim, if `against` another run"
+    )
+
+
+class FindingRow(Finding, Judged):
+    """A finding and its verdict."""
+
+
+Row = PredictionRow | ClaimRow | FindingRow
+
+
+class Verdicts(Document):
+    """Verdicts on a run."""
+
+    schema_: Literal[1] = Field(default=1, description="version of this format: 1")
+    experiment: str = Field(description="the experiment's id, with its point")
+    run: str = Field(description="the run's name")
+    spec_sha256: str = Field(description="as in manifest.json")
+    predictions: tuple[PredictionRow, ...]
+    claims: tuple[ClaimRow, ...]
+    findings: tuple[FindingRow, ...]
+    fidelity: tuple[FidelityRow, ...] = Field(description="tests of the testbed, of metrics.json")
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """All that is said of the run."""
+        return (*self.predictions, *self.claims, *self.findings)
+
+    @property
+    def told(self) -> int:
+        """Number of rows that the run's clock can tell."""
+        return sum(row.verdict is not Verdict.CANNOT_TELL for row in self.rows)
+
+    @property
+    def tells_little(self) -> bool:
+        """True if the clock tells fewer than half of the rows."""
+        return 2 * self.told < len(self.rows)
+
+    @property
+    def misses(self) -> list[Row | FidelityRow]:
+        """The rows and checks that fail the run."""
+        return [row for row in (*self.rows, *self.fidelity) if fails(row)]
+
+    @property
+    def exit_code(self) -> int:
+        """The run's exit code."""
+        if self.misses:
+            return BAD
+        return TELLS_LITTLE if self.tells_little else GOOD
+
+    @property
+    def headline(self) -> str:
+        """The verdict on the run, in words."""
+        if any(fails(check) for check in self.fidelity):
+            return "not to be believed: a fidelity check fails"
+        if self.misses:
+            return "; ".join(_counted(self.misses))
+        if self.tells_little:
+            return f"this run's clock tells only {self.told} of {len(self.rows)} numbers"
+        return "; ".join(_counted(self.rows)) or "every fidelity check holds"
+
+
+def fails(row: Row | FidelityRow) -> bool:
+    """Tell whether a row fails its run.
+
+    A claim does if its verdict is not the one that its file lists.
+    """
+    return row.verdict is Verdict.FAIL or (isinstance(row, ClaimRow) and not row.listed)
+
+
+def _counted(rows: Iterable[Row | FidelityRow]) -> Iterator[str]:
+    """Count the verdicts on predictions, claims and findings, in words."""
+    kinds = {PredictionRow: "prediction", ClaimRow: "claim", FindingRow: "finding"}
+    found: dict[tuple[str, Verdict], int] = {}
+    for row in rows:
+        if type(row) in kinds:
+            key = kinds[type(row)], row.verdict
+            found[key] = found.get(key, 0) + 1
+    for (kind, verdict), count in found.items():
+        yield f"{count} {kind}{'s' if count > 1 else ''}: {verdict.value}"
+
+
+def row_in_words(row: Row | FidelityRow) -> str:
+    """Write a row as a line."""
+    if isinstance(row, FidelityRow):
+        return f"{row.check}: {row.value}, bound {row.bound}"
+    measured = "none" if row.measured is None else f"{row.measured:.4g}"
+    note = f"; {row.note}" if row.note else ""
+    return f"{row.metric:<32} {measured:>8} measured, {in_words(row)} {_who(row)}{note}"
+
+
+def _who(row: Statement) -> str:
+    if isinstance(row, Prediction):
+        return f"predicted by {row.theory}"
+    if isinstance(row, Claim):
+        return f"in {row.where}" if row.by == "paper" else f"by their simulator, {row.where}"
+    return "seen before"

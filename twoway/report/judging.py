@@ -1,0 +1,154 @@
+"""Judging a run: its metrics against what its experiment's file says."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from twoway.contract.manifest import Manifest
+from twoway.contract.metrics import METRICS, Metric, Metrics
+from twoway.contract.statements import Claim, Finding, Prediction
+from twoway.contract.verdict import Verdict, judge
+from twoway.contract.verdicts import ClaimRow, FindingRow, PredictionRow, Verdicts
+from twoway.measure.run_folder import manifest_of
+
+# Finds a metric of another run, by the run's experiment and point, and the metric's name.
+Lookup = Callable[[str, str], Metric | None]
+_ABSENT = Metric(value=None, unit="1")
+
+
+def judged(manifest: Manifest, metrics: Metrics, elsewhere: Lookup) -> Verdicts:
+    """Judge all that is said of a run.
+
+    Args:
+        manifest: the run's manifest.
+        metrics: the run's metrics.
+        elsewhere: finds metrics of the runs that claims refer to.
+    """
+    said, found = manifest.experiment, metrics.metrics
+    return Verdicts(
+        experiment=said.id,
+        run=manifest.run,
+        spec_sha256=manifest.spec_sha256,
+        predictions=tuple(_prediction(each, found.get(each.metric)) for each in said.predictions),
+        claims=tuple(_claim(each, found.get(each.metric), elsewhere) for each in said.claims),
+        findings=tuple(_finding(each, found.get(each.metric)) for each in said.findings),
+        fidelity=metrics.fidelity,
+    )
+
+
+def judge_run(folder: Path) -> Verdicts:
+    """Judge a measured run beside the other runs of its results folder.
+
+    Raises: AnalysisError or OSError or ValueError if the run is not measured.
+    """
+    manifest = manifest_of(folder)
+    metrics = Metrics.read(folder / METRICS)
+    results = folder.resolve().parents[1]
+    return judged(manifest, metrics, lambda run, metric: _newest(results / run, metric))
+
+
+def _newest(folder: Path, metric: str) -> Metric | None:
+    """Find a metric of the newest measured run in an experiment's folder."""
+    for run in sorted(folder.glob("[0-9]*"), reverse=True):
+        try:
+            return Metrics.read(run / METRICS).metrics.get(metric)
+        except (OSError, ValueError):  # partial, not measured, or another version's
+            continue
+    return None
+
+
+def _prediction(said: Prediction, metric: Metric | None) -> PredictionRow:
+    metric = metric or _ABSENT
+    return PredictionRow(
+        **dict(said),
+        measured=metric.value,
+        unit=metric.unit,
+        verdict=judge(said, metric.value, metric.error),
+        note=_limit(metric),
+    )
+
+
+def _claim(said: Claim, metric: Metric | None, elsewhere: Lookup) -> ClaimRow:
+    metric = metric or _ABSENT
+    compared, error, note = metric.value, metric.error, _limit(metric)
+    if said.against:
+        there = elsewhere(said.against, said.metric)
+        compared = _difference(metric, there)
+        error = None if there is None else _sum(metric.error, there.error)
+        note = f"{said.against} has not been run" if there is None else note
+    verdict = judge(said, compared, error)
+    if said.against and note and verdict is Verdict.FAIL and compared is None:
+        verdict = Verdict.CANNOT_TELL
+    listed = True
+    if said.differs and not said.differs.comparable:
+        verdict, note = Verdict.NOT_COMPARABLE, said.differs.why
+    elif verdict is Verdict.PASS:
+        verdict, listed = Verdict.AGREES, said.differs is None
+        note = note if listed else "the file says that it differs"
+    elif verdict is Verdict.FAIL:
+        verdict, listed, note = _difference_of(said, elsewhere)
+    return ClaimRow(
+        **dict(said),
+        measured=metric.value,
+        unit=metric.unit,
+        compared=compared if said.against else None,
+        verdict=verdict,
+        listed=listed,
+        note=note,
+    )
+
+
+def _difference_of(said: Claim, elsewhere: Lookup) -> tuple[Verdict, bool, str]:
+    """Judge a claim that differs: verdict, whether its file says so, note."""
+    differs = said.differs
+    if differs is None:
+        return Verdict.UNEXPLAINED, False, "the file does not say why"
+    if differs.explained_by is None:
+        return Verdict.UNEXPLAINED, True, differs.why
+    name = differs.metric or said.metric
+    there = elsewhere(differs.explained_by, name)
+    if there is None:
+        return (
+            Verdict.UNEXPLAINED,
+            True,
+            f"{differs.explained_by}, which explains it, has not been run",
+        )
+    shown = "undefined" if there.value is None else f"{there.value:.4g}"
+    note = f"{differs.why} ({differs.explained_by}: {name} {shown})"
+    if judge(said, there.value, there.error) is Verdict.PASS:
+        return Verdict.EXPLAINED, True, note
+    return Verdict.UNEXPLAINED, False, f"{note}, which does not agree either"
+
+
+def _finding(said: Finding, metric: Metric | None) -> FindingRow:
+    metric = metric or _ABSENT
+    same = (
+        Verdict.PASS
+        if said.value is None and metric.value is None
+        else judge(said, metric.value, metric.error)
+    )
+    words = {Verdict.PASS: Verdict.AS_STATED, Verdict.FAIL: Verdict.CHANGED}
+    return FindingRow(
+        **dict(said),
+        measured=metric.value,
+        unit=metric.unit,
+        verdict=words.get(same, same),
+        note=_limit(metric),
+    )
+
+
+def _difference(here: Metric, there: Metric | None) -> float | None:
+    if there is None or here.value is None or there.value is None:
+        return None
+    return here.value - there.value
+
+
+def _sum(one: float | None, two: float | None) -> float | None:
+    return None if one is None or two is None else one + two
+
+
+def _limit(metric: Metric) -> str | None:
+    if metric.error is None:
+        return "not to be measured on this run's clock"
+    if metric.error:
+        return f"this run's clock may put it off by {metric.error:.2g}"
+    return None

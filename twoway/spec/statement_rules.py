@@ -1,0 +1,122 @@
+"""Checks of what an experiment says of its metrics.
+
+Nothing is left out in silence: a statement that leaves points out says why, and so does a file that
+says nothing of a point.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from twoway.contract.labels import label
+from twoway.spec.experiment import Experiment
+from twoway.spec.matrix import Point, matches, point_name, points
+from twoway.spec.statements import At, Claimed, Found, Predicted, Statement
+
+
+def statement_problems(experiment: Experiment) -> list[str]:
+    """List contradictions in predictions, claims and findings, each after its field."""
+    kinds: dict[str, Sequence[Statement]] = {
+        "predictions": experiment.predictions,
+        "claims": experiment.claims,
+        "findings": experiment.findings,
+    }
+    problems = [
+        f"{kind}.{index}{problem}"
+        for kind, statements in kinds.items()
+        for index, statement in enumerate(statements)
+        for problem in _problems(statement, experiment)
+    ]
+    for index, unclaimed in enumerate(experiment.unclaimed):
+        problems += [f"unclaimed.{index}.at{p}" for p in _at_problems(unclaimed.at, experiment)]
+    return problems or list(_silent_points(experiment))
+
+
+def _problems(statement: Statement, experiment: Experiment) -> Iterator[str]:
+    at = list(_at_problems(statement.at, experiment))
+    yield from (f".at{problem}" for problem in at)
+    if at:
+        return
+    left_out = [p for p in points(experiment.matrix) if not matches(statement.at, p)]
+    if left_out and not statement.elsewhere:
+        yield f".elsewhere: why is nothing said of {_some(left_out)}, which `at` leaves out?"
+    if statement.elsewhere and not left_out:
+        yield ".elsewhere: `at` leaves no point out"
+    if isinstance(statement, Predicted):
+        yield from _prediction_problems(statement, experiment)
+    elif isinstance(statement, Claimed):
+        yield from _claim_problems(statement, experiment)
+    elif isinstance(statement, Found):
+        yield from _finding_problems(statement, experiment)
+
+
+def _at_problems(at: At, experiment: Experiment) -> Iterator[str]:
+    for axis, wanted in at.items():
+        if axis not in experiment.matrix:
+            yield f': no axis "{axis}" in matrix'
+            continue
+        known = [label(value) for value in experiment.matrix[axis].to]
+        for value in wanted if isinstance(wanted, list) else [wanted]:
+            if label(value) not in known:
+                yield f".{axis}: {label(value)} is none of its values: {', '.join(known)}"
+
+
+def _prediction_problems(prediction: Predicted, experiment: Experiment) -> Iterator[str]:
+    given = [n for n in ("value", "at_least", "at_most") if getattr(prediction, n) is not None]
+    if len(given) != 1:
+        yield f": one of value, at_least, at_most is the theory's; got {', '.join(given) or 'none'}"
+    if (prediction.tolerance is None) != (prediction.value is None):
+        yield f".tolerance: goes with a value, got {prediction.tolerance}"
+    if prediction.theory is None and experiment.theory is None:
+        yield ".theory: required, for the file names no theory"
+
+
+def _claim_problems(claim: Claimed, experiment: Experiment) -> Iterator[str]:
+    low, high = claim.at_least, claim.at_most
+    bounded = low is not None or high is not None
+    if bounded == (claim.value is not None):
+        given = "both" if bounded else "neither"
+        yield f": value, or at_least or at_most, says what the paper says; got {given}"
+    if (claim.precision is None) != (claim.value is None):
+        yield f".precision: goes with a value, got {claim.precision}"
+    if low is not None and high is not None and low > high:
+        yield f".at_least: must not be above at_most ({high:g}), got {low:g}"
+    if claim.value == "printed" and experiment.theory is None:
+        yield '.value: "printed", but the file names no theory'
+    for index, differs in enumerate(claim.differs):
+        yield from (f".differs.{index}.at{p}" for p in _at_problems(differs.at, experiment))
+        if differs.not_comparable and differs.explained_by:
+            yield f".differs.{index}.explained_by: nothing to explain in what is not comparable"
+        unknown = set(differs.metrics or []) - set(claim.metrics)
+        if unknown:
+            yield f".differs.{index}.metrics: not the claim's: {', '.join(sorted(unknown))}"
+
+
+def _finding_problems(finding: Found, experiment: Experiment) -> Iterator[str]:
+    here = [p for p in points(experiment.matrix) if matches(finding.at, p)]
+    if isinstance(finding.measured, dict):
+        known = {point_name(point) for point in here}
+        for name in finding.measured.keys() - known:
+            yield f".measured.{name}: no such point, or not one of `at`"
+        if missing := sorted(known - finding.measured.keys()):
+            yield f".measured: what came out at {', '.join(missing)}?"
+    for point in here:
+        got = finding.measured_at(point)
+        if isinstance(got, list) and len(got) != len(finding.metrics):
+            yield f".measured: {len(got)} values for {len(finding.metrics)} metrics"
+            return
+
+
+def _silent_points(experiment: Experiment) -> Iterator[str]:
+    """Find the points of which nothing is said, and not why."""
+    statements = [*experiment.predictions, *experiment.claims, *experiment.findings]
+    if not statements:
+        return
+    told = [statement.at for statement in statements] + [each.at for each in experiment.unclaimed]
+    silent = [p for p in points(experiment.matrix) if not any(matches(at, p) for at in told)]
+    if silent:
+        yield f"unclaimed: nothing is said of {_some(silent)}, and not why"
+
+
+def _some(found: list[Point]) -> str:
+    names = [point_name(point) for point in found[:3]]
+    more = len(found) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more else "")

@@ -1,0 +1,214 @@
+"""What an experiment's file says of its metrics: predictions, claims and findings.
+
+All three name metrics and points. Predictions are this project's and existed before the run: their
+numbers are code's. Claims are the paper's. Findings were written after looking.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import Field
+
+from twoway.contract.labels import label
+from twoway.contract.model import Model, Name, NonNegative
+from twoway.contract.statements import Claim, Differs, Finding, Prediction
+from twoway.spec.matrix import Label, Point, matches, point_name
+
+At = dict[Name, Label | list[Label]]
+# A run to look at: an experiment's id, with "@" and the point's name if it is a sweep.
+Run = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*(@[A-Za-z0-9_.,=+-]+)?$")]
+# A metric's value; None if it is undefined.
+Number = float | None
+# What a theory computes, by the name of a metric: its prediction, and the paper's printed form.
+Computed = tuple[Mapping[str, float], Mapping[str, float]]
+
+
+class Statement(Model):
+    """What is said of one metric, or the same of several, at some points."""
+
+    metric: str | Annotated[list[str], Field(min_length=1)] = Field(
+        description="a name from metrics.json, or several of which the same is said"
+    )
+    at: At = Field(
+        default={}, description="the points that it is about, values by axis; all by default"
+    )
+    elsewhere: str | None = Field(
+        default=None, description="why nothing is said of the points that `at` leaves out"
+    )
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics that it is about."""
+        return [self.metric] if isinstance(self.metric, str) else self.metric
+
+
+StatementT = TypeVar("StatementT", bound=Statement)
+
+
+class Predicted(Statement):
+    """What this project's theory predicts; a miss fails the run."""
+
+    value: Literal["theory"] | None = Field(
+        default=None, description="`theory`: the number is the theory's, for each point"
+    )
+    at_least: Literal["theory"] | None = Field(
+        default=None, description="instead of a value: the theory's number is a lower bound"
+    )
+    at_most: Literal["theory"] | None = Field(default=None, description="likewise, an upper bound")
+    tolerance: NonNegative | None = Field(
+        default=None, description="largest difference from `value` that passes, same unit"
+    )
+    theory: Name | None = Field(
+        default=None, description="which theory, if not the experiment's `theory`"
+    )
+    why: str = Field(description="where value and tolerance come from")
+
+    def of(self, metric: str, theory: str, computed: Computed) -> Prediction:
+        """Return the prediction of one metric."""
+        numbers, printed = computed
+        kind = "value" if self.value else "at_least" if self.at_least else "at_most"
+        return Prediction(
+            metric=metric,
+            theory=theory,
+            tolerance=self.tolerance,
+            why=self.why,
+            printed=printed.get(metric),
+            **{kind: numbers[metric]},
+        )
+
+
+class DiffersAt(Model):
+    """A difference from a claim that is known, with its reason."""
+
+    why: str = Field(description="the reason, as far as it is known")
+    explained_by: Run | None = Field(
+        default=None,
+        description="an experiment or point without that reason, where the claim agrees; without "
+        "it the difference is unexplained",
+    )
+    metric_there: str | None = Field(
+        default=None, description="the claim's metric there, if its name is another"
+    )
+    not_comparable: bool = Field(
+        default=False, description="the paper's number and the metric are of different things"
+    )
+    metrics: list[str] | None = Field(
+        default=None, description="the metrics of the claim that differ; all by default"
+    )
+    at: At = Field(default={}, description="where; at all points of the claim by default")
+
+    def as_record(self) -> Differs:
+        """Return it as runs record it."""
+        return Differs(
+            why=" ".join(self.why.split()),
+            explained_by=self.explained_by,
+            metric=self.metric_there,
+            comparable=not self.not_comparable,
+        )
+
+    def about(self, metric: str, point: Point) -> bool:
+        """Tell whether it is about a metric at a point."""
+        return (self.metrics is None or metric in self.metrics) and matches(self.at, point)
+
+
+class Claimed(Statement):
+    """What the paper prints; judged by the precision of the print alone."""
+
+    claim: str = Field(description="what the paper says, in our words; the same claim counts once")
+    where: str = Field(description="section, figure or table")
+    by: Literal["paper", "simulation"] = Field(
+        default="paper", description="`simulation`: a number of the authors' own simulator"
+    )
+    value: float | Literal["printed"] | None = Field(
+        default=None,
+        description="the number in print, in the metric's unit; `printed`: what the paper's own "
+        "formula gives for our parameters",
+    )
+    precision: NonNegative | None = Field(
+        default=None, description="half of the value's last digit, or how well a figure can be read"
+    )
+    at_least: float | None = Field(default=None, description="instead of a value, a bound")
+    at_most: float | None = Field(default=None, description="likewise")
+    against: Run | None = Field(
+        default=None,
+        description="an experiment or point: the claim is about the metric here less there; the "
+        "point's axes that are missing are those of this point",
+    )
+    reading: str = Field(description="where the precision or the bound comes from")
+    differs: list[DiffersAt] = Field(
+        default=[], description="where the runs are known to differ from the claim"
+    )
+
+    def of(self, metric: str, point: Point, printed: Mapping[str, float]) -> Claim:
+        """Return the claim about one metric at one point."""
+        known = next((each for each in self.differs if each.about(metric, point)), None)
+        return Claim(
+            claim=" ".join(self.claim.split()),
+            where=self.where,
+            by=self.by,
+            metric=metric,
+            value=printed[metric] if self.value == "printed" else self.value,
+            tolerance=self.precision,
+            at_least=self.at_least,
+            at_most=self.at_most,
+            against=self.against,
+            why=self.reading,
+            differs=None if known is None else known.as_record(),
+        )
+
+
+class Found(Statement):
+    """What the runs showed, written after looking, at every point of the sweep."""
+
+    finding: str = Field(description="the finding, as a sentence")
+    measured: Number | list[Number] | dict[str, Number | list[Number]] = Field(
+        description="what came out: a number, one for each metric, or either by the point's name"
+    )
+    tolerance: NonNegative = Field(description="half of the last digit given")
+
+    def measured_at(self, point: Point) -> Number | list[Number]:
+        """Return what came out at a point; None if it is undefined, or not said."""
+        if isinstance(self.measured, dict):
+            return self.measured.get(point_name(point))
+        return self.measured
+
+    def of(self, metric: str, point: Point) -> Finding:
+        """Return the finding on one metric at one point."""
+        found = self.measured_at(point)
+        value = found[self.metrics.index(metric)] if isinstance(found, list) else found
+        return Finding(
+            finding=" ".join(self.finding.split()),
+            metric=metric,
+            value=value,
+            tolerance=self.tolerance,
+            why="measured before; half of the last digit given",
+        )
+
+
+class Unclaimed(Model):
+    """Points of a sweep of which the file says nothing."""
+
+    at: At = Field(description="the points, values by axis")
+    why: str = Field(description="why they are run")
+
+
+def said_at(
+    point: Point, statements: Iterable[StatementT]
+) -> Iterable[tuple[int, StatementT, str]]:
+    """List what is said of a point: index, statement, metric."""
+    for index, statement in enumerate(statements):
+        if matches(statement.at, point):
+            yield from ((index, statement, metric) for metric in statement.metrics)
+
+
+def full_run(run: str, name: str, point: Point) -> str:
+    """Complete the name of a run by the axes of this point that it leaves out.
+
+    Only a point of the same experiment may leave axes out.
+    """
+    experiment, _, given = run.partition("@")
+    if experiment != name or not point:
+        return run
+    there = dict(each.split("=", 1) for each in given.split(",") if each)
+    filled = {axis: there.get(axis, label(value)) for axis, value in point.items()}
+    return f"{name}@{','.join(f'{axis}={value}' for axis, value in filled.items())}"
