@@ -22,6 +22,7 @@
  *	modprobe tcp_tahoe				1/floor(w)
  *	modprobe tcp_tahoe growth=bsd			1/w
  *	modprobe tcp_tahoe slow_start=bsd		w <= ssthresh
+ *	modprobe tcp_tahoe timer=bsd			ticks of 500 ms, see below
  *
  * Two names are registered: "tahoe" retransmits on the third duplicate ACK, and
  * "tahoe_rto" waits for the retransmission timer, as Tahoe did before it was given
@@ -46,11 +47,28 @@
  * - Undo. Forgotten at each reduction.
  * - A threshold of duplicate ACKs that adapts to reordering. BSD's is constant.
  *
+ * The timer. Linux's is srtt + max(4 rttvar, 200 ms), from a sample per ACK, and
+ * `ip route ... rto_min` raises the least value. BSD's (tahoe_timer.h) is srtt +
+ * 2 rttvar in ticks of 500 ms, at least 1 s, from one segment at a time, and fires at a
+ * tick; ticks are the same for all connections, counted from boot. With timer=bsd it is
+ * that: icsk_rto is what is left to that tick, set before whatever starts the timer, and
+ * when an ACK has made the stack start it, it is started again as BSD would. What
+ * differs from BSD's timer then:
+ *
+ * - The kernel's timer wheel is late by up to an eighth of a wait. When an ACK has come
+ *   since the timer was started, it is woken before the tick, waits for the rest, and is
+ *   right to the jiffy (8 of them if it waits for more than 4 s, 64 for more than 32 s, at
+ *   1000 Hz). When none has, it is late as the wheel is: for the first segment after
+ *   everything was acknowledged, after a timeout, after a fast retransmission; and always
+ *   from Linux 6.15 on, whose TCP takes a timer that is woken for one that is due. The
+ *   next wait is counted from the right tick all the same.
+ * - A segment that is timed counts as sent with the ACK before it, unless everything was
+ *   acknowledged: too early if the application wrote it later.
+ * - The SYN is not timed: it is gone before the congestion control is asked.
+ * - tcp_thin_linear_timeouts is still Linux's, and so is how often it retries.
+ *
  * What remains of today's stack, and differs from 4.3BSD-Tahoe:
  *
- * - The timer. Linux's is srtt + max(4 rttvar, 200 ms), from a sample per ACK; BSD's
- *   is srtt + 2 rttvar in ticks of 500 ms, at least 1 s, from one segment at a time.
- *   `ip route ... rto_min` raises the least value.
  * - After the timer has fired, duplicate ACKs are ignored until everything that was
  *   outstanding is acknowledged. BSD would count them, and could take those that its
  *   own repeats cause for another loss. Nor are there ever more duplicates than
@@ -70,21 +88,31 @@
  *   choice; the papers' packets need `ip link set ... gso_max_segs 1`, and gro off.
  */
 
+#include <linux/math64.h>
 #include <linux/module.h>
 #include <net/tcp.h>
 
 #include "compat/compat.h"
+#include "tahoe_timer.h"
 #include "tahoe_window.h"
 
 /* Duplicate ACKs that mean a loss: BSD's tcprexmtthresh. */
 #define TAHOE_DUPACKS 3U
 /* More than there can be: one segment of a window is always missing. */
 #define TAHOE_DUPACKS_NEVER (TAHOE_MAX_SEGMENTS + 1)
+/* BSD's slow timeout, in jiffies. */
+#define TAHOE_TICK (HZ / 2)
 
 struct tahoe {
 	struct tahoe_window w;
 	u32 una;	/* snd_una when w last had its say */
 	u32 dupacks;	/* that mean a loss; constant */
+
+	/* With timer=bsd: */
+	struct tahoe_timer timer;
+	u32 timed;	/* sequence number; snd_nxt while nothing is timed */
+	u32 timed_tick;	/* when it was sent; now, while nothing is timed */
+	u32 expiry;	/* of the retransmission timer; a tick */
 };
 
 static char *growth = "floor";
@@ -95,9 +123,114 @@ static char *slow_start = "paper";
 module_param(slow_start, charp, 0444);
 MODULE_PARM_DESC(slow_start, "slow start: paper (w < ssthresh, default) or bsd (w <= ssthresh)");
 
+static char *timer = "linux";
+module_param(timer, charp, 0444);
+MODULE_PARM_DESC(timer, "retransmission timer: linux (default) or bsd (ticks of 500 ms)");
+
 static enum tahoe_growth growth_rule;
 /* Segments beyond ssthresh up to which slow start goes: 0 or 1. */
 static u32 slow_start_beyond;
+static bool timer_is_bsd;
+
+/* Jiffies since boot, for ticks that no overflow of jiffies shifts. */
+static u64 tahoe_jiffies(void)
+{
+	return get_jiffies_64() - INITIAL_JIFFIES;
+}
+
+static u32 tahoe_tick(u64 at)
+{
+	return div_u64(at, TAHOE_TICK);
+}
+
+static u32 tahoe_tick_now(void)
+{
+	return tahoe_tick(tahoe_jiffies());
+}
+
+/* Whether the stack is about to send the one segment of a fast retransmission. */
+static bool tahoe_retransmits(const struct sock *sk)
+{
+	return inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery && !tcp_sk(sk)->retrans_out;
+}
+
+/* Nothing is timed: the next segment of new data will be. */
+static void tahoe_timer_watch(struct sock *sk)
+{
+	struct tahoe *ca = inet_csk_ca(sk);
+
+	ca->timed = tcp_sk(sk)->snd_nxt;
+	ca->timed_tick = tahoe_tick_now();
+}
+
+/* Jiffies until the timer expires. */
+static u32 tahoe_timer_left(const struct tahoe *ca)
+{
+	s32 left = ca->expiry * TAHOE_TICK - (u32)tahoe_jiffies();
+
+	return max(left, 1);
+}
+
+/* BSD starts the timer in this tick, and so will the stack. */
+static void tahoe_timer_start(struct sock *sk, u32 tick)
+{
+	struct tahoe *ca = inet_csk_ca(sk);
+
+	ca->expiry = tick + tahoe_timer_ticks(&ca->timer);
+	inet_csk(sk)->icsk_rto = tahoe_timer_left(ca);
+}
+
+/* What is about to be sent again is not timed; if the timer has fired, it backs off. */
+static void tahoe_timer_loss(struct sock *sk, u8 state)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	struct tahoe *ca = inet_csk_ca(sk);
+
+	tahoe_timer_watch(sk);
+	/* It is not running while the stack deals with its expiry. */
+	if (state != TCP_CA_Loss || icsk->icsk_pending)
+		return;
+
+	tahoe_timer_expired(&ca->timer);
+	/* It may be a jiffy early, and the tick is the one that it was waiting for. */
+	tahoe_timer_start(sk, tahoe_tick(tahoe_jiffies() + 1));
+	/* The stack will double it before it starts the timer. */
+	icsk->icsk_rto = DIV_ROUND_UP(icsk->icsk_rto, 2);
+}
+
+/*
+ * The timer wheel's first level, of less than 63 jiffies, adds one. Each level above
+ * waits for eight times as long, and may add what the one below waits for: woken so much
+ * earlier, the timer waits for the rest on the level below.
+ */
+static void tahoe_timer_restart(struct sock *sk)
+{
+	u32 left = tahoe_timer_left(inet_csk_ca(sk)) - 1, early = 63;
+
+	while (left / 64 >= early)
+		early *= 8;
+	inet_csk_reset_xmit_timer(sk, ICSK_TIME_RETRANS, left, TCP_RTO_MAX);
+	if (left > early)
+		twoway_wake_early(sk, jiffies + left - early);
+}
+
+/* After an ACK, which may have made the stack start the timer with its own timeout. */
+static void tahoe_timer_ack(struct sock *sk, bool is_new)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct tahoe *ca = inet_csk_ca(sk);
+
+	if (after(tp->snd_una, ca->timed)) {
+		tahoe_timer_sample(&ca->timer, tahoe_tick_now() - ca->timed_tick);
+		tahoe_timer_watch(sk);
+	} else if (tp->snd_nxt == ca->timed) {
+		tahoe_timer_watch(sk);
+	}
+	if (is_new || tahoe_retransmits(sk))
+		tahoe_timer_start(sk, tahoe_tick_now());
+	if (inet_csk(sk)->icsk_pending == ICSK_TIME_RETRANS)
+		tahoe_timer_restart(sk);
+}
 
 /*
  * New data may go while packets_out < w. The stack compares in_flight, which is less by
@@ -140,6 +273,8 @@ static void tahoe_start(struct sock *sk, u32 dupacks)
 	ca->dupacks = dupacks;
 	/* Not paced: the ACK clock is what is being studied. */
 	WRITE_ONCE(sk->sk_pacing_rate, ~0UL);
+	tahoe_timer_init(&ca->timer);
+	tahoe_timer_watch(sk);
 	tahoe_close(sk);
 }
 
@@ -175,26 +310,33 @@ static void tahoe_set_state(struct sock *sk, u8 state)
 	tp->undo_marker = 0;
 	if (state == TCP_CA_Recovery)
 		tp->high_seq = tp->snd_una + 1;
+
+	if (timer_is_bsd && state > TCP_CA_CWR)
+		tahoe_timer_loss(sk, state);
 }
 
 static void tahoe_cong_control(TWOWAY_CONG_CONTROL_ARGS(sk, rs))
 {
 	struct tahoe *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
+	bool is_new = ca->una != tp->snd_una;
 
 	/* The ACK of the SYN comes before init. */
 	if (!inet_csk(sk)->icsk_ca_initialized)
 		return;
 
-	if (ca->una != tp->snd_una) {
+	if (is_new) {
 		ca->una = tp->snd_una;
 		tahoe_window_open(&ca->w, tp->snd_ssthresh + slow_start_beyond, growth_rule);
 	}
 	tahoe_apply(sk);
 
 	/* The fast retransmission itself, whatever else is still counted as in flight. */
-	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery && !tp->retrans_out)
+	if (tahoe_retransmits(sk))
 		tcp_snd_cwnd_set(tp, tcp_packets_in_flight(tp) + 1);
+
+	if (timer_is_bsd)
+		tahoe_timer_ack(sk, is_new);
 }
 
 /* Nothing in flight and nothing sent for a timeout: no ACKs will clock what follows. */
@@ -204,6 +346,12 @@ static void tahoe_tx_start(struct sock *sk)
 
 	if (tcp_jiffies32 - tp->lsndtime > inet_csk(sk)->icsk_rto)
 		tahoe_close(sk);
+
+	/* Not so when it is a retransmission after a timeout. */
+	if (timer_is_bsd && !tp->packets_out) {
+		tahoe_timer_watch(sk);
+		tahoe_timer_start(sk, tahoe_tick_now());
+	}
 }
 
 TWOWAY_CWND_EVENT_TX_START(tahoe_tx_start);
@@ -269,13 +417,26 @@ static int tahoe_parse_slow_start(void)
 	return 0;
 }
 
+static int tahoe_parse_timer(void)
+{
+	static const char * const rules[] = { "linux", "bsd" };
+	int rule = sysfs_match_string(rules, timer);
+
+	if (rule < 0) {
+		pr_err("timer: must be linux or bsd, got \"%s\"\n", timer);
+		return rule;
+	}
+	timer_is_bsd = rule;
+	return 0;
+}
+
 static int __init tahoe_register(void)
 {
 	int err;
 
 	BUILD_BUG_ON(sizeof(struct tahoe) > ICSK_CA_PRIV_SIZE);
 
-	err = tahoe_parse_growth() ?: tahoe_parse_slow_start();
+	err = tahoe_parse_growth() ?: tahoe_parse_slow_start() ?: tahoe_parse_timer();
 	if (err)
 		return err;
 

@@ -11,6 +11,7 @@
 
 #include <linux/module.h>
 #include <linux/version.h>
+#include <net/inet_connection_sock.h>
 #include <net/pkt_sched.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
@@ -60,6 +61,17 @@ static void fn##_event(struct sock *sk, enum tcp_ca_event event)	\
 static_assert(true)
 #define TWOWAY_TX_START_OP(fn) .cwnd_event = fn##_event
 #endif
+
+/*
+ * Wake TCP's retransmission timer before it is due, so that it waits for the rest: until 6.15,
+ * where the timer itself became the only record of when it is due.
+ */
+static inline void twoway_wake_early(struct sock *sk, unsigned long when)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+	sk_reset_timer(sk, &inet_csk(sk)->icsk_retransmit_timer, when);
+#endif
+}
 
 #undef pr_fmt
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt

@@ -13,6 +13,7 @@
 #include "../dtm_rate.h"
 #include "../dtm_service.h"
 #include "../fast_window.h"
+#include "../tahoe_timer.h"
 #include "../tahoe_window.h"
 
 /* A full Ethernet frame, and a TCP ACK in one. */
@@ -619,7 +620,87 @@ static struct kunit_suite tahoe_suite = {
 	.test_cases = tahoe_cases,
 };
 
-kunit_test_suites(&service_suite, &rate_suite, &channel_suite, &fast_suite, &tahoe_suite);
+/* tahoe_timer.h */
+
+/* Before a sample the timer waits for twice 3 s, 12 ticks; after it for twice the sample. */
+static void timer_starts_with_a_guess(struct kunit *test)
+{
+	static const u32 timeouts[] = { 2, 4, 6, 8, 10 };
+	u32 ticks;
+
+	for (ticks = 0; ticks < ARRAY_SIZE(timeouts); ticks++) {
+		struct tahoe_timer t;
+
+		tahoe_timer_init(&t);
+		KUNIT_EXPECT_EQ(test, tahoe_timer_ticks(&t), 12);
+		tahoe_timer_sample(&t, ticks);
+		KUNIT_EXPECT_EQ(test, tahoe_timer_ticks(&t), timeouts[ticks]);
+	}
+}
+
+/*
+ * 4 ticks, then 8: srtt from 40 to 43 eighths, rttvar from 10 quarters by 3 - 2; the timeout from
+ * (10 + 10) / 2 to (10 + 11) / 2. Equal samples take off the deviation what it is, but for less
+ * than a tick, which truncation hides: rttvar stays at 3 quarters, srtt at 64 to 71 eighths.
+ */
+static void timer_follows_the_samples(struct kunit *test)
+{
+	struct tahoe_timer t;
+	u32 i;
+
+	tahoe_timer_init(&t);
+	tahoe_timer_sample(&t, 4);
+	KUNIT_EXPECT_EQ(test, t.srtt, 40);
+	KUNIT_EXPECT_EQ(test, t.rttvar, 10);
+	tahoe_timer_sample(&t, 8);
+	KUNIT_EXPECT_EQ(test, t.srtt, 43);
+	KUNIT_EXPECT_EQ(test, t.rttvar, 11);
+	KUNIT_EXPECT_EQ(test, tahoe_timer_ticks(&t), 10);
+	for (i = 0; i < 100; i++)
+		tahoe_timer_sample(&t, 8);
+	KUNIT_EXPECT_EQ(test, t.srtt, 64);
+	KUNIT_EXPECT_EQ(test, t.rttvar, 3);
+	KUNIT_EXPECT_EQ(test, tahoe_timer_ticks(&t), 9);
+	/* Neither ends at nought, which would mean that there was no sample. */
+	for (i = 0; i < 100; i++)
+		tahoe_timer_sample(&t, 0);
+	KUNIT_EXPECT_EQ(test, t.srtt, 7);
+	KUNIT_EXPECT_EQ(test, t.rttvar, 3);
+	KUNIT_EXPECT_EQ(test, tahoe_timer_ticks(&t), TAHOE_TIMER_MIN_TICKS);
+}
+
+/* Doubled at each timeout, up to 64 s, also when the round trip is forgotten; a sample ends it. */
+static void timer_backs_off(struct kunit *test)
+{
+	static const u32 ticks[] = { 8, 16, 32, 64, 128, 128, 128, 128, 128 };
+	struct tahoe_timer t;
+	u32 i;
+
+	tahoe_timer_init(&t);
+	tahoe_timer_sample(&t, 3);
+	for (i = 0; i < ARRAY_SIZE(ticks); i++) {
+		KUNIT_EXPECT_EQ(test, tahoe_timer_ticks(&t), ticks[i]);
+		KUNIT_EXPECT_EQ(test, !t.srtt, i > TAHOE_TIMER_LOST_SHIFT);
+		tahoe_timer_expired(&t);
+	}
+	tahoe_timer_sample(&t, 3);
+	KUNIT_EXPECT_EQ(test, tahoe_timer_ticks(&t), ticks[0]);
+}
+
+static struct kunit_case timer_cases[] = {
+	KUNIT_CASE(timer_starts_with_a_guess),
+	KUNIT_CASE(timer_follows_the_samples),
+	KUNIT_CASE(timer_backs_off),
+	{}
+};
+
+static struct kunit_suite timer_suite = {
+	.name = "tahoe_timer",
+	.test_cases = timer_cases,
+};
+
+kunit_test_suites(&service_suite, &rate_suite, &channel_suite, &fast_suite, &tahoe_suite,
+		  &timer_suite);
 
 MODULE_DESCRIPTION("Unit tests of the modules of twoway");
 MODULE_LICENSE("GPL");

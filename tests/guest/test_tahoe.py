@@ -1,22 +1,29 @@
 """tcp_tahoe sends what 4.3BSD-Tahoe would, segment by segment, on the real kernel."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
+import yaml
 from in_guest import run_in_guest
-from running import ROOT
-from scripted_receiver import SCENARIOS, SYSCTLS
+from running import ROOT, carry_out, write_experiment
+from scripted_receiver import SCENARIOS, STEP_S, SYSCTLS
 from scripted_traces import Trace, play_scenarios
 from tahoe_model import ModelPath
+from tahoe_network import MS, BsdTimer, Connection, Link, Network, S
 
+from twoway.contract.clock import START_NS
 from twoway.guest.build import Guest
+from twoway.measure.analysis import Analysis
 from twoway.plan import personality
 from twoway.spec.experiment import Stack
 
 PAPERS = Stack(sack=False, rack=False, tail_loss_probe=False, spurious_timeout_detection=False)
 RANDOM = [name for name in SCENARIOS if "random" in name]
 NAMES = [name for name in SCENARIOS if name.startswith("tahoe") and name not in RANDOM]
+BSD_TIMER = [name for name in NAMES if "timer=bsd" in SCENARIOS[name].parameters]
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +78,93 @@ def test_waits_for_the_timer(traces: dict[str, Trace]) -> None:
     assert len(duplicates) == 40
 
 
+@dataclass(frozen=True)
+class Timeout:
+    """One in a trace: when the timer was started, when the model says that it expires, when it did.
+
+    Attributes:
+        woken: whether the module could tell the kernel's timer: an ACK came after it was started.
+    """
+
+    started_s: float
+    due_s: float
+    at_s: float
+    woken: bool
+
+
+def timeouts(trace: Trace) -> list[Timeout]:
+    """The timeouts of what the real sender sent, timed by BSD's timer in the model."""
+    timer, una, highest, started_ns, due_ns, woken = BsdTimer(), 0, 0, 0, 0, False
+    found = []
+    for step in trace:
+        now_ns, ack, sent = round(step["at_s"] * S), step["ack"], step["sent"]
+        if step["event"] == "timeout":
+            found.append(Timeout(started_ns / S, due_ns / S, step["at_s"], woken))
+            timer.timed_out()
+        if ack > una:
+            timer.acked(una, ack, highest, now_ns)
+        started = ack > una or sent == [ack] or step["event"] != "ack"
+        if started:
+            started_ns, due_ns = now_ns, timer.expires(now_ns)
+        woken = una < ack < highest or not started
+        for segment in sent:
+            if segment < highest:
+                timer.retransmits(segment)
+            else:
+                timer.sent(segment, now_ns)
+            highest = max(highest, segment + 1)
+        una = ack
+    return found
+
+
+@pytest.mark.parametrize("name", BSD_TIMER)
+def test_bsd_timer_fires_at_the_models_ticks(traces: dict[str, Trace], name: str) -> None:
+    """Every timeout is at the tick that the model's timer says, or as late as the kernel's wheel.
+
+    That is an eighth of the wait, when the module could not tell it.
+    """
+    found = timeouts(traces[name])
+    assert {each.woken for each in found} == {False, True}
+    for each in found:
+        least = 0 if each.woken else (each.due_s - each.started_s) / 8
+        assert 0 <= each.at_s - each.due_s < least + 1.1 * STEP_S
+
+
+def test_bsd_timer_follows_the_path(traces: dict[str, Trace]) -> None:
+    """Least is two ticks, doubled by a second timeout; a slow path's round trip is three."""
+    ticks = {
+        name: [round(2 * (each.due_s - each.started_s // 0.5 * 0.5)) for each in timeouts(trace)]
+        for name, trace in traces.items()
+        if name in BSD_TIMER
+    }
+    assert ticks["tahoe: bsd timer, a fast path"] == [2, 4, 2]
+    assert ticks["tahoe: bsd timer, a slow path"] == [4, 8, 5]
+
+
+@pytest.mark.usefixtures("guest")
+def test_bsd_timer_on_a_line(tmp_path: Path) -> None:
+    """Two connections on the paper's line lose what those of the model lose, when they do.
+
+    At the start a timer fires for a segment that nothing has been acknowledged since: at 1.52 s,
+    instead of at 1.5 s, by the kernel's wheel.
+    """
+    document = yaml.safe_load((ROOT / "experiments/zhang-fig4-5.yml").read_text())
+    kept = ("schema", "title", "summary", "topology", "profile", "stack", "flows", "warm_up_s")
+    changed = {"duration_s": 500, "modules": {"tcp_tahoe": {"timer": "bsd"}}}
+    path = write_experiment(tmp_path, {key: document[key] for key in kept} | changed)
+    analysis = Analysis(carry_out(path, tmp_path / "results"))
+    connections = [Connection(0, BsdTimer(), 0), Connection(1, BsdTimer(), S // 2)]
+    sides = Network(Link(), connections, (0, 500 * S)).run()
+    for view, side in zip(analysis.queues.values(), sides, strict=True):
+        drops = analysis.drops(view)
+        modelled = np.array([drop.time_ns for drop in side.drops])
+        assert len(drops) == len(modelled) > 50
+        assert np.all(drops.payload_bytes > 0)
+        late = drops.time_ns - START_NS - modelled
+        assert 0 <= late.min() <= late.max() <= 20 * MS
+        assert late[modelled > 2 * S].max() < MS / 10
+
+
 def test_growth_differs(traces: dict[str, Trace]) -> None:
     """1/floor(w) opens the window by one per window of ACKs, BSD's rule later."""
     floor, bsd = (
@@ -94,9 +188,9 @@ def test_parameters(guest: Guest, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     growths = ("growth=floor", "growth=bsd", "growth=fast", "growth=")
     starts = ("slow_start=bsd", "slow_start=late")
-    run_in_guest(
-        guest, folder, ROOT / "tests/support/load_modules.py", "tcp_tahoe", *growths, *starts
-    )
+    timers = ("timer=linux", "timer=bsd", "timer=bsd4.3")
+    program = ROOT / "tests/support/load_modules.py"
+    run_in_guest(guest, folder, program, "tcp_tahoe", *growths, *starts, *timers)
     found = json.loads((folder / "loads.json").read_text())
     both = {"loaded": True, "said": [], "registers": ["tahoe", "tahoe_rto"]}
     assert found["growth=bsd"] == both
@@ -105,6 +199,8 @@ def test_parameters(guest: Guest, tmp_path: Path) -> None:
     assert found["slow_start=late"]["said"] == [
         'tcp_tahoe: slow_start: must be paper or bsd, got "late"'
     ]
+    assert found["timer=linux"] == found["timer=bsd"] == both
+    assert found["timer=bsd4.3"]["said"] == ['tcp_tahoe: timer: must be linux or bsd, got "bsd4.3"']
     for value in ("fast", ""):
         assert found[f"growth={value}"] == {
             "loaded": False,

@@ -1,8 +1,9 @@
 """A TCP receiver that loses what a script says, and the traces it takes of a real sender.
 
 The path is a first-in-first-out queue of segments: one arrives, is acknowledged at once, and the
-sender reacts before the next arrives, a millisecond later. When nothing is on its way, the sender's
-retransmission timer is waited for. So every segment and every window is attributed to one ACK.
+sender reacts before the next arrives, a millisecond later or what the scenario says. When nothing
+is on its way, the sender's retransmission timer is waited for. So every segment and every window is
+attributed to one ACK.
 
 Runs in the guest as root: `scripted_receiver.py PREFIX` plays the scenarios of that name and leaves
 /mnt/run/traces.json. Tests import it for the scenarios.
@@ -23,8 +24,9 @@ from pathlib import Path
 
 SEGMENT_BYTES = 500
 STEP_S = 0.001
-# The sender's timer: at most 1 s before the first sample, 200 ms after it, doubled by backoff.
-PATIENCE_S = 10.0
+# The sender's timer: Linux's at most 1 s before the first sample, 200 ms after it, doubled by
+# backoff; BSD's several round trips of a slow path.
+PATIENCE_S = 60.0
 PAUSE_S = 3.0
 LATENESS = 8
 MODULES = Path("/mnt/bin")
@@ -57,6 +59,7 @@ class Scenario:
         parameters: of the module.
         timestamps: whether the connection has them; then the sender can tell a late segment's ACK
             from its retransmission's.
+        step_s: from one arrival to the next.
     """
 
     congestion: str
@@ -66,6 +69,7 @@ class Scenario:
     offered: int = 100
     parameters: tuple[str, ...] = ()
     timestamps: bool = False
+    step_s: float = STEP_S
 
     @property
     def module(self) -> str:
@@ -120,6 +124,15 @@ SCENARIOS = {
     "tahoe: bsd altogether": Scenario(
         "tahoe", lost=(20, 21, 90), parameters=("growth=bsd", "slow_start=bsd")
     ),
+    "tahoe: bsd timer, a fast path": Scenario(
+        "tahoe", lost=(20, 20, 20, 60, 61), parameters=("timer=bsd",)
+    ),
+    "tahoe: bsd timer, a slow path": Scenario(
+        "tahoe", lost=(20, 20, 20, 60, 61), offered=6, parameters=("timer=bsd",), step_s=0.2497
+    ),
+    "tahoe_rto: bsd timer": Scenario(
+        "tahoe_rto", lost=(20, 50, 50, 51), offered=6, parameters=("timer=bsd",), step_s=0.2003
+    ),
     "tahoe_rto: one loss": Scenario("tahoe_rto", lost=(40,)),
     "tahoe_rto: two in a row": Scenario("tahoe_rto", lost=(40, 41)),
     "tahoe_rto: two, far apart in one window": Scenario("tahoe_rto", lost=(35, 50)),
@@ -144,6 +157,7 @@ class Step:
         event: "write", "ack" or "timeout".
         ack: segments acknowledged so far.
         sent: segments sent, by number.
+        at_s: when it was: since boot, for a timeout STEP_S later at most.
         cwnd, ssthresh, unacked, sacked, lost, retrans: from TCP_INFO, after it.
         on_the_way: segments in the path, after it.
     """
@@ -151,6 +165,7 @@ class Step:
     event: str
     ack: int
     sent: list[int]
+    at_s: float = 0.0
     on_the_way: int = 0
     cwnd: int = 0
     ssthresh: int = 0
@@ -303,14 +318,15 @@ class Play:
         deadline = time.monotonic() + PATIENCE_S
         while not self.path:
             assert time.monotonic() < deadline, "the sender fell silent"
-            self._note("timeout")
+            self._note("timeout", time.monotonic())
             time.sleep(STEP_S)
 
     def _step(self, event: str) -> None:
-        time.sleep(STEP_S)
-        self._note(event)
+        at_s = time.monotonic()
+        time.sleep(self.scenario.step_s)
+        self._note(event, at_s)
 
-    def _note(self, event: str) -> None:
+    def _note(self, event: str, at_s: float) -> None:
         """Take what has been sent; a timeout has not happened while that is nothing."""
         sent = []
         for _, seq, payload, stamp in self.wire.arriving(self.port):
@@ -322,7 +338,7 @@ class Play:
         info = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
         words = struct.unpack(f"{len(info[8:104]) // 4}I", info[8:104])
         values = {name: words[at] for name, at in _WORDS.items()}
-        self.trace.append(Step(event, self.acked, sent, len(self.path), **values))
+        self.trace.append(Step(event, self.acked, sent, at_s, len(self.path), **values))
 
     def close(self) -> None:
         """Reset the connection, and forget what that puts on the wire."""
