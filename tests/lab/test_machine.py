@@ -191,4 +191,4 @@ def test_teardown_leaves_nothing(deployed: Deployed) -> None:
     after = deployed.vm.state()
     assert after - deployed.before == set()
     assert deployed.before - after == set()
-    assert [*deployed.results.glob("kalampoukas-3.2/2*/manifest.json")]
+    assert [*deployed.results.glob("kalampoukas-3.2@*/2*/manifest.json")]

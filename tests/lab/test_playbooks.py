@@ -22,7 +22,7 @@ PACKAGE = "ethtool"
 TTL = "net.ipv4.ip_default_ttl"
 LEFT = "net.ipv4.tcp_retries2"
 # A second and a half of traffic; a point of a sweep has no pictures, which take longer than that.
-TRIAL = {"twoway_trial": "kalampoukas-5.5@delay=3.368"}
+TRIAL = {"twoway_trial": "kalampoukas-5.5@delay=3.368,opposite=1"}
 # Of the host's own network namespace, with a value that is not the kernel's.
 VARIABLES = {**TRIAL, "twoway_sysctls": {TTL: 65, "kernel.no_such_key": 1}}
 NATIVE = {"twoway_backends": ["uml", "native"], "twoway_kernel": "6.12.0-elsewhere"}

@@ -53,9 +53,9 @@ def test_what_an_emulated_processor_can_tell(tmp_path: Path) -> None:
     done = twoway("run", tenth, "--backend", "qemu", "--results", tmp_path, "--json")
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)["verdicts"]
-    rows = {row["metric"]: row["verdict"] for row in (*said["predictions"], *said["claims"])}
-    assert rows["efficiency.left"] == rows["efficiency.right"] == "pass"
-    assert rows["queue_peak_data.forward"] == "agrees"
+    rows = {row["metric"]: row["verdict"] for row in said["predictions"]}
+    for name in ("efficiency.left", "efficiency.right", "queue_peak_data.forward"):
+        assert rows[name] == "pass"
 
 
 def test_native_leaves_nothing(stock: StockKernel, tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ connections separate one from the next (Kalampoukas, Varma, Ramakrishnan 1998, s
 from dataclasses import dataclass
 
 import numpy as np
-from capture_analysis.columns import IntArray
+from capture_analysis.columns import BoolArray, IntArray
 
-from twoway.measure.queues import Passage
+from twoway.measure.queues import Occupancy, Passage
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,41 @@ class BusyPeriods:
         return float((self.start_ns[count] - self.start_ns[0]) / count / 1e9)
 
 
+def busy_peaks(passed: Passage, data_packets: Occupancy, start_ns: int, stop_ns: int) -> IntArray:
+    """Find the most data packets in the queue during each busy period.
+
+    Data only leave, so the queue's data is at a peak right before a departure.
+
+    Args:
+        passed: the packets of the queue.
+        data_packets: the queue's length over time, data packets alone.
+        start_ns: start of the window in which busy periods start.
+        stop_ns: its end.
+
+    Returns: shape (k,), for the busy periods of `busy_periods`.
+    """
+    rows = passed.departures
+    left, is_data = passed.left_ns[rows], passed.is_data[rows]
+    starts = _starts(left, is_data, start_ns, stop_ns)
+    # Times are whole ns, and an arrival at the instant of a departure counts after it.
+    before = np.where(is_data, data_packets.at(left - 1), 0)
+    if len(starts) < 2:
+        return np.zeros(0, dtype=np.int64)
+    return np.asarray(np.maximum.reduceat(before[: starts[-1]], starts[:-1]))
+
+
+def growth(segments: IntArray) -> float:
+    """Compute how many times longer than the one before busy periods are.
+
+    Args:
+        segments: shape (k,), those of each busy period.
+
+    Returns: the median up to the first of the longest; NaN if that is the first of all.
+    """
+    until = segments[: int(np.argmax(segments)) + 1] if len(segments) else segments
+    return float(np.median(until[1:] / until[:-1])) if len(until) > 1 else float("nan")
+
+
 def busy_periods(passed: Passage, start_ns: int, stop_ns: int) -> BusyPeriods:
     """Find the busy periods that start within a window.
 
@@ -43,9 +78,14 @@ def busy_periods(passed: Passage, start_ns: int, stop_ns: int) -> BusyPeriods:
     """
     rows = passed.departures
     left, is_data = passed.left_ns[rows], passed.is_data[rows]
-    follows_ack = np.concatenate(([False], ~is_data))[: len(is_data)]
-    inside = (left >= start_ns) & (left < stop_ns)
-    starts = np.flatnonzero(is_data & follows_ack & inside)
+    starts = _starts(left, is_data, start_ns, stop_ns)
     total = np.concatenate(([0], np.cumsum(is_data)))
     segments = np.diff(total[starts])
     return BusyPeriods(left[starts[:-1]], segments)
+
+
+def _starts(left: IntArray, is_data: BoolArray, start_ns: int, stop_ns: int) -> IntArray:
+    """Find the departures, of all in order, with which busy periods start."""
+    follows_ack = np.concatenate(([False], ~is_data))[: len(is_data)]
+    inside = (left >= start_ns) & (left < stop_ns)
+    return np.flatnonzero(is_data & follows_ack & inside)

@@ -1,6 +1,7 @@
 """The flight of a connection: data sent and not yet acknowledged."""
 
 import numpy as np
+from capture_analysis.columns import Packets
 
 from twoway.measure.analysis import ConnectionView
 from twoway.measure.run_folder import Run
@@ -21,3 +22,23 @@ def most_in_flight(run: Run, view: ConnectionView) -> int | None:
         return None
     span = (data.seq[known] + data.payload_bytes[known] - acks.ack[before[known]]) % (1 << 32)
     return int(-(-span.max() // data.payload_bytes.max()))
+
+
+def window_at_first(lost: Packets, run: Run, view: ConnectionView) -> int | None:
+    """Compute the flight when the first of some lost segments was sent, in full segments.
+
+    Args:
+        lost: at least one lost segment, in time order.
+        run: the run, for ACKs at the sender.
+        view: the connection.
+
+    Returns: None if no ACK came before.
+    """
+    data = view.sent.data()
+    sent_ns = data.time_ns[(data.seq == lost.seq[0]) & (data.time_ns <= lost.time_ns[0])]
+    acks = run.between(view.connection.source_interface, view.connection, forward=False)
+    before = int(np.searchsorted(acks.time_ns, sent_ns[-1], side="right")) - 1
+    if before < 0:
+        return None
+    span = (int(lost.seq[0]) + int(lost.payload_bytes[0]) - int(acks.ack[before])) % (1 << 32)
+    return int(-(-span // int(data.payload_bytes.max())))

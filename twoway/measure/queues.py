@@ -235,6 +235,30 @@ def last_to_empty_ns(
     return int(held_ns[empty_ns[0] > longest_ns].sum())
 
 
+def changes_of_last_to_empty(passed: Sequence[Passage], start_ns: int, stop_ns: int) -> float:
+    """Compute how often another queue becomes the one that would be the last to run empty.
+
+    Times at which all queues are empty are left out: they do not count as time, and a queue that
+    empties and is the last again does not count as a change.
+
+    Args:
+        passed: the packets of each queue.
+        start_ns: start of the window.
+        stop_ns: end of the window.
+
+    Returns: changes per second, NaN if all queues are always empty.
+    """
+    entered = [each.packets.time_ns[~each.dropped] for each in passed]
+    edges = np.unique(np.concatenate(([start_ns], *entered)))
+    edges = edges[(edges >= start_ns) & (edges < stop_ns)]
+    empty_ns = np.array([_empty_at(each, edges) for each in passed])
+    until_ns = np.minimum(empty_ns.max(axis=0), np.append(edges[1:], stop_ns))
+    busy = until_ns > edges
+    changes = np.count_nonzero(np.diff(empty_ns.argmax(axis=0)[busy]))
+    busy_ns = int((until_ns - edges)[busy].sum())
+    return changes * 1e9 / busy_ns if busy_ns else float("nan")
+
+
 def _empty_at(passed: Passage, time_ns: IntArray) -> IntArray:
     """Compute when a queue would run empty if no more packets entered.
 

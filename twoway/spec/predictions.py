@@ -130,6 +130,7 @@ def setup_of(
         modules=experiment.modules,
         parameters=experiment.topology.parameters,
         pacing=experiment.stack.pacing,
+        receive_window_packets=experiment.stack.receive_window_packets,
     )
 
 
@@ -146,4 +147,5 @@ def _link(direction: Direction, experiment: Experiment) -> Link:
         ack_s=ack * 8 / rate_bit,
         payload_share=stack.segment_bytes / data,
         dtm=direction.dtm.model_dump() if direction.dtm else None,
+        ack_queue=direction.has_ack_queue,
     )

@@ -18,6 +18,9 @@ from fractions import Fraction
 
 from twoway.theory.packet_model import Side
 
+# Lemma 2 alternates from the start, or from the first time that the window limits the queue.
+_CLIPPED_ONCE = 4
+
 
 def compresses(one: Side, two: Side) -> bool:
     """Tell whether ACKs without length are compressed (2.1, 4.1)."""
@@ -50,10 +53,26 @@ def printed_queue_bound(one: Side, two: Side) -> Fraction:
 def next_queue(one: Side, two: Side, queue: Fraction) -> Fraction:
     """Compute the first queue's data at the next busy period (Lemma 2).
 
-    The busy period is the second node's.
+    The busy period is the second node's. The paper prints it for equal rates.
     """
     trip = one.delay + two.delay
     return min((one.burst + two.burst - trip) / one.data - queue, Fraction(one.window))
+
+
+def printed_queues(one: Side, two: Side) -> tuple[Fraction, Fraction]:
+    """Compute the first queue's data at two successive busy periods (Lemma 2).
+
+    The queue is seen by the first segment of each of the second node's busy periods. The first one
+    sees what is left of the first node's window.
+
+    Returns: the larger, then the smaller.
+    """
+    sent = max(two.start + two.delay - one.start, Fraction(0)) / one.data
+    queue = min(max(one.window - sent, Fraction(0)), Fraction(one.window))
+    for _ in range(_CLIPPED_ONCE):
+        queue = max(next_queue(one, two, queue), Fraction(0))
+    following = max(next_queue(one, two, queue), Fraction(0))
+    return max(queue, following), min(queue, following)
 
 
 def printed_one_way_efficiency(window: int, delay_segments: Fraction) -> Fraction:
@@ -61,7 +80,9 @@ def printed_one_way_efficiency(window: int, delay_segments: Fraction) -> Fractio
 
     Section 3.
     """
-    return min(window / (2 * delay_segments), Fraction(1))
+    if window >= 2 * delay_segments:
+        return Fraction(1)
+    return window / (2 * delay_segments)
 
 
 def one_way_cycle(one: Side, two: Side) -> Fraction:

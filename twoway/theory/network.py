@@ -23,6 +23,7 @@ class Link:
             timestamps.
         payload_share: payload of a full segment over its size on the link.
         dtm: the field `dtm` of the profile; None for other links.
+        ack_queue: True if ACKs wait in a queue of their own, whose turn comes with the next packet.
     """
 
     rate_bit: float
@@ -32,6 +33,7 @@ class Link:
     ack_s: float
     payload_share: float
     dtm: Mapping[str, Any] | None = None
+    ack_queue: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class Setup:
         modules: parameters of kernel modules by module name.
         parameters: parameters of the topology.
         pacing: senders spread each window over its round trip.
+        receive_window_packets: full segments that receivers offer at most; None if their buffers
+            decide.
     """
 
     links: Mapping[str, Link]
@@ -58,6 +62,7 @@ class Setup:
     modules: Mapping[str, Mapping[str, int | str]]
     parameters: Mapping[str, int]
     pacing: bool = False
+    receive_window_packets: int | None = None
 
 
 def known_theories() -> list[str]:

@@ -15,6 +15,8 @@ from fractions import Fraction
 # At the same time, departures come before arrivals.
 _SENT, _ARRIVED = 0, 1
 _DATA, _ACK = 0, 1
+# Most transmission times of an ACK between two of a bunch, as in `ack_bunch_max`.
+BUNCH_ACKS = 2
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Side:
         data, ack: transmission times of a segment and of an ACK on the node's link.
         delay: propagation delay to the other node.
         start: when the node sends its first window.
+        ack_first: an ACK waits for the packet in transmission alone, ahead of all data.
     """
 
     window: int
@@ -33,6 +36,7 @@ class Side:
     ack: Fraction
     delay: Fraction
     start: Fraction = Fraction(0)
+    ack_first: bool = False
 
     @property
     def burst(self) -> Fraction:
@@ -49,12 +53,18 @@ class Outcome:
         queue_peak: most packets in the queue, the one in transmission included.
         data_peak: most data packets in the queue.
         cluster_starts: times at which the first data after an ACK had left.
+        cluster_peaks: most data packets in the queue during each of these clusters.
+        data_sent: data packets that left.
+        ack_bunch: most ACKs that left at most two of their transmission times apart.
     """
 
     busy: Fraction
     queue_peak: int
     data_peak: int
     cluster_starts: tuple[Fraction, ...]
+    cluster_peaks: tuple[int, ...]
+    data_sent: int
+    ack_bunch: int
 
 
 def simulate(sides: tuple[Side, Side], watch: tuple[Fraction, Fraction]) -> tuple[Outcome, Outcome]:
@@ -93,7 +103,7 @@ class _Node:
     """A queue and its link, in whole units of time."""
 
     def __init__(self, side: Side, watch: tuple[Fraction, Fraction], unit: Fraction) -> None:
-        self.window = side.window
+        self.window, self._ack_first = side.window, side.ack_first
         self._length = {_DATA: int(side.data / unit), _ACK: int(side.ack / unit)}
         self.delay, self.start = int(side.delay / unit), int(side.start / unit)
         self._from, self.stop = (int(t / unit) for t in watch)
@@ -101,9 +111,15 @@ class _Node:
         self._data = self._peak = self._data_peak = self._busy = 0
         self._last = _DATA
         self._clusters: list[int] = []
+        self._peaks: list[int] = []
+        self._data_sent = self._bunch = self._longest_bunch = 0
+        self._ack_time = -self._length[_ACK] * BUNCH_ACKS - 1
 
     def enqueue(self, time: int, packet: int) -> None:
-        self.queue.append(packet)
+        place = len(self.queue)
+        if self._ack_first and packet == _ACK and place:
+            place = next((n for n in range(1, place) if self.queue[n] == _DATA), place)
+        self.queue.insert(place, packet)
         self._data += packet == _DATA
         if time >= self._from:
             self._peak = max(self._peak, len(self.queue))
@@ -120,12 +136,34 @@ class _Node:
     def sent(self, time: int) -> int:
         """End a transmission; return its packet."""
         packet = self.queue.popleft()
+        if time >= self._from:
+            self._count_data(time) if packet == _DATA else self._count_ack(time)
         self._data -= packet == _DATA
-        if packet == _DATA and self._last == _ACK and time >= self._from:
-            self._clusters.append(time)
         self._last = packet
         return packet
 
+    def _count_data(self, time: int) -> None:
+        self._data_sent += 1
+        if self._last == _ACK:
+            self._clusters.append(time)
+            self._peaks.append(self._data)
+        elif self._peaks:
+            self._peaks[-1] = max(self._peaks[-1], self._data)
+
+    def _count_ack(self, time: int) -> None:
+        near = time - self._ack_time <= BUNCH_ACKS * self._length[_ACK]
+        self._bunch = self._bunch + 1 if near else 1
+        self._longest_bunch = max(self._longest_bunch, self._bunch)
+        self._ack_time = time
+
     def outcome(self, unit: Fraction) -> Outcome:
         clusters = tuple(time * unit for time in self._clusters)
-        return Outcome(self._busy * unit, self._peak, self._data_peak, clusters)
+        return Outcome(
+            busy=self._busy * unit,
+            queue_peak=self._peak,
+            data_peak=self._data_peak,
+            cluster_starts=clusters,
+            cluster_peaks=tuple(self._peaks),
+            data_sent=self._data_sent,
+            ack_bunch=self._longest_bunch,
+        )

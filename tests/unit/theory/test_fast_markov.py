@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from fast_markov import Arrivals, fractions
 
 from twoway.theory.fast import slope
+from twoway.theory.fast_markov import Arrivals, fractions
 
 MBIT = 1e6
 

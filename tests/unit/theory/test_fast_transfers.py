@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 from connections import connection
-from fast_markov import Arrivals, fractions
 
 from twoway.theory.fast import Direction
+from twoway.theory.fast_markov import Arrivals, fractions
 from twoway.theory.fast_transfers import Stretch, Transfer, delays, stretches
 from twoway.theory.network import Link, Setup, predict
 

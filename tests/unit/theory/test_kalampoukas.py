@@ -1,7 +1,10 @@
 """Kalampoukas's closed forms: worked numbers, and an independent packet-level model."""
 
+from dataclasses import replace
 from fractions import Fraction
+from itertools import permutations
 
+import pytest
 import zhang
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,6 +32,47 @@ def test_section_5_2_has_its_efficiency_and_queue() -> None:
     side = _even(28, 15)
     assert round(float(kalampoukas.printed_efficiency(side, side)), 3) == 0.651
     assert kalampoukas.next_queue(side, side, Fraction(13)) == 13
+
+
+@pytest.mark.parametrize(
+    ("window", "delay", "start", "expected"),
+    [
+        (4, 2, 1, (3, 1)),  # figure 3.2
+        (28, 15, 0, (13, 13)),  # section 5.2
+        (28, 15, 3, (16, 10)),
+        (28, 9, 4, (23, 15)),  # section 5.4, with the phase that has its 23
+        (8, 5, 7, (6, 0)),  # no queue is less than none
+    ],
+)
+def test_lemma_2_alternates_from_the_starts(
+    window: int, delay: int, start: int, expected: tuple[int, int]
+) -> None:
+    """Lemma 2's two queues follow from the phase; with free ACKs the model has them, too."""
+    late = replace(_even(window, delay), start=Fraction(start))
+    queues = [
+        kalampoukas.printed_queues(*pair) for pair in permutations((_even(window, delay), late))
+    ]
+    assert [expected] * 2 == [tuple(map(int, each)) for each in queues]
+    if sum(expected) < window:
+        return
+    # A segment is stored before it is forwarded: in whole slots the data take one less to arrive.
+    outcomes = simulate((_even(window, delay), late), (Fraction(400), Fraction(800)))
+    for outcome in outcomes:
+        assert set(outcome.cluster_peaks[2:]) == set(expected)
+
+
+def test_acks_that_go_first_wait_for_one_segment() -> None:
+    """Windows then have the efficiency of one connection alone, less a segment's time at most."""
+    side = replace(_even(28, 15), ack=Fraction(1, 200), ack_first=True)
+    watched = 100 * kalampoukas.one_way_cycle(side, side)
+    outcome, _ = simulate((side, side), (watched, 2 * watched))
+    efficiency = outcome.data_sent / watched
+    alone = kalampoukas.one_way_efficiency(side, side)
+    assert Fraction(28, 32) - Fraction(1, 50) < efficiency <= alone
+    assert outcome.ack_bunch == 1
+    shared, _ = simulate((replace(side, ack_first=False),) * 2, (watched, 2 * watched))
+    assert shared.data_sent / watched < Fraction(28, 42)
+    assert shared.ack_bunch == 13
 
 
 def test_zhang_figure_8_has_its_peaks() -> None:

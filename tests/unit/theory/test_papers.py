@@ -1,4 +1,4 @@
-"""The closed forms behind `expect: source: theory`, against the model and against the files."""
+"""The closed forms behind predictions, against the model and against the files."""
 
 from fractions import Fraction
 from typing import Any

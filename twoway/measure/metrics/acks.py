@@ -14,7 +14,7 @@ from capture_analysis.metrics.acks import ACK_TO_DATA
 from capture_analysis.metrics.compression_factor import COMPRESSION_FACTOR, COMPRESSION_FACTOR_BOUND
 from capture_analysis.metrics.loss import ACKS_LOST
 
-from twoway.measure.analysis import Analysis, ConnectionView
+from twoway.measure.analysis import Analysis, ConnectionView, QueueView
 from twoway.measure.metric import Scope, estimates
 
 ACK_BUNCH_MAX_SENT = Definition(
@@ -22,6 +22,24 @@ ACK_BUNCH_MAX_SENT = Definition(
     "acks",
     "size of the largest bunch as the receiver sent it, before any queue",
 )
+QUEUE_ACK_BUNCH_MAX = Definition(
+    "queue_ack_bunch_max",
+    "acks",
+    "size of the largest bunch of ACKs that leaves the queue, of whichever connections",
+)
+
+
+@estimates(Scope.QUEUE, QUEUE_ACK_BUNCH_MAX)
+def bunches_of_queue(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
+    """Return the largest bunch that leaves in the steady window."""
+    run, passed = analysis.run, view.passed
+    rows = passed.departures
+    inside = (passed.left_ns[rows] >= run.steady_ns) & (passed.left_ns[rows] < run.stop_ns)
+    acks = rows[inside & ~passed.is_data[rows]]
+    if not len(acks):
+        return (0,)
+    service_ns = int(view.queue.service_ns(int(passed.packets.frame_bytes[acks].min())))
+    return (ack_compression.bunch_sizes(passed.left_ns[acks], service_ns).max(),)
 
 
 @estimates(Scope.CONNECTION, ACK_TO_DATA, ACKS_LOST)

@@ -14,19 +14,62 @@ from capture_analysis.metrics.busy_periods import (
 )
 
 from twoway.measure.analysis import Analysis, QueueView
+from twoway.measure.busy_periods import busy_peaks, busy_periods, growth
 from twoway.measure.metric import Scope, estimates
 
+BUSY_PEAK_HIGH = Definition(
+    "busy_peak_high",
+    "packets",
+    "most data packets in the queue during a busy period: median of every second one, the higher",
+    "Kalampoukas, Varma, Ramakrishnan 1998",
+)
+BUSY_PEAK_LOW = Definition(
+    "busy_peak_low",
+    "packets",
+    "most data packets in the queue during a busy period: median of every second one, the lower",
+    "Kalampoukas, Varma, Ramakrishnan 1998",
+)
+BUSY_PERIOD_GROWTH = Definition(
+    "busy_period_growth",
+    "1",
+    "segments of a busy period over those of the one before, median until the first of the longest",
+    "Kalampoukas, Varma, Ramakrishnan 1998, section 2.2",
+)
 IDLE_PERIODS = Definition("idle_periods", "1", "stretches of time without a packet in the queue")
 IDLE_PERIOD_MEAN = Definition("idle_period_mean", "s", "mean length of an idle period")
 IDLE_PERIOD_MAX = Definition("idle_period_max", "s", "longest idle period")
 
 
 @estimates(Scope.QUEUE, BUSY_PERIODS, BUSY_PERIOD_SEGMENTS, BUSY_PERIOD_CYCLE)
-def busy_periods(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
+def clusters(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
     """Count and measure busy periods that start in the window, less the last."""
     busy = analysis.busy(view)
     segments = busy.segments
     return len(segments), np.median(segments) if len(segments) else math.nan, busy.cycle_s()
+
+
+@estimates(Scope.QUEUE, BUSY_PEAK_HIGH, BUSY_PEAK_LOW)
+def alternating_peaks(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
+    """Return the queue's two peaks where busy periods alternate (Lemma 2).
+
+    Both are NaN with fewer than two busy periods.
+    """
+    run = analysis.run
+    peaks = busy_peaks(view.passed, view.data_packets, run.steady_ns, run.stop_ns)
+    if len(peaks) < 2:
+        return math.nan, math.nan
+    medians = float(np.median(peaks[::2])), float(np.median(peaks[1::2]))
+    return max(medians), min(medians)
+
+
+@estimates(Scope.QUEUE, BUSY_PERIOD_GROWTH)
+def start_up(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
+    """Return how busy periods grow from the start of traffic, whatever the steady window.
+
+    NaN if the first is as long as any.
+    """
+    run = analysis.run
+    return (growth(busy_periods(view.passed, run.start_ns, run.stop_ns).segments),)
 
 
 @estimates(Scope.QUEUE, IDLE_PERIODS, IDLE_PERIOD_MEAN, IDLE_PERIOD_MAX)

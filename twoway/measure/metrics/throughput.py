@@ -9,6 +9,7 @@ goodputs x: 1 if all are equal, 1/n if one has everything.
 import math
 
 import numpy as np
+from capture_analysis.definition import Definition
 from capture_analysis.metrics.fairness import JAIN_INDEX, jain_index
 from capture_analysis.metrics.goodput import GOODPUT
 from capture_analysis.metrics.throughput import THROUGHPUT
@@ -17,6 +18,10 @@ from capture_analysis.metrics.utilisation import EFFICIENCY
 from twoway.measure import throughput
 from twoway.measure.analysis import Analysis, ConnectionView
 from twoway.measure.metric import Scope, estimates
+
+THROUGHPUT_SUM = Definition(
+    "throughput_sum", "Mbit/s", "throughput of all connections, of both directions, together"
+)
 
 
 @estimates(Scope.CONNECTION, GOODPUT, THROUGHPUT, EFFICIENCY)
@@ -37,3 +42,14 @@ def fairness(analysis: Analysis) -> tuple[float, ...]:
     """Compute Jain's index; NaN if no connection has goodput."""
     shares = np.array([analysis.goodput_bit(view) for view in analysis.connections.values()])
     return (jain_index(shares) if shares.any() else math.nan,)
+
+
+@estimates(Scope.RUN, THROUGHPUT_SUM)
+def throughput_sum(analysis: Analysis) -> tuple[float, ...]:
+    """Add the throughputs of all connections."""
+    run = analysis.run
+    link_bytes = sum(
+        throughput.link_bytes(run.steady(view.arrived.data()), view.forward.queue)
+        for view in analysis.connections.values()
+    )
+    return (link_bytes * 8e3 / run.window_ns,)

@@ -12,7 +12,7 @@ from capture_analysis.metrics.utilisation import UTILISATION
 from twoway.measure import throughput
 from twoway.measure.analysis import Analysis, QueueView
 from twoway.measure.metric import Scope, estimates
-from twoway.measure.queues import last_to_empty_ns
+from twoway.measure.queues import changes_of_last_to_empty, last_to_empty_ns
 
 UTILISATION_DATA = Definition(
     "utilisation_data", "1", "share of time in which the link transmits data", "Ge et al. 2011"
@@ -23,6 +23,12 @@ BOTTLENECK_TIME = Definition(
     "share of time in which, of all queues of the run, this one would be the last to run empty",
     "Ge et al. 2011, section 6",
     most=1,
+)
+BOTTLENECK_CHANGES = Definition(
+    "bottleneck_changes",
+    "/s",
+    "how often another queue becomes the one that would be last to empty, while any holds packets",
+    "Ge et al. 2011, section 5.1",
 )
 
 
@@ -43,3 +49,11 @@ def bottleneck_time(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
     others = [each.passed for each in analysis.queues.values() if each is not view]
     last_ns = last_to_empty_ns(view.passed, others, run.steady_ns, run.stop_ns)
     return (last_ns / run.window_ns,)
+
+
+@estimates(Scope.RUN, BOTTLENECK_CHANGES)
+def bottleneck_changes(analysis: Analysis) -> tuple[float, ...]:
+    """Count in the steady window; NaN if no queue holds packets."""
+    passed = [each.passed for each in analysis.queues.values()]
+    steady = (analysis.run.steady_ns, analysis.run.stop_ns)
+    return (changes_of_last_to_empty(passed, *steady),)

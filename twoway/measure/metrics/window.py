@@ -21,7 +21,7 @@ from capture_analysis.definition import Definition
 
 from twoway.measure import throughput
 from twoway.measure.analysis import Analysis, ConnectionView
-from twoway.measure.flight import most_in_flight
+from twoway.measure.flight import most_in_flight, window_at_first
 from twoway.measure.metric import Scope, estimates
 
 SAWTOOTH_PERIOD = Definition(
@@ -40,6 +40,12 @@ EFFECTIVE_PIPE = Definition(
     "packets",
     "propagation behind the bottleneck and the ACK's mean time back, over data's transmission time",
     "Zhang, Shenker, Clark 1991",
+)
+FIRST_LOSS_WINDOW = Definition(
+    "first_loss_window",
+    "segments",
+    "from the oldest unacknowledged to the first one that is lost, when that is sent",
+    "Barakat, Altman 2000",
 )
 
 
@@ -60,6 +66,14 @@ def sawtooth(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
         efficiency = throughput.efficiency(goodput_bit, view.arrived, view.forward.queue, rate_bit)
     peak = most_in_flight(analysis.run, view)
     return period_s, efficiency, math.nan if peak is None else peak
+
+
+@estimates(Scope.CONNECTION, FIRST_LOSS_WINDOW)
+def first_loss_window(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
+    """Measure at the first loss after the start of traffic, before the steady window too."""
+    lost = analysis.lost(view)
+    window = window_at_first(lost, analysis.run, view) if len(lost) else None
+    return (math.nan if window is None else window,)
 
 
 @estimates(Scope.CONNECTION, EFFECTIVE_PIPE)

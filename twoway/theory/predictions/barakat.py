@@ -72,6 +72,15 @@ def flow_cycle(setup: Setup, flow: Connection) -> Cycle:
     return tahoe_cycle(path, lost, timer_s)
 
 
+def overflow_window(setup: Setup, flow: Connection) -> float:
+    """Compute W_B, the window at which slow start's burst fills a queue."""
+    links = [setup.links[name] for name in flow.directions]
+    main = flow.directions.index(flow.direction)
+    bottleneck = _node(links[main])
+    nodes = slowing([_node(link) for link in links[:main]], bottleneck)
+    return loss_window(min(filling_bursts(nodes, bottleneck)))
+
+
 def _node(link: Link) -> Node:
     return Node(1 / link.data_s, link.buffer_packets - 1)
 

@@ -64,6 +64,28 @@ def predict(setup: Setup) -> dict[str, float]:
     return predicted
 
 
+def printed(setup: Setup) -> dict[str, float]:
+    """Compute the paper's Theorem 1 and its (8) and (9), with all base RTTs true.
+
+    Raises: ValueError as `predict`.
+    """
+    flows, crossing = _separate_flows(setup)
+    names = _directions(setup)
+    links = [setup.links[name] for name in names]
+    settled = equilibrium([_flow(c, names, links) for c in flows], _free(crossing, names, links))
+    forms = {
+        f"throughput.{connection.name}": x
+        * setup.links[connection.direction].data_s
+        * setup.links[connection.direction].rate_bit
+        / 1e6
+        for connection, x in zip(flows, settled.rates, strict=True)
+    }
+    if not crossing:
+        pairs = zip(names, settled.data_share, strict=True)
+        forms |= {f"utilisation_data.{name}": share for name, share in pairs}
+    return forms
+
+
 def _knows_base(flows: list[Connection], base_us: int, links: list[Link]) -> bool:
     """Tell whether base RTTs are propagation alone, without queueing."""
     if base_us:

@@ -2,20 +2,55 @@
 
 After Theorem 2 of Kalampoukas et al. (1998).
 
-Queues depend on the phase of the starts and on ACK time, which the paper's lemmas leave out: the
-queues' peaks come from the packet-level model.
+Queues, bunches of ACKs and all that depends on the phase of the starts and on ACK time, which the
+paper's lemmas leave out, come from the packet-level model. So does everything where ACKs wait in a
+queue of their own, the paper's remedy, for which it has no formula.
 """
 
+import math
+from dataclasses import dataclass
 from fractions import Fraction
 
 from twoway.contract.network import Connection
-from twoway.theory.kalampoukas import cycle, one_way_cycle
-from twoway.theory.network import Setup
-from twoway.theory.packet_model import Side, simulate
+from twoway.theory.kalampoukas import (
+    compresses,
+    cycle,
+    one_way_cycle,
+    printed_efficiency,
+    printed_one_way_efficiency,
+    printed_queue_bound,
+    printed_queues,
+)
+from twoway.theory.network import Link, Setup
+from twoway.theory.packet_model import Outcome, Side, simulate
 
 # Cycles before the watched window, in which the model settles, and cycles watched: busy periods
 # repeat after one or two.
 SETTLED_CYCLES, WATCHED_CYCLES = 20, 8
+# With ACKs in a queue of their own the model's cycle is none of the closed forms: what is watched
+# is so long that the cycle's part at its end does not matter.
+WATCHED_WITH_ACK_QUEUES = 100
+# A whole number of ns may be a float just below it.
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A direction with its connections, and the opposite one.
+
+    Attributes:
+        direction, back: their names.
+        one, two: the nodes that send into them.
+        own: connections with data in `direction`.
+        opposite: how many have data in `back`.
+    """
+
+    direction: str
+    back: str
+    one: Side
+    two: Side
+    own: list[Connection]
+    opposite: int
 
 
 def predict(setup: Setup) -> dict[str, float]:
@@ -26,36 +61,106 @@ def predict(setup: Setup) -> dict[str, float]:
 
     Raises: ValueError with a sentence if the theory does not cover the setup.
     """
-    if not setup.acks_every_segment:
-        raise ValueError("it needs an ACK for every segment")
     values: dict[str, float] = {}
-    for direction in sorted({c.direction for c in setup.connections}):
-        values |= _of_direction(setup, direction)
+    for pair in _pairs(setup):
+        has_ack_queue = pair.one.ack_first or pair.two.ack_first
+        if pair.opposite and has_ack_queue:
+            values |= _with_ack_queues(setup, pair)
+        else:
+            values |= _of_cycle(setup, pair)
     return values
 
 
-def _of_direction(setup: Setup, direction: str) -> dict[str, float]:
-    own = [c for c in setup.connections if c.direction == direction]
-    back = own[0].ack_direction
-    opposite = [c for c in setup.connections if c.direction == back]
-    _check(own, back)
-    _check(opposite, direction)
-    one, two = _side(setup, direction, own), _side(setup, back, opposite)
-    period = cycle(one, two) if opposite else one_way_cycle(one, two)
-    begin = max(one.start, two.start) + SETTLED_CYCLES * period
-    queue, _ = simulate((one, two), (begin, begin + WATCHED_CYCLES * period))
+def printed(setup: Setup) -> dict[str, float]:
+    """Compute the paper's formulas, in which ACKs take no time.
+
+    Theorem 2 and Lemmas 3 and 5 with data in both directions; min(W/2L, 1) with data in one, and
+    below the compression condition, as in figures 3.3 and 3.4. Lemma 2 for equal windows and rates:
+    else the first busy periods do not tell the phase of the later ones.
+    """
+    values: dict[str, float] = {}
+    for pair in _pairs(setup):
+        one, two = pair.one, pair.two
+        if pair.opposite and (one.ack_first or two.ack_first):
+            continue  # the paper has no formula for its remedies
+        compressed = pair.opposite > 0 and compresses(one, two)
+        if compressed:
+            efficiency = printed_efficiency(one, two)
+            values[f"utilisation_data.{pair.direction}"] = float(efficiency)
+            values[f"busy_period_cycle.{pair.direction}"] = float(one.burst / efficiency)
+            values[f"queue_peak_data.{pair.direction}"] = float(printed_queue_bound(one, two))
+            if (one.window, one.data) == (two.window, two.data):
+                high, low = printed_queues(one, two)
+                values[f"busy_peak_high.{pair.direction}"] = float(high)
+                values[f"busy_peak_low.{pair.direction}"] = float(low)
+        else:
+            delay_segments = (one.delay + two.delay) / one.data / 2
+            efficiency = printed_one_way_efficiency(one.window, delay_segments)
+        for connection in pair.own:
+            values |= _of_connection(setup, connection, one, one.burst / efficiency)
+    return values
+
+
+def _of_cycle(setup: Setup, pair: _Pair) -> dict[str, float]:
+    """Predict from the closed form's cycle, and queues from the model."""
+    one, two, direction = pair.one, pair.two, pair.direction
+    period = cycle(one, two) if pair.opposite else one_way_cycle(one, two)
+    mine, other = _watched(pair, period, WATCHED_CYCLES)
     values = {
-        f"queue_peak.{direction}": float(queue.queue_peak),
-        f"queue_peak_data.{direction}": float(queue.data_peak),
+        f"queue_peak.{direction}": float(mine.queue_peak),
+        f"queue_peak_data.{direction}": float(mine.data_peak),
         f"utilisation.{direction}": float((one.burst + two.window * one.ack) / period),
+        f"utilisation_data.{direction}": float(one.burst / period),
     }
-    if opposite:
+    if pair.opposite:
+        high, low = _alternating(mine.cluster_peaks)
         values[f"busy_period_cycle.{direction}"] = float(period)
+        values[f"busy_peak_high.{direction}"] = high
+        values[f"busy_peak_low.{direction}"] = low
+        values[f"queue_ack_bunch_max.{direction}"] = float(mine.ack_bunch)
     else:
-        values[f"utilisation.{back}"] = float(one.window * two.ack / period)
-    for connection in own:
+        values[f"utilisation.{pair.back}"] = float(one.window * two.ack / period)
+    for connection in pair.own:
         values |= _of_connection(setup, connection, one, period)
+    if len(pair.own) == 1 and pair.opposite:
+        name = pair.own[0].name
+        values[f"ack_bunch_max.{name}"] = float(other.ack_bunch)
+        if other.ack_bunch > 1:
+            values[f"compression_factor.{name}"] = _factor(setup, pair)
     return values
+
+
+def _with_ack_queues(setup: Setup, pair: _Pair) -> dict[str, float]:
+    """Predict from the model alone: an ACK waits for one segment at most."""
+    one = pair.one
+    period = max(one_way_cycle(one, pair.two), one_way_cycle(pair.two, one))
+    mine, _ = _watched(pair, period, WATCHED_WITH_ACK_QUEUES)
+    watched = WATCHED_WITH_ACK_QUEUES * period
+    values = {f"utilisation.{pair.direction}": float(mine.busy / watched)}
+    for connection in pair.own:
+        window_s = watched * one.window / mine.data_sent
+        values |= _of_connection(setup, connection, one, window_s)
+    return values
+
+
+def _watched(pair: _Pair, period: Fraction, cycles: int) -> tuple[Outcome, Outcome]:
+    begin = max(pair.one.start, pair.two.start) + SETTLED_CYCLES * period
+    return simulate((pair.one, pair.two), (begin, begin + cycles * period))
+
+
+def _alternating(peaks: tuple[int, ...]) -> tuple[float, float]:
+    """Return the peaks of every second busy period, the higher first."""
+    first, second = peaks[0], peaks[1]
+    return float(max(first, second)), float(min(first, second))
+
+
+def _factor(setup: Setup, pair: _Pair) -> float:
+    """Divide the transmission time of a segment by that of an ACK.
+
+    Both are cut to whole ns, as by netem.
+    """
+    data, ack = setup.links[pair.direction].data_s, setup.links[pair.back].ack_s
+    return math.floor(data * 1e9 + _ROUNDING) / math.floor(ack * 1e9 + _ROUNDING)
 
 
 def _of_connection(
@@ -71,6 +176,26 @@ def _of_connection(
     }
 
 
+def _pairs(setup: Setup) -> list[_Pair]:
+    """Collect the directions that have data, each with its opposite.
+
+    Raises: ValueError with a sentence if the theory does not cover the setup.
+    """
+    if not setup.acks_every_segment:
+        raise ValueError("it needs an ACK for every segment")
+    pairs = []
+    for direction in sorted({c.direction for c in setup.connections}):
+        own = [c for c in setup.connections if c.direction == direction]
+        back = own[0].ack_direction
+        opposite = [c for c in setup.connections if c.direction == back]
+        _check(own, back)
+        _check(opposite, direction)
+        one = _side(setup.links[direction], direction, own)
+        two = _side(setup.links[back], back, opposite)
+        pairs.append(_Pair(direction, back, one, two, own, len(opposite)))
+    return pairs
+
+
 def _check(connections: list[Connection], back: str) -> None:
     for each in connections:
         if each.window_packets is None:
@@ -83,11 +208,18 @@ def _check(connections: list[Connection], back: str) -> None:
         raise ValueError("connections of one direction must open together")
 
 
-def _side(setup: Setup, direction: str, connections: list[Connection]) -> Side:
-    link = setup.links[direction]
+def _side(link: Link, direction: str, connections: list[Connection]) -> Side:
     window = sum(c.window_packets or 0 for c in connections)
     if window > link.buffer_packets:
-        raise ValueError(f"a buffer of {link.buffer_packets} packets loses some of {window}")
+        raise ValueError(
+            f"a buffer of {link.buffer_packets} packets at {direction} loses some of {window}"
+        )
     start_s = min((c.start_s for c in connections), default=0)
-    times = (link.data_s, link.ack_s, link.delay_ns / 1e9, start_s)
-    return Side(window, *(Fraction(str(t)) for t in times))
+    return Side(
+        window=window,
+        data=Fraction(str(link.data_s)),
+        ack=Fraction(str(link.ack_s)),
+        delay=Fraction(link.delay_ns, 10**9),
+        start=Fraction(str(start_s)),
+        ack_first=link.ack_queue,
+    )

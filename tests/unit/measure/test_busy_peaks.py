@@ -1,0 +1,61 @@
+"""Peaks of a queue's data during busy periods, and how busy periods grow."""
+
+import math
+
+import numpy as np
+import pytest
+from queue_columns import passage_of
+
+from twoway.measure.busy_periods import busy_peaks, busy_periods, growth
+from twoway.measure.queues import Passage, occupancy
+
+
+def _peaks(passed: Passage, start_ns: int = 0, stop_ns: int = 99) -> list[int]:
+    found = busy_peaks(passed, occupancy(passed, passed.is_data), start_ns, stop_ns)
+    assert len(found) == len(busy_periods(passed, start_ns, stop_ns).segments)
+    return [int(peak) for peak in found]
+
+
+# An ACK at 1; three data that wait together; an ACK; two that come one by one; an ACK; one.
+ALTERNATING = passage_of(
+    [0, 5, 5, 5, 5, 20, 30, 30, 40],
+    [1, 10, 12, 14, 15, 25, 35, 36, 45],
+    payload_bytes=[0, 9, 9, 9, 0, 9, 9, 0, 9],
+)
+
+
+def test_each_busy_period_has_its_peak() -> None:
+    """Three data that wait at once are a peak of three, data that come one by one are one."""
+    assert _peaks(ALTERNATING) == [3, 1]
+
+
+def test_arrival_at_a_departure_counts_after_it() -> None:
+    """A packet that arrives as another leaves takes its place: the queue is no longer for it."""
+    passed = passage_of([0, 5, 10, 16, 20], [1, 10, 15, 17, 25], payload_bytes=[0, 9, 9, 0, 9])
+    assert _peaks(passed) == [1]
+
+
+@pytest.mark.parametrize("start_ns", [11, 26])
+def test_peaks_are_those_of_periods_that_start_in_the_window(start_ns: int) -> None:
+    """A busy period that started earlier is left out, as in the count of busy periods."""
+    assert _peaks(ALTERNATING, start_ns) == ([1] if start_ns < 25 else [])
+
+
+def test_no_busy_periods_no_peaks() -> None:
+    """A queue that only ACKs pass has none."""
+    passed = passage_of([0, 1], [1, 2], payload_bytes=[0, 0])
+    assert np.array_equal(_peaks(passed), [])
+
+
+@pytest.mark.parametrize(
+    ("segments", "expected"),
+    [
+        ([2, 4, 8, 16, 28, 28, 28], 2),  # doubled, doubled, doubled, and to the window
+        ([2, 6, 3, 6], 3),  # only up to the first of the longest
+        ([28, 28, 27], math.nan),
+        ([], math.nan),
+    ],
+)
+def test_growth_is_that_of_the_start_up(segments: list[int], expected: float) -> None:
+    """Growth is the median ratio of successive busy periods until the longest is reached."""
+    assert growth(np.array(segments)) == pytest.approx(expected, nan_ok=True)

@@ -1,0 +1,37 @@
+"""Bunches of ACKs that leave a queue."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from queue_columns import passage_of, queue_of
+
+from twoway.measure.metrics.acks import bunches_of_queue
+from twoway.measure.queues import Passage
+
+
+def _largest(passed: Passage, steady_ns: int = 0) -> float:
+    run: Any = SimpleNamespace(steady_ns=steady_ns, stop_ns=100_000)
+    analysis: Any = SimpleNamespace(run=run)
+    view: Any = SimpleNamespace(passed=passed, queue=queue_of())
+    (found,) = bunches_of_queue.measure(analysis, view)
+    return found
+
+
+# A link takes 1 us for a frame of 1 byte: three ACKs back to back, data, two with 2 us between.
+LEFT_NS = [1_000, 2_000, 3_000, 9_000, 20_000, 22_000, 25_000]
+PAYLOAD = [0, 0, 0, 9, 0, 0, 0]
+
+
+def test_largest_bunch_of_a_queue() -> None:
+    """ACKs at most two of their times apart are one bunch; data between others end it."""
+    assert _largest(passage_of([0] * 7, LEFT_NS, payload_bytes=PAYLOAD)) == 3
+
+
+def test_bunches_are_those_of_the_steady_window() -> None:
+    """ACKs that left before the steady window do not count."""
+    assert _largest(passage_of([0] * 7, LEFT_NS, payload_bytes=PAYLOAD), steady_ns=3_000) == 2
+
+
+def test_no_acks_no_bunch() -> None:
+    """A queue that only data pass has a largest bunch of none."""
+    assert _largest(passage_of([0], [1_000])) == 0

@@ -1,0 +1,36 @@
+"""How deep a connection's throughput falls for a second.
+
+Ge et al. (2011), section 5.2, see "negative pulses" of FAST's throughput beside films. The steady
+window is cut into parts of a second, and a rest is left out.
+"""
+
+import math
+
+import numpy as np
+from capture_analysis.definition import Definition
+
+from twoway.measure.analysis import Analysis, ConnectionView
+from twoway.measure.metric import Scope, estimates
+
+_PART_NS = 1_000_000_000
+THROUGHPUT_DIP = Definition(
+    "throughput_dip",
+    "1",
+    "how far the least throughput of a second is below the mean, over the mean",
+    "Ge et al. 2011, section 5.2",
+    most=1,
+)
+
+
+@estimates(Scope.CONNECTION, THROUGHPUT_DIP)
+def throughput_dip(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
+    """Measure data at the receiver; NaN for windows below two seconds, and without data."""
+    run = analysis.run
+    parts = run.window_ns // _PART_NS
+    data = run.steady(view.arrived.data())
+    if parts < 2 or not len(data):
+        return (math.nan,)
+    edges = run.steady_ns + np.arange(parts + 1) * _PART_NS
+    sizes = view.forward.queue.link_bytes(data.frame_bytes)
+    each, _ = np.histogram(data.time_ns, edges, weights=sizes)
+    return (float(1 - each.min() / each.mean()),)
