@@ -70,6 +70,9 @@ test-sanitized: env test-packages ## the modules under KASAN, lockdep and others
 test-lab: setup test-packages qemu-packages lab-packages ## stock kernels in QEMU, and the playbooks on a machine there; long
 	@$(BIN)/pytest -m lab --verbose --capture=no
 
+mutation: env ## change the code that judges, and report changes no test notices (NUMBER=100 of them, 0: all; FILES=...)
+	@$(BIN)/python tests/mutation/mutate.py $(if $(NUMBER),--number $(NUMBER)) $(FILES)
+
 lint: env test-packages ## style, types, layers: ruff, mypy, lint-imports, yamllint, ansible-lint, shellcheck
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -142,5 +145,5 @@ help: ## this list
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment papers report list manual docs shell calibrate doctor unit test check test-long test-sanitized test-lab lint lint-kernel bench bench-lab fuzz \
+.PHONY: experiment papers report list manual docs shell calibrate doctor unit test check test-long test-sanitized test-lab mutation lint lint-kernel bench bench-lab fuzz \
 	bench-captures setup env docs-env packages test-packages qemu-packages lab-packages wheel clean help

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pcap_files import EPOCH_NS, pcap, tcp_frame
-from scapy.packet import Packet
 
+from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import Metrics
 
 START_NS = EPOCH_NS
@@ -50,9 +50,9 @@ class Crossing:
     connection: Literal["first", "second"]
     kind: Literal["data", "ack", "fin"]
     number: int
-    entered_us: int
-    left_us: int | None
-    delayed_us: int = 0
+    entered_us: float
+    left_us: float | None
+    delayed_us: float = 0
 
 
 FORWARD = (
@@ -188,12 +188,14 @@ KERNEL_QUEUE = (
 )
 
 Table = Sequence[Crossing]
-Timed = tuple[int, Packet]
+Timed = tuple[float, bytes]
 
 
 def write_run(
     folder: Path,
-    expect: Sequence[dict[str, Any]] = (),
+    predictions: Sequence[dict[str, Any]] = (),
+    claims: Sequence[dict[str, Any]] = (),
+    findings: Sequence[dict[str, Any]] = (),
     *,
     forward: Table = FORWARD,
     reverse: Table = REVERSE,
@@ -202,7 +204,9 @@ def write_run(
 
     Args:
         folder: made if it does not exist.
-        expect: the experiment's expectations.
+        predictions: of the experiment, as made by `prediction`.
+        claims: likewise, by `claim`.
+        findings: likewise, by `finding`.
         forward: what is offered to the queue from h1's side.
         reverse: what is offered to the queue from h2's side.
 
@@ -216,9 +220,10 @@ def write_run(
             qdiscs = [{"dev": "lo", "drops": 0}, {"dev": f"{node}-eth1", "drops": count}]
             files[f"qdisc/{node}-{when}.json"] = json.dumps(qdiscs).encode()
     for name, segments in SEGMENTS.items():
-        said = {"bytes_received": segments * PAYLOAD_BYTES}
-        files[f"traffic/{name}-sink.json"] = json.dumps(said).encode()
-    files["manifest.json"] = json.dumps(manifest(sorted(files), expect)).encode()
+        received = {"bytes_received": segments * PAYLOAD_BYTES}
+        files[f"traffic/{name}-sink.json"] = json.dumps(received).encode()
+    said = {"predictions": predictions, "claims": claims, "findings": findings}
+    files["manifest.json"] = json.dumps(manifest(sorted(files), **said)).encode()
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -226,20 +231,17 @@ def write_run(
     return folder
 
 
-def metrics_of(
-    document: dict[str, Any], metrics: dict[str, dict[str, Any]], expect: Sequence[dict[str, Any]]
-) -> Metrics:
-    """The metrics.json of a run that does not pass, beside its manifest.json."""
-    same = ("run", "spec_sha256", "backend", "clock_source")
+def metrics_of(document: dict[str, Any], metrics: dict[str, dict[str, Any]]) -> Metrics:
+    """The metrics.json of a run without fidelity checks, beside its manifest.json."""
+    manifest = Manifest.model_validate(document)
     return Metrics.model_validate(
         {
-            **{name: document[name] for name in same},
+            **{name: document[name] for name in ("run", "backend", "clock_source")},
+            "measured_sha256": manifest.measured_sha256,
             "experiment": document["experiment"]["id"],
             "kernel": document["kernel"]["release"],
             "metrics": metrics,
-            "expect": expect,
             "fidelity": [],
-            "pass": False,
         }
     )
 
@@ -251,35 +253,37 @@ def edit_json(path: Path, change: Callable[[Any], object]) -> None:
     path.write_text(json.dumps(document), encoding="utf-8")
 
 
-def expectation(metric: str, value: float, tolerance: float) -> dict[str, Any]:
-    """What an experiment expects of one metric."""
-    return {**bounds(metric), "value": value, "tolerance": tolerance}
+def prediction(metric: str, value: float | None = None, **more: Any) -> dict[str, Any]:
+    """What our theory says of a metric: a value with `tolerance`, or `at_least` and `at_most`."""
+    return _statement(metric, value, theory="by_hand", **more)
 
 
-def bounds(
-    metric: str, at_least: float | None = None, at_most: float | None = None
-) -> dict[str, Any]:
-    """The same without a value."""
-    return {
-        "metric": metric,
-        "value": None,
-        "tolerance": None,
-        "at_least": at_least,
-        "at_most": at_most,
-        "source": "theory",
-        "why": "by hand",
-    }
+def claim(metric: str, value: float | None = None, **more: Any) -> dict[str, Any]:
+    """What a paper says of a metric; `tolerance` is the precision of its print."""
+    return _statement(
+        metric, value, **{"claim": "It is so.", "where": "table 1", "by": "paper", **more}
+    )
+
+
+def finding(metric: str, value: float | None = None, **more: Any) -> dict[str, Any]:
+    """What runs showed before."""
+    return _statement(metric, value, **{"finding": "It was so.", **more})
+
+
+def _statement(metric: str, value: float | None, **more: Any) -> dict[str, Any]:
+    tolerance = None if value is None else 0
+    return {"metric": metric, "value": value, "tolerance": tolerance, "why": "by hand", **more}
 
 
 def _drops(table: Table) -> int:
     return sum(crossing.left_us is None for crossing in table)
 
 
-def manifest(files: Sequence[str] = (), expect: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
-    """The run's manifest.json."""
+def manifest(files: Sequence[str] = (), **said: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The run's manifest.json, with the predictions, claims and findings said."""
     keys = ("node", "name", "address", "peer")
     return {
-        "schema": 2,
+        "schema": 3,
         "run": "20000101-000030-000000",
         "backend": "uml",
         "clock_source": "virtual",
@@ -293,7 +297,7 @@ def manifest(files: Sequence[str] = (), expect: Sequence[dict[str, Any]] = ()) -
             "stack": {"mtu_bytes": 490, "acks": "every-segment"},
             "warm_up_s": STEADY_US / 1e6,
             "duration_s": STOP_US / 1e6,
-            "expect": list(expect),
+            **{kind: list(said.get(kind, ())) for kind in ("predictions", "claims", "findings")},
         },
         "point": {},
         "spec_sha256": "0" * 64,
@@ -342,11 +346,11 @@ def _captures(forward: tuple[Crossing, ...], reverse: tuple[Crossing, ...]) -> d
 
 def _capture(*parts: list[Timed]) -> bytes:
     frames = sorted((timed for part in parts for timed in part), key=lambda timed: timed[0])
-    times = [(START_NS + time_us * 1000, frame) for time_us, frame in frames]
+    times = [(START_NS + round(time_us * 1000), frame) for time_us, frame in frames]
     return pcap(times, snap_bytes=SNAP_BYTES)
 
 
-def _frames(side: str, table: Table) -> list[Packet]:
+def _frames(side: str, table: Table) -> list[bytes]:
     """Each packet as a frame; IP counts a host's packets of a connection, as Linux does."""
     hosts = {"source": H1, "destination": H2}
     if side == "reverse":
@@ -362,15 +366,14 @@ def _frames(side: str, table: Table) -> list[Packet]:
             fields = {"sport": ports["source_port"], "dport": ports["port"], "seq": byte}
         else:
             fields = {"sport": ports["port"], "dport": ports["source_port"], "ack": byte}
-        frames.append(
-            tcp_frame(
-                PAYLOAD_BYTES if crossing.kind == "data" else 0,
-                ip_id=sent[name],
-                flags="FA" if crossing.kind == "fin" else "A",
-                **hosts,
-                **fields,
-            )
+        frame = tcp_frame(
+            PAYLOAD_BYTES if crossing.kind == "data" else 0,
+            ip_id=sent[name],
+            flags="FA" if crossing.kind == "fin" else "A",
+            **hosts,
+            **fields,
         )
+        frames.append(bytes(frame))
     return frames
 
 

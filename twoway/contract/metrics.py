@@ -29,6 +29,9 @@ class FidelityRow(Record):
     value: int | float | None = Field(description="the value found")
     bound: str = Field(description="the bound, in words")
     verdict: Verdict = Field(description="pass, FAIL or cannot be told")
+    needed: bool = Field(
+        default=False, description="a run of which this cannot be told says too little"
+    )
 
 
 class Metrics(Document):

@@ -70,9 +70,14 @@ class Verdicts(Document):
         return sum(row.verdict is not Verdict.CANNOT_TELL for row in self.rows)
 
     @property
+    def untold_checks(self) -> list[FidelityRow]:
+        """The checks of which a run needs a verdict and has none."""
+        return [row for row in self.fidelity if row.needed and row.verdict is Verdict.CANNOT_TELL]
+
+    @property
     def tells_little(self) -> bool:
-        """True if the clock tells fewer than half of the rows."""
-        return 2 * self.told < len(self.rows)
+        """True if the clock tells fewer than half of the rows, or not all checks that it must."""
+        return 2 * self.told < len(self.rows) or bool(self.untold_checks)
 
     @property
     def misses(self) -> list[Row | FidelityRow]:
@@ -93,6 +98,8 @@ class Verdicts(Document):
             return "not to be believed: a fidelity check fails"
         if self.misses:
             return "; ".join(_counted(self.misses))
+        if self.untold_checks:
+            return f"this run's clock is too coarse: {self.untold_checks[0].check}"
         if self.tells_little:
             return f"this run's clock tells only {self.told} of {len(self.rows)} numbers"
         return "; ".join(_counted(self.rows)) or "every fidelity check holds"

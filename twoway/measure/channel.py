@@ -32,16 +32,23 @@ class Slots:
         slots: shape (k,), the number from then on.
         start_ns: when the allocator started, with the traffic.
         options: the field `dtm` of the channel's profile.
+        estimate_bit: shape (k,), the estimate that the kernel reported with each change, bit/s;
+            None if unknown.
     """
 
     time_ns: IntArray
     slots: IntArray
     start_ns: int
     options: dict[str, Any]
+    estimate_bit: IntArray | None = None
 
     def at(self, time_ns: Any) -> Any:
         """Look up the number of slots at given times."""
         return self.slots[np.searchsorted(self.time_ns, time_ns, side="right") - 1]
+
+    def estimate_at(self, row: int) -> int | None:
+        """Return the estimate that the kernel reported with a change, bit/s."""
+        return None if self.estimate_bit is None else int(self.estimate_bit[row])
 
     def integral(self, time_ns: IntArray) -> IntArray:
         """Integrate the slots from the first time to each time, in slot-ns."""
@@ -80,7 +87,7 @@ def read_slots(run: Run, queue: Queue) -> Slots:
     Raises: AnalysisError if the recording lacks the allocator's start.
     """
     assert queue.reallocations is not None
-    columns = ("time_ns", "interface", "cause", "from", "to")
+    columns = ("time_ns", "interface", "cause", "from", "to", "estimate_bit")
     table = run.table(queue.reallocations, *columns)
     rows = [i for i, name in enumerate(table["interface"]) if name == queue.interface]
     starts = [i for i in rows if table["cause"][i] == "start"]
@@ -94,6 +101,7 @@ def read_slots(run: Run, queue: Queue) -> Slots:
         np.array([int(first), *(int(table["to"][i]) for i in changes)]),
         int(told_ns[starts[-1]]),
         run.manifest.profile.directions[queue.direction].dtm or {},
+        np.array([0, *(int(table["estimate_bit"][i]) for i in changes)], dtype=np.int64),
     )
 
 

@@ -44,7 +44,7 @@ def settled_slots(bit: int, channel: Mapping[str, Any]) -> tuple[int, int, int]:
     Returns: the fewest slots, those of a decision at the rate itself, and the most.
     """
     half = half_corridor_bit(channel)
-    few, middle, many = (_wanted(max(bit + shift, 0), channel) for shift in (-half, 0, half))
+    few, middle, many = (wanted_slots(max(bit + shift, 0), channel) for shift in (-half, 0, half))
     return few, middle, many
 
 
@@ -62,6 +62,16 @@ def response_s(share: float, shift: int = 3, sample_s: float = 0.1) -> float:
 def half_corridor_bit(channel: Mapping[str, Any]) -> int:
     """Compute half of a channel's corridor, bit/s."""
     return int(round(channel["rate"]["corridor_slots"] * 1000) * MILLISLOT_BIT // 2)
+
+
+def moved(estimate: int, new: int, rate: Mapping[str, Any]) -> int:
+    """Move an estimate towards a sample's rate; grows with both, so that intervals stay intervals.
+
+    The formula is the first half of the paper's algorithm.
+    """
+    if new >= estimate:
+        return int(estimate + ((new - estimate) >> rate["shift_up"]))
+    return int(estimate - ((estimate - new) >> rate["shift_down"]))
 
 
 class Allocator:
@@ -100,10 +110,8 @@ class Allocator:
 
         Returns: the estimate after the sample, bit/s.
         """
-        if new >= self.estimate:
-            self.estimate += (new - self.estimate) >> self._rate["shift_up"]
-        elif not hold:
-            self.estimate -= (self.estimate - new) >> self._rate["shift_down"]
+        if new >= self.estimate or not hold:
+            self.estimate = moved(self.estimate, new, self._rate)
         is_outside = not self._lower <= self.estimate <= self._upper
         may_decide = at_ns >= max(self._decided_ns + self._interval_ns, self._effective_ns)
         if is_outside and may_decide:
@@ -114,7 +122,7 @@ class Allocator:
         return self.estimate
 
     def _decide(self, at_ns: int) -> None:
-        slots = _wanted(self.estimate, self._channel)
+        slots = wanted_slots(self.estimate, self._channel)
         if slots != self.slots:
             self.slots = slots
             self._decided_ns = at_ns
@@ -136,7 +144,7 @@ def allocate(rates_bit: Iterable[int], channel: Mapping[str, Any]) -> list[tuple
     return [(0.0, channel["slots"]), *((at / 1e9, slots) for at, slots in allocator.changes)]
 
 
-def _wanted(estimate: int, channel: Mapping[str, Any]) -> int:
+def wanted_slots(estimate: int, channel: Mapping[str, Any]) -> int:
     """Compute the slots for an estimate, within the channel's bounds.
 
     The formula is the second half of the paper's algorithm.

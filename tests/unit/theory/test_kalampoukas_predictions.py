@@ -83,6 +83,7 @@ def test_ack_queues_bring_one_way_efficiency_back() -> None:
         apart = predict("kalampoukas", _setup(name.format(acks, 1)))["efficiency.left"]
         assert (shared < 0.66, apart > 0.9, apart < alone) == (True, True, True)
         assert apart == pytest.approx(alone, abs=0.002)
+        assert "efficiency.left" not in printed("kalampoukas", _setup(name.format(acks, 1)))
 
 
 def test_a_cluster_of_acks_is_23_four_segments_out_of_phase() -> None:

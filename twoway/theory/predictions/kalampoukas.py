@@ -29,7 +29,7 @@ from twoway.theory.packet_model import Outcome, Side, simulate
 SETTLED_CYCLES, WATCHED_CYCLES = 20, 8
 # With ACKs in a queue of their own the model's cycle is none of the closed forms: what is watched
 # is so long that the cycle's part at its end does not matter.
-WATCHED_WITH_ACK_QUEUES = 50
+WATCHED_WITH_ACK_QUEUES = 100
 # A whole number of ns may be a float just below it.
 _ROUNDING = 1e-6
 
@@ -81,6 +81,8 @@ def printed(setup: Setup) -> dict[str, float]:
     values: dict[str, float] = {}
     for pair in _pairs(setup):
         one, two = pair.one, pair.two
+        if pair.opposite and (one.ack_first or two.ack_first):
+            continue  # the paper has no formula for its remedies
         compressed = pair.opposite > 0 and compresses(one, two)
         if compressed:
             efficiency = printed_efficiency(one, two)

@@ -1,0 +1,274 @@
+"""Change the code that judges, one small change at a time, and report changes that no test notices.
+
+Each mutant lives in a process of its own, in which the module is compiled with the change; nothing
+is written to the tree. The process runs those unit tests that name the module, until one fails.
+equivalent.txt lists the mutants that no test can notice, with the reason.
+"""
+
+import argparse
+import csv
+import importlib
+import os
+import random
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+from mutants import Mutant, mutants, mutated
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGETS = (
+    "twoway/measure/fidelity.py",
+    "twoway/measure/allocations.py",
+    "twoway/measure/real_time.py",
+    "twoway/contract/verdict.py",
+    "twoway/contract/verdicts.py",
+    "twoway/report/judging.py",
+    "twoway/theory/*.py",
+    "twoway/measure/metrics/*.py",
+)
+# Of modules that many tests name: those that are about them.
+ABOUT = {
+    "twoway/contract/verdict": ["tests/unit/report/test_judging.py"],
+    "twoway/measure/fidelity.py": [
+        "tests/unit/measure/test_fidelity.py",
+        "tests/unit/measure/test_real_time.py",
+    ],
+    "twoway/measure/real_time.py": [
+        "tests/unit/measure/test_real_time.py",
+        "tests/unit/measure/test_clocks.py",
+    ],
+}
+# Tests of what is found by its place, not named.
+ALSO = {"twoway/measure/metrics/": ["tests/unit/measure/test_metrics.py"]}
+# Loaded once: these take longer than most mutants' tests.
+HEAVY = ("numpy", "pydantic", "pytest", "hypothesis", "scapy.layers.inet", "scapy.utils", "rich")
+PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=1")
+KINDS = "not slow and not guest and not lab and not long and not sanitized"
+# A mutant may loop for ever.
+PATIENCE, LEAST_S = 4, 30
+
+
+@dataclass
+class Running:
+    """A process that runs tests.
+
+    Attributes:
+        about: what it is about.
+        scratch: its directory.
+        began: when it began.
+        limit_s: when it is ended.
+    """
+
+    about: Any
+    scratch: Path
+    began: float
+    limit_s: float
+
+
+class _Loader(SourceFileLoader):
+    """Loads a module with one change."""
+
+    index = 0
+
+    def get_code(self, fullname: str) -> Any:
+        """Compile the mutant; byte code that is kept is passed over."""
+        path = self.get_filename(fullname)
+        return compile(mutated(Path(path).read_text(encoding="utf-8"), self.index), path, "exec")
+
+
+class _Finder:
+    """Finds one module before Python does."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        self.name = dotted(mutant.path)
+        self.loader = _Loader(self.name, str(mutant.path))
+        self.loader.index = mutant.index
+
+    def find_spec(self, name: str, *_: Any) -> Any:
+        """Answer for that module alone."""
+        if name != self.name:
+            return None
+        return spec_from_file_location(name, self.loader.path, loader=self.loader)
+
+
+def dotted(path: Path) -> str:
+    """Return a module's name."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+def tests_of(path: Path) -> list[str]:
+    """List the unit tests that name a module, its own first."""
+    name = str(path.relative_to(ROOT))
+    for place, about in ABOUT.items():
+        if name.startswith(place):
+            return about
+    package, _, stem = dotted(path).rpartition(".")
+    named = re.compile(rf"{package}\.{stem}\b|from {package} import [^)]*\b{stem}\b")
+    found = [
+        str(test.relative_to(ROOT))
+        for test in sorted((ROOT / "tests/unit").rglob("test_*.py"))
+        if named.search(test.read_text(encoding="utf-8"))
+    ]
+    found += [test for place, more in ALSO.items() if name.startswith(place) for test in more]
+    own = f"test_{stem}.py"
+    return sorted(dict.fromkeys(found), key=lambda test: not test.endswith(own))
+
+
+def start(about: Any, tests: Iterable[str], mutant: Mutant | None, limit_s: float) -> int:
+    """Run tests in a process of its own, against a mutant if any.
+
+    Returns: the process's id.
+    """
+    scratch = Path(tempfile.mkdtemp(prefix="mutant-"))
+    pid = os.fork()
+    if pid:
+        _running[pid] = Running(about, scratch, time.monotonic(), limit_s)
+        return pid
+    code = 1
+    try:
+        os.setsid()
+        output = os.open(scratch / "output", os.O_WRONLY | os.O_CREAT)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        if mutant:
+            sys.meta_path.insert(0, _Finder(mutant))
+        import pytest
+
+        code = int(pytest.main([*PYTEST, "-m", KINDS, f"--basetemp={scratch / 'tmp'}", *tests]))
+    finally:
+        os._exit(code)
+
+
+_running: dict[int, Running] = {}
+
+
+def ended() -> tuple[Running, int]:
+    """Wait until a process ends, by itself or because its time is over.
+
+    Returns: the process and pytest's exit code, -1 if its time was over.
+    """
+    while True:
+        for pid, process in list(_running.items()):
+            over = time.monotonic() - process.began > process.limit_s
+            if over:
+                os.killpg(pid, signal.SIGKILL)
+            done, status = os.waitpid(pid, 0 if over else os.WNOHANG)
+            if done:
+                del _running[pid]
+                shutil.rmtree(process.scratch, ignore_errors=True)
+                return process, -1 if over else os.waitstatus_to_exitcode(status)
+        time.sleep(0.02)
+
+
+def all_ended(
+    jobs: int, work: Iterable[Callable[[], object]], on_end: Callable[[Running, int], None]
+) -> None:
+    """Carry out work that starts processes, so many at a time."""
+    for begin in work:
+        while len(_running) >= jobs:
+            on_end(*ended())
+        begin()
+    while _running:
+        on_end(*ended())
+
+
+def baselines(tests: Iterable[str], jobs: int) -> dict[str, float]:
+    """Run tests against the code as it is.
+
+    Returns: how long those take that pass, s.
+    """
+    took: dict[str, float] = {}
+
+    def on_end(process: Running, code: int) -> None:
+        if code:
+            print(f"left out, fails against the code as it is: {process.about}")
+        else:
+            took[process.about] = time.monotonic() - process.began
+
+    all_ended(jobs, (lambda t=t: start(t, [t], None, 600) for t in tests), on_end)  # type: ignore[misc]
+    return took
+
+
+def equivalents() -> dict[tuple[str, str, str], str]:
+    """Read what no test can notice: module, line and change, and the reason."""
+    with (Path(__file__).parent / "equivalent.txt").open(encoding="utf-8") as file:
+        rows = csv.reader((line for line in file if line[0] not in "#\n"), delimiter="|")
+        return {(row[0].strip(), row[1].strip(), row[2].strip()): row[3].strip() for row in rows}
+
+
+def survivors(chosen: list[Mutant], jobs: int) -> list[Mutant]:
+    """Run the tests of each mutant, and list those that all tests let pass."""
+    tests = {path: tests_of(path) for path in {mutant.path for mutant in chosen}}
+    took = baselines(sorted({each for found in tests.values() for each in found}), jobs)
+    alive, done = [], 0
+
+    def begin(mutant: Mutant) -> None:
+        mine = sorted((t for t in tests[mutant.path] if t in took), key=lambda t: took[t])
+        limit_s = LEAST_S + PATIENCE * sum(took[each] for each in mine)
+        start(mutant, mine or ["no-tests"], mutant, limit_s)
+
+    def on_end(process: Running, code: int) -> None:
+        nonlocal done
+        done += 1
+        no_tests = not any(test in took for test in tests[process.about.path])
+        if code == 0 or no_tests:
+            alive.append(process.about)
+            found: Mutant = process.about
+            print(f"{found.path.name}:{found.line}: {found.change}: {found.source}", flush=True)
+        if not done % 10 or done == len(chosen):
+            print(f"{done} of {len(chosen)}, {len(alive)} alive", file=sys.stderr, flush=True)
+
+    all_ended(jobs, (lambda m=m: begin(m) for m in chosen), on_end)  # type: ignore[misc]
+    return sorted(alive, key=lambda mutant: (mutant.path, mutant.index))
+
+
+def report(chosen: list[Mutant], alive: list[Mutant]) -> None:
+    """Print the survivors as a table, and how many there are of each module."""
+    known = equivalents()
+    rows = []
+    for mutant in alive:
+        name = str(mutant.path.relative_to(ROOT))
+        reason = known.get((name, mutant.source, mutant.change), "")
+        rows.append((f"{name}:{mutant.line}", mutant.change, mutant.source, reason))
+    print("\n| where | change | line | why no test can notice |\n|---|---|---|---|")
+    for row in rows:
+        print("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |")
+    print("\n| module | mutants | killed | equivalent | survived |\n|---|---|---|---|---|")
+    for path in sorted({mutant.path for mutant in chosen}):
+        name = str(path.relative_to(ROOT))
+        total = sum(mutant.path == path for mutant in chosen)
+        mine = [row for row in rows if row[0].startswith(f"{name}:")]
+        equal = sum(bool(row[3]) for row in mine)
+        print(f"| {name} | {total} | {total - len(mine)} | {equal} | {len(mine) - equal} |")
+
+
+def main() -> None:
+    """Read the command line, and mutate."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("modules", nargs="*", default=TARGETS, help="files or patterns")
+    parser.add_argument("--number", type=int, default=100, help="mutants, chosen at random; 0: all")
+    parser.add_argument("--seed", type=int, default=1, help="of that choice")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at the same time")
+    args = parser.parse_args()
+    os.chdir(ROOT)
+    for name in HEAVY:
+        importlib.import_module(name)
+    paths = sorted({path for pattern in args.modules for path in ROOT.glob(pattern)})
+    chosen = [mutant for path in paths for mutant in mutants(path)]
+    if args.number and args.number < len(chosen):
+        chosen = random.Random(args.seed).sample(chosen, args.number)
+    report(chosen, survivors(chosen, args.jobs))
+
+
+if __name__ == "__main__":
+    main()

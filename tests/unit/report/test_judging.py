@@ -1,0 +1,533 @@
+"""Each rule by which a run is judged, seen to hold and seen to fail."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from capture_analysis.errors import AnalysisError
+from synthetic_run import claim, edit_json, finding, manifest, metrics_of, prediction, write_run
+
+from twoway.contract.manifest import Manifest
+from twoway.contract.metrics import FidelityRow, Metric
+from twoway.contract.statements import Bounds
+from twoway.contract.verdict import Verdict, judge, marked
+from twoway.contract.verdicts import (
+    BAD,
+    GOOD,
+    TELLS_LITTLE,
+    VERDICTS,
+    Verdicts,
+    row_in_words,
+)
+from twoway.measure.analysis import Analysis
+from twoway.measure.document import compute
+from twoway.report.judging import judge_run, judged
+
+PEAK, GOODPUT, NONE = "queue_peak.forward", "goodput.first", "compression_factor.second"
+HERE: dict[str, dict[str, Any]] = {
+    PEAK: {"value": 4.0, "unit": "packets"},
+    GOODPUT: {"value": 1.98, "unit": "Mbit/s"},
+    NONE: {"value": None, "unit": "1"},
+}
+OTHER, OTHERS_PEAK = "other@buffer=20", "queue_peak.reverse"
+Elsewhere = Mapping[tuple[str, str], Metric]
+Said = dict[str, Any]
+
+
+def verdicts(
+    *,
+    predictions: tuple[Said, ...] = (),
+    claims: tuple[Said, ...] = (),
+    findings: tuple[Said, ...] = (),
+    error: float | None = 0.0,
+    elsewhere: Elsewhere | None = None,
+    fidelity: tuple[FidelityRow, ...] = (),
+) -> Verdicts:
+    """The verdicts on a run, each of whose metrics has an error, beside other runs."""
+    document = manifest(predictions=predictions, claims=claims, findings=findings)
+    metrics = metrics_of(document, {name: {**row, "error": error} for name, row in HERE.items()})
+    there = elsewhere or {}
+    return judged(
+        Manifest.model_validate(document),
+        metrics.model_copy(update={"fidelity": fidelity}),
+        lambda run, metric: there.get((run, metric)),
+    )
+
+
+def of_prediction(said: Said, **more: Any) -> Verdict:
+    """The verdict on one prediction."""
+    (row,) = verdicts(predictions=(said,), **more).predictions
+    return row.verdict
+
+
+def of_claim(said: Said, **more: Any) -> tuple[Verdict, bool]:
+    """The verdict on one claim, and whether it is the one that its file lists."""
+    (row,) = verdicts(claims=(said,), **more).claims
+    return row.verdict, row.listed
+
+
+@pytest.mark.parametrize(
+    ("value", "tolerance", "error", "verdict"),
+    [
+        (4, 0, 0, Verdict.PASS),
+        (5, 1, 0, Verdict.PASS),
+        (3, 1, 0, Verdict.PASS),
+        (5.001, 1, 0, Verdict.FAIL),
+        (2.999, 1, 0, Verdict.FAIL),
+        (5, 1, 1, Verdict.PASS),
+        (4, 1, 1.001, Verdict.CANNOT_TELL),
+        (5.001, 1, 0.5, Verdict.CANNOT_TELL),
+        (6, 1, 1, Verdict.CANNOT_TELL),
+        (2, 1, 1, Verdict.CANNOT_TELL),
+        (6.001, 1, 1, Verdict.FAIL),
+        (1.999, 1, 1, Verdict.FAIL),
+        (4, 0, 0.1, Verdict.CANNOT_TELL),
+        (99, 1, 1, Verdict.FAIL),
+        (4, 1, None, Verdict.CANNOT_TELL),
+        (99, 1, None, Verdict.CANNOT_TELL),
+    ],
+)
+def test_value(value: float, tolerance: float, error: float | None, verdict: Verdict) -> None:
+    """A 4 that may be off by an error is beside a value, its tolerance and that error."""
+    said = prediction(PEAK, value, tolerance=tolerance)
+    assert of_prediction(said, error=error) is verdict
+
+
+@pytest.mark.parametrize(
+    ("at_least", "at_most", "error", "verdict"),
+    [
+        (4, None, 0, Verdict.PASS),
+        (4.001, None, 0, Verdict.FAIL),
+        (None, 4, 0, Verdict.PASS),
+        (None, 3.999, 0, Verdict.FAIL),
+        (3, 5, 0, Verdict.PASS),
+        (3, 5, 1, Verdict.PASS),
+        (3.001, 5, 1, Verdict.CANNOT_TELL),
+        (3, 4.999, 1, Verdict.CANNOT_TELL),
+        (5, None, 1, Verdict.CANNOT_TELL),
+        (5.001, None, 1, Verdict.FAIL),
+        (None, 3, 1, Verdict.CANNOT_TELL),
+        (None, 2.999, 1, Verdict.FAIL),
+        (3, None, None, Verdict.CANNOT_TELL),
+    ],
+)
+def test_bounds(
+    at_least: float | None, at_most: float | None, error: float | None, verdict: Verdict
+) -> None:
+    """A 4 is within bounds with its whole error, outside with all of it, or nobody can tell."""
+    said = prediction(PEAK, at_least=at_least, at_most=at_most)
+    assert of_prediction(said, error=error) is verdict
+
+
+def test_decimal_fractions() -> None:
+    """1.98 is within 0.02 of 2 and of 1.96, though their binary forms are not."""
+    for value in (2, 1.96):
+        assert of_prediction(prediction(GOODPUT, value, tolerance=0.02)) is Verdict.PASS
+    missed = prediction(GOODPUT, 2, tolerance=0.02 - 1e-12)
+    assert of_prediction(missed) is Verdict.FAIL
+
+
+@pytest.mark.parametrize(
+    ("value", "tolerance", "measured"),
+    [(0.011, 0.009, 0.02), (0.021, 0.018, 0.003), (1e9, 1e9, 0), (-1e9, 1e9, 0)],
+)
+def test_edges_in_decimals(value: float, tolerance: float, measured: float) -> None:
+    """A measurement on an edge in decimals is within it, however unlike the two edges are."""
+    said = Bounds(value=value, tolerance=tolerance)
+    assert judge(said, measured) is Verdict.PASS
+    assert judge(said, measured, 0.0) is Verdict.PASS
+
+
+def test_value_without_tolerance() -> None:
+    """No tolerance is a tolerance of zero, for the measurement and for its error."""
+    said = Bounds(value=4)
+    assert judge(said, 4) is Verdict.PASS
+    assert judge(said, 4.5) is Verdict.FAIL
+    assert judge(said, 4, 0.5) is Verdict.CANNOT_TELL
+
+
+def test_words_for_the_console() -> None:
+    """A verdict is before its line, in green, red or yellow, and the line is no markup."""
+    assert marked(Verdict.PASS, "[a]") == "[green]pass[/] \\[a]"
+    assert marked(Verdict.UNEXPLAINED, "b") == "[red]differs, unexplained[/] b"
+    assert marked(Verdict.CANNOT_TELL, "c") == "[yellow]cannot be told[/] c"
+
+
+@pytest.mark.parametrize("metric", [NONE, "goodput.third"])
+@pytest.mark.parametrize("error", [0, 1, None])
+def test_undefined_fails(metric: str, error: float | None) -> None:
+    """A metric without a value, or that was not measured, fails a prediction however tolerant."""
+    assert of_prediction(prediction(metric, 1, tolerance=1e9), error=error) is Verdict.FAIL
+
+
+def test_prediction_row() -> None:
+    """A row repeats the prediction and adds value, unit and what limits it."""
+    said = prediction(GOODPUT, 2, tolerance=0.05, printed=2.5)
+    (row,) = verdicts(predictions=(said,)).predictions
+    assert row.model_dump() == {
+        **said,
+        "at_least": None,
+        "at_most": None,
+        "measured": 1.98,
+        "unit": "Mbit/s",
+        "verdict": Verdict.PASS,
+        "note": None,
+        "listed": True,
+    }
+    (row,) = verdicts(predictions=(said,), error=0.125).predictions
+    assert row.note == "this run's clock may put it off by 0.12"
+    (row,) = verdicts(predictions=(said,), error=None).predictions
+    assert row.note == "not to be measured on this run's clock"
+    (row,) = verdicts(predictions=(prediction("goodput.third", 2),)).predictions
+    assert (row.measured, row.unit) == (None, "1")
+
+
+@pytest.mark.parametrize(
+    ("said", "error", "outcome"),
+    [
+        (claim(PEAK, 4), 0, (Verdict.AGREES, True)),
+        (claim(PEAK, 5, tolerance=1), 0, (Verdict.AGREES, True)),
+        (claim(PEAK, 5), 0, (Verdict.UNEXPLAINED, False)),
+        (claim(PEAK, at_least=5), 0, (Verdict.UNEXPLAINED, False)),
+        (claim(PEAK, 5), 1, (Verdict.CANNOT_TELL, True)),
+        (claim(PEAK, 4), None, (Verdict.CANNOT_TELL, True)),
+        (claim(NONE, 4), 0, (Verdict.UNEXPLAINED, False)),
+    ],
+)
+def test_claim(said: Said, error: float | None, outcome: tuple[Verdict, bool]) -> None:
+    """A claim agrees within its precision, or differs, which its file must say."""
+    assert of_claim(said, error=error) == outcome
+
+
+DIFFERS = {"why": "another clock", "explained_by": None, "metric": None, "comparable": True}
+EXPLAINED = {**DIFFERS, "explained_by": OTHER}
+
+
+def test_listed_difference() -> None:
+    """A difference whose file gives no run that explains it is unexplained, and listed."""
+    (row,) = verdicts(claims=(claim(PEAK, 5, differs=DIFFERS),)).claims
+    assert (row.verdict, row.listed, row.note) == (Verdict.UNEXPLAINED, True, "another clock")
+
+
+def test_unlisted_difference() -> None:
+    """A difference that the file does not mention fails the run."""
+    found = verdicts(claims=(claim(PEAK, 5),))
+    assert found.claims[0].note == "the file does not say why"
+    assert (found.misses, found.exit_code) == ([found.claims[0]], BAD)
+
+
+@pytest.mark.parametrize("differs", [DIFFERS, EXPLAINED])
+def test_difference_that_is_gone(differs: Said) -> None:
+    """A claim that agrees though its file says that it differs fails the run."""
+    there = {(OTHER, PEAK): Metric(value=4, unit="packets")}
+    found = verdicts(claims=(claim(PEAK, 4, differs=differs),), elsewhere=there)
+    (row,) = found.claims
+    assert (row.verdict, row.listed) == (Verdict.AGREES, False)
+    assert row.note == "the file says that it differs"
+    assert found.exit_code == BAD
+
+
+@pytest.mark.parametrize("value", [4, 5])
+def test_not_comparable(value: float) -> None:
+    """Numbers of different things are not compared, whether they are alike or not."""
+    differs = {**DIFFERS, "comparable": False}
+    (row,) = verdicts(claims=(claim(PEAK, value, differs=differs),)).claims
+    assert (row.verdict, row.listed, row.note) == (Verdict.NOT_COMPARABLE, True, "another clock")
+
+
+@pytest.mark.parametrize(
+    ("there", "verdict", "listed", "note"),
+    [
+        (
+            Metric(value=5, unit="packets"),
+            Verdict.EXPLAINED,
+            True,
+            "another clock (other@buffer=20: queue_peak.forward 5)",
+        ),
+        (
+            Metric(value=4, unit="packets"),
+            Verdict.UNEXPLAINED,
+            False,
+            "another clock (other@buffer=20: queue_peak.forward 4), which does not agree either",
+        ),
+        (
+            Metric(value=None, unit="packets"),
+            Verdict.UNEXPLAINED,
+            False,
+            f"another clock ({OTHER}: {PEAK} undefined), which does not agree either",
+        ),
+        (
+            Metric(value=5, unit="packets", error=0.5),
+            Verdict.UNEXPLAINED,
+            False,
+            "another clock (other@buffer=20: queue_peak.forward 5), which does not agree either",
+        ),
+        (
+            None,
+            Verdict.UNEXPLAINED,
+            True,
+            "other@buffer=20, which explains it, has not been run",
+        ),
+    ],
+)
+def test_explanations_are_checked(
+    there: Metric | None, verdict: Verdict, listed: bool, note: str
+) -> None:
+    """A run explains a difference if the same claim agrees there, and nothing else does."""
+    found = {} if there is None else {(OTHER, PEAK): there}
+    (row,) = verdicts(claims=(claim(PEAK, 5, differs=EXPLAINED),), elsewhere=found).claims
+    assert (row.verdict, row.listed, row.note) == (verdict, listed, note)
+
+
+def test_explanation_by_another_metric() -> None:
+    """The run that explains may have another name for the claim's metric."""
+    there = {
+        (OTHER, PEAK): Metric(value=4, unit="packets"),
+        (OTHER, OTHERS_PEAK): Metric(value=5, unit="packets"),
+    }
+    said = claim(PEAK, 5, differs={**EXPLAINED, "metric": OTHERS_PEAK})
+    assert of_claim(said, elsewhere=there) == (Verdict.EXPLAINED, True)
+    assert of_claim(claim(PEAK, 5, differs=EXPLAINED), elsewhere=there)[1] is False
+
+
+AGAINST: list[tuple[float, float, tuple[float, float | None], Verdict]] = [
+    # value said, error here, the other run's value and error
+    (1, 0, (3, 0), Verdict.AGREES),
+    (-1, 0, (3, 0), Verdict.UNEXPLAINED),
+    (4, 0, (3, 0), Verdict.UNEXPLAINED),
+    (1, 0.5, (3, 0.4), Verdict.CANNOT_TELL),
+    (1, 0, (3, None), Verdict.CANNOT_TELL),
+    (2, 0.5, (3, 0.5), Verdict.CANNOT_TELL),
+    (2.001, 0.5, (3, 0.5), Verdict.UNEXPLAINED),
+]
+
+
+@pytest.mark.parametrize(("value", "error", "other", "verdict"), AGAINST)
+def test_claim_about_a_difference(
+    value: float, error: float, other: tuple[float, float | None], verdict: Verdict
+) -> None:
+    """What is claimed against another run is this run's metric less the other's."""
+    there = {(OTHER, PEAK): Metric(value=other[0], unit="packets", error=other[1])}
+    said = claim(PEAK, value, against=OTHER)
+    (row,) = verdicts(claims=(said,), error=error, elsewhere=there).claims
+    assert (row.measured, row.compared) == (4, 1)
+    assert row.verdict is verdict
+
+
+def test_claim_against_a_run_with_an_error_of_its_own() -> None:
+    """Both runs' errors count: 0.5 and 0.5 are within a precision of 1, and 0.5 and 0.6 are not."""
+    said = claim(PEAK, 1, tolerance=1, against=OTHER)
+    for error, verdict in ((0.5, Verdict.AGREES), (0.6, Verdict.CANNOT_TELL)):
+        there = {(OTHER, PEAK): Metric(value=3, unit="packets", error=error)}
+        assert of_claim(said, error=0.5, elsewhere=there) == (verdict, True)
+
+
+def test_claim_against_a_run_that_is_not_there() -> None:
+    """Nobody can tell until the other run has been made."""
+    (row,) = verdicts(claims=(claim(PEAK, 1, against=OTHER),)).claims
+    assert (row.verdict, row.listed, row.compared) == (Verdict.CANNOT_TELL, True, None)
+    assert row.note == f"{OTHER} has not been run"
+
+
+@pytest.mark.parametrize(
+    ("metric", "there"), [(PEAK, Metric(value=None, unit="1")), (NONE, Metric(value=1, unit="1"))]
+)
+def test_claim_against_an_undefined_metric(metric: str, there: Metric) -> None:
+    """A metric that one of the runs does not have makes no difference that could agree."""
+    said = claim(metric, 1, tolerance=1e9, against=OTHER)
+    assert of_claim(said, elsewhere={(OTHER, metric): there}) == (Verdict.UNEXPLAINED, False)
+
+
+def test_only_claims_against_runs_have_a_difference() -> None:
+    """Other claims compare the metric itself."""
+    (row,) = verdicts(claims=(claim(PEAK, 4),)).claims
+    assert row.compared is None
+
+
+@pytest.mark.parametrize(
+    ("said", "error", "verdict"),
+    [
+        (finding(PEAK, 4), 0, Verdict.AS_STATED),
+        (finding(PEAK, 4.4, tolerance=0.5), 0, Verdict.AS_STATED),
+        (finding(PEAK, 5), 0, Verdict.CHANGED),
+        (finding(PEAK, 5), 1, Verdict.CANNOT_TELL),
+        (finding(NONE), 0, Verdict.AS_STATED),
+        (finding(NONE, 4), 0, Verdict.CHANGED),
+        (finding("goodput.third"), 0, Verdict.AS_STATED),
+    ],
+)
+def test_finding(said: Said, error: float, verdict: Verdict) -> None:
+    """A finding is as stated or has changed, which fails no run; undefined may be the finding."""
+    found = verdicts(findings=(said,), error=error)
+    assert found.findings[0].verdict is verdict
+    assert found.misses == []
+
+
+def check(verdict: Verdict, *, needed: bool = False) -> FidelityRow:
+    """A fidelity check with that outcome."""
+    return FidelityRow(check="a check", value=1, bound="0", verdict=verdict, needed=needed)
+
+
+MET, MISSED, UNTOLD = prediction(PEAK, 5, tolerance=1), prediction(PEAK, 9), prediction(PEAK, 5)
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "headline"),
+    [
+        ({}, GOOD, "every fidelity check holds"),
+        ({"fidelity": (check(Verdict.CANNOT_TELL),)}, GOOD, "every fidelity check holds"),
+        ({"predictions": (MET,)}, GOOD, "1 prediction: pass"),
+        ({"predictions": (MET, UNTOLD)}, GOOD, "1 prediction: pass; 1 prediction: cannot be told"),
+        ({"predictions": (UNTOLD,)}, TELLS_LITTLE, "this run's clock tells only 0 of 1 numbers"),
+        (
+            {"predictions": (MET, UNTOLD), "claims": (claim(PEAK, 5),)},
+            TELLS_LITTLE,
+            "this run's clock tells only 1 of 3 numbers",
+        ),
+        (
+            {"predictions": (MET, UNTOLD), "findings": (finding(PEAK, 5),)},
+            TELLS_LITTLE,
+            "this run's clock tells only 1 of 3 numbers",
+        ),
+        ({"predictions": (MET, UNTOLD, MISSED)}, BAD, "1 prediction: FAIL"),
+        ({"predictions": (MISSED, UNTOLD, UNTOLD)}, BAD, "1 prediction: FAIL"),
+        (
+            {"predictions": (MISSED, MISSED), "claims": (claim(PEAK, 9),)},
+            BAD,
+            "2 predictions: FAIL; 1 claim: differs, unexplained",
+        ),
+        (
+            {"predictions": (MET,), "findings": (finding(PEAK, 9),)},
+            GOOD,
+            "1 prediction: pass; 1 finding: not as stated",
+        ),
+        (
+            {"claims": (claim(PEAK, 9, differs=DIFFERS),)},
+            GOOD,
+            "1 claim: differs, unexplained",
+        ),
+        (
+            {"predictions": (MET,), "fidelity": (check(Verdict.PASS), check(Verdict.FAIL))},
+            BAD,
+            "not to be believed: a fidelity check fails",
+        ),
+        (
+            {"predictions": (MISSED,), "fidelity": (check(Verdict.FAIL),)},
+            BAD,
+            "not to be believed: a fidelity check fails",
+        ),
+        (
+            {"predictions": (MET,), "fidelity": (check(Verdict.CANNOT_TELL, needed=True),)},
+            TELLS_LITTLE,
+            "this run's clock is too coarse: a check",
+        ),
+        (
+            {"predictions": (MET,), "fidelity": (check(Verdict.PASS, needed=True),)},
+            GOOD,
+            "1 prediction: pass",
+        ),
+        (
+            {"predictions": (MISSED,), "fidelity": (check(Verdict.CANNOT_TELL, needed=True),)},
+            BAD,
+            "1 prediction: FAIL",
+        ),
+    ],
+)
+def test_run(said: dict[str, Any], code: int, headline: str) -> None:
+    """A run is bad, tells too little, or is good, and says so first."""
+    found = verdicts(error=1.0, **said)
+    assert (found.exit_code, found.headline) == (code, headline)
+
+
+def test_exit_codes_differ() -> None:
+    """Good is 0, and a run that tells little is told from one that is bad."""
+    assert (GOOD, BAD, TELLS_LITTLE) == (0, 1, 3)
+
+
+def test_rows_in_words() -> None:
+    """A row names what was measured, what is said, and who says so."""
+    found = verdicts(
+        predictions=(prediction(GOODPUT, 2, tolerance=0.05),),
+        claims=(
+            claim(PEAK, at_most=3, differs=DIFFERS),
+            claim(NONE, 2, by="simulation", differs=DIFFERS),
+        ),
+        findings=(finding(PEAK, 4, tolerance=0.5),),
+        fidelity=(check(Verdict.FAIL),),
+    )
+    rows = (*found.rows, *found.fidelity)
+    assert [" ".join(row_in_words(row).split()) for row in rows] == [
+        "goodput.first 1.98 measured, 2 +- 0.05 predicted by by_hand",
+        "queue_peak.forward 4 measured, at most 3 in table 1; another clock",
+        f"{NONE} none measured, 2 +- 0 by their simulator, table 1; another clock",
+        "queue_peak.forward 4 measured, 4 +- 0.5 seen before",
+        "a check: 1, bound 0",
+    ]
+
+
+def measured(results: Path, name: str, run: str, **said: Any) -> Path:
+    """A run of an experiment in a results folder, measured."""
+    folder = write_run(results / name / run, **said)
+    edit_json(folder / "manifest.json", lambda m: m["experiment"].update(id=name))
+    compute(Analysis(folder)).write(folder / "metrics.json")
+    return folder
+
+
+def set_peak(folder: Path, value: float) -> None:
+    """Let a measured run have another peak."""
+    edit_json(folder / "metrics.json", lambda m: m["metrics"][PEAK].update(value=value))
+
+
+def test_runs_beside_one_another(tmp_path: Path) -> None:
+    """A claim refers to the newest measured run in the same results folder."""
+    said = (claim(PEAK, 1, against=OTHER),)
+    folder = measured(tmp_path, "this", "20000101-000030", claims=said)
+    assert judge_run(folder).claims[0].note == f"{OTHER} has not been run"
+    for run, peak in (("20000101-000001", 2), ("20000102-000000", 3)):
+        set_peak(measured(tmp_path, OTHER, run), peak)
+    (tmp_path / OTHER / "20000103-000000").mkdir()  # interrupted
+    newer = measured(tmp_path, OTHER, "20000104-000000")
+    (newer / "metrics.json").write_text("{", encoding="utf-8")
+    found = judge_run(folder)
+    assert (found.claims[0].compared, found.claims[0].verdict) == (1, Verdict.AGREES)
+    assert (found.experiment, found.run, found.spec_sha256) == (
+        "this",
+        "20000101-000030-000000",
+        "0" * 64,
+    )
+    assert len(found.fidelity) == 13
+
+
+def test_document(tmp_path: Path) -> None:
+    """verdicts.json has its version, and is read as it was written."""
+    folder = measured(tmp_path, "this", "20000101-000030", predictions=(prediction(PEAK, 4),))
+    found = judge_run(folder)
+    found.write(tmp_path / VERDICTS)
+    assert Verdicts.read(tmp_path / VERDICTS) == found
+    assert json.loads((tmp_path / VERDICTS).read_text(encoding="utf-8"))["schema"] == 1
+
+
+def test_links_are_no_runs(tmp_path: Path) -> None:
+    """The link to the latest run, whose name is no time, is passed over."""
+    folder = measured(tmp_path, "this", "20000101-000030", claims=(claim(PEAK, 1, against=OTHER),))
+    measured(tmp_path, OTHER, "latest")
+    assert judge_run(folder).claims[0].compared is None
+
+
+def test_run_that_is_not_measured(tmp_path: Path) -> None:
+    """A run without metrics.json, or without a manifest, cannot be judged."""
+    folder = write_run(tmp_path / "this/20000101-000030")
+    with pytest.raises(OSError, match=r"metrics\.json"):
+        judge_run(folder)
+    with pytest.raises(AnalysisError, match="not a finished run"):
+        judge_run(tmp_path)
+
+
+def test_tampered_metric_fails(tmp_path: Path) -> None:
+    """A run folder whose metric was changed after the run fails its prediction."""
+    folder = measured(tmp_path, "this", "20000101-000030", predictions=(prediction(PEAK, 4),))
+    assert judge_run(folder).exit_code == GOOD
+    set_peak(folder, 4.5)
+    assert judge_run(folder).exit_code == BAD

@@ -1,0 +1,278 @@
+"""A DTM channel's decisions on a clock that runs while the host works.
+
+The kernel counts a packet a little later than the capture shows it, so that a packet near the end
+of a sample may count in the next one. Each sample's rate is therefore an interval. Estimate and
+wanted slots grow with the rate, so that they are intervals as well: each decision that was seen
+must be possible, and where a decision is certain one must have been seen. Samples end on time: the
+kernel decides as of the sample's end, however late its timer is (kernel-modules/dtm_channel.h).
+"""
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from capture_analysis.columns import BoolArray, IntArray
+
+from twoway.contract.network import Queue
+from twoway.measure.channel import BYTE_WORK, Slots
+from twoway.measure.queues import Passage
+from twoway.theory.dtm import CYCLE_NS, half_corridor_bit, moved, wanted_slots
+
+# A decision's time is exact but for conversions between clocks.
+DECISION_ERROR_NS = 1000
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The kernel's decisions against the paper's algorithm.
+
+    Attributes:
+        off: decisions that are not possible, and certain ones that are missing.
+        width_bit: shape (k,), how well each sample's end knows the estimate, bit/s.
+    """
+
+    off: int
+    width_bit: IntArray
+
+
+class Interval(NamedTuple):
+    """Whole numbers between two bounds, which are included."""
+
+    low: int
+    high: int
+
+
+class _Seen(NamedTuple):
+    """A decision of the kernel: slots, and the estimate that it reported, if it did."""
+
+    slots: int
+    estimate: int | None
+
+
+def agreement(
+    queue: Queue,
+    slots: Slots,
+    passed: Passage,
+    stop_ns: int,
+    *,
+    late_ns: int,
+    drift_ppb: float = 0.0,
+) -> Agreement:
+    """Compare a channel's decisions with the paper's algorithm fed with captures.
+
+    Args:
+        queue: the channel.
+        slots: its slots, with the estimates that the kernel reported.
+        passed: the packets that came and those that were dropped.
+        stop_ns: end of the traffic.
+        late_ns: how much later than its capture a packet may come to the channel.
+        drift_ppb: how much faster than the plan's the host's clock runs.
+    """
+    rate, signalling_ns = slots.options["rate"], round(slots.options["signalling_ms"] * 1e6)
+    sample_ns = round(rate["sample_ms"] * 1e6)
+    host_ns = np.arange(0, stop_ns - signalling_ns - slots.start_ns, sample_ns)
+    edges = slots.start_ns + np.rint(host_ns / (1 + drift_ppb * 1e-9)).astype(np.int64)
+    first_ns, last_ns = passed.packets.time_ns, latest_ns(queue, slots, passed, late_ns)
+    accepted = rate["count"] == "accepted"
+    counted = ~passed.dropped if accepted else np.full(len(passed.left_ns), True)
+    size = queue.link_bytes(passed.packets.frame_bytes).astype(np.int64)[counted]
+    low, high = _rates(size, first_ns[counted], last_ns[counted], edges, sample_ns)
+    held = _held(first_ns[passed.dropped], last_ns[passed.dropped], edges[1:], rate)
+    seen, astray = _decisions(slots, edges, stop_ns, signalling_ns)
+    model = Followed(slots)
+    off, width_bit = astray, []
+    for number in range(1, len(edges)):
+        model.sample(
+            Interval(int(low[number - 1]), int(high[number - 1])),
+            surely_held=bool(held[0][number - 1]),
+            maybe_held=bool(held[1][number - 1]),
+        )
+        width_bit.append(model.estimate.high - model.estimate.low)
+        off += not model.decide(int(host_ns[number]), seen.get(number))
+    return Agreement(off, np.array(width_bit, dtype=np.int64))
+
+
+def latest_ns(queue: Queue, slots: Slots, passed: Passage, late_ns: int) -> IntArray:
+    """Compute the latest time at which each packet can have come to a channel.
+
+    That is `late_ns` after its capture, and before its transmission and all later ones began.
+
+    Returns: shape (n,), ns.
+    """
+    rows = passed.departures
+    work = BYTE_WORK * queue.link_bytes(passed.packets.frame_bytes[rows]).astype(np.int64)
+    begun = passed.left_ns[rows] - work // int(slots.slots.max())
+    latest = passed.packets.time_ns + late_ns
+    before = np.minimum.accumulate(begun[::-1])[::-1]
+    latest[rows] = np.minimum(latest[rows], before)
+    return np.asarray(np.maximum(latest, passed.packets.time_ns), dtype=np.int64)
+
+
+def _rates(
+    size: IntArray, first_ns: IntArray, last_ns: IntArray, edges: IntArray, sample_ns: int
+) -> tuple[IntArray, IntArray]:
+    """Bound each sample's rate, bit/s, if packets of a size came between two times."""
+    least, most = (_bytes_before(at_ns, size, edges) for at_ns in (last_ns, first_ns))
+    low = np.maximum(least[1:] - most[:-1], 0)
+    high = most[1:] - least[:-1]
+    return low * 8_000_000_000 // sample_ns, high * 8_000_000_000 // sample_ns
+
+
+def _bytes_before(time_ns: IntArray, size: IntArray, edges: IntArray) -> IntArray:
+    order = np.argsort(time_ns, kind="stable")
+    total = np.concatenate(([0], np.cumsum(size[order])))
+    return np.asarray(total[np.searchsorted(time_ns[order], edges, side="left")])
+
+
+def _held(
+    first_ns: IntArray, last_ns: IntArray, ticks: IntArray, rate: dict[str, Any]
+) -> tuple[BoolArray, BoolArray]:
+    """Tell at which ticks the estimate is surely held after a drop, and at which it may be."""
+    hold_ns = round(rate["hold_on_loss_ms"] * 1e6)
+    never = np.iinfo(np.int64).min // 2
+    first_ns, last_ns = np.sort(first_ns), np.sort(last_ns)
+    surely, maybe = (np.searchsorted(at, ticks, side="left") for at in (last_ns, first_ns))
+    return (
+        ticks - np.concatenate(([never], first_ns))[surely] < hold_ns,
+        ticks - np.concatenate(([never], last_ns))[maybe] < hold_ns,
+    )
+
+
+def _decisions(
+    slots: Slots, edges: IntArray, stop_ns: int, signalling_ns: int
+) -> tuple[dict[int, _Seen], int]:
+    """List the kernel's decisions by the number of their sample.
+
+    Returns: the decisions, and how many were at no sample's end or beside another.
+    """
+    seen: dict[int, _Seen] = {}
+    astray = 0
+    for row in np.flatnonzero((slots.time_ns > slots.start_ns) & (slots.time_ns < stop_ns)):
+        at_ns = int(slots.time_ns[row]) - signalling_ns
+        number = int(np.abs(edges - at_ns).argmin())
+        # With signalling the kernel reports the estimate of a later sample.
+        told = None if signalling_ns else slots.estimate_at(int(row))
+        is_late = abs(int(edges[number]) - at_ns) > DECISION_ERROR_NS
+        astray += is_late or not number or number in seen
+        seen[number] = _Seen(int(slots.slots[row]), told)
+    return seen, astray
+
+
+@dataclass
+class Followed:
+    """The paper's allocator, as far as captures tell its state.
+
+    Attributes:
+        channel: a channel's slots; those at the start, and its options, are used.
+        estimate: the estimate, bit/s.
+        lower: the corridor's lower edge, bit/s.
+        upper: its upper edge, bit/s.
+    """
+
+    channel: Slots
+    estimate: Interval = field(init=False)
+    lower: Interval = field(init=False)
+    upper: Interval = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._options = self.channel.options
+        start = round(self._options["rate"]["estimate_mbit"] * 1e6)
+        self.estimate = self.lower = self.upper = Interval(start, start)
+        self._slots = int(self.channel.at(self.channel.start_ns))
+        self._half = half_corridor_bit(self._options)
+        self._signalling_ns = round(self._options["signalling_ms"] * 1e6)
+        self._interval_ns = max(round(self._options["change_s"] * 1e9), CYCLE_NS)
+        self._may_decide_ns = self._interval_ns
+
+    def sample(self, rate: Interval, *, surely_held: bool, maybe_held: bool) -> None:
+        """Take a sample's rate, bit/s, during which the estimate may not fall if it is held."""
+        low, high = (
+            moved(now, new, self._options["rate"])
+            for now, new in zip(self.estimate, rate, strict=True)
+        )
+        if surely_held:
+            low = max(low, self.estimate.low)
+        if maybe_held:
+            high = max(high, self.estimate.high)
+        self.estimate = Interval(low, high)
+
+    def decide(self, at_ns: int, seen: _Seen | None) -> bool:
+        """Take what the kernel decided at a sample's end, if anything.
+
+        Args:
+            at_ns: the sample's end, after the start.
+            seen: the kernel's decision.
+
+        Returns: True if the paper's algorithm may decide so.
+        """
+        may_decide = at_ns >= self._may_decide_ns
+        if seen is None:
+            return not may_decide or self._stay()
+        good = self._narrow(seen) and may_decide and self._maybe_outside
+        self._slots = seen.slots
+        self._may_decide_ns = at_ns + max(self._interval_ns, self._signalling_ns)
+        self._centre()
+        return good
+
+    @property
+    def _maybe_outside(self) -> bool:
+        return self.estimate.high > self.upper.low or self.estimate.low < self.lower.high
+
+    @property
+    def _surely_outside(self) -> bool:
+        return self.estimate.low > self.upper.high or self.estimate.high < self.lower.low
+
+    def _narrow(self, seen: _Seen) -> bool:
+        """Leave those estimates that lead to a decision; False if there are none."""
+        good = True
+        if seen.estimate is not None:
+            good = self.estimate.low <= seen.estimate <= self.estimate.high
+            self.estimate = Interval(seen.estimate, seen.estimate)
+        leading = self._leading_to(seen.slots)
+        self.estimate = leading or self.estimate
+        return good and leading is not None
+
+    def _stay(self) -> bool:
+        """Take it that the slots did not change; False if they must have."""
+        if not self._maybe_outside:
+            return True
+        leading = self._leading_to(self._slots)
+        if self._surely_outside:
+            self.estimate = leading or self.estimate
+            self._centre()
+            return leading is not None
+        if leading is None:  # any decision would have been seen, so that there was none
+            low, high = self.estimate
+            self.estimate = Interval(max(low, self.lower.low), min(high, self.upper.high))
+        else:  # perhaps there was one, for the slots as they are
+            lower, upper = self._edges(leading)
+            self.lower, self.upper = _hull(self.lower, lower), _hull(self.upper, upper)
+        return True
+
+    def _leading_to(self, slots: int) -> Interval | None:
+        """Find those of the possible estimates that want so many slots."""
+
+        def wanted(estimate: int) -> int:
+            return wanted_slots(estimate, self._options)
+
+        estimates = range(self.estimate.low, self.estimate.high + 1)
+        first = bisect_left(estimates, slots, key=wanted)
+        end = bisect_right(estimates, slots, lo=first, key=wanted)
+        return Interval(estimates[first], estimates[end - 1]) if first < end else None
+
+    def _centre(self) -> None:
+        self.lower, self.upper = self._edges(self.estimate)
+
+    def _edges(self, estimate: Interval) -> tuple[Interval, Interval]:
+        """Compute the corridor around an estimate."""
+        low, high = estimate
+        half = self._half
+        return (
+            Interval(max(low - half, 0), max(high - half, 0)),
+            Interval(low + half, high + half),
+        )
+
+
+def _hull(one: Interval, two: Interval) -> Interval:
+    return Interval(min(one.low, two.low), max(one.high, two.high))
