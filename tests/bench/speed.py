@@ -118,7 +118,9 @@ def _experiment(name: str, duration_s: float) -> dict[str, Any]:
     return document | {
         "duration_s": duration_s,
         "warm_up_s": duration_s / 10,
-        **dict.fromkeys(("predictions", "claims", "findings"), []),
+        "predictions": [],
+        "claims": [],
+        "findings": [],
     }
 
 

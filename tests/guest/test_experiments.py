@@ -1,4 +1,4 @@
-"""End to end, on the real kernel: two points of every experiment that we ship, and the small one."""
+"""End to end, on the real kernel: two points of each experiment that we ship; a small one."""
 
 from datetime import UTC, datetime
 from pathlib import Path

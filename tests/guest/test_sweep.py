@@ -23,7 +23,6 @@ from running import (
     WINDOWS,
     carry_out,
     guest_processes,
-    metrics,
     run_small,
     twoway,
     write_experiment,

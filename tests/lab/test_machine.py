@@ -14,10 +14,9 @@ import pytest
 import yaml
 from lab_vm import Machine, wait_for
 from playing import Played, play
-from running import ROOT, SLOW, SMALL, metrics, twoway, write_experiment
+from running import ROOT, SLOW, SMALL, twoway, write_experiment
 
 from twoway.backends import qemu
-from twoway.contract.verdict import Verdict
 from twoway.contract.verdicts import BAD, VERDICTS, Verdicts
 from twoway.guest.stock_kernel import build_stock
 from twoway.progress import Steps, say

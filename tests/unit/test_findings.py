@@ -14,7 +14,7 @@ _ELSE = re.compile(r"`[^`]*`|\[[^\]]*\]\([^)]*\)|\*[^*]+\*")
 _NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.(\d+))?")
 
 
-@pytest.mark.parametrize("figure", _FIGURE.findall(FINDINGS), ids=lambda each: " ".join(each))
+@pytest.mark.parametrize("figure", _FIGURE.findall(FINDINGS), ids=" ".join)
 def test_a_figure_is_the_last_full_runs(figure: tuple[str, str, str]) -> None:
     """A measured figure is the metric of the point that its link names, as rounded in the text."""
     text, point, metric = figure

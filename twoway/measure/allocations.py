@@ -17,7 +17,7 @@ from capture_analysis.columns import BoolArray, IntArray
 from twoway.contract.network import Queue
 from twoway.measure.channel import BYTE_WORK, Slots
 from twoway.measure.queues import Passage
-from twoway.theory.dtm import CYCLE_NS, half_corridor_bit, moved, wanted_slots
+from twoway.theory.dtm import CYCLE_NS, half_corridor_bit, moved, slots_for
 
 # A decision's time is exact but for conversions between clocks.
 DECISION_ERROR_NS = 1000
@@ -254,7 +254,7 @@ class Followed:
         """Find those of the possible estimates that want so many slots."""
 
         def wanted(estimate: int) -> int:
-            return wanted_slots(estimate, self._options)
+            return slots_for(estimate, self._options)
 
         estimates = range(self.estimate.low, self.estimate.high + 1)
         first = bisect_left(estimates, slots, key=wanted)

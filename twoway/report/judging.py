@@ -147,6 +147,8 @@ def _sum(one: float | None, two: float | None) -> float | None:
 
 
 def _limit(metric: Metric) -> str | None:
+    if metric is _ABSENT:
+        return "no such metric"
     if metric.error is None:
         return "not to be measured on this run's clock"
     if metric.error:

@@ -31,23 +31,6 @@ def whole_slots(bit: int, rounding: Rounding = "up") -> int:
     return (bit + {"up": SLOT_BIT - 1, "nearest": SLOT_BIT // 2, "down": 0}[rounding]) // SLOT_BIT
 
 
-def settled_slots(bit: int, channel: Mapping[str, Any]) -> tuple[int, int, int]:
-    """Compute a channel's slots after a long time at a constant rate.
-
-    The slots depend on the rates before: at the last decision the estimate was within half a
-    corridor of the constant rate, else there would have been another decision.
-
-    Args:
-        bit: the rate, bit/s.
-        channel: the field `dtm` of a profile.
-
-    Returns: the fewest slots, those of a decision at the rate itself, and the most.
-    """
-    half = half_corridor_bit(channel)
-    few, middle, many = (wanted_slots(max(bit + shift, 0), channel) for shift in (-half, 0, half))
-    return few, middle, many
-
-
 def response_s(share: float, shift: int = 3, sample_s: float = 0.1) -> float:
     """Compute the time to follow a share of a step of the rate, s.
 
@@ -122,7 +105,7 @@ class Allocator:
         return self.estimate
 
     def _decide(self, at_ns: int) -> None:
-        slots = wanted_slots(self.estimate, self._channel)
+        slots = slots_for(self.estimate, self._channel)
         if slots != self.slots:
             self.slots = slots
             self._decided_ns = at_ns
@@ -144,10 +127,11 @@ def allocate(rates_bit: Iterable[int], channel: Mapping[str, Any]) -> list[tuple
     return [(0.0, channel["slots"]), *((at / 1e9, slots) for at, slots in allocator.changes)]
 
 
-def wanted_slots(estimate: int, channel: Mapping[str, Any]) -> int:
-    """Compute the slots for an estimate, within the channel's bounds.
+def slots_for(estimate: int, channel: Mapping[str, Any]) -> int:
+    """Compute the slots for an estimate, bit/s, within the channel's bounds.
 
-    The formula is the second half of the paper's algorithm.
+    The formula is the second half of the paper's algorithm. At a constant rate the slots of the
+    last decision stay, which fell while the estimate was within half a corridor of the rate.
     """
     rate = channel["rate"]
     margin = round(rate["margin_slots"] * 1000) * MILLISLOT_BIT

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from running import ROOT, twoway
-from synthetic_run import edit_json, expectation, metrics_of, write_run
+from synthetic_run import edit_json, metrics_of, write_run
 
 from twoway.commands.experiments import SCHEMAS
 from twoway.contract.manifest import EXPERIMENT, MANIFEST, Described, Manifest, read_manifest
@@ -87,13 +87,12 @@ def test_no_plan(tmp_path: Path) -> None:
 
 def test_metrics_come_back_from_their_file(tmp_path: Path) -> None:
     """metrics.json is what was computed, and nothing else is left behind."""
-    document = compute(Analysis(write_run(tmp_path / "run", [expectation("goodput.first", 2, 1)])))
+    document = compute(Analysis(write_run(tmp_path / "run")))
     aside = tmp_path / "aside"
     aside.mkdir()
     document.write(aside / METRICS)
     assert [path.name for path in aside.iterdir()] == [METRICS]
     assert Metrics.read(aside / METRICS) == document
-    assert json.loads((aside / METRICS).read_text())["expect"][0]["pass"] is True
 
 
 def test_metrics_are_numbers(tmp_path: Path) -> None:
@@ -101,7 +100,7 @@ def test_metrics_are_numbers(tmp_path: Path) -> None:
     document = json.loads((write_run(tmp_path) / MANIFEST).read_text())
     metrics = {"goodput.first": {"value": float("nan"), "unit": "Mbit/s"}}
     with pytest.raises(ValueError, match="finite number"):
-        metrics_of(document, metrics, [])
+        metrics_of(document, metrics)
 
 
 def test_what_an_experiment_says_now(tmp_path: Path) -> None:

@@ -1,41 +1,45 @@
-"""A verdict is one word everywhere: on the console, in a sweep's misses and on pages."""
+"""A row of verdicts.json in words: what was measured, what was said of it, and by whom."""
 
 import pytest
+from synthetic_run import claim, finding, prediction
 
-from twoway.contract.metrics import ExpectationRow, FidelityRow, row_in_words
-from twoway.contract.verdict import Judged, Verdict, verdict_of
+from twoway.contract.metrics import FidelityRow
+from twoway.contract.verdict import Verdict, marked
+from twoway.contract.verdicts import ClaimRow, FindingRow, PredictionRow, Row, row_in_words
 
-MISSED = ExpectationRow(
-    metric="efficiency.left",
-    measured=0.61,
-    unit="1",
-    value=0.65,
-    tolerance=0.002,
-    source="theory",
-    why="by hand",
-    pass_=False,
-)
-CHECK = FidelityRow(check="largest frame, bytes", value=590, bound="590", pass_=True)
+SEEN = {"measured": 0.61, "unit": "1", "verdict": Verdict.FAIL}
+PREDICTED = PredictionRow(**prediction("efficiency.left", 0.65, tolerance=0.002), **SEEN)
+CLAIMED = ClaimRow(**claim("efficiency.left", at_most=0.6), **SEEN)
 
 
 @pytest.mark.parametrize(
-    ("row", "verdict"),
+    ("row", "words"),
     [
-        (CHECK, Verdict.PASS),
-        (MISSED, Verdict.FAIL),
-        (MISSED.model_copy(update={"supported": True}), Verdict.FAIL),
-        (MISSED.model_copy(update={"supported": False}), Verdict.CANNOT_TELL),
+        (PREDICTED, "efficiency.left 0.61 measured, 0.65 +- 0.002 predicted by by_hand"),
+        (CLAIMED, "efficiency.left 0.61 measured, at most 0.6 in table 1"),
+        (
+            CLAIMED.model_copy(update={"by": "simulation", "note": "why"}),
+            "efficiency.left 0.61 measured, at most 0.6 by their simulator, table 1; why",
+        ),
+        (
+            FindingRow(**finding("efficiency.left", 0.6), **{**SEEN, "measured": None}),
+            "efficiency.left none measured, 0.6 +- 0 seen before",
+        ),
+        (
+            FidelityRow(check="largest frame", value=590, bound="590", verdict=Verdict.PASS),
+            "largest frame: 590, bound 590",
+        ),
     ],
 )
-def test_verdict_of_a_row(row: Judged, verdict: Verdict) -> None:
-    """A row that is not supported can be told neither way; others pass or fail."""
-    assert verdict_of(row) is verdict
+def test_a_row_in_words(row: Row | FidelityRow, words: str) -> None:
+    """Each kind of row names measurement, what was said, who said it, and what limits it."""
+    assert " ".join(row_in_words(row).split()) == words
 
 
-def test_row_in_words() -> None:
-    """A row names what was measured, what is expected, by whom, and what limits it."""
-    text = row_in_words(MISSED.model_copy(update={"limit": "real time"}))
-    wanted = "efficiency.left 0.61 measured, 0.65 +- 0.002 theory; real time"
-    assert " ".join(text.split()) == wanted
-    assert row_in_words(MISSED.model_copy(update={"measured": None})).split()[1] == "none"
-    assert row_in_words(CHECK) == "largest frame, bytes: 590, bound 590"
+@pytest.mark.parametrize("verdict", Verdict)
+def test_a_verdict_has_its_colour(verdict: Verdict) -> None:
+    """Red is what fails or differs unexplained, green what holds; the line is not markup."""
+    red = {Verdict.FAIL, Verdict.UNEXPLAINED}
+    green = {Verdict.PASS, Verdict.AGREES, Verdict.AS_STATED}
+    colour = "red" if verdict in red else "green" if verdict in green else "yellow"
+    assert marked(verdict, "[b]") == f"[{colour}]{verdict.value:<4}[/] \\[b]"

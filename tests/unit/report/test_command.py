@@ -5,47 +5,55 @@ from pathlib import Path
 
 import pytest
 from running import twoway
-from synthetic_run import edit_json, expectation, write_run
+from synthetic_run import claim, edit_json, finding, prediction, write_run
 
 pytestmark = pytest.mark.slow
 
 
 def test_report_of_a_run_that_holds(tmp_path: Path) -> None:
     """A report goes beside the run, and the status is 0; with --json the document is printed."""
-    folder = write_run(tmp_path, [expectation("drops_data.forward", 1, 0)])
+    folder = write_run(tmp_path, [prediction("drops_data.forward", 1)])
     done = twoway("report", folder, "--json")
     assert done.returncode == 0
     assert f"report: {folder}/report.html" in done.stderr
     assert (folder / "report.html").is_file()
     assert len(list((folder / "figures").iterdir())) == 18
-    document = json.loads((folder / "metrics.json").read_text())
-    assert document["pass"] is True
-    assert json.loads(done.stdout) == document
+    said = json.loads(done.stdout)
+    assert said.pop("verdicts") == json.loads((folder / "verdicts.json").read_text())
+    assert said == json.loads((folder / "metrics.json").read_text())
+    assert "pass drops_data.forward" in done.stderr
+    assert done.stderr.splitlines()[-2:-1] == ["1 prediction: pass"]
 
 
 def test_report_of_a_run_that_fails(tmp_path: Path) -> None:
     """What does not hold is named on stderr, the report is written, and the status is 1."""
-    expect = [expectation("efficiency.first", 0.5, 0.1), expectation("drops_ack.reverse", 1, 0)]
-    folder = write_run(tmp_path, expect)
+    predictions = [prediction("efficiency.first", 0.5, tolerance=0.1)]
+    claims = [claim("drops_ack.reverse", 1), claim("drops_data.forward", 2)]
+    folder = write_run(tmp_path, predictions, claims, [finding("drops_data.forward", 3)])
     edit_json(folder / "manifest.json", lambda m: m["capture_drops"].update({"h1-eth0": 2}))
     done = twoway("report", folder)
     assert done.returncode == 1
     assert done.stdout == ""
-    failed = [line.split() for line in done.stderr.splitlines() if line.startswith("FAIL")]
-    assert failed == [
-        ["FAIL", "efficiency.first", "0.275", "measured,", "0.5", "+-", "0.1", "theory"],
-        ["FAIL", "packets", "dropped", "by", "the", "capture:", "2,", "bound", "0"],
+    lines = [" ".join(line.split()) for line in done.stderr.splitlines()]
+    assert lines[:-2] == [
+        "FAIL efficiency.first 0.275 measured, 0.5 +- 0.1 predicted by by_hand",
+        "agrees drops_ack.reverse 1 measured, 1 +- 0 in table 1",
+        "differs, unexplained drops_data.forward 1 measured, 2 +- 0 in table 1; the file does"
+        + " not say why",
+        "not as stated drops_data.forward 1 measured, 3 +- 0 seen before",
+        "FAIL packets dropped by the capture: 2, bound 0",
     ]
+    assert lines[-2] == "not to be believed: a fidelity check fails"
     assert (folder / "report.html").is_file()
 
 
 def test_unknown_metric(tmp_path: Path) -> None:
-    """A run that expects an unknown metric has no report, and the status is 1."""
-    folder = write_run(tmp_path, [expectation("efficency.first", 1, 1)])
+    """A metric that the run does not have fails what is said of it, by name."""
+    folder = write_run(tmp_path, [prediction("efficency.first", 1, tolerance=1)])
     done = twoway("report", folder)
     assert done.returncode == 1
-    assert 'expect: no metric "efficency.first"; there are: ' in done.stderr
-    assert not (folder / "metrics.json").exists()
+    said = " ".join(done.stderr.split())
+    assert "FAIL efficency.first none measured, 1 +- 1 predicted by by_hand; no such metric" in said
 
 
 def test_report_that_cannot_be_written(tmp_path: Path) -> None:
@@ -58,7 +66,7 @@ def test_report_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "sentence"), [("{", "not JSON"), ('{"schema": 99}', "not of schema 2 but 99: ")]
+    ("content", "sentence"), [("{", "not JSON"), ('{"schema": 99}', "not of schema 3 but 99: ")]
 )
 def test_damaged_manifest(tmp_path: Path, content: str, sentence: str) -> None:
     """A manifest that cannot be read is named, and nothing is written."""

@@ -12,7 +12,7 @@ from capture_analysis.pictures.figure import Figure, Line, Style
 from capture_analysis.pictures.interactive import _look
 from capture_analysis.pictures.plots import save_all
 from pcap_files import EPOCH_NS
-from synthetic_run import CAPTURES, expectation, write_run
+from synthetic_run import CAPTURES, prediction, write_run
 
 from twoway.contract.manifest import read_manifest
 from twoway.measure.analysis import Analysis
@@ -22,7 +22,10 @@ from twoway.report.report import analyse_run
 
 pytestmark = pytest.mark.slow
 
-EXPECT = [expectation("queue_peak.forward", 4, 0), expectation("efficiency.first", 0.5, 0.1)]
+PREDICTED = [
+    prediction("queue_peak.forward", 4),
+    prediction("efficiency.first", 0.5, tolerance=0.1),
+]
 IDS = [
     *("queues", "sequence", "spacing", "bunches", "overview", "goodput"),
     *("cwnd-detail", "cwnd", "rtt"),
@@ -32,14 +35,14 @@ IDS = [
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
     """Every figure of the run, by its id."""
-    folder = write_run(tmp_path_factory.mktemp("run"), EXPECT)
+    folder = write_run(tmp_path_factory.mktemp("run"), PREDICTED)
     return {figure.id: figure for figure in all_figures(Analysis(folder))}
 
 
 @pytest.fixture(scope="module")
 def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The run's folder with its report; one of its expectations fails."""
-    folder = write_run(tmp_path_factory.mktemp("run"), EXPECT)
+    """The run's folder with its report; one of its predictions fails."""
+    folder = write_run(tmp_path_factory.mktemp("run"), PREDICTED)
     analyse_run(folder)
     return folder
 
@@ -69,8 +72,8 @@ def test_queue_steps(figures: dict[str, Figure]) -> None:
     assert steps[-1] == (0.03, 0.0)
 
 
-def test_expected_peak_is_drawn(figures: dict[str, Figure]) -> None:
-    """An expected peak is a dashed line across the figure."""
+def test_predicted_peak_is_drawn(figures: dict[str, Figure]) -> None:
+    """A predicted peak is a dashed line across the figure."""
     trace = line(figures["queues"], "forward peak, theory")
     assert points(trace) == [(0.01, 4.0), (0.03, 4.0)]
     assert trace.style == "dashed"
@@ -126,8 +129,8 @@ def test_goodput(figures: dict[str, Figure]) -> None:
     assert (trace.y[:-1] * cycle_us / (450 * 8)).tolist() == pytest.approx([0, 4, 5, 2])
 
 
-def test_expected_goodput(figures: dict[str, Figure]) -> None:
-    """An efficiency that is expected is drawn as the goodput it means, 0.5 of 7.2 Mbit/s."""
+def test_predicted_goodput(figures: dict[str, Figure]) -> None:
+    """An efficiency that is predicted is drawn as the goodput it means, 0.5 of 7.2 Mbit/s."""
     assert points(line(figures["goodput"], "first: theory")) == [(0.0, 3.6), (0.026, 3.6)]
     assert [each.name for each in figures["goodput"].lines] == ["first", "first: theory", "second"]
 
@@ -164,6 +167,7 @@ def test_files_of_figures(reported: Path) -> None:
         "manifest.json",
         "metrics.json",
         "report.html",
+        "verdicts.json",
     ]
 
 
@@ -181,7 +185,7 @@ def test_equal_figures_are_equal_files(tmp_path: Path) -> None:
 
 
 def test_page_tells_the_verdict(reported: Path) -> None:
-    """The page says that an expectation fails, and which one."""
+    """The page says that a prediction fails, and which one."""
     page = (reported / "report.html").read_text()
     assert '<span class="verdict fail">' in page
     assert '<span class="verdict pass">' not in page

@@ -1,35 +1,54 @@
 """A DTM channel behind the bottleneck of Reno or Tahoe flows.
 
-After Abrahamsson et al. (2002).
+After Abrahamsson et al. (2002). The slots of a decision depend on the estimates before it, which
+the flow's start decides. It is not known, so that slots have bounds:
+
+    few <= slots <= many        over all starts, exact where they agree; or over any past of a cycle
 """
 
-from collections.abc import Mapping
+import itertools
+import math
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from twoway.contract.network import Connection
-from twoway.theory.dtm import SLOT_BIT, allocate, settled_slots
+from twoway.theory.dtm import (
+    SLOT_BIT,
+    Allocator,
+    allocate,
+    half_corridor_bit,
+    response_s,
+    slots_for,
+)
 from twoway.theory.network import Setup
 from twoway.theory.predictions.barakat import flow_cycle
-from twoway.theory.window_cycle import Cycle
+from twoway.theory.window_cycle import Cycle, Path
+
+# Parts of a sample by which a cycle is shifted.
+_PHASES = 6
+# Packets that a flow sends at once at its start (RFC 6928), as Linux does.
+_INITIAL_WINDOW = 10
+# Loaded round trips in which all losses of slow start are repaired.
+_REPAIR_TRIPS = 10
 
 
 def predict(setup: Setup) -> dict[str, float]:
     """Predict each flow's throughput and the channel's slots.
 
     Each flow follows its own cycle at its own bottleneck, as if nothing were lost at the channel.
-    If a flow's window always fills its bottleneck, the flow has a constant rate, and the channel
-    the slots of a decision at that rate; earlier rates may leave it a slot off (see
-    `settled_slots`). Otherwise slots follow the window's cycle, which starts with its loss.
+    If a flow's window always fills its bottleneck, it has a constant rate from the end of slow
+    start on, and `slots_min` and `slots_max` are the least and the most over all starts; the mean,
+    the capacity and the number of reallocations are given where all starts agree. If the rate
+    follows the window, they are the least and the most after any past.
 
     Raises: ValueError where losses at the channel decide: if it is not wider than its flows'
         bottlenecks, or is reallocated for several flows at once.
     """
-    name = _channel(setup)
+    name, cycles = _path(setup)
     link = setup.links[name]
     assert link.dtm is not None
-    cycles = {flow: _alone(setup, flow, name) for flow in setup.connections}
     packet_bit = link.data_s * link.rate_bit
     if sum(_bottleneck_rate(setup, flow) for flow in cycles) * packet_bit > link.rate_bit:
         raise ValueError(f"is about a channel wider than its flows' bottlenecks; {name} is not")
@@ -44,13 +63,47 @@ def predict(setup: Setup) -> dict[str, float]:
         predicted[f"utilisation.{flow.direction}"] = share
     used_mbit = sum(cycle.rate for cycle in cycles.values()) * packet_bit / 1e6
     slots = _slots(setup, link.dtm, list(cycles.values()), packet_bit)
-    capacity_mbit = slots["slots_mean"] * SLOT_BIT / 1e6
-    return predicted | {
-        f"utilisation.{name}": used_mbit / capacity_mbit,
-        f"capacity.{name}": capacity_mbit,
-        f"capacity_unused.{name}": capacity_mbit - used_mbit,
-        **{f"{family}.{name}": value for family, value in slots.items()},
-    }
+    if not link.dtm["rate"]:
+        # Bursts of one packet of each flow fit, as none of the bottlenecks is faster.
+        slots["drops_data"] = max(0.0, len(cycles) - link.buffer_packets)
+    if "slots_mean" in slots:
+        capacity_mbit = slots["slots_mean"] * SLOT_BIT / 1e6
+        slots["capacity"] = capacity_mbit
+        slots["capacity_unused"] = capacity_mbit - used_mbit
+        slots["capacity_goodput"] = used_mbit * link.payload_share / capacity_mbit
+        slots["utilisation"] = used_mbit / capacity_mbit
+    return predicted | {f"{family}.{name}": value for family, value in slots.items()}
+
+
+def printed(setup: Setup) -> dict[str, float]:
+    """Compute the paper's formula for slots without rounding, where a flow's rate is constant.
+
+    Raises: as `predict`.
+    """
+    name, cycles = _path(setup)
+    link = setup.links[name]
+    assert link.dtm is not None
+    bit = sum(cycle.rate for cycle in cycles.values()) * link.data_s * link.rate_bit
+    if not link.dtm["rate"] or not all(_is_constant(cycle) for cycle in cycles.values()):
+        return {}
+    slots = bit / SLOT_BIT + link.dtm["rate"]["margin_slots"]
+    slots += half_corridor_bit(link.dtm) / SLOT_BIT
+    return {f"{family}.{name}": slots for family in ("slots_mean", "slots_min", "slots_max")}
+
+
+def _path(setup: Setup) -> tuple[str, dict[Connection, Cycle]]:
+    """Find the channel, and each flow's cycle before it."""
+    name = _channel(setup)
+    return name, {flow: _alone(setup, flow, name) for flow in setup.connections}
+
+
+def _is_constant(cycle: Cycle) -> bool:
+    """Tell whether the link is busy throughout a cycle."""
+    return all(
+        phase.growth == "constant" and math.isclose(phase.packets, phase.duration_s * cycle.rate)
+        for phase in cycle.phases
+        if phase.duration_s
+    )
 
 
 def _channel(setup: Setup) -> str:
@@ -83,22 +136,72 @@ def _slots(
     if any(channel[kind] for kind in ("buffer", "hysteresis", "trace")):
         raise ValueError("is about the rate allocator and static channels")
     if not channel["rate"]:
-        slots = float(channel["slots"])
-        kept = dict.fromkeys(("slots_mean", "slots_min", "slots_max"), slots)
+        kept = dict.fromkeys(("slots_mean", "slots_min", "slots_max"), float(channel["slots"]))
         return {**kept, "reallocations": 0.0}
     if len(cycles) != 1:
         raise ValueError("is about one flow where the channel is reallocated")
     (cycle,) = cycles
+    if not _is_constant(cycle):
+        fewest, most = _range(cycle, channel, packet_bit)
+        return {"slots_min": float(fewest), "slots_max": float(most)}
     sample_s = channel["rate"]["sample_ms"] / 1e3
-    edges = np.arange(round(setup.duration_s / sample_s) + 1) * sample_s
-    rates = (cycle.rates(edges) * packet_bit).round().astype(np.int64)
-    changes = allocate(rates.tolist(), channel)
-    first = {"first_reallocation": changes[1][0]} if len(changes) > 1 else {}
-    if np.ptp(rates) <= 1:  # bit/s, of rounding
-        _, middle, _ = settled_slots(int(rates[0]), channel)
-        settled = dict.fromkeys(("slots_mean", "slots_min", "slots_max"), float(middle))
-        return {**settled, "reallocations": 0.0, **first}
-    return {**_steady(changes, setup.warm_up_s, setup.duration_s), **first}
+    count = round(setup.duration_s / sample_s)
+    found = [
+        _steady(allocate(rates, channel), setup.warm_up_s, setup.duration_s)
+        for rates in _histories(cycle.path, packet_bit, sample_s, count)
+    ]
+    slots = {
+        "slots_min": min(each["slots_min"] for each in found),
+        "slots_max": max(each["slots_max"] for each in found),
+    }
+    if all(each == found[0] for each in found):
+        slots |= found[0]
+    return slots
+
+
+def _range(cycle: Cycle, channel: Mapping[str, Any], packet_bit: float) -> tuple[int, int]:
+    """Compute the fewest and the most slots that any past of a cycle may leave.
+
+    A decision stays while the estimate is within half a corridor of the one decided upon: that is
+    at least the cycle's largest estimate less half a corridor, and at most its least and half. If
+    the estimate leaves the corridor, the next decision is upon an estimate of the cycle.
+    """
+    rate = channel["rate"]
+    sample_s = rate["sample_ms"] / 1e3
+    settling = response_s(0.999, max(rate["shift_up"], rate["shift_down"]), sample_s) / sample_s
+    count = math.ceil(settling + cycle.duration_s / sample_s)
+    estimates = []
+    for phase_s in np.arange(_PHASES) * sample_s / _PHASES:
+        edges_s = np.arange(count + 1) * sample_s + phase_s
+        allocator = Allocator(0, channel["slots"], channel)
+        for number, packets_s in enumerate(cycle.rates(edges_s)):
+            estimate = allocator.sample(number, round(packets_s * packet_bit))
+            if number > settling:
+                estimates.append(estimate)
+    least, largest, half = min(estimates), max(estimates), half_corridor_bit(channel)
+    return (
+        slots_for(min(least, largest - half), channel),
+        slots_for(max(largest, least + half), channel),
+    )
+
+
+def _histories(path: Path, packet_bit: float, sample_s: float, count: int) -> Iterator[list[int]]:
+    """List rates of the samples, bit/s, for each start of a flow that keeps its bottleneck busy.
+
+    The flow sends nothing before its start, and then at the bottleneck's rate. Slow start is
+    between the two: it may last for as long as a window of 10 takes to fill the pipe, with two
+    round trips for the handshake and the first ACK. The repair of slow start's many losses may
+    leave the bottleneck idle for a round trip, at any time in the first ten.
+    """
+    slow_start_s = path.trip_s * (2 + math.log2(max(path.pipe / _INITIAL_WINDOW, 1)))
+    trip_s = path.largest_window / path.rate
+    edges_s = np.arange(count + 1) * sample_s
+    starts_s = np.arange(0, slow_start_s + sample_s, sample_s / 2)
+    gaps_s = np.append(np.arange(0, _REPAIR_TRIPS * trip_s, sample_s / 2), np.inf)
+    for start_s, gap_s in itertools.product(starts_s, gaps_s):
+        idle_s = np.clip(edges_s - start_s - gap_s, 0, trip_s)
+        bits = (np.maximum(edges_s - start_s, 0) - idle_s) * path.rate * packet_bit
+        yield (np.diff(bits) / sample_s).round().astype(np.int64).tolist()
 
 
 def _steady(changes: list[tuple[float, int]], start_s: float, stop_s: float) -> dict[str, float]:

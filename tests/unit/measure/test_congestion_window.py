@@ -1,0 +1,31 @@
+"""The congestion window that the kernel reports, by hand."""
+
+import math
+from pathlib import Path
+
+from synthetic_run import START_NS, write_run
+
+from twoway.measure.analysis import Analysis
+from twoway.measure.metrics.congestion_window import congestion_window
+
+HEADER = "# rtt: us\ntime_ns,source_port,cwnd,ssthresh,rtt_us\n"
+
+
+def _measured(folder: Path, rows: list[tuple[int, int, int]]) -> float:
+    """First's largest window, from samples: time in ms, port, window."""
+    lines = [f"{START_NS + ms * 10**6},{port},{cwnd},-1,2500\n" for ms, port, cwnd in rows]
+    (write_run(folder) / "sockets/tcp-info.csv").write_text(HEADER + "".join(lines))
+    analysis = Analysis(folder)
+    (found,) = congestion_window.measure(analysis, analysis.connections["first"])
+    return found
+
+
+def test_largest_window_of_the_steady_window(tmp_path: Path) -> None:
+    """Of 10 to 30 ms the larger of two samples counts, not the warm-up's 90 or another's 50."""
+    rows = [(9, 40001, 90), (10, 40001, 7), (29, 40001, 8), (29, 40002, 50), (30, 40001, 70)]
+    assert _measured(tmp_path, rows) == 8
+
+
+def test_undefined_without_a_sample(tmp_path: Path) -> None:
+    """A steady window without a sample has no largest window."""
+    assert math.isnan(_measured(tmp_path, [(9, 40001, 90), (20, 40002, 5)]))

@@ -1,0 +1,32 @@
+"""A connection's congestion window, as the kernel reports it.
+
+The window in flight (`window_peak`) is another: while a loss is being repaired, it reaches from the
+lost segment to the newest, up to one and a half congestion windows.
+"""
+
+import math
+
+import numpy as np
+from capture_analysis.definition import Definition
+
+from twoway.measure.analysis import Analysis, ConnectionView
+from twoway.measure.metric import Scope, estimates
+
+CONGESTION_WINDOW_MAX = Definition(
+    "congestion_window_max", "segments", "largest congestion window that TCP_INFO shows"
+)
+
+
+@estimates(Scope.CONNECTION, CONGESTION_WINDOW_MAX)
+def congestion_window(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
+    """Find the largest window of the samples in the steady window.
+
+    The samples are `observe.tcp_info_ms` apart; NaN without one.
+    """
+    run, mine = analysis.run, view.connection
+    table = run.table("sockets/tcp-info.csv", "time_ns", "source_port", "cwnd")
+    port = np.array(table["source_port"], dtype=np.int64)
+    time_ns = run.clock(mine.source_interface).of_programs(np.array(table["time_ns"], np.int64))
+    steady = (time_ns >= run.steady_ns) & (time_ns < run.stop_ns)
+    found = np.array(table["cwnd"], dtype=np.float64)[(port == mine.source_port) & steady]
+    return (float(found.max()) if len(found) else math.nan,)
