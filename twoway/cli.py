@@ -14,7 +14,7 @@ from typing import Any
 from capture_analysis.errors import AnalysisError
 
 from twoway import __version__
-from twoway.commands import experiments, lab, machine, multihost, reporting, running
+from twoway.commands import experiments, lab, machine, multihost, reporting, running, theory
 from twoway.commands.options import BACKEND, CREW, JSON, RESULTS, complain
 from twoway.errors import TwowayError
 from twoway.progress import say
@@ -47,6 +47,12 @@ COMMANDS = (
         experiments.metrics,
         "every metric that an experiment can speak of: unit, meaning, source",
         options=(JSON,),
+    ),
+    Command(
+        "compute",
+        theory.compute,
+        "compute again what theories keep in tables; all by default",
+        options=(("theories", {"nargs": "*", "help": "which, by name"}),),
     ),
     Command("plan", experiments.plan, "every command of a run, in order", "one", (JSON,)),
     Command(

@@ -1,9 +1,4 @@
-"""4.3BSD-Tahoe's sender, from the pseudo-code of Zhang, Shenker and Clark (1991, section 2.1).
-
-In segments and exact fractions; no code shared with the kernel module. What the paper leaves out is
-BSD's: the third duplicate ACK sends one segment from snd_una, whatever else is outstanding, and
-sending goes on where it had got to; the timer sends everything again from snd_una.
-"""
+"""The model of Tahoe's sender in the scenarios of `scripted_receiver`, step by step."""
 
 from collections import Counter, deque
 from dataclasses import dataclass, field
@@ -11,89 +6,7 @@ from fractions import Fraction
 
 from scripted_receiver import LATENESS, Receiver, Scenario
 
-INFINITE = 0x7FFFFFFF  # TCP_INFO's ssthresh before any loss
-DUPACKS = 3
-
-
-@dataclass
-class Tahoe:
-    """The sender.
-
-    Attributes:
-        offered: the receiver's window.
-        fast_retransmit: whether the third duplicate ACK means a loss.
-        bsd: 1/cwnd instead of 1/floor(cwnd).
-        through: slow start goes on at cwnd == ssthresh, as BSD's.
-    """
-
-    offered: int
-    fast_retransmit: bool
-    bsd: bool
-    through: bool = False
-    cwnd: Fraction = Fraction(1)
-    ssthresh: int = INFINITE
-    una: int = 0
-    next: int = 0
-    highest: int = 0
-    written: int = 0
-    duplicates: int = 0
-    # Up to here, what the timer repeats may already have arrived. Linux does not count the
-    # duplicates that follow from that; BSD would.
-    repeated: int = 0
-
-    def send(self) -> list[int]:
-        """What the window lets go."""
-        last = min(self.una + min(int(self.cwnd), self.offered), self.written)
-        sent = list(range(self.next, last))
-        self.next = max(self.next, last)
-        self.highest = max(self.highest, self.next)
-        return sent
-
-    def acknowledge(self, ack: int) -> list[int]:
-        """An ACK arrives; what is sent."""
-        if ack == self.una:
-            return self._duplicate()
-        self.duplicates = 0
-        self.una = ack
-        self.next = max(self.next, ack)
-        if self.cwnd < self.ssthresh or (self.through and self.cwnd == self.ssthresh):
-            self.cwnd += 1
-        else:
-            self.cwnd += self._share()
-        return self.send()
-
-    def _share(self) -> Fraction:
-        if self.bsd:
-            # To a double's precision: exact, its digits would double with each ACK.
-            return Fraction(1 / float(self.cwnd))
-        return Fraction(1, int(self.cwnd))
-
-    def _duplicate(self) -> list[int]:
-        if self.una == self.highest or self.una <= self.repeated:
-            return []
-        self.duplicates += 1
-        if not self.fast_retransmit or self.duplicates != DUPACKS:
-            return []
-        self._loss()
-        return [self.una]
-
-    def time_out(self) -> list[int]:
-        """The retransmission timer fires; what is sent."""
-        self._loss()
-        self.duplicates = 0
-        self.repeated = self.highest
-        self.next = self.una
-        return self.send()
-
-    def _loss(self) -> None:
-        self.ssthresh = max(min(int(self.cwnd), self.offered) // 2, 2)
-        self.cwnd = Fraction(1)
-
-    def reported_cwnd(self) -> int:
-        """What TCP_INFO shows: the window less duplicates; with the fast retransmission, flight."""
-        if self.fast_retransmit and self.duplicates == DUPACKS:
-            return self.highest - self.una - DUPACKS
-        return max(int(self.cwnd) - self.duplicates, 1)
+from twoway.theory.tahoe.sender import Tahoe
 
 
 @dataclass

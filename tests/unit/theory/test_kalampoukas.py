@@ -5,11 +5,10 @@ from fractions import Fraction
 from itertools import permutations
 
 import pytest
-import zhang
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twoway.theory import kalampoukas
+from twoway.theory import kalampoukas, zhang
 from twoway.theory.packet_model import Side, simulate
 
 FREE = Fraction(0)

@@ -1,93 +1,166 @@
-"""What Zhang's experiments expect of Tahoe in theory is what an independent packet model gives."""
+"""The packet-level model of Zhang's network: its table, its parts, and what it says of timers."""
 
+import math
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
+from types import ModuleType
 
-import numpy as np
 import pytest
-from tahoe_model import Tahoe
-from tahoe_network import ENDLESS, BsdTimer, Connection, Link, LinuxTimer, Network, S
 
 from twoway.runs.cases import load_case
-from twoway.spec.point import Case, case_names
+from twoway.spec.point import case_names
 from twoway.spec.predictions import setup_of
+from twoway.theory import tables
+from twoway.theory.network import Setup
+from twoway.theory.predictions import tahoe, tahoe_starts, zhang
+from twoway.theory.tahoe.outcome import Outcome, clusters
+from twoway.theory.tahoe.receiver import HELD_NS, QUICK, Receiver
+from twoway.theory.tahoe.setting import outcome_of, random_starts
+from twoway.theory.tahoe.timers import MS, BsdTimer, LinuxTimer, S
 
-EXPERIMENTS = ("zhang-fig2", "zhang-fig3", "zhang-fig4-5", "zhang-fig6-7")
-POINTS = [point for name in EXPERIMENTS for point in case_names(name)]
+POINTS = {
+    theory: [point for name in names for point in case_names(name)]
+    for theory, names in {
+        tahoe: ("zhang-fig2", "zhang-fig4-5", "zhang-fig6-7", "zhang-one-way-buffer"),
+        tahoe_starts: ("zhang-fig3",),
+        zhang: (
+            *("zhang-fig8", "zhang-fig9", "zhang-criterion", "zhang-criterion-tie"),
+            *("zhang-delayed-ack", "zhang-one-way-queue"),
+        ),
+    }.items()
+}
+SAMPLE = [
+    (tahoe, "zhang-fig2@tau_ms=1000.74,slow_start=bsd,buffer=21"),
+    (tahoe, "zhang-fig6-7@start_s=1.2,slow_start=paper"),
+    (zhang, "zhang-fig9"),
+    (zhang, "zhang-criterion@tau_ms=200,w1=15"),
+    (zhang, "zhang-delayed-ack@acks=delayed,windows=30+25,profile=zhang-10ms"),
+]
 
 
-def network(case: Case, timer: type[BsdTimer | LinuxTimer]) -> Network:
-    """The model of an experiment's point."""
-    setup = setup_of(case.experiment, case.profile, case.graph, list(case.connections))
-    link = setup.links["forward"]
-    through = setup.modules.get("tcp_tahoe", {}).get("slow_start") == "bsd"
-    connections = [
-        Connection(
-            node=("forward", "reverse").index(each.direction),
-            timer=timer(),
-            start_ns=round(each.start_s * S),
-            sender=Tahoe(1000, fast_retransmit=True, bsd=False, written=ENDLESS, through=through),
-        )
-        for each in setup.connections
-    ]
-    data_ns, ack_ns = round(link.data_s * S), round(link.ack_s * S)
-    watched = (round(setup.warm_up_s * S), round(setup.duration_s * S))
-    return Network(Link(data_ns, ack_ns, link.delay_ns, link.buffer_packets), connections, watched)
+def setup(name: str) -> Setup:
+    """What theories get of an experiment's point."""
+    case = load_case(name)
+    return setup_of(case.experiment, case.profile, case.graph, list(case.connections))
 
 
-def drops(modelled: Network) -> list[tuple[int, int]]:
-    """When packets of the watched window are dropped, and whose, in time order."""
-    start_ns = modelled.watch_ns[0]
-    return sorted(
-        (drop.time_ns, drop.packet.connection)
-        for side in modelled.sides
-        for drop in side.drops
-        if drop.time_ns >= start_ns
+def victims(outcome: Outcome) -> list[list[int]]:
+    """Who loses in each epoch, drop by drop."""
+    network = outcome.network
+    gap = sum(s.link.delay_ns + s.link.limit * s.link.data_ns for s in network.sides)
+    drops = sorted((d for s in network.sides for d in s.drops), key=lambda drop: drop[0])
+    epochs = clusters(drops, gap, network.watch_ns)
+    return [[packet.connection for _, packet in epoch] for epoch in epochs]
+
+
+@pytest.mark.parametrize(
+    ("theory", "name"), [(theory, name) for theory in POINTS for name in POINTS[theory]]
+)
+def test_tables_have_every_point(theory: ModuleType, name: str) -> None:
+    """Loading an experiment of Zhang's never runs the model: its parameters are in the table."""
+    assert tables.look_up(theory.NAME, theory.parameters(setup(name))), "run `twoway compute`"
+
+
+@pytest.mark.parametrize(("theory", "name"), SAMPLE)
+def test_a_table_is_what_the_model_computes(theory: ModuleType, name: str) -> None:
+    """Each value of these rows comes out of the model again, to the digits kept."""
+    given = setup(name)
+    kept = tables.look_up(theory.NAME, theory.parameters(given))
+    assert kept == pytest.approx(theory.compute(given), rel=1e-5)
+
+
+def test_the_mean_of_starts_has_its_first_start() -> None:
+    """The first of the random starts comes out of the model again."""
+    given = setup("zhang-fig3@buffer=30")
+    starts = random_starts(given, 0, tahoe_starts.WITHIN_S)
+    assert tahoe_starts.first_start(given) == pytest.approx(
+        outcome_of(given, starts).metrics(), rel=1e-5
     )
 
 
-@pytest.mark.parametrize("name", POINTS)
-def test_model_predicts_the_experiment(name: str) -> None:
-    """Utilisations and epochs expected in theory are the model's, within the tolerances stated."""
-    case = load_case(name)
-    modelled = network(case, LinuxTimer)
-    sides = modelled.run()
-    seconds = (modelled.watch_ns[1] - modelled.watch_ns[0]) / S
-    longest_ns = 2 * (modelled.link.limit * modelled.link.data_ns + modelled.link.delay_ns)
-    times = np.array([time for time, _ in drops(modelled)])
-    starts = times[np.diff(times, prepend=-S * S) > longest_ns]
-    found = {
-        "utilisation.forward": sides[0].busy / S / seconds,
-        "utilisation.reverse": sides[1].busy / S / seconds,
-        "drops_per_epoch": len(times) / len(starts),
-        "epoch_period": np.diff(starts).mean() / S,
-    }
-    expect = [each for entry in case.experiment.expect for each in entry.each()]
-    theory = [e for e in expect if e.source == "theory" and e.metric in found]
-    assert theory
-    for each in theory:
-        assert found[each.metric] == pytest.approx(each.value, abs=each.tolerance), each.metric
+@pytest.mark.parametrize("name", POINTS[tahoe_starts])
+def test_tolerances_are_three_deviations(name: str) -> None:
+    """Where starts are random, a prediction's tolerance is three deviations, rounded up."""
+    deviations = tahoe_starts.deviations(setup(name))
+    for each in load_case(name).predictions:
+        assert each.tolerance is not None
+        three = 3 * deviations[each.metric]
+        assert three <= each.tolerance <= 1.2 * three, f"{each.metric}: {three:.4g}"
 
 
-@pytest.mark.parametrize("name", case_names("zhang-fig4-5"))
-def test_pairs_of_drops_by_turns(name: str) -> None:
-    """In the model, too, no pair of one side's drops is next to another of its own."""
-    modelled = network(load_case(name), LinuxTimer)
-    modelled.run()
-    victims = [connection for _, connection in drops(modelled)]
-    assert victims[::2][: len(victims) // 2] == victims[1::2]
-    assert all(a != b for a, b in pairwise(victims[::2]))
+def test_a_table_is_found_by_its_parameters() -> None:
+    """A setup with another delay, window or module parameter is not in the table."""
+    given = setup("zhang-fig4-5@buffer=20")
+    assert tables.look_up("tahoe", tahoe.parameters(given))
+    for other in (
+        replace(given, duration_s=1999),
+        replace(given, modules={"tcp_tahoe": {"timer": "bsd"}}),
+        replace(given, acks_every_segment=False),
+    ):
+        assert tables.look_up("tahoe", tahoe.parameters(other)) is None
+
+
+def test_pairs_of_drops_by_turns() -> None:
+    """With Linux's timer each epoch has two drops of one connection, then of the other."""
+    found = victims(outcome_of(setup("zhang-fig4-5@buffer=20")))
+    assert all(epoch in ([0, 0], [1, 1]) for epoch in found)
+    assert all(a != b for a, b in pairwise(found))
 
 
 def test_bsd_timer_gives_the_papers_utilisation_but_not_its_pattern() -> None:
     """With 4.3BSD's timer lines are 70 % busy, and 132 of 207 epochs have two drops."""
-    modelled = network(load_case("zhang-fig4-5@buffer=20"), BsdTimer)
-    seconds = (modelled.watch_ns[1] - modelled.watch_ns[0]) / S
-    busy = [side.busy / S / seconds for side in modelled.run()]
+    given = replace(setup("zhang-fig4-5@buffer=20"), modules={"tcp_tahoe": {"timer": "bsd"}})
+    outcome = outcome_of(given)
+    busy = [outcome.metrics()[f"utilisation.{way}"] for way in ("forward", "reverse")]
     assert busy == pytest.approx([0.7023, 0.7044], abs=0.0001)
-    dropped = drops(modelled)
-    longest_ns = 2 * (modelled.link.limit * modelled.link.data_ns + modelled.link.delay_ns)
-    starts = np.diff([time for time, _ in dropped], prepend=-S * S) > longest_ns
-    epochs = np.split([victim for _, victim in dropped], np.flatnonzero(starts)[1:])
-    assert Counter(map(len, epochs)) == {2: 132, 3: 75}
-    assert all(len(set(epoch)) == 1 for epoch in epochs)
+    found = victims(outcome)
+    assert Counter(map(len, found)) == {2: 132, 3: 75}
+    assert all(len(set(epoch)) == 1 for epoch in found)
+
+
+def test_timers_of_steady_round_trips() -> None:
+    """After many trips of 1 s Linux waits 1.2 s, and 4.3BSD four ticks of half a second."""
+    linux, bsd = LinuxTimer(), BsdTimer()
+    for segment in range(400):
+        for timer in (linux, bsd):
+            timer.sent(segment, segment * S)
+            timer.acked(segment, segment + 1, segment + 1, (segment + 1) * S)
+    assert linux.expires(0) == pytest.approx(1200 * MS, rel=1e-5)
+    assert bsd.expires(0) == 2000 * MS
+    for timer in (linux, bsd):
+        once = timer.expires(0)
+        timer.timed_out()
+        assert timer.expires(0) == 2 * once
+
+
+def test_delayed_acks() -> None:
+    """After the first 16 every second segment is acknowledged, a lone one after 40 ms."""
+    receiver = Receiver(delays=True)
+    assert [receiver.take(n, n) for n in range(QUICK)] == list(range(1, QUICK + 1))
+    assert [receiver.take(n, n) for n in range(QUICK, QUICK + 4)] == [None, 18, None, 20]
+    assert receiver.take(20, 100) is None
+    assert receiver.timed_out(99 + HELD_NS) is None
+    assert receiver.timed_out(100 + HELD_NS) == 21
+    assert receiver.take(22, 200) == 21  # a gap: a duplicate ACK at once
+    assert receiver.take(21, 300) == 23
+
+
+def test_printed_forms() -> None:
+    """The paper's forms give 55 and 23 for figure 8, nothing for figure 9, and q + 1 one way."""
+    assert zhang.printed(setup("zhang-fig8")) == {
+        "cluster_mean.first": 30,
+        "cluster_mean.second": 25,
+        "queue_peak.forward": 55,
+        "queue_peak.reverse": 23,
+    }
+    assert "queue_peak.forward" not in zhang.printed(setup("zhang-fig9"))
+    one_way = zhang.printed(setup("zhang-one-way-queue@tau_ms=1000,windows=10+10+10"))
+    assert one_way["queue_peak.forward"] == 6
+
+
+def test_undefined_values_are_left_out() -> None:
+    """A model without drops predicts no epochs, and no value is NaN."""
+    values = outcome_of(replace(setup("zhang-fig8"), duration_s=200)).metrics()
+    assert "drops_per_epoch" not in values
+    assert all(math.isfinite(value) for value in values.values())

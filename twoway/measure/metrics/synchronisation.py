@@ -35,6 +35,14 @@ SYNCHRONISATION = Definition(
 SYNCHRONISATION_ERROR = Definition(
     "synchronisation_error", "1", "standard error of `synchronisation`, from the parts' spread"
 )
+PEAK_RATIO = Definition(
+    "queue_peak_ratio",
+    "1",
+    "the lower peak of the two queues over the higher; 1 if both are as high",
+    "Zhang, Shenker, Clark 1991",
+    least=0,
+    most=1,
+)
 PARTS = 10
 
 
@@ -45,6 +53,19 @@ def queue_correlation(analysis: Analysis) -> tuple[float, ...]:
     if queues is None:
         return (math.nan,)
     return (correlation(*queues, analysis.run.steady_ns, analysis.run.stop_ns),)
+
+
+@estimates(Scope.RUN, PEAK_RATIO)
+def peak_ratio(analysis: Analysis) -> tuple[float, ...]:
+    """Compare the peaks in the steady window.
+
+    Fixed windows are in phase if both queues reach the same height (section 4.3.3).
+    """
+    queues = _two_queues(analysis)
+    if queues is None:
+        return (math.nan,)
+    low, high = sorted(q.peak(analysis.run.steady_ns, analysis.run.stop_ns) for q in queues)
+    return (low / high if high else math.nan,)
 
 
 @estimates(Scope.RUN, SYNCHRONISATION, SYNCHRONISATION_ERROR)

@@ -55,7 +55,7 @@ def sawtooth(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
 
     Period and efficiency are NaN without a whole cycle; the peak is that of the steady window.
     """
-    ends = _cycle_ends(analysis, view)
+    ends = cycle_losses_ns(analysis, view)
     period_s = efficiency = math.nan
     if len(ends) > 1:
         first, last = int(ends[0]), int(ends[-1])
@@ -87,7 +87,7 @@ def effective_pipe(analysis: Analysis, view: ConnectionView) -> tuple[float, ...
     return (trip_ns / view.data_service_ns,)
 
 
-def _cycle_ends(analysis: Analysis, view: ConnectionView) -> IntArray:
+def cycle_losses_ns(analysis: Analysis, view: ConnectionView) -> IntArray:
     """Find the times of losses in the steady window that end a cycle."""
     run = analysis.run
     lost_ns = analysis.lost(view).time_ns

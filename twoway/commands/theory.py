@@ -1,0 +1,32 @@
+"""The subcommand that computes again what theories keep in tables."""
+
+import argparse
+import importlib
+
+from twoway.commands.options import all_ids
+from twoway.progress import say
+
+
+def compute(args: argparse.Namespace) -> int:
+    """Write the tables of theories that are too slow to compute whenever a file is read."""
+    from twoway.runs.cases import load_case
+    from twoway.spec.point import case_names
+    from twoway.spec.predictions import setup_of
+    from twoway.theory import predictions, tables
+    from twoway.theory.network import known_theories
+
+    names = [name for each in all_ids() for name in case_names(each)]
+    cases = [load_case(name) for name in names]
+    for theory in known_theories():
+        module = importlib.import_module(f"{predictions.__name__}.{theory}")
+        if not hasattr(module, "compute") or (args.theories and theory not in args.theories):
+            continue
+        rows = []
+        for case in cases:
+            used = {each.theory for each in case.predictions} | {case.experiment.theory}
+            if theory in used:
+                say(f"{theory}: {case.id}")
+                setup = setup_of(case.experiment, case.profile, case.graph, list(case.connections))
+                rows.append((case.id, module.parameters(setup), module.compute(setup)))
+        print(tables.write(theory, rows))
+    return 0

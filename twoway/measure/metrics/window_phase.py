@@ -1,0 +1,106 @@
+"""Windows that rise and fall together, or in turn, and how they rise.
+
+A connection's window is its flight: segments from the oldest unacknowledged to the newest sent, at
+the sender. In phase the correlation of two windows is above 0, out of phase below it (Zhang,
+Shenker, Clark 1991, section 4.3).
+
+    window_growth = slope of log(window) over log(t), t since the window was smallest
+
+at tenths of each cycle, averaged over cycles: 1/2 if the window grows as the square root of time
+(section 4.3.1), 1 if it grows evenly from nothing, about 0.3 if it does so from half its peak.
+"""
+
+import math
+from itertools import combinations, pairwise
+
+import numpy as np
+from capture_analysis.columns import IntArray
+from capture_analysis.definition import Definition
+
+from twoway.measure.analysis import Analysis, ConnectionView
+from twoway.measure.metric import Scope, estimates
+from twoway.measure.metrics.window import cycle_losses_ns
+from twoway.measure.queues import Occupancy, correlation
+from twoway.measure.run_folder import Run
+
+_ZHANG = "Zhang, Shenker, Clark 1991"
+SAME_WAY = Definition(
+    "window_correlation_same_way",
+    "1",
+    "mean correlation over time of the windows of two connections of one direction",
+    _ZHANG,
+    least=-1,
+    most=1,
+)
+OPPOSITE = Definition(
+    "window_correlation_opposite",
+    "1",
+    "mean correlation over time of the windows of two connections of opposite directions",
+    _ZHANG,
+    least=-1,
+    most=1,
+)
+GROWTH = Definition(
+    "window_growth",
+    "1",
+    "slope of a window's logarithm over that of time in a cycle; 1/2 for a square root",
+    _ZHANG,
+)
+# Where in a cycle the window is looked up.
+TENTHS = np.arange(1, 11) / 10
+
+
+@estimates(Scope.RUN, SAME_WAY, OPPOSITE)
+def phase(analysis: Analysis) -> tuple[float, ...]:
+    """Average over pairs of connections; NaN without such a pair."""
+    run = analysis.run
+    windows = [(v.connection.direction, window(run, v)) for v in analysis.connections.values()]
+    found: dict[bool, list[float]] = {True: [], False: []}
+    for (here, one), (there, two) in combinations(windows, 2):
+        found[here == there].append(correlation(one, two, run.steady_ns, run.stop_ns))
+    same, opposite = (float(np.mean(f)) if f else math.nan for f in (found[True], found[False]))
+    return same, opposite
+
+
+@estimates(Scope.CONNECTION, GROWTH)
+def growth(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
+    """Average over the whole cycles of the steady window; NaN without one."""
+    return (growth_exponent(window(analysis.run, view), cycle_losses_ns(analysis, view)),)
+
+
+def window(run: Run, view: ConnectionView) -> Occupancy:
+    """Follow a connection's flight over time, in full segments."""
+    data = view.sent.data()
+    acks = run.between(view.connection.source_interface, view.connection, forward=False)
+    if not len(data) or not len(acks):
+        return Occupancy(data.time_ns[:0], data.time_ns[:0])
+    origin, segment = int(data.seq[0]), int(data.payload_bytes.max())
+    sent = np.maximum.accumulate((data.seq - origin) % (1 << 32) + data.payload_bytes)
+    # An ACK of the handshake is of the byte before the first.
+    ahead = (acks.ack - origin) % (1 << 32)
+    acked = np.maximum.accumulate(np.where(ahead > 1 << 31, 0, ahead))
+    time_ns = np.union1d(data.time_ns, acks.time_ns)
+    newest = np.concatenate(([0], sent))[np.searchsorted(data.time_ns, time_ns, side="right")]
+    oldest = np.concatenate(([0], acked))[np.searchsorted(acks.time_ns, time_ns, side="right")]
+    return Occupancy(time_ns, -(-(newest - oldest) // segment))
+
+
+def growth_exponent(flight: Occupancy, losses_ns: IntArray) -> float:
+    """Fit the exponent of growth between losses; NaN without a whole cycle.
+
+    Args:
+        flight: the window over time.
+        losses_ns: shape (n,), the losses that end cycles, sorted.
+    """
+    logs = []
+    for start_ns, stop_ns in pairwise(losses_ns.tolist()):
+        cut = flight.within(start_ns, stop_ns)
+        least = np.flatnonzero(cut.packets == cut.packets.min(initial=1 << 30))
+        if not len(least):
+            continue
+        begun_ns = int(cut.time_ns[least[-1]])
+        at_ns = begun_ns + (TENTHS * (stop_ns - 1 - begun_ns)).astype(np.int64)
+        logs.append(np.log(np.maximum(flight.at(at_ns), 1)))
+    if not logs:
+        return math.nan
+    return float(np.polyfit(np.log(TENTHS), np.mean(logs, axis=0), 1)[0])

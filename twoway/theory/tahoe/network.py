@@ -1,0 +1,198 @@
+"""Two nodes, the link between them, and the connections that share its queues.
+
+Data and ACKs wait in one first-in-first-out queue at each node, which drops what meets a full one.
+The packet in transmission counts. What happens at the same time happens in the order in which it
+was caused.
+"""
+
+import heapq
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from twoway.theory.tahoe.receiver import HELD_NS, Receiver
+from twoway.theory.tahoe.sender import FixedWindow, Tahoe
+from twoway.theory.tahoe.timers import MS, Timer
+
+
+@dataclass(frozen=True)
+class Link:
+    """One direction: transmission times, propagation delay, and packets the queue may hold."""
+
+    data_ns: int = 80 * MS
+    ack_ns: int = 8 * MS
+    delay_ns: int = 10 * MS
+    limit: int = 20
+
+
+@dataclass
+class Connection:
+    """A sender at a node, and its receiver at the other.
+
+    Attributes:
+        node: the sender's, 0 or 1.
+        sent_to: the next segment that has never been sent.
+        deadline: when the retransmission timer fires; None if it is not running.
+        flight: times, and segments from the oldest unacknowledged to the newest sent from then on.
+        acks: times at which each ACK was sent and at which it arrived.
+    """
+
+    node: int
+    timer: Timer
+    start_ns: int
+    sender: Tahoe | FixedWindow
+    receiver: Receiver = field(default_factory=Receiver)
+    sent_to: int = 0
+    deadline: int | None = None
+    flight: list[tuple[int, int]] = field(default_factory=list)
+    acks_sent: list[int] = field(default_factory=list)
+    acks_arrived: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Packet:
+    """In a queue or on its way: data of a connection, or an ACK for it."""
+
+    kind: str
+    connection: int
+    number: int
+
+
+@dataclass
+class Side:
+    """One node's queue towards the other.
+
+    Attributes:
+        queue: the packet in transmission first.
+        busy: time for which the line transmits in the watched window, ns.
+        drops: times, and packets that met a full queue, since time zero.
+        lengths: times, and packets in the queue from then on.
+        left: times at which transmissions ended, and their packets.
+    """
+
+    link: Link
+    queue: deque[Packet] = field(default_factory=deque)
+    busy: int = 0
+    drops: list[tuple[int, Packet]] = field(default_factory=list)
+    lengths: list[tuple[int, int]] = field(default_factory=lambda: [(0, 0)])
+    left: list[tuple[int, Packet]] = field(default_factory=list)
+
+
+class Network:
+    """Both nodes and the link between them.
+
+    Args:
+        links: the direction from either node.
+        connections: what is sent from where.
+        watch_ns: start and end of what is counted as busy.
+    """
+
+    def __init__(
+        self,
+        links: tuple[Link, Link],
+        connections: Sequence[Connection],
+        watch_ns: tuple[int, int],
+    ) -> None:
+        self.watch_ns, self.connections = watch_ns, connections
+        self.sides = [Side(link) for link in links]
+        self.events: list[tuple[int, int, str, Packet]] = []
+        self.order = 0
+        for number, connection in enumerate(connections):
+            self._at(connection.start_ns, "start", Packet("", number, 0))
+
+    def run(self) -> "Network":
+        """Run from time zero to the end of the watched window."""
+        while self.events[0][0] < self.watch_ns[1]:
+            now, _, what, packet = heapq.heappop(self.events)
+            connection = self.connections[packet.connection]
+            if what == "start":
+                self._send(now, packet.connection, connection.sender.send())
+            elif what == "transmitted":
+                self._transmitted(now, packet)
+            elif what == "data":
+                self._arrive(now, packet)
+            elif what == "held":
+                self._reply(now, packet.connection, connection.receiver.timed_out(now))
+            elif what == "ack":
+                self._acknowledge(now, packet.connection, packet.number)
+            elif what == "timer" and connection.deadline == now:
+                connection.timer.timed_out()
+                self._send(now, packet.connection, connection.sender.time_out())
+                self._start_timer(now, packet.connection)
+        return self
+
+    def _at(self, time: int, what: str, packet: Packet) -> None:
+        self.order += 1
+        heapq.heappush(self.events, (time, self.order, what, packet))
+
+    def _start_timer(self, now: int, number: int) -> None:
+        connection = self.connections[number]
+        connection.deadline = connection.timer.expires(now)
+        self._at(connection.deadline, "timer", Packet("", number, 0))
+
+    def _arrive(self, now: int, packet: Packet) -> None:
+        receiver = self.connections[packet.connection].receiver
+        self._reply(now, packet.connection, receiver.take(packet.number, now))
+        if receiver.held_since == now:
+            self._at(now + HELD_NS, "held", packet)
+
+    def _reply(self, now: int, number: int, ack: int | None) -> None:
+        if ack is not None:
+            self.connections[number].acks_sent.append(now)
+            self._enqueue(now, Packet("ack", number, ack))
+
+    def _acknowledge(self, now: int, number: int, ack: int) -> None:
+        connection = self.connections[number]
+        connection.acks_arrived.append(now)
+        una, was = connection.sender.una, connection.sender.highest
+        sent = connection.sender.acknowledge(ack)
+        if ack > una:
+            connection.timer.acked(una, ack, was, now)
+            connection.deadline = None
+        if ack > una or sent == [una]:
+            self._start_timer(now, number)
+        self._send(now, number, sent)
+
+    def _send(self, now: int, number: int, segments: list[int]) -> None:
+        connection = self.connections[number]
+        for segment in segments:
+            if segment < connection.sent_to:
+                connection.timer.retransmits(segment)
+            else:
+                connection.timer.sent(segment, now)
+                connection.sent_to = segment + 1
+            self._enqueue(now, Packet("data", number, segment))
+        connection.flight.append((now, connection.sent_to - connection.sender.una))
+        if segments and connection.deadline is None:
+            self._start_timer(now, number)
+
+    def _side(self, packet: Packet) -> Side:
+        """Find the queue that a packet passes: ACKs leave from the receiver's node."""
+        node = self.connections[packet.connection].node
+        return self.sides[node if packet.kind == "data" else 1 - node]
+
+    def _enqueue(self, now: int, packet: Packet) -> None:
+        side = self._side(packet)
+        if len(side.queue) == side.link.limit:
+            side.drops.append((now, packet))
+            return
+        side.queue.append(packet)
+        side.lengths.append((now, len(side.queue)))
+        if len(side.queue) == 1:
+            self._transmit(now, side)
+
+    def _transmitted(self, now: int, packet: Packet) -> None:
+        side = self._side(packet)
+        side.queue.popleft()
+        side.lengths.append((now, len(side.queue)))
+        side.left.append((now, packet))
+        self._at(now + side.link.delay_ns, packet.kind, packet)
+        if side.queue:
+            self._transmit(now, side)
+
+    def _transmit(self, now: int, side: Side) -> None:
+        packet = side.queue[0]
+        end = now + (side.link.data_ns if packet.kind == "data" else side.link.ack_ns)
+        start, stop = self.watch_ns
+        side.busy += max(min(end, stop) - max(now, start), 0)
+        self._at(end, "transmitted", packet)
