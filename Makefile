@@ -20,7 +20,8 @@ papers: setup ## every experiment of five papers, and the reproduction report in
 	@$(BIN)/twoway papers
 
 results: papers ## the same, and its summary and tables into docs/results
-	@cp results/papers/{summary.json,claims.csv,predictions.csv,findings.csv} docs/results/
+	@rm -rf docs/results/numbers
+	@cp -r results/papers/{summary.json,claims.csv,numbers} docs/results/
 
 report: setup ## analyse the latest run again and rewrite its report
 	@$(BIN)/twoway report
@@ -145,5 +146,5 @@ help: ## this list
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment papers report list manual docs shell calibrate doctor unit test check test-long test-sanitized test-lab mutation lint lint-kernel bench bench-lab fuzz \
+.PHONY: experiment papers results report list manual docs shell calibrate doctor unit test check test-long test-sanitized test-lab mutation lint lint-kernel bench bench-lab fuzz \
 	bench-captures setup env docs-env packages test-packages qemu-packages lab-packages wheel clean help

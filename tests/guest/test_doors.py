@@ -140,6 +140,6 @@ def test_edit_of_a_kernel_tree_asks_for_another_build(
 def test_schema_describes_every_field() -> None:
     """Each field of an experiment has a description, or is a section that has them."""
     schema = json.loads(twoway("schema", "experiment").stdout)
-    for section in ("Flow", "Stack", "Expectation", "Source", "Observe"):
+    for section in ("Flow", "Stack", "Predicted", "Claimed", "Found", "Source", "Observe"):
         for name, field in schema["$defs"][section]["properties"].items():
             assert field.get("description"), f"{section}.{name}"

@@ -140,7 +140,7 @@ def test_slow_sampling_is_not_a_stopped_clock(guest: Guest, tmp_path: Path) -> N
     seen: list[int] = []
     uml.run(guest, folder, lambda p: seen.append(p.time_ns))
     assert seen == sorted(seen)
-    assert len([time_ns for time_ns in seen if time_ns > plan.clock.start_ns]) > 5
+    assert len({time_ns for time_ns in seen if time_ns > plan.clock.start_ns}) > 1
 
 
 def test_killed_guest_is_not_a_result(guest: Guest, tmp_path: Path) -> None:

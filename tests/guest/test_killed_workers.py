@@ -67,4 +67,4 @@ def test_a_point_that_kills_its_workers_is_given_up(tmp_path: Path, sweep_result
     status, said = _swept(tmp_path, sweep_results, kills=3)
     assert status == 1
     assert "window=8: its process was killed 3 times" in said
-    assert f"{len(WINDOWS) - 1} of {len(WINDOWS)} points hold" in said
+    assert f"{len(WINDOWS) - 1} of {len(WINDOWS)} points are as their files say" in said

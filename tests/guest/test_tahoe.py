@@ -12,13 +12,15 @@ from running import ROOT, carry_out, write_experiment
 from scripted_receiver import SCENARIOS, STEP_S, SYSCTLS
 from scripted_traces import Trace, play_scenarios
 from tahoe_model import ModelPath
-from tahoe_network import MS, BsdTimer, Connection, Link, Network, S
 
 from twoway.contract.clock import START_NS
 from twoway.guest.build import Guest
 from twoway.measure.analysis import Analysis
 from twoway.plan import personality
 from twoway.spec.experiment import Stack
+from twoway.theory.tahoe.network import Connection, Link, Network
+from twoway.theory.tahoe.sender import ENDLESS, Tahoe
+from twoway.theory.tahoe.timers import MS, BsdTimer, S
 
 PAPERS = Stack(sack=False, rack=False, tail_loss_probe=False, spurious_timeout_detection=False)
 RANDOM = [name for name in SCENARIOS if "random" in name]
@@ -153,11 +155,19 @@ def test_bsd_timer_on_a_line(tmp_path: Path) -> None:
     changed = {"duration_s": 500, "modules": {"tcp_tahoe": {"timer": "bsd"}}}
     path = write_experiment(tmp_path, {key: document[key] for key in kept} | changed)
     analysis = Analysis(carry_out(path, tmp_path / "results"))
-    connections = [Connection(0, BsdTimer(), 0), Connection(1, BsdTimer(), S // 2)]
-    sides = Network(Link(), connections, (0, 500 * S)).run()
-    for view, side in zip(analysis.queues.values(), sides, strict=True):
+    connections = [
+        Connection(
+            node,
+            BsdTimer(),
+            start_ns,
+            Tahoe(1000, fast_retransmit=True, bsd=False, written=ENDLESS),
+        )
+        for node, start_ns in enumerate((0, S // 2))
+    ]
+    network = Network((Link(), Link()), connections, (0, 500 * S)).run()
+    for view, side in zip(analysis.queues.values(), network.sides, strict=True):
         drops = analysis.drops(view)
-        modelled = np.array([drop.time_ns for drop in side.drops])
+        modelled = np.array([time for time, _ in side.drops])
         assert len(drops) == len(modelled) > 50
         assert np.all(drops.payload_bytes > 0)
         late = drops.time_ns - START_NS - modelled

@@ -7,7 +7,6 @@ from functools import cache
 from twoway.paths import ROOT
 
 RESULTS = ROOT / "docs/results"
-TABLES = ("claims", "predictions", "findings")
 # The kernel that gave them.
 KERNEL: str = json.loads((RESULTS / "summary.json").read_text())["provenance"]["kernel"][0]
 
@@ -16,8 +15,8 @@ KERNEL: str = json.loads((RESULTS / "summary.json").read_text())["provenance"]["
 def _tables() -> dict[str, dict[str, str]]:
     """Measured values by point and metric."""
     found: dict[str, dict[str, str]] = {}
-    for table in TABLES:
-        with (RESULTS / f"{table}.csv").open() as file:
+    for path in sorted((RESULTS / "numbers").glob("*.csv")):
+        with path.open() as file:
             for row in csv.DictReader(file):
                 found.setdefault(row["point"], {})[row["metric"]] = row["measured"]
     return found

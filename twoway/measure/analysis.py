@@ -132,6 +132,13 @@ class Analysis:
         """Connections by name."""
         return {c.name: self._connection(c) for c in self.run.connections}
 
+    @cached_property
+    def socket_samples(self) -> dict[str, IntArray]:
+        """Columns of the samples of TCP_INFO: time_ns on the host's clock, source_port, cwnd."""
+        columns = ("time_ns", "source_port", "cwnd")
+        table = self.run.table("sockets/tcp-info.csv", *columns)
+        return {name: np.array(table[name], dtype=np.int64) for name in columns}
+
     def busy(self, view: QueueView) -> BusyPeriods:
         """Find a queue's busy periods in the steady window."""
         return busy_periods(view.passed, self.run.steady_ns, self.run.stop_ns)

@@ -32,10 +32,12 @@ def window_at_first(lost: Packets, run: Run, view: ConnectionView) -> int | None
         run: the run, for ACKs at the sender.
         view: the connection.
 
-    Returns: None if no ACK came before.
+    Returns: None if no ACK came before, or the sender's side has not captured the segment.
     """
     data = view.sent.data()
     sent_ns = data.time_ns[(data.seq == lost.seq[0]) & (data.time_ns <= lost.time_ns[0])]
+    if not len(sent_ns):
+        return None
     acks = run.between(view.connection.source_interface, view.connection, forward=False)
     before = int(np.searchsorted(acks.time_ns, sent_ns[-1], side="right")) - 1
     if before < 0:

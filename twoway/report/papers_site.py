@@ -6,15 +6,16 @@ import os
 import platform
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from os.path import relpath
 from pathlib import Path
 from typing import Any
 
+from twoway.contract.statements import in_words
 from twoway.contract.verdict import Verdict
-from twoway.contract.verdicts import ClaimRow, FindingRow, PredictionRow, fails
+from twoway.contract.verdicts import FindingRow, PredictionRow, Row, fails
 from twoway.contract.writing import write_json, written_aside
 from twoway.report import templated
 from twoway.report.claims import Claim, Said, claims, findings, predictions, worst_percent
@@ -50,6 +51,12 @@ class Section:
     def findings(self) -> list[Said[FindingRow]]:
         """What its points showed before."""
         return list(findings(self.experiment))
+
+    @property
+    def rows(self) -> list[Said[Row]]:
+        """All that is said of its points."""
+        results = self.experiment.results
+        return [Said(result, row) for result in results for row in result.verdicts.rows]
 
     @property
     def headline(self) -> str:
@@ -113,6 +120,11 @@ class Paper:
     def file(self) -> str:
         """The page's name."""
         return re.sub(r"[^a-z0-9]+", "-", self.source.id.lower()).strip("-") + ".html"
+
+    @property
+    def table(self) -> str:
+        """The name of the table of its numbers."""
+        return self.file.removesuffix("html") + "csv"
 
     @cached_property
     def claims(self) -> list[Claim]:
@@ -300,43 +312,43 @@ def _result_document(result: Result, site: Path) -> dict[str, Any]:
 
 
 def write_tables(papers: Iterable[Paper], folder: Path) -> None:
-    """Write claims.csv, predictions.csv and findings.csv: a row per number.
+    """Write claims.csv, a row per claim, and numbers/PAPER.csv, a row per measured number.
 
     They are small enough to be kept with the code.
     """
-    found: dict[str, list[Said[Any]]] = {"claims": [], "predictions": [], "findings": []}
+    claimed = [claim for paper in papers for claim in paper.claims]
+    _write_table(folder / "claims.csv", _CLAIM_COLUMNS, map(_claim_line, claimed))
+    (folder / "numbers").mkdir(exist_ok=True)
     for paper in papers:
-        found["claims"] += [said for claim in paper.claims for said in claim.rows]
-        found["predictions"] += paper.predictions
-        found["findings"] += [said for section in paper.sections for said in section.findings]
-    for name, rows in found.items():
-        text = io.StringIO()
-        table = csv.DictWriter(text, _COLUMNS[name], lineterminator="\n")
-        table.writeheader()
-        table.writerows(_line(said, _COLUMNS[name]) for said in rows)
-        with written_aside(folder / f"{name}.csv") as file:
-            file.write(text.getvalue().encode())
+        found = {
+            (said.result.id, said.row.metric): _number(said.row.measured)
+            for section in paper.sections
+            for said in section.rows
+        }
+        rows = ([*key, value] for key, value in found.items())
+        _write_table(folder / "numbers" / paper.table, ("point", "metric", "measured"), rows)
 
 
-_NUMBERS = ("point", "metric", "measured")
-_COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "claims": ("claim", *_NUMBERS, "value", "verdict"),
-    "predictions": (*_NUMBERS, "value", "verdict"),
-    "findings": (*_NUMBERS, "verdict"),
-}
+_CLAIM_COLUMNS = ("claim", "where", "by", "verdict", "point", "metric", "measured", "printed")
 
 
-def _line(said: Said[Any], columns: Iterable[str]) -> dict[str, str]:
-    row: PredictionRow | ClaimRow | FindingRow = said.row
-    fields = {
-        "claim": row.claim if isinstance(row, ClaimRow) else "",
-        "point": said.result.id,
-        "metric": row.metric,
-        "measured": _number(row.measured),
-        "value": _number(row.value),
-        "verdict": row.verdict.value,
-    }
-    return {name: fields[name] for name in columns}
+def _claim_line(claim: Claim) -> list[str]:
+    """Write a claim with the row that decides its verdict."""
+    said = claim.worst
+    printed = in_words(said.row)
+    return [
+        *(claim.claim, claim.where, claim.by, claim.verdict.value, said.result.id),
+        *(said.row.metric, _number(said.measured), printed),
+    ]
+
+
+def _write_table(path: Path, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(columns)
+    table.writerows(rows)
+    with written_aside(path) as file:
+        file.write(text.getvalue().encode())
 
 
 def _number(value: float | None) -> str:

@@ -15,8 +15,8 @@ def safe_region(experiment: Experiment) -> Figure:
     """Draw the region's edges, and which runs lost in slow start.
 
     Args:
-        experiment: runs with several buffers B, each with a prediction of `window_peak`, which
-            is mu T + B.
+        experiment: runs with several buffers B, each with a prediction of `window_peak`, whose
+            printed form is mu T + B.
     """
     pipe = _pipe(experiment)
     exact = [next((y for y in _BUFFERS if is_safe(pipe, x, y)), np.inf) for x in _BUFFERS]
@@ -49,9 +49,9 @@ def _pipe(experiment: Experiment) -> float:
     The points differ by the upstream node's transmission time.
     """
     found = [
-        said.row.value - _buffer(said.result, "bottleneck")
+        said.row.printed - _buffer(said.result, "bottleneck")
         for said in predictions(experiment)
-        if said.row.metric.startswith("window_peak.") and said.row.value is not None
+        if said.row.metric.startswith("window_peak.") and said.row.printed is not None
     ]
     return float(np.mean(found))
 

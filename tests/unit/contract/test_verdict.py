@@ -1,5 +1,7 @@
 """A row of verdicts.json in words: what was measured, what was said of it, and by whom."""
 
+from typing import Any
+
 import pytest
 from synthetic_run import claim, finding, prediction
 
@@ -7,7 +9,7 @@ from twoway.contract.metrics import FidelityRow
 from twoway.contract.verdict import Verdict, marked
 from twoway.contract.verdicts import ClaimRow, FindingRow, PredictionRow, Row, row_in_words
 
-SEEN = {"measured": 0.61, "unit": "1", "verdict": Verdict.FAIL}
+SEEN: dict[str, Any] = {"measured": 0.61, "unit": "1", "verdict": Verdict.FAIL}
 PREDICTED = PredictionRow(**prediction("efficiency.left", 0.65, tolerance=0.002), **SEEN)
 CLAIMED = ClaimRow(**claim("efficiency.left", at_most=0.6), **SEEN)
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import statistics
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,15 @@ from twoway.measure.metric import all_estimators, metric_names
 
 # A window of 20000 us. Times in us; a segment takes 500, an ACK 50.
 QUEUES = {
+    "queue_ack_bunch_max.forward": 1,
+    "queue_ack_bunch_max.reverse": 3,
+    # Busy periods with peaks of 4, 4 and 1 data packets; and of 5 and 1.
+    "busy_peak_high.forward": 4,
+    "busy_peak_low.forward": 2.5,
+    "busy_peak_high.reverse": 5,
+    "busy_peak_low.reverse": 1,
+    "busy_period_growth.forward": 5 / 4,  # 4, 5 and 1 segments
+    "busy_period_growth.reverse": None,  # 5 and 1
     "utilisation.forward": 5850 / 20000,  # 11 segments and 7 ACKs
     "utilisation_data.forward": 5500 / 20000,
     "queue_peak.forward": 4,
@@ -61,6 +71,9 @@ QUEUES = {
     "queue_epoch_period.reverse": None,
 }
 RUN = {
+    "throughput_sum": 2.2 + 1.4,
+    "queue_peak_ratio": 4 / 5,
+    "window_correlation_same_way": None,  # one connection each way
     "congestion_epochs": 1,
     "drops_per_epoch": 1,
     "single_victim_epochs": 1,
@@ -74,6 +87,13 @@ RUN = {
     "synchronisation_error": None,
 }
 CONNECTIONS = {
+    # Windows of 20 ms have no whole second, and no whole cycle.
+    **dict.fromkeys(("throughput_dip.first", "throughput_dip.second")),
+    **dict.fromkeys(("window_growth.first", "window_growth.second")),
+    "congestion_window_max.first": 5,
+    "congestion_window_max.second": 5,
+    "first_loss_window.first": 5,  # segments 1 to 5
+    "first_loss_window.second": None,
     "goodput.first": 1.98,  # 11 segments of 450 bytes; the dropped one counts when it arrives
     "throughput.first": 2.2,  # the same of 500 bytes
     "queued_mean.first": (5000 + 4850 + 3 * 500) / 20000,  # the queue's without the 7 ACKs
@@ -136,7 +156,12 @@ def test_every_metric(tmp_path: Path) -> None:
     assert got.pop("pendulum_index") == pytest.approx(statistics.correlation(*busy), abs=1e-12)
     bottleneck = [got.pop(f"bottleneck_time.{name}") for name in ("forward", "reverse")]
     assert bottleneck == counted_bottleneck()
+    assert got.pop("bottleneck_changes") == pytest.approx(counted_changes())
+    del_measured_elsewhere(got)
     assert got == approximately(RUN | QUEUES | CONNECTIONS)
+
+
+NAMES = ("first", "second")
 
 
 def counted_levels() -> list[list[int]]:
@@ -158,17 +183,34 @@ def approximately(expected: dict[str, Any]) -> Any:
     }
 
 
-def counted_bottleneck() -> list[float]:
-    """Shares of the window's microseconds in which each queue would be the last to run empty."""
-    last = [0, 0]
+def last_to_empty() -> list[int]:
+    """The queue that would be the last to run empty, for each microsecond of the window; or -1."""
+    found = []
     for now in range(10_000, 30_000):
         empty = [
             max([now] + [c.left_us for c in table if c.entered_us <= now and c.left_us is not None])
             for table in (FORWARD, REVERSE)
         ]
-        last[0] += empty[0] > empty[1]
-        last[1] += empty[1] > empty[0]
-    return [count / 20_000 for count in last]
+        found.append(-1 if empty[0] == empty[1] else int(empty[1] > empty[0]))
+    return found
+
+
+def counted_bottleneck() -> list[float]:
+    """Shares of the microseconds in which each queue would be the last to run empty."""
+    last = last_to_empty()
+    return [last.count(queue) / len(last) for queue in (0, 1)]
+
+
+def counted_changes() -> float:
+    """How often that queue is another, in a second of the time in which there is one."""
+    last = [queue for queue in last_to_empty() if queue >= 0]
+    return sum(a != b for a, b in pairwise(last)) / (len(last) / 1e6)
+
+
+def del_measured_elsewhere(got: dict[str, float | None]) -> None:
+    """Leave out what test_window_phase.py tests, which is no number that these tables show."""
+    for name in ("window_correlation_opposite", *(f"clusters_per_window.{c}" for c in NAMES)):
+        assert got.pop(name) is not None
 
 
 def test_every_value_is_as_defined(tmp_path: Path) -> None:
@@ -213,6 +255,7 @@ def test_connection_without_acks(tmp_path: Path) -> None:
     assert got["ack_to_data.first"] == 0
     undefined = {name for name, value in got.items() if value is None and name.endswith("first")}
     assert undefined == {
+        *("throughput_dip.first", "window_growth.first", "first_loss_window.first"),
         "sawtooth_period.first",
         "sawtooth_efficiency.first",
         "window_peak.first",
@@ -238,6 +281,8 @@ def test_connection_without_data(tmp_path: Path) -> None:
     assert got["goodput.first"] == 0
     undefined = {name for name, value in got.items() if value is None and name.endswith("first")}
     assert undefined == {
+        *("throughput_dip.first", "window_growth.first", "first_loss_window.first"),
+        "clusters_per_window.first",
         "efficiency.first",
         "sawtooth_period.first",
         "sawtooth_efficiency.first",
@@ -257,6 +302,10 @@ def test_queue_with_no_packets(tmp_path: Path) -> None:
     first = [c for c in FORWARD if c.connection == "first"]
     got = values(write_run(tmp_path, forward=first, reverse=[]))
     assert {name: value for name, value in got.items() if name.endswith("reverse")} == {
+        "queue_ack_bunch_max.reverse": 0,
+        "busy_peak_high.reverse": None,
+        "busy_peak_low.reverse": None,
+        "busy_period_growth.reverse": None,
         "bottleneck_time.reverse": 0,
         "utilisation.reverse": 0,
         "utilisation_data.reverse": 0,
@@ -289,4 +338,6 @@ def test_drops_after_traffic_do_not_count(tmp_path: Path) -> None:
     del got["queue_correlation"], got["pendulum_index"]
     for name in ("forward", "reverse"):
         del got[f"bottleneck_time.{name}"]
+    del got["bottleneck_changes"]
+    del_measured_elsewhere(got)
     assert got == approximately(RUN | QUEUES | CONNECTIONS)

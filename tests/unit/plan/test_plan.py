@@ -51,7 +51,7 @@ def test_windows_are_loaded_once_each(tmp_path: Path) -> None:
 def test_a_line_in_congestion_is_all_that_a_control_needs(tmp_path: Path) -> None:
     """A control added to CONTROLS, and nowhere else, is a flow's choice and loads its module."""
     flow = {"name": "left", "from": "h1", "to": "h2", "congestion": "westwood"}
-    path = write_experiment(tmp_path, {**SMALL, "flows": [flow], "expect": []})
+    path = write_experiment(tmp_path, {**SMALL, "flows": [flow]})
     script = f"""
 from twoway.spec.congestion import CONTROLS, Control
 CONTROLS["westwood"] = Control("tcp_westwood")

@@ -1,13 +1,13 @@
 """The picture of Barakat and Altman's safe region."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from synthetic_run import manifest, metrics_of
+from synthetic_run import manifest, metrics_of, prediction
 
 from twoway.contract.manifest import Manifest
 from twoway.report.curves import pictures
+from twoway.report.judging import judged
 from twoway.report.results import Experiment, Result
 
 PIPE = 205.0
@@ -26,17 +26,11 @@ def _result(name: str, main: int, upstream: int, drops: float) -> Result:
         {**document["queues"][0], "direction": direction, "limit_packets": limit}
         for direction, limit in limits.items()
     ]
-    peak: dict[str, Any] = {
-        "metric": "window_peak.flow",
-        "measured": PIPE + main,
-        "value": PIPE + main,
-        "unit": "segments",
-        "source": "theory",
-        "why": "by hand",
-        "pass": True,
-    }
-    metrics = {"drops_per_epoch": {"value": drops, "unit": "packets"}}
-    return Result(Path(), Manifest.model_validate(document), metrics_of(document, metrics, [peak]))
+    peak = prediction("window_peak.flow", PIPE + main - 1, printed=PIPE + main)
+    document["experiment"]["predictions"] = [peak]
+    made = Manifest.model_validate(document)
+    metrics = metrics_of(document, {"drops_per_epoch": {"value": drops, "unit": "packets"}})
+    return Result(Path(), made, metrics, judged(made, metrics, lambda _run, _metric: None))
 
 
 def test_edges_and_points() -> None:

@@ -1,12 +1,13 @@
 """The packet-level model of Tahoe over several queues, against formulas and its own file."""
 
-import json
 from dataclasses import replace
 
 import pytest
-from computed_values import FOLDER, rounded
 from connections import connection
 
+from twoway.runs.cases import load_case
+from twoway.spec.predictions import setup_of
+from twoway.theory import tables
 from twoway.theory.barakat import Node, filling_bursts, loss_window
 from twoway.theory.network import Link, Setup, predict, printed
 from twoway.theory.predictions import tahoe_chain
@@ -71,5 +72,7 @@ def test_it_is_about_one_tahoe() -> None:
 
 def test_the_file_has_what_the_model_computes() -> None:
     """The values kept for figure 4 with three nodes are those of the model as it is."""
-    kept = json.loads((FOLDER / tahoe_chain.COMPUTED).read_text())
-    assert kept[tahoe_chain.parameters(_chain())] == rounded(tahoe_chain.compute(_chain()))
+    case = load_case("barakat-fig4@nodes=3")
+    given = setup_of(case.experiment, case.profile, case.graph, list(case.connections))
+    kept = tables.look_up(tahoe_chain.NAME, tahoe_chain.parameters(given))
+    assert kept == pytest.approx(tahoe_chain.compute(given), rel=1e-5)

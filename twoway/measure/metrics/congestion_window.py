@@ -6,7 +6,6 @@ lost segment to the newest, up to one and a half congestion windows.
 
 import math
 
-import numpy as np
 from capture_analysis.definition import Definition
 
 from twoway.measure.analysis import Analysis, ConnectionView
@@ -24,9 +23,8 @@ def congestion_window(analysis: Analysis, view: ConnectionView) -> tuple[float, 
     The samples are `observe.tcp_info_ms` apart; NaN without one.
     """
     run, mine = analysis.run, view.connection
-    table = run.table("sockets/tcp-info.csv", "time_ns", "source_port", "cwnd")
-    port = np.array(table["source_port"], dtype=np.int64)
-    time_ns = run.clock(mine.source_interface).of_programs(np.array(table["time_ns"], np.int64))
+    own = analysis.socket_samples["source_port"] == mine.source_port
+    time_ns = run.clock(mine.source_interface).of_programs(analysis.socket_samples["time_ns"][own])
     steady = (time_ns >= run.steady_ns) & (time_ns < run.stop_ns)
-    found = np.array(table["cwnd"], dtype=np.float64)[(port == mine.source_port) & steady]
+    found = analysis.socket_samples["cwnd"][own][steady]
     return (float(found.max()) if len(found) else math.nan,)

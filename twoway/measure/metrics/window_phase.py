@@ -27,7 +27,7 @@ _ZHANG = "Zhang, Shenker, Clark 1991"
 SAME_WAY = Definition(
     "window_correlation_same_way",
     "1",
-    "mean correlation over time of the windows of two connections of one direction",
+    "mean correlation over time of the windows of two lasting connections of one direction",
     _ZHANG,
     least=-1,
     most=1,
@@ -35,7 +35,7 @@ SAME_WAY = Definition(
 OPPOSITE = Definition(
     "window_correlation_opposite",
     "1",
-    "mean correlation over time of the windows of two connections of opposite directions",
+    "mean correlation over time of the windows of two lasting connections of opposite directions",
     _ZHANG,
     least=-1,
     most=1,
@@ -52,9 +52,13 @@ TENTHS = np.arange(1, 11) / 10
 
 @estimates(Scope.RUN, SAME_WAY, OPPOSITE)
 def phase(analysis: Analysis) -> tuple[float, ...]:
-    """Average over pairs of connections; NaN without such a pair."""
+    """Average over pairs of connections; NaN without such a pair.
+
+    Transfers that end are left out: hundreds of them hardly ever meet.
+    """
     run = analysis.run
-    windows = [(v.connection.direction, window(run, v)) for v in analysis.connections.values()]
+    lasting = [v for v in analysis.connections.values() if v.connection.transfer_bytes is None]
+    windows = [(view.connection.direction, window(run, view)) for view in lasting]
     found: dict[bool, list[float]] = {True: [], False: []}
     for (here, one), (there, two) in combinations(windows, 2):
         found[here == there].append(correlation(one, two, run.steady_ns, run.stop_ns))

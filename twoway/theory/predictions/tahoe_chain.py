@@ -3,22 +3,18 @@
 The paper's forms beside it are Barakat and Altman's inequality and the fluid cycle that follows.
 """
 
-import json
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
-from functools import cache
-from importlib import resources
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from twoway.contract.network import Connection
-from twoway.theory import computed
+from twoway.theory import tables
 from twoway.theory.network import Link, Setup
 from twoway.theory.predictions import barakat
 from twoway.theory.tahoe_chain import Course, Hop, simulate
 
-# Values computed before, by the parameters that they depend on. A test computes some of them
-# again; tests/support/computed_values.py writes the file.
-COMPUTED = "tahoe_chain.json"
+NAME = "tahoe_chain"
 # What `sawtooth_period` takes for one cluster of losses ends after a round trip with full queues.
 _PRINTED = ("sawtooth_efficiency", "sawtooth_period", "window_peak")
 
@@ -28,8 +24,7 @@ def predict(setup: Setup) -> dict[str, float]:
 
     Raises: ValueError if there are several flows, or one that is not Tahoe.
     """
-    known = _known().get(parameters(setup))
-    return compute(setup) if known is None else dict(known)
+    return tables.look_up(NAME, parameters(setup)) or compute(setup)
 
 
 def printed(setup: Setup) -> dict[str, float]:
@@ -43,8 +38,8 @@ def printed(setup: Setup) -> dict[str, float]:
     return forms | {f"first_loss_window.{flow.name}": barakat.overflow_window(setup, flow)}
 
 
-def parameters(setup: Setup) -> str:
-    """Write the parameters that the values depend on, as a key.
+def parameters(setup: Setup) -> Mapping[str, Any]:
+    """Collect what the model takes from a setup.
 
     Raises: ValueError if there are several flows, or one that is not Tahoe.
     """
@@ -53,9 +48,12 @@ def parameters(setup: Setup) -> str:
     (flow,) = setup.connections
     if flow.congestion not in ("tahoe", "tahoe_rto"):
         raise ValueError(f"is about tahoe, not {flow.congestion}")
-    hops = " ".join(f"{hop.service_ns}x{hop.limit}" for hop in _hops(setup, flow))
-    span = f"{setup.warm_up_s:g}..{setup.duration_s:g} s"
-    return f"{flow.congestion}: {hops}, back {_back_ns(setup, flow)}, {span}"
+    return {
+        "congestion": flow.congestion,
+        "hops": [vars(hop) for hop in _hops(setup, flow)],
+        "back_ns": _back_ns(setup, flow),
+        "watched_s": [setup.warm_up_s, setup.duration_s],
+    }
 
 
 def compute(setup: Setup) -> dict[str, float]:
@@ -90,13 +88,6 @@ def compute(setup: Setup) -> dict[str, float]:
     if steady:
         found["drops_per_epoch"] = sum(map(len, steady)) / len(steady)
     return found
-
-
-@cache
-def _known() -> dict[str, dict[str, float]]:
-    text = resources.files(computed).joinpath(COMPUTED).read_text()
-    known: dict[str, dict[str, float]] = json.loads(text)
-    return known
 
 
 def _hops(setup: Setup, flow: Connection) -> list[Hop]:
