@@ -144,3 +144,15 @@ def test_free_acks_leave_the_printed_theorem(
     ways = (kalampoukas.one_way_cycle(one, two), kalampoukas.one_way_cycle(two, one))
     if longest > max(ways) and kalampoukas.compresses(one, two):
         assert kalampoukas.efficiency(one, two) == kalampoukas.printed_efficiency(one, two)
+
+
+def test_one_way_form_is_half_of_the_window_over_the_delay() -> None:
+    """Section 3 prints min(W/2L, 1): 4 segments over 8 slots get a quarter, 16 all."""
+    assert kalampoukas.printed_one_way_efficiency(4, Fraction(8)) == Fraction(1, 4)
+    assert kalampoukas.printed_one_way_efficiency(16, Fraction(8)) == 1
+
+
+def test_queue_bound_of_equal_windows_leaves_out_the_pipe() -> None:
+    """Lemma 4: of two windows of 8 with 2 slots each way a queue has 12, not one window of 8."""
+    one, two = (Side(8, Fraction(1), FREE, Fraction(2)) for _ in range(2))
+    assert kalampoukas.printed_queue_bound(one, two) == 12
