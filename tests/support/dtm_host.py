@@ -42,7 +42,7 @@ def options(**changed: Any) -> dict[str, Any]:
 
 
 def arrivals(seed: int = 1) -> list[int]:
-    """When packets come, ns after the start of traffic, at random but at a phase's mean rate."""
+    """Draw when packets come, ns after the start of traffic, at each phase's mean rate."""
     random, times, at = np.random.default_rng(seed), list[int](), 0.0
     end = 0.0
     for bit, seconds in PHASES:
@@ -118,7 +118,7 @@ def _decided(
 
 
 def _sent(counted: IntArray, dropped: Sequence[int], slots: Slots) -> IntArray:
-    """When each packet has been sent, ns; -1 if it was dropped."""
+    """Compute when each packet has been sent, ns; -1 if it was dropped."""
     left, done = [], 0
     for number, came in enumerate(slots.integral(counted).tolist()):
         if number not in dropped:

@@ -18,6 +18,7 @@ from twoway.backends.uml import Uml
 from twoway.contract.manifest import read_manifest
 from twoway.contract.metrics import Metrics
 from twoway.contract.verdicts import Verdicts
+from twoway.errors import SpecError
 from twoway.guest.build import built_guest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
@@ -26,6 +27,7 @@ from twoway.report.judging import judged
 from twoway.report.report import analyse_run
 from twoway.runs.cases import load_case
 from twoway.runs.run import kept_run, run_case
+from twoway.spec.point import case_names
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT_S = 7 * 24 * 3600
@@ -87,6 +89,16 @@ def write_experiment(folder: Path, document: dict[str, Any], name: str = "small"
     path = folder / f"{name}.yml"
     path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
     return path
+
+
+def problems_of(path: str) -> list[str]:
+    """List the problems of an experiment's file and points, each from its field on."""
+    try:
+        for name in case_names(path):
+            load_case(name)
+    except SpecError as error:
+        return [problem.partition(": ")[2] for problem in error.problems]
+    return []
 
 
 def twoway(*arguments: str | Path, **settings: Any) -> subprocess.CompletedProcess[str]:

@@ -254,19 +254,19 @@ def edit_json(path: Path, change: Callable[[Any], object]) -> None:
 
 
 def prediction(metric: str, value: float | None = None, **more: Any) -> dict[str, Any]:
-    """What our theory says of a metric: a value with `tolerance`, or `at_least` and `at_most`."""
+    """Make a prediction of a metric: a value with `tolerance`, or `at_least` and `at_most`."""
     return _statement(metric, value, theory="by_hand", **more)
 
 
 def claim(metric: str, value: float | None = None, **more: Any) -> dict[str, Any]:
-    """What a paper says of a metric; `tolerance` is the precision of its print."""
+    """Make a claim about a metric; `tolerance` is the precision of the print."""
     return _statement(
         metric, value, **{"claim": "It is so.", "where": "table 1", "by": "paper", **more}
     )
 
 
 def finding(metric: str, value: float | None = None, **more: Any) -> dict[str, Any]:
-    """What runs showed before."""
+    """Make a finding on a metric."""
     return _statement(metric, value, **{"finding": "It was so.", **more})
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from twoway.contract.statements import in_words
 from twoway.contract.verdict import Verdict
-from twoway.contract.verdicts import FindingRow, PredictionRow, Row, fails
+from twoway.contract.verdicts import FindingRow, PredictionRow, Row
 from twoway.contract.writing import write_json, written_aside
 from twoway.report import templated
 from twoway.report.claims import Claim, Said, claims, findings, predictions, worst_percent
@@ -183,7 +183,7 @@ def write_site(folders: Iterable[Path], site: Path) -> dict[str, Any]:
         site / "summary.json",
         {
             "machine": _machine(),
-            "provenance": _provenance(experiments),
+            "provenance": document["provenance"],
             "runs": sum(len(experiment.results) for experiment in experiments),
             "papers": [_counts(paper) for paper in papers],
         },
@@ -307,7 +307,7 @@ def _result_document(result: Result, site: Path) -> dict[str, Any]:
         "speed": manifest.timing.speed,
         "predictions": [_row_document(Said(result, row)) for row in rows.predictions],
         "findings": [_row_document(Said(result, row)) for row in rows.findings],
-        "pass": not any(fails(row) for row in (*rows.rows, *rows.fidelity)),
+        "pass": not rows.misses,
     }
 
 

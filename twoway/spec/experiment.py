@@ -4,6 +4,7 @@ Units are part of each field's name. Unknown keys are errors, and all errors of 
 reported at once.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, create_model
@@ -13,7 +14,7 @@ from twoway.contract.network import Framing
 from twoway.spec.channel import SLOT_MBIT, Channel
 from twoway.spec.congestion import CONTROLS
 from twoway.spec.matrix import Axis
-from twoway.spec.statements import Claimed, Found, Predicted, Unclaimed
+from twoway.spec.statements import Claimed, Found, Predicted, Statement, Unclaimed
 from twoway.spec.traffic import Span, Traffic, kinds
 
 # Without spaces and quotes, which the kernel interprets in a module's parameters.
@@ -277,6 +278,15 @@ class Experiment(Model):
     unclaimed: list[Unclaimed] = Field(
         default=[], description="points of which nothing is said, and why"
     )
+
+    @property
+    def statements(self) -> dict[str, Sequence[Statement]]:
+        """All that is said of metrics, by the field that says it."""
+        return {
+            "predictions": self.predictions,
+            "claims": self.claims,
+            "findings": self.findings,
+        }
 
     def span(self, flow: Flow) -> Span:
         """Tell a flow's kind of traffic how long it lasts, and its packets."""

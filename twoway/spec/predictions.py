@@ -1,14 +1,14 @@
 """What an experiment says at a point, with the numbers that theories compute."""
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from twoway.contract.network import Connection
 from twoway.contract.statements import Claim, Prediction
 from twoway.errors import SpecError
 from twoway.spec.experiment import Direction, Experiment, Profile
 from twoway.spec.matrix import Point
-from twoway.spec.statements import Computed, Predicted, Statement, full_run, said_at
+from twoway.spec.statements import Computed, Predicted, full_run, said_at
 from twoway.spec.topology import Graph
 from twoway.theory.network import Link, Setup, known_theories, predict, printed
 
@@ -74,13 +74,8 @@ def metric_problems(experiment: Experiment, point: Point, known: list[str]) -> I
         point: the point.
         known: the names of all metrics.
     """
-    kinds: dict[str, Sequence[Statement]] = {
-        "predictions": experiment.predictions,
-        "claims": experiment.claims,
-        "findings": experiment.findings,
-    }
     first: dict[tuple[str, str | None], int] = {}
-    for kind, statements in kinds.items():
+    for kind, statements in experiment.statements.items():
         for index, statement, metric in said_at(point, statements):
             if metric not in known:
                 close = difflib.get_close_matches(metric, known, n=1)

@@ -4,7 +4,7 @@ Nothing is left out in silence: a statement that leaves points out says why, and
 says nothing of a point.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from twoway.contract.labels import label
 from twoway.spec.experiment import Experiment
@@ -14,14 +14,9 @@ from twoway.spec.statements import At, Claimed, Found, Predicted, Statement
 
 def statement_problems(experiment: Experiment) -> list[str]:
     """List contradictions in predictions, claims and findings, each after its field."""
-    kinds: dict[str, Sequence[Statement]] = {
-        "predictions": experiment.predictions,
-        "claims": experiment.claims,
-        "findings": experiment.findings,
-    }
     problems = [
         f"{kind}.{index}{problem}"
-        for kind, statements in kinds.items()
+        for kind, statements in experiment.statements.items()
         for index, statement in enumerate(statements)
         for problem in _problems(statement, experiment)
     ]
@@ -107,7 +102,7 @@ def _finding_problems(finding: Found, experiment: Experiment) -> Iterator[str]:
 
 def _silent_points(experiment: Experiment) -> Iterator[str]:
     """Find the points of which nothing is said, and not why."""
-    statements = [*experiment.predictions, *experiment.claims, *experiment.findings]
+    statements = [each for kind in experiment.statements.values() for each in kind]
     if not statements:
         return
     told = [statement.at for statement in statements] + [each.at for each in experiment.unclaimed]

@@ -24,9 +24,10 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from twoway.theory.tahoe.timers import LinuxTimer
+
 _INFINITE = 1 << 30
 _DUPLICATES = 3
-_LEAST_TIMEOUT_US = 200_000
 # Linux's timer wheel has steps of 64 ms for timers of 0.512 to 4.096 s, and rounds up: half a step.
 _LATENESS_NS = 32_000_000
 
@@ -127,20 +128,20 @@ class _Sender:
         self._window, self._share, self._threshold = 1, 0, _INFINITE
         self._oldest = self._next = self._highest = self._repeated = 0
         self._duplicates = 0
-        self._timer = _Timer()
+        self._timer = LinuxTimer()
         self._timer.sample(pipe.trip_ns // 1000, 0, 0)  # the handshake
 
     def run(self, stop_ns: int) -> None:
         acks = self._pipe.acks
         self._send(0)
-        deadline = self._timer.after(0)
+        deadline = self._fires(0)
         while True:
             if acks and acks[0][0] <= deadline:
                 now, ack = acks.popleft()
                 if now >= stop_ns:
                     return
                 if self._acknowledge(ack, now):
-                    deadline = self._timer.after(now)
+                    deadline = self._fires(now)
             else:
                 now = deadline
                 if now >= stop_ns:
@@ -148,16 +149,16 @@ class _Sender:
                 self._lose()
                 self._duplicates = 0
                 self._repeated, self._next = self._highest, self._oldest
-                self._timer.back_off()
+                self._timer.timed_out()
                 self._send(now)
-                deadline = self._timer.after(now)
+                deadline = self._fires(now)
 
     def _acknowledge(self, ack: int, now: int) -> bool:
         """Take an ACK; tell whether the timer starts again."""
         if ack <= self._oldest:
             return self._duplicate(now)
         self._duplicates = 0
-        self._timer.acknowledged(self._oldest, ack, self._highest, now)
+        self._timer.acked(self._oldest, ack, self._highest, now)
         self._oldest = ack
         self._next = max(self._next, ack)
         if self._window < self._threshold:
@@ -192,54 +193,13 @@ class _Sender:
         self.course.windows.append((now, self._highest - self._oldest))
 
     def _carry(self, segment: int, now: int) -> None:
-        self._timer.sent(segment, now, again=segment < self._highest)
+        if segment < self._highest:
+            self._timer.retransmits(segment)
+        else:
+            self._timer.sent(segment, now)
         if not self._pipe.carry(segment, now, self.course) and not self.course.first_loss_window:
             self.course.first_loss_window = segment + 1 - self._oldest
 
-
-class _Timer:
-    """Linux's retransmission timer without timestamps, us (tcp_input.c)."""
-
-    def __init__(self) -> None:
-        self._srtt = self._deviation = self._largest = self._variance = self._marked = 0
-        self._timeout = 1_000_000
-        self._sent: dict[int, int] = {}
-
-    def sent(self, segment: int, now: int, *, again: bool) -> None:
-        """Note when a segment is sent; of one sent again an ACK says nothing."""
-        if again:
-            self._sent.pop(segment, None)
-        else:
-            self._sent[segment] = now
-
-    def acknowledged(self, first: int, end: int, highest: int, now: int) -> None:
-        """Take a sample, if none of the segments was sent again."""
-        times = [self._sent.pop(segment, None) for segment in range(first, end)]
-        if None not in times and times[0] is not None:
-            self.sample((now - times[0]) // 1000, end, highest)
-
-    def sample(self, trip: int, oldest: int, highest: int) -> None:
-        """Take a round trip."""
-        if not self._srtt:
-            self._srtt, self._deviation = 8 * trip, 2 * trip
-            self._largest = self._variance = max(self._deviation, _LEAST_TIMEOUT_US)
-            self._marked = highest
-        else:
-            error = trip - (self._srtt >> 3)
-            self._srtt += error
-            off = abs(error) - (self._deviation >> 2)
-            self._deviation += off >> 3 if error < 0 < off else off
-            self._largest = max(self._largest, self._deviation)
-            self._variance = max(self._variance, self._largest)
-            if oldest > self._marked:
-                self._variance -= (self._variance - self._largest) >> 2
-                self._marked, self._largest = highest, _LEAST_TIMEOUT_US
-        self._timeout = (self._srtt >> 3) + self._variance
-
-    def back_off(self) -> None:
-        """Double the timeout."""
-        self._timeout *= 2
-
-    def after(self, now: int) -> int:
+    def _fires(self, now: int) -> int:
         """Return when a timer that starts now fires."""
-        return now + 1000 * self._timeout + _LATENESS_NS
+        return self._timer.expires(now) + _LATENESS_NS

@@ -23,7 +23,7 @@ DROPPED = range(150, len(CAME_NS), 100)
 
 
 def off(made: Host, late_ns: int = LATE_NS, **changed: Any) -> int:
-    """How many decisions are not the paper's, if it is fed with other options."""
+    """Count the decisions that are not the paper's, if it is fed with other options."""
     rate = made.slots.options["rate"]
     own = {**made.slots.options, **rate, "rate": rate, **changed}
     own = {name: own[name] for name in own if name != "rate"}

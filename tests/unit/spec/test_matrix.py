@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import CLAIMED, ROOT, SMALL, write_experiment
+from running import CLAIMED, ROOT, SMALL, problems_of, write_experiment
 
 from twoway.errors import SpecError
 from twoway.runs.cases import load_case
@@ -80,15 +80,6 @@ def test_claims_are_of_the_points_they_name(tmp_path: Path) -> None:
     assert [len(load_case(name).claims) for name in case_names(path)] == [0, 0, 1, 1]
 
 
-def _problems(path: str) -> list[str]:
-    try:
-        for name in case_names(path):
-            load_case(name)
-    except SpecError as error:
-        return [problem.partition(": ")[2] for problem in error.problems]
-    return []
-
-
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
@@ -121,7 +112,7 @@ def _problems(path: str) -> list[str]:
 )
 def test_mistakes_are_named(tmp_path: Path, fields: dict[str, Any], problem: str) -> None:
     """Each mistake in a sweep is told by field and value, and by point where it has one."""
-    assert any(found.startswith(problem) for found in _problems(_swept(tmp_path, **fields)))
+    assert any(found.startswith(problem) for found in problems_of(_swept(tmp_path, **fields)))
 
 
 def test_unknown_point(tmp_path: Path) -> None:

@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import CLAIMED, SMALL, write_experiment
+from running import CLAIMED, SMALL, problems_of, write_experiment
 
-from twoway.errors import SpecError
 from twoway.paths import EXPERIMENTS
 from twoway.runs.cases import load_case, reference_problems
 from twoway.spec.matrix import Point
@@ -28,15 +27,6 @@ AT_8 = {"at": {"window": 8}}
 
 def _swept(folder: Path, **fields: Any) -> str:
     return str(write_experiment(folder, {**SMALL, "matrix": {"window": WINDOW}, **fields}))
-
-
-def _problems(path: str) -> list[str]:
-    try:
-        for name in case_names(path):
-            load_case(name)
-    except SpecError as error:
-        return [problem.partition(": ")[2] for problem in error.problems]
-    return []
 
 
 @pytest.mark.parametrize(
@@ -129,7 +119,7 @@ def _problems(path: str) -> list[str]:
 )
 def test_mistakes_are_named(tmp_path: Path, fields: dict[str, Any], problem: str) -> None:
     """Each mistake in what is said is told by its field; what is left out needs its reason."""
-    problems = _problems(_swept(tmp_path, **fields))
+    problems = problems_of(_swept(tmp_path, **fields))
     assert any(found.startswith(problem) for found in problems), problems
 
 

@@ -54,8 +54,7 @@ class LinuxTimer:
         times = [self.times.pop(segment, None) for segment in range(first, end)]
         if None in times or times[0] is None:
             return
-        self._sample((now - times[0]) // 1000, end, highest)
-        self.rto = (self.srtt >> 3) + self.rttvar
+        self.sample((now - times[0]) // 1000, end, highest)
 
     def timed_out(self) -> None:
         """Back off."""
@@ -65,21 +64,23 @@ class LinuxTimer:
         """Add the timeout."""
         return now + self.rto * 1000
 
-    def _sample(self, rtt: int, una: int, highest: int) -> None:
+    def sample(self, rtt: int, una: int, highest: int) -> None:
+        """Take a round trip, in us."""
         if not self.srtt:
             self.srtt, self.mdev = rtt << 3, rtt << 1
             self.mdev_max = self.rttvar = max(self.mdev, self.least)
             self.marked = highest
-            return
-        error = rtt - (self.srtt >> 3)
-        self.srtt += error
-        off = abs(error) - (self.mdev >> 2)
-        self.mdev += off >> 3 if error < 0 < off else off
-        self.mdev_max = max(self.mdev_max, self.mdev)
-        self.rttvar = max(self.rttvar, self.mdev_max)
-        if una > self.marked:
-            self.rttvar -= (self.rttvar - self.mdev_max) >> 2
-            self.marked, self.mdev_max = highest, self.least
+        else:
+            error = rtt - (self.srtt >> 3)
+            self.srtt += error
+            off = abs(error) - (self.mdev >> 2)
+            self.mdev += off >> 3 if error < 0 < off else off
+            self.mdev_max = max(self.mdev_max, self.mdev)
+            self.rttvar = max(self.rttvar, self.mdev_max)
+            if una > self.marked:
+                self.rttvar -= (self.rttvar - self.mdev_max) >> 2
+                self.marked, self.mdev_max = highest, self.least
+        self.rto = (self.srtt >> 3) + self.rttvar
 
 
 @dataclass
