@@ -114,8 +114,16 @@ def _difference_of(said: Claim, elsewhere: Lookup) -> tuple[Verdict, bool, str]:
         )
     shown = "undefined" if there.value is None else f"{there.value:.4g}"
     note = f"{differs.why} ({differs.explained_by}: {name} {shown})"
-    if judge(said, there.value, there.error) is Verdict.PASS:
+    value, error = there.value, there.error
+    if said.against:
+        base = elsewhere(said.against, said.metric)
+        value = _difference(there, base)
+        error = None if base is None else _sum(error, base.error)
+    verdict = judge(said, value, error)
+    if verdict is Verdict.PASS:
         return Verdict.EXPLAINED, True, note
+    if verdict is Verdict.CANNOT_TELL:
+        return verdict, True, f"{note}, whose clock does not tell"
     return Verdict.UNEXPLAINED, False, f"{note}, which does not agree either"
 
 

@@ -260,9 +260,9 @@ def test_not_comparable(value: float) -> None:
         ),
         (
             Metric(value=5, unit="packets", error=0.5),
-            Verdict.UNEXPLAINED,
-            False,
-            "another clock (other@buffer=20: queue_peak.forward 5), which does not agree either",
+            Verdict.CANNOT_TELL,
+            True,
+            "another clock (other@buffer=20: queue_peak.forward 5), whose clock does not tell",
         ),
         (
             None,
@@ -290,6 +290,18 @@ def test_explanation_by_another_metric() -> None:
     said = claim(PEAK, 5, differs={**EXPLAINED, "metric": OTHERS_PEAK})
     assert of_claim(said, elsewhere=there) == (Verdict.EXPLAINED, True)
     assert of_claim(claim(PEAK, 5, differs=EXPLAINED), elsewhere=there)[1] is False
+
+
+@pytest.mark.parametrize(("there", "verdict"), [(9, Verdict.EXPLAINED), (6, Verdict.UNEXPLAINED)])
+def test_explanation_of_a_difference_between_runs(there: float, verdict: Verdict) -> None:
+    """A claim against a run is explained by one that differs from that run as claimed."""
+    base = "base@buffer=20"
+    found = {
+        (base, PEAK): Metric(value=3, unit="packets"),
+        (OTHER, PEAK): Metric(value=there, unit="packets"),
+    }
+    said = claim(PEAK, 6, against=base, differs=EXPLAINED)
+    assert of_claim(said, elsewhere=found)[0] is verdict
 
 
 AGAINST: list[tuple[float, float, tuple[float, float | None], Verdict]] = [
