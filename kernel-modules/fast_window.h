@@ -44,6 +44,12 @@ static inline u32 fast_whole(u64 q24)
 	return (q24 + (1U << (FAST_SHIFT - 1))) >> FAST_SHIFT;
 }
 
+/* Q24 in thousandths, rounded down: of a segment, or ns of us. */
+static inline u64 fast_thousandths(u64 q24)
+{
+	return mul_u64_u32_shr(q24, 1000, FAST_SHIFT);
+}
+
 /*
  * avgRTT <- (1 - eta) avgRTT + eta RTT		eta = min{3/w, 1/4}
  *

@@ -20,10 +20,16 @@
 #define TAHOE_TIMER_MAX_SHIFT	6U	/* tcp_backoff[] ends at 64 */
 #define TAHOE_TIMER_LOST_SHIFT	3U	/* TCP_MAXRXTSHIFT / 4: beyond it, srtt is bogus */
 
+/**
+ * struct tahoe_timer - what the timeout is computed from
+ * @srtt: averaged round trip, 1/8 tick; 0 before a sample
+ * @rttvar: its mean deviation, 1/4 tick
+ * @shift: timeouts since the last sample, up to TAHOE_TIMER_MAX_SHIFT
+ */
 struct tahoe_timer {
-	u32 srtt;	/* 1/8 tick; 0 before a sample */
-	u32 rttvar;	/* 1/4 tick */
-	u32 shift;	/* timeouts since the last sample, up to TAHOE_TIMER_MAX_SHIFT */
+	u32 srtt;
+	u32 rttvar;
+	u32 shift;
 };
 
 static inline void tahoe_timer_init(struct tahoe_timer *t)

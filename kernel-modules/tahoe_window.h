@@ -2,9 +2,14 @@
 /*
  * The congestion window of tcp_tahoe as a number: arithmetic alone, no sockets.
  *
- *	w < ssthresh		w += 1			slow start
- *	otherwise		w += 1/floor(w)		Zhang, Shenker and Clark's rule
- *			or	w += 1/w		4.3BSD's
+ *	w < ssthresh		w += 1				slow start
+ *	otherwise		w += 1/floor(w)			Zhang, Shenker and Clark's rule
+ *			or	w += 1/w			4.3BSD's
+ *	loss		ssthresh = max(min(w/2, offered), 2)	Zhang, Shenker and Clark's rule
+ *			or	= max(min(w, offered)/2, 2)	4.3BSD's
+ *
+ * offered is the receiver's window, the paper's maxwnd. The two thresholds differ only where w is
+ * the larger: it grows with every ACK, whether or not the receiver lets it be used.
  *
  * With 1/w, floor(w) sometimes stays what it was for a whole window of ACKs; with
  * 1/floor(w) it grows by one in each, exactly, and so it does here: the step is
@@ -14,21 +19,32 @@
 #ifndef TAHOE_WINDOW_H
 #define TAHOE_WINDOW_H
 
+#include <linux/minmax.h>
 #include <linux/types.h>
 
 /* Segments: BSD's 65535 bytes, as if a segment were one. Below 2^16 every step is exact. */
 #define TAHOE_MAX_SEGMENTS 65535U
-/* Segments: the paper's MAX[MIN(cwnd/2, maxwnd), 2]. */
+/* Segments, in the paper and in 4.3BSD. */
 #define TAHOE_MIN_SSTHRESH 2U
 
+/**
+ * struct tahoe_window - the window w
+ * @segments: floor(w), 1..TAHOE_MAX_SEGMENTS
+ * @fraction: w - floor(w), in 2^-32 segments
+ */
 struct tahoe_window {
-	u32 segments;	/* floor(w), 1..TAHOE_MAX_SEGMENTS */
-	u32 fraction;	/* w - floor(w), in 2^-32 segments */
+	u32 segments;
+	u32 fraction;
 };
 
 enum tahoe_growth {
 	TAHOE_GROWTH_FLOOR,	/* 1/floor(w) */
 	TAHOE_GROWTH_BSD,	/* 1/w */
+};
+
+enum tahoe_threshold {
+	TAHOE_THRESHOLD_PAPER,	/* min(w/2, offered) */
+	TAHOE_THRESHOLD_BSD,	/* min(w, offered)/2 */
 };
 
 static inline void tahoe_window_close(struct tahoe_window *w)
@@ -84,11 +100,16 @@ static inline void tahoe_window_open(struct tahoe_window *w, u32 ssthresh,
 }
 
 /* ssthresh after a loss, in segments; offered is the receiver's window. */
-static inline u32 tahoe_window_ssthresh(const struct tahoe_window *w, u32 offered)
+static inline u32 tahoe_window_ssthresh(const struct tahoe_window *w, u32 offered,
+					enum tahoe_threshold threshold)
 {
-	u32 half = (w->segments < offered ? w->segments : offered) / 2;
+	u32 ssthresh;
 
-	return half < TAHOE_MIN_SSTHRESH ? TAHOE_MIN_SSTHRESH : half;
+	if (threshold == TAHOE_THRESHOLD_PAPER)
+		ssthresh = min(w->segments / 2, offered);
+	else
+		ssthresh = min(w->segments, offered) / 2;
+	return max(ssthresh, TAHOE_MIN_SSTHRESH);
 }
 
 #endif /* TAHOE_WINDOW_H */

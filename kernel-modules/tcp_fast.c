@@ -11,13 +11,18 @@
  * Hegde, "FAST TCP: motivation, architecture, algorithms, performance", IEEE/ACM
  * Transactions on Networking 14(6), 2006.
  *
- * Each alpha is a congestion control of its own, so that flows of one kernel can
+ * Alpha and the other parameters belong to a network namespace and may change at any time; a flow
+ * obeys from its next update on:
+ *
+ *	sysctl net.ipv4.fast.alpha=30		of the flows of "fast"
+ *
+ * An alpha may also be a congestion control of its own, so that flows of one namespace can
  * differ and ss -ti shows which is which:
  *
- *	modprobe tcp_fast alphas=30,100		registers "fast30" and "fast100"
+ *	modprobe tcp_fast alphas=30,100		registers "fast30" and "fast100" as well
  *
  * Averaged and base RTT are in the fields of Vegas: tcpv_rtt and tcpv_minrtt of
- * INET_DIAG_VEGASINFO.
+ * INET_DIAG_VEGASINFO. The tracepoint fast:fast_update has each move of each window.
  *
  *	FAST ---- loss, ECN ---> PRR to cwnd/2 ---------------+
  *	 ^  \                                                 |
@@ -25,9 +30,11 @@
  *	 |                                                    | recovered
  *	 +--- w = cwnd, moved after a full RTT of samples ----+
  *
- * There is no slow start at the beginning: the 2w in the law is one. Increases are
- * spread over the ACKs of a round trip, one packet more for each that left at most;
- * decreases apply at once. The window never grows while it is not used in full.
+ * At the beginning the 2w in the law is a slow start. It ends with the first update that does not
+ * double: ssthresh is lowered to cwnd then, by which the stack sees that a sender is to be
+ * paced for avoidance, and counts as limited by cwnd only if it uses all of it. Increases are
+ * spread over the ACKs of a round trip, one packet more for each that left at most; decreases
+ * apply at once. The window never grows unless all of it was in flight in the last round trip.
  *
  * How this differs from the paper:
  * - alpha is constant. The paper lets it grow with w while there is no queueing delay
@@ -38,6 +45,14 @@
  *   queues of others measures them as part of its baseRTT and takes more than its
  *   share ("persistent congestion"); the law cannot tell. Nor does a baseRTT that was
  *   measured ever rise: a longer route looks like a queue until the flow ends.
+ * - An ACK is one sample, of the newest segment that it acknowledges. With delayed ACKs there
+ *   are half as many, with stretch ACKs (GRO) far fewer: eta, made for one ACK a segment,
+ *   then averages over as many more round trips.
+ * - A segment that was alone on its way, such as an application's last, waits for a delayed
+ *   ACK (40 ms and more), which counts as queueing delay. With eta at 1/4 it takes a few
+ *   round trips of other segments to forget.
+ * - A flow whose application sends less than the window keeps the window, and may send
+ *   all of it in a burst later, unless it pauses for longer than the timer.
  * - A short segment's round trip is shorter than a full one's by the missing
  *   transmission time, and counts. It can lower baseRTT, so that a flow keeps up to
  *   one packet less than alpha waiting at a slow bottleneck.
@@ -55,10 +70,15 @@
 #include <linux/inet_diag.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <net/netns/generic.h>
 #include <net/tcp.h>
 
-#include "compat/compat.h"
+#include "compat/tcp.h"
 #include "fast_window.h"
+#include "variants.h"
+
+#define CREATE_TRACE_POINTS
+#include "fast_trace.h"
 
 #define FAST_MAX_VARIANTS 32
 /* Packets; "fast65535" fits TCP_CA_NAME_MAX (16). */
@@ -66,62 +86,109 @@
 /* us, above every sample: none was taken yet. */
 #define FAST_NO_RTT U32_MAX
 
-struct fast_variant {
-	struct tcp_congestion_ops ops;
-	u32 alpha;	/* packets */
+/* Packets: of "fast", until the namespace's sysctl says otherwise. */
+#define FAST_DEFAULT_ALPHA 100U
+
+/**
+ * struct fast_net - the parameters of a network namespace's flows; any may change at any time
+ * @alpha: of the control "fast", packets
+ * @gamma: share of the way to go in one update, thousandths
+ * @base_rtt_us: of every flow; 0: each measures its own
+ * @every_other_rtt: 1 to update once in two round trips; 0: in each
+ * @sysctls: the table that says so, with an empty last entry
+ * @header: its registration
+ */
+struct fast_net {
+	u32 alpha;
+	u32 gamma;
+	u32 base_rtt_us;
+	u32 every_other_rtt;
+	struct ctl_table sysctls[5];
+	struct ctl_table_header *header;
 };
 
+/**
+ * struct fast - what a flow of FAST keeps beside its tcp_sock
+ * @window: w, packets, Q24
+ * @average_rtt: us, Q24; 0: no sample yet
+ * @base_rtt_us: least sample; FAST_NO_RTT: none yet
+ * @samples: round trips measured, for ss
+ * @round_end: snd_nxt when the round began; acked beyond, it is over
+ * @from: snd_cwnd when w was last updated, packets
+ * @to: snd_cwnd to reach in this round, packets
+ * @acked: packets acknowledged while growing to it
+ * @recovering: Linux's loss recovery has the window, not FAST
+ * @frozen: no update at this round's end (every_other_rtt)
+ */
 struct fast {
-	u64 window;		/* w, packets, Q24 */
-	u64 average_rtt;	/* us, Q24; 0 = no sample yet */
-	u32 base_rtt_us;	/* least sample; FAST_NO_RTT = none yet */
-	u32 samples;		/* round trips measured, for ss */
-	u32 round_end;		/* snd_nxt when the round began; acked beyond, it is over */
-	u32 from;		/* snd_cwnd when w was last updated, packets */
-	u32 to;			/* snd_cwnd to reach in this round, packets */
-	u32 acked;		/* packets acknowledged while growing to it */
-	bool recovering;	/* Linux's loss recovery has the window, not FAST */
-	bool frozen;		/* no update at this round's end (every_other_rtt) */
+	u64 window;
+	u64 average_rtt;
+	u32 base_rtt_us;
+	u32 samples;
+	u32 round_end;
+	u32 from;
+	u32 to;
+	u32 acked;
+	bool recovering;
+	bool frozen;
 };
 
-static unsigned int alphas[FAST_MAX_VARIANTS] = { 100 };
-static int alphas_count = 1;
+static unsigned int alphas[FAST_MAX_VARIANTS];
+static int alphas_count;
 module_param_array(alphas, uint, &alphas_count, 0444);
-MODULE_PARM_DESC(alphas, "alphas to register, in packets (1..65535): 30,100 makes fast30 and fast100");
+MODULE_PARM_DESC(alphas, "alphas to register beside fast, in packets (1..65535): 30,100 makes fast30 and fast100");
 
+/* What the sysctls of each namespace say at first. */
 static unsigned int base_rtt_us;
 module_param(base_rtt_us, uint, 0444);
-MODULE_PARM_DESC(base_rtt_us, "base round trip of every flow in us, for experiments (default 0: measured)");
+MODULE_PARM_DESC(base_rtt_us, "first net.ipv4.fast.base_rtt_us: base round trip of every flow in us (default 0: measured)");
 
 static unsigned int gamma = FAST_GAMMA_ONE / 2;
 module_param(gamma, uint, 0444);
-MODULE_PARM_DESC(gamma, "share of the way to go in one update, in thousandths (1..1000, default 500)");
+MODULE_PARM_DESC(gamma, "first net.ipv4.fast.gamma: share of the way to go in one update, in thousandths (1..1000, default 500)");
 
 static bool every_other_rtt;
 module_param(every_other_rtt, bool, 0444);
-MODULE_PARM_DESC(every_other_rtt, "update once in two round trips (default: in each)");
+MODULE_PARM_DESC(every_other_rtt, "first net.ipv4.fast.every_other_rtt: update once in two round trips (default: in each)");
 
-static struct fast_variant *variants;
+static unsigned int fast_net_id;
+
+/* The first is "fast", whose value is 0; the value of each other is its alpha. */
+static struct variant *variants;
+static int variants_count;
+
+static const struct fast_net *fast_net(const struct sock *sk)
+{
+	return net_generic(sock_net(sk), fast_net_id);
+}
 
 static u32 fast_alpha(const struct sock *sk)
 {
-	const struct tcp_congestion_ops *ops = inet_csk(sk)->icsk_ca_ops;
-
-	return container_of(ops, struct fast_variant, ops)->alpha;
+	return variant_value(sk) ?: READ_ONCE(fast_net(sk)->alpha);
 }
 
-static u32 fast_base_rtt_us(const struct fast *fast)
+static u32 fast_base_rtt_us(const struct sock *sk)
 {
-	return base_rtt_us ?: fast->base_rtt_us;
+	const struct fast *fast = inet_csk_ca(sk);
+
+	return READ_ONCE(fast_net(sk)->base_rtt_us) ?: fast->base_rtt_us;
 }
 
-static void fast_begin_round(struct sock *sk)
+/*
+ * Whether all of the window was in flight in the last round trip. tcp_is_cwnd_limited() is content
+ * with half of it during slow start.
+ */
+static bool fast_window_was_full(const struct sock *sk)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
+	return tcp_sk(sk)->is_cwnd_limited;
+}
+
+static void fast_begin_round(struct sock *sk, u32 cwnd)
+{
 	struct fast *fast = inet_csk_ca(sk);
 
-	fast->round_end = tp->snd_nxt;
-	fast->from = tcp_snd_cwnd(tp);
+	fast->round_end = tcp_sk(sk)->snd_nxt;
+	fast->from = cwnd;
 	fast->to = fast->from;
 	fast->acked = 0;
 }
@@ -130,11 +197,12 @@ static void fast_begin_round(struct sock *sk)
 static void fast_resume(struct sock *sk)
 {
 	struct fast *fast = inet_csk_ca(sk);
+	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
 
-	fast->window = fast_q24(min(tcp_snd_cwnd(tcp_sk(sk)), FAST_MAX_WINDOW));
+	fast->window = fast_q24(min(cwnd, FAST_MAX_WINDOW));
 	fast->recovering = false;
 	fast->frozen = false;
-	fast_begin_round(sk);
+	fast_begin_round(sk, cwnd);
 }
 
 static void fast_init(struct sock *sk)
@@ -174,8 +242,10 @@ static void fast_set_cwnd(struct sock *sk, u32 cwnd)
 
 static void fast_update(struct sock *sk)
 {
+	struct tcp_sock *tp = tcp_sk(sk);
 	struct fast *fast = inet_csk_ca(sk);
-	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+	u32 alpha = fast_alpha(sk), base = fast_base_rtt_us(sk), cwnd = tcp_snd_cwnd(tp);
+	bool doubles;
 	u64 next;
 
 	/*
@@ -184,16 +254,21 @@ static void fast_update(struct sock *sk)
 	 * fraction of w, and an increase's last ACK.
 	 */
 	fast->window = min(fast->window, fast_q24(min(cwnd, FAST_MAX_WINDOW - 1) + 1));
-	next = fast_next_window(fast->window, fast_q24(fast_base_rtt_us(fast)),
-				fast->average_rtt, fast_alpha(sk), gamma);
-	if (next > fast->window && !tcp_is_cwnd_limited(sk))
+	next = fast_next_window(fast->window, fast_q24(base), fast->average_rtt, alpha,
+				READ_ONCE(fast_net(sk)->gamma));
+	doubles = next == 2 * fast->window;
+	if (next > fast->window && !fast_window_was_full(sk))
 		next = fast->window;
 	fast->window = next;
 
 	if (fast_whole(next) < cwnd)
 		fast_set_cwnd(sk, fast_whole(next));
-	fast_begin_round(sk);
+	/* There is a queue, or gamma alpha packets are less than w: slow start is over. */
+	if (!doubles)
+		tp->snd_ssthresh = min(tp->snd_ssthresh, tcp_snd_cwnd(tp));
+	fast_begin_round(sk, tcp_snd_cwnd(tp));
 	fast->to = clamp(fast_whole(next), fast->from, 2 * fast->from);
+	trace_fast_update(sk, next, fast->average_rtt, base, alpha);
 }
 
 static void fast_cong_avoid(struct sock *sk, u32 ack, u32 acked)
@@ -211,7 +286,7 @@ static void fast_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		return;
 	}
 
-	if (fast->to > fast->from && tcp_is_cwnd_limited(sk)) {
+	if (fast->to > fast->from && fast_window_was_full(sk)) {
 		fast->acked += acked;
 		/* Not further if something else lowered cwnd meanwhile, e.g. a restart. */
 		fast_set_cwnd(sk, min(fast_spread(fast->from, fast->to, fast->acked),
@@ -225,7 +300,7 @@ static void fast_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 		fast->frozen = false;
 	} else {
 		fast_update(sk);
-		fast->frozen = every_other_rtt;
+		fast->frozen = READ_ONCE(fast_net(sk)->every_other_rtt);
 	}
 }
 
@@ -237,13 +312,19 @@ static void fast_set_state(struct sock *sk, u8 new_state)
 		fast->recovering = true;
 }
 
-/* The loss was none: FAST goes on with the w it had. */
+/*
+ * The loss was none: FAST goes on with the w it had. If it was told so after recovery, it has taken
+ * the halved window by then, and w is the window that the stack restores.
+ */
 static u32 fast_undo_cwnd(struct sock *sk)
 {
 	struct fast *fast = inet_csk_ca(sk);
+	u32 cwnd = tcp_reno_undo_cwnd(sk);
 
+	fast->window = max(fast->window, fast_q24(min(cwnd, FAST_MAX_WINDOW)));
 	fast->recovering = false;
-	return tcp_reno_undo_cwnd(sk);
+	fast_begin_round(sk, cwnd);
+	return cwnd;
 }
 
 static size_t fast_get_info(struct sock *sk, u32 ext, int *attr,
@@ -257,7 +338,7 @@ static size_t fast_get_info(struct sock *sk, u32 ext, int *attr,
 	info->vegas.tcpv_enabled = !fast->recovering;
 	info->vegas.tcpv_rttcnt = fast->samples;
 	info->vegas.tcpv_rtt = fast_whole(fast->average_rtt);
-	info->vegas.tcpv_minrtt = fast_base_rtt_us(fast);
+	info->vegas.tcpv_minrtt = fast_base_rtt_us(sk);
 	*attr = INET_DIAG_VEGASINFO;
 	return sizeof(info->vegas);
 }
@@ -270,29 +351,67 @@ static const struct tcp_congestion_ops fast_ops = {
 	.pkts_acked	= fast_pkts_acked,
 	.undo_cwnd	= fast_undo_cwnd,
 	.get_info	= fast_get_info,
+	/* It answers to loss as Reno does: anybody may use it. */
 	.flags		= TCP_CONG_NON_RESTRICTED,
 	.owner		= THIS_MODULE,
 };
 
-static int fast_check_alphas(void)
-{
-	int i, j;
+static const unsigned int fast_zero, fast_one = 1;
+static const unsigned int fast_most_alpha = FAST_MAX_ALPHA;
+static const unsigned int fast_most_gamma = FAST_GAMMA_ONE;
+static const unsigned int fast_most_rtt = FAST_MAX_RTT_US;
 
-	for (i = 0; i < alphas_count; i++) {
-		if (!alphas[i] || alphas[i] > FAST_MAX_ALPHA) {
-			pr_err("alphas: must be 1..%u packets, got %u\n",
-			       FAST_MAX_ALPHA, alphas[i]);
-			return -EINVAL;
-		}
-		for (j = 0; j < i; j++) {
-			if (alphas[i] == alphas[j]) {
-				pr_err("alphas: %u is given twice\n", alphas[i]);
-				return -EINVAL;
-			}
-		}
-	}
-	return 0;
+/* An entry of the table; its data is an offset here, and an address in each namespace. */
+#define FAST_SYSCTL(field, least, most) {			\
+	.procname = #field,					\
+	.data = (void *)offsetof(struct fast_net, field),	\
+	.maxlen = sizeof(u32),					\
+	.mode = 0644,						\
+	.proc_handler = proc_douintvec_minmax,			\
+	.extra1 = (void *)&(least),				\
+	.extra2 = (void *)&(most),				\
 }
+
+static const struct ctl_table fast_sysctls[] = {
+	FAST_SYSCTL(alpha, fast_one, fast_most_alpha),
+	FAST_SYSCTL(gamma, fast_one, fast_most_gamma),
+	FAST_SYSCTL(base_rtt_us, fast_zero, fast_most_rtt),
+	FAST_SYSCTL(every_other_rtt, fast_zero, fast_one),
+};
+
+static int __net_init fast_net_init(struct net *net)
+{
+	struct fast_net *own = net_generic(net, fast_net_id);
+	int i;
+
+	BUILD_BUG_ON(ARRAY_SIZE(fast_sysctls) + 1 != ARRAY_SIZE(own->sysctls));
+
+	own->alpha = FAST_DEFAULT_ALPHA;
+	own->gamma = gamma;
+	own->base_rtt_us = base_rtt_us;
+	own->every_other_rtt = every_other_rtt;
+	for (i = 0; i < ARRAY_SIZE(fast_sysctls); i++) {
+		own->sysctls[i] = fast_sysctls[i];
+		own->sysctls[i].data = (char *)own + (uintptr_t)fast_sysctls[i].data;
+	}
+	own->header = register_net_sysctl_sz(net, "net/ipv4/fast", own->sysctls,
+					     ARRAY_SIZE(fast_sysctls));
+	return own->header ? 0 : -ENOMEM;
+}
+
+static void __net_exit fast_net_exit(struct net *net)
+{
+	struct fast_net *own = net_generic(net, fast_net_id);
+
+	unregister_net_sysctl_table(own->header);
+}
+
+static struct pernet_operations fast_net_ops = {
+	.init = fast_net_init,
+	.exit = fast_net_exit,
+	.id = &fast_net_id,
+	.size = sizeof(struct fast_net),
+};
 
 static int fast_check_parameters(void)
 {
@@ -306,14 +425,7 @@ static int fast_check_parameters(void)
 		       FAST_MAX_RTT_US, base_rtt_us);
 		return -EINVAL;
 	}
-	return fast_check_alphas();
-}
-
-static void fast_unregister_variants(int count)
-{
-	while (count--)
-		tcp_unregister_congestion_control(&variants[count].ops);
-	kfree(variants);
+	return variants_check("alphas", "packets", alphas, alphas_count, FAST_MAX_ALPHA);
 }
 
 static int __init fast_register(void)
@@ -326,26 +438,38 @@ static int __init fast_register(void)
 	if (err)
 		return err;
 
-	variants = kcalloc(alphas_count, sizeof(*variants), GFP_KERNEL);
+	variants_count = 1 + alphas_count;
+	variants = kcalloc(variants_count, sizeof(*variants), GFP_KERNEL);
 	if (!variants)
 		return -ENOMEM;
-
-	for (i = 0; i < alphas_count; i++) {
+	for (i = 0; i < variants_count; i++)
 		variants[i].ops = fast_ops;
-		variants[i].alpha = alphas[i];
-		snprintf(variants[i].ops.name, TCP_CA_NAME_MAX, "fast%u", alphas[i]);
-		err = tcp_register_congestion_control(&variants[i].ops);
-		if (err) {
-			fast_unregister_variants(i);
-			return err;
-		}
+	strscpy(variants[0].ops.name, "fast", TCP_CA_NAME_MAX);
+	for (i = 1; i < variants_count; i++) {
+		variants[i].value = alphas[i - 1];
+		snprintf(variants[i].ops.name, TCP_CA_NAME_MAX, "fast%u", variants[i].value);
 	}
+
+	err = register_pernet_subsys(&fast_net_ops);
+	if (err)
+		goto free_variants;
+	err = variants_register(variants, &variants_count);
+	if (err)
+		goto unregister_pernet;
 	return 0;
+
+unregister_pernet:
+	unregister_pernet_subsys(&fast_net_ops);
+free_variants:
+	kfree(variants);
+	return err;
 }
 
 static void __exit fast_unregister(void)
 {
-	fast_unregister_variants(alphas_count);
+	variants_unregister(variants, variants_count);
+	unregister_pernet_subsys(&fast_net_ops);
+	kfree(variants);
 }
 
 module_init(fast_register);

@@ -34,6 +34,9 @@
  * - The window is all there is to set: snd_cwnd_clamp, and so the route's cwnd, does not
  *   bound it.
  *
+ * As it does not answer to loss, only a process with CAP_NET_ADMIN in the socket's network
+ * namespace may choose it; tcp_allowed_congestion_control can allow it to everybody.
+ *
  * The state is the window, which is the congestion control's own, not the socket's.
  */
 
@@ -41,102 +44,68 @@
 #include <linux/slab.h>
 #include <net/tcp.h>
 
-#include "compat/compat.h"
+#include "compat/tcp.h"
+#include "variants.h"
 
 #define FIXED_MAX_VARIANTS 32
 /* A window of 1..65535 segments: "fixed65535" fits TCP_CA_NAME_MAX (16). */
 #define FIXED_MAX_WINDOW 65535U
-
-struct fixed_variant {
-	struct tcp_congestion_ops ops;
-	u32 window;	/* segments */
-};
 
 static unsigned int windows[FIXED_MAX_VARIANTS] = { 10 };
 static int windows_count = 1;
 module_param_array(windows, uint, &windows_count, 0444);
 MODULE_PARM_DESC(windows, "windows to register, in segments (1..65535): 30,25 makes fixed30 and fixed25");
 
-static struct fixed_variant *variants;
-
-static u32 fixed_window(const struct sock *sk)
-{
-	const struct tcp_congestion_ops *ops = inet_csk(sk)->icsk_ca_ops;
-
-	return container_of(ops, struct fixed_variant, ops)->window;
-}
+/* The value of each is its window in segments. */
+static struct variant *variants;
 
 static void fixed_init(struct sock *sk)
 {
-	tcp_snd_cwnd_set(tcp_sk(sk), fixed_window(sk));
+	tcp_snd_cwnd_set(tcp_sk(sk), variant_value(sk));
 	/* Not paced: the ACK clock is what is being studied. */
 	WRITE_ONCE(sk->sk_pacing_rate, ~0UL);
 }
 
 static void fixed_cong_control(TWOWAY_CONG_CONTROL_ARGS(sk, rs))
 {
-	tcp_snd_cwnd_set(tcp_sk(sk), fixed_window(sk));
+	tcp_snd_cwnd_set(tcp_sk(sk), variant_value(sk));
 }
 
 /* The retransmission timer cuts the window to one just before it says so here. */
 static void fixed_set_state(struct sock *sk, u8 state)
 {
-	tcp_snd_cwnd_set(tcp_sk(sk), fixed_window(sk));
+	tcp_snd_cwnd_set(tcp_sk(sk), variant_value(sk));
 }
 
 /* Keeps tcp_enter_loss() and tcp_enter_cwr() from recording a lower threshold. */
 static u32 fixed_ssthresh(struct sock *sk)
 {
-	return fixed_window(sk);
+	return variant_value(sk);
 }
 
 static u32 fixed_undo_cwnd(struct sock *sk)
 {
-	return fixed_window(sk);
+	return variant_value(sk);
 }
 
+/*
+ * Restricted, without TCP_CONG_NON_RESTRICTED: a sender that does not answer to loss takes what it
+ * likes from all others, so that choosing it takes CAP_NET_ADMIN.
+ */
 static const struct tcp_congestion_ops fixed_ops = {
 	.init		= fixed_init,
 	.set_state	= fixed_set_state,
 	.cong_control	= fixed_cong_control,
 	.ssthresh	= fixed_ssthresh,
 	.undo_cwnd	= fixed_undo_cwnd,
-	.flags		= TCP_CONG_NON_RESTRICTED,
 	.owner		= THIS_MODULE,
 };
-
-static int fixed_check_windows(void)
-{
-	int i, j;
-
-	for (i = 0; i < windows_count; i++) {
-		if (!windows[i] || windows[i] > FIXED_MAX_WINDOW) {
-			pr_err("windows: must be 1..%u segments, got %u\n",
-			       FIXED_MAX_WINDOW, windows[i]);
-			return -EINVAL;
-		}
-		for (j = 0; j < i; j++) {
-			if (windows[i] == windows[j]) {
-				pr_err("windows: %u is given twice\n", windows[i]);
-				return -EINVAL;
-			}
-		}
-	}
-	return 0;
-}
-
-static void fixed_unregister_variants(int count)
-{
-	while (count--)
-		tcp_unregister_congestion_control(&variants[count].ops);
-	kfree(variants);
-}
 
 static int __init fixed_register(void)
 {
 	int i, err;
 
-	err = fixed_check_windows();
+	err = variants_check("windows", "segments", windows, windows_count, FIXED_MAX_WINDOW);
 	if (err)
 		return err;
 
@@ -146,20 +115,19 @@ static int __init fixed_register(void)
 
 	for (i = 0; i < windows_count; i++) {
 		variants[i].ops = fixed_ops;
-		variants[i].window = windows[i];
+		variants[i].value = windows[i];
 		snprintf(variants[i].ops.name, TCP_CA_NAME_MAX, "fixed%u", windows[i]);
-		err = tcp_register_congestion_control(&variants[i].ops);
-		if (err) {
-			fixed_unregister_variants(i);
-			return err;
-		}
 	}
-	return 0;
+	err = variants_register(variants, &windows_count);
+	if (err)
+		kfree(variants);
+	return err;
 }
 
 static void __exit fixed_unregister(void)
 {
-	fixed_unregister_variants(windows_count);
+	variants_unregister(variants, windows_count);
+	kfree(variants);
 }
 
 module_init(fixed_register);

@@ -3,7 +3,7 @@
  * TCP Tahoe: the congestion control of 4.3BSD-Tahoe (1988) on today's stack
  *
  *	ACK of new data		w < ssthresh ? w += 1 : w += 1/floor(w)
- *	loss			ssthresh = max(min(w, offered window) / 2, 2), w = 1
+ *	loss			ssthresh = max(min(w / 2, offered window), 2), w = 1
  *	may send		up to snd_una + floor(w) segments, never more
  *
  *	              3 duplicate ACKs: retransmit one segment, w = 1
@@ -16,12 +16,13 @@
  *	  timer: w = 1, everything from snd_una on is sent again as w allows
  *
  * V. Jacobson, Congestion Avoidance and Control, SIGCOMM '88; Zhang, Shenker and
- * Clark, SIGCOMM '91, section 2.1, whose rule of growth is the default: with it
- * floor(w) grows by exactly one per window of ACKs.
+ * Clark, SIGCOMM '91, section 2.1, whose pseudo-code is the default: with its rule of
+ * growth floor(w) grows by exactly one per window of ACKs.
  *
  *	modprobe tcp_tahoe				1/floor(w)
  *	modprobe tcp_tahoe growth=bsd			1/w
  *	modprobe tcp_tahoe slow_start=bsd		w <= ssthresh
+ *	modprobe tcp_tahoe ssthresh=bsd			max(min(w, offered window) / 2, 2)
  *	modprobe tcp_tahoe timer=bsd			ticks of 500 ms, see below
  *
  * Two names are registered: "tahoe" retransmits on the third duplicate ACK, and
@@ -46,6 +47,12 @@
  *   retransmission has made it 2, and half of either is below 2.
  * - Undo. Forgotten at each reduction.
  * - A threshold of duplicate ACKs that adapts to reordering. BSD's is constant.
+ *
+ * Nothing of a flow enters the host's metrics of its destination (ip tcp_metrics), from
+ * which later flows of any congestion control start. The stack records them when a connection
+ * ends, without asking. It is kept from it by taking the socket's route away with the ACK of our
+ * FIN. Where it then needs a route to acknowledge the peer's FIN, which comes with that
+ * ACK or after it, a round trip in the metrics is forgotten, and nothing else changes.
  *
  * The timer. Linux's is srtt + max(4 rttvar, 200 ms), from a sample per ACK, and
  * `ip route ... rto_min` raises the least value. BSD's (tahoe_timer.h) is srtt +
@@ -79,9 +86,13 @@
  *   tcp_recovery (RACK), tcp_early_retrans (loss probes) and tcp_frto, which are the
  *   stack's, whatever the congestion control.
  * - Segments are counted, not bytes. w < ssthresh is the paper's pseudo-code; BSD's
- *   slow start goes on at equality, as with slow_start=bsd. w is bounded at 65535
- *   segments, as BSD's at 65535 bytes. As in BSD every new ACK opens it, whether or not
- *   the application uses it, and a pause longer than the timer closes it.
+ *   slow start goes on at equality, as with slow_start=bsd. So is the paper's ssthresh,
+ *   MAX[MIN(cwnd/2, maxwnd), 2]. BSD halves what may have been in flight instead, as with
+ *   ssthresh=bsd: half as much where the receiver's window is the smaller. maxwnd is
+ *   what the receiver offers when the loss is found.
+ * - w is bounded at 65535 segments, as BSD's at 65535 bytes. As in BSD every new ACK
+ *   opens it, whether or not the application uses it, and a pause longer than the timer
+ *   closes it.
  * - ECN and drops on the sending host are losses as well; BSD's answer to a source
  *   quench, w = 1, is the nearest relative. So is a path MTU that shrinks.
  * - The sender is never paced. Whether a burst is one large buffer is the interface's
@@ -92,27 +103,34 @@
 #include <linux/module.h>
 #include <net/tcp.h>
 
-#include "compat/compat.h"
+#include "compat/tcp.h"
 #include "tahoe_timer.h"
 #include "tahoe_window.h"
+#include "variants.h"
 
 /* Duplicate ACKs that mean a loss: BSD's tcprexmtthresh. */
 #define TAHOE_DUPACKS 3U
-/* More than there can be: one segment of a window is always missing. */
-#define TAHOE_DUPACKS_NEVER (TAHOE_MAX_SEGMENTS + 1)
 /* BSD's slow timeout, in jiffies. */
 #define TAHOE_TICK (HZ / 2)
 
+/**
+ * struct tahoe - what a flow of tahoe keeps beside its tcp_sock
+ * @w: the window
+ * @una: snd_una when @w was last moved
+ * @found_reordering: tcp_sock's reordering before this congestion control had the socket
+ * @timer: srtt and rttvar, with timer=bsd, as all below
+ * @timed: sequence number of the segment that is timed; snd_nxt while none is
+ * @timed_tick: tick at which it was sent; the current one while none is timed
+ * @expiry: tick at which the retransmission timer expires
+ */
 struct tahoe {
 	struct tahoe_window w;
-	u32 una;	/* snd_una when w last had its say */
-	u32 dupacks;	/* that mean a loss; constant */
-
-	/* With timer=bsd: */
+	u32 una;
+	u32 found_reordering;
 	struct tahoe_timer timer;
-	u32 timed;	/* sequence number; snd_nxt while nothing is timed */
-	u32 timed_tick;	/* when it was sent; now, while nothing is timed */
-	u32 expiry;	/* of the retransmission timer; a tick */
+	u32 timed;
+	u32 timed_tick;
+	u32 expiry;
 };
 
 static char *growth = "floor";
@@ -123,11 +141,16 @@ static char *slow_start = "paper";
 module_param(slow_start, charp, 0444);
 MODULE_PARM_DESC(slow_start, "slow start: paper (w < ssthresh, default) or bsd (w <= ssthresh)");
 
+static char *ssthresh = "paper";
+module_param(ssthresh, charp, 0444);
+MODULE_PARM_DESC(ssthresh, "threshold after a loss: paper (min(w/2, offered), default) or bsd (min(w, offered)/2)");
+
 static char *timer = "linux";
 module_param(timer, charp, 0444);
 MODULE_PARM_DESC(timer, "retransmission timer: linux (default) or bsd (ticks of 500 ms)");
 
 static enum tahoe_growth growth_rule;
+static enum tahoe_threshold threshold_rule;
 /* Segments beyond ssthresh up to which slow start goes: 0 or 1. */
 static u32 slow_start_beyond;
 static bool timer_is_bsd;
@@ -245,8 +268,13 @@ static void tahoe_apply(struct sock *sk)
 	if (ca->w.segments > tp->sacked_out)
 		cwnd = ca->w.segments - tp->sacked_out;
 	tcp_snd_cwnd_set(tp, min(cwnd, tp->snd_cwnd_clamp));
-	/* The stack adapts it to reordering, and resets it when the timer fires. */
-	tp->reordering = ca->dupacks;
+	/*
+	 * Duplicate ACKs that mean a loss. The stack adapts it to reordering, and resets it when
+	 * the timer fires. tahoe_rto's cannot be reached: one segment of those sent is missing.
+	 * A SYN that is lost comes before init, which notes what was there.
+	 */
+	if (inet_csk(sk)->icsk_ca_initialized)
+		tp->reordering = variant_value(sk) ?: max(ca->w.segments, tp->packets_out);
 }
 
 static u32 tahoe_ssthresh(struct sock *sk)
@@ -254,7 +282,7 @@ static u32 tahoe_ssthresh(struct sock *sk)
 	const struct tahoe *ca = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	return tahoe_window_ssthresh(&ca->w, tp->snd_wnd / tp->mss_cache);
+	return tahoe_window_ssthresh(&ca->w, tp->snd_wnd / tp->mss_cache, threshold_rule);
 }
 
 static void tahoe_close(struct sock *sk)
@@ -266,11 +294,11 @@ static void tahoe_close(struct sock *sk)
 	tahoe_apply(sk);
 }
 
-static void tahoe_start(struct sock *sk, u32 dupacks)
+static void tahoe_init(struct sock *sk)
 {
 	struct tahoe *ca = inet_csk_ca(sk);
 
-	ca->dupacks = dupacks;
+	ca->found_reordering = tcp_sk(sk)->reordering;
 	/* Not paced: the ACK clock is what is being studied. */
 	WRITE_ONCE(sk->sk_pacing_rate, ~0UL);
 	tahoe_timer_init(&ca->timer);
@@ -278,19 +306,13 @@ static void tahoe_start(struct sock *sk, u32 dupacks)
 	tahoe_close(sk);
 }
 
-static void tahoe_init(struct sock *sk)
-{
-	tahoe_start(sk, TAHOE_DUPACKS);
-}
-
-static void tahoe_rto_init(struct sock *sk)
-{
-	tahoe_start(sk, TAHOE_DUPACKS_NEVER);
-}
-
 static void tahoe_release(struct sock *sk)
 {
-	tcp_sk(sk)->reordering = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_reordering);
+	const struct tahoe *ca = inet_csk_ca(sk);
+
+	/* A socket that never connected had no init. */
+	if (inet_csk(sk)->icsk_ca_initialized)
+		tcp_sk(sk)->reordering = ca->found_reordering;
 }
 
 /* Called last of all on a loss: what is set here stays. */
@@ -315,6 +337,26 @@ static void tahoe_set_state(struct sock *sk, u8 state)
 		tahoe_timer_loss(sk, state);
 }
 
+/* All that was sent has been acknowledged, and nothing more will be. */
+static bool tahoe_has_ended(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const int closing = TCPF_FIN_WAIT1 | TCPF_CLOSING | TCPF_LAST_ACK;
+
+	return (1 << sk->sk_state) & closing && tp->snd_una == tp->write_seq;
+}
+
+/*
+ * Have tcp_update_metrics() record nothing: it needs a route, and takes a flow whose timer has
+ * backed off for one that learnt nothing. To acknowledge the peer's FIN the stack looks the
+ * route up again; then the second keeps all but the destination's round trip.
+ */
+static void tahoe_leave_no_metrics(struct sock *sk)
+{
+	__sk_dst_reset(sk);
+	inet_csk(sk)->icsk_backoff = 1;
+}
+
 static void tahoe_cong_control(TWOWAY_CONG_CONTROL_ARGS(sk, rs))
 {
 	struct tahoe *ca = inet_csk_ca(sk);
@@ -337,6 +379,8 @@ static void tahoe_cong_control(TWOWAY_CONG_CONTROL_ARGS(sk, rs))
 
 	if (timer_is_bsd)
 		tahoe_timer_ack(sk, is_new);
+	if (tahoe_has_ended(sk))
+		tahoe_leave_no_metrics(sk);
 }
 
 /* Nothing in flight and nothing sent for a timeout: no ACKs will clock what follows. */
@@ -362,7 +406,7 @@ static u32 tahoe_undo_cwnd(struct sock *sk)
 	return tcp_snd_cwnd(tcp_sk(sk));
 }
 
-static struct tcp_congestion_ops tahoe_ops __read_mostly = {
+static const struct tcp_congestion_ops tahoe_ops = {
 	.init		= tahoe_init,
 	.release	= tahoe_release,
 	.ssthresh	= tahoe_ssthresh,
@@ -370,63 +414,39 @@ static struct tcp_congestion_ops tahoe_ops __read_mostly = {
 	.cong_control	= tahoe_cong_control,
 	.undo_cwnd	= tahoe_undo_cwnd,
 	TWOWAY_TX_START_OP(tahoe_tx_start),
+	/* It answers to every loss by the smallest window: anybody may use it. */
 	.flags		= TCP_CONG_NON_RESTRICTED,
-	.name		= "tahoe",
 	.owner		= THIS_MODULE,
 };
 
-static struct tcp_congestion_ops tahoe_rto_ops __read_mostly = {
-	.init		= tahoe_rto_init,
-	.release	= tahoe_release,
-	.ssthresh	= tahoe_ssthresh,
-	.set_state	= tahoe_set_state,
-	.cong_control	= tahoe_cong_control,
-	.undo_cwnd	= tahoe_undo_cwnd,
-	TWOWAY_TX_START_OP(tahoe_tx_start),
-	.flags		= TCP_CONG_NON_RESTRICTED,
-	.name		= "tahoe_rto",
-	.owner		= THIS_MODULE,
-};
+/* The value of each is how many duplicate ACKs mean a loss; 0: none ever do. */
+static struct variant variants[2] __read_mostly;
+static int variants_count = ARRAY_SIZE(variants);
 
-static int tahoe_parse_growth(void)
+/* The number of the word among two, paper's or Linux's first; -EINVAL if it is neither. */
+static int tahoe_choice(const char *parameter, const char *word, const char *first)
 {
-	static const char * const rules[] = {
-		[TAHOE_GROWTH_FLOOR] = "floor",
-		[TAHOE_GROWTH_BSD] = "bsd",
-	};
-	int rule = sysfs_match_string(rules, growth);
+	const char * const words[] = { first, "bsd" };
+	int choice = sysfs_match_string(words, word);
 
-	if (rule < 0) {
-		pr_err("growth: must be floor or bsd, got \"%s\"\n", growth);
-		return rule;
-	}
-	growth_rule = rule;
-	return 0;
+	if (choice < 0)
+		pr_err("%s: must be %s or bsd, got \"%s\"\n", parameter, first, word);
+	return choice;
 }
 
-static int tahoe_parse_slow_start(void)
+static int __init tahoe_parse_parameters(void)
 {
-	static const char * const rules[] = { "paper", "bsd" };
-	int rule = sysfs_match_string(rules, slow_start);
+	int growth_choice = tahoe_choice("growth", growth, "floor");
+	int slow_start_choice = tahoe_choice("slow_start", slow_start, "paper");
+	int ssthresh_choice = tahoe_choice("ssthresh", ssthresh, "paper");
+	int timer_choice = tahoe_choice("timer", timer, "linux");
 
-	if (rule < 0) {
-		pr_err("slow_start: must be paper or bsd, got \"%s\"\n", slow_start);
-		return rule;
-	}
-	slow_start_beyond = rule;
-	return 0;
-}
-
-static int tahoe_parse_timer(void)
-{
-	static const char * const rules[] = { "linux", "bsd" };
-	int rule = sysfs_match_string(rules, timer);
-
-	if (rule < 0) {
-		pr_err("timer: must be linux or bsd, got \"%s\"\n", timer);
-		return rule;
-	}
-	timer_is_bsd = rule;
+	if (growth_choice < 0 || slow_start_choice < 0 || ssthresh_choice < 0 || timer_choice < 0)
+		return -EINVAL;
+	growth_rule = growth_choice;
+	slow_start_beyond = slow_start_choice;
+	threshold_rule = ssthresh_choice;
+	timer_is_bsd = timer_choice;
 	return 0;
 }
 
@@ -436,24 +456,20 @@ static int __init tahoe_register(void)
 
 	BUILD_BUG_ON(sizeof(struct tahoe) > ICSK_CA_PRIV_SIZE);
 
-	err = tahoe_parse_growth() ?: tahoe_parse_slow_start() ?: tahoe_parse_timer();
+	err = tahoe_parse_parameters();
 	if (err)
 		return err;
 
-	err = tcp_register_congestion_control(&tahoe_ops);
-	if (err)
-		return err;
-
-	err = tcp_register_congestion_control(&tahoe_rto_ops);
-	if (err)
-		tcp_unregister_congestion_control(&tahoe_ops);
-	return err;
+	variants[0] = (struct variant){ .ops = tahoe_ops, .value = TAHOE_DUPACKS };
+	strscpy(variants[0].ops.name, "tahoe", TCP_CA_NAME_MAX);
+	variants[1] = (struct variant){ .ops = tahoe_ops, .value = 0 };
+	strscpy(variants[1].ops.name, "tahoe_rto", TCP_CA_NAME_MAX);
+	return variants_register(variants, &variants_count);
 }
 
 static void __exit tahoe_unregister(void)
 {
-	tcp_unregister_congestion_control(&tahoe_rto_ops);
-	tcp_unregister_congestion_control(&tahoe_ops);
+	variants_unregister(variants, variants_count);
 }
 
 module_init(tahoe_register);

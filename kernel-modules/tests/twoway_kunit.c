@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * KUnit tests of the modules' arithmetic, in the kernel that it is compiled for: the headers that
- * neither lock nor read a clock, each a suite. Numbers are derived beside them from the papers or
- * the definition of a slot, never from the code.
+ * neither lock nor read a clock, each a suite; and of variants.h, which registers names. Numbers
+ * are derived beside them from the papers or the definition of a slot, never from the code.
  */
 
 #include <kunit/test.h>
@@ -15,6 +15,7 @@
 #include "../fast_window.h"
 #include "../tahoe_timer.h"
 #include "../tahoe_window.h"
+#include "../variants.h"
 
 /* A full Ethernet frame, and a TCP ACK in one. */
 #define FRAME 1514
@@ -507,6 +508,15 @@ static void fast_increase_is_spread_evenly(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fast_spread(10, 20, 1000), 20);
 }
 
+/* Thousandths are cut, not rounded, up to the largest window and the longest round trip. */
+static void fast_thousandths_are_cut(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, fast_thousandths(fast_q24(33) + (1 << 23)), 33500);
+	KUNIT_EXPECT_EQ(test, fast_thousandths(fast_q24(33) - 1), 32999);
+	KUNIT_EXPECT_EQ(test, fast_thousandths(fast_q24(FAST_MAX_RTT_US)),
+			1000ULL * FAST_MAX_RTT_US);
+}
+
 static struct kunit_case fast_cases[] = {
 	KUNIT_CASE(fast_quotients_are_nearest),
 	KUNIT_CASE(fast_average_moves_by_its_weight),
@@ -514,12 +524,80 @@ static struct kunit_case fast_cases[] = {
 	KUNIT_CASE(fast_distance_halves),
 	KUNIT_CASE(fast_growth_is_bounded),
 	KUNIT_CASE(fast_increase_is_spread_evenly),
+	KUNIT_CASE(fast_thousandths_are_cut),
 	{}
 };
 
 static struct kunit_suite fast_suite = {
 	.name = "fast_window",
 	.test_cases = fast_cases,
+};
+
+/* variants.h */
+
+/* Congestion controls of these names, to be registered. */
+static struct variant *variants_named(struct kunit *test, const char *first, const char *second)
+{
+	struct variant *variants = kunit_kcalloc(test, 2, sizeof(*variants), GFP_KERNEL);
+	const char * const names[] = { first, second };
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, variants);
+	for (i = 0; i < 2; i++) {
+		variants[i].ops.ssthresh = tcp_reno_ssthresh;
+		variants[i].ops.undo_cwnd = tcp_reno_undo_cwnd;
+		variants[i].ops.cong_avoid = tcp_reno_cong_avoid;
+		variants[i].ops.owner = THIS_MODULE;
+		strscpy(variants[i].ops.name, names[i], TCP_CA_NAME_MAX);
+	}
+	return variants;
+}
+
+/* If the second name is taken the first is free again afterwards, and the module may go. */
+static void variants_are_registered_all_or_none(struct kunit *test)
+{
+	struct variant *taken = variants_named(test, "kunit2", "kunit3");
+	struct variant *others = variants_named(test, "kunit1", "kunit2");
+	int two = 2, count = 2;
+
+	KUNIT_ASSERT_EQ(test, variants_register(taken, &two), 0);
+	KUNIT_EXPECT_EQ(test, variants_register(others, &count), -EEXIST);
+	KUNIT_EXPECT_EQ(test, count, 0);
+	strscpy(others[1].ops.name, "kunit4", TCP_CA_NAME_MAX);
+	count = 2;
+	KUNIT_EXPECT_EQ(test, variants_register(others, &count), 0);
+	KUNIT_EXPECT_EQ(test, count, 2);
+	variants_unregister(others, count);
+	variants_unregister(taken, two);
+}
+
+/* The same while something holds the module, as a socket would: it must stay, without a name. */
+static void variants_outlive_their_names(struct kunit *test)
+{
+	struct variant *taken = variants_named(test, "kunit2", "kunit3");
+	struct variant *others = variants_named(test, "kunit1", "kunit2");
+	int two = 2, count = 2;
+
+	KUNIT_ASSERT_EQ(test, variants_register(taken, &two), 0);
+	__module_get(THIS_MODULE);
+	KUNIT_EXPECT_EQ(test, variants_register(others, &count), 0);
+	KUNIT_EXPECT_EQ(test, count, 0);
+	/* Taken by its first name, no socket can have it: that may fail. */
+	count = 1;
+	KUNIT_EXPECT_EQ(test, variants_register(&others[1], &count), -EEXIST);
+	module_put(THIS_MODULE);
+	variants_unregister(taken, two);
+}
+
+static struct kunit_case variants_cases[] = {
+	KUNIT_CASE(variants_are_registered_all_or_none),
+	KUNIT_CASE(variants_outlive_their_names),
+	{}
+};
+
+static struct kunit_suite variants_suite = {
+	.name = "variants",
+	.test_cases = variants_cases,
 };
 
 /* tahoe_window.h */
@@ -587,22 +665,31 @@ static void tahoe_window_has_an_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w.fraction, 0);
 }
 
-/* MAX[MIN(cwnd/2, maxwnd/2), 2], in whole segments. */
-static void tahoe_loss_halves_what_was_sent(struct kunit *test)
+/*
+ * The paper's MAX[MIN(cwnd/2, maxwnd), 2] in whole segments, and 4.3BSD's, which halves the
+ * lesser of cwnd and the receiver's window: they differ where that is less than cwnd.
+ */
+static void tahoe_threshold_is_the_papers_or_bsds(struct kunit *test)
 {
 	static const struct {
-		u32 window, offered, ssthresh;
+		u32 window, offered, paper, bsd;
 	} cases[] = {
-		{ 30, 1000, 15 }, { 31, 1000, 15 }, { 100, 20, 10 }, { 4, 1000, 2 },
-		{ 3, 1000, 2 }, { 1, 1000, 2 }, { 30, 0, 2 },
+		{ 30, 1000, 15, 15 }, { 31, 1000, 15, 15 }, { 100, 100, 50, 50 },
+		{ 100, 60, 50, 30 }, { 100, 20, 20, 10 }, { 40, 20, 20, 10 },
+		{ 4, 1000, 2, 2 }, { 3, 1000, 2, 2 }, { 1, 1000, 2, 2 }, { 30, 1, 2, 2 },
+		{ 30, 0, 2, 2 },
 	};
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct tahoe_window w = { .segments = cases[i].window, .fraction = U32_MAX };
 
-		KUNIT_EXPECT_EQ(test, tahoe_window_ssthresh(&w, cases[i].offered),
-				cases[i].ssthresh);
+		KUNIT_EXPECT_EQ(test,
+				tahoe_window_ssthresh(&w, cases[i].offered, TAHOE_THRESHOLD_PAPER),
+				cases[i].paper);
+		KUNIT_EXPECT_EQ(test,
+				tahoe_window_ssthresh(&w, cases[i].offered, TAHOE_THRESHOLD_BSD),
+				cases[i].bsd);
 	}
 }
 
@@ -611,7 +698,7 @@ static struct kunit_case tahoe_cases[] = {
 	KUNIT_CASE(tahoe_floor_grows_by_one_per_window),
 	KUNIT_CASE(tahoe_bsd_grows_with_the_root),
 	KUNIT_CASE(tahoe_window_has_an_end),
-	KUNIT_CASE(tahoe_loss_halves_what_was_sent),
+	KUNIT_CASE(tahoe_threshold_is_the_papers_or_bsds),
 	{}
 };
 
@@ -699,8 +786,8 @@ static struct kunit_suite timer_suite = {
 	.test_cases = timer_cases,
 };
 
-kunit_test_suites(&service_suite, &rate_suite, &channel_suite, &fast_suite, &tahoe_suite,
-		  &timer_suite);
+kunit_test_suites(&service_suite, &rate_suite, &channel_suite, &fast_suite, &variants_suite,
+		  &tahoe_suite, &timer_suite);
 
 MODULE_DESCRIPTION("Unit tests of the modules of twoway");
 MODULE_LICENSE("GPL");

@@ -3,8 +3,10 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from control_names import CONTROLS
 from in_guest import run_in_guest
 from running import ROOT
 from scripted_receiver import SCENARIOS
@@ -79,3 +81,40 @@ def test_parameters(guest: Guest, tmp_path: Path) -> None:
             "said": [f"tcp_fixed: {sentence}"],
             "registers": [],
         }
+
+
+@pytest.fixture(scope="module")
+def names(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Who could choose which of our congestion controls, and what became of names taken."""
+    folder = tmp_path_factory.mktemp("names") / "run"
+    run_in_guest(guest, folder, ROOT / "tests/support/control_names.py")
+    found: dict[str, Any] = json.loads((folder / "names.json").read_text())
+    return found
+
+
+def test_no_answer_to_loss_takes_privileges(names: dict[str, Any]) -> None:
+    """A user without CAP_NET_ADMIN is refused `fixed`, and no other of ours; root has them all.
+
+    Nor may `fixed` be the default of a network namespace. An administrator can allow it.
+    """
+    assert names["nobody"] == {name: "EPERM" * (name == "fixed9") for name in CONTROLS}
+    assert names["root"] == dict.fromkeys(CONTROLS, "")
+    assert names["namespace"] == {name: name != "fixed9" for name in CONTROLS}
+    assert [name for name, error in names["allowed"].items() if not error] == ["fixed9"]
+
+
+@pytest.mark.parametrize(
+    ("which", "taken", "wanted"),
+    [
+        ("first", "tcp_tahoe: tahoe", ["tahoe", "tahoe_rto"]),
+        ("second", "tcp_fixed: fixed31", ["fixed30", "fixed31", "fixed32"]),
+    ],
+)
+def test_a_name_that_is_taken(
+    names: dict[str, Any], which: str, taken: str, wanted: list[str]
+) -> None:
+    """If another module has one of its names a module is not loaded, and leaves no other name."""
+    found = names[which]
+    assert found["said"] == [f"{taken}: there is a congestion control of this name already"]
+    assert (found["loaded"], found["registered"]) == (False, [])
+    assert found["then"] == wanted

@@ -1,12 +1,15 @@
 """The kernel modules in the sanitised guest: every complaint of its kernel is a failure."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from fast_flows import GAMMA
 from in_guest import run_in_guest
+from running import ROOT
 from sharing import once
 
 from twoway.backends.guest_files import read_guest_file
@@ -144,6 +147,29 @@ def test_any_allocation_may_fail(guest: Guest, tmp_path: Path) -> None:
     assert [
         line for line in complaints(read_guest_file(folder, CONSOLE_LOG)) if core not in line
     ] == []
+
+
+def test_fast_traces_its_updates(guest: Guest, tmp_path: Path) -> None:
+    """fast:fast_update has each update of a flow, and by its numbers w is what the law says.
+
+    Each w follows from the one before and from the round trips beside it: of a flow at rest to what
+    three digits hide, before that to the packet by which an increase may be short of its w.
+    """
+    folder = tmp_path / "run"
+    run_in_guest(guest, folder, ROOT / "tests/support/fast_trace.py")
+    assert "fast_update" not in (folder / "off.txt").read_text()
+    lines = re.findall(
+        r"fast_update: src=10.0.0.1:\d+ dest=10.0.3.2:5001 (.*)", (folder / "on.txt").read_text()
+    )
+    rows = [{k: int(v) for k, v in re.findall(r"(\w+)=(\d+)", line)} for line in lines]
+    # Round trips are 41 to 70 ms.
+    assert 3000 / 70 < len(rows) < 3000 / 41
+    for at, (before, row) in enumerate(pairwise(rows)):
+        assert row["queueing_delay_ns"] == row["rtt_ns"] - row["base_rtt_ns"]
+        w = before["window_milli"]
+        queued = w * row["queueing_delay_ns"] / row["rtt_ns"]
+        law = min(2 * w, w + GAMMA * (1000 * row["alpha"] - queued))
+        assert row["window_milli"] == pytest.approx(law, abs=2 if at >= len(rows) // 2 else 1000)
 
 
 def refusals() -> set[str]:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from in_guest import run_in_guest
 from running import ROOT, carry_out, write_experiment
 from scripted_receiver import SCENARIOS, STEP_S, SYSCTLS
 from scripted_traces import Trace, play_scenarios
+from tahoe_metrics import CONTROLS, ENDINGS
 from tahoe_model import ModelPath
 
 from twoway.contract.clock import START_NS
@@ -186,6 +188,13 @@ def test_growth_differs(traces: dict[str, Trace]) -> None:
     assert bsd.index(11) - bsd.index(10) > 10
 
 
+def test_thresholds_differ(traces: dict[str, Trace]) -> None:
+    """With a window beyond the receiver's 10 segments the paper's threshold is 10, BSD's 5."""
+    name = "a window that the receiver limits"
+    paper, bsd = (traces[f"tahoe: {rule}{name}"][-1] for rule in ("", "bsd threshold, "))
+    assert (paper["ssthresh"], bsd["ssthresh"]) == (10, 5)
+
+
 def test_scripted_stack_is_that_of_experiments() -> None:
     """The sender's settings are those that an experiment on the papers' TCP gives its hosts."""
     wanted = personality.node_sysctls(PAPERS, router=False)
@@ -193,14 +202,36 @@ def test_scripted_stack_is_that_of_experiments() -> None:
     assert personality.root_sysctls(PAPERS)["net.core.wmem_max"] == SYSCTLS["net.core.wmem_max"]
 
 
+def test_no_trace_in_the_hosts_metrics(guest: Guest, tmp_path: Path) -> None:
+    """After any flow the host's metrics of its destination are what they were, in stock settings.
+
+    Whoever closes first, nothing is known of a host that was not known before, and window,
+    threshold and reordering are those of the flow of reno that went there before. So is the
+    round trip, unless the sender acknowledges a FIN after its own was: then it is forgotten. A
+    flow of cubic starts with the reordering of any new host; and all of the flows have ended.
+    """
+    folder = tmp_path / "run"
+    run_in_guest(guest, folder, ROOT / "tests/support/tahoe_metrics.py")
+    rows = json.loads((folder / "metrics.json").read_text())
+    assert {(row["control"], row["ending"]) for row in rows} == set(product(CONTROLS, ENDINGS))
+    for row in rows:
+        before = row["before"]
+        assert {"ssthresh", "cwnd", "rtt"} <= set(before)
+        if row["ending"] == "half":
+            del before["rtt"]
+        assert (row["fresh"], row["after"]) == ({}, before), row
+        assert (row["open"], row["reordering"]) == ([], 3), row
+
+
 def test_parameters(guest: Guest, tmp_path: Path) -> None:
     """Either rule loads and registers both names; another is refused with a sentence."""
     folder = tmp_path / "run"
     growths = ("growth=floor", "growth=bsd", "growth=fast", "growth=")
     starts = ("slow_start=bsd", "slow_start=late")
+    thresholds = ("ssthresh=paper", "ssthresh=bsd", "ssthresh=half")
     timers = ("timer=linux", "timer=bsd", "timer=bsd4.3")
     program = ROOT / "tests/support/load_modules.py"
-    run_in_guest(guest, folder, program, "tcp_tahoe", *growths, *starts, *timers)
+    run_in_guest(guest, folder, program, "tcp_tahoe", *growths, *starts, *thresholds, *timers)
     found = json.loads((folder / "loads.json").read_text())
     both = {"loaded": True, "said": [], "registers": ["tahoe", "tahoe_rto"]}
     assert found["growth=bsd"] == both
@@ -208,6 +239,10 @@ def test_parameters(guest: Guest, tmp_path: Path) -> None:
     assert found["slow_start=bsd"] == both
     assert found["slow_start=late"]["said"] == [
         'tcp_tahoe: slow_start: must be paper or bsd, got "late"'
+    ]
+    assert found["ssthresh=paper"] == found["ssthresh=bsd"] == both
+    assert found["ssthresh=half"]["said"] == [
+        'tcp_tahoe: ssthresh: must be paper or bsd, got "half"'
     ]
     assert found["timer=linux"] == found["timer=bsd"] == both
     assert found["timer=bsd4.3"]["said"] == ['tcp_tahoe: timer: must be linux or bsd, got "bsd4.3"']

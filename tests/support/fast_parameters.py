@@ -1,15 +1,18 @@
 """Load tcp_fast with parameters that it must refuse, and with the ends of their ranges.
 
-Runs as root in the guest; writes loaded.json into /mnt/run: per case, insmod's status and what the
-kernel said of it.
+Runs as root in the guest; writes loaded.json into /mnt/run: per case, insmod's status, what the
+kernel said of it, and of a module that was loaded its sysctls in two network namespaces, the first
+and one that is made later. In the first, all values of SYSCTLS were then tried.
 """
 
+import contextlib
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 MODULE = "/mnt/bin/tcp_fast.ko"
+FOLDER = Path("/proc/sys/net/ipv4/fast")
 REFUSED = {
     "gamma=0": "tcp_fast: gamma: must be 1..1000 thousandths, got 0",
     "gamma=1001": "tcp_fast: gamma: must be 1..1000 thousandths, got 1001",
@@ -18,7 +21,39 @@ REFUSED = {
     "alphas=30,100,30": "tcp_fast: alphas: 30 is given twice",
     "base_rtt_us=2147483648": "tcp_fast: base_rtt_us: must be 0..2147483647 us, got 2147483648",
 }
+# The ends of each sysctl's range, and the values next to them.
+SYSCTLS = {
+    "alpha": (1, 65535, 0, 65536),
+    "base_rtt_us": (0, 2147483647, -1, 2147483648),
+    "every_other_rtt": (0, 1, -1, 2),
+    "gamma": (1, 1000, 0, 1001),
+}
 ACCEPTED = ("", "gamma=1", "gamma=1000 alphas=1,65535 base_rtt_us=2147483647 every_other_rtt=1")
+
+
+def sysctls() -> dict[str, dict[str, int]]:
+    """The values of each sysctl, here and in a new namespace."""
+    there = "ip netns exec later cat"
+    subprocess.run(["ip", "netns", "add", "later"], check=True)
+    found: dict[str, dict[str, int]] = {"first": {}, "later": {}}
+    for name in SYSCTLS:
+        found["first"][name] = int((FOLDER / name).read_text())
+        done = subprocess.run([*there.split(), FOLDER / name], capture_output=True, check=True)
+        found["later"][name] = int(done.stdout)
+    subprocess.run(["ip", "netns", "del", "later"], check=True)
+    return found
+
+
+def taken() -> dict[str, list[int]]:
+    """Which values of SYSCTLS are taken, and read back as they were written."""
+    found: dict[str, list[int]] = {name: [] for name in SYSCTLS}
+    for name, values in SYSCTLS.items():
+        for value in values:
+            with contextlib.suppress(OSError):
+                (FOLDER / name).write_text(str(value))
+                assert int((FOLDER / name).read_text()) == value
+                found[name].append(value)
+    return found
 
 
 def main() -> int:
@@ -28,9 +63,11 @@ def main() -> int:
         subprocess.run(["dmesg", "--clear"], check=True)
         status = subprocess.run(["insmod", MODULE, *case.split()], check=False).returncode
         said = subprocess.run(["dmesg", "--notime"], capture_output=True, text=True, check=True)
+        row = {"case": case, "status": status, "said": said.stdout.splitlines()}
         if status == 0:
+            row |= {"sysctls": sysctls(), "taken": taken()}
             subprocess.run(["rmmod", MODULE], check=True)
-        found.append({"case": case, "status": status, "said": said.stdout.splitlines()})
+        found.append(row)
     Path("/mnt/run/loaded.json").write_text(json.dumps(found))
     return 0
 

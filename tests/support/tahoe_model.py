@@ -25,6 +25,7 @@ class ModelPath:
             fast_retransmit=scenario.congestion == "tahoe",
             bsd="growth=bsd" in scenario.parameters,
             through="slow_start=bsd" in scenario.parameters,
+            halves_sent="ssthresh=bsd" in scenario.parameters,
         )
         receiver = Receiver()
         lost, late = Counter(scenario.lost), Counter(scenario.late)

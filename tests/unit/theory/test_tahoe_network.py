@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 from types import ModuleType
 
@@ -16,6 +17,7 @@ from twoway.theory.network import Setup
 from twoway.theory.predictions import tahoe, tahoe_starts, zhang
 from twoway.theory.tahoe.outcome import Outcome, clusters
 from twoway.theory.tahoe.receiver import HELD_NS, QUICK, Receiver
+from twoway.theory.tahoe.sender import Tahoe
 from twoway.theory.tahoe.setting import outcome_of, random_starts
 from twoway.theory.tahoe.timers import MS, BsdTimer, LinuxTimer, S
 
@@ -132,6 +134,19 @@ def test_timers_of_steady_round_trips() -> None:
         once = timer.expires(0)
         timer.timed_out()
         assert timer.expires(0) == 2 * once
+
+
+@pytest.mark.parametrize(
+    ("cwnd", "offered", "paper", "bsd"),
+    [(30, 1000, 15, 15), (31, 1000, 15, 15), (100, 20, 20, 10), (100, 60, 50, 30), (3, 9, 2, 2)],
+)
+def test_thresholds(cwnd: int, offered: int, paper: int, bsd: int) -> None:
+    """MAX[MIN(cwnd/2, maxwnd), 2] by section 2.1; 4.3BSD halves the lesser of cwnd and maxwnd."""
+    for halves_sent, expected in ((False, paper), (True, bsd)):
+        sender = Tahoe(offered, fast_retransmit=True, bsd=False, halves_sent=halves_sent)
+        sender.cwnd = Fraction(cwnd)
+        sender.time_out()
+        assert sender.ssthresh == expected
 
 
 def test_delayed_acks() -> None:

@@ -1,7 +1,7 @@
 """4.3BSD-Tahoe's sender, from the pseudo-code of Zhang, Shenker and Clark (1991, section 2.1).
 
     new ACK      cwnd += 1 if cwnd < ssthresh, else 1/floor(cwnd)
-    a loss       ssthresh = max(min(cwnd, offered) / 2, 2), cwnd = 1
+    a loss       ssthresh = MAX[MIN(cwnd/2, maxwnd), 2], cwnd = 1
 
 In segments and exact fractions; no code shared with the kernel module. What the paper leaves out is
 BSD's: the third duplicate ACK sends one segment from snd_una, whatever else is outstanding, and
@@ -21,10 +21,11 @@ class Tahoe:
     """The sender.
 
     Attributes:
-        offered: the receiver's window.
+        offered: the receiver's window, the paper's maxwnd.
         fast_retransmit: whether the third duplicate ACK means a loss.
         bsd: 1/cwnd instead of 1/floor(cwnd).
         through: slow start goes on at cwnd == ssthresh, as BSD's.
+        halves_sent: ssthresh = max(min(cwnd, offered) / 2, 2), as BSD's.
         written: segments that the application has written.
     """
 
@@ -32,6 +33,7 @@ class Tahoe:
     fast_retransmit: bool
     bsd: bool
     through: bool = False
+    halves_sent: bool = False
     cwnd: Fraction = Fraction(1)
     ssthresh: int = INFINITE
     una: int = 0
@@ -94,7 +96,9 @@ class Tahoe:
         return [self.una]
 
     def _loss(self) -> None:
-        self.ssthresh = max(min(int(self.cwnd), self.offered) // 2, 2)
+        cwnd = int(self.cwnd)
+        sent = min(cwnd, self.offered)
+        self.ssthresh = max(sent // 2 if self.halves_sent else min(cwnd // 2, self.offered), 2)
         self.cwnd = Fraction(1)
 
 

@@ -74,8 +74,14 @@ def _connection(setup: Setup, flow: Flow, node: int, start_ns: int) -> Connectio
     if flow.congestion == "fixed":
         sender = FixedWindow(flow.window_packets or 0)
     else:
-        through = chosen.get("slow_start") == "bsd"
-        sender = Tahoe(OFFERED, fast_retransmit=True, bsd=False, through=through, written=ENDLESS)
+        sender = Tahoe(
+            OFFERED,
+            fast_retransmit=True,
+            bsd=False,
+            through=chosen.get("slow_start") == "bsd",
+            halves_sent=chosen.get("ssthresh") == "bsd",
+            written=ENDLESS,
+        )
     return Connection(
         node=node,
         timer=TIMERS[str(chosen.get("timer", "linux"))](),

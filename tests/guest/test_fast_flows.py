@@ -1,0 +1,172 @@
+"""FAST TCP beyond the bulk transfer: losses that were none, pauses, little to send, large windows.
+
+On a path of 10 Mbit/s and 40 ms, which holds 51 packets; with an alpha of 30 the window is 81.
+"""
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from fast_flows import (
+    ALPHA,
+    BASE_US,
+    CLAMP,
+    FAST_ALPHA,
+    FAST_BASE_US,
+    FLOWS,
+    GAMMA,
+    PACKET_US,
+    WRITTEN,
+)
+from in_guest import run_in_guest
+from running import ROOT
+from tcp_hosts import SEGMENT_BYTES
+
+from twoway.guest.build import Guest
+
+PIPE_PACKETS = round(BASE_US / PACKET_US)
+REST = PIPE_PACKETS + ALPHA
+OPEN, CWR, RECOVERY = 0, 2, 3
+INITIAL_WINDOW = 10
+
+Samples = Sequence[SimpleNamespace]
+
+
+@pytest.fixture(scope="module")
+def flows(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Samples]:
+    """What TCP_INFO said in each situation."""
+    folder = tmp_path_factory.mktemp("guest") / "run"
+    run_in_guest(guest, folder, ROOT / "tests/support/fast_flows.py")
+    said: dict[str, list[dict[str, Any]]] = json.loads((folder / "flows.json").read_text())
+    return {name: [SimpleNamespace(**each) for each in samples] for name, samples in said.items()}
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_what_is_not_used_does_not_grow(flows: dict[str, Samples], written: int) -> None:
+    """A window that the application does not fill stays, from the first packets on.
+
+    It is full in the rounds in which the application's first writes still wait: two increases of
+    gamma alpha packets come of the last of them, one spread over the round that follows. With 8
+    segments a round trip the initial window of 10 is never full.
+    """
+    samples = flows[f"application_limited_{written}"]
+    most = max(each.unacked for each in samples)
+    last = samples[-1].cwnd
+    if written < INITIAL_WINDOW:
+        assert {each.cwnd for each in samples} == {INITIAL_WINDOW}
+    assert last <= max(most + 2 * GAMMA * ALPHA, INITIAL_WINDOW)
+    assert {each.cwnd for each in samples[len(samples) // 3 :]} == {last}
+
+
+def test_pacing_leaves_slow_start(flows: dict[str, Samples]) -> None:
+    """The stack's pacing rate is the window's over a round trip and a fifth, not its double."""
+    for each in flows["application_limited_45"][-100:]:
+        window_mbit = each.cwnd * SEGMENT_BYTES * 8 / each.rtt_us
+        assert each.pacing_mbit == pytest.approx(1.2 * window_mbit, rel=0.03)
+        assert each.cwnd >= each.ssthresh
+
+
+@pytest.mark.parametrize("timestamps", [0, 1])
+def test_spurious_loss_is_undone(flows: dict[str, Samples], timestamps: int) -> None:
+    """A loss that was none: the window is what it was as soon as the stack knows, and stays.
+
+    With timestamps the stack knows during recovery, without them after it, when FAST has been in
+    charge of half the window again for a while.
+    """
+    samples = flows[f"spurious_loss_{timestamps}"]
+    assert samples[0].cwnd == REST
+    assert samples[-1].retransmitted > 0
+    recovering = [at for at, each in enumerate(samples) if each.state == RECOVERY]
+    restored = next(at for at in range(recovering[0], len(samples)) if samples[at].cwnd >= REST)
+    assert samples[restored].cwnd == REST
+    assert samples[restored - 1].cwnd < REST - 10
+    assert (samples[restored - 1].state == RECOVERY) == bool(timestamps)
+    # The queue was short meanwhile, which an increase of gamma alpha at most makes up for.
+    after = [each.cwnd for each in samples[restored:]]
+    assert REST - 1 <= min(after) <= max(after) <= REST + GAMMA * ALPHA
+
+
+def test_a_mark_is_a_loss_without_retransmission(flows: dict[str, Samples]) -> None:
+    """One packet marked by ECN: half the window once, nothing sent again, and back to rest."""
+    samples = flows["congestion_marked"]
+    assert {each.state for each in samples} == {OPEN, CWR}
+    assert samples[-1].retransmitted == 0
+    reducing = [at for at, each in enumerate(samples) if each.state == CWR]
+    assert reducing == list(range(reducing[0], reducing[-1] + 1))
+    assert samples[reducing[-1] + 1].cwnd == REST // 2
+    assert min(each.cwnd for each in samples) == REST // 2
+    assert abs(samples[-1].cwnd - REST) <= 1
+
+
+def test_clamp_bounds_the_window(flows: dict[str, Samples]) -> None:
+    """Where the route locks the window at 20, FAST's grows to 20 and no further."""
+    assert {each.cwnd for each in flows["clamped"]} == {CLAMP}
+
+
+def test_a_pause_ends_an_increase(flows: dict[str, Samples]) -> None:
+    """After a pause the window is the initial one and grows from there, one packet for an ACK.
+
+    The pause came amid growth, of which the rest is not made up for. Doubling is over after one
+    round trip: then gamma alpha packets are less than the window.
+    """
+    before, *samples = flows["idle"]
+    windows = [each.cwnd for each in samples]
+    assert before.cwnd > 100
+    assert windows[0] == INITIAL_WINDOW
+    assert max(later - now for now, later in pairwise(windows)) == 1
+    start = samples[0].at_s
+    at_ends = [
+        next(each.cwnd for each in samples if each.at_s >= start + end_ms / 1000)
+        for end_ms in (40, 81, 122, 163, 204)
+    ]
+    steps = [later - now for now, later in pairwise(at_ends)]
+    assert steps[0] == INITIAL_WINDOW
+    assert steps[1:] == [pytest.approx(GAMMA * ALPHA, abs=1)] * 3
+
+
+def test_alpha_may_change_under_way(flows: dict[str, Samples]) -> None:
+    """A flow of "fast" keeps as many packets queued as its namespace's sysctl says from then."""
+    samples = flows["changed"]
+    assert samples[0].cwnd == REST
+    assert abs(samples[-1].cwnd - (REST + ALPHA)) <= 1
+
+
+def test_base_rtt_may_change_under_way(flows: dict[str, Samples]) -> None:
+    """A base RTT that is said to be five packets longer hides five packets of queue."""
+    samples = flows["base_given"]
+    assert samples[0].cwnd == REST
+    assert abs(samples[-1].cwnd - (REST + 5)) <= 1
+
+
+def test_gamma_may_change_under_way(flows: dict[str, Samples]) -> None:
+    """With a gamma of a tenth, six or seven updates go 1 - 0.9^6 to 1 - 0.9^7 of the way.
+
+    A round trip is 65 to 78 ms. An averaged one is less than that of the window in force, by which
+    a window that grows gets a little ahead.
+    """
+    samples = flows["gamma_changed"]
+    gone = (samples[-1].cwnd - REST) / ALPHA
+    assert 1 - 0.9**6 <= gone <= 1 - 0.9**7 + 0.1
+
+
+def test_namespaces_have_alphas_of_their_own(flows: dict[str, Samples]) -> None:
+    """Two namespaces' "fast" with 30 and 90 share as 1 to 3; "fast30" is 30 in any."""
+    owners = dict(zip(FLOWS, flows["two_namespaces"], strict=True))
+    alphas = {("a", "fast"): ALPHA, ("d", "fast"): 3 * ALPHA, ("d", "fast30"): ALPHA}
+    whole = PIPE_PACKETS + sum(alphas.values())
+    for owner, alpha in alphas.items():
+        share = alpha / sum(alphas.values())
+        assert owners[owner].cwnd == pytest.approx(share * whole, abs=1.5)
+
+
+def test_ten_thousand_packets(flows: dict[str, Samples]) -> None:
+    """At 1 Gbit/s and alpha 5000 the window rests at 10 001 packets, to a part in a hundred."""
+    rest = FAST_BASE_US * 100 / PACKET_US + FAST_ALPHA
+    assert rest > 10_000
+    for each in flows["many_packets"]:
+        assert each.cwnd == pytest.approx(rest, rel=0.01)
+        assert each.unacked == pytest.approx(each.cwnd, rel=0.01)
+        assert each.retransmitted == 0

@@ -1,0 +1,96 @@
+"""What flows of tahoe leave in the host's TCP metrics of their destination.
+
+Runs in the guest as root, with the stock sysctls of metrics and one that makes the stack record
+more; leaves /mnt/run/metrics.json, a row for each flow.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from tcp_hosts import RUN, SEGMENT_BYTES, Connection, Network, command, inside, load, sysctl
+
+CONTROLS = ("tahoe", "tahoe_rto")
+# Who closes first.
+ENDINGS = ("sender", "receiver", "both", "half")
+# Segments of a flow: some end in slow start, some in recovery, some after a timeout.
+SEGMENTS = (3, 20, 25, 40, 60)
+# With the classic stack's sysctls the module does what it says.
+CLASSIC = ("tcp_sack", "tcp_recovery", "tcp_early_retrans", "tcp_frto")
+
+
+def metrics() -> dict[str, str]:
+    """What host a's kernel remembers of b: {} if nothing; without its age."""
+    words = command("ip tcp_metrics show", "a").split()
+    if not words:
+        return {}
+    found = dict(zip(words[1::2], words[2::2], strict=False))
+    del found["age"]
+    return found
+
+
+def flow(network: Network, control: str, segments: int, ending: str) -> None:
+    """Send so many segments and end the connection."""
+    connection = Connection(network, "a", "b", control)
+    connection.write(segments)
+    for _ in range(60):
+        connection.run(1, busy=False, step_s=1)
+        if connection.received == segments * SEGMENT_BYTES:
+            break
+    connection.close(ending)
+
+
+def open_sockets() -> list[str]:
+    """States, in hexadecimal, of a's connections but those in TIME_WAIT (06)."""
+    with inside("a"):
+        rows = Path("/proc/thread-self/net/tcp").read_text().splitlines()[1:]
+    return [state for row in rows if (state := row.split()[3]) != "06"]
+
+
+def reordering(network: Network) -> int:
+    """How much reordering a new flow of cubic to b starts with."""
+    connection = Connection(network, "a", "b", "cubic")
+    found = connection.info().reordering
+    connection.abort()
+    return found
+
+
+def main() -> int:
+    """Every control, ending and length, to a host of which nothing is known, and to one known."""
+    load("tcp_tahoe")
+    network = Network("ar rb")
+    network.netem("r-b", "rate 2mbit", limit=5)
+    network.netem("r-a", "delay 40ms")
+    sysctl("a", "net.ipv4.tcp_no_ssthresh_metrics_save", 0)
+    for name in CLASSIC:
+        sysctl("a", f"net.ipv4.{name}", 0)
+    rows = []
+    for control in CONTROLS:
+        for ending in ENDINGS:
+            for segments in SEGMENTS:
+                command("ip tcp_metrics flush", "a")
+                flow(network, control, segments, ending)
+                fresh = metrics()
+                flow(network, "reno", 60, "sender")
+                before = metrics()
+                flow(network, control, segments, ending)
+                rows.append(
+                    {
+                        "control": control,
+                        "ending": ending,
+                        "segments": segments,
+                        "fresh": fresh,
+                        "before": before,
+                        "after": metrics(),
+                        "open": open_sockets(),
+                        "reordering": reordering(network),
+                    }
+                )
+    (RUN / "metrics.json").write_text(json.dumps(rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
