@@ -12,65 +12,43 @@
  *		+----------> allocator ----------> slot pool of the link
  *
  * A packet leaves when its last bit has been sent, a change of n affects the packet in service
- * pro rata, and the times are exact: dtm_service.h has the arithmetic. Who decides about n is an
- * allocator: the rate estimator of Abrahamsson, Hagsand and Marsh (2002; dtm_rate.h), thresholds
- * or levels of the backlog, a list of times, or nobody. Channels of one link may share its slots.
- * dtm_channel.h has allocators and pool, dtm_events.c tells user space what they do; this file ties
- * them to packets, netlink and timers.
+ * pro rata, and the times are exact, on any clock and below any parent: dtm_service.h has the
+ * arithmetic. Who decides about n is an allocator: the rate estimator of Abrahamsson, Hagsand and
+ * Marsh (2002; dtm_rate.h), thresholds or levels of the backlog, a list of times, or nobody.
+ * Channels of several devices, also in several network namespaces, may share a link's slots.
+ *
+ *	this file	packets, timers, the qdisc's life
+ *	dtm_options.c	options <--> netlink
+ *	dtm_core.c	channel and pool
+ *	dtm_alloc_*.c	a file for each allocator
+ *	dtm_link.c	pools and their names
+ *	dtm_netlink.c	generic netlink: pools, channels, events
  *
  * How this differs from DTM hardware: a packet is cut into slots without any encapsulation (give
- * the real one's size with `overhead`); the cycle is not common to the channels of a link, but
- * begins with a packet, and only `framed` channels wait for its end; the protocol by which nodes
- * exchange slots is one number, the signalling delay.
+ * the real one's size with `overhead`); only `framed` channels keep to slots and cycles; the
+ * protocol by which nodes exchange slots is one number, the signalling delay.
  *
- * Locking: a channel is protected by its link's lock, taken inside the qdisc's root lock. Links
- * are found and dropped under dtm_links_lock. A channel's configuration is replaced, never
- * modified. The clock is read under the link's lock, so that its time never goes back. Nothing is
- * sent under these locks: dtm_events.h says how reallocations get to user space.
+ * Locking: see dtm_link.h. A channel's configuration is replaced under its link's lock, never
+ * modified. The watchdog is armed under that lock, too: what another channel does to this one's
+ * slots, on another processor, then arms it after us, not before. Nothing is sent under these
+ * locks: dtm_netlink.c says how reallocations get to user space.
  */
 
-#include <linux/list.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
 #include <linux/netdevice.h>
 #include <linux/slab.h>
-#include <linux/spinlock.h>
-#include <net/netlink.h>
-#include <net/pkt_sched.h>
 
 #include "compat/compat.h"
-#include "pkt_dtm.h"
 
 #define CREATE_TRACE_POINTS
 #include "dtm_trace.h"
 
-#include "dtm_channel.h"
-#include "dtm_events.h"
-
-/* A link: the slots that some channels share, or that one channel has to itself. */
-struct dtm_link {
-	struct list_head list;		/* of dtm_links, if shared */
-	const struct net_device *dev;	/* what it is found by */
-	unsigned int channels;		/* under dtm_links_lock */
-	spinlock_t lock;		/* the pool, and the channels */
-	struct dtm_pool pool;
-	struct dtm_events events;	/* has a lock of its own */
-};
-
-struct dtm_sched_data {
-	struct dtm_channel channel;
-	struct dtm_config *config;	/* the channel's, owned here */
-	struct dtm_link *link;
-	struct Qdisc *sch;
-	struct qdisc_watchdog watchdog;
-};
+#include "dtm_sched.h"
 
 struct dtm_skb_cb {
+	u64 tag;			/* see dtm_service.h */
 	u32 bytes;			/* on the link */
 };
-
-static LIST_HEAD(dtm_links);
-static DEFINE_MUTEX(dtm_links_lock);
 
 static struct dtm_skb_cb *dtm_skb_cb(const struct sk_buff *skb)
 {
@@ -78,24 +56,33 @@ static struct dtm_skb_cb *dtm_skb_cb(const struct sk_buff *skb)
 	return (struct dtm_skb_cb *)qdisc_skb_cb(skb)->data;
 }
 
-/* A channel's slots have changed, or its allocator has started. Under the link's lock. */
-static void dtm_channel_changed(const struct dtm_channel *ch, u64 now, u32 from, u32 wanted,
-				enum tc_dtm_cause cause)
+/* Under the link's lock. */
+void dtm_channel_changed(struct dtm_channel *ch, u64 now, u32 from, u32 wanted,
+			 enum tc_dtm_cause cause)
 {
-	const struct dtm_sched_data *q = container_of(ch, struct dtm_sched_data, channel);
-	const struct dtm_event event = {
-		.time_ns	= ktime_to_ns(ktime_mono_to_real(ns_to_ktime(now))),
-		.estimate	= ch->rate.estimate,
-		.handle		= q->sch->handle,
-		.backlog	= ch->bytes,
-		.from		= from,
-		.to		= ch->slots,
-		.wanted		= wanted,
-		.cause		= cause,
-	};
+	struct dtm_sched_data *q = container_of(ch, struct dtm_sched_data, channel);
 
 	trace_dtm_reallocation(qdisc_dev(q->sch), q->sch->handle, ch, now, from, wanted, cause);
-	dtm_events_record(&q->link->events, &event);
+	dtm_netlink_record(q, now, from, wanted, cause);
+	/* Sooner than its timer knows: the slots may come from a channel of another device. */
+	if (cause == TC_DTM_CAUSE_GRANTED && ch->packets)
+		qdisc_watchdog_schedule_ns(&q->watchdog, now);
+}
+
+/* Lock the link and let happen what is due; the time. */
+static u64 dtm_lock(struct dtm_sched_data *q)
+{
+	u64 now;
+
+	spin_lock_bh(&q->link->lock);
+	now = ktime_get_ns();
+	dtm_pool_advance(&q->link->pool, now);
+	return now;
+}
+
+static void dtm_unlock(struct dtm_sched_data *q)
+{
+	spin_unlock_bh(&q->link->lock);
 }
 
 /* Packets */
@@ -108,28 +95,26 @@ static u32 dtm_link_bytes(const struct sk_buff *skb, const struct dtm_config *co
 static int dtm_enqueue_packet(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
-	struct dtm_channel *ch = &q->channel;
+	u64 now = dtm_lock(q);
 	u32 bytes = dtm_link_bytes(skb, q->config);
-	bool room;
-	u64 now;
 
-	spin_lock(&q->link->lock);
-	now = ktime_get_ns();
-	dtm_pool_advance(&q->link->pool, now);
-	room = dtm_has_room(ch, bytes);
-	if (room)
-		dtm_arrive(ch, now, bytes);
-	else
-		dtm_drop(ch, now, bytes);
-	spin_unlock(&q->link->lock);
-
-	if (!room)
+	if (!dtm_has_room(&q->channel, bytes)) {
+		dtm_drop(&q->channel, now, bytes);
+		dtm_unlock(q);
 		return qdisc_drop(skb, sch, to_free);
-	dtm_skb_cb(skb)->bytes = bytes;
+	}
+	*dtm_skb_cb(skb) = (struct dtm_skb_cb) {
+		.tag	= dtm_arrive(&q->channel, now, bytes),
+		.bytes	= bytes,
+	};
+	dtm_unlock(q);
 	return qdisc_enqueue_tail(skb, sch);
 }
 
-/* A GSO buffer is many packets: each takes its own time. */
+/*
+ * A GSO buffer is many packets: each takes its own time. A stab does not see them, as it would have
+ * seen single packets (modules cannot ask it): give their size on the link with `overhead`.
+ */
 static int dtm_enqueue_segments(struct sk_buff *skb, struct Qdisc *sch,
 				struct sk_buff **to_free)
 {
@@ -152,9 +137,11 @@ static int dtm_enqueue_segments(struct sk_buff *skb, struct Qdisc *sch,
 			queued++;
 		}
 	}
-	consume_skb(skb);
-	if (!queued)
+	if (!queued) {
+		kfree_skb(skb);
 		return NET_XMIT_DROP;
+	}
+	consume_skb(skb);
 	/* The parents count the one packet that they passed on. */
 	qdisc_tree_reduce_backlog(sch, 1 - queued, before - after);
 	return NET_XMIT_SUCCESS;
@@ -170,395 +157,106 @@ static int dtm_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **
 static struct sk_buff *dtm_dequeue(struct Qdisc *sch)
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
-	struct dtm_channel *ch = &q->channel;
-	struct sk_buff *skb, *next;
+	struct sk_buff *skb = qdisc_peek_head(sch);
 	u64 now, sent_at;
 
-	if (!qdisc_peek_head(sch))
+	if (!skb)
 		return NULL;
-	spin_lock(&q->link->lock);
-	now = ktime_get_ns();
-	dtm_pool_advance(&q->link->pool, now);
-	sent_at = dtm_sent_at(ch);
+	now = dtm_lock(q);
+	sent_at = dtm_sent_at(&q->channel, dtm_skb_cb(skb)->tag);
 	if (sent_at > now) {
-		/* Some events change the end of this transmission: be there in time. */
-		u64 due = min(sent_at, dtm_next(ch));
-
-		spin_unlock(&q->link->lock);
-		qdisc_watchdog_schedule_ns(&q->watchdog, due);
-		return NULL;
+		/* Some events change the end of this transmission: look again at their time. */
+		qdisc_watchdog_schedule_ns(&q->watchdog, min(sent_at, dtm_next(&q->channel)));
+		qdisc_qstats_overlimit(sch);
+		skb = NULL;
+	} else {
+		skb = qdisc_dequeue_head(sch);
+		dtm_depart(&q->channel, now, dtm_skb_cb(skb)->bytes);
 	}
-	skb = qdisc_dequeue_head(sch);
-	next = qdisc_peek_head(sch);
-	dtm_depart(ch, now, dtm_skb_cb(skb)->bytes, next ? dtm_skb_cb(next)->bytes : 0);
-	spin_unlock(&q->link->lock);
+	dtm_unlock(q);
 	return skb;
 }
 
 static void dtm_reset(struct Qdisc *sch)
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
-	struct dtm_channel *ch = &q->channel;
 	u64 now;
 
 	qdisc_reset_queue(sch);
 	if (!q->link)
 		return;
 	qdisc_watchdog_cancel(&q->watchdog);
-	spin_lock_bh(&q->link->lock);
-	now = ktime_get_ns();
-	dtm_pool_advance(&q->link->pool, now);
-	dtm_clear(ch, now);
-	spin_unlock_bh(&q->link->lock);
-}
-
-/* Options: one row each for parsing, range and dump; what concerns several follows */
-
-struct dtm_option {
-	const char *refusal;
-	s64 min;
-	s64 max;
-	u16 attribute;
-	u16 offset;			/* in struct dtm_config */
-	u8 type;
-};
-
-#define DTM_OPTION(_attribute, _type, _field, _name, _min, _max, _unit) {		\
-	.refusal	= _name " must be " __stringify(_min) ".." __stringify(_max) _unit,	\
-	.min		= _min,								\
-	.max		= _max,								\
-	.attribute	= TCA_DTM_##_attribute,						\
-	.offset		= offsetof(struct dtm_config, _field),				\
-	.type		= NLA_##_type,							\
-}
-
-static const struct dtm_option dtm_options[] = {
-	DTM_OPTION(SLOTS, U32, slots, "slots", 1, 8192, ""),
-	DTM_OPTION(LIMIT, U32, limit, "limit", 1, 1000000000, " packets"),
-	DTM_OPTION(LIMIT_BYTES, U32, limit_bytes, "limit-bytes", 0, 4294967295, ""),
-	DTM_OPTION(OVERHEAD, S32, overhead, "overhead", -64, 1024, " bytes"),
-	DTM_OPTION(FRAMED, U8, framed, "framed", 0, 1, ""),
-	DTM_OPTION(ALLOCATOR, U8, allocator, "allocator", 0, 4, ""),
-	DTM_OPTION(MIN_SLOTS, U32, min_slots, "min", 1, 8192, " slots"),
-	DTM_OPTION(MAX_SLOTS, U32, max_slots, "max", 1, 8192, " slots"),
-	DTM_OPTION(CHANGE, U64, change_ns, "change", 0, 3600000000000, " ns"),
-	DTM_OPTION(SIGNALLING, U64, signalling_ns, "signalling", 0, 60000000000, " ns"),
-	DTM_OPTION(SAMPLE, U64, sample_ns, "sample", 1000000, 60000000000, " ns"),
-	DTM_OPTION(SHIFT_UP, U8, shift_up, "shift-up", 0, 16, ""),
-	DTM_OPTION(SHIFT_DOWN, U8, shift_down, "shift-down", 0, 16, ""),
-	DTM_OPTION(MARGIN, U32, margin, "margin", 0, 8192000, " thousandths of a slot"),
-	DTM_OPTION(CORRIDOR, U32, corridor, "corridor", 0, 8192000, " thousandths of a slot"),
-	DTM_OPTION(ROUNDING, U8, rounding, "rounding", 0, 2, ""),
-	DTM_OPTION(COUNT, U8, count, "count", 0, 1, ""),
-	DTM_OPTION(HOLD_ON_LOSS, U64, hold_ns, "hold-on-loss", 0, 60000000000, " ns"),
-	DTM_OPTION(ESTIMATE, U64, estimate, "estimate", 0, 1099511627776, " bit/s"),
-	DTM_OPTION(HIGH, U32, high, "high", 1, 4294967295, " bytes"),
-	DTM_OPTION(LOW, U32, low, "low", 0, 4294967295, " bytes"),
-	DTM_OPTION(RISE, U64, rise_ns, "rise", 0, 60000000000, " ns"),
-	DTM_OPTION(FALL, U64, fall_ns, "fall", 0, 60000000000, " ns"),
-	DTM_OPTION(STEP, U32, step, "step", 1, 8192, " slots"),
-	DTM_OPTION(POOL, U32, pool, "pool", 1, 8192, " slots"),
-	DTM_OPTION(OWNED, U32, owned, "owned", 0, 8192, " slots"),
-};
-
-static struct nla_policy dtm_policy[TCA_DTM_MAX + 1] __ro_after_init = {
-	[TCA_DTM_UNSPEC]	= { .type = NLA_REJECT },
-	[TCA_DTM_PAD]		= { .type = NLA_REJECT },
-	[TCA_DTM_LEVELS]	= { .type = NLA_BINARY },
-	[TCA_DTM_TRACE]		= { .type = NLA_BINARY },
-	/* dtm_module_init() adds dtm_options[] */
-};
-
-static s64 dtm_get_option(const struct nlattr *attr, u8 type)
-{
-	switch (type) {
-	case NLA_U8:
-		return nla_get_u8(attr);
-	case NLA_U32:
-		return nla_get_u32(attr);
-	case NLA_S32:
-		return nla_get_s32(attr);
-	default:
-		/* Beyond the sign bit is beyond every range, too. */
-		return min_t(u64, nla_get_u64(attr), S64_MAX);
-	}
-}
-
-static int dtm_parse_option(const struct dtm_option *option, const struct nlattr *attr,
-			    struct dtm_config *config, struct netlink_ext_ack *extack)
-{
-	s64 value = dtm_get_option(attr, option->type);
-	void *field = (void *)config + option->offset;
-
-	if (value < option->min || value > option->max) {
-		if (extack)
-			extack->_msg = option->refusal;
-		NL_SET_BAD_ATTR(extack, attr);
-		return -ERANGE;
-	}
-	if (option->type == NLA_U8)
-		*(u8 *)field = value;
-	else if (option->type == NLA_U64)
-		*(u64 *)field = value;
-	else
-		*(u32 *)field = value;
-	return 0;
-}
-
-static int dtm_put_option(struct sk_buff *skb, const struct dtm_option *option,
-			  const struct dtm_config *config)
-{
-	const void *field = (const void *)config + option->offset;
-
-	if (option->type == NLA_U8)
-		return nla_put_u8(skb, option->attribute, *(const u8 *)field);
-	if (option->type == NLA_U64)
-		return nla_put_u64_64bit(skb, option->attribute, *(const u64 *)field,
-					 TCA_DTM_PAD);
-	return nla_put_u32(skb, option->attribute, *(const u32 *)field);
-}
-
-static int dtm_parse_levels(const struct nlattr *attr, struct dtm_config *config,
-			    struct netlink_ext_ack *extack)
-{
-	const size_t size = sizeof(config->levels[0]);
-	u32 n = nla_len(attr) / size;
-
-	if (nla_len(attr) % size || n < 2 || n > DTM_MAX_LEVELS) {
-		NL_SET_ERR_MSG_ATTR(extack, attr, "levels must be 2..32, each of 12 bytes");
-		return -EINVAL;
-	}
-	memcpy(config->levels, nla_data(attr), n * size);
-	config->n_levels = n;
-	return 0;
-}
-
-static int dtm_parse_trace(const struct nlattr *attr, struct dtm_config *config,
-			   struct netlink_ext_ack *extack)
-{
-	const size_t size = sizeof(config->steps[0]);
-	u32 n = nla_len(attr) / size;
-
-	if (nla_len(attr) % size || n < 1 || n > DTM_MAX_STEPS) {
-		NL_SET_ERR_MSG_ATTR(extack, attr, "trace must have 1..256 steps, each of 8 bytes");
-		return -EINVAL;
-	}
-	memcpy(config->steps, nla_data(attr), n * size);
-	config->n_steps = n;
-	return 0;
-}
-
-static int dtm_check_levels(const struct dtm_config *c, struct netlink_ext_ack *extack)
-{
-	const struct tc_dtm_level *level = c->levels;
-	u32 k;
-
-	if (!c->n_levels) {
-		NL_SET_ERR_MSG(extack, "allocator hysteresis needs levels");
-		return -EINVAL;
-	}
-	if (level[0].slots < c->min_slots || level[c->n_levels - 1].slots > c->max_slots) {
-		NL_SET_ERR_MSG(extack, "slots of levels must lie within min and max");
-		return -EINVAL;
-	}
-	for (k = 0; k + 1 < c->n_levels; k++) {
-		if (level[k + 1].slots <= level[k].slots) {
-			NL_SET_ERR_MSG(extack, "slots of levels must rise");
-			return -EINVAL;
-		}
-		if (level[k].up_bytes <= level[k + 1].down_bytes) {
-			NL_SET_ERR_MSG(extack, "up of a level must be above down of the next");
-			return -EINVAL;
-		}
-	}
-	return 0;
-}
-
-static int dtm_check_trace(const struct dtm_config *c, struct netlink_ext_ack *extack)
-{
-	u32 k;
-
-	if (!c->n_steps) {
-		NL_SET_ERR_MSG(extack, "allocator trace needs steps");
-		return -EINVAL;
-	}
-	for (k = 0; k < c->n_steps; k++) {
-		if (c->steps[k].slots < c->min_slots || c->steps[k].slots > c->max_slots) {
-			NL_SET_ERR_MSG(extack, "slots of steps must lie within min and max");
-			return -EINVAL;
-		}
-		if (k && !c->steps[k].after_us) {
-			NL_SET_ERR_MSG(extack, "a step must come after the one before it");
-			return -EINVAL;
-		}
-	}
-	return 0;
-}
-
-static int dtm_check(const struct dtm_config *c, struct netlink_ext_ack *extack)
-{
-	if (c->min_slots > c->max_slots) {
-		NL_SET_ERR_MSG(extack, "min must not exceed max");
-		return -EINVAL;
-	}
-	if (c->slots < c->min_slots || c->slots > c->max_slots) {
-		NL_SET_ERR_MSG(extack, "slots must lie within min and max");
-		return -EINVAL;
-	}
-	if (c->low >= c->high) {
-		NL_SET_ERR_MSG(extack, "low must be below high");
-		return -EINVAL;
-	}
-	if (c->owned && !c->pool) {
-		NL_SET_ERR_MSG(extack, "owned needs a pool");
-		return -EINVAL;
-	}
-	if (c->pool && (c->slots > c->pool || dtm_guaranteed(c) > c->pool)) {
-		NL_SET_ERR_MSG(extack, "slots, min and owned must not exceed the pool");
-		return -EINVAL;
-	}
-	if (c->allocator == DTM_HYSTERESIS)
-		return dtm_check_levels(c, extack);
-	if (c->allocator == DTM_TRACE)
-		return dtm_check_trace(c, extack);
-	return 0;
-}
-
-/* Read options into a configuration that has the previous ones. */
-static int dtm_parse(struct nlattr *opt, struct dtm_config *config, struct nlattr **tb,
-		     struct netlink_ext_ack *extack)
-{
-	int err, i;
-
-	/* Strict, but for the nested flag of TCA_OPTIONS, which tc does not set. */
-	err = __nla_parse(tb, TCA_DTM_MAX, nla_data(opt), nla_len(opt), dtm_policy,
-			  NL_VALIDATE_STRICT, extack);
-	if (err)
-		return err;
-	for (i = 0; i < ARRAY_SIZE(dtm_options); i++) {
-		const struct nlattr *attr = tb[dtm_options[i].attribute];
-
-		err = attr ? dtm_parse_option(&dtm_options[i], attr, config, extack) : 0;
-		if (err)
-			return err;
-	}
-	err = tb[TCA_DTM_LEVELS] ? dtm_parse_levels(tb[TCA_DTM_LEVELS], config, extack) : 0;
-	if (err)
-		return err;
-	return tb[TCA_DTM_TRACE] ? dtm_parse_trace(tb[TCA_DTM_TRACE], config, extack) : 0;
-}
-
-/* Links */
-
-static struct dtm_link *dtm_find_link(const struct net_device *dev)
-{
-	struct dtm_link *link;
-
-	list_for_each_entry(link, &dtm_links, list)
-		if (link->dev == dev)
-			return link;
-	return NULL;
-}
-
-/* The link of a channel to be: the device's shared one, or one of its own. */
-static struct dtm_link *dtm_get_link(const struct net_device *dev,
-				     const struct dtm_config *config,
-				     struct netlink_ext_ack *extack)
-{
-	struct dtm_link *link = config->pool ? dtm_find_link(dev) : NULL;
-
-	if (link && link->pool.size != config->pool) {
-		NL_SET_ERR_MSG(extack, "the channels of one link must agree on its pool");
-		return ERR_PTR(-EINVAL);
-	}
-	if (link && !dtm_pool_has_room(&link->pool, dtm_guaranteed(config))) {
-		NL_SET_ERR_MSG(extack, "the link's other channels are guaranteed too many slots");
-		return ERR_PTR(-ENOSPC);
-	}
-	if (!link) {
-		link = kvzalloc(sizeof(*link), GFP_KERNEL);
-		if (!link)
-			return ERR_PTR(-ENOMEM);
-		INIT_LIST_HEAD(&link->list);
-		link->dev = dev;
-		link->pool.size = config->pool ?: DTM_MAX_SLOTS;
-		spin_lock_init(&link->lock);
-		dtm_events_init(&link->events, dev_net(dev), dev->ifindex);
-		if (config->pool)
-			list_add(&link->list, &dtm_links);
-	}
-	link->channels++;
-	return link;
-}
-
-static void dtm_put_link(struct dtm_link *link)
-{
-	if (!--link->channels) {
-		list_del(&link->list);
-		kvfree(link);
-	}
+	now = dtm_lock(q);
+	dtm_clear(&q->channel, now);
+	dtm_unlock(q);
 }
 
 /* The qdisc's life */
 
-static int dtm_configure(struct Qdisc *sch, struct nlattr *opt, struct dtm_config *config,
-			 struct netlink_ext_ack *extack)
+/* Under dtm_links_lock. */
+static int dtm_join(struct Qdisc *sch, const struct dtm_options *options,
+		    struct netlink_ext_ack *extack)
 {
-	struct nlattr *tb[TCA_DTM_MAX + 1] = {};
 	struct dtm_sched_data *q = qdisc_priv(sch);
+	struct net *net = dev_net(qdisc_dev(sch));
+	struct dtm_config *config = options->config;
+	struct dtm_link *link = dtm_link_get(net, config->pool, extack);
+	bool has_room;
+	u64 now;
 	int err;
 
-	*config = dtm_defaults;
-	if (opt) {
-		err = dtm_parse(opt, config, tb, extack);
-		if (err)
-			return err;
-	}
-	if (!tb[TCA_DTM_SLOTS]) {
-		config->slots = clamp(config->slots, config->min_slots, config->max_slots);
-		if (config->pool)
-			config->slots = min(config->slots, config->pool);
-	}
-	err = dtm_check(config, extack);
-	if (err)
-		return err;
-
-	mutex_lock(&dtm_links_lock);
-	q->link = dtm_get_link(qdisc_dev(sch), config, extack);
-	if (IS_ERR(q->link)) {
-		err = PTR_ERR(q->link);
-		q->link = NULL;
-	} else {
-		u64 now;
-
-		spin_lock_bh(&q->link->lock);
-		now = ktime_get_ns();
-		dtm_pool_advance(&q->link->pool, now);
-		dtm_pool_join(&q->link->pool, &q->channel, config, now);
-		spin_unlock_bh(&q->link->lock);
-	}
-	mutex_unlock(&dtm_links_lock);
+	if (IS_ERR(link))
+		return PTR_ERR(link);
+	if (!options->slots && config->min_slots <= link->pool.size)
+		config->initial = min(config->initial, link->pool.size);
+	err = dtm_options_check_pool(config, link->pool.size, extack);
 	if (!err)
-		dtm_events_flush(&q->link->events);
+		err = dtm_netlink_add(net, q);
+	if (err)
+		goto put;
+	q->link = link;
+	q->config = config;
+	now = dtm_lock(q);
+	has_room = dtm_pool_has_room(&link->pool, dtm_guaranteed(config));
+	if (has_room)
+		dtm_pool_join(&link->pool, &q->channel, config, now);
+	dtm_unlock(q);
+	if (has_room)
+		return 0;
+	NL_SET_ERR_MSG(extack, "the pool's other channels are guaranteed too many slots");
+	err = -ENOSPC;
+	q->link = NULL;
+	q->config = NULL;
+	dtm_netlink_remove(q);
+put:
+	dtm_link_put(link);
 	return err;
 }
 
 static int dtm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
-	struct dtm_config *config;
+	struct dtm_options options;
 	int err;
 
 	q->sch = sch;
 	qdisc_watchdog_init(&q->watchdog, sch);
-	config = kmalloc(sizeof(*config), GFP_KERNEL);
-	if (!config)
-		return -ENOMEM;
-	err = dtm_configure(sch, opt, config, extack);
+	err = dtm_options_parse(&options, &dtm_defaults, opt, extack);
 	if (err)
-		kfree(config);
+		return err;
+	if (options.config->overhead && rcu_access_pointer(sch->stab)) {
+		NL_SET_ERR_MSG(extack, "overhead and a stab would count twice: give one of them");
+		err = -EINVAL;
+	}
+	if (!err) {
+		mutex_lock(&dtm_links_lock);
+		err = dtm_join(sch, &options, extack);
+		mutex_unlock(&dtm_links_lock);
+	}
+	if (err)
+		kvfree(options.config);
 	else
-		q->config = config;
+		dtm_netlink_flush(dev_net(qdisc_dev(sch)));
 	return err;
 }
 
@@ -566,130 +264,80 @@ static int dtm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 static void dtm_destroy(struct Qdisc *sch)
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
+	u64 now;
 
+	if (q->link) {
+		mutex_lock(&dtm_links_lock);
+		now = dtm_lock(q);
+		dtm_pool_leave(&q->channel, now);
+		dtm_unlock(q);
+		dtm_netlink_remove(q);
+		dtm_link_put(q->link);
+		mutex_unlock(&dtm_links_lock);
+		dtm_netlink_flush(dev_net(qdisc_dev(sch)));
+		kvfree(q->config);
+	}
+	/* Last: until it had left, other channels might have armed it. */
 	qdisc_watchdog_cancel(&q->watchdog);
-	if (!q->link)
-		return;
-	spin_lock_bh(&q->link->lock);
-	dtm_pool_advance(&q->link->pool, ktime_get_ns());
-	dtm_pool_leave(&q->channel);
-	spin_unlock_bh(&q->link->lock);
-	/* A channel that has left records no more events; send those that it has recorded. */
-	dtm_events_flush(&q->link->events);
-	mutex_lock(&dtm_links_lock);
-	dtm_put_link(q->link);
-	mutex_unlock(&dtm_links_lock);
-	kfree(q->config);
 }
 
 /* Under the link's lock: the pool must have room for what the new configuration guarantees. */
-static bool dtm_may_reconfigure(const struct dtm_channel *ch, const struct dtm_config *config)
+static int dtm_check_change(const struct dtm_channel *ch, const struct dtm_config *config,
+			    struct netlink_ext_ack *extack)
 {
 	u32 guaranteed = dtm_guaranteed(config), before = dtm_guaranteed(ch->config);
 
-	return guaranteed <= before || dtm_pool_has_room(ch->pool, guaranteed - before);
-}
-
-static int dtm_apply(struct Qdisc *sch, struct dtm_config *config, struct nlattr **tb,
-		     struct netlink_ext_ack *extack)
-{
-	struct dtm_sched_data *q = qdisc_priv(sch);
-	/* Naming the allocator, or giving it another beginning, starts it afresh. */
-	bool restart = tb[TCA_DTM_ALLOCATOR] || tb[TCA_DTM_ESTIMATE] || tb[TCA_DTM_LEVELS] ||
-		       tb[TCA_DTM_TRACE];
-	int err = 0;
-	u64 now;
-
-	sch_tree_lock(sch);
-	spin_lock(&q->link->lock);
-	now = ktime_get_ns();
-	dtm_pool_advance(&q->link->pool, now);
-	if (dtm_may_reconfigure(&q->channel, config)) {
-		dtm_reconfigure(&q->channel, config, now, restart,
-				tb[TCA_DTM_SLOTS] ? config->slots : 0);
-		swap(q->config, config);
-	} else {
-		NL_SET_ERR_MSG(extack, "the link's other channels are guaranteed too many slots");
-		err = -ENOSPC;
+	if (guaranteed > before && !dtm_pool_has_room(ch->pool, guaranteed - before)) {
+		NL_SET_ERR_MSG(extack, "the pool's other channels are guaranteed too many slots");
+		return -ENOSPC;
 	}
-	spin_unlock(&q->link->lock);
-	sch_tree_unlock(sch);
-	if (!err)
-		qdisc_watchdog_schedule_ns(&q->watchdog, now);
-	dtm_events_flush(&q->link->events);
-	kfree(config);
-	return err;
+	return 0;
 }
 
 static int dtm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
-	struct nlattr *tb[TCA_DTM_MAX + 1] = {};
 	struct dtm_sched_data *q = qdisc_priv(sch);
-	struct dtm_config *config;
+	struct dtm_options options;
 	int err;
+	u64 now;
 
-	if (!opt)
-		return 0;
-	config = kmemdup(q->config, sizeof(*config), GFP_KERNEL);
-	if (!config)
-		return -ENOMEM;
-	err = dtm_parse(opt, config, tb, extack);
-	if (!err && config->pool != q->config->pool) {
-		NL_SET_ERR_MSG(extack, "a channel joins its link's pool when it is added");
-		err = -EBUSY;
-	}
-	if (!err) {
-		if (!tb[TCA_DTM_SLOTS])
-			config->slots = clamp(config->slots, config->min_slots,
-					      config->max_slots);
-		err = dtm_check(config, extack);
-	}
-	if (err) {
-		kfree(config);
+	err = dtm_options_parse(&options, q->config, opt, extack);
+	if (err)
 		return err;
+	if (strcmp(options.config->pool, q->config->pool)) {
+		NL_SET_ERR_MSG(extack, "a channel joins its pool when it is added");
+		err = -EBUSY;
+	} else {
+		err = dtm_options_check_pool(options.config, q->link->pool.size, extack);
 	}
-	return dtm_apply(sch, config, tb, extack);
-}
-
-static bool dtm_is_shown(const struct dtm_option *option, const struct dtm_config *config)
-{
-	switch (option->attribute) {
-	case TCA_DTM_SAMPLE ... TCA_DTM_ESTIMATE:
-		return config->allocator == DTM_RATE;
-	case TCA_DTM_HIGH ... TCA_DTM_STEP:
-		return config->allocator == DTM_BUFFER;
-	case TCA_DTM_POOL ... TCA_DTM_OWNED:
-		return config->pool;
-	default:
-		return true;
+	if (err)
+		goto free;
+	sch_tree_lock(sch);
+	now = dtm_lock(q);
+	err = dtm_check_change(&q->channel, options.config, extack);
+	if (!err) {
+		dtm_reconfigure(&q->channel, options.config, now, options.restart, options.slots);
+		swap(q->config, options.config);
+		qdisc_watchdog_schedule_ns(&q->watchdog, now);
 	}
+	dtm_unlock(q);
+	sch_tree_unlock(sch);
+	dtm_netlink_flush(dev_net(qdisc_dev(sch)));
+free:
+	kvfree(options.config);
+	return err;
 }
 
 static int dtm_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
-	const struct dtm_sched_data *q = qdisc_priv(sch);
-	const struct dtm_config *config = q->config;
-	struct nlattr *nest = nla_nest_start_noflag(skb, TCA_OPTIONS);
-	int i;
+	struct dtm_sched_data *q = qdisc_priv(sch);
+	int err;
 
-	if (!nest)
-		return -EMSGSIZE;
-	for (i = 0; i < ARRAY_SIZE(dtm_options); i++)
-		if (dtm_is_shown(&dtm_options[i], config) &&
-		    dtm_put_option(skb, &dtm_options[i], config))
-			goto full;
-	if (config->allocator == DTM_HYSTERESIS &&
-	    nla_put(skb, TCA_DTM_LEVELS, config->n_levels * sizeof(config->levels[0]),
-		    config->levels))
-		goto full;
-	if (config->allocator == DTM_TRACE &&
-	    nla_put(skb, TCA_DTM_TRACE, config->n_steps * sizeof(config->steps[0]),
-		    config->steps))
-		goto full;
-	return nla_nest_end(skb, nest);
-full:
-	nla_nest_cancel(skb, nest);
-	return -EMSGSIZE;
+	/* Against a change, which replaces it. */
+	spin_lock_bh(&q->link->lock);
+	err = dtm_options_dump(skb, q->config);
+	spin_unlock_bh(&q->link->lock);
+	return err;
 }
 
 static int dtm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
@@ -699,9 +347,7 @@ static int dtm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	struct tc_dtm_xstats st;
 	u64 now;
 
-	spin_lock_bh(&q->link->lock);
-	now = ktime_get_ns();
-	dtm_pool_advance(&q->link->pool, now);
+	now = dtm_lock(q);
 	dtm_count_slots(ch, now);
 	st = (struct tc_dtm_xstats) {
 		.slots		= ch->slots,
@@ -723,7 +369,7 @@ static int dtm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.peak_packets	= ch->peak_packets,
 		.peak_bytes	= ch->peak_bytes,
 	};
-	spin_unlock_bh(&q->link->lock);
+	dtm_unlock(q);
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 
@@ -745,23 +391,23 @@ MODULE_ALIAS_NET_SCH("dtm");
 
 static int __init dtm_module_init(void)
 {
-	int err, i;
+	int err;
 
-	for (i = 0; i < ARRAY_SIZE(dtm_options); i++)
-		dtm_policy[dtm_options[i].attribute].type = dtm_options[i].type;
-	err = dtm_events_register();
+	BUILD_BUG_ON(sizeof(struct dtm_skb_cb) > QDISC_CB_PRIV_LEN);
+
+	err = dtm_netlink_register();
 	if (err)
 		return err;
 	err = register_qdisc(&dtm_qdisc_ops);
 	if (err)
-		dtm_events_unregister();
+		dtm_netlink_unregister();
 	return err;
 }
 
 static void __exit dtm_module_exit(void)
 {
 	unregister_qdisc(&dtm_qdisc_ops);
-	dtm_events_unregister();
+	dtm_netlink_unregister();
 }
 
 module_init(dtm_module_init);

@@ -21,12 +21,13 @@
 #define DTM_RATE_H
 
 #include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/pkt_dtm.h>
+#include <linux/time64.h>
 #include <linux/types.h>
 
-#include "pkt_dtm.h"
-
 /* Margin and corridor are in thousandths of a slot, each a whole number of bit/s. */
-#define DTM_MILLISLOT_RATE	(DTM_SLOT_RATE / 1000)
+#define DTM_MILLISLOT_RATE	(TC_DTM_SLOT_RATE / 1000)
 
 struct dtm_rate {
 	u64 estimate;		/* bit/s, the paper's "current" */
@@ -69,12 +70,12 @@ static inline u32 dtm_rate_slots(u64 estimate, u32 margin, u32 corridor, u8 roun
 		  (u64)corridor * DTM_MILLISLOT_RATE / 2;
 	u64 slots;
 
-	if (rounding == DTM_ROUND_UP)
-		bit += DTM_SLOT_RATE - 1;
-	else if (rounding == DTM_ROUND_NEAREST)
-		bit += DTM_SLOT_RATE / 2;
-	slots = div_u64(bit, DTM_SLOT_RATE);
-	return clamp_t(u64, slots, 1, DTM_MAX_SLOTS);
+	if (rounding == TC_DTM_ROUND_UP)
+		bit += TC_DTM_SLOT_RATE - 1;
+	else if (rounding == TC_DTM_ROUND_NEAREST)
+		bit += TC_DTM_SLOT_RATE / 2;
+	slots = div_u64(bit, TC_DTM_SLOT_RATE);
+	return clamp_t(u64, slots, 1, TC_DTM_MAX_SLOTS);
 }
 
 #endif /* DTM_RATE_H */

@@ -3,13 +3,24 @@
  * Transmission over n slots, in whole numbers.
  *
  * A slot carries 64 bits per cycle of 125 us, so one byte takes 15625 ns of one slot. A packet of
- * L bytes is therefore 15625 * L slot-nanoseconds of work, n slots do n of them each nanosecond,
- * and a change of n in between simply goes on with what work is left (pro rata). Nothing is ever
- * divided but to ask when the work ends. What the last nanosecond of a packet could have done
- * beyond its end is credited to the packet that follows at once, so that a backlog drains at the
- * exact rate: departures are the true ends, each rounded up to a nanosecond.
+ * L bytes is therefore 15625 * L slot-nanoseconds of work, and n slots do n of them each
+ * nanosecond.
  *
- * With framing a packet begins with a cycle and leaves at the end of one.
+ * Let S(t) be the work that a channel has done by time t: the integral of its slots over the time
+ * in which it had anything to send. A packet that arrives at time a gets a finish tag
+ *
+ *	F = max(F of the packet before it, S(a)) + 15625 * L
+ *
+ * and has been sent when S reaches F. Slots that change move S, not the tags. So it does not matter
+ * when a packet is taken out: how long it is left there has no effect on those behind it. Nothing
+ * is ever divided, except to ask when S will reach a tag, rounded up to a nanosecond.
+ *
+ * S stops at the last tag while there is nothing to send. Differences of S and tags are therefore
+ * at most the work of the backlog, and both may wrap.
+ *
+ * With framing a packet takes whole slots, that is a multiple of 8 bytes, and leaves at the end of
+ * the cycle in which its last slot is sent. All channels have the same cycles: they begin at
+ * multiples of 125 us of the clock.
  *
  * Pure: no locks, no time source; shared by sch_dtm, its KUnit tests and user space.
  */
@@ -17,73 +28,100 @@
 #define DTM_SERVICE_H
 
 #include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/overflow.h>
+#include <linux/pkt_dtm.h>
+#include <linux/time64.h>
 #include <linux/types.h>
 
-#include "pkt_dtm.h"
-
 /* Slot-nanoseconds in a byte: 8 bits at 512 kbit/s. */
-#define DTM_BYTE_WORK	(8ULL * NSEC_PER_SEC / DTM_SLOT_RATE)
+#define DTM_BYTE_WORK	(8ULL * NSEC_PER_SEC / TC_DTM_SLOT_RATE)
+#define DTM_SLOT_BYTES	(TC_DTM_SLOT_BITS / 8)
 
+/**
+ * struct dtm_service - the transmission of a channel
+ * @done: S at @since, slot-ns
+ * @since: time up to which @done counts, ns
+ * @finish: tag of the last packet that arrived, slot-ns; never less than @done
+ * @cycle_done: S at the beginning of the cycle in which @since lies, slot-ns
+ */
 struct dtm_service {
-	u64 work;	/* slot-ns of the packet in service that are left at `since` */
-	u64 since;	/* ns; the end of transmission once work is 0 */
-	u64 begun;	/* ns, when the packet's transmission began */
-	u32 credit;	/* slot-ns done beyond the packet's end, below one ns of all slots */
+	u64 done;
+	u64 since;
+	u64 finish;
+	u64 cycle_done;
 };
 
-/* When the packet in service has been sent if the number of slots stays as it is. */
-static inline u64 dtm_service_end(const struct dtm_service *s, u32 slots, bool framed)
+/* The beginning of the cycle in which a time lies, ns. */
+static inline u64 dtm_cycle_start(u64 now)
 {
-	u64 end = s->since + div_u64(s->work + slots - 1, slots);
+	u32 rest;
 
-	if (framed)
-		end = s->begun + DTM_CYCLE_NS * div_u64(end - s->begun + DTM_CYCLE_NS - 1,
-							DTM_CYCLE_NS);
-	return end;
+	div_u64_rem(now, TC_DTM_CYCLE_NS, &rest);
+	return now - rest;
+}
+
+/* S at a time not before `since`, with the slots held since then. */
+static inline u64 dtm_service_done(const struct dtm_service *s, u64 now, u32 slots)
+{
+	u64 left = s->finish - s->done, work;
+
+	if (check_mul_overflow(now - s->since, (u64)slots, &work) || work > left)
+		work = left;
+	return s->done + work;
 }
 
 /* Account for the slots held until now; to be called before their number changes. */
 static inline void dtm_service_advance(struct dtm_service *s, u64 now, u32 slots)
 {
-	u64 end;
+	u64 cycle = dtm_cycle_start(now);
 
-	if (now < s->since || !s->work)
+	if (now <= s->since)
 		return;
-	end = dtm_service_end(s, slots, false);
-	if (now < end) {
-		s->work -= (now - s->since) * slots;
-		s->since = now;
-	} else {
-		s->credit = (end - s->since) * slots - s->work;
-		s->work = 0;
-		s->since = end;
-	}
-}
-
-/* A packet arrives at an idle channel. */
-static inline void dtm_service_begin(struct dtm_service *s, u64 now, u32 bytes)
-{
-	s->begun = now;
+	if (cycle > s->since)
+		s->cycle_done = dtm_service_done(s, cycle, slots);
+	s->done = dtm_service_done(s, now, slots);
 	s->since = now;
-	s->credit = 0;
-	s->work = bytes * DTM_BYTE_WORK;
 }
 
-/* The packet in service, sent by now, has left; the next follows it without a gap. */
-static inline void dtm_service_follow(struct dtm_service *s, u32 slots, bool framed, u32 bytes)
+/* A packet arrives: its finish tag. */
+static inline u64 dtm_service_arrive(struct dtm_service *s, u64 now, u32 slots, u32 bytes,
+				     bool framed)
 {
-	u64 end = dtm_service_end(s, slots, framed);
+	u64 work = bytes;
 
+	if (framed)
+		work = DTM_SLOT_BYTES * div_u64(work + DTM_SLOT_BYTES - 1, DTM_SLOT_BYTES);
+	dtm_service_advance(s, now, slots);
+	s->finish += work * DTM_BYTE_WORK;
+	return s->finish;
+}
+
+/* When a packet has been sent, if the number of slots stays as it is; for those sent by `since`,
+ * a time not after it.
+ */
+static inline u64 dtm_service_end(const struct dtm_service *s, u64 tag, u32 slots, bool framed)
+{
+	s64 left = tag - s->done;
+	u64 end = s->since;
+	u32 rest;
+
+	if (framed && (s64)(tag - s->cycle_done) <= 0)
+		return dtm_cycle_start(end);
+	if (left > 0)
+		end += div_u64(left + slots - 1, slots);
 	if (framed) {
-		dtm_service_begin(s, end, bytes);
-		return;
+		div_u64_rem(end, TC_DTM_CYCLE_NS, &rest);
+		end += rest ? TC_DTM_CYCLE_NS - rest : 0;
 	}
-	dtm_service_advance(s, end, slots);
-	s->begun = end;
-	s->work = bytes * DTM_BYTE_WORK;
-	/* A credit is below DTM_MAX_SLOTS, the work of one byte above it. */
-	s->work -= s->credit;
-	s->credit = 0;
+	return end;
+}
+
+/* All packets are gone. */
+static inline void dtm_service_clear(struct dtm_service *s, u64 now, u32 slots)
+{
+	dtm_service_advance(s, now, slots);
+	s->finish = s->done;
 }
 
 #endif /* DTM_SERVICE_H */

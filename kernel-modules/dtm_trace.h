@@ -9,7 +9,7 @@
 #include <linux/netdevice.h>
 #include <linux/tracepoint.h>
 
-#include "dtm_channel.h"
+#include "dtm_core.h"
 
 TRACE_EVENT(dtm_reallocation,
 	TP_PROTO(const struct net_device *dev, u32 handle, const struct dtm_channel *ch, u64 now,

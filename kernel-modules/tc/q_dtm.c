@@ -10,12 +10,14 @@
  *	text, JSON of `show -s`  <--  statistics[]  <--  struct tc_dtm_xstats  <--  kernel
  *
  * A row of options[] or lists[] is all there is to say about an option: reading, range, errors,
- * printing. So `show` prints what `add` accepts, and it means the same value: one that would have
- * to be rounded is refused. All mistakes of a command are told at once, each with the offending
- * text. What concerns several options or channels is left to the kernel, which knows the present
- * ones and answers in sentences of its own.
+ * printing. So `show` prints what `add` and `change` accept, and it means the same value: one that
+ * would have to be rounded is refused. All mistakes of a command are reported at once, each with
+ * the range and the offending text, for the kernel would only say that an integer is out of range.
+ * What concerns several options or channels is left to the kernel, which knows the present ones and
+ * answers in sentences of its own.
  */
 #include <inttypes.h>
+#include <linux/pkt_dtm.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,7 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../pkt_dtm.h"
 #include "quantity.h"
 #include "tc_exports.h"
 
@@ -45,42 +46,45 @@ static const struct option {
 	const char *name;
 	const char *json;
 	uint16_t attribute;
-	uint8_t bytes;			/* of the attribute's value */
+	uint8_t bytes;			/* of the attribute's value; 0: a name */
 	const struct unit *units;	/* or NULL: one of ... */
 	const char *const *words;
-	int64_t min;			/* in the smallest unit */
+	int64_t min;			/* in the smallest unit; of a name, its length */
 	int64_t max;
 } options[] = {
-	{ "slots", "slots", TCA_DTM_SLOTS, 4, counts, NULL, 1, DTM_MAX_SLOTS },
+	{ "slots", "slots", TCA_DTM_SLOTS, 4, counts, NULL, 1, TC_DTM_MAX_SLOTS },
+	{ "initial", "initial", TCA_DTM_INITIAL, 4, counts, NULL, 1, TC_DTM_MAX_SLOTS },
 	{ "limit", "limit", TCA_DTM_LIMIT, 4, counts, NULL, 1, 1000000000 },
 	{ "limit-bytes", "limit_bytes", TCA_DTM_LIMIT_BYTES, 4, counts, NULL, 0, UINT32_MAX },
 	{ "overhead", "overhead", TCA_DTM_OVERHEAD, 4, counts, NULL, -64, 1024 },
-	{ "min", "min", TCA_DTM_MIN_SLOTS, 4, counts, NULL, 1, DTM_MAX_SLOTS },
-	{ "max", "max", TCA_DTM_MAX_SLOTS, 4, counts, NULL, 1, DTM_MAX_SLOTS },
+	{ "min", "min", TCA_DTM_MIN_SLOTS, 4, counts, NULL, 1, TC_DTM_MAX_SLOTS },
+	{ "max", "max", TCA_DTM_MAX_SLOTS, 4, counts, NULL, 1, TC_DTM_MAX_SLOTS },
 	{ "change", "change_ns", TCA_DTM_CHANGE, 8, times, NULL, 0, 3600 * SECOND },
 	{ "signalling", "signalling_ns", TCA_DTM_SIGNALLING, 8, times, NULL, 0, 60 * SECOND },
-	{ "pool", "pool", TCA_DTM_POOL, 4, counts, NULL, 1, DTM_MAX_SLOTS },
-	{ "owned", "owned", TCA_DTM_OWNED, 4, counts, NULL, 0, DTM_MAX_SLOTS },
-	{ "allocator", "allocator", TCA_DTM_ALLOCATOR, 1, NULL, allocators, 0, DTM_ALLOCATOR_MAX },
+	{ "pool", "pool", TCA_DTM_POOL, 0, NULL, NULL, 1, TC_DTM_POOL_NAME - 1 },
+	{ "owned", "owned", TCA_DTM_OWNED, 4, counts, NULL, 0, TC_DTM_MAX_SLOTS },
+	{ "allocator", "allocator", TCA_DTM_ALLOCATOR, 1, NULL, allocators,
+	  0, TC_DTM_ALLOCATOR_MAX },
 	{ "sample", "sample_ns", TCA_DTM_SAMPLE, 8, times, NULL, SECOND / 1000, 60 * SECOND },
-	{ "shift-up", "shift_up", TCA_DTM_SHIFT_UP, 1, counts, NULL, 0, 16 },
-	{ "shift-down", "shift_down", TCA_DTM_SHIFT_DOWN, 1, counts, NULL, 0, 16 },
-	{ "margin", "margin", TCA_DTM_MARGIN, 4, thousandths, NULL, 0, 1000 * DTM_MAX_SLOTS },
-	{ "corridor", "corridor", TCA_DTM_CORRIDOR, 4, thousandths, NULL, 0, 1000 * DTM_MAX_SLOTS },
-	{ "rounding", "rounding", TCA_DTM_ROUNDING, 1, NULL, roundings, 0, DTM_ROUND_MAX },
-	{ "count", "count", TCA_DTM_COUNT, 1, NULL, counted, 0, DTM_COUNT_MAX },
+	{ "shift-up", "shift_up", TCA_DTM_SHIFT_UP, 1, counts, NULL, 0, 10 },
+	{ "shift-down", "shift_down", TCA_DTM_SHIFT_DOWN, 1, counts, NULL, 0, 10 },
+	{ "margin", "margin", TCA_DTM_MARGIN, 4, thousandths, NULL, 0, 1000 * TC_DTM_MAX_SLOTS },
+	{ "corridor", "corridor", TCA_DTM_CORRIDOR, 4, thousandths, NULL,
+	  0, 1000 * TC_DTM_MAX_SLOTS },
+	{ "rounding", "rounding", TCA_DTM_ROUNDING, 1, NULL, roundings, 0, TC_DTM_ROUND_MAX },
+	{ "count", "count", TCA_DTM_COUNT, 1, NULL, counted, 0, TC_DTM_COUNT_MAX },
 	{ "hold-on-loss", "hold_on_loss_ns", TCA_DTM_HOLD_ON_LOSS, 8, times, NULL, 0, 60 * SECOND },
 	{ "estimate", "estimate_bit", TCA_DTM_ESTIMATE, 8, rates, NULL, 0, INT64_C(1) << 40 },
 	{ "high", "high", TCA_DTM_HIGH, 4, counts, NULL, 1, UINT32_MAX },
 	{ "low", "low", TCA_DTM_LOW, 4, counts, NULL, 0, UINT32_MAX },
 	{ "rise", "rise_ns", TCA_DTM_RISE, 8, times, NULL, 0, 60 * SECOND },
 	{ "fall", "fall_ns", TCA_DTM_FALL, 8, times, NULL, 0, 60 * SECOND },
-	{ "step", "step", TCA_DTM_STEP, 4, counts, NULL, 1, DTM_MAX_SLOTS },
+	{ "step", "step", TCA_DTM_STEP, 4, counts, NULL, 1, TC_DTM_MAX_SLOTS },
 };
 
-/* Lists of structures whose members are all u32; in text "A:B:C,A:B:C,...". */
+/* Lists of entries whose members are numbers; in text "A:B:C,A:B:C,...". */
 #define MOST_FIELDS	3
-#define MOST_ITEMS	DTM_MAX_STEPS
+#define MOST_MEMBERS	3		/* TCA_DTM_LEVEL_MAX, TCA_DTM_STEP_MAX */
 
 static const struct list {
 	const char *name;
@@ -91,15 +95,22 @@ static const struct list {
 	unsigned int n_fields;
 	struct field {
 		const char *json;
+		uint16_t attribute;	/* in the entry */
+		uint8_t bytes;
 		const struct unit *units;
-		int64_t scale;		/* the member counts so many of the smallest unit */
+		int64_t min;
+		int64_t max;
 	} fields[MOST_FIELDS];
 } lists[] = {
-	{ "levels", "levels", TCA_DTM_LEVELS, DTM_MAX_LEVELS, "2..32 of SLOTS:UP:DOWN", 3,
-	  { { "slots", counts, 1 }, { "up", counts, 1 }, { "down", counts, 1 } } },
-	{ "steps", "steps", TCA_DTM_TRACE, DTM_MAX_STEPS,
-	  "1..256 of AFTER:SLOTS, AFTER whole us", 2,
-	  { { "after_ns", times, 1000 }, { "slots", counts, 1 } } },
+	{ "levels", "levels", TCA_DTM_LEVELS, TC_DTM_MAX_LEVELS,
+	  "2..32 of SLOTS:UP:DOWN, SLOTS 1..65535, UP and DOWN 0..4294967295", 3,
+	  { { "slots", TCA_DTM_LEVEL_SLOTS, 4, counts, 1, TC_DTM_MAX_SLOTS },
+	    { "up", TCA_DTM_LEVEL_UP, 4, counts, 0, UINT32_MAX },
+	    { "down", TCA_DTM_LEVEL_DOWN, 4, counts, 0, UINT32_MAX } } },
+	{ "steps", "steps", TCA_DTM_STEPS, TC_DTM_MAX_STEPS,
+	  "1..1024 of AFTER:SLOTS, AFTER 0s..3600s, SLOTS 1..65535", 2,
+	  { { "after_ns", TCA_DTM_STEP_AFTER, 8, times, 0, 3600 * SECOND },
+	    { "slots", TCA_DTM_STEP_SLOTS, 4, counts, 1, TC_DTM_MAX_SLOTS } } },
 };
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
@@ -135,9 +146,10 @@ static const struct statistic {
 
 static void explain(void)
 {
-	fputs("Usage: ... dtm [ slots N ] [ limit PACKETS ] [ limit-bytes BYTES ]\n"
+	fputs("Usage: ... dtm [ slots N | initial N ] [ limit PACKETS ] [ limit-bytes BYTES ]\n"
 	      "               [ overhead BYTES ] [ framed | unframed ] [ min N ] [ max N ] [ change TIME ]\n"
-	      "               [ signalling TIME ] [ pool SLOTS ] [ owned N ] [ allocator KIND ]\n"
+	      "               [ signalling TIME ] [ pool NAME ] [ owned N ] [ allocator KIND ]\n"
+	      "               [ restart ]\n"
 	      "KIND: static\n"
 	      "    | rate [ sample TIME ] [ shift N | shift-up N shift-down N ] [ margin SLOTS ]\n"
 	      "           [ corridor SLOTS ] [ rounding { up | nearest | down } ]\n"
@@ -146,7 +158,7 @@ static void explain(void)
 	      "    | hysteresis levels SLOTS:UP:DOWN,SLOTS:UP:DOWN,...   (bytes of backlog)\n"
 	      "    | trace steps AFTER:SLOTS,...                         (times between steps)\n"
 	      "A slot is 512 kbit/s. TIME: 100ms, 1.5s, 125us, 7ns. RATE: 5Mbit, 512kbit, 100bit.\n"
-	      "tc-dtm(8) explains each.\n", stderr);
+	      "`dtm pool add NAME slots N` makes a pool. tc-dtm(8) explains each.\n", stderr);
 }
 
 /* Values of attributes */
@@ -174,12 +186,27 @@ static void add_bytes(struct nlmsghdr *n, int attribute, uint64_t u64, size_t by
 	addattr_l(n, MESSAGE_BYTES, attribute, data, bytes);
 }
 
+/* The kernel marks what is nested in the attribute's type, which tc's own parser leaves there. */
+static void find_attributes(const struct rtattr *found[], unsigned int max,
+			    const struct rtattr *outer)
+{
+	const struct rtattr *attr = RTA_DATA(outer);
+	int left = RTA_PAYLOAD(outer);
+
+	memset(found, 0, (max + 1) * sizeof(found[0]));
+	for (; RTA_OK(attr, left); attr = RTA_NEXT(attr, left))
+		if ((attr->rta_type & NLA_TYPE_MASK) <= max)
+			found[attr->rta_type & NLA_TYPE_MASK] = attr;
+}
+
 /* Parsing: each returns false for a mistake, having said so */
 
 static bool complain(const struct option *o, const char *name, const char *got)
 {
 	fprintf(stderr, "dtm: \"%s\" must be ", name);
-	if (o->units)
+	if (!o->bytes)
+		fprintf(stderr, "a name of %d..%d characters", (int)o->min, (int)o->max);
+	else if (o->units)
 		fprintf(stderr, "%s..%s", show_quantity(o->units, o->min).s,
 			show_quantity(o->units, o->max).s);
 	else
@@ -195,6 +222,12 @@ static bool parse_option(struct nlmsghdr *n, const struct option *o, const char 
 {
 	int64_t value = 0;
 
+	if (!o->bytes) {
+		if ((int64_t)strlen(text) < o->min || (int64_t)strlen(text) > o->max)
+			return complain(o, name, text);
+		addattr_l(n, MESSAGE_BYTES, o->attribute, text, strlen(text) + 1);
+		return true;
+	}
 	if (o->units) {
 		if (!read_quantity(text, o->units, &value) || value < o->min || value > o->max)
 			return complain(o, name, text);
@@ -208,34 +241,36 @@ static bool parse_option(struct nlmsghdr *n, const struct option *o, const char 
 	return true;
 }
 
-static bool read_field(const struct field *field, const char *text, uint32_t *member)
+static bool parse_field(struct nlmsghdr *n, const struct field *field, const char *text)
 {
 	int64_t value;
 
-	if (!text || !read_quantity(text, field->units, &value) || value < 0 ||
-	    value % field->scale || value / field->scale > UINT32_MAX)
+	if (!text || !read_quantity(text, field->units, &value) || value < field->min ||
+	    value > field->max)
 		return false;
-	*member = value / field->scale;
+	add_bytes(n, field->attribute, value, field->bytes);
 	return true;
 }
 
 static bool parse_list(struct nlmsghdr *n, const struct list *list, const char *text)
 {
-	uint32_t members[MOST_ITEMS * MOST_FIELDS];
+	struct rtattr *nest = addattr_nest(n, MESSAGE_BYTES, list->attribute | NLA_F_NESTED);
 	char *copy = strdup(text), *rest = copy, *item;
 	unsigned int count = 0;
 	bool good = copy;
 
 	while (good && (item = strsep(&rest, ","))) {
-		good = count < list->most * list->n_fields;
+		struct rtattr *entry = addattr_nest(n, MESSAGE_BYTES, TCA_DTM_ENTRY | NLA_F_NESTED);
+
+		good = count++ < list->most;
 		for (unsigned int i = 0; good && i < list->n_fields; i++)
-			good = read_field(&list->fields[i], strsep(&item, ":"), &members[count++]);
+			good = parse_field(n, &list->fields[i], strsep(&item, ":"));
 		good = good && !item;
+		addattr_nest_end(n, entry);
 	}
 	free(copy);
-	if (good)
-		addattr_l(n, MESSAGE_BYTES, list->attribute, members, count * sizeof(members[0]));
-	else
+	addattr_nest_end(n, nest);
+	if (!good)
 		fprintf(stderr, "dtm: \"%s\" must be %s, got \"%s\"\n", list->name, list->form,
 			text);
 	return good;
@@ -273,6 +308,10 @@ static int parse_words(struct nlmsghdr *n, int argc, char **argv, bool *good)
 		add_bytes(n, TCA_DTM_FRAMED, framed, 1);
 		return 1;
 	}
+	if (!strcmp(name, "restart")) {
+		addattr_l(n, MESSAGE_BYTES, TCA_DTM_RESTART, NULL, 0);
+		return 1;
+	}
 	if (!o && !list) {
 		fprintf(stderr, "dtm: what is \"%s\"? `tc qdisc add dtm help` lists options\n",
 			name);
@@ -293,7 +332,7 @@ static int parse_words(struct nlmsghdr *n, int argc, char **argv, bool *good)
 static int dtm_parse_opt(struct qdisc_util *qu, int argc, char **argv, struct nlmsghdr *n,
 			 const char *dev)
 {
-	struct rtattr *nest = addattr_nest(n, MESSAGE_BYTES, TCA_OPTIONS);
+	struct rtattr *nest = addattr_nest(n, MESSAGE_BYTES, TCA_OPTIONS | NLA_F_NESTED);
 	bool good = true;
 
 	(void)qu;
@@ -333,6 +372,11 @@ static void print_option(const struct option *o, const struct rtattr *attr)
 	int64_t value = read_bytes(RTA_DATA(attr), RTA_PAYLOAD(attr));
 	struct text text;
 
+	if (!o->bytes) {
+		print_pair(o->name, RTA_DATA(attr));
+		print_color_string(PRINT_JSON, COLOR_NONE, o->json, NULL, RTA_DATA(attr));
+		return;
+	}
 	if (!o->units) {
 		/* A newer kernel's word is one that we do not know. */
 		const char *word = value <= o->max ? o->words[value] : "?";
@@ -354,24 +398,36 @@ static void print_option(const struct option *o, const struct rtattr *attr)
 	}
 }
 
+static void print_entry(const struct list *list, const struct rtattr *entry)
+{
+	const struct rtattr *tb[MOST_MEMBERS + 1];
+
+	find_attributes(tb, MOST_MEMBERS, entry);
+	open_json_object(NULL);
+	for (unsigned int k = 0; k < list->n_fields; k++) {
+		const struct field *field = &list->fields[k];
+		const struct rtattr *attr = tb[field->attribute];
+		int64_t value = attr ? read_bytes(RTA_DATA(attr), RTA_PAYLOAD(attr)) : 0;
+
+		if (k)
+			print_text(":");
+		print_text(show_quantity(field->units, value).s);
+		print_color_s64(PRINT_JSON, COLOR_NONE, field->json, NULL, value);
+	}
+	close_json_object();
+}
+
 static void print_list(const struct list *list, const struct rtattr *attr)
 {
-	const uint32_t *member = RTA_DATA(attr);
-	unsigned int count = RTA_PAYLOAD(attr) / sizeof(*member) / list->n_fields;
+	const struct rtattr *entry = RTA_DATA(attr);
+	int left = RTA_PAYLOAD(attr);
 
 	print_text(list->name);
 	open_json_array(PRINT_JSON, list->json);
-	for (unsigned int i = 0; i < count; i++) {
-		open_json_object(NULL);
-		for (unsigned int k = 0; k < list->n_fields; k++, member++) {
-			const struct field *field = &list->fields[k];
-			int64_t value = *member * field->scale;
-
-			print_text(k ? ":" : i ? "," : " ");
-			print_text(show_quantity(field->units, value).s);
-			print_color_s64(PRINT_JSON, COLOR_NONE, field->json, NULL, value);
-		}
-		close_json_object();
+	for (const char *before = " "; RTA_OK(entry, left); entry = RTA_NEXT(entry, left)) {
+		print_text(before);
+		print_entry(list, entry);
+		before = ",";
 	}
 	close_json_array(PRINT_JSON, NULL);
 	print_text(" ");
@@ -379,7 +435,7 @@ static void print_list(const struct list *list, const struct rtattr *attr)
 
 static int dtm_print_opt(struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 {
-	struct rtattr *tb[TCA_DTM_MAX + 1];
+	const struct rtattr *tb[TCA_DTM_MAX + 1];
 	const struct option *o;
 	const struct list *list;
 
@@ -387,7 +443,7 @@ static int dtm_print_opt(struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 	(void)f;
 	if (!opt)
 		return 0;
-	parse_rtattr(tb, TCA_DTM_MAX, RTA_DATA(opt), RTA_PAYLOAD(opt));
+	find_attributes(tb, TCA_DTM_MAX, opt);
 	FOR_EACH(o, options)
 		if (tb[o->attribute])
 			print_option(o, tb[o->attribute]);
@@ -400,6 +456,10 @@ static int dtm_print_opt(struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 	FOR_EACH(list, lists)
 		if (tb[list->attribute])
 			print_list(list, tb[list->attribute]);
+	/* `tc monitor`: the kernel's notifications have no room for steps. */
+	if (tb[TCA_DTM_N_STEPS])
+		print_color_u64(PRINT_ANY, COLOR_NONE, "n_steps", "(%" PRIu64 " steps) ",
+				read_bytes(RTA_DATA(tb[TCA_DTM_N_STEPS]), 4));
 	return 0;
 }
 

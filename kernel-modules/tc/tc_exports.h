@@ -2,7 +2,7 @@
 /*
  * What tc exports to its plugins, as far as dtm needs it: iproute2 installs no headers. Unchanged
  * from 5.10 on; a first argument became const in 6.10, which makes no difference to a caller. All
- * cases of tests/dtm have been run with the tc of Debian 12, 13 and sid: 6.1, 6.15 and 7.3.
+ * cases have been run with the tc of Debian 12, which is 6.1.
  */
 #ifndef TC_EXPORTS_H
 #define TC_EXPORTS_H
@@ -32,7 +32,6 @@ enum { COLOR_NONE = 6 };
 struct rtattr *addattr_nest(struct nlmsghdr *n, int maxlen, int type);
 int addattr_nest_end(struct nlmsghdr *n, struct rtattr *nest);
 int addattr_l(struct nlmsghdr *n, int maxlen, int type, const void *data, int length);
-int parse_rtattr(struct rtattr *tb[], int max, struct rtattr *rta, int length);
 int print_color_string(int type, int color, const char *key, const char *format,
 		       const char *value);
 int print_color_s64(int type, int color, const char *key, const char *format, int64_t value);

@@ -1,4 +1,4 @@
-"""Scenarios with dtm-events: reallocations as the kernel reports them, each at its exact time."""
+"""Scenarios with `dtm events`: reallocations as the kernel reports them, each at its exact time."""
 
 import contextlib
 import csv
@@ -14,18 +14,19 @@ from typing import NamedTuple
 from dtm_claims import RUN, claim, expect, run
 from rtnetlink import Handle, Rtnetlink, attribute, u32
 
-EVENTS = "/mnt/bin/dtm-events"
+DTM = "/mnt/bin/dtm"
+EVENTS = [DTM, "events"]
 NOTES = RUN / "reallocations.csv"
 TCA_DTM_SLOTS = 2
 ETH_P_ALL = 0x0003
 NETLINK_GENERIC = 16
 DTM_A_TO = 7
-# Events that a link keeps until they are sent, DTM_EVENTS of dtm_events.h.
-RING = 512
+# Events that a network namespace keeps until they are sent, DTM_EVENTS of dtm_netlink.c.
+RING = 2048
 
 
 class Row(NamedTuple):
-    """What dtm-events wrote down."""
+    """What `dtm events` wrote down."""
 
     time_ns: int
     interface: str
@@ -39,17 +40,17 @@ class Row(NamedTuple):
 
 
 def without_module() -> None:
-    """dtm-events says that there is nothing to listen to."""
-    done = subprocess.run([EVENTS], capture_output=True, text=True, check=False)
-    expect("standard error", done.stderr, "dtm-events: the kernel has no dtm: load sch_dtm first\n")
+    """`dtm events` says that there is nothing to listen to."""
+    done = subprocess.run(EVENTS, capture_output=True, text=True, check=False)
+    expect("standard error", done.stderr, "dtm: the kernel has no dtm: load sch_dtm first\n")
     expect("standard output", done.stdout, "")
     expect("exit status", done.returncode, 1)
 
 
 @contextlib.contextmanager
 def recorder() -> Iterator[subprocess.Popen[str]]:
-    """dtm-events, listening, writing to NOTES; killed if the case fails."""
-    process = subprocess.Popen([EVENTS, "--out", str(NOTES)], stderr=subprocess.PIPE, text=True)
+    """`dtm events`, listening, writing to NOTES; killed if the case fails."""
+    process = subprocess.Popen([*EVENTS, "--out", str(NOTES)], stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     with process:
         said = process.stderr.readline()
@@ -67,12 +68,12 @@ def recording() -> Iterator[list[Row]]:
     with recorder() as process:
         yield rows
         process.send_signal(signal.SIGINT)
-        expect("exit status of dtm-events", process.wait(), 0)
+        expect("exit status of dtm events", process.wait(), 0)
     rows += read_rows()
 
 
 def read_rows() -> list[Row]:
-    """What dtm-events wrote down."""
+    """What `dtm events` wrote down."""
     lines = NOTES.read_text(encoding="utf-8").splitlines()
     table = csv.reader(line for line in lines if not line.startswith("#"))
     names = "time_ns interface handle cause from to wanted estimate_bit backlog_bytes"
@@ -82,12 +83,12 @@ def read_rows() -> list[Row]:
 
 def causes() -> None:
     """Every cause, at its exact time, though nobody looked at the idle channels meanwhile."""
-    with recording() as rows:
+    with pool("bus", 22), recording() as rows:
         run(
             "tc qdisc add dev d0 root handle 1 prio bands 3",
-            "tc qdisc add dev d0 parent 1:1 handle 11 dtm slots 5 pool 22 owned 15"
+            "tc qdisc add dev d0 parent 1:1 handle 11 dtm slots 5 pool bus owned 15"
             " allocator trace steps 1s:15,1s:12",
-            "tc qdisc add dev d0 parent 1:2 handle 12 dtm slots 15 pool 22"
+            "tc qdisc add dev d0 parent 1:2 handle 12 dtm slots 15 pool bus"
             " allocator trace steps 3s:18",
         )
         time.sleep(5)
@@ -110,12 +111,26 @@ def causes() -> None:
             (a + second, "12:", "reclaimed", 15, 7, 15),
             (a + second, "11:", "allocator", 5, 15, 15),
             (a + 2 * second, "11:", "allocator", 15, 12, 12),
-            (b + 3 * second, "12:", "denied", 7, 10, 18),
+            # It has waited for what it lost.
+            (a + 2 * second, "12:", "granted", 7, 10, 15),
+            (b + 3 * second, "12:", "denied", 10, 10, 18),
             (changed, "12:", "operator", 10, 2, 2),
             (changed, "12:", "start", 2, 2, 2),
+            (rows[-2].time_ns, "11:", "left", 12, 0, 0),
+            (rows[-1].time_ns, "12:", "left", 2, 0, 0),
         ],
     )
     expect("interfaces", {row.interface for row in rows}, {"d0"})
+
+
+@contextlib.contextmanager
+def pool(name: str, slots: int) -> Iterator[None]:
+    """A pool; its channels are gone when it goes."""
+    run(f"{DTM} pool add {name} slots {slots}")
+    try:
+        yield
+    finally:
+        run(f"{DTM} pool del {name}")
 
 
 def change_slots(times: int) -> None:
@@ -137,13 +152,13 @@ def burst() -> None:
 
 
 def end_with_losses(process: subprocess.Popen[str]) -> int:
-    """Interrupt dtm-events, which must find that events were lost; how many, as it says."""
+    """Interrupt `dtm events`, which must find that events were lost; how many, as it says."""
     process.send_signal(signal.SIGTERM)
     expect("exit status", process.wait(), 1)
     assert process.stderr is not None
     said = process.stderr.read()
-    number, _, rest = said.removeprefix("dtm-events: ").partition(" ")
-    expect("standard error", (said[:12], rest), ("dtm-events: ", "events were lost\n"))
+    number, _, rest = said.removeprefix("dtm: ").partition(" ")
+    expect("standard error", (said[:5], rest), ("dtm: ", "events were lost\n"))
     return int(number)
 
 
@@ -169,21 +184,22 @@ def steps(number: int) -> str:
 
 
 def overrun() -> None:
-    """Of more events at once than a link's ring holds the newest are sent, the others counted."""
-    run("tc qdisc add dev d0 root handle 1 prio bands 3")
-    for band in (1, 2, 3):
-        run(
-            f"tc qdisc add dev d0 parent 1:{band} handle 1{band} dtm slots 2 pool 6"
-            f" allocator trace steps {steps(250)}"
-        )
-    with recorder() as process:
-        time.sleep(1)
-        # Nobody has looked at the link so far: all its events happen now.
-        run("tc -s qdisc show dev d0")
-        missing = end_with_losses(process)
-    run("tc qdisc del dev d0 root")
+    """Of more events at once than the ring holds the newest are sent, the others counted."""
+    with pool("bus", 6):
+        run("tc qdisc add dev d0 root handle 1 prio bands 3")
+        for band in (1, 2, 3):
+            run(
+                f"tc qdisc add dev d0 parent 1:{band} handle 1{band} dtm slots 2 pool bus"
+                f" allocator trace steps {steps(1000)}"
+            )
+        with recorder() as process:
+            time.sleep(2)
+            # Nobody has looked at the link so far: all its events happen now.
+            run("tc -s qdisc show dev d0")
+            missing = end_with_losses(process)
+        run("tc qdisc del dev d0 root")
     rows = read_rows()
-    expect("lost", missing, 3 * 250 - RING)
+    expect("lost", missing, 3 * 1000 - RING)
     expect("sent", len(rows), RING)
     for handle in ("11:", "12:", "13:"):
         times = [row.time_ns for row in rows if row.handle == handle]
@@ -217,7 +233,7 @@ def namespace_ends() -> None:
         for _ in range(10):
             run("ip netns add gone", "ip -n gone link add e0 type dummy")
             run("ip -n gone link set e0 up")
-            inside = ["ip", "netns", "exec", "gone", EVENTS, "--out", "/dev/null"]
+            inside = ["ip", "netns", "exec", "gone", *EVENTS, "--out", "/dev/null"]
             with subprocess.Popen(inside, stderr=subprocess.PIPE, text=True) as listener:
                 assert listener.stderr is not None
                 claim("listening", "listening on" in listener.stderr.readline())
@@ -232,7 +248,7 @@ def namespace_ends() -> None:
             time.sleep(0.1)
         expect("uses of sch_dtm", used.read_text(), before)
         run("tc qdisc add dev d0 root handle 1 dtm slots 2", "tc qdisc del dev d0 root")
-    expect("events here", [row.cause for row in rows], ["operator", "start"])
+    expect("events here", [row.cause for row in rows], ["operator", "start", "left"])
 
 
 def monitored() -> None:
@@ -263,13 +279,14 @@ def monitored() -> None:
 def usage() -> None:
     """--help explains on standard output; a mistake explains on standard error."""
     for arguments, status in ((["--help"], 0), (["--nonsense"], 2), (["extra"], 2)):
-        done = subprocess.run([EVENTS, *arguments], capture_output=True, text=True, check=False)
+        done = subprocess.run([*EVENTS, *arguments], capture_output=True, text=True, check=False)
         expect("exit status", done.returncode, status)
         said, silent = (done.stderr, done.stdout) if status else (done.stdout, done.stderr)
-        claim(f"usage: {said!r}", "usage: dtm-events [--out FILE]\n" in said)
+        wanted = "takes --out FILE only; `dtm --help`" if status else "dtm events [--out FILE] "
+        claim(f"usage: {said!r}", wanted in said)
         expect("the other output", silent, "")
     done = subprocess.run(
-        [EVENTS, "--out", "/nowhere/x"], capture_output=True, text=True, check=False
+        [*EVENTS, "--out", "/nowhere/x"], capture_output=True, text=True, check=False
     )
     expect("exit status", done.returncode, 1)
-    expect("standard error", done.stderr, "dtm-events: /nowhere/x: No such file or directory\n")
+    expect("standard error", done.stderr, "dtm: /nowhere/x: No such file or directory\n")

@@ -1,9 +1,10 @@
-"""Runs the cases of dtm/*.yml in the guest, as root, with the real tc; see dtm/README.md.
+"""Runs all cases for sch_dtm in the guest, as root, with the real tc; see dtm/README.md.
 
-    python -I dtm_in_guest.py [only=FILE]        # writes /mnt/run/results.json
+    python -I dtm_in_guest.py [only=PREFIX]        # writes /mnt/run/results.json
 
-A case is not over with its command: what was refused must have changed nothing, and what a
-channel shows must give the same channel when it is fed back to tc.
+The kernel's own tdc runs tdc/dtm.json. Its cases are then run once more, for what tdc cannot
+say: what was refused changed nothing, and what a channel shows changes nothing when it is given
+back to it, and makes the same channel elsewhere.
 """
 
 import errno
@@ -14,7 +15,9 @@ import shutil
 import subprocess
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import yaml
@@ -23,51 +26,230 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import dtm_event_scenarios  # noqa: E402 - python -I leaves the folder out
+import dtm_interface_scenarios  # noqa: E402
 import dtm_scenarios  # noqa: E402
 from dtm_claims import RUN, ClaimError, expect, run  # noqa: E402
-from rtnetlink import Handle, Rtnetlink, attribute, u8, u32, u64  # noqa: E402
+from dtm_genl import Dtm  # noqa: E402
+from dtm_raw import Raw, raw_cases  # noqa: E402
+from rtnetlink import Handle, Rtnetlink  # noqa: E402
 
 MODULE = "/mnt/bin/sch_dtm.ko"
-SCENARIOS = {**vars(dtm_scenarios), **vars(dtm_event_scenarios)}
-VALUES = {"u8": u8, "u32": u32, "s32": u32, "u64": u64}
-BITS = {"u8": 8, "u32": 32, "s32": 32, "u64": 64}
-NOBODY = 65534
+SCENARIOS = {
+    name: function
+    for module in (dtm_scenarios, dtm_event_scenarios, dtm_interface_scenarios)
+    for name, function in vars(module).items()
+}
+TDC_CASES = HERE / "tdc/dtm.json"
+# The kernel's tdc, which the host has put there.
+TDC = RUN / "tools/testing/selftests/tc-testing"
 
 Case = dict[str, Any]
+Result = dict[str, str]
 
 
 def main() -> int:
     """Run every case; a failure is a result, not an error."""
     os.environ["TC_LIB_DIR"] = "/mnt/bin"
-    names = attribute_names()
+    os.environ["PATH"] += ":/mnt/bin"
     # The kernel has arguments of its own to add.
     only = next((a.removeprefix("only=") for a in sys.argv if a.startswith("only=")), "")
-    cases = {name: case for name, case in all_cases().items() if name.startswith(only)}
-    without = [name for name, case in cases.items() if case.get("module") == "absent"]
-    results = {name: judge(cases.pop(name), names) for name in without}
+    scenarios = {n: case for n, case in scenario_cases().items() if n.startswith(only)}
+    results = {
+        name: judge(case) for name, case in scenarios.items() if case.get("module") == "absent"
+    }
     run(f"insmod {MODULE}")
-    for interface in ("d0", "d1"):
-        run(f"ip link add {interface} type dummy", f"ip link set {interface} up")
-    for name, case in cases.items():
-        results[name] = judge(case, names)
+    if "tdc".startswith(only) or only.startswith("tdc"):
+        results |= run_tdc()
+    run("ip link add d1 type dummy", "ip link set d1 up")
+    for name, case in tdc_cases().items():
+        if f"again: {name}".startswith(only):
+            results[f"again: {name}"] = attempt(try_again, case)
+    run("ip link add d0 type dummy", "ip link set d0 up")
+    for name, raw in raw_cases().items():
+        if name.startswith(only):
+            results[name] = attempt(try_raw, raw)
+    for name, case in scenarios.items():
+        if name not in results:
+            results[name] = judge(case)
     (RUN / "results.json").write_text(json.dumps(results, indent=1))
     return 0
 
 
-def all_cases() -> dict[str, Case]:
-    """Every case by file and name, in the order of the files."""
+def all_names() -> list[str]:
+    """Every case, as results are called."""
+    tdc = tdc_cases()
+    return [
+        *(f"tdc: {name}" for name in tdc),
+        *(f"again: {name}" for name in tdc),
+        *raw_cases(),
+        *scenario_cases(),
+    ]
+
+
+def tdc_cases() -> dict[str, Case]:
+    """The cases of tdc/dtm.json by name."""
+    return {case["name"]: case for case in json.loads(TDC_CASES.read_text(encoding="utf-8"))}
+
+
+def scenario_cases() -> dict[str, Case]:
+    """The cases of dtm/*.yml by file and name, in the order of the files."""
     return {
         f"{path.stem}: {case['name']}": case
         for path in sorted((HERE / "dtm").glob("*.yml"))
-        for case in expand(yaml.safe_load(path.read_text(encoding="utf-8")))
+        for case in yaml.safe_load(path.read_text(encoding="utf-8"))["cases"]
     }
 
 
+def attempt(check: Callable[..., None], *arguments: Any, **named: Any) -> Result:
+    """Run a case; {} if it holds, else what does not."""
+    try:
+        check(*arguments, **named)
+    except ClaimError as failed:
+        return {"failed": str(failed)}
+    except Exception:  # noqa: BLE001 - the other cases are to be run
+        return {"failed": traceback.format_exc()}
+    finally:
+        clear("d0", "d1")
+    return {}
+
+
 def clear(*interfaces: str) -> None:
-    """Back to no qdisc."""
-    with Rtnetlink() as route:
+    """Back to no qdisc and no pool."""
+    if Path("/sys/module/sch_dtm").exists():
         for interface in interfaces:
-            route.qdisc("del", interface, options=None, kind=None)
+            if Path("/sys/class/net", interface).exists():
+                with Rtnetlink() as route:
+                    route.qdisc("del", interface, options=None, kind=None)
+        for pool in json.loads(run("dtm pool show -j")):
+            run(f"dtm pool del {pool['pool']}")
+
+
+# tdc
+
+
+def run_tdc() -> dict[str, Result]:
+    """Give tdc/dtm.json to tdc; results by name."""
+    shutil.copy(HERE / "tdc/tdc_config_local.py", TDC)
+    tap = TDC / "results.tap"
+    done = subprocess.run(
+        [sys.executable, "tdc.py", "--outfile", str(tap), "--file", str(TDC_CASES)],
+        cwd=TDC,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (RUN / "tdc.txt").write_text(done.stdout + done.stderr)
+    text = tap.read_text() if tap.exists() else ""
+    results: dict[str, Result] = {}
+    for name, case in tdc_cases().items():
+        found = re.search(
+            rf"^(not )?ok \d+ {case['id']} - (.*?)(?=^(?:not )?ok |\Z)",
+            text,
+            re.MULTILINE | re.DOTALL,
+        )
+        said = found[0] if found else done.stderr[-2000:]
+        good = found and not found[1] and "# skipped" not in found[2]
+        results[f"tdc: {name}"] = {} if good else {"failed": said}
+    return results
+
+
+def tdc_command(command: str) -> str:
+    """A command of tdc's, for d0."""
+    return Template(command).safe_substitute(
+        TC="tc", IP="ip", DTM="dtm", DUMMY="d0", NS="none", DEV0="none", DEV1="none"
+    )
+
+
+def shell(command: str) -> int:
+    """Run a command of tdc's; its status."""
+    done = subprocess.run(
+        ["sh", "-c", tdc_command(command)], capture_output=True, check=False, cwd=RUN
+    )
+    return done.returncode
+
+
+def try_again(case: Case) -> None:
+    """Refused: nothing has changed. Taken: what is shown changes nothing, and can be added."""
+    for command in case["setup"]:
+        expect(command, shell(command), 0)
+    try:
+        with Dtm() as dtm:
+            dtm.subscribe()
+            before = state()
+            dtm.events()
+            expect("exit status", shell(case["cmdUnderTest"]), int(case["expExitCode"]))
+            if case["expExitCode"] != "0":
+                expect("after a refusal", (state(), dtm.events()), (before, []))
+                return
+            give_back(dtm)
+    finally:
+        for command in case["teardown"]:
+            shell(command)
+
+
+def state() -> tuple[Any, ...]:
+    """What tc and dtm show, without the clocks."""
+    shown = json.loads(run("tc -s -j qdisc show dev d0"))
+    for qdisc in shown:
+        for clock in ("age_ns", "slot_seconds", "slot_ns"):
+            qdisc.pop(clock, None)
+    return shown, json.loads(run("dtm pool show -j"))
+
+
+def give_back(dtm: Dtm) -> None:
+    """Give each channel of d0 the options it shows; then, if it is the root, make it anew on d1."""
+    pattern = re.compile(r"^qdisc dtm (\S+) (root refcnt \d+|parent \S+) (.*?) *$", re.MULTILINE)
+    for handle, place, options in pattern.findall(run("tc qdisc show dev d0")):
+        before = state()
+        dtm.events()
+        where = place.partition(" refcnt")[0]
+        run(f"tc qdisc change dev d0 {where} handle {handle} dtm {options}")
+        expect("what is shown, given back", (state(), dtm.events()), (before, []))
+        if where == "root" and "pool" not in options:
+            run(f"tc qdisc replace dev d1 root handle {handle} dtm {options}")
+            again = pattern.findall(run("tc qdisc show dev d1"))[0][2]
+            expect("what is shown, added elsewhere", again, options)
+            options_of = [
+                json.loads(run(f"tc -j qdisc show dev {d}"))[0]["options"] for d in ("d0", "d1")
+            ]
+            expect("the same in JSON", options_of[1], options_of[0])
+
+
+# Raw requests
+
+
+def try_raw(case: Raw) -> None:
+    """Send attributes as they are; compare the answer, and read back what was taken."""
+    run(*case.setup)
+    before = state()
+    if case.command:
+        with Dtm() as dtm:
+            ack = dtm.request(case.command, case.options)
+    else:
+        with Rtnetlink() as route:
+            ack = route.qdisc(case.verb, "d0", Handle(1), options=case.options, nested=case.nested)
+    expected, sentence = case.answer
+    expect("errno", errno.errorcode.get(ack.errno, 0), errno.errorcode.get(expected, 0))
+    expect("extack", ack.message, sentence)
+    if ack.errno:
+        expect("after a refusal", state(), before)
+        return
+    with Rtnetlink() as route:
+        shown = route.show("d0")[0].options
+    for number, value in case.taken:
+        expect(f"attribute {number}", shown.get(number), value)
+
+
+# Scenarios
+
+
+def judge(case: Case) -> Result:
+    """Run a scenario; {} if it holds, else what does not, or why it could not be tried."""
+    if "device" in case and not has_device(case["device"]):
+        return {"skipped": f"{case['device']}: not in this guest's kernel"}
+    if "file" in case and not Path(case["file"]).exists():
+        return {"skipped": f"{case['file']}: not in this guest's kernel"}
+    return attempt(SCENARIOS[case["scenario"]], **case.get("arguments", {}))
 
 
 def has_device(kind: str) -> bool:
@@ -76,176 +258,6 @@ def has_device(kind: str) -> bool:
     if added.returncode == 0:
         run("ip link del probe")
     return added.returncode == 0
-
-
-def attribute_names() -> dict[str, int]:
-    """Numbers of the attributes of pkt_dtm.h, without TCA_DTM_."""
-    header = (HERE.parent / "pkt_dtm.h").read_text(encoding="utf-8")
-    found = re.findall(r"^\tTCA_DTM_(\w+),", header, re.MULTILINE)
-    return {name: number for number, name in enumerate(found)}
-
-
-def expand(document: dict[str, Any]) -> list[Case]:
-    """The cases of a file; a row of `ranges` is several."""
-    cases: list[Case] = list(document.get("cases", []))
-    for row in document.get("ranges", []):
-        cases += range_cases(row)
-    return cases
-
-
-def range_cases(row: dict[str, Any]) -> list[Case]:
-    """Both ends of an option's range, what is beyond them, and values of a wrong size."""
-    name, kind, low, high = row["attribute"], row["type"], row["min"], row["max"]
-    bits = BITS[kind]
-    lowest, highest = (-(1 << 31), (1 << 31) - 1) if kind == "s32" else (0, (1 << bits) - 1)
-    beyond = {value for value in (low - 1, high + 1, lowest, highest) if not low <= value <= high}
-    others = row.get("with", {})
-    cases: list[Case] = [
-        {
-            "name": f"{name} {value} is refused",
-            "netlink": {**others, name: f"{kind} {value}"},
-            "errno": row.get("errno", "ERANGE"),
-            "extack": row["refusal"],
-        }
-        for value in sorted(beyond)
-        if lowest <= value <= highest
-    ]
-    cases += [
-        {"name": f"{name} {value} is taken", "netlink": {**others, name: f"{kind} {value}"}}
-        for value in (low, high)
-    ]
-    cases += [
-        {
-            "name": f"{name} of {size} bytes is refused",
-            "netlink": {name: "hex " + "01" * size},
-            "errno": "EINVAL",
-            "extack": "invalid attribute length",
-        }
-        for size in sorted({0, bits // 8 - 1, bits // 8 + 1})
-    ]
-    return cases
-
-
-def judge(case: Case, names: dict[str, int]) -> dict[str, str]:
-    """Run a case; {} if it holds, else what does not, or why it could not be tried."""
-    missing = [tool for tool in case.get("needs", []) if not shutil.which(tool)]
-    if missing:
-        return {"skipped": f"{', '.join(missing)}: not on this machine"}
-    if "device" in case and not has_device(case["device"]):
-        return {"skipped": f"{case['device']}: not in this guest's kernel"}
-    try:
-        if "scenario" in case:
-            SCENARIOS[case["scenario"]](**case.get("arguments", {}))
-        elif "netlink" in case:
-            try_netlink(case, names)
-        else:
-            try_command(case)
-        run(*case.get("teardown", []))
-    except ClaimError as failed:
-        return {"failed": str(failed)}
-    except Exception:  # noqa: BLE001 - the other cases are to be run
-        return {"failed": traceback.format_exc()}
-    finally:
-        if case.get("module") != "absent":
-            clear("d0", "d1")
-    return {}
-
-
-def try_netlink(case: Case, names: dict[str, int]) -> None:
-    """Send attributes as they are; compare the answer, and read back what was taken."""
-    sent = {
-        name: encode(value) for name, value in case["netlink"].items() if not str(name).isdigit()
-    }
-    options = b"".join(
-        attribute(names.get(name, name), encode(value)) for name, value in case["netlink"].items()
-    )
-    for command in case.get("setup", []):
-        run(command)
-    with Rtnetlink() as route:
-        before = route.show("d0")
-        ack = route.qdisc(case.get("verb", "add"), "d0", Handle(1), options=options)
-        expect("errno", errno.errorcode.get(ack.errno, 0), case.get("errno", 0))
-        expect("extack", ack.message, case.get("extack", ""))
-        shown = route.show("d0")
-    if ack.errno:
-        expect("qdiscs after a refusal", [q.options for q in shown], [q.options for q in before])
-        return
-    for name, value in sent.items():
-        found = shown[0].options.get(names[name])
-        # What concerns another allocator, or no pool, is not shown.
-        if found is not None or name in ("SLOTS", "LIMIT", "CHANGE"):
-            expect(name, found, value)
-
-
-def encode(value: str) -> bytes:
-    """The bytes of "u32 5" or "hex 0500"."""
-    kind, _, text = value.partition(" ")
-    if kind == "hex":
-        return bytes.fromhex(text)
-    return VALUES[kind](int(text))
-
-
-def try_command(case: Case) -> None:
-    """Run a command; compare its status, its words, and what tc shows afterwards."""
-    for command in case.get("setup", []):
-        run(command)
-    before = show()
-    done = subprocess.run(
-        ["bash", "-c", case["command"]],
-        capture_output=True,
-        text=True,
-        check=False,
-        user=NOBODY if case.get("user") == "nobody" else None,
-    )
-    expect("standard error", done.stderr.splitlines(), lines(case.get("error", [])))
-    expect("exit status", done.returncode, case.get("exit", 0))
-    if done.returncode:
-        expect("qdiscs after a refusal", show(), before)
-    handle = case.get("handle", "1:")
-    found: dict[str, Any] = next((q for q in show() if q["handle"] == handle), {})
-    for name, value in case.get("options", {}).items():
-        expect(name, found.get("options", {}).get(name), value)
-    for name, value in case.get("statistics", {}).items():
-        expect(name, found.get(name), value)
-    if "text" in case:
-        expect("text", text_options(handle), case["text"])
-    if not done.returncode and found.get("kind") == "dtm":
-        check_symmetry(handle)
-
-
-def lines(error: str | list[str]) -> list[str]:
-    """One line or several."""
-    return [error] if isinstance(error, str) else error
-
-
-def show() -> list[Any]:
-    """What `tc -j` says about d0, without the clocks."""
-    shown: list[Any] = json.loads(run("tc -s -j qdisc show dev d0"))
-    for qdisc in shown:
-        for clock in ("age_ns", "slot_seconds", "slot_ns", "last_change_ns"):
-            qdisc.pop(clock, None)
-    return shown
-
-
-def text_options(handle: str) -> str:
-    """What `tc qdisc show` prints as the options of a dtm."""
-    said = run("tc qdisc show dev d0")
-    pattern = rf"^qdisc dtm {handle} (?:root refcnt \d+|parent \S+) (.*?) ?$"
-    found = re.search(pattern, said, re.MULTILINE)
-    if not found:
-        raise ClaimError(f"no dtm {handle} in {said!r}")
-    return found[1]
-
-
-def check_symmetry(handle: str) -> None:
-    """The options that tc shows, given to a new channel elsewhere, are shown again."""
-    text = text_options(handle)
-    run(f"tc qdisc replace dev d1 root handle {handle} dtm {text}")
-    twin = json.loads(run("tc -j qdisc show dev d1"))[0]["options"]
-    again = run("tc qdisc show dev d1").split(" dtm ", 1)[1]
-    expect("options fed back", twin, next(q for q in show() if q["handle"] == handle)["options"])
-    if text not in again:
-        raise ClaimError(f"fed back, {text!r} is shown as {again!r}")
 
 
 if __name__ == "__main__":

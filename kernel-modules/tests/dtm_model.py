@@ -2,43 +2,45 @@
 
 import ctypes
 import subprocess
-from ctypes import POINTER, Structure, c_bool, c_int32, c_uint8, c_uint32, c_uint64
+from collections import defaultdict
+from ctypes import POINTER, Structure, c_bool, c_char, c_int32, c_uint8, c_uint32, c_uint64
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-CAUSES = ("allocator", "denied", "reclaimed", "operator", "start")
+CAUSES = ("allocator", "denied", "reclaimed", "operator", "start", "granted", "left")
 ALLOCATORS = {"static": 0, "rate": 1, "buffer": 2, "hysteresis": 3, "trace": 4}
+MAX_SLOTS = 65535
 
 
 class Level(Structure):
-    """struct tc_dtm_level."""
+    """struct dtm_level."""
 
     _fields_ = (("slots", c_uint32), ("up_bytes", c_uint32), ("down_bytes", c_uint32))
 
 
 class Step(Structure):
-    """struct tc_dtm_step."""
+    """struct dtm_step."""
 
-    _fields_ = (("after_us", c_uint32), ("slots", c_uint32))
+    _fields_ = (("after_ns", c_uint64), ("slots", c_uint32))
 
 
 class Config(Structure):
-    """struct dtm_config, with the kernel's defaults."""
+    """struct dtm_config, with room for all steps."""
 
     _fields_ = (
         *((name, c_uint64) for name in ("change_ns", "signalling_ns", "sample_ns", "hold_ns")),
         *((name, c_uint64) for name in ("estimate", "rise_ns", "fall_ns")),
-        *((name, c_uint32) for name in ("slots", "limit", "limit_bytes")),
+        *((name, c_uint32) for name in ("initial", "limit", "limit_bytes")),
         ("overhead", c_int32),
-        *((name, c_uint32) for name in ("min_slots", "max_slots", "margin", "corridor")),
-        *((name, c_uint32) for name in ("high", "low", "step", "pool", "owned")),
-        *((name, c_uint32) for name in ("n_levels", "n_steps")),
+        *((name, c_uint32) for name in ("min_slots", "max_slots", "owned", "margin", "corridor")),
+        *((name, c_uint32) for name in ("high", "low", "step", "n_levels", "n_steps")),
         *((name, c_uint8) for name in ("allocator", "shift_up", "shift_down")),
         *((name, c_uint8) for name in ("rounding", "count", "framed")),
+        ("pool", c_char * 16),
         ("levels", Level * 32),
-        ("steps", Step * 256),
+        ("steps", Step * 1024),
     )
 
 
@@ -64,10 +66,10 @@ class Event:
 def config(allocator: str = "static", **settings: Any) -> Config:
     """A configuration: the kernel's defaults but for the settings given."""
     values = {
-        "slots": 20,
+        "initial": 20,
         "limit": 1000,
         "min_slots": 1,
-        "max_slots": 8192,
+        "max_slots": MAX_SLOTS,
         "change_ns": 10**9,
         "sample_ns": 10**8,
         "shift_up": 3,
@@ -87,16 +89,18 @@ def config(allocator: str = "static", **settings: Any) -> Config:
 def build(folder: Path) -> Path:
     """Compile the model; the library."""
     library = folder / "dtm_model.so"
+    kernel = [HERE.parent / "dtm_core.c", *sorted(HERE.parent.glob("dtm_alloc_*.c"))]
     subprocess.run(
         f"cc -O2 -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Werror -shared -fPIC "
-        f"-I {HERE}/userspace -I {HERE.parent} -o {library} {HERE}/userspace/dtm_model.c".split(),
+        f"-I {HERE}/userspace -I {HERE.parent} -I {HERE.parent}/include/uapi "
+        f"-o {library} {HERE}/userspace/dtm_model.c {' '.join(map(str, kernel))}".split(),
         check=True,
     )
     return library
 
 
 class Link:
-    """A link with up to eight channels; all that happens is kept in events and departures.
+    """A link with up to 1024 channels; all that happens is kept in events and departures.
 
     One at a time: the library has the state of one link, which a new one resets.
 
@@ -105,15 +109,14 @@ class Link:
         slots: of the link.
     """
 
-    def __init__(self, library: Path, slots: int = 8192) -> None:
+    def __init__(self, library: Path, slots: int = MAX_SLOTS) -> None:
         self._lib = ctypes.CDLL(str(library))
-        self._lib.model_join.restype = c_bool
-        self._lib.model_arrive.restype = c_bool
-        self._lib.model_slot_ns.restype = c_uint64
-        self._lib.model_samples.restype = c_uint64
-        self._lib.model_denied.restype = c_uint64
+        for name in ("join", "arrive", "is_consistent", "reconfigure"):
+            getattr(self._lib, f"model_{name}").restype = c_bool
+        for name in ("slot_ns", "samples", "denied", "estimate"):
+            getattr(self._lib, f"model_{name}").restype = c_uint64
         self.events: list[Event] = []
-        self.departures: list[list[int]] = [[] for _ in range(8)]
+        self.departures: defaultdict[int, list[int]] = defaultdict(list)
         # ctypes drops what Python no longer holds.
         self._on_event = ctypes.CFUNCTYPE(None, POINTER(_Event))(self._keep_event)
         self._on_departure = ctypes.CFUNCTYPE(None, c_uint32, c_uint64, c_uint32)(
@@ -127,27 +130,67 @@ class Link:
 
     def join(self, channel: int, settings: Config, now_ns: int = 0) -> bool:
         """Add a channel; False if the pool cannot guarantee it what it wants."""
+        self.advance(now_ns)
         return bool(self._lib.model_join(channel, ctypes.byref(settings), c_uint64(now_ns)))
 
     def leave(self, channel: int, now_ns: int) -> None:
         """Remove a channel."""
+        self.advance(now_ns)
         self._lib.model_leave(channel, c_uint64(now_ns))
 
-    def arrive(self, channel: int, now_ns: int, link_bytes: int) -> bool:
-        """Offer a packet; False if it is dropped."""
+    def arrive(self, channel: int, now_ns: int, link_bytes: int, *, late: bool = False) -> bool:
+        """Offer a packet; False if it is dropped.
+
+        Args:
+            channel: which.
+            now_ns: when, not before anything else that was done.
+            link_bytes: the packet's size.
+            late: nobody has looked at packets that were sent before.
+        """
+        if not late:
+            self.advance(now_ns)
         return bool(self._lib.model_arrive(channel, c_uint64(now_ns), link_bytes))
 
-    def set_slots(self, channel: int, now_ns: int, slots: int) -> None:
-        """The operator's change."""
+    def set_slots(self, channel: int, now_ns: int, slots: int, *, late: bool = False) -> None:
+        """The operator's `slots`; see arrive() for `late`."""
+        if not late:
+            self.advance(now_ns)
         self._lib.model_set_slots(channel, c_uint64(now_ns), slots)
 
+    def reconfigure(
+        self, channel: int, settings: Config, now_ns: int, *, restart: bool = False, slots: int = 0
+    ) -> bool:
+        """The operator's change; False if the pool cannot guarantee what is wanted."""
+        self.advance(now_ns)
+        return bool(
+            self._lib.model_reconfigure(
+                channel, ctypes.byref(settings), c_uint64(now_ns), restart, slots
+            )
+        )
+
     def advance(self, now_ns: int) -> None:
-        """Let time pass."""
+        """Let time pass, each packet leaving when it has been sent."""
         self._lib.model_advance(c_uint64(now_ns))
+
+    def poll(self, now_ns: int) -> None:
+        """Look at the channels, for the first time since the last call: what was sent leaves."""
+        self._lib.model_poll(c_uint64(now_ns))
+
+    def is_consistent(self) -> bool:
+        """The pool's counts and queues are what its members say."""
+        return bool(self._lib.model_is_consistent())
 
     def slots(self, channel: int) -> int:
         """Slots that a channel holds."""
         return int(self._lib.model_slots(channel))
+
+    def target(self, channel: int) -> int:
+        """Slots that a channel wants."""
+        return int(self._lib.model_target(channel))
+
+    def estimate(self, channel: int) -> int:
+        """The estimated rate of arrivals, bit/s."""
+        return int(self._lib.model_estimate(channel))
 
     def used(self) -> int:
         """Slots in use, as the pool counts them."""
@@ -163,6 +206,7 @@ class Link:
 
     def slot_ns(self, channel: int, now_ns: int) -> int:
         """Slots held, integrated over time."""
+        self.advance(now_ns)
         return int(self._lib.model_slot_ns(channel, c_uint64(now_ns)))
 
     def changes(self, channel: int) -> list[tuple[int, int]]:

@@ -8,6 +8,7 @@
 #ifndef DTM_REQUESTS_H
 #define DTM_REQUESTS_H
 
+#include <linux/genetlink.h>
 #include <linux/netlink.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
@@ -17,48 +18,57 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../pkt_dtm.h"
+#include "../include/uapi/linux/pkt_dtm.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define LARGEST 60000		/* bytes of an attribute that is far too long */
 #define MOST_ATTRIBUTES 64
+#define MOST_LISTS 3
+#define LIST_BYTES 40000
+
+#define ANY -1
 
 /* An option as pkt_dtm.h describes it. */
 struct option {
 	uint16_t type;
 	uint8_t size;
+	int8_t allocator;	/* the one that it belongs to, or ANY */
 	int64_t min;
 	int64_t max;
 };
 
 static const struct option options[] = {
-	{ TCA_DTM_SLOTS, 4, 1, DTM_MAX_SLOTS },
-	{ TCA_DTM_LIMIT, 4, 1, 1000000000 },
-	{ TCA_DTM_LIMIT_BYTES, 4, 0, UINT32_MAX },
-	{ TCA_DTM_OVERHEAD, 4, -64, 1024 },
-	{ TCA_DTM_FRAMED, 1, 0, 1 },
-	{ TCA_DTM_ALLOCATOR, 1, 0, DTM_ALLOCATOR_MAX },
-	{ TCA_DTM_MIN_SLOTS, 4, 1, DTM_MAX_SLOTS },
-	{ TCA_DTM_MAX_SLOTS, 4, 1, DTM_MAX_SLOTS },
-	{ TCA_DTM_CHANGE, 8, 0, 3600000000000 },
-	{ TCA_DTM_SIGNALLING, 8, 0, 60000000000 },
-	{ TCA_DTM_SAMPLE, 8, 1000000, 60000000000 },
-	{ TCA_DTM_SHIFT_UP, 1, 0, 16 },
-	{ TCA_DTM_SHIFT_DOWN, 1, 0, 16 },
-	{ TCA_DTM_MARGIN, 4, 0, 8192000 },
-	{ TCA_DTM_CORRIDOR, 4, 0, 8192000 },
-	{ TCA_DTM_ROUNDING, 1, 0, DTM_ROUND_MAX },
-	{ TCA_DTM_COUNT, 1, 0, DTM_COUNT_MAX },
-	{ TCA_DTM_HOLD_ON_LOSS, 8, 0, 60000000000 },
-	{ TCA_DTM_ESTIMATE, 8, 0, 1LL << 40 },
-	{ TCA_DTM_HIGH, 4, 1, UINT32_MAX },
-	{ TCA_DTM_LOW, 4, 0, UINT32_MAX },
-	{ TCA_DTM_RISE, 8, 0, 60000000000 },
-	{ TCA_DTM_FALL, 8, 0, 60000000000 },
-	{ TCA_DTM_STEP, 4, 1, DTM_MAX_SLOTS },
-	{ TCA_DTM_POOL, 4, 1, DTM_MAX_SLOTS },
-	{ TCA_DTM_OWNED, 4, 0, DTM_MAX_SLOTS },
+	{ TCA_DTM_SLOTS, 4, ANY, 1, TC_DTM_MAX_SLOTS },
+	{ TCA_DTM_INITIAL, 4, ANY, 1, TC_DTM_MAX_SLOTS },
+	{ TCA_DTM_LIMIT, 4, ANY, 1, 1000000000 },
+	{ TCA_DTM_LIMIT_BYTES, 4, ANY, 0, UINT32_MAX },
+	{ TCA_DTM_OVERHEAD, 4, ANY, -64, 1024 },
+	{ TCA_DTM_FRAMED, 1, ANY, 0, 1 },
+	{ TCA_DTM_ALLOCATOR, 1, ANY, 0, TC_DTM_ALLOCATOR_MAX },
+	{ TCA_DTM_MIN_SLOTS, 4, ANY, 1, TC_DTM_MAX_SLOTS },
+	{ TCA_DTM_MAX_SLOTS, 4, ANY, 1, TC_DTM_MAX_SLOTS },
+	{ TCA_DTM_CHANGE, 8, ANY, 0, 3600000000000 },
+	{ TCA_DTM_SIGNALLING, 8, ANY, 0, 60000000000 },
+	{ TCA_DTM_OWNED, 4, ANY, 0, TC_DTM_MAX_SLOTS },
+	{ TCA_DTM_SAMPLE, 8, TC_DTM_RATE, 1000000, 60000000000 },
+	{ TCA_DTM_SHIFT_UP, 1, TC_DTM_RATE, 0, 10 },
+	{ TCA_DTM_SHIFT_DOWN, 1, TC_DTM_RATE, 0, 10 },
+	{ TCA_DTM_MARGIN, 4, TC_DTM_RATE, 0, 65535000 },
+	{ TCA_DTM_CORRIDOR, 4, TC_DTM_RATE, 0, 65535000 },
+	{ TCA_DTM_ROUNDING, 1, TC_DTM_RATE, 0, TC_DTM_ROUND_MAX },
+	{ TCA_DTM_COUNT, 1, TC_DTM_RATE, 0, TC_DTM_COUNT_MAX },
+	{ TCA_DTM_HOLD_ON_LOSS, 8, TC_DTM_RATE, 0, 60000000000 },
+	{ TCA_DTM_ESTIMATE, 8, TC_DTM_RATE, 0, 1LL << 40 },
+	{ TCA_DTM_HIGH, 4, TC_DTM_BUFFER, 1, UINT32_MAX },
+	{ TCA_DTM_LOW, 4, TC_DTM_BUFFER, 0, UINT32_MAX },
+	{ TCA_DTM_RISE, 8, TC_DTM_BUFFER, 0, 60000000000 },
+	{ TCA_DTM_FALL, 8, TC_DTM_BUFFER, 0, 60000000000 },
+	{ TCA_DTM_STEP, 4, TC_DTM_BUFFER, 1, TC_DTM_MAX_SLOTS },
 };
+
+/* The pool that the fuzzer keeps. */
+#define POOL_NAME	"bus"
+#define POOL_SLOTS	100
 
 struct attribute {
 	uint16_t type;
@@ -73,6 +83,7 @@ struct request {
 	char kind[32];
 	uint16_t kind_bytes;
 	bool has_options;
+	bool flat;		/* the options are not marked as nested */
 	struct tc_sizespec stab;
 	bool has_stab;
 	unsigned int cut;	/* bytes missing at the end of the message */
@@ -80,9 +91,9 @@ struct request {
 	unsigned int n_attributes;
 	uint64_t values[MOST_ATTRIBUTES];
 	struct nlattr inner[4];
-	struct tc_dtm_level levels[DTM_MAX_LEVELS + 1];
-	struct tc_dtm_step steps[DTM_MAX_STEPS + 1];
 	uint32_t mutations;	/* which were made, as bits */
+	unsigned int n_lists;
+	uint8_t lists[MOST_LISTS][LIST_BYTES];	/* levels and steps, as they are sent */
 };
 
 static uint8_t noise[LARGEST];
@@ -129,6 +140,19 @@ static int64_t within(int64_t min, int64_t max)
 	}
 }
 
+/* Wire format of an attribute; returns its end */
+
+static uint8_t *put(uint8_t *end, uint16_t type, const void *data, uint16_t bytes,
+		    uint16_t claims)
+{
+	struct nlattr header = { claims, type };
+
+	memcpy(end, &header, sizeof(header));
+	memset(end + NLA_HDRLEN, 0, NLA_ALIGN(bytes));
+	memcpy(end + NLA_HDRLEN, data, bytes);
+	return end + NLA_HDRLEN + NLA_ALIGN(bytes);
+}
+
 /* Requests */
 
 static void add(struct request *r, uint16_t type, const void *data, uint16_t bytes)
@@ -137,6 +161,15 @@ static void add(struct request *r, uint16_t type, const void *data, uint16_t byt
 		return;
 	r->attributes[r->n_attributes++] =
 		(struct attribute){ type, NLA_HDRLEN + bytes, bytes, data };
+}
+
+static const struct option *option_of(uint16_t type)
+{
+	const struct option *option = options;
+
+	while (option->type != type)
+		option++;
+	return option;
 }
 
 static void add_value(struct request *r, const struct option *option, int64_t value)
@@ -152,7 +185,7 @@ static struct attribute *find(struct request *r, uint16_t type)
 	unsigned int i;
 
 	for (i = 0; i < r->n_attributes; i++)
-		if (r->attributes[i].type == type)
+		if ((r->attributes[i].type & NLA_TYPE_MASK) == type)
 			return &r->attributes[i];
 	return NULL;
 }
@@ -174,68 +207,145 @@ static void order(uint32_t *low, uint32_t *high)
 	}
 }
 
-static void add_levels(struct request *r)
+struct level {
+	uint32_t slots;
+	uint32_t up;
+	uint32_t down;
+};
+
+struct step {
+	uint64_t after;
+	uint32_t slots;
+};
+
+/* A place for a list; NULL if there is none left. */
+static uint8_t *new_list(struct request *r)
 {
-	unsigned int n = 2 + below(DTM_MAX_LEVELS - 1), k;
+	return r->n_lists < MOST_LISTS ? r->lists[r->n_lists++] : NULL;
+}
+
+static uint8_t *put_level(uint8_t *end, const struct level *level)
+{
+	uint8_t *entry = end;
+
+	end = put(end + NLA_HDRLEN, TCA_DTM_LEVEL_SLOTS, &level->slots, 4, NLA_HDRLEN + 4);
+	if (level->up)
+		end = put(end, TCA_DTM_LEVEL_UP, &level->up, 4, NLA_HDRLEN + 4);
+	if (level->down)
+		end = put(end, TCA_DTM_LEVEL_DOWN, &level->down, 4, NLA_HDRLEN + 4);
+	put(entry, TCA_DTM_ENTRY | NLA_F_NESTED, NULL, 0, end - entry);
+	return end;
+}
+
+static void add_levels(struct request *r, const struct level *levels, unsigned int n)
+{
+	uint8_t *list = new_list(r), *end = list;
+
+	while (list && n--)
+		end = put_level(end, levels++);
+	if (list)
+		add(r, TCA_DTM_LEVELS | NLA_F_NESTED, list, end - list);
+}
+
+static uint8_t *put_step(uint8_t *end, const struct step *step)
+{
+	uint8_t *entry = end;
+
+	end = put(end + NLA_HDRLEN, TCA_DTM_STEP_AFTER, &step->after, 8, NLA_HDRLEN + 8);
+	end = put(end, TCA_DTM_STEP_SLOTS, &step->slots, 4, NLA_HDRLEN + 4);
+	put(entry, TCA_DTM_ENTRY | NLA_F_NESTED, NULL, 0, end - entry);
+	return end;
+}
+
+static void add_steps(struct request *r, const struct step *steps, unsigned int n)
+{
+	uint8_t *list = new_list(r), *end = list;
+
+	while (list && n--)
+		end = put_step(end, steps++);
+	if (list)
+		add(r, TCA_DTM_STEPS | NLA_F_NESTED, list, end - list);
+}
+
+static void make_levels(struct level *levels, unsigned int n)
+{
 	uint32_t slots = 1 + below(4), up = 100 + below(3000);
+	unsigned int k;
 
 	for (k = 0; k < n; k++) {
-		r->levels[k] = (struct tc_dtm_level){ slots, up, k ? up - 1 - below(99) : 0 };
+		/* Each must be left at less than what its predecessor is left for. */
+		levels[k] = (struct level){ slots, up, k ? below(levels[k - 1].up) : 0 };
 		slots += 1 + below(200);
 		up += below(3000);
 	}
-	/* Each must be left at less than what its predecessor is left for. */
-	for (k = 1; k < n; k++)
-		r->levels[k].down_bytes = below(r->levels[k - 1].up_bytes);
-	add(r, TCA_DTM_LEVELS, r->levels, n * sizeof(r->levels[0]));
 }
 
-static void add_trace(struct request *r)
+static void make_steps(struct step *steps, unsigned int n)
 {
-	unsigned int n = 1 + below(one_in(4) ? DTM_MAX_STEPS : 8), k;
+	unsigned int k;
 
 	for (k = 0; k < n; k++)
-		r->steps[k] = (struct tc_dtm_step){ 1 + any_size() % 10000000,
-						    within(1, DTM_MAX_SLOTS) };
-	add(r, TCA_DTM_TRACE, r->steps, n * sizeof(r->steps[0]));
+		steps[k] = (struct step){ 1 + any_size() % 10000000000,
+					  within(1, TC_DTM_MAX_SLOTS) };
 }
 
-/* The pool of PARENT's channels: mostly one number, so that they agree. */
-static uint32_t pool_size(void)
+static void add_pool(struct request *r)
 {
-	return one_in(10) ? within(1, DTM_MAX_SLOTS) : 100;
+	add(r, TCA_DTM_POOL, POOL_NAME, sizeof(POOL_NAME));
+}
+
+static void add_lists(struct request *r, unsigned int allocator)
+{
+	struct level levels[TC_DTM_MAX_LEVELS];
+	static struct step steps[TC_DTM_MAX_STEPS];
+	unsigned int n_levels = 2 + below(TC_DTM_MAX_LEVELS - 1);
+	unsigned int n_steps = 1 + below(one_in(4) ? TC_DTM_MAX_STEPS : 8);
+
+	if (allocator == TC_DTM_HYSTERESIS && !one_in(8)) {
+		make_levels(levels, n_levels);
+		add_levels(r, levels, n_levels);
+	} else if (allocator == TC_DTM_TRACE && !one_in(8)) {
+		make_steps(steps, n_steps);
+		add_steps(r, steps, n_steps);
+	}
 }
 
 static void choose_options(struct request *r)
 {
-	unsigned int n = any_size() % 8, i;
-	uint32_t *slots, *min, *max, *low, *high;
+	unsigned int n = any_size() % 8, allocator = below(TC_DTM_ALLOCATOR_MAX + 1), i;
+	uint32_t *slots, *initial, *min, *max, *low, *high;
 	bool pooled = r->tc.tcm_ifindex == (int)parent && !one_in(4);
 
 	for (i = 0; i < n; i++) {
 		const struct option *option = &options[below(ARRAY_SIZE(options))];
 
-		if (find(r, option->type) || option->type == TCA_DTM_POOL ||
-		    (option->type == TCA_DTM_OWNED && !pooled))
+		if (find(r, option->type) || option->type == TCA_DTM_ALLOCATOR ||
+		    (option->type == TCA_DTM_OWNED && !pooled) ||
+		    (option->type == TCA_DTM_INITIAL && find(r, TCA_DTM_SLOTS)) ||
+		    (option->type == TCA_DTM_SLOTS && find(r, TCA_DTM_INITIAL)) ||
+		    (option->allocator != ANY && option->allocator != (int)allocator))
 			continue;
-		add_value(r, option, within(option->min, pooled && option->max == DTM_MAX_SLOTS ?
+		add_value(r, option, within(option->min, pooled && option->max == TC_DTM_MAX_SLOTS ?
 						60 : option->max));
 	}
+	if (!one_in(4)) {
+		add_value(r, option_of(TCA_DTM_ALLOCATOR), allocator);
+		add_lists(r, allocator);
+	}
+	if (one_in(16))
+		add(r, TCA_DTM_RESTART, NULL, 0);
 	if (pooled)
-		add_value(r, &options[24], pool_size());
+		add_pool(r);
 	slots = value_of(r, TCA_DTM_SLOTS);
+	initial = value_of(r, TCA_DTM_INITIAL);
 	min = value_of(r, TCA_DTM_MIN_SLOTS);
 	max = value_of(r, TCA_DTM_MAX_SLOTS);
 	low = value_of(r, TCA_DTM_LOW);
 	high = value_of(r, TCA_DTM_HIGH);
 	order(min, max);
-	order(min, slots);
-	order(slots, max);
+	order(min, slots ? slots : initial);
+	order(slots ? slots : initial, max);
 	order(low, high);
-	if (one_in(8))
-		add_levels(r);
-	if (one_in(8))
-		add_trace(r);
 }
 
 /* A request as tc would make it. */
@@ -247,8 +357,7 @@ static void make_request(struct request *r)
 		NLM_F_CREATE | NLM_F_REPLACE, NLM_F_CREATE | NLM_F_REPLACE,
 	};
 
-	memset(r, 0, offsetof(struct request, levels));
-	r->mutations = 0;
+	memset(r, 0, offsetof(struct request, lists));
 	r->header.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
 	r->tc.tcm_family = AF_UNSPEC;
 	strcpy(r->kind, "dtm");
@@ -317,6 +426,10 @@ static void wrong_claim(struct request *r)
 
 static void wrong_flags(struct request *r)
 {
+	if (one_in(8)) {
+		r->flat = true;
+		return;
+	}
 	any_attribute(r)->type ^= one_in(2) ? NLA_F_NESTED : NLA_F_NET_BYTEORDER;
 }
 
@@ -347,65 +460,175 @@ static void unknown(struct request *r)
 
 static void reserved(struct request *r)
 {
+	static const uint16_t types[] = { TCA_DTM_UNSPEC, TCA_DTM_PAD, TCA_DTM_N_STEPS };
+
 	r->has_options = true;
-	add(r, one_in(2) ? TCA_DTM_UNSPEC : TCA_DTM_PAD, noise, below(9));
+	add(r, types[below(ARRAY_SIZE(types))], noise, below(9));
 }
 
-static void empty_array(struct request *r)
+static uint16_t any_list(void)
 {
-	r->has_options = true;
-	add(r, one_in(2) ? TCA_DTM_LEVELS : TCA_DTM_TRACE, noise, 0);
+	return (one_in(2) ? TCA_DTM_LEVELS : TCA_DTM_STEPS) | (one_in(8) ? 0 : NLA_F_NESTED);
 }
 
-static void huge_array(struct request *r)
+static void empty_list(struct request *r)
 {
+	uint16_t list = any_list();
+
 	r->has_options = true;
-	if (r->n_attributes < 4)
-		add(r, one_in(2) ? TCA_DTM_LEVELS : TCA_DTM_TRACE, noise,
-		    one_in(4) ? LARGEST - 4 * below(3000) : below(DTM_MAX_STEPS * 8 + 64));
+	add_value(r, option_of(TCA_DTM_ALLOCATOR),
+		  (list & NLA_TYPE_MASK) == TCA_DTM_LEVELS ? TC_DTM_HYSTERESIS : TC_DTM_TRACE);
+	add(r, list, noise, 0);
 }
 
-static void random_array(struct request *r)
+static void long_list(struct request *r)
 {
+	static struct step steps[TC_DTM_MAX_STEPS + 6];
+	struct level levels[TC_DTM_MAX_LEVELS + 6];
+	unsigned int n = below(6);
+	bool hysteresis = one_in(4);
+
 	r->has_options = true;
-	if (one_in(2))
-		add(r, TCA_DTM_LEVELS, noise + below(4096), 12 * below(DTM_MAX_LEVELS + 2));
-	else
-		add(r, TCA_DTM_TRACE, noise + below(4096), 8 * below(DTM_MAX_STEPS + 2));
+	r->n_attributes = 0;
+	r->n_lists = 0;
+	add_value(r, option_of(TCA_DTM_ALLOCATOR),
+		  hysteresis ? TC_DTM_HYSTERESIS : TC_DTM_TRACE);
+	if (hysteresis) {
+		make_levels(levels, TC_DTM_MAX_LEVELS + n);
+		add_levels(r, levels, TC_DTM_MAX_LEVELS + n);
+	} else {
+		make_steps(steps, TC_DTM_MAX_STEPS + n);
+		add_steps(r, steps, TC_DTM_MAX_STEPS + n);
+	}
 }
 
+/* Entries with members that are missing, unknown, too long or of any value. */
+static void odd_list(struct request *r)
+{
+	unsigned int n = below(one_in(4) ? 1500 : 40);
+	uint8_t *list = new_list(r), *end = list;
+	uint16_t type = any_list();
+
+	r->has_options = true;
+	if (!list)
+		return;
+	while (n-- && end - list < LIST_BYTES - 200) {
+		uint8_t *entry = end;
+		unsigned int members = below(4);
+
+		end += NLA_HDRLEN;
+		while (members--) {
+			unsigned int bytes = one_in(8) ? below(20) : one_in(2) ? 4 : 8;
+			uint64_t value = any_size();
+
+			end = put(end, below(5), one_in(2) ? (void *)&value : noise + below(64),
+				  bytes > 8 ? 8 : bytes, NLA_HDRLEN + bytes);
+		}
+		put(entry, below(3) | (one_in(16) ? 0 : NLA_F_NESTED), NULL, 0, end - entry);
+	}
+	add_value(r, option_of(TCA_DTM_ALLOCATOR),
+		  (type & NLA_TYPE_MASK) == TCA_DTM_LEVELS ? TC_DTM_HYSTERESIS : TC_DTM_TRACE);
+	add(r, type, list, end - list);
+}
+
+/* Entries that have nothing but one good member. */
+static void half_list(struct request *r)
+{
+	static const uint16_t members[] = {
+		TCA_DTM_LEVEL_UP, TCA_DTM_STEP_AFTER, TCA_DTM_STEP_SLOTS,
+	};
+	uint8_t *list = new_list(r), *end = list, *entry;
+	unsigned int which = below(ARRAY_SIZE(members)), n = 2 + below(4);
+	uint16_t bytes = which == 1 ? 8 : 4;
+	uint64_t value = 1 + below(1000);
+
+	r->has_options = true;
+	r->n_attributes = 0;
+	while (list && n--) {
+		entry = end;
+		end = put(end + NLA_HDRLEN, members[which], &value, bytes, NLA_HDRLEN + bytes);
+		put(entry, TCA_DTM_ENTRY | NLA_F_NESTED, NULL, 0, end - entry);
+	}
+	add_value(r, option_of(TCA_DTM_ALLOCATOR), which ? TC_DTM_TRACE : TC_DTM_HYSTERESIS);
+	if (list)
+		add(r, (which ? TCA_DTM_STEPS : TCA_DTM_LEVELS) | NLA_F_NESTED, list, end - list);
+}
+
+/* Two options of which the first must not exceed the second. */
 static void contradiction(struct request *r)
 {
-	static const uint8_t pairs[][2] = {
-		{ 6, 7 }, { 0, 7 }, { 6, 0 }, { 20, 19 }, { 0, 24 }, { 25, 24 }, { 6, 24 },
+	static const uint16_t pairs[][2] = {
+		{ TCA_DTM_MIN_SLOTS, TCA_DTM_MAX_SLOTS }, { TCA_DTM_SLOTS, TCA_DTM_MAX_SLOTS },
+		{ TCA_DTM_MIN_SLOTS, TCA_DTM_SLOTS }, { TCA_DTM_LOW, TCA_DTM_HIGH },
+		{ TCA_DTM_SLOTS, TCA_DTM_INITIAL }, { TCA_DTM_MIN_SLOTS, TCA_DTM_INITIAL },
 	};
-	const uint8_t *pair = pairs[below(ARRAY_SIZE(pairs))];
-	int64_t most = within(1, DTM_MAX_SLOTS - 1);
+	const uint16_t *pair = pairs[below(ARRAY_SIZE(pairs))];
+	int64_t most = within(1, TC_DTM_MAX_SLOTS - 1);
 
 	r->has_options = true;
 	if (one_in(8))
 		r->n_attributes = 0;
-	add_value(r, &options[pair[0]], most + 1);
+	if (pair[0] == TCA_DTM_LOW)
+		add_value(r, option_of(TCA_DTM_ALLOCATOR), TC_DTM_BUFFER);
+	add_value(r, option_of(pair[0]), most + 1);
 	if (!one_in(8))
-		add_value(r, &options[pair[1]], most);
+		add_value(r, option_of(pair[1]), most);
+}
+
+/* More than a pool has, or a pool that is not there. */
+static void too_much(struct request *r)
+{
+	static const uint16_t types[] = { TCA_DTM_SLOTS, TCA_DTM_OWNED, TCA_DTM_MIN_SLOTS };
+	static const char other[] = "other";
+
+	r->has_options = true;
+	r->n_attributes = 0;
+	if (one_in(4))
+		add(r, TCA_DTM_POOL, other, sizeof(other));
+	else if (!one_in(4))
+		add_pool(r);
+	add_value(r, option_of(types[below(ARRAY_SIZE(types))]), 30 + below(POOL_SLOTS));
+}
+
+/* An option of another allocator. */
+static void foreign(struct request *r)
+{
+	const struct option *option = &options[below(ARRAY_SIZE(options))];
+
+	r->has_options = true;
+	r->n_attributes = 0;
+	if (!one_in(4))
+		add_value(r, option_of(TCA_DTM_ALLOCATOR), below(3));
+	if (one_in(4))
+		add_lists(r, one_in(2) ? TC_DTM_HYSTERESIS : TC_DTM_TRACE);
+	else
+		add_value(r, option, option->min);
 }
 
 /* Levels and steps that are in range, but do not go together. */
 static void disorder(struct request *r)
 {
+	struct level levels[8];
+	struct step steps[8];
+
 	r->has_options = true;
+	r->n_attributes = 0;
+	if (one_in(4))
+		add_value(r, option_of(one_in(2) ? TCA_DTM_MIN_SLOTS : TCA_DTM_MAX_SLOTS),
+			  1 + below(400));
 	if (one_in(2)) {
-		add_value(r, &options[5], DTM_HYSTERESIS);
-		add_levels(r);
+		make_levels(levels, ARRAY_SIZE(levels));
 		if (one_in(2))
-			r->levels[1].slots = r->levels[0].slots;
+			levels[1].slots = levels[0].slots;
 		else
-			r->levels[1].down_bytes = r->levels[0].up_bytes;
+			levels[1].down = levels[0].up;
+		add_value(r, option_of(TCA_DTM_ALLOCATOR), TC_DTM_HYSTERESIS);
+		add_levels(r, levels, ARRAY_SIZE(levels));
 	} else {
-		add_value(r, &options[5], DTM_TRACE);
-		add_trace(r);
-		add_trace(r);
-		r->steps[1].after_us = 0;
+		make_steps(steps, ARRAY_SIZE(steps));
+		steps[1].after = 0;
+		add_value(r, option_of(TCA_DTM_ALLOCATOR), TC_DTM_TRACE);
+		add_steps(r, steps, ARRAY_SIZE(steps));
 	}
 }
 
@@ -465,6 +688,8 @@ static void size_table(struct request *r)
 		.cell_log = below(12), .size_log = below(12), .cell_align = below(3) - 1,
 		.overhead = one_in(2) ? below(100) : draw(), .mpu = any_size(),
 	};
+	if (r->has_options && one_in(4))
+		add_value(r, option_of(TCA_DTM_OVERHEAD), within(-64, 1024));
 }
 
 static const struct {
@@ -479,10 +704,13 @@ static const struct {
 	{ "twice", twice },
 	{ "unknown", unknown },
 	{ "reserved", reserved },
-	{ "empty array", empty_array },
-	{ "huge array", huge_array },
-	{ "random array", random_array },
+	{ "empty list", empty_list },
+	{ "long list", long_list },
+	{ "odd list", odd_list },
+	{ "half list", half_list },
 	{ "contradiction", contradiction },
+	{ "too much", too_much },
+	{ "foreign", foreign },
 	{ "disorder", disorder },
 	{ "noise", noise_as_options },
 	{ "cut", cut_short },
@@ -504,18 +732,7 @@ static void mutate(struct request *r)
 	}
 }
 
-/* Wire format */
-
-static uint8_t *put(uint8_t *end, uint16_t type, const void *data, uint16_t bytes,
-		    uint16_t claims)
-{
-	struct nlattr header = { claims, type };
-
-	memcpy(end, &header, sizeof(header));
-	memset(end + NLA_HDRLEN, 0, NLA_ALIGN(bytes));
-	memcpy(end + NLA_HDRLEN, data, bytes);
-	return end + NLA_HDRLEN + NLA_ALIGN(bytes);
-}
+/* Messages */
 
 /* Returns: the end of the message, aligned for the next one. */
 static uint8_t *serialise(uint8_t *start, struct request *r, uint32_t sequence)
@@ -543,7 +760,7 @@ static uint8_t *serialise(uint8_t *start, struct request *r, uint32_t sequence)
 				break;
 			end = put(end, a->type, a->data, a->bytes, a->claims);
 		}
-		put(nest, TCA_OPTIONS, NULL, 0, end - nest);
+		put(nest, r->flat ? TCA_OPTIONS : TCA_OPTIONS | NLA_F_NESTED, NULL, 0, end - nest);
 	}
 	length = end - start;
 	/* Less than a tcmsg's family is not a request at all, and never answered. */
@@ -566,6 +783,38 @@ static const char *mutation_names(uint32_t made)
 			strncat(names, ";", sizeof(names) - strlen(names) - 1);
 		}
 	return names;
+}
+
+/* A request of the family "dtm", of which anything may be wrong; returns its end. */
+static uint8_t *make_genl_request(uint8_t *start, uint16_t family)
+{
+	static const char *const names[] = {
+		POOL_NAME, "a", "b", "a/b", "", "exactly15bytes.", "sixteen letters.", "a b",
+	};
+	struct nlmsghdr *header = (struct nlmsghdr *)start;
+	struct genlmsghdr *genl = NLMSG_DATA(header);
+	uint8_t *end = start + NLMSG_LENGTH(GENL_HDRLEN);
+	unsigned int n = below(4);
+	uint32_t slots = one_in(4) ? any_size() : POOL_SLOTS;
+	const char *name = names[below(ARRAY_SIZE(names))];
+	unsigned int bytes = strlen(name) + !one_in(16);
+
+	*genl = (struct genlmsghdr){ .cmd = below(DTM_CMD_CHANNEL_GET + 2), .version = 1 };
+	if (!one_in(4))
+		end = put(end, DTM_A_POOL, name, bytes, NLA_HDRLEN + bytes);
+	if (!one_in(4))
+		end = put(end, DTM_A_POOL_SLOTS, &slots, 4, NLA_HDRLEN + 4);
+	while (one_in(4) && n--) {
+		bytes = below(40);
+		end = put(end, below(DTM_A_MAX + 4) | (one_in(8) ? NLA_F_NESTED : 0),
+			  noise + below(4096), bytes,
+			  one_in(8) ? draw() : NLA_HDRLEN + bytes);
+	}
+	*header = (struct nlmsghdr){
+		.nlmsg_len = end - start, .nlmsg_type = family,
+		.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | (one_in(4) ? NLM_F_DUMP : 0),
+	};
+	return end;
 }
 
 #endif /* DTM_REQUESTS_H */

@@ -41,7 +41,9 @@ NLM_F_REQUEST, NLM_F_ACK, NLM_F_EXCL, NLM_F_CREATE = 0x1, 0x4, 0x200, 0x400
 RTM_NEWQDISC, RTM_DELQDISC = 36, 37
 TC_H_ROOT = 0xFFFFFFFF
 TCA_KIND, TCA_OPTIONS = 1, 2
-TCA_DTM_SLOTS, TCA_DTM_POOL = 2, 28
+NLA_F_NESTED = 0x8000
+TCA_DTM_SLOTS, TCA_DTM_POOL = 2, 14
+POOL = "bus"
 LINGER_RESET = struct.pack("ii", 1, 0)
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -137,6 +139,7 @@ class Connections:
 
     def __init__(self, controls: list[str]) -> None:
         self.sockets: list[socket.socket] = []
+        self.received = 0
         for control in controls:
             with namespace("b"):
                 listener = self._socket(control)
@@ -165,7 +168,7 @@ class Connections:
                     while connection.send(bytes(1 << 14)):
                         pass
                 with contextlib.suppress(BlockingIOError, OSError):
-                    connection.recv(1 << 17)
+                    self.received += len(connection.recv(1 << 17))
             time.sleep(seconds / 5)
 
     def close(self, chance: random.Random) -> None:
@@ -246,6 +249,7 @@ def traffic(*told: str) -> None:
     for count in range(TRAFFIC_ROUNDS):
         connections = Connections(names)
         connections.exchange(chance.random())
+        assert connections.received > 0, "no byte has arrived"
         for module in modules:
             refuses_to_unload(module)
         WAYS[count % len(WAYS)]()
@@ -299,6 +303,7 @@ def out_of_memory(*told: str) -> None:
         image.close()
     load("sch_dtm")
     run("ip", "link", "add", "lone", "type", "dummy")
+    run(str(MODULES / "dtm"), "pool", "add", POOL, "slots", "30")
     index = socket.if_nametoindex("lone")
     add = rtnl_request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, index)
     change = rtnl_request(RTM_NEWQDISC, 0, index)
@@ -308,6 +313,7 @@ def out_of_memory(*told: str) -> None:
     failing_allocations("change", change, change)
     failing_allocations("delete", delete, add)
     run("ip", "link", "del", "lone")
+    run(str(MODULES / "dtm"), "pool", "del", POOL)
     time.sleep(1)
     unload("sch_dtm")
 
@@ -340,9 +346,10 @@ def rtnl_request(kind: int, flags: int, device: int) -> Callable[[], int]:
     def attribute(kind: int, value: bytes) -> bytes:
         return struct.pack("HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
 
-    options = b"".join(attribute(t, struct.pack("I", 30)) for t in (TCA_DTM_SLOTS, TCA_DTM_POOL))
+    options = attribute(TCA_DTM_SLOTS, struct.pack("I", 30))
+    options += attribute(TCA_DTM_POOL, POOL.encode() + b"\0")
     body = struct.pack("BxxxiIII", 0, device, 0, TC_H_ROOT, 0)
-    body += attribute(TCA_KIND, b"dtm\0") + attribute(TCA_OPTIONS, options)
+    body += attribute(TCA_KIND, b"dtm\0") + attribute(NLA_F_NESTED | TCA_OPTIONS, options)
     flags |= NLM_F_REQUEST | NLM_F_ACK
     message = struct.pack("IHHII", 16 + len(body), kind, flags, 0, 0) + body
 

@@ -5,10 +5,11 @@ linux/netlink.h and linux/rtnetlink.h; what is said about dtm is in pkt_dtm.h.
 
     with Rtnetlink() as route:
         ack = route.qdisc("add", "veth0", Handle(1), options=attribute(TCA_DTM_SLOTS, u32(0)))
-        assert (ack.errno, ack.message) == (errno.ERANGE, "slots must be 1..8192")
+        assert (ack.errno, ack.message) == (errno.ERANGE, "integer out of range")
         print(route.show("veth0")[0].xstats)
 """
 
+import contextlib
 import itertools
 import os
 import socket
@@ -50,7 +51,10 @@ _VERBS = {
 _HEADER = struct.Struct("=IHHII")  # nlmsghdr: length, type, flags, sequence, port
 _TCMSG = struct.Struct("=BxxxiIII")  # family, ifindex, handle, parent, info
 _ATTRIBUTE = struct.Struct("=HH")  # nlattr: length, type
+_NESTED = 0x8000
 _TYPE_MASK = 0x3FFF
+_NETLINK_ADD_MEMBERSHIP = 1
+_RTNLGRP_TC = 4
 _RECEIVE_BYTES = 1 << 18
 
 
@@ -88,6 +92,27 @@ def attribute(number: int, value: bytes) -> bytes:
     """One attribute, padded; its value need not be what the kernel expects."""
     whole = _ATTRIBUTE.pack(_ATTRIBUTE.size + len(value), number) + value
     return whole + bytes(-len(whole) % 4)
+
+
+def request_header(kind: int, flags: int, body_bytes: int, sequence: int) -> bytes:
+    """The header of a request."""
+    length = _HEADER.size + body_bytes
+    return _HEADER.pack(length, kind, flags | _NLM_F_REQUEST, sequence, 0)
+
+
+def messages(data: bytes) -> list[tuple[int, int, bytes]]:
+    """Type, flags and payload of each message of a datagram."""
+    found = []
+    while len(data) >= _HEADER.size:
+        length, kind, flags, _, _ = _HEADER.unpack_from(data)
+        found.append((kind, flags, data[_HEADER.size : length]))
+        data = data[length + -length % 4 :]
+    return found
+
+
+def nest(number: int, *attributes: bytes) -> bytes:
+    """An attribute that consists of attributes."""
+    return attribute(number | _NESTED, b"".join(attributes))
 
 
 def parse_attributes(data: bytes) -> dict[int, bytes]:
@@ -134,11 +159,12 @@ class Xstats(NamedTuple):
     slot_ns: int
     age_ns: int
     last_change_ns: int
-    peak_packets: int
     peak_bytes: int
+    peak_packets: int
+    reserved: int
 
 
-_XSTATS = struct.Struct("=4I12Q2I")
+_XSTATS = struct.Struct("=4I13Q2I")
 
 
 @dataclass(frozen=True)
@@ -184,6 +210,7 @@ class Rtnetlink:
         parent: Handle = ROOT,
         options: bytes | None = b"",
         kind: str | None = "dtm",
+        nested: bool = True,
     ) -> Ack:
         """What `tc qdisc` does with a verb, but with options as they are given.
 
@@ -194,6 +221,7 @@ class Rtnetlink:
             parent: ROOT or a class.
             options: what TCA_OPTIONS contains; None leaves the attribute out.
             kind: of the qdisc; None leaves it out, to delete whatever is there.
+            nested: TCA_OPTIONS is marked as nested.
         """
         number, flags = _VERBS[verb]
         index = socket.if_nametoindex(interface)
@@ -201,10 +229,10 @@ class Rtnetlink:
         if kind is not None:
             body += attribute(_TCA_KIND, kind.encode() + b"\0")
         if options is not None:
-            body += attribute(_TCA_OPTIONS, options)
+            body += attribute(_TCA_OPTIONS | (_NESTED if nested else 0), options)
         self._send(number, flags | _NLM_F_ACK, body)
         flags, payload = next((f, p) for t, f, p in self._messages() if t == _NLMSG_ERROR)
-        return _parse_ack(flags, payload)
+        return parse_ack(flags, payload)
 
     def show(self, interface: str) -> list[Qdisc]:
         """All qdiscs of an interface."""
@@ -214,33 +242,39 @@ class Rtnetlink:
         while True:
             for kind, flags, payload in self._messages():
                 if kind == _NLMSG_ERROR:
-                    raise OSError(*_error(_parse_ack(flags, payload)))
+                    raise OSError(*_error(parse_ack(flags, payload)))
                 if kind == _NLMSG_DONE:
                     return shown
                 if _TCMSG.unpack_from(payload)[1] == index:
                     shown.append(_parse_qdisc(payload))
 
+    def subscribe(self) -> None:
+        """Get a notification of each qdisc that comes, changes or goes, from now on."""
+        self._socket.setsockopt(_SOL_NETLINK, _NETLINK_ADD_MEMBERSHIP, _RTNLGRP_TC)
+
+    def notifications(self) -> list[Qdisc]:
+        """The qdiscs that came or changed since the last call, one for each notification."""
+        came: list[Qdisc] = []
+        self._socket.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                came += [_parse_qdisc(p) for t, _, p in self._messages() if t == _RTM_NEWQDISC]
+        self._socket.setblocking(True)
+        return came
+
     def _send(self, kind: int, flags: int, body: bytes) -> None:
-        length = _HEADER.size + len(body)
-        header = _HEADER.pack(length, kind, flags | _NLM_F_REQUEST, next(self._sequence), 0)
-        self._socket.send(header + body)
+        self._socket.send(request_header(kind, flags, len(body), next(self._sequence)) + body)
 
     def _messages(self) -> list[tuple[int, int, bytes]]:
-        """Type, flags and payload of each message of the next datagram."""
-        data = self._socket.recv(_RECEIVE_BYTES)
-        found = []
-        while len(data) >= _HEADER.size:
-            length, kind, flags, _, _ = _HEADER.unpack_from(data)
-            found.append((kind, flags, data[_HEADER.size : length]))
-            data = data[length + -length % 4 :]
-        return found
+        return messages(self._socket.recv(_RECEIVE_BYTES))
 
 
 def _error(ack: Ack) -> tuple[int, str]:
     return ack.errno, str(ack)
 
 
-def _parse_ack(flags: int, payload: bytes) -> Ack:
+def parse_ack(flags: int, payload: bytes) -> Ack:
+    """The answer of a message of type NLMSG_ERROR."""
     (code,) = struct.unpack_from("=i", payload)
     said = {}
     if flags & _NLM_F_ACK_TLVS:

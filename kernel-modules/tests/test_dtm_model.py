@@ -30,33 +30,41 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (4, 1514, 5_914_063),  # ... 062.5, rounded up to a whole ns
         (20, 1514, 1_182_813),  # ... 812.5
         (1, 66, 1_031_250),
-        (8192, 1, 2),  # 1.9 ns
+        (65535, 1, 1),  # 0.24 ns
     ],
 )
 def test_service_time(library: Path, slots: int, link_bytes: int, service_ns: int) -> None:
     """A packet of L bytes takes L * 8 / (n * 512 kbit/s), rounded up to a nanosecond."""
     link = Link(library)
-    link.join(0, config(slots=slots))
+    link.join(0, config(initial=slots))
     link.arrive(0, 1000, link_bytes)
     link.advance(S)
     assert link.departures[0] == [1000 + service_ns]
 
 
-@pytest.mark.parametrize(("slots", "cycles"), [(1, 190), (20, 10)])
-def test_framed_packet_leaves_with_a_cycle(library: Path, slots: int, cycles: int) -> None:
-    """A framed packet takes whole cycles: 1514 bytes 190 of one slot, 10 of twenty."""
+CYCLE = 125_000
+
+
+def _cycle_end(time: Fraction) -> int:
+    return math.ceil(time / CYCLE) * CYCLE
+
+
+@pytest.mark.parametrize("slots", [1, 7, 20])
+def test_framed_packets_leave_at_ends_of_cycles(library: Path, slots: int) -> None:
+    """A framed packet takes whole slots of 8 bytes and leaves at the end of the last cycle."""
     link = Link(library)
-    link.join(0, config(slots=slots, framed=1))
-    for _ in range(3):
+    link.join(0, config(initial=slots, framed=1))
+    for _ in range(30):
         link.arrive(0, 77, 1514)
     link.advance(S)
-    assert link.departures[0] == [77 + k * cycles * 125_000 for k in (1, 2, 3)]
+    ends = [77 + Fraction(15625 * 1520 * k, slots) for k in range(1, 31)]
+    assert link.departures[0] == [_cycle_end(end) for end in ends]
 
 
 def test_backlog_drains_at_the_exact_rate(library: Path) -> None:
     """Fractions of a nanosecond do not add up: packet k leaves at the ceiling of k * 1182812.5."""
     link = Link(library)
-    link.join(0, config(slots=20))
+    link.join(0, config(initial=20))
     for _ in range(1000):
         link.arrive(0, 0, 1514)
     link.advance(2 * S)
@@ -66,7 +74,7 @@ def test_backlog_drains_at_the_exact_rate(library: Path) -> None:
 def test_reallocation_in_the_middle_of_a_packet(library: Path) -> None:
     """Half of a packet sent over 4 slots and half over 8 takes three quarters of the time."""
     link = Link(library)
-    link.join(0, config(slots=4))
+    link.join(0, config(initial=4))
     link.arrive(0, 0, 1024)  # 4 ms over 4 slots
     link.set_slots(0, 2 * MS, 8)
     link.advance(S)
@@ -76,18 +84,21 @@ def test_reallocation_in_the_middle_of_a_packet(library: Path) -> None:
 class FractionalChannel:
     """An independent model of the transmission: time as fractions, slots as a list of changes."""
 
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, *, framed: bool = False) -> None:
         self.changes = [(0, slots)]
         self.arrivals: list[tuple[int, int]] = []
+        self.looks: list[int] = []  # times at which somebody took what was sent
+        self.framed = framed
 
     def departures(self) -> list[int]:
         """Ends of all transmissions, each rounded up."""
         ends: list[int] = []
         previous = Fraction(0)
         for arrival, link_bytes in self.arrivals:
-            waits = bool(ends) and arrival < ends[-1]
-            previous = self._end(previous if waits else Fraction(arrival), 15625 * link_bytes)
-            ends.append(math.ceil(previous))
+            start = max(previous, Fraction(arrival))
+            carried = -(-link_bytes // 8) * 8 if self.framed else link_bytes
+            previous = self._end(start, 15625 * carried)
+            ends.append(_cycle_end(previous) if self.framed else math.ceil(previous))
         return ends
 
     def _end(self, start: Fraction, work: int) -> Fraction:
@@ -104,26 +115,91 @@ class FractionalChannel:
         raise AssertionError
 
 
+def _series(rng: random.Random, link: Link, model: FractionalChannel, *, late: bool) -> int:
+    """Random arrivals and reallocations, a few ms apart; the time of the last."""
+    now = 0
+    for _ in range(rng.randint(2, 40)):
+        now += rng.choice((0, 1, rng.randint(0, 10**7)))
+        if rng.random() < 0.7:
+            link_bytes = rng.randint(1, 1600)
+            link.arrive(0, now, link_bytes, late=late)
+            model.arrivals.append((now, link_bytes))
+        else:
+            slots = rng.randint(1, 40)
+            link.set_slots(0, now, slots, late=late)
+            model.changes.append((now, slots))
+        if late and rng.random() < 0.1:
+            link.poll(now)
+            model.looks.append(now)
+    return now
+
+
 def test_departures_equal_a_model_in_fractions(library: Path) -> None:
     """In 1000 random series of arrivals and reallocations every departure is exact."""
     rng = random.Random(1)
     for _ in range(1000):
         slots = rng.randint(1, 40)
         link, model = Link(library), FractionalChannel(slots)
-        link.join(0, config(slots=slots))
-        now = 0
-        for _ in range(rng.randint(2, 40)):
-            now += rng.choice((0, 1, rng.randint(0, 10**7)))
-            if rng.random() < 0.7:
-                link_bytes = rng.randint(1, 1600)
-                link.arrive(0, now, link_bytes)
-                model.arrivals.append((now, link_bytes))
-            else:
-                slots = rng.randint(1, 40)
-                link.set_slots(0, now, slots)
-                model.changes.append((now, slots))
-        link.advance(now + 100 * S)
+        link.join(0, config(initial=slots))
+        link.advance(_series(rng, link, model, late=False) + 100 * S)
         assert link.departures[0] == model.departures()
+
+
+@pytest.mark.parametrize("framed", [False, True])
+def test_a_late_look_delays_no_other_packet(library: Path, *, framed: bool) -> None:
+    """However rarely a channel is looked at, each packet is there from its exact end on.
+
+    1000 random series; a look takes those packets whose end, by the model in fractions, has come.
+    """
+    rng = random.Random(6)
+    late = 0
+    for _ in range(1000):
+        slots = rng.randint(1, 40)
+        link, model = Link(library), FractionalChannel(slots, framed=framed)
+        link.join(0, config(initial=slots, framed=framed))
+        now = _series(rng, link, model, late=True)
+        while now < 2 * S:
+            now += rng.randint(0, 10**8)
+            link.poll(now)
+            model.looks.append(now)
+        ends = model.departures()
+        seen = [next(look for look in model.looks if look >= end) for end in ends]
+        assert link.departures[0] == seen
+        late += sum(look > end for look, end in zip(seen, ends, strict=True))
+    assert late > 10_000
+
+
+def test_slots_do_not_act_on_the_past(library: Path) -> None:
+    """64 bytes, then 1514, over one slot, a hundred from 11 ms on: the second is sent at 11.137 ms.
+
+    The same whether somebody took the first, sent at 1 ms, then or at 12 ms.
+    """
+    for late in (False, True):
+        link = Link(library)
+        link.join(0, config(initial=1))
+        link.arrive(0, 0, 64)
+        link.arrive(0, 0, 1514)
+        link.set_slots(0, 11 * MS, 100, late=late)
+        if late:
+            link.poll(12 * MS)
+            assert link.departures[0] == [12 * MS, 12 * MS]
+        link.advance(S)
+        # 10 ms of one slot since the first was sent, the rest by a hundred
+        end = 11 * MS + math.ceil(Fraction(15625 * 1514 - 10 * MS, 100))
+        assert late or link.departures[0] == [MS, end]
+        assert end == 11_136_563
+
+
+def test_a_packet_does_not_start_before_it_arrives(library: Path) -> None:
+    """A packet that arrives while one that was sent still waits to be taken takes its full time."""
+    link = Link(library)
+    link.join(0, config(initial=20))
+    link.arrive(0, 0, 1514)  # sent at 1.183 ms
+    link.arrive(0, 2 * MS, 1514, late=True)
+    link.poll(2_100_000)
+    assert link.departures[0] == [2_100_000]
+    link.advance(S)
+    assert link.departures[0] == [2_100_000, 2 * MS + 1_182_813]
 
 
 # The rate allocator
@@ -192,7 +268,7 @@ def test_estimator_equals_figure_1(library: Path) -> None:
         settings = _random_settings(rng)
         link = Link(library)
         slots = rng.randint(settings["min_slots"], min(30, settings["max_slots"]))
-        link.join(0, config("rate", slots=slots, limit=4000, limit_bytes=60_000, **settings))
+        link.join(0, config("rate", initial=slots, limit=4000, limit_bytes=60_000, **settings))
         samples: list[tuple[int, int | None]] = []
         last_drop = None
         load = rng.choice((0, 200, 2000))
@@ -243,7 +319,7 @@ def test_step_response(library: Path) -> None:
 def test_first_change_after_a_second(library: Path) -> None:
     """Estimates start after 100 ms, but nothing changes before the first second."""
     link = Link(library)
-    link.join(0, config("rate", slots=20))
+    link.join(0, config("rate", initial=20))
     _steady(link, 5_000_000, 0, 3 * S)
     assert link.changes(0)[0][0] == S
 
@@ -255,7 +331,7 @@ def test_allocation_above_a_steady_flow(library: Path) -> None:
     to which margin and half a corridor add 1.75. What is missing to 5 stays in the corridor.
     """
     link = Link(library)
-    link.join(0, config("rate", slots=20))
+    link.join(0, config("rate", initial=20))
     _steady(link, 5_000_000, 0, 20 * S)
     assert link.changes(0) == [(S, 9), (2 * S, 11)]
 
@@ -264,7 +340,7 @@ def test_at_most_one_change_a_second(library: Path) -> None:
     """However wild the traffic, changes are at least a second apart, and on samples."""
     rng = random.Random(3)
     link = Link(library)
-    link.join(0, config("rate", slots=20))
+    link.join(0, config("rate", initial=20))
     for second in range(0, 60, 2):
         _steady(link, rng.randint(100_000, 9_000_000), second * S, (second + 2) * S)
     times = [time for time, _ in link.changes(0)]
@@ -277,7 +353,7 @@ def test_at_most_one_change_a_second(library: Path) -> None:
 def test_corridor_hides_small_changes(library: Path, rate_bit: int, changes: int) -> None:
     """Half a corridor above the estimate of the last decision, 4.65 + 0.51 Mbit/s, is the edge."""
     link = Link(library)
-    link.join(0, config("rate", slots=20))
+    link.join(0, config("rate", initial=20))
     _steady(link, 5_000_000, 0, 20 * S)
     _steady(link, rate_bit, 20 * S, 60 * S)
     assert len(link.changes(0)) == changes
@@ -287,7 +363,7 @@ def test_hold_on_loss(library: Path) -> None:
     """While packets are dropped the estimate does not fall; without the option it does."""
     for hold_ns, kept in ((0, False), (2 * S, True)):
         link = Link(library)
-        link.join(0, config("rate", slots=20, limit_bytes=100_000, hold_ns=hold_ns))
+        link.join(0, config("rate", initial=20, limit_bytes=100_000, hold_ns=hold_ns))
         _steady(link, 9_000_000, 0, 10 * S)
         slots = link.slots(0)
         for second in range(10, 20):
@@ -321,7 +397,7 @@ def _bursts_and_gaps(library: Path, settings: Config, *, watched: bool) -> tuple
     [
         config("rate", signalling_ns=3 * MS),
         config("buffer", step=3),
-        config("trace", n_steps=2, steps=(Step * 256)(Step(70_000, 9), Step(900_000, 7))),
+        config("trace", n_steps=2, steps=(Step * 1024)(Step(70 * MS, 9), Step(900 * MS, 7))),
     ],
     ids=["rate", "buffer", "trace"],
 )
@@ -332,34 +408,117 @@ def test_idle_gaps_are_made_up_exactly(library: Path, settings: Config) -> None:
     assert len(watched[2]) > 3
 
 
-def _denied_and_idle(library: Path, *, watched: bool) -> tuple[Any, ...]:
-    """All that a channel tells which wants more than the one slot that it ever gets."""
-    link = Link(library, slots=20)
-    link.join(0, config(slots=19, pool=20, owned=19))
-    link.join(1, config("rate", slots=1, pool=20, sample_ns=MS, signalling_ns=2 * MS))
-    _steady(link, 400_000, 0, S, channel=1)
-    for at in range(S, 100 * S if watched else S, MS):
-        link.advance(at)
-    link.advance(100 * S)
-    return link.samples(1), link.denied(1), link.events
+def _random_member(rng: random.Random, size: int) -> Config:
+    """Options of a channel of a pool."""
+    levels = (Level * 32)(Level(1, 3000, 0), Level(4, 9000, 1000), Level(size, 0, 5000))
+    steps = (Step * 1024)(*(Step(rng.randint(1, 50) * MS, rng.randint(1, size)) for _ in range(9)))
+    own: dict[str, Any] = {"n_levels": 3, "levels": levels, "n_steps": 9, "steps": steps}
+    return config(
+        rng.choice(("static", "rate", "rate", "buffer", "hysteresis", "trace")),
+        initial=rng.randint(1, size),
+        owned=rng.choice((0, rng.randint(0, size // 4))),
+        change_ns=rng.choice((0, 30 * MS, S)),
+        sample_ns=rng.choice((MS, 7_777_777, 100 * MS)),
+        signalling_ns=rng.choice((0, 0, 2 * MS)),
+        shift_up=rng.randint(0, 4),
+        shift_down=rng.randint(0, 4),
+        corridor=rng.choice((0, 2000)),
+        max_slots=size,
+        **own,
+    )
 
 
-def test_denied_channel_asks_on_while_idle(library: Path) -> None:
-    """Looked at or not, a channel that is denied asks again each time that it may."""
-    watched = _denied_and_idle(library, watched=True)
-    assert watched == _denied_and_idle(library, watched=False)
-    assert watched[1] == 99  # once a second from the first on, each asked 2 ms before
+def _pool_of_three(library: Path, seed: int, *, watched: bool) -> tuple[Any, ...]:
+    """All that three channels of a pool tell of traffic with pauses, the same each time."""
+    rng = random.Random(seed)
+    size = rng.randint(8, 60)
+    link = Link(library, slots=size)
+    for channel in range(3):
+        link.join(channel, _random_member(rng, size))
+    now = 0
+    for _ in range(4):
+        for _ in range(rng.randint(1, 100)):
+            link.arrive(rng.randrange(3), now, 1500)
+            now += rng.randint(0, MS)
+        until = now + rng.randint(0, 2 * S)
+        for at in range(now, until if watched else now, MS):
+            link.advance(at)
+        now = until
+        link.advance(now)
+        assert link.is_consistent()
+    return (
+        sorted((e.time_ns, e.channel, e.before, e.after, e.wanted, e.cause) for e in link.events),
+        [(link.slot_ns(i, now), link.samples(i), link.estimate(i)) for i in range(3)],
+    )
+
+
+@pytest.mark.slow
+def test_idle_pools_are_made_up_exactly(library: Path) -> None:
+    """Looked at once or every millisecond, idle channels of a pool did the same at the same times.
+
+    300 pools of three channels with any allocators, who are lent, denied and granted slots.
+    """
+    causes: set[str] = set()
+    for seed in range(300):
+        watched = _pool_of_three(library, seed, watched=True)
+        assert watched == _pool_of_three(library, seed, watched=False)
+        causes |= {event[5] for event in watched[0]}
+    assert causes == {"allocator", "denied", "reclaimed", "granted", "operator", "start"}
 
 
 def test_a_year_of_idleness(library: Path) -> None:
-    """A channel idle for a year has made every one of its samples, and is told so at once."""
+    """Channels idle for a year have made every one of their samples, and are told so at once."""
     link = Link(library)
-    link.join(0, config("rate", slots=20))
-    _steady(link, 5_000_000, 0, 2 * S)
+    for channel in range(3):
+        link.join(channel, config("rate", initial=20, sample_ns=(100, 10, 1)[channel] * MS))
+        _steady(link, 5_000_000, channel * 2 * S, (channel + 1) * 2 * S, channel)
     year = 365 * 86400 * S
     link.advance(year)
-    assert link.samples(0) == year // (100 * MS)
-    assert link.slots(0) == 3  # the corridor's lower edge is 0: nothing asks for fewer
+    for channel in range(3):
+        assert link.samples(channel) == year // ((100, 10, 1)[channel] * MS)
+        assert link.slots(channel) == 2 + (channel == 0)  # the corridor's lower edge is 0
+
+
+@pytest.mark.parametrize(
+    ("channels", "denied", "idle_ns", "settings"),
+    [
+        (16, 0, 86400 * S, {}),
+        (1000, 0, 3 * 86400 * S, {}),
+        (1000, 0, 86400 * S, {"sample_ns": MS}),
+        (1000, 500, 86400 * S, {"change_ns": 0, "sample_ns": MS}),
+        (1000, 1000, 365 * 86400 * S, {"change_ns": 0, "sample_ns": MS, "corridor": 0}),
+        (200, 100, 86400 * S, {"shift_up": 0, "shift_down": 10, "corridor": 0, "change_ns": 0}),
+    ],
+)
+def test_catching_up_ends(
+    library: Path, channels: int, denied: int, idle_ns: int, settings: dict[str, int]
+) -> None:
+    """Many channels that idle for long, some of them denied slots, are there again at once.
+
+    Sample by sample it would take hours: the test would not end.
+    """
+    link = Link(library, slots=2 * channels)
+    for channel in range(channels):
+        link.join(channel, config("rate", initial=1 if channel else channels, **settings))
+    for channel in range(channels):
+        link.arrive(channel, MS, 10_000_000 if channel < denied else 3000, late=True)
+    link.poll(idle_ns)
+    assert link.is_consistent()
+    assert sum(link.samples(i) for i in range(channels)) == channels * (
+        idle_ns // settings.get("sample_ns", 100 * MS)
+    )
+
+
+def test_denied_levels_are_not_asked_for_again(library: Path) -> None:
+    """A channel whose level the pool cannot give it is denied once, and waits."""
+    levels = (Level * 32)(Level(1, 1000, 0), Level(10, 0, 500))
+    link = Link(library, slots=20)
+    link.join(0, config(initial=19, owned=19))
+    link.join(1, config("hysteresis", initial=1, change_ns=0, n_levels=2, levels=levels))
+    link.arrive(1, 0, 3000, late=True)
+    link.poll(3600 * S)
+    assert link.denied(1) == 1
+    assert (link.slots(1), link.target(1)) == (1, 10)
 
 
 # The other allocators
@@ -368,7 +527,7 @@ def test_a_year_of_idleness(library: Path) -> None:
 def test_buffer_allocator(library: Path) -> None:
     """A backlog above `high` for `rise` brings a step, one below `low` for `fall` takes it."""
     link = Link(library)
-    link.join(0, config("buffer", slots=1, change_ns=0, step=2, high=3000, low=1000))
+    link.join(0, config("buffer", initial=1, change_ns=0, step=2, high=3000, low=1000))
     for _ in range(4):  # 4000 bytes: 62.5 ms of one slot
         link.arrive(0, 0, 1000)
     link.advance(S)
@@ -384,7 +543,7 @@ def test_hysteresis_allocator(library: Path) -> None:
     """A level is entered at its backlog and left at the lower one, each after the hold."""
     levels = (Level * 32)(Level(1, 3000, 0), Level(4, 0, 1000))
     link = Link(library)
-    link.join(0, config("hysteresis", slots=1, change_ns=5 * MS, n_levels=2, levels=levels))
+    link.join(0, config("hysteresis", initial=1, change_ns=5 * MS, n_levels=2, levels=levels))
     link.advance(20 * MS)
     for _ in range(3):
         link.arrive(0, 20 * MS, 1000)
@@ -395,9 +554,9 @@ def test_hysteresis_allocator(library: Path) -> None:
 
 def test_trace_allocator(library: Path) -> None:
     """A trace's steps come at their times, whatever the traffic and the change interval."""
-    steps = (Step * 256)(Step(1000, 7), Step(500, 3), Step(1, 250))
+    steps = (Step * 1024)(Step(MS, 7), Step(500_000, 3), Step(1000, 250))
     link = Link(library)
-    link.join(0, config("trace", slots=20, n_steps=3, steps=steps), 5 * S)
+    link.join(0, config("trace", initial=20, n_steps=3, steps=steps), 5 * S)
     link.advance(6 * S)
     assert link.changes(0) == [
         (5 * S + 1 * MS, 7),
@@ -409,7 +568,9 @@ def test_trace_allocator(library: Path) -> None:
 def test_signalling_delay(library: Path) -> None:
     """A decision takes effect after the signalling delay, and no other is made in between."""
     link = Link(library)
-    link.join(0, config("buffer", slots=1, change_ns=0, rise_ns=0, high=100, signalling_ns=20 * MS))
+    link.join(
+        0, config("buffer", initial=1, change_ns=0, rise_ns=0, high=100, signalling_ns=20 * MS)
+    )
     for _ in range(10):
         link.arrive(0, 0, 1000)
     link.advance(50 * MS)
@@ -423,9 +584,9 @@ def test_signalling_delay(library: Path) -> None:
 def test_owner_gets_its_slots_back(library: Path) -> None:
     """Lent slots return at once, from borrowers in the order of joining, down to their own."""
     link = Link(library, slots=20)
-    assert link.join(0, config(slots=4, pool=20, owned=10))
-    assert link.join(1, config(slots=9, pool=20, owned=5))
-    assert link.join(2, config(slots=7, pool=20, owned=1))
+    assert link.join(0, config(initial=4, owned=10))
+    assert link.join(1, config(initial=9, owned=5))
+    assert link.join(2, config(initial=7, owned=1))
     link.set_slots(0, S, 12)
     assert [link.slots(i) for i in range(3)] == [10, 5, 5]
     assert [(e.channel, e.after, e.cause) for e in link.events[-3:]] == [
@@ -435,12 +596,90 @@ def test_owner_gets_its_slots_back(library: Path) -> None:
     ]
 
 
+def test_freed_slots_go_to_who_has_waited_longest(library: Path) -> None:
+    """Slots that become free are granted at once, in the order of the denials, until all are."""
+    link = Link(library, slots=20)
+    link.join(0, config(initial=18))
+    link.join(1, config(initial=1))
+    link.join(2, config(initial=1))
+    link.set_slots(2, S, 6)
+    link.set_slots(1, 2 * S, 4)
+    assert [link.slots(i) for i in range(3)] == [18, 1, 1]
+    link.set_slots(0, 3 * S, 12)
+    assert [link.slots(i) for i in range(3)] == [12, 2, 6]
+    link.leave(0, 4 * S)
+    assert [link.slots(i) for i in (1, 2)] == [4, 6]
+    assert [(e.time_ns, e.channel, e.before, e.after, e.cause) for e in link.events[-7:]] == [
+        (S, 2, 1, 1, "denied"),
+        (2 * S, 1, 1, 1, "denied"),
+        (3 * S, 0, 18, 12, "operator"),
+        (3 * S, 2, 1, 6, "granted"),
+        (3 * S, 1, 1, 2, "granted"),
+        (4 * S, 0, 12, 0, "left"),
+        (4 * S, 1, 2, 4, "granted"),
+    ]
+
+
+def test_of_one_instant_who_joined_first_goes_first(library: Path) -> None:
+    """Channels that want the last slots at the same time get them in the order of joining."""
+    link = Link(library, slots=20)
+    steps = (Step * 1024)(Step(S, 15))
+    for channel in (2, 0, 1):
+        link.join(channel, config("trace", initial=1, n_steps=1, steps=steps))
+    link.advance(2 * S)
+    assert [link.slots(i) for i in (2, 0, 1)] == [15, 4, 1]
+
+
+def test_who_wants_less_waits_no_more(library: Path) -> None:
+    """A request that is smaller than what was waited for takes its place."""
+    link = Link(library, slots=20)
+    link.join(0, config(initial=19))
+    link.join(1, config(initial=1))
+    link.set_slots(1, S, 15)
+    link.set_slots(1, 2 * S, 3)
+    link.set_slots(0, 3 * S, 10)
+    assert [link.slots(i) for i in range(2)] == [10, 3]
+
+
+def test_slots_given_cancel_what_was_signalled(library: Path) -> None:
+    """The operator's number stays, be it the one that is held, whatever was on its way."""
+    levels = (Level * 32)(Level(10, 1000, 0), Level(60, 0, 500))
+    link = Link(library)
+    options = config(
+        "hysteresis", initial=10, change_ns=0, signalling_ns=5 * S, n_levels=2, levels=levels
+    )
+    link.join(0, options)
+    link.arrive(0, S, 3000)
+    link.set_slots(0, S + MS, 10, late=True)
+    link.poll(6 * S)
+    assert link.slots(0) == 10
+
+
+def test_an_equal_change_changes_nothing(library: Path) -> None:
+    """Options fed back leave the slots, the estimate and a request on its way as they are."""
+
+    def history(*, fed_back: bool) -> tuple[Any, ...]:
+        link = Link(library)
+        options = config("rate", initial=20, signalling_ns=300 * MS)
+        link.join(0, options)
+        for second in range(10):
+            _steady(link, 5_000_000, second * S, (second + 1) * S)
+            if fed_back:
+                link.reconfigure(0, options, (second + 1) * S + 10 * MS)
+            else:
+                link.advance((second + 1) * S + 10 * MS)
+        return link.events, link.departures, link.samples(0), link.estimate(0)
+
+    assert history(fed_back=True) == history(fed_back=False)
+    assert len(history(fed_back=True)[0]) > 3
+
+
 def test_pool_refuses_to_guarantee_too_much(library: Path) -> None:
     """No channel joins if what is owned, or the minimum of those who own less, exceeds the link."""
     link = Link(library, slots=20)
-    assert link.join(0, config(slots=4, pool=20, owned=18))
-    assert link.join(1, config(slots=1, pool=20, min_slots=2))
-    assert not link.join(2, config(slots=1, pool=20))
+    assert link.join(0, config(initial=4, owned=18))
+    assert link.join(1, config(initial=1, min_slots=2))
+    assert not link.join(2, config(initial=1))
 
 
 @pytest.mark.slow
@@ -461,6 +700,7 @@ def test_pool_is_conserved_under_random_operations(library: Path) -> None:
             assert link.used() == sum(slots.values()) <= size
             assert sum(guaranteed.values()) <= size
             assert all(n >= 1 for n in slots.values())
+            assert link.is_consistent()
         # What a channel lost, it lost to an owner, and kept what it is guaranteed.
         for event in link.events:
             causes.add(event.cause)
@@ -468,7 +708,9 @@ def test_pool_is_conserved_under_random_operations(library: Path) -> None:
                 assert event.after < event.before
             if event.cause == "denied":
                 assert event.after < event.wanted
-    assert causes == {"allocator", "denied", "reclaimed", "operator", "start"}
+            if event.cause == "granted":
+                assert event.before < event.after <= event.wanted
+    assert causes == {"allocator", "denied", "reclaimed", "operator", "start", "granted", "left"}
 
 
 def _random_operation(
@@ -476,15 +718,16 @@ def _random_operation(
 ) -> None:
     channel = rng.randrange(8)
     if channel not in members:
-        allocator = rng.choice(("static", "rate", "buffer"))
-        owned = rng.choice((0, rng.randint(0, size // 2)))
-        settings: dict[str, Any] = {"pool": size, "owned": owned, "slots": rng.randint(1, size)}
-        chosen = config(allocator, change_ns=rng.choice((0, 100 * MS)), **settings)
+        chosen = _random_member(rng, size)
         if link.join(channel, chosen, now):
             members[channel] = chosen
     elif rng.random() < 0.05:
         link.leave(channel, now)
         del members[channel]
+    elif rng.random() < 0.1:
+        chosen = _random_member(rng, size)
+        if link.reconfigure(channel, chosen, now, restart=True):
+            members[channel] = chosen
     elif rng.random() < 0.2:
         want = rng.randint(1, size)
         link.set_slots(channel, now, want)

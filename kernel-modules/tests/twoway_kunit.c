@@ -9,9 +9,12 @@
 #include <linux/math64.h>
 #include <linux/module.h>
 
-#include "../dtm_channel.h"
-#include "../dtm_rate.h"
-#include "../dtm_service.h"
+/* The channel and its allocators are whole files, of another module, that are pure as well. */
+#include "../dtm_core.c"
+#include "../dtm_alloc_rate.c"
+#include "../dtm_alloc_buffer.c"
+#include "../dtm_alloc_hysteresis.c"
+#include "../dtm_alloc_trace.c"
 #include "../fast_window.h"
 #include "../tahoe_timer.h"
 #include "../tahoe_window.h"
@@ -23,6 +26,12 @@
 
 /* dtm_service.h */
 
+/* When a packet that arrives now at an idle channel has been sent. */
+static u64 sent_at(struct dtm_service *s, u64 now, u32 slots, u32 bytes, bool framed)
+{
+	return dtm_service_end(s, dtm_service_arrive(s, now, slots, bytes, framed), slots, framed);
+}
+
 /* 8 bits of 512 kbit/s take 15625 ns; n slots take an n-th, and not a nanosecond less. */
 static void service_time_is_size_over_rate(struct kunit *test)
 {
@@ -31,12 +40,10 @@ static void service_time_is_size_over_rate(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		u64 work = 15625ULL * sizes[i];
-		struct dtm_service s = {};
 
-		dtm_service_begin(&s, 1000, sizes[i]);
-		KUNIT_EXPECT_EQ(test, dtm_service_end(&s, 1, false), 1000 + work);
-		for (n = 1; n <= DTM_MAX_SLOTS; n += 1 + n / 16) {
-			u64 ns = dtm_service_end(&s, n, false) - 1000;
+		for (n = 1; n <= TC_DTM_MAX_SLOTS; n += 1 + n / 16) {
+			struct dtm_service s = {};
+			u64 ns = sent_at(&s, 1000, n, sizes[i], false) - 1000;
 
 			KUNIT_EXPECT_GE(test, ns * n, work);
 			KUNIT_EXPECT_LT(test, (ns - 1) * n, work);
@@ -48,13 +55,12 @@ static void service_time_is_size_over_rate(struct kunit *test)
 static void service_end_ignores_looks(struct kunit *test)
 {
 	struct dtm_service s = {};
-	u64 now, end;
+	u64 tag = dtm_service_arrive(&s, 0, 7, FRAME, false);
+	u64 now, end = dtm_service_end(&s, tag, 7, false);
 
-	dtm_service_begin(&s, 0, FRAME);
-	end = dtm_service_end(&s, 7, false);
 	for (now = 0; now < end; now += 997) {
 		dtm_service_advance(&s, now, 7);
-		KUNIT_EXPECT_EQ(test, dtm_service_end(&s, 7, false), end);
+		KUNIT_EXPECT_EQ(test, dtm_service_end(&s, tag, 7, false), end);
 	}
 }
 
@@ -65,85 +71,101 @@ static void service_end_ignores_looks(struct kunit *test)
 static void service_change_is_pro_rata(struct kunit *test)
 {
 	struct dtm_service s = {};
+	u64 tag = dtm_service_arrive(&s, 0, 4, FRAME, false);
 
-	dtm_service_begin(&s, 0, FRAME);
 	dtm_service_advance(&s, 1000000, 4);
-	KUNIT_EXPECT_EQ(test, s.work, 19656250);
-	KUNIT_EXPECT_EQ(test, dtm_service_end(&s, 8, false), 3457032);
+	KUNIT_EXPECT_EQ(test, dtm_service_end(&s, tag, 8, false), 3457032);
+}
+
+/*
+ * 64 bytes are sent over one slot by 1 ms, and nobody takes them. With 100 slots from 11 ms on the
+ * 1514 bytes behind them are sent at 11 ms + (23656250 - 10000000) / 100 ns, as if somebody had.
+ */
+static void service_change_does_not_act_on_the_past(struct kunit *test)
+{
+	struct dtm_service s = {};
+	u64 first = dtm_service_arrive(&s, 0, 1, 64, false);
+	u64 second = dtm_service_arrive(&s, 0, 1, FRAME, false);
+
+	dtm_service_advance(&s, 11000000, 1);
+	KUNIT_EXPECT_LE(test, dtm_service_end(&s, first, 100, false), 11000000);
+	KUNIT_EXPECT_EQ(test, dtm_service_end(&s, second, 100, false), 11136563);
 }
 
 /* The k-th packet of a backlog ends at k * L / rate, rounded up once, not k times. */
 static void service_backlog_does_not_drift(struct kunit *test)
 {
-	static const u32 slots[] = { 1, 2, 3, 7, 19, 20, 1000, 8191, 8192 };
+	static const u32 slots[] = { 1, 2, 3, 7, 19, 20, 1000, 8191, 65535 };
 	u32 i, k;
 
 	for (i = 0; i < ARRAY_SIZE(slots); i++) {
 		u32 n = slots[i];
 		struct dtm_service s = {};
 
-		dtm_service_begin(&s, 0, ACK);
 		for (k = 1; k <= 1000; k++) {
 			u64 exact = div_u64(15625ULL * ACK * k + n - 1, n);
 
-			KUNIT_ASSERT_EQ(test, dtm_service_end(&s, n, false), exact);
-			dtm_service_follow(&s, n, false, ACK);
+			KUNIT_ASSERT_EQ(test, sent_at(&s, 0, n, ACK, false), exact);
 		}
 	}
 }
 
-/* The smallest packet of all still outweighs the credit of the packet before it. */
-static void service_credit_is_below_a_byte(struct kunit *test)
-{
-	struct dtm_service s = {};
-	u32 n;
-
-	for (n = 1; n <= DTM_MAX_SLOTS; n++) {
-		dtm_service_begin(&s, 0, FRAME);
-		dtm_service_follow(&s, n, false, 1);
-		KUNIT_ASSERT_GT(test, s.work, 0);
-		KUNIT_ASSERT_LE(test, s.work, 15625);
-	}
-}
-
-/* A gap in the backlog loses the credit: the next packet takes its full time. */
+/* A packet that arrives at an idle channel takes its full time, even in the nanosecond's rest. */
 static void service_idle_channel_has_no_credit(struct kunit *test)
 {
 	struct dtm_service s = {};
 
-	dtm_service_begin(&s, 0, FRAME);
-	dtm_service_advance(&s, NSEC_PER_SEC, 7);
-	KUNIT_EXPECT_EQ(test, s.work, 0);
 	/* 23656250 / 7 = 3379464.3 */
-	KUNIT_EXPECT_EQ(test, s.since, 3379465);
-	dtm_service_begin(&s, NSEC_PER_SEC, FRAME);
-	KUNIT_EXPECT_EQ(test, dtm_service_end(&s, 7, false), NSEC_PER_SEC + 3379465);
+	KUNIT_EXPECT_EQ(test, sent_at(&s, 0, 7, FRAME, false), 3379465);
+	KUNIT_EXPECT_EQ(test, sent_at(&s, 3379465, 7, FRAME, false), 2 * 3379465);
+	KUNIT_EXPECT_EQ(test, sent_at(&s, NSEC_PER_SEC, 7, FRAME, false), NSEC_PER_SEC + 3379465);
+}
+
+/* All slots for a hundred years are more than 2^64 slot-ns, and send a packet in its time. */
+static void service_never_overflows(struct kunit *test)
+{
+	const u64 years = 100 * 365 * 86400ULL * NSEC_PER_SEC;
+	struct dtm_service s = {};
+
+	sent_at(&s, 0, 1, FRAME, false);
+	KUNIT_EXPECT_EQ(test, sent_at(&s, years, TC_DTM_MAX_SLOTS, FRAME, false), years + 361);
+	s.finish = U64_MAX - 7;
+	s.done = s.finish;
+	KUNIT_EXPECT_EQ(test, sent_at(&s, years, 1, FRAME, false), years + 23656250);
 }
 
 /*
- * Framed, the transmission takes whole cycles of 125 us: 8 bytes on one slot exactly one, 9 bytes
- * two; and the next one begins where it ended.
+ * Framed, a packet takes whole slots of 8 bytes, one after another, and leaves at the end of a
+ * cycle of 125 us: 8 bytes on one slot take one, 9 bytes two, and the third ends in the last half
+ * of a cycle of two slots.
  */
-static void service_framed_takes_whole_cycles(struct kunit *test)
+static void service_framed_keeps_to_cycles(struct kunit *test)
 {
 	struct dtm_service s = {};
+	u64 first = dtm_service_arrive(&s, 125000, 1, 8, true);
+	u64 second = dtm_service_arrive(&s, 125000, 1, 9, true);
+	u64 third = dtm_service_arrive(&s, 125000, 1, 1, true);
 
-	dtm_service_begin(&s, 333, 8);
-	KUNIT_EXPECT_EQ(test, dtm_service_end(&s, 1, true), 333 + 125000);
-	dtm_service_follow(&s, 1, true, 9);
-	KUNIT_EXPECT_EQ(test, dtm_service_end(&s, 1, true), 333 + 125000 + 250000);
-	dtm_service_follow(&s, 1, true, 9);
-	KUNIT_EXPECT_EQ(test, dtm_service_end(&s, 2, true), 333 + 375000 + 125000);
+	KUNIT_EXPECT_EQ(test, dtm_service_end(&s, first, 1, true), 250000);
+	KUNIT_EXPECT_EQ(test, dtm_service_end(&s, second, 1, true), 500000);
+	dtm_service_advance(&s, 500000, 1);
+	KUNIT_EXPECT_EQ(test, dtm_service_end(&s, third, 2, true), 625000);
+	/* Slots that change after the end of its transmission do not move the end of its cycle. */
+	dtm_service_advance(&s, 600000, 2);
+	KUNIT_EXPECT_EQ(test, dtm_service_end(&s, third, 1, true), 625000);
+	dtm_service_advance(&s, 700000, 1);
+	KUNIT_EXPECT_LE(test, dtm_service_end(&s, third, 1, true), 700000);
 }
 
 static struct kunit_case service_cases[] = {
 	KUNIT_CASE(service_time_is_size_over_rate),
 	KUNIT_CASE(service_end_ignores_looks),
 	KUNIT_CASE(service_change_is_pro_rata),
+	KUNIT_CASE(service_change_does_not_act_on_the_past),
 	KUNIT_CASE(service_backlog_does_not_drift),
-	KUNIT_CASE(service_credit_is_below_a_byte),
 	KUNIT_CASE(service_idle_channel_has_no_credit),
-	KUNIT_CASE(service_framed_takes_whole_cycles),
+	KUNIT_CASE(service_never_overflows),
+	KUNIT_CASE(service_framed_keeps_to_cycles),
 	{}
 };
 
@@ -170,8 +192,8 @@ static void rate_step_is_a_share_of_the_distance(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dtm_rate_step(9000, 1000, 5, 3), 8000);
 	KUNIT_EXPECT_EQ(test, dtm_rate_step(1000, 1007, 3, 3), 1000);
 	KUNIT_EXPECT_EQ(test, dtm_rate_step(1007, 1000, 3, 3), 1007);
-	KUNIT_EXPECT_EQ(test, dtm_rate_step(0, 1ULL << 40, 0, 16), 1ULL << 40);
-	KUNIT_EXPECT_EQ(test, dtm_rate_step(1ULL << 40, 0, 16, 0), 0);
+	KUNIT_EXPECT_EQ(test, dtm_rate_step(0, 1ULL << 40, 0, 10), 1ULL << 40);
+	KUNIT_EXPECT_EQ(test, dtm_rate_step(1ULL << 40, 0, 10, 0), 0);
 }
 
 /*
@@ -220,9 +242,9 @@ static void rate_corridor_is_around_the_estimate(struct kunit *test)
  */
 static void rate_slots_have_margin_and_corridor(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, dtm_rate_slots(5000000, 750, 2000, DTM_ROUND_UP), 12);
-	KUNIT_EXPECT_EQ(test, dtm_rate_slots(5000000, 750, 2000, DTM_ROUND_NEAREST), 12);
-	KUNIT_EXPECT_EQ(test, dtm_rate_slots(5000000, 750, 2000, DTM_ROUND_DOWN), 11);
+	KUNIT_EXPECT_EQ(test, dtm_rate_slots(5000000, 750, 2000, TC_DTM_ROUND_UP), 12);
+	KUNIT_EXPECT_EQ(test, dtm_rate_slots(5000000, 750, 2000, TC_DTM_ROUND_NEAREST), 12);
+	KUNIT_EXPECT_EQ(test, dtm_rate_slots(5000000, 750, 2000, TC_DTM_ROUND_DOWN), 11);
 }
 
 /* Whole slots stay what they are however they are rounded; half a slot goes up to the nearest. */
@@ -230,20 +252,20 @@ static void rate_slots_round_as_told(struct kunit *test)
 {
 	u8 rounding;
 
-	for (rounding = 0; rounding <= DTM_ROUND_MAX; rounding++)
+	for (rounding = 0; rounding <= TC_DTM_ROUND_MAX; rounding++)
 		KUNIT_EXPECT_EQ(test, dtm_rate_slots(7 * 512000, 0, 0, rounding), 7);
-	KUNIT_EXPECT_EQ(test, dtm_rate_slots(7 * 512000 + 1, 0, 0, DTM_ROUND_UP), 8);
-	KUNIT_EXPECT_EQ(test, dtm_rate_slots(7 * 512000 + 1, 0, 0, DTM_ROUND_NEAREST), 7);
-	KUNIT_EXPECT_EQ(test, dtm_rate_slots(7 * 512000 + 256000, 0, 0, DTM_ROUND_NEAREST), 8);
-	KUNIT_EXPECT_EQ(test, dtm_rate_slots(8 * 512000 - 1, 0, 0, DTM_ROUND_DOWN), 7);
+	KUNIT_EXPECT_EQ(test, dtm_rate_slots(7 * 512000 + 1, 0, 0, TC_DTM_ROUND_UP), 8);
+	KUNIT_EXPECT_EQ(test, dtm_rate_slots(7 * 512000 + 1, 0, 0, TC_DTM_ROUND_NEAREST), 7);
+	KUNIT_EXPECT_EQ(test, dtm_rate_slots(7 * 512000 + 256000, 0, 0, TC_DTM_ROUND_NEAREST), 8);
+	KUNIT_EXPECT_EQ(test, dtm_rate_slots(8 * 512000 - 1, 0, 0, TC_DTM_ROUND_DOWN), 7);
 }
 
 /* A channel keeps one slot for an estimate of nothing, and gets no more than a link has. */
 static void rate_slots_are_one_to_8192(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, dtm_rate_slots(0, 0, 0, DTM_ROUND_DOWN), 1);
-	KUNIT_EXPECT_EQ(test, dtm_rate_slots(0, 0, 0, DTM_ROUND_UP), 1);
-	KUNIT_EXPECT_EQ(test, dtm_rate_slots(1ULL << 40, 8192000, 8192000, DTM_ROUND_UP), 8192);
+	KUNIT_EXPECT_EQ(test, dtm_rate_slots(0, 0, 0, TC_DTM_ROUND_DOWN), 1);
+	KUNIT_EXPECT_EQ(test, dtm_rate_slots(0, 0, 0, TC_DTM_ROUND_UP), 1);
+	KUNIT_EXPECT_EQ(test, dtm_rate_slots(1ULL << 40, 65535000, 65535000, TC_DTM_ROUND_UP), 65535);
 }
 
 static struct kunit_case rate_cases[] = {
@@ -262,11 +284,23 @@ static struct kunit_suite rate_suite = {
 	.test_cases = rate_cases,
 };
 
-/* dtm_channel.h */
+/* dtm_core.c */
 
-static void dtm_channel_changed(const struct dtm_channel *ch, u64 now, u32 from, u32 wanted,
-				enum tc_dtm_cause cause)
+void dtm_channel_changed(struct dtm_channel *ch, u64 now, u32 from, u32 wanted,
+			 enum tc_dtm_cause cause)
 {
+}
+
+/* A pool of some slots for up to two channels. */
+static struct dtm_pool *pool_of(struct kunit *test, u32 size)
+{
+	struct dtm_pool *pool = kunit_kzalloc(test, sizeof(*pool), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, pool);
+	dtm_pool_init(pool, size);
+	pool->heap = kunit_kcalloc(test, 2, sizeof(*pool->heap), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, pool->heap);
+	return pool;
 }
 
 static struct dtm_config *configuration(struct kunit *test, u8 allocator)
@@ -275,7 +309,7 @@ static struct dtm_config *configuration(struct kunit *test, u8 allocator)
 
 	KUNIT_ASSERT_NOT_NULL(test, config);
 	*config = dtm_defaults;
-	config->slots = 10;
+	config->initial = 10;
 	config->allocator = allocator;
 	return config;
 }
@@ -293,19 +327,19 @@ static u64 held(struct dtm_channel *ch, u64 now)
  */
 static void channel_decides_when_there_is_a_reason(struct kunit *test)
 {
-	struct dtm_config *config = configuration(test, DTM_HYSTERESIS);
-	struct dtm_pool pool = { .size = DTM_MAX_SLOTS };
+	struct dtm_config *config = configuration(test, TC_DTM_HYSTERESIS);
+	struct dtm_pool *pool = pool_of(test, TC_DTM_MAX_SLOTS);
 	struct dtm_channel ch = {};
 
 	config->n_levels = 2;
-	config->levels[0] = (struct tc_dtm_level){ .slots = 10, .up_bytes = 1000 };
-	config->levels[1] = (struct tc_dtm_level){ .slots = 20, .down_bytes = 100 };
-	dtm_pool_join(&pool, &ch, config, 0);
-	dtm_pool_advance(&pool, 50 * NSEC_PER_SEC);
+	config->levels[0] = (struct dtm_level){ .slots = 10, .up_bytes = 1000 };
+	config->levels[1] = (struct dtm_level){ .slots = 20, .down_bytes = 100 };
+	dtm_pool_join(pool, &ch, config, 0);
+	dtm_pool_advance(pool, 50 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, held(&ch, 50 * NSEC_PER_SEC), 500 * NSEC_PER_SEC);
-	dtm_pool_advance(&pool, 100 * NSEC_PER_SEC);
+	dtm_pool_advance(pool, 100 * NSEC_PER_SEC);
 	dtm_arrive(&ch, 100 * NSEC_PER_SEC, FRAME);
-	dtm_pool_advance(&pool, 101 * NSEC_PER_SEC);
+	dtm_pool_advance(pool, 101 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, ch.slots, 20);
 	KUNIT_EXPECT_EQ(test, ch.changed_ns, 100 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, held(&ch, 101 * NSEC_PER_SEC), 1020 * NSEC_PER_SEC);
@@ -314,9 +348,9 @@ static void channel_decides_when_there_is_a_reason(struct kunit *test)
 /* A request on its way through the network ends within the bounds set meanwhile. */
 static void channel_bounds_hold_for_requests_under_way(struct kunit *test)
 {
-	struct dtm_config *config = configuration(test, DTM_BUFFER);
-	struct dtm_config *narrow = configuration(test, DTM_BUFFER);
-	struct dtm_pool pool = { .size = DTM_MAX_SLOTS };
+	struct dtm_config *config = configuration(test, TC_DTM_BUFFER);
+	struct dtm_config *narrow = configuration(test, TC_DTM_BUFFER);
+	struct dtm_pool *pool = pool_of(test, TC_DTM_MAX_SLOTS);
 	struct dtm_channel ch = {};
 
 	config->signalling_ns = 5 * NSEC_PER_SEC;
@@ -325,13 +359,13 @@ static void channel_bounds_hold_for_requests_under_way(struct kunit *test)
 	config->step = 50;
 	*narrow = *config;
 	narrow->max_slots = 40;
-	dtm_pool_join(&pool, &ch, config, 0);
+	dtm_pool_join(pool, &ch, config, 0);
 	dtm_arrive(&ch, 0, FRAME);
 	/* Asked for at 1 s, the least time between changes. */
-	dtm_pool_advance(&pool, 2 * NSEC_PER_SEC);
+	dtm_pool_advance(pool, 2 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, ch.target, 60);
 	dtm_reconfigure(&ch, narrow, 2 * NSEC_PER_SEC, false, 0);
-	dtm_pool_advance(&pool, 6 * NSEC_PER_SEC);
+	dtm_pool_advance(pool, 6 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, ch.slots, 40);
 	KUNIT_EXPECT_EQ(test, ch.target, 40);
 }
@@ -342,49 +376,52 @@ static void channel_bounds_hold_for_requests_under_way(struct kunit *test)
  */
 static void pool_lends_and_returns(struct kunit *test)
 {
-	struct dtm_config *a_config = configuration(test, DTM_STATIC);
-	struct dtm_config *b_config = configuration(test, DTM_STATIC);
-	struct dtm_pool pool = { .size = 100 };
+	struct dtm_config *a_config = configuration(test, TC_DTM_STATIC);
+	struct dtm_config *b_config = configuration(test, TC_DTM_STATIC);
+	struct dtm_pool *pool = pool_of(test, 100);
 	struct dtm_channel a = {}, b = {};
 
-	a_config->pool = 100;
+	strscpy(a_config->pool, "bus");
 	a_config->owned = 60;
-	a_config->slots = 1;
-	b_config->pool = 100;
+	a_config->initial = 1;
+	strscpy(b_config->pool, "bus");
 	b_config->owned = 40;
-	b_config->slots = 1;
-	dtm_pool_join(&pool, &a, a_config, 0);
-	dtm_pool_join(&pool, &b, b_config, 0);
-	KUNIT_EXPECT_FALSE(test, dtm_pool_has_room(&pool, 1));
-	dtm_reallocate(&b, 1, 100, DTM_CAUSE_ALLOCATOR);
+	b_config->initial = 1;
+	dtm_pool_join(pool, &a, a_config, 0);
+	dtm_pool_join(pool, &b, b_config, 0);
+	KUNIT_EXPECT_FALSE(test, dtm_pool_has_room(pool, 1));
+	dtm_request(&b, 1, 100, TC_DTM_CAUSE_ALLOCATOR);
 	KUNIT_EXPECT_EQ(test, b.slots, 99);
 	KUNIT_EXPECT_EQ(test, b.denied, 1);
 	KUNIT_EXPECT_EQ(test, dtm_borrowed(&b), 59);
-	dtm_reallocate(&a, 2, 100, DTM_CAUSE_ALLOCATOR);
+	dtm_request(&a, 2, 100, TC_DTM_CAUSE_ALLOCATOR);
 	KUNIT_EXPECT_EQ(test, a.slots, 60);
 	KUNIT_EXPECT_EQ(test, b.slots, 40);
 	KUNIT_EXPECT_EQ(test, b.reclaimed, 59);
-	KUNIT_EXPECT_EQ(test, pool.used, 100);
-	dtm_pool_leave(&a);
-	KUNIT_EXPECT_EQ(test, pool.used, 40);
-	KUNIT_EXPECT_TRUE(test, dtm_pool_has_room(&pool, 60));
+	KUNIT_EXPECT_EQ(test, pool->used, 100);
+	dtm_pool_leave(&a, 3);
+	/* b has waited for the rest of its hundred. */
+	KUNIT_EXPECT_EQ(test, b.slots, 100);
+	KUNIT_EXPECT_EQ(test, pool->used, 100);
+	KUNIT_EXPECT_TRUE(test, dtm_pool_has_room(pool, 60));
 }
 
 /* Estimates that are made up for after an idle hour are the ones that were due. */
 static void channel_samples_idle_time_exactly(struct kunit *test)
 {
-	struct dtm_config *config = configuration(test, DTM_RATE);
-	struct dtm_pool one = { .size = DTM_MAX_SLOTS }, two = { .size = DTM_MAX_SLOTS };
+	struct dtm_config *config = configuration(test, TC_DTM_RATE);
+	struct dtm_pool *one = pool_of(test, TC_DTM_MAX_SLOTS);
+	struct dtm_pool *two = pool_of(test, TC_DTM_MAX_SLOTS);
 	struct dtm_channel late = {}, prompt = {};
 	u64 now;
 
-	dtm_pool_join(&one, &late, config, 0);
-	dtm_pool_join(&two, &prompt, config, 0);
+	dtm_pool_join(one, &late, config, 0);
+	dtm_pool_join(two, &prompt, config, 0);
 	dtm_arrive(&late, 0, 62500);
 	dtm_arrive(&prompt, 0, 62500);
 	for (now = 0; now <= 3600 * NSEC_PER_SEC; now += 50 * NSEC_PER_MSEC)
-		dtm_pool_advance(&two, now);
-	dtm_pool_advance(&one, 3600 * NSEC_PER_SEC);
+		dtm_pool_advance(two, now);
+	dtm_pool_advance(one, 3600 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, late.samples, 36000);
 	KUNIT_EXPECT_EQ(test, prompt.samples, 36000);
 	KUNIT_EXPECT_EQ(test, late.rate.estimate, prompt.rate.estimate);

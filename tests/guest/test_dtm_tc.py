@@ -1,18 +1,23 @@
-"""sch_dtm with the distribution's tc, in the guest: kernel-modules/tests/dtm, each case a test."""
+"""sch_dtm with the distribution's tc, the kernel's tdc and raw netlink, each case a test."""
 
-import os
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
-from dtm_cases import case_names, run_dtm_cases
+from dtm_cases import plugin_says, run_dtm_cases
+from dtm_in_guest import all_names, tdc_cases
+from dtm_raw import CASES, RANGES, raw_cases
+from dtm_uapi import MODULES, refusals, uapi_numbers
+from kernel_tools import SPECS, YNL, kernel_tools
+from rtnetlink import parse_attributes
 
 from twoway.guest.build import Guest
-from twoway.paths import ROOT
 
-MANUAL = ROOT / "kernel-modules/tc/tc-dtm.8"
-PLUGIN = ROOT / "kernel-modules/tc/q_dtm.c"
+MANUAL = MODULES / "tc/tc-dtm.8"
+PLUGIN = MODULES / "tc/q_dtm.c"
+SPEC = MODULES / "netlink/dtm.yaml"
 
 Results = dict[str, dict[str, str]]
 
@@ -23,7 +28,7 @@ def results(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> Results:
     return run_dtm_cases(guest, tmp_path_factory.mktemp("dtm") / "run")
 
 
-@pytest.mark.parametrize("name", case_names())
+@pytest.mark.parametrize("name", all_names())
 def test_dtm(results: Results, name: str) -> None:
     """The case holds."""
     result = results[name]
@@ -32,17 +37,26 @@ def test_dtm(results: Results, name: str) -> None:
     assert "failed" not in result, result["failed"]
 
 
+def test_every_refusal_is_a_case() -> None:
+    """Each sentence with which sch_dtm refuses is the expected answer of a case."""
+    patterns = [c["matchPattern"] for c in tdc_cases().values() if "refusal" in c["category"]]
+    expected = {re.sub(r"\\(.)", r"\1", pattern) for pattern in patterns}
+    said = {re.sub(r"^\^(?:Error|dtm(?:: \S*)?): (.*?)\.?\$$", r"\1", text) for text in expected}
+    said |= {case.answer[1] for case in CASES}
+    assert refusals() - said == set()
+
+
 def test_every_attribute_is_tried_with_what_must_be_refused() -> None:
     """No option of the interface is left without a value that the kernel must refuse."""
-    from dtm_in_guest import all_cases, attribute_names
-
     tried = {
-        name
-        for case in all_cases().values()
-        if case.get("errno")
-        for name in case.get("netlink", {})
+        number
+        for case in raw_cases().values()
+        if case.answer[0] and not case.command
+        for number in parse_attributes(case.options)
     }
-    assert set(attribute_names()) - tried == set()
+    numbers = uapi_numbers()
+    options = set(range(numbers["TCA_DTM_UNSPEC"], numbers["TCA_DTM_N_STEPS"] + 1))
+    assert options - tried == set()
 
 
 def manual_on(option: str) -> str:
@@ -55,27 +69,14 @@ def manual_on(option: str) -> str:
     return ""
 
 
-def plugin_says(guest: Guest, *arguments: str) -> list[str]:
-    """What the plugin says of wrong options, here, for it never comes to asking a kernel."""
-    done = subprocess.run(
-        ["tc", "qdisc", "add", "dev", "lo", "root", "dtm", *arguments],
-        env={**os.environ, "TC_LIB_DIR": str(guest.programs)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
-    return done.stderr.splitlines()
-
-
 def test_manual_has_every_option_with_its_range(guest: Guest) -> None:
     """tc-dtm(8) has a paragraph on every option of the plugin's tables, and its highest value."""
     row = re.compile(r'^\t\{ "([a-z-]+)", "\w+", TCA_DTM_', re.MULTILINE)
     options = ["shift", *row.findall(PLUGIN.read_text())]
-    assert len(options) == 28
-    said = plugin_says(guest, *(word for option in options for word in (option, "5banana")))
-    for option, line in zip(options, said, strict=True):
-        got = re.fullmatch(rf'dtm: "{option}" must be (.*), got "5banana"', line)
+    assert len(options) == 29
+    words = (word for option in options for word in (option, "5bananas-and-more"))
+    for option, line in zip(options, plugin_says(guest, *words), strict=True):
+        got = re.fullmatch(rf'dtm: "{option}" must be (.*), got "5bananas-and-more"', line)
         assert got, line
         most = re.fullmatch(r"\S+\.\.(\S+)", got[1])
         # The allocators and their lists have sections of their own, low is below high.
@@ -85,12 +86,20 @@ def test_manual_has_every_option_with_its_range(guest: Guest) -> None:
             assert re.search(rf"(?<!\w){most[1]}(?!\w)", manual_on(option)), line
 
 
-@pytest.mark.parametrize("case", ["defaults", "rate with its defaults", "buffer with its defaults"])
+def test_manual_has_the_kernels_ranges() -> None:
+    """The highest value of each number, as the cases have tried it, is in tc-dtm(8)."""
+    page = MANUAL.read_text().replace("\\-", "-")
+    for name, kind, _, high, _ in RANGES:
+        if kind in {"u32", "s32"} and name not in {"HIGH", "LOW"}:
+            text = str(high // 1000) if name in {"MARGIN", "CORRIDOR"} else str(high)
+            assert re.search(rf"(?<!\w){text}(?!\w)", page), name
+
+
+@pytest.mark.parametrize("case", ["Defaults", "Defaults of rate", "Defaults of buffer"])
 def test_manual_has_the_defaults(case: str) -> None:
     """The defaults of tc-dtm(8) are those that the cases have seen a channel show."""
-    from dtm_in_guest import all_cases
-
-    words = all_cases()[f"options: {case}"]["text"].replace("unframed", "").split()
+    pattern = tdc_cases()[case]["matchPattern"].replace("\\.", ".")
+    words = pattern.partition("[0-9]+ ")[2].removesuffix(" $").replace("unframed", "").split()
     for option, value in zip(words[::2], words[1::2], strict=True):
         if option != "allocator":
             default = rf"default(?: is)?:? {re.escape(value)}(?!\w)"
@@ -107,3 +116,24 @@ def test_manual_is_clean() -> None:
             pytest.skip(f"{command[0]}: not on this machine")
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         assert done.stderr == ""
+
+
+def test_spec_is_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
+    """netlink/dtm.yaml fits the kernel's schema, and has the numbers of pkt_dtm.h, all of them."""
+    monkeypatch.syspath_prepend(str(kernel_tools() / YNL))
+    from lib.nlspec import SpecFamily  # type: ignore[import-not-found]
+
+    family = SpecFamily(str(SPEC), schema_path=str(kernel_tools() / SPECS / "genetlink.yaml"))
+    sys.modules.pop("lib", None)
+    described = {f"DTM_A_{name}": a.value for name, a in family.attr_sets["dtm"].items()}
+    described |= {f"DTM_CMD_{name}": m.req_value for name, m in family.msgs.items()}
+    entries = family.consts["cause"].entries
+    described |= {f"TC_DTM_CAUSE_{name}": entry.value for name, entry in entries.items()}
+    described = {name.upper().replace("-", "_"): number for name, number in described.items()}
+    numbers = {
+        name: number
+        for name, number in uapi_numbers().items()
+        if name.startswith(("DTM_", "TC_DTM_CAUSE_")) and not name.endswith("_UNSPEC")
+    }
+    assert described == numbers
+    assert list(family.mcast_groups) == ["reallocations"]

@@ -5,8 +5,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import dtm_cases  # noqa: F401 - the folder of dtm_uapi
 import pytest
 import yaml
+from dtm_uapi import refusals
 from fast_flows import GAMMA
 from in_guest import run_in_guest
 from running import ROOT
@@ -170,18 +172,6 @@ def test_fast_traces_its_updates(guest: Guest, tmp_path: Path) -> None:
         queued = w * row["queueing_delay_ns"] / row["rtt_ns"]
         law = min(2 * w, w + GAMMA * (1000 * row["alpha"] - queued))
         assert row["window_milli"] == pytest.approx(law, abs=2 if at >= len(rows) // 2 else 1000)
-
-
-def refusals() -> set[str]:
-    """Every sentence with which sch_dtm refuses, but for ranges that are a type's own."""
-    source = (KERNEL_MODULES / "dtm_qdisc.c").read_text()
-    found = set(re.findall(r'NL_SET_ERR_MSG\w*\([^"]*"([^"]+)"\)', source))
-    for name, low, high, unit in re.findall(
-        r'DTM_OPTION\(\w+, \w+, \w+, "(.*?)", (\S+), (\d+), "(.*?)"\)', source
-    ):
-        if (low, high) != ("0", "4294967295"):
-            found.add(f"{name} must be {low}..{high}{unit}")
-    return found
 
 
 def test_dtm_survives_any_request(guest: Guest, tmp_path: Path) -> None:

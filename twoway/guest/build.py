@@ -46,7 +46,15 @@ _MODULE_SETTINGS: dict[Flavour, list[str]] = {
     "sanitized": ["KCFLAGS=-Werror -fsanitize=alignment", "TWOWAY_TESTS=m"],
 }
 # The sources, below kernel-modules/, of our modules and our parts of tc.
-MODULE_SOURCES = ("*.c", "*.h", "compat/*.h", "tc/*.[ch]", "tc/Makefile", "Kbuild")
+MODULE_SOURCES = (
+    "*.c",
+    "*.h",
+    "include/uapi/linux/*.h",
+    "compat/*.h",
+    "tc/*.[ch]",
+    "tc/Makefile",
+    "Kbuild",
+)
 _COMPILE = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-static"]
 # Kbuild writes the versions of these programs into .config, though this kernel uses neither: hide
 # them, so that the configuration is the same on every machine.
@@ -383,7 +391,7 @@ def build_programs(
             # (docs/decisions/0029).
             call(["make", *modules, f"M={tree}", f"TWOWAY_REVISION={folder.name}", "modules"])
         call(["make", "-C", str(tree / "tc")])
-        for made in [*tree.rglob("*.ko"), tree / "tc/q_dtm.so", tree / "tc/dtm-events"]:
+        for made in [*tree.rglob("*.ko"), tree / "tc/q_dtm.so", tree / "tc/dtm"]:
             made.rename(built / made.name)
         built.rename(folder)
 

@@ -4,7 +4,7 @@ The kernel counts a packet a little later than the capture shows it, so that a p
 of a sample may count in the next one. Each sample's rate is therefore an interval. Estimate and
 wanted slots grow with the rate, so that they are intervals as well: each decision that was seen
 must be possible, and where a decision is certain one must have been seen. Samples end on time: the
-kernel decides as of the sample's end, however late its timer is (kernel-modules/dtm_channel.h).
+kernel decides as of the sample's end, however late its timer is (kernel-modules/dtm_core.h).
 """
 
 from bisect import bisect_left, bisect_right
@@ -63,7 +63,8 @@ def agreement(
 
     Args:
         queue: the channel.
-        slots: its slots, with the estimates that the kernel reported.
+        slots: its slots and what its allocator wanted, with the estimates that the kernel
+            reported.
         passed: the packets that came and those that were dropped.
         stop_ns: end of the traffic.
         late_ns: how much later than its capture a packet may come to the channel.
@@ -79,8 +80,8 @@ def agreement(
     size = queue.link_bytes(passed.packets.frame_bytes).astype(np.int64)[counted]
     low, high = _rates(size, first_ns[counted], last_ns[counted], edges, sample_ns)
     held = _held(first_ns[passed.dropped], last_ns[passed.dropped], edges[1:], rate)
-    seen, astray = _decisions(slots, edges, stop_ns, signalling_ns)
-    model = Followed(slots)
+    seen, astray = _decisions(slots.wanted, edges, stop_ns, signalling_ns)
+    model = Followed(slots.wanted)
     off, width_bit = astray, []
     for number in range(1, len(edges)):
         model.sample(

@@ -19,6 +19,7 @@ from twoway.measure.run_folder import Run
 from twoway.theory.dtm import CYCLE_NS, Allocator
 
 BYTE_WORK = 15_625
+SLOT_BYTES = 8
 # Longer than any run's set-up, so that the first step of `Slots` lies before all packets.
 _BEFORE_NS = 3600 * 10**9
 
@@ -34,6 +35,8 @@ class Slots:
         options: the field `dtm` of the channel's profile.
         estimate_bit: shape (k,), the estimate that the kernel reported with each change, bit/s;
             None if unknown.
+        decided: what the allocator wanted over time, if that may differ from what the channel was
+            given, because it shares a pool.
     """
 
     time_ns: IntArray
@@ -41,6 +44,12 @@ class Slots:
     start_ns: int
     options: dict[str, Any]
     estimate_bit: IntArray | None = None
+    decided: "Slots | None" = None
+
+    @property
+    def wanted(self) -> "Slots":
+        """What the allocator wanted over time."""
+        return self.decided or self
 
     def at(self, time_ns: Any) -> Any:
         """Look up the number of slots at given times."""
@@ -87,47 +96,54 @@ def read_slots(run: Run, queue: Queue) -> Slots:
     Raises: AnalysisError if the recording lacks the allocator's start.
     """
     assert queue.reallocations is not None
-    columns = ("time_ns", "interface", "cause", "from", "to", "estimate_bit")
+    columns = ("time_ns", "interface", "cause", "from", "to", "wanted", "estimate_bit")
     table = run.table(queue.reallocations, *columns)
     rows = [i for i, name in enumerate(table["interface"]) if name == queue.interface]
     starts = [i for i in rows if table["cause"][i] == "start"]
     if not starts:
         raise AnalysisError(f"{run.folder / queue.reallocations}: no start of {queue.interface}")
-    changes = [i for i in rows if table["from"][i] != table["to"][i]]
-    first = table["from"][rows[0]]
     told_ns = run.clock(queue.interface).of_stamps(np.array(table["time_ns"], dtype=np.int64))
-    return Slots(
-        np.array([run.start_ns - _BEFORE_NS, *(told_ns[i] for i in changes)]),
-        np.array([int(first), *(int(table["to"][i]) for i in changes)]),
-        int(told_ns[starts[-1]]),
-        run.manifest.profile.directions[queue.direction].dtm or {},
-        np.array([0, *(int(table["estimate_bit"][i]) for i in changes)], dtype=np.int64),
-    )
+    start_ns = int(told_ns[starts[-1]])
+    options = run.manifest.profile.directions[queue.direction].dtm or {}
+
+    def over_time(first: int, of: list[int], column: str, decided: Slots | None) -> Slots:
+        return Slots(
+            np.array([run.start_ns - _BEFORE_NS, *(told_ns[i] for i in of)]),
+            np.array([first, *(int(table[column][i]) for i in of)]),
+            start_ns,
+            options,
+            np.array([0, *(int(table["estimate_bit"][i]) for i in of)], dtype=np.int64),
+            decided,
+        )
+
+    causes = table["cause"]
+    decisions = [i for i in rows if i > starts[-1] and causes[i] in {"allocator", "denied"}]
+    decided = over_time(int(table["wanted"][starts[-1]]), decisions, "wanted", None)
+    changes = [i for i in rows if table["from"][i] != table["to"][i]]
+    return over_time(int(table["from"][rows[0]]), changes, "to", decided)
 
 
 def service_error_ns(queue: Queue, slots: Slots, passed: Passage) -> IntArray:
     """Compute how late each departure from a channel was.
 
-    Packets that wait for one another share one integral, so that fractions of a nanosecond do not
-    add up; a packet that arrives in the nanosecond in which another leaves begins a new one. With
-    framing each packet begins and ends with a cycle.
+    A transmission ends when the integral of slots reaches the packet's tag: the larger of the tag
+    before it and the integral at its arrival, and the packet's work. With framing a packet takes
+    whole slots, and departs at the end of a cycle; cycles are those of the first departure.
 
     Returns: shape (m,), ns, one per departure, positive if late (as queues.service_error_ns).
     """
     rows = passed.departures
     left, arrived = passed.left_ns[rows], passed.packets.time_ns[rows]
-    before = np.concatenate(([np.iinfo(np.int64).min], left[:-1]))
-    work = BYTE_WORK * queue.link_bytes(passed.packets.frame_bytes[rows])
-    begun = np.maximum(arrived, before)
+    size = queue.link_bytes(passed.packets.frame_bytes[rows])
     if slots.options["framed"]:
-        raw = slots.when(slots.integral(begun) + work)
-        return np.asarray(left - begun - -(-(raw - begun) // CYCLE_NS) * CYCLE_NS)
+        size = -(-size // SLOT_BYTES) * SLOT_BYTES
+    work = BYTE_WORK * size
     total = np.cumsum(work)
-    is_first = arrived >= before
-    first = np.flatnonzero(is_first)
-    run_of = np.cumsum(is_first) - 1
-    base = slots.integral(arrived[first]) - (total[first] - work[first])
-    return np.asarray(left - slots.when(base[run_of] + total), dtype=np.int64)
+    idle = np.maximum.accumulate(slots.integral(arrived) - (total - work))
+    ends = slots.when(idle + total)
+    if slots.options["framed"] and len(left):
+        ends += (left[0] - ends) % CYCLE_NS
+    return np.asarray(left - ends, dtype=np.int64)
 
 
 @dataclass(frozen=True)

@@ -182,8 +182,9 @@ def _allocations(
     slot. The reason for the check is in docs/decisions/0016.
     """
     stop_ns = analysis.run.stop_ns
-    changed_ns = slots.changes(slots.start_ns, stop_ns)
-    what = f"{direction}: {len(changed_ns)} reallocations against figure 1 fed with the captures"
+    wanted = slots.wanted
+    decided_ns = wanted.changes(slots.start_ns, stop_ns)
+    what = f"{direction}: {len(decided_ns)} reallocations against figure 1 fed with the captures"
     if error:
         late_ns = int(view.error_ns.max(initial=0))
         drift_ppb = analysis.run.clock(view.queue.interface).drift_ppb
@@ -195,9 +196,9 @@ def _allocations(
         row = _check(what, found.off, bound, found.off == 0)
         return _within(row, known_bit, SLOT_BIT, "a slot")
     expected = channel.estimates(view.queue, slots, view.passed, stop_ns)
-    got = set(zip(changed_ns, slots.at(changed_ns), strict=True))
-    wanted = set(zip(expected.change_ns, expected.slots, strict=True))
-    off = len(got ^ {each for each in wanted if each[0] < stop_ns})
+    got = set(zip(decided_ns, wanted.at(decided_ns), strict=True))
+    due = set(zip(expected.change_ns, expected.slots, strict=True))
+    off = len(got ^ {each for each in due if each[0] < stop_ns})
     return _check(what, off, "0 differ", off == 0)
 
 

@@ -28,6 +28,7 @@ def setup_steps(case: Case, shapers: Sequence[Shaper]) -> tuple[Step, ...]:
     steps: list[Step] = [*_modules(case, shapers)]
     sysctls = personality.root_sysctls(case.experiment.stack)
     steps.append(SetSysctls(node=None, sysctls=sysctls))
+    steps += _pools(case)
     for node in case.graph.nodes:
         steps += _node_setup(case, shapers, node)
     for number, connection in enumerate(case.connections):
@@ -51,6 +52,17 @@ def _modules(case: Case, shapers: Sequence[Shaper]) -> Iterable[LoadModule]:
         values = {name: ",".join(map(str, sorted(v))) for name, v in parameters.items()}
         values |= {n: str(value) for n, value in case.experiment.modules.get(module, {}).items()}
         yield LoadModule(module=module, parameters=values)
+
+
+def _pools(case: Case) -> Iterable[Command]:
+    """Make the pools of slots, each in a node that has a channel of it, and goes with that node."""
+    directions = case.profile.directions
+    for name, slots in case.profile.pools.items():
+        members = [d for d, direction in directions.items() if direction.in_pool(name)]
+        nodes = [case.graph.queues[direction][0].node for direction in members]
+        if nodes:
+            run = f"{GUEST_BIN}/dtm pool add {name} slots {slots}"
+            yield Command(node=nodes[0], run=tuple(run.split()))
 
 
 def _node_setup(case: Case, shapers: Sequence[Shaper], node: str) -> list[Step]:
@@ -143,6 +155,7 @@ def channel_restarts(shapers: Sequence[Shaper]) -> tuple[Command, ...]:
                 *_tc(shapers),
                 *f"qdisc change dev {shaper.interface.name} root".split(),
                 *shaper.arguments,
+                "restart",
             ),
         )
         for shaper in shapers
@@ -158,7 +171,7 @@ def channel_recorders(shapers: Sequence[Shaper]) -> tuple[Program, ...]:
             name=f"dtm-events-{node}",
             node=node,
             stdout=f"qdisc/{node}-reallocations.csv",
-            run=(f"{GUEST_BIN}/dtm-events",),
+            run=(f"{GUEST_BIN}/dtm", "events"),
             ready="listening on",
         )
         for node in nodes

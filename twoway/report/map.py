@@ -58,7 +58,7 @@ def _label(queue: Queue, arrow: str) -> str:
 
 
 def _positions(manifest: Manifest) -> dict[str, tuple[float, float]]:
-    """Place nodes in columns by distance from the first router.
+    """Place nodes in columns by distance from the first router of their connected part.
 
     Within a column rows are in the order of names.
     """
@@ -67,15 +67,18 @@ def _positions(manifest: Manifest) -> dict[str, tuple[float, float]]:
     for interface in manifest.interfaces:
         neighbours.setdefault(interface.node, []).append(node_of[interface.peer])
     hosts, routers = manifest.nodes.hosts, manifest.nodes.routers
-    start = routers[0] if routers else hosts[0]
-    column = {start: 1}
-    ahead = deque([start])
-    while ahead:
-        node = ahead.popleft()
-        for other in neighbours.get(node, []):
-            if other not in column:
-                column[other] = column[node] + (-1 if node == start and other in hosts else 1)
-                ahead.append(other)
+    column: dict[str, int] = {}
+    for start in (*routers, *hosts):
+        if start in column:
+            continue
+        column[start] = 1
+        ahead = deque([start])
+        while ahead:
+            node = ahead.popleft()
+            for other in neighbours.get(node, []):
+                if other not in column:
+                    column[other] = column[node] + (-1 if node == start and other in hosts else 1)
+                    ahead.append(other)
     rows: dict[int, list[str]] = {}
     for node in sorted(column):
         rows.setdefault(column[node], []).append(node)

@@ -1,7 +1,7 @@
 """A DTM channel in a link profile: its fields, and tc's arguments.
 
-`kernel-modules/pkt_dtm.h` has the ranges. The channel's clock starts with the traffic
-(docs/decisions/0017).
+The ranges are those of linux/pkt_dtm.h (kernel-modules/include/uapi). The channel's clock starts
+with the traffic (docs/decisions/0017).
 """
 
 import itertools
@@ -14,10 +14,10 @@ from twoway.contract.model import Model
 # 64 bits in each cycle of 125 us.
 SLOT_MBIT = 0.512
 
-Slots = Annotated[int, Field(ge=1, le=8192)]
+Slots = Annotated[int, Field(ge=1, le=65535)]
 Milliseconds = Annotated[float, Field(ge=0, le=60_000)]
 # A number of thousandths of a slot, as the kernel keeps it.
-SlotShare = Annotated[float, Field(ge=0, le=8192, multiple_of=0.001)]
+SlotShare = Annotated[float, Field(ge=0, le=65535, multiple_of=0.001)]
 
 
 class Rate(Model):
@@ -26,10 +26,10 @@ class Rate(Model):
     sample_ms: Annotated[float, Field(ge=1, le=60_000)] = Field(
         default=100, description="interval of estimates"
     )
-    shift_up: Annotated[int, Field(ge=0, le=16)] = Field(
+    shift_up: Annotated[int, Field(ge=0, le=10)] = Field(
         default=3, description="the estimate rises by 2^-shift of its distance to a sample"
     )
-    shift_down: Annotated[int, Field(ge=0, le=16)] = Field(
+    shift_down: Annotated[int, Field(ge=0, le=10)] = Field(
         default=3, description="and falls by 2^-shift of it"
     )
     margin_slots: SlotShare = Field(default=0.75, description="added to the estimate")
@@ -138,7 +138,7 @@ class Hysteresis(Model):
 class Step(Model):
     """One step of a trace."""
 
-    after_ms: Annotated[float, Field(ge=0, le=4_000_000, multiple_of=0.001)] = Field(
+    after_ms: Annotated[float, Field(ge=0, le=3_600_000, multiple_of=0.001)] = Field(
         description="since the step before, the first since the traffic's start; whole us"
     )
     slots: Slots = Field(description="slots from then on")
@@ -147,7 +147,7 @@ class Step(Model):
 class Trace(Model):
     """A list of times and slots, taken as it is."""
 
-    steps: Annotated[list[Step], Field(min_length=1, max_length=256)] = Field(
+    steps: Annotated[list[Step], Field(min_length=1, max_length=1024)] = Field(
         description="in order"
     )
 
@@ -166,14 +166,22 @@ class Channel(Model):
     """A channel of n slots of 512 kbit/s, n being reallocated by at most one allocator."""
 
     slots: Slots = Field(default=20, description="slots at the traffic's start")
-    framed: bool = Field(default=False, description="a packet leaves at the end of a cycle")
+    framed: bool = Field(
+        default=False, description="packets take whole slots and leave at the ends of cycles"
+    )
     min_slots: Slots = Field(default=1, description="allocators go no lower")
-    max_slots: Slots = Field(default=8192, description="and no higher")
+    max_slots: Slots = Field(default=65535, description="and no higher")
     change_s: Annotated[float, Field(ge=0, le=3600)] = Field(
         default=1, description="least time between two changes"
     )
     signalling_ms: Milliseconds = Field(
         default=0, description="from an allocator's decision to its effect"
+    )
+    pool: Annotated[str, Field(max_length=15)] | None = Field(
+        default=None, description="the profile's pool of slots that it shares, if any"
+    )
+    owned_slots: Annotated[int, Field(ge=0, le=65535)] = Field(
+        default=0, description="slots of the pool that are its own, lent while it needs them not"
     )
     rate: Rate | None = Field(default=None, description="follow the rate of arrivals")
     buffer: Buffer | None = Field(default=None, description="follow the backlog")
@@ -195,6 +203,8 @@ class Channel(Model):
         found = []
         if len(self.allocators) > 1:
             found.append(f": takes one allocator, got {', '.join(self.allocators)}")
+        if self.owned_slots and not self.pool:
+            found.append(f".owned_slots: needs a pool, got {self.owned_slots}")
         if self.min_slots > self.max_slots:
             found.append(
                 f".min_slots: must not exceed max_slots ({self.max_slots}), got {self.min_slots}"
@@ -229,11 +239,12 @@ class Channel(Model):
     def arguments(self, limit_packets: int, overhead_bytes: int) -> list[str]:
         """Build the arguments of `tc qdisc add dev X root`, from the kind on."""
         allocator = getattr(self, self.allocator, None)
+        pool = f"pool {self.pool} owned {self.owned_slots} " if self.pool else ""
         words = (
             f"dtm slots {self.slots} limit {limit_packets} overhead {overhead_bytes} "
             f"{'framed' if self.framed else 'unframed'} min {self.min_slots} "
             f"max {self.max_slots} change {_ns(self.change_s * 1000)} "
-            f"signalling {_ns(self.signalling_ms)} "
+            f"signalling {_ns(self.signalling_ms)} {pool}"
             f"{allocator.arguments() if allocator else 'allocator static'}"
         )
         return words.split()
@@ -241,7 +252,7 @@ class Channel(Model):
     def readback(self, limit_packets: int, overhead_bytes: int) -> dict[str, Any]:
         """List what `tc -j qdisc show` must print for the channel, by option."""
         said: dict[str, Any] = {
-            "slots": self.slots,
+            "initial": self.slots,
             "limit": limit_packets,
             "overhead": overhead_bytes,
             "framed": self.framed,
@@ -251,6 +262,8 @@ class Channel(Model):
             "signalling_ns": round(self.signalling_ms * 1e6),
             "allocator": self.allocator,
         }
+        if self.pool:
+            said |= {"pool": self.pool, "owned": self.owned_slots}
         allocator = getattr(self, self.allocator, None)
         return said | (allocator.readback() if allocator else {})
 

@@ -11,7 +11,7 @@ from pydantic import Field, create_model
 
 from twoway.contract.model import Model, Name, NonNegative
 from twoway.contract.network import Framing
-from twoway.spec.channel import SLOT_MBIT, Channel
+from twoway.spec.channel import SLOT_MBIT, Channel, Slots
 from twoway.spec.congestion import CONTROLS
 from twoway.spec.matrix import Axis
 from twoway.spec.statements import Claimed, Found, Predicted, Statement, Unclaimed
@@ -53,6 +53,10 @@ class Direction(Framing):
         description="where ACKs wait: with data in one first-in-first-out queue, in their own that "
         "takes turns with data's, or in one that goes first; each of two has queue_packets",
     )
+
+    def in_pool(self, name: str) -> bool:
+        """Tell whether it is a DTM channel that shares a pool's slots."""
+        return self.dtm is not None and self.dtm.pool == name
 
     @property
     def delay_ns(self) -> int:
@@ -106,6 +110,9 @@ class Profile(Model):
     title: str = Field(description="one line for people")
     directions: dict[Name, Direction] = Field(
         description="named as the topology names its directions"
+    )
+    pools: dict[Name, Slots] = Field(
+        default={}, description="links whose slots DTM channels share: how many, by a pool's name"
     )
 
 

@@ -1,7 +1,8 @@
 """What an experiment says at a point, with the numbers that theories compute."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from twoway.contract.network import Connection
 from twoway.contract.statements import Claim, Prediction
@@ -116,7 +117,9 @@ def setup_of(
     """Collect the parameters of an experiment that theories use."""
     queues = {q.name: profile.directions[q.direction] for q in graph.placed_queues}
     return Setup(
-        links={name: _link(direction, experiment) for name, direction in queues.items()},
+        links={
+            name: _link(direction, experiment, profile.pools) for name, direction in queues.items()
+        },
         connections=tuple(connections),
         segment_bytes=experiment.stack.segment_bytes,
         acks_every_segment=experiment.stack.acks == "every-segment",
@@ -129,7 +132,7 @@ def setup_of(
     )
 
 
-def _link(direction: Direction, experiment: Experiment) -> Link:
+def _link(direction: Direction, experiment: Experiment, pools: Mapping[str, int]) -> Link:
     stack, rate_bit = experiment.stack, direction.start_mbit * 1e6
     data = direction.link_bytes(stack.mtu_bytes + _ETHERNET_BYTES)
     options = _TIMESTAMP_BYTES if stack.timestamps else 0
@@ -141,6 +144,13 @@ def _link(direction: Direction, experiment: Experiment) -> Link:
         data_s=data * 8 / rate_bit,
         ack_s=ack * 8 / rate_bit,
         payload_share=stack.segment_bytes / data,
-        dtm=direction.dtm.model_dump() if direction.dtm else None,
+        dtm=_channel(direction, pools),
         ack_queue=direction.has_ack_queue,
     )
+
+
+def _channel(direction: Direction, pools: Mapping[str, int]) -> dict[str, Any] | None:
+    """Dump a DTM channel's options, and how many slots its pool has."""
+    if direction.dtm is None:
+        return None
+    return direction.dtm.model_dump() | {"pool_slots": pools.get(direction.dtm.pool or "")}

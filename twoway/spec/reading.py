@@ -17,7 +17,7 @@ from twoway.contract.model import Model
 from twoway.errors import SpecError
 from twoway.spec.experiment import Experiment, Profile
 from twoway.spec.matrix import Point, Scalar, changed, changed_profile, changes, point_name
-from twoway.spec.rules import direction_problems, experiment_problems
+from twoway.spec.rules import experiment_problems, profile_problems
 
 ModelT = TypeVar("ModelT", bound=Model)
 
@@ -58,11 +58,7 @@ def load_profile(path: Path, values: Mapping[str, Scalar] | None = None) -> Prof
     """
     document = changed_profile(_read(path), values or {})
     profile = _validated(str(path), document, Profile)
-    problems = [
-        f"{path}: directions.{name}{problem}"
-        for name, direction in profile.directions.items()
-        for problem in direction_problems(direction)
-    ]
+    problems = [f"{path}: {problem}" for problem in profile_problems(profile)]
     if problems:
         raise SpecError(problems)
     return profile

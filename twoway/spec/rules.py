@@ -1,13 +1,37 @@
 """Checks between fields of an experiment or profile, each valid by itself."""
 
 from twoway.spec.congestion import CONTROLS, PARAMETER_FIELDS, module_parameters
-from twoway.spec.experiment import Direction, Experiment, Flow, Stack
+from twoway.spec.experiment import Direction, Experiment, Flow, Profile, Stack
 from twoway.spec.matrix import matrix_problems
 from twoway.spec.statement_rules import statement_problems
 from twoway.spec.traffic import kinds
 
 
-def direction_problems(direction: Direction) -> list[str]:
+def profile_problems(profile: Profile) -> list[str]:
+    """List contradictions in a profile, each after its field."""
+    return [
+        f"directions.{name}{problem}"
+        for name, direction in profile.directions.items()
+        for problem in (*_direction_problems(direction), *_pool_problems(direction, profile))
+    ]
+
+
+def _pool_problems(direction: Direction, profile: Profile) -> list[str]:
+    channel = direction.dtm
+    if channel is None or channel.pool is None:
+        return []
+    size = profile.pools.get(channel.pool)
+    if size is None:
+        return [f".dtm.pool: none of the profile's pools, got {channel.pool!r}"]
+    asked = {"slots": channel.slots, "owned_slots": channel.owned_slots}
+    return [
+        f".dtm.{field}: must not exceed the pool's {size}, got {slots}"
+        for field, slots in asked.items()
+        if slots > size
+    ]
+
+
+def _direction_problems(direction: Direction) -> list[str]:
     """List contradictions in a profile's direction, as ".FIELD: ..."."""
     problems = []
     if (direction.rate_mbit is None) == (direction.dtm is None):

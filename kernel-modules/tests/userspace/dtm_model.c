@@ -2,15 +2,15 @@
 /*
  * The channels of one link, driven from a test in user space as sch_dtm drives them from the
  * kernel: whatever is about to happen, the pool is advanced first; a channel with packets is
- * looked at when its transmission ends and when its next event is due.
+ * looked at when its transmission ends and when its next event is due, or later.
  *
- *	cc -shared -fPIC -I kernel-modules/tests/userspace -I kernel-modules -o model.so dtm_model.c
+ * Compiled together with dtm_core.c and dtm_alloc_*.c.
  */
-#include <linux/types.h>
+#include <stdlib.h>
 
-#include "dtm_channel.h"
+#include "dtm_core.h"
 
-#define CHANNELS	8
+#define CHANNELS	1024
 #define QUEUED		4096
 
 struct model_event {
@@ -19,15 +19,21 @@ struct model_event {
 };
 
 static struct dtm_pool pool;
+static struct dtm_channel *heap[CHANNELS];
 static struct dtm_channel channels[CHANNELS];
-static struct dtm_config configs[CHANNELS];
-static u32 sizes[CHANNELS][QUEUED], head[CHANNELS];
+static struct dtm_config *configs[CHANNELS];
+static struct packet {
+	u64 tag;
+	u32 bytes;
+} (*queues)[QUEUED];
+static u32 head[CHANNELS];
 static bool joined[CHANNELS];
+static u32 places;		/* channels above this number never joined */
 static void (*on_event)(const struct model_event *event);
 static void (*on_departure)(u32 channel, u64 time, u32 bytes);
 
-static void dtm_channel_changed(const struct dtm_channel *ch, u64 now, u32 from, u32 wanted,
-				enum tc_dtm_cause cause)
+void dtm_channel_changed(struct dtm_channel *ch, u64 now, u32 from, u32 wanted,
+			 enum tc_dtm_cause cause)
 {
 	struct model_event event = { now, ch - channels, from, ch->slots, wanted, cause };
 
@@ -37,13 +43,35 @@ static void dtm_channel_changed(const struct dtm_channel *ch, u64 now, u32 from,
 void model_reset(u32 slots, void (*event)(const struct model_event *),
 		 void (*departure)(u32, u64, u32))
 {
-	pool = (struct dtm_pool) { .size = slots };
+	dtm_pool_init(&pool, slots);
+	pool.heap = heap;
 	on_event = event;
 	on_departure = departure;
-	for (u32 i = 0; i < CHANNELS; i++) {
-		channels[i] = (struct dtm_channel) { 0 };
-		head[i] = 0;
-		joined[i] = false;
+	if (!queues)
+		queues = malloc(CHANNELS * sizeof(*queues));
+	places = 0;
+	memset(joined, 0, sizeof(joined));
+}
+
+static struct packet *first_packet(u32 i)
+{
+	return &queues[i][head[i]];
+}
+
+/* Look at all channels: what has been sent leaves. */
+void model_poll(u64 now)
+{
+	dtm_pool_advance(&pool, now);
+	for (u32 i = 0; i < places; i++) {
+		struct dtm_channel *ch = &channels[i];
+
+		while (joined[i] && ch->packets && dtm_sent_at(ch, first_packet(i)->tag) <= now) {
+			u32 bytes = first_packet(i)->bytes;
+
+			head[i] = (head[i] + 1) % QUEUED;
+			dtm_depart(ch, now, bytes);
+			on_departure(i, now, bytes);
+		}
 	}
 }
 
@@ -53,67 +81,103 @@ void model_advance(u64 now)
 	for (;;) {
 		u64 wake = DTM_NEVER;
 
-		for (u32 i = 0; i < CHANNELS; i++)
+		for (u32 i = 0; i < places; i++)
 			if (joined[i] && channels[i].packets)
-				wake = min(wake, min(dtm_sent_at(&channels[i]),
+				wake = min(wake, min(dtm_sent_at(&channels[i],
+								 first_packet(i)->tag),
 						     dtm_next(&channels[i])));
 		if (wake > now)
 			break;
-		dtm_pool_advance(&pool, wake);
-		for (u32 i = 0; i < CHANNELS; i++) {
-			struct dtm_channel *ch = &channels[i];
-
-			while (joined[i] && ch->packets && dtm_sent_at(ch) <= wake) {
-				u32 bytes = sizes[i][head[i]];
-
-				head[i] = (head[i] + 1) % QUEUED;
-				dtm_depart(ch, wake, bytes, sizes[i][head[i]]);
-				on_departure(i, wake, bytes);
-			}
-		}
+		model_poll(wake);
 	}
 	dtm_pool_advance(&pool, now);
 }
 
 bool model_join(u32 i, const struct dtm_config *config, u64 now)
 {
-	model_advance(now);
+	size_t size = sizeof(*config) + config->n_steps * sizeof(config->steps[0]);
+
+	dtm_pool_advance(&pool, now);
 	if (!dtm_pool_has_room(&pool, dtm_guaranteed(config)))
 		return false;
+	free(configs[i]);
+	configs[i] = malloc(size);
+	memcpy(configs[i], config, size);
 	channels[i] = (struct dtm_channel) { 0 };
-	configs[i] = *config;
 	head[i] = 0;
 	joined[i] = true;
-	dtm_pool_join(&pool, &channels[i], &configs[i], now);
+	places = max(places, i + 1);
+	dtm_pool_join(&pool, &channels[i], configs[i], now);
 	return true;
 }
 
 void model_leave(u32 i, u64 now)
 {
-	model_advance(now);
-	dtm_pool_leave(&channels[i]);
+	dtm_pool_advance(&pool, now);
+	dtm_pool_leave(&channels[i], now);
 	joined[i] = false;
 }
 
+/* The caller has let time pass until now. */
 bool model_arrive(u32 i, u64 now, u32 bytes)
 {
 	struct dtm_channel *ch = &channels[i];
+	struct packet *packet = &queues[i][(head[i] + ch->packets) % QUEUED];
 
-	model_advance(now);
+	dtm_pool_advance(&pool, now);
 	if (!dtm_has_room(ch, bytes) || ch->packets == QUEUED) {
 		dtm_drop(ch, now, bytes);
 		return false;
 	}
-	sizes[i][(head[i] + ch->packets) % QUEUED] = bytes;
-	dtm_arrive(ch, now, bytes);
+	*packet = (struct packet) { dtm_arrive(ch, now, bytes), bytes };
 	return true;
 }
 
-/* The operator sets the number of slots. */
+/* Other options, as of a change by the operator; `slots`: from now on, 0: not given. */
+bool model_reconfigure(u32 i, const struct dtm_config *config, u64 now, bool restart, u32 slots)
+{
+	size_t size = sizeof(*config) + config->n_steps * sizeof(config->steps[0]);
+	u32 guaranteed = dtm_guaranteed(config), before = dtm_guaranteed(configs[i]);
+	struct dtm_config *copy;
+
+	dtm_pool_advance(&pool, now);
+	if (guaranteed > before && !dtm_pool_has_room(&pool, guaranteed - before))
+		return false;
+	copy = malloc(size);
+	memcpy(copy, config, size);
+	dtm_reconfigure(&channels[i], copy, now, restart, slots);
+	free(configs[i]);
+	configs[i] = copy;
+	return true;
+}
+
 void model_set_slots(u32 i, u64 now, u32 slots)
 {
-	model_advance(now);
-	dtm_reconfigure(&channels[i], &configs[i], now, false, slots);
+	dtm_pool_advance(&pool, now);
+	dtm_reconfigure(&channels[i], configs[i], now, false, slots);
+}
+
+/* The heap holds, each member is planned, and only those wait who want more than they have. */
+bool model_is_consistent(void)
+{
+	struct dtm_channel *ch;
+	u32 members = 0, used = 0, guaranteed = 0;
+
+	list_for_each_entry(ch, &pool.in_order, in_order) {
+		u32 up = (ch->place - 1) / 2;
+
+		if (pool.heap[ch->place] != ch || (ch->place && pool.heap[up]->due > ch->due) ||
+		    ch->due < pool.now)
+			return false;
+		if (!list_empty(&ch->waiting) ? ch->target <= ch->slots || pool.used < pool.size :
+		    ch->target != ch->slots && ch->request_ns == DTM_NEVER)
+			return false;
+		members++;
+		used += ch->slots;
+		guaranteed += dtm_guaranteed(ch->config);
+	}
+	return members == pool.members && used == pool.used && used <= pool.size &&
+	       guaranteed == pool.guaranteed && guaranteed <= pool.size;
 }
 
 u32 model_slots(u32 i)
@@ -121,14 +185,14 @@ u32 model_slots(u32 i)
 	return channels[i].slots;
 }
 
+u32 model_target(u32 i)
+{
+	return channels[i].target;
+}
+
 u32 model_used(void)
 {
 	return pool.used;
-}
-
-u32 model_guaranteed(void)
-{
-	return pool.guaranteed;
 }
 
 u64 model_samples(u32 i)
@@ -141,10 +205,15 @@ u64 model_denied(u32 i)
 	return channels[i].denied;
 }
 
+u64 model_estimate(u32 i)
+{
+	return channels[i].rate.estimate;
+}
+
 /* Slot-nanoseconds held since the channel joined. */
 u64 model_slot_ns(u32 i, u64 now)
 {
-	model_advance(now);
+	dtm_pool_advance(&pool, now);
 	dtm_count_slots(&channels[i], now);
 	return channels[i].slot_seconds * NSEC_PER_SEC + channels[i].slot_ns;
 }

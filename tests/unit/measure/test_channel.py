@@ -73,10 +73,14 @@ def test_back_to_back_packets_share_their_fractions() -> None:
 
 
 def test_framed_packets_end_with_cycles() -> None:
-    """1514 bytes over 20 slots take 10 cycles of 125 us, counted from each packet's start."""
+    """1514 bytes take 190 slots, 9.5 cycles of 20, and leave at the end of the last one's cycle.
+
+    Cycles begin at 50 ns here; the third packet leaves a cycle late.
+    """
     slots = slots_of([(0, 20)], framed=True)
-    passed = passage_of([77, 77], [1_250_077, 2_500_077], frame_bytes=[1514, 1514])
-    assert service_error_ns(queue_of(), slots, passed).tolist() == [0, 0]
+    left = [50 + cycles * 125_000 for cycles in (10, 20, 30)]
+    passed = passage_of([77, 77, 77], left, frame_bytes=[1514] * 3)
+    assert service_error_ns(queue_of(), slots, passed).tolist() == [0, 0, 125_000]
 
 
 def test_estimates_of_a_constant_rate() -> None:
@@ -139,6 +143,26 @@ def test_recording_is_read_from_before_the_start(tmp_path: Path) -> None:
     times = np.array([START_NS - 60, START_NS - 50, START_NS + 10, START_NS + 99])
     assert slots.at(times).tolist() == [20, 2, 20, 9]
     assert slots.changes(slots.start_ns, START_NS + 1000).tolist() == [START_NS + 99]
+
+
+def test_what_was_wanted_is_apart_from_what_was_given(tmp_path: Path) -> None:
+    """A pooled channel's decisions are its own, also those denied, taken back or granted later."""
+    run = _recorded(
+        write_run(tmp_path),
+        [
+            f"{START_NS},r1-eth1,1:,start,4,4,4,0,0",
+            f"{START_NS + 10},r1-eth1,1:,denied,4,6,9,0,0",
+            f"{START_NS + 20},r1-eth1,1:,granted,6,9,9,0,0",
+            f"{START_NS + 30},r1-eth1,1:,reclaimed,9,3,9,0,0",
+            f"{START_NS + 40},r1-eth1,1:,allocator,3,3,3,0,0",
+        ],
+    )
+    slots = read_slots(run, run.queues[0])
+    times = START_NS + np.array([5, 10, 20, 30, 40])
+    assert slots.at(times).tolist() == [4, 6, 9, 3, 3]
+    assert slots.wanted.at(times).tolist() == [4, 9, 9, 9, 3]
+    decided = slots.wanted.changes(START_NS, START_NS + 100) - START_NS
+    assert decided.tolist() == [10, 40]
 
 
 def test_recording_without_a_start_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from running import ROOT, SMALL, twoway, write_experiment
 
-from twoway.contract.plan import LoadModule, Plan
+from twoway.contract.plan import Command, LoadModule, Plan
 from twoway.errors import SpecError
 from twoway.paths import TOPOLOGIES
 from twoway.plan.plan import build_plan
@@ -147,6 +147,20 @@ def test_r1_has_long_and_short_channels() -> None:
     assert [i.peer_node for i in graph.delays["long-reverse"]] == ["l1", "l2"]
 
 
+def test_a_pool_is_made_in_a_node_before_its_channels() -> None:
+    """A pool's slots are there before the first channel joins, in the namespace of a member."""
+    commands = [
+        (step.node, " ".join((*step.run, *step.stdin)))
+        for step in build_plan(load_case("dtm-bus@owned=5")).setup
+        if isinstance(step, Command)
+    ]
+    (made,) = [i for i, (_, run) in enumerate(commands) if "pool add" in run]
+    joins = [i for i, (_, run) in enumerate(commands) if "pool bus owned 5" in run]
+    assert commands[made] == ("n1", "/mnt/bin/dtm pool add bus slots 20")
+    assert [commands[i][0] for i in joins] == ["n1", "n2"]
+    assert made < min(joins)
+
+
 def test_client_server_has_a_channel_for_each_client() -> None:
     """Each client's channel has queues of its own both ways; the server has one interface."""
     graph = load_topology(TOPOLOGIES / "client_server.py", {"clients": 2})
@@ -180,7 +194,7 @@ def test_dtm_channel_is_recorded_and_starts_with_the_traffic() -> None:
     """sch_dtm is loaded, its events are recorded, and its clock starts when traffic does."""
     plan = build_plan(load_case("dtm-fig2"))
     assert plan.modules == ["sch_dtm.ko"]
-    assert [(r.node, r.run) for r in plan.recorders] == [("r3", ("/mnt/bin/dtm-events",))]
+    assert [(r.node, r.run) for r in plan.recorders] == [("r3", ("/mnt/bin/dtm", "events"))]
     (restart,) = plan.at_start
     assert restart.kind == "command"
     assert restart.node == "r3"

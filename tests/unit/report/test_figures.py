@@ -245,6 +245,16 @@ def test_map(reported: Path) -> None:
     ]
 
 
+def test_map_of_two_parts(reported: Path) -> None:
+    """A network of two parts has all of its nodes on the map."""
+    manifest = read_manifest(reported)
+    between = [i for i in manifest.interfaces if not {i.name, i.peer} & {"r1-eth1", "r2-eth1"}]
+    parted = manifest.model_copy(update={"interfaces": tuple(between), "queues": ()})
+    svg = topology_svg(parted)
+    assert sorted(re.findall(r'class="node">(\w+)<', svg)) == ["h1", "h2", "r1", "r2"]
+    assert len(re.findall("<line ", svg)) == 2
+
+
 def test_times_are_relative(figures: dict[str, Figure]) -> None:
     """No figure shows the clock's epoch: all start within the run."""
     for figure in figures.values():

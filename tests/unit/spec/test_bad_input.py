@@ -209,7 +209,7 @@ def test_results_that_cannot_be_written_are_a_sentence() -> None:
         ),
         (
             "queue_packets: 9, dtm: {slots: 4, min_slots: 9}",
-            "dtm.slots: must lie within min_slots and max_slots (9..8192), got 4",
+            "dtm.slots: must lie within min_slots and max_slots (9..65535), got 4",
         ),
         (
             "queue_packets: 9, dtm: {buffer: {low_bytes: 30000}}",
@@ -223,9 +223,14 @@ def test_results_that_cannot_be_written_are_a_sentence() -> None:
             "queue_packets: 9, dtm: {trace: {steps: [&s {after_ms: 0, slots: 2}, *s]}}",
             "dtm.trace.steps.1.after_ms: must be above 0, got 0",
         ),
+        ("queue_packets: 9, dtm: {owned_slots: 1}", "dtm.owned_slots: needs a pool, got 1"),
+        (
+            "queue_packets: 9, dtm: {pool: bus}",
+            "forward.dtm.pool: none of the profile's pools, got 'bus'",
+        ),
         ("queue_packets: 9, dtm: {}, cell_bytes: 48", "a dtm channel has no cells, got 48"),
         ("queue_packets: 9, dtm: {}, ack_queue: own", ".ack_queue: a dtm channel has one queue"),
-        ("queue_packets: 9, dtm: {slots: 9000}", "less than or equal to 8192, got 9000"),
+        ("queue_packets: 9, dtm: {slots: 70000}", "less than or equal to 65535, got 70000"),
         ("queue_packets: 9, dtm: {rate: {margin_slots: 0.7501}}", "multiple of 0.001, got 0.7501"),
         (
             "queue_packets: 9, dtm: {trace: {steps: [{after_ms: -1, slots: 2}]}}",
@@ -244,6 +249,22 @@ def test_profiles_of_dtm_channels(tmp_path: Path, fields: str, sentence: str) ->
     with pytest.raises(SpecError) as caught:
         load_profile(path)
     assert any(sentence in problem for problem in caught.value.problems)
+
+
+def test_channels_that_want_more_than_their_pool_has(tmp_path: Path) -> None:
+    """Slots that a pool does not have are refused with the field and the pool's number."""
+    path = tmp_path / "p.yml"
+    channel = "{slots: 21, pool: bus, owned_slots: 22}"
+    path.write_text(
+        "schema: 1\ntitle: t\npools: {bus: 20}\ndirections:\n"
+        f"  forward: {{queue_packets: 9, delay_ms: 0, dtm: {channel}}}\n"
+    )
+    with pytest.raises(SpecError) as caught:
+        load_profile(path)
+    assert [problem.split("directions.")[1] for problem in caught.value.problems] == [
+        "forward.dtm.slots: must not exceed the pool's 20, got 21",
+        "forward.dtm.owned_slots: must not exceed the pool's 20, got 22",
+    ]
 
 
 def test_parameters_of_modules_that_nobody_uses(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from dtm_rate import RATE
 from hypothesis import given
 from hypothesis import strategies as st
 
+from twoway.contract.clock import START_NS
 from twoway.theory.dtm import (
     SLOT_BIT,
     Allocator,
@@ -157,6 +158,42 @@ def _setup(limit: int, congestion: str, dtm: dict[str, Any], delay_s: float = 0.
     way = ("access", "bottleneck", "channel")
     flow = connection("flow", way, ("return",), congestion, direction="bottleneck")
     return Setup(links, (flow,), 1000, True, 10, 60, {}, {})
+
+
+def _bus(owned: int, windows: tuple[int, int] = (60, 60)) -> Setup:
+    """Two channels of a pool of 20 slots, two slots each at first, of which each owns some."""
+    dtm = _channel(slots=2, pool="bus", pool_slots=20, owned_slots=owned)
+    rate = 2 * SLOT_BIT
+    node = Link(rate, 20_000_000, 100, 12000 / rate, 320 / rate, 1460 / 1500, dtm)
+    back = Link(1e8, 20_000_000, 1000, 12000 / 1e8, 320 / 1e8, 1460 / 1500)
+    flows = [
+        connection(
+            name,
+            (name,),
+            ("back",),
+            "fixed",
+            window_packets=window,
+            start_ns=START_NS + start_s * 10**9,
+        )
+        for name, window, start_s in zip(("one", "two"), windows, (0, 50), strict=True)
+    ]
+    return Setup(
+        {"one": node, "two": node, "back": back}, tuple(flows), 1460, True, 80, 100, {}, {}
+    )
+
+
+@pytest.mark.parametrize(("owned", "slots"), [(0, (18, 2)), (1, (18, 2)), (5, (15, 5))])
+def test_prediction_for_a_bus(owned: int, slots: tuple[int, int]) -> None:
+    """The later node has what it owns, at least what it began with, the earlier all the rest."""
+    values = predict("dtm_bus", _bus(owned))
+    assert (values["slots_min.one"], values["slots_max.two"]) == slots
+    assert values["throughput.two"] == slots[1] * 0.512
+
+
+def test_a_bus_that_idles_is_not_predicted() -> None:
+    """A window below its channel's pipe leaves slots free at times: no prediction."""
+    with pytest.raises(ValueError, match="fixed windows above the pipe; one is not"):
+        predict("dtm_bus", _bus(0, (31, 60)))
 
 
 NEAREST = _channel(rate={**RATE, "rounding": "nearest"})

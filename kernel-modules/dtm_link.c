@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Links and their names; see dtm_link.h. */
+
+#include <linux/netdevice.h>
+#include <linux/slab.h>
+
+#include "dtm_link.h"
+
+LIST_HEAD(dtm_links);
+/* Of names, memberships and the memory of heaps. */
+DEFINE_MUTEX(dtm_links_lock);
+
+bool dtm_link_is_visible(const struct dtm_link *link, const struct net *net)
+{
+	return link->net->user_ns == net->user_ns;
+}
+
+static struct dtm_link *dtm_link_find(const struct net *net, const char *name)
+{
+	struct dtm_link *link;
+
+	list_for_each_entry(link, &dtm_links, list)
+		if (dtm_link_is_visible(link, net) && !strcmp(link->name, name))
+			return link;
+	return NULL;
+}
+
+static struct dtm_link *dtm_link_alloc(u32 size)
+{
+	struct dtm_link *link = kzalloc(sizeof(*link), GFP_KERNEL_ACCOUNT);
+
+	if (!link)
+		return NULL;
+	INIT_LIST_HEAD(&link->list);
+	spin_lock_init(&link->lock);
+	dtm_pool_init(&link->pool, size);
+	link->pool.heap = &link->only;
+	link->room = 1;
+	link->users = 1;
+	return link;
+}
+
+void dtm_link_put(struct dtm_link *link)
+{
+	if (--link->users)
+		return;
+	if (link->pool.heap != &link->only)
+		kvfree(link->pool.heap);
+	kfree(link);
+}
+
+static void dtm_link_unname(struct dtm_link *link)
+{
+	list_del_init(&link->list);
+	link->name[0] = '\0';
+	link->net = NULL;
+	dtm_link_put(link);
+}
+
+int dtm_link_add(struct net *net, const char *name, u32 size, struct netlink_ext_ack *extack)
+{
+	struct dtm_link *link;
+
+	if (!dev_valid_name(name)) {
+		NL_SET_ERR_MSG(extack, "a pool's name has 1..15 characters, no blank, / or :");
+		return -EINVAL;
+	}
+	if (dtm_link_find(net, name)) {
+		NL_SET_ERR_MSG(extack, "there is a pool of this name");
+		return -EEXIST;
+	}
+	link = dtm_link_alloc(size);
+	if (!link)
+		return -ENOMEM;
+	strscpy(link->name, name, sizeof(link->name));
+	link->net = net;
+	list_add_tail(&link->list, &dtm_links);
+	return 0;
+}
+
+int dtm_link_remove(struct net *net, const char *name, struct netlink_ext_ack *extack)
+{
+	struct dtm_link *link = dtm_link_find(net, name);
+
+	if (!link) {
+		NL_SET_ERR_MSG(extack, "there is no pool of this name");
+		return -ENOENT;
+	}
+	if (link->users > 1) {
+		NL_SET_ERR_MSG(extack, "the pool has channels");
+		return -EBUSY;
+	}
+	dtm_link_unname(link);
+	return 0;
+}
+
+/* Make room for one more channel. */
+static int dtm_link_reserve(struct dtm_link *link)
+{
+	struct dtm_channel **heap, **before = link->pool.heap;
+	unsigned int room = 2 * link->room;
+
+	if (link->pool.members < link->room)
+		return 0;
+	heap = kvmalloc_array(room, sizeof(*heap), GFP_KERNEL_ACCOUNT);
+	if (!heap)
+		return -ENOMEM;
+	spin_lock_bh(&link->lock);
+	memcpy(heap, before, link->room * sizeof(*heap));
+	link->pool.heap = heap;
+	spin_unlock_bh(&link->lock);
+	link->room = room;
+	if (before != &link->only)
+		kvfree(before);
+	return 0;
+}
+
+struct dtm_link *dtm_link_get(struct net *net, const char *name, struct netlink_ext_ack *extack)
+{
+	struct dtm_link *link;
+
+	if (!*name) {
+		link = dtm_link_alloc(TC_DTM_MAX_SLOTS);
+		return link ?: ERR_PTR(-ENOMEM);
+	}
+	link = dtm_link_find(net, name);
+	if (!link) {
+		NL_SET_ERR_MSG(extack, "there is no pool of this name: `dtm pool add` makes one");
+		return ERR_PTR(-ENOENT);
+	}
+	if (dtm_link_reserve(link))
+		return ERR_PTR(-ENOMEM);
+	link->users++;
+	return link;
+}
+
+void dtm_links_forget(const struct net *net)
+{
+	struct dtm_link *link, *next;
+
+	mutex_lock(&dtm_links_lock);
+	list_for_each_entry_safe(link, next, &dtm_links, list)
+		if (link->net == net)
+			dtm_link_unname(link);
+	mutex_unlock(&dtm_links_lock);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Links: a pool of slots with its lock, named and shared, or one channel's own.
+ *
+ * A named pool is made and removed through generic netlink (dtm_netlink.c), and belongs to the
+ * network namespace in which it was made. Channels may join it by its name from every network
+ * namespace of the same user namespace: the nodes of a DTM bus have a namespace each, and the
+ * bus's slots in common. When its namespace ends a pool loses its name, and goes with its last
+ * channel.
+ *
+ * Locking: names, memberships and the memory of heaps are protected by dtm_links_lock; the pool and
+ * its channels by the link's lock, which is taken inside the root lock of any qdisc. The clock is
+ * read under the link's lock, so that a pool's time never goes back.
+ */
+#ifndef DTM_LINK_H
+#define DTM_LINK_H
+
+#include <linux/mutex.h>
+#include <linux/netlink.h>
+#include <linux/spinlock.h>
+#include <net/net_namespace.h>
+
+#include "dtm_core.h"
+
+/**
+ * struct dtm_link - a link
+ * @list: of all named pools
+ * @name: empty for a channel's own
+ * @net: where it was made; NULL: a channel's own, or that is gone
+ * @users: channels, and the name
+ * @room: places in the heap of @pool
+ * @lock: protects @pool and its channels
+ * @pool: slots and channels
+ * @only: the heap of a channel's own pool
+ */
+struct dtm_link {
+	struct list_head list;
+	char name[TC_DTM_POOL_NAME];
+	struct net *net;
+	unsigned int users;
+	unsigned int room;
+	spinlock_t lock;		/* of pool and its channels */
+	struct dtm_pool pool;
+	struct dtm_channel *only;
+};
+
+extern struct mutex dtm_links_lock;
+extern struct list_head dtm_links;
+
+/* Under dtm_links_lock */
+
+/* Whether channels in a namespace may join. */
+bool dtm_link_is_visible(const struct dtm_link *link, const struct net *net);
+int dtm_link_add(struct net *net, const char *name, u32 size, struct netlink_ext_ack *extack);
+int dtm_link_remove(struct net *net, const char *name, struct netlink_ext_ack *extack);
+/* The link of a channel to be, with a free place for it: the named pool, or one of its own. */
+struct dtm_link *dtm_link_get(struct net *net, const char *name, struct netlink_ext_ack *extack);
+void dtm_link_put(struct dtm_link *link);
+
+/* A network namespace ends. */
+void dtm_links_forget(const struct net *net);
+
+#endif /* DTM_LINK_H */

@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Options of the qdisc dtm, as attributes of netlink. */
+
+#include <net/netlink.h>
+
+#include "compat/netlink.h"
+#include "dtm_sched.h"
+
+static TWOWAY_RANGE dtm_slots_range = {
+	.min = 1, .max = TC_DTM_MAX_SLOTS,
+};
+
+static TWOWAY_RANGE dtm_owned_range = { .max = TC_DTM_MAX_SLOTS };
+static TWOWAY_RANGE dtm_limit_range = { .min = 1, .max = 1000000000 };
+static TWOWAY_RANGE dtm_hour_range = { .max = 3600ULL * NSEC_PER_SEC };
+static TWOWAY_RANGE dtm_minute_range = { .max = 60ULL * NSEC_PER_SEC };
+static TWOWAY_RANGE dtm_sample_range = {
+	.min = NSEC_PER_MSEC, .max = 60ULL * NSEC_PER_SEC,
+};
+
+static TWOWAY_RANGE dtm_millislots_range = {
+	.max = 1000 * TC_DTM_MAX_SLOTS,
+};
+
+static TWOWAY_RANGE dtm_estimate_range = { .max = 1ULL << 40 };
+static TWOWAY_RANGE dtm_positive_range = { .min = 1, .max = U32_MAX };
+
+#define DTM_SHIFT_MAX	10
+/* More than all of a qdisc's dump but the steps. */
+#define DTM_OTHER_BYTES	1024
+
+static const struct nla_policy dtm_level_policy[TCA_DTM_LEVEL_MAX + 1] = {
+	[TCA_DTM_LEVEL_SLOTS]	= NLA_POLICY_FULL_RANGE(NLA_U32, &dtm_slots_range),
+	[TCA_DTM_LEVEL_UP]	= { .type = NLA_U32 },
+	[TCA_DTM_LEVEL_DOWN]	= { .type = NLA_U32 },
+};
+
+static const struct nla_policy dtm_step_policy[TCA_DTM_STEP_MAX + 1] = {
+	[TCA_DTM_STEP_PAD]	= { .type = NLA_REJECT },
+	[TCA_DTM_STEP_AFTER]	= NLA_POLICY_FULL_RANGE(NLA_U64, &dtm_hour_range),
+	[TCA_DTM_STEP_SLOTS]	= NLA_POLICY_FULL_RANGE(NLA_U32, &dtm_slots_range),
+};
+
+static const struct nla_policy dtm_policy[TCA_DTM_MAX + 1] = {
+	[TCA_DTM_UNSPEC]	= { .type = NLA_REJECT },
+	[TCA_DTM_PAD]		= { .type = NLA_REJECT },
+	[TCA_DTM_SLOTS]		= NLA_POLICY_FULL_RANGE(NLA_U32, &dtm_slots_range),
+	[TCA_DTM_RESTART]	= { .type = NLA_FLAG },
+	[TCA_DTM_INITIAL]	= NLA_POLICY_FULL_RANGE(NLA_U32, &dtm_slots_range),
+	[TCA_DTM_LIMIT]		= NLA_POLICY_FULL_RANGE(NLA_U32, &dtm_limit_range),
+	[TCA_DTM_LIMIT_BYTES]	= { .type = NLA_U32 },
+	[TCA_DTM_OVERHEAD]	= NLA_POLICY_RANGE(NLA_S32, -64, 1024),
+	[TCA_DTM_FRAMED]	= NLA_POLICY_MAX(NLA_U8, 1),
+	[TCA_DTM_ALLOCATOR]	= NLA_POLICY_MAX(NLA_U8, TC_DTM_ALLOCATOR_MAX),
+	[TCA_DTM_MIN_SLOTS]	= NLA_POLICY_FULL_RANGE(NLA_U32, &dtm_slots_range),
+	[TCA_DTM_MAX_SLOTS]	= NLA_POLICY_FULL_RANGE(NLA_U32, &dtm_slots_range),
+	[TCA_DTM_CHANGE]	= NLA_POLICY_FULL_RANGE(NLA_U64, &dtm_hour_range),
+	[TCA_DTM_SIGNALLING]	= NLA_POLICY_FULL_RANGE(NLA_U64, &dtm_minute_range),
+	[TCA_DTM_POOL]		= { .type = NLA_NUL_STRING, .len = TC_DTM_POOL_NAME - 1 },
+	[TCA_DTM_OWNED]		= NLA_POLICY_FULL_RANGE(NLA_U32, &dtm_owned_range),
+	[TCA_DTM_SAMPLE]	= NLA_POLICY_FULL_RANGE(NLA_U64, &dtm_sample_range),
+	[TCA_DTM_SHIFT_UP]	= NLA_POLICY_MAX(NLA_U8, DTM_SHIFT_MAX),
+	[TCA_DTM_SHIFT_DOWN]	= NLA_POLICY_MAX(NLA_U8, DTM_SHIFT_MAX),
+	[TCA_DTM_MARGIN]	= NLA_POLICY_FULL_RANGE(NLA_U32, &dtm_millislots_range),
+	[TCA_DTM_CORRIDOR]	= NLA_POLICY_FULL_RANGE(NLA_U32, &dtm_millislots_range),
+	[TCA_DTM_ROUNDING]	= NLA_POLICY_MAX(NLA_U8, TC_DTM_ROUND_MAX),
+	[TCA_DTM_COUNT]		= NLA_POLICY_MAX(NLA_U8, TC_DTM_COUNT_MAX),
+	[TCA_DTM_HOLD_ON_LOSS]	= NLA_POLICY_FULL_RANGE(NLA_U64, &dtm_minute_range),
+	[TCA_DTM_ESTIMATE]	= NLA_POLICY_FULL_RANGE(NLA_U64, &dtm_estimate_range),
+	[TCA_DTM_HIGH]		= NLA_POLICY_FULL_RANGE(NLA_U32, &dtm_positive_range),
+	[TCA_DTM_LOW]		= { .type = NLA_U32 },
+	[TCA_DTM_RISE]		= NLA_POLICY_FULL_RANGE(NLA_U64, &dtm_minute_range),
+	[TCA_DTM_FALL]		= NLA_POLICY_FULL_RANGE(NLA_U64, &dtm_minute_range),
+	[TCA_DTM_STEP]		= NLA_POLICY_FULL_RANGE(NLA_U32, &dtm_slots_range),
+	[TCA_DTM_LEVELS]	= NLA_POLICY_NESTED_ARRAY(dtm_level_policy),
+	[TCA_DTM_STEPS]		= NLA_POLICY_NESTED_ARRAY(dtm_step_policy),
+	[TCA_DTM_N_STEPS]	= { .type = NLA_REJECT },
+};
+
+/* Plain options: where their values are, and which allocator they belong to. */
+
+#define DTM_ANY		-1
+
+#define DTM_OPTION(_attribute, _field, _allocator) {			\
+	.attribute	= TCA_DTM_##_attribute,				\
+	.offset		= offsetof(struct dtm_config, _field),		\
+	.allocator	= _allocator,					\
+}
+
+static const struct dtm_option {
+	u16 attribute;
+	u16 offset;			/* in struct dtm_config */
+	s8 allocator;			/* enum tc_dtm_allocator, or DTM_ANY */
+} dtm_plain_options[] = {
+	DTM_OPTION(INITIAL, initial, DTM_ANY),
+	DTM_OPTION(LIMIT, limit, DTM_ANY),
+	DTM_OPTION(LIMIT_BYTES, limit_bytes, DTM_ANY),
+	DTM_OPTION(OVERHEAD, overhead, DTM_ANY),
+	DTM_OPTION(FRAMED, framed, DTM_ANY),
+	DTM_OPTION(ALLOCATOR, allocator, DTM_ANY),
+	DTM_OPTION(MIN_SLOTS, min_slots, DTM_ANY),
+	DTM_OPTION(MAX_SLOTS, max_slots, DTM_ANY),
+	DTM_OPTION(CHANGE, change_ns, DTM_ANY),
+	DTM_OPTION(SIGNALLING, signalling_ns, DTM_ANY),
+	DTM_OPTION(OWNED, owned, DTM_ANY),
+	DTM_OPTION(SAMPLE, sample_ns, TC_DTM_RATE),
+	DTM_OPTION(SHIFT_UP, shift_up, TC_DTM_RATE),
+	DTM_OPTION(SHIFT_DOWN, shift_down, TC_DTM_RATE),
+	DTM_OPTION(MARGIN, margin, TC_DTM_RATE),
+	DTM_OPTION(CORRIDOR, corridor, TC_DTM_RATE),
+	DTM_OPTION(ROUNDING, rounding, TC_DTM_RATE),
+	DTM_OPTION(COUNT, count, TC_DTM_RATE),
+	DTM_OPTION(HOLD_ON_LOSS, hold_ns, TC_DTM_RATE),
+	DTM_OPTION(ESTIMATE, estimate, TC_DTM_RATE),
+	DTM_OPTION(HIGH, high, TC_DTM_BUFFER),
+	DTM_OPTION(LOW, low, TC_DTM_BUFFER),
+	DTM_OPTION(RISE, rise_ns, TC_DTM_BUFFER),
+	DTM_OPTION(FALL, fall_ns, TC_DTM_BUFFER),
+	DTM_OPTION(STEP, step, TC_DTM_BUFFER),
+};
+
+/* The netlink type of an option says how large its field is. */
+static size_t dtm_field_size(const struct dtm_option *option)
+{
+	switch (dtm_policy[option->attribute].type) {
+	case NLA_U8:
+		return sizeof(u8);
+	case NLA_U64:
+		return sizeof(u64);
+	default:
+		return sizeof(u32);
+	}
+}
+
+static bool dtm_applies(const struct dtm_option *option, const struct dtm_config *config)
+{
+	if (option->attribute == TCA_DTM_OWNED)
+		return config->pool[0];
+	return option->allocator == DTM_ANY || option->allocator == config->allocator;
+}
+
+static int dtm_refuse(const struct dtm_option *option, const struct nlattr *attr,
+		      struct netlink_ext_ack *extack)
+{
+	if (option->allocator == TC_DTM_RATE)
+		NL_SET_ERR_MSG_ATTR(extack, attr, "this option is for the allocator rate");
+	else if (option->allocator == TC_DTM_BUFFER)
+		NL_SET_ERR_MSG_ATTR(extack, attr, "this option is for the allocator buffer");
+	else
+		NL_SET_ERR_MSG_ATTR(extack, attr, "owned needs a pool");
+	return -EINVAL;
+}
+
+static int dtm_parse_plain(struct nlattr **tb, struct dtm_config *config,
+			   struct netlink_ext_ack *extack)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(dtm_plain_options); i++) {
+		const struct dtm_option *option = &dtm_plain_options[i];
+		const struct nlattr *attr = tb[option->attribute];
+		void *field = (void *)config + option->offset;
+		size_t size = dtm_field_size(option);
+
+		if (!dtm_applies(option, config)) {
+			if (attr)
+				return dtm_refuse(option, attr, extack);
+			/* Nothing stays hidden of what another allocator was told. */
+			memcpy(field, (void *)&dtm_defaults + option->offset, size);
+		} else if (attr) {
+			memcpy(field, nla_data(attr), size);
+		}
+	}
+	return 0;
+}
+
+/* Levels and steps */
+
+static u32 dtm_count_entries(const struct nlattr *list)
+{
+	const struct nlattr *entry;
+	u32 n = 0;
+	int rest;
+
+	nla_for_each_nested(entry, list, rest)
+		n++;
+	return n;
+}
+
+static int dtm_parse_levels(const struct nlattr *list, struct dtm_config *config,
+			    struct netlink_ext_ack *extack)
+{
+	struct nlattr *tb[TCA_DTM_LEVEL_MAX + 1];
+	struct dtm_level *level = config->levels;
+	const struct nlattr *entry;
+	int err, rest;
+
+	config->n_levels = dtm_count_entries(list);
+	if (config->n_levels < 2 || config->n_levels > TC_DTM_MAX_LEVELS) {
+		NL_SET_ERR_MSG_ATTR(extack, list, "levels must be 2..32");
+		return -EINVAL;
+	}
+	nla_for_each_nested(entry, list, rest) {
+		err = nla_parse_nested(tb, TCA_DTM_LEVEL_MAX, entry, dtm_level_policy, extack);
+		if (err)
+			return err;
+		if (!tb[TCA_DTM_LEVEL_SLOTS]) {
+			NL_SET_ERR_MSG_ATTR(extack, entry, "a level needs slots");
+			return -EINVAL;
+		}
+		*level++ = (struct dtm_level) {
+			.slots = nla_get_u32(tb[TCA_DTM_LEVEL_SLOTS]),
+			.up_bytes = tb[TCA_DTM_LEVEL_UP] ? nla_get_u32(tb[TCA_DTM_LEVEL_UP]) : 0,
+			.down_bytes = tb[TCA_DTM_LEVEL_DOWN] ?
+				      nla_get_u32(tb[TCA_DTM_LEVEL_DOWN]) : 0,
+		};
+	}
+	return 0;
+}
+
+/* The configuration has room for them all. */
+static int dtm_parse_steps(const struct nlattr *list, struct dtm_config *config,
+			   struct netlink_ext_ack *extack)
+{
+	struct nlattr *tb[TCA_DTM_STEP_MAX + 1];
+	struct dtm_step *step = config->steps;
+	const struct nlattr *entry;
+	int err, rest;
+
+	config->n_steps = dtm_count_entries(list);
+	nla_for_each_nested(entry, list, rest) {
+		err = nla_parse_nested(tb, TCA_DTM_STEP_MAX, entry, dtm_step_policy, extack);
+		if (err)
+			return err;
+		if (!tb[TCA_DTM_STEP_AFTER] || !tb[TCA_DTM_STEP_SLOTS]) {
+			NL_SET_ERR_MSG_ATTR(extack, entry, "a step needs a time and slots");
+			return -EINVAL;
+		}
+		/* One by one: what lies between them stays 0, for dtm_starts_afresh(). */
+		step->after_ns = nla_get_u64(tb[TCA_DTM_STEP_AFTER]);
+		step->slots = nla_get_u32(tb[TCA_DTM_STEP_SLOTS]);
+		step++;
+	}
+	return 0;
+}
+
+static int dtm_parse_lists(struct nlattr **tb, struct dtm_config *config,
+			   struct netlink_ext_ack *extack)
+{
+	int err = 0;
+
+	if (config->allocator != TC_DTM_HYSTERESIS) {
+		config->n_levels = 0;
+		if (tb[TCA_DTM_LEVELS]) {
+			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_DTM_LEVELS],
+					    "levels are for the allocator hysteresis");
+			return -EINVAL;
+		}
+	}
+	if (config->allocator != TC_DTM_TRACE) {
+		config->n_steps = 0;
+		if (tb[TCA_DTM_STEPS]) {
+			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_DTM_STEPS],
+					    "steps are for the allocator trace");
+			return -EINVAL;
+		}
+	}
+	if (tb[TCA_DTM_LEVELS])
+		err = dtm_parse_levels(tb[TCA_DTM_LEVELS], config, extack);
+	if (tb[TCA_DTM_STEPS])
+		err = dtm_parse_steps(tb[TCA_DTM_STEPS], config, extack);
+	return err;
+}
+
+/* What concerns several options */
+
+static int dtm_check_levels(const struct dtm_config *c, struct netlink_ext_ack *extack)
+{
+	const struct dtm_level *level = c->levels;
+	u32 k;
+
+	if (!c->n_levels) {
+		NL_SET_ERR_MSG(extack, "allocator hysteresis needs levels");
+		return -EINVAL;
+	}
+	if (level[0].slots < c->min_slots || level[c->n_levels - 1].slots > c->max_slots) {
+		NL_SET_ERR_MSG(extack, "slots of levels must lie within min and max");
+		return -EINVAL;
+	}
+	for (k = 0; k + 1 < c->n_levels; k++) {
+		if (level[k + 1].slots <= level[k].slots) {
+			NL_SET_ERR_MSG(extack, "slots of levels must rise");
+			return -EINVAL;
+		}
+		if (level[k].up_bytes <= level[k + 1].down_bytes) {
+			NL_SET_ERR_MSG(extack, "up of a level must be above down of the next");
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int dtm_check_trace(const struct dtm_config *c, struct netlink_ext_ack *extack)
+{
+	u32 k;
+
+	if (!c->n_steps) {
+		NL_SET_ERR_MSG(extack, "allocator trace needs steps");
+		return -EINVAL;
+	}
+	for (k = 0; k < c->n_steps; k++) {
+		if (c->steps[k].slots < c->min_slots || c->steps[k].slots > c->max_slots) {
+			NL_SET_ERR_MSG(extack, "slots of steps must lie within min and max");
+			return -EINVAL;
+		}
+		if (k && !c->steps[k].after_ns) {
+			NL_SET_ERR_MSG(extack, "a step must come after the one before it");
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int dtm_check(const struct dtm_config *c, struct netlink_ext_ack *extack)
+{
+	if (c->min_slots > c->max_slots) {
+		NL_SET_ERR_MSG(extack, "min must not exceed max");
+		return -EINVAL;
+	}
+	if (c->initial < c->min_slots || c->initial > c->max_slots) {
+		NL_SET_ERR_MSG(extack, "slots must lie within min and max");
+		return -EINVAL;
+	}
+	if (c->low >= c->high) {
+		NL_SET_ERR_MSG(extack, "low must be below high");
+		return -EINVAL;
+	}
+	if (c->allocator == TC_DTM_HYSTERESIS)
+		return dtm_check_levels(c, extack);
+	if (c->allocator == TC_DTM_TRACE)
+		return dtm_check_trace(c, extack);
+	return 0;
+}
+
+int dtm_options_check_pool(const struct dtm_config *config, u32 size,
+			   struct netlink_ext_ack *extack)
+{
+	if (dtm_guaranteed(config) > size) {
+		NL_SET_ERR_MSG(extack, "min and owned must not exceed the pool's slots");
+		return -EINVAL;
+	}
+	if (config->initial > size) {
+		NL_SET_ERR_MSG(extack, "slots must not exceed the pool's");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Requests */
+
+static bool dtm_starts_afresh(const struct dtm_config *a, const struct dtm_config *b)
+{
+	return a->allocator != b->allocator || a->estimate != b->estimate ||
+	       a->n_levels != b->n_levels || a->n_steps != b->n_steps ||
+	       memcmp(a->levels, b->levels, a->n_levels * sizeof(*a->levels)) ||
+	       memcmp(a->steps, b->steps, a->n_steps * sizeof(*a->steps));
+}
+
+static int dtm_parse_config(struct dtm_options *options, const struct dtm_config *before,
+			    struct nlattr **tb, struct netlink_ext_ack *extack)
+{
+	struct dtm_config *config = options->config;
+	int err;
+
+	if (tb[TCA_DTM_ALLOCATOR])
+		config->allocator = nla_get_u8(tb[TCA_DTM_ALLOCATOR]);
+	if (tb[TCA_DTM_POOL])
+		nla_strscpy(config->pool, tb[TCA_DTM_POOL], sizeof(config->pool));
+	err = dtm_parse_plain(tb, config, extack);
+	if (!err)
+		err = dtm_parse_lists(tb, config, extack);
+	if (err)
+		return err;
+	if (tb[TCA_DTM_SLOTS]) {
+		options->slots = nla_get_u32(tb[TCA_DTM_SLOTS]);
+		config->initial = options->slots;
+	} else if (!tb[TCA_DTM_INITIAL]) {
+		config->initial = clamp(config->initial, config->min_slots, config->max_slots);
+	}
+	options->restart = tb[TCA_DTM_RESTART] || dtm_starts_afresh(before, config);
+	return dtm_check(config, extack);
+}
+
+int dtm_options_parse(struct dtm_options *options, const struct dtm_config *before,
+		      struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct nlattr *tb[TCA_DTM_MAX + 1] = {};
+	u32 n_steps = before->n_steps;
+	int err;
+
+	if (opt) {
+		err = nla_parse_nested(tb, TCA_DTM_MAX, opt, dtm_policy, extack);
+		if (err)
+			return err;
+	}
+	if (tb[TCA_DTM_SLOTS] && tb[TCA_DTM_INITIAL]) {
+		NL_SET_ERR_MSG(extack, "slots sets initial, too: give one of them");
+		return -EINVAL;
+	}
+	if (tb[TCA_DTM_STEPS]) {
+		n_steps = dtm_count_entries(tb[TCA_DTM_STEPS]);
+		if (!n_steps || n_steps > TC_DTM_MAX_STEPS) {
+			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_DTM_STEPS], "steps must be 1..1024");
+			return -EINVAL;
+		}
+	}
+	*options = (struct dtm_options) {
+		.config = kvzalloc(struct_size(options->config, steps, n_steps),
+				   GFP_KERNEL_ACCOUNT),
+	};
+	if (!options->config)
+		return -ENOMEM;
+	/* Steps that are given replace all of those before, of which there may be more. */
+	memcpy(options->config, before,
+	       struct_size(before, steps, min(n_steps, before->n_steps)));
+	err = dtm_parse_config(options, before, tb, extack);
+	if (err)
+		kvfree(options->config);
+	return err;
+}
+
+/* Dumps */
+
+static int dtm_put_plain(struct sk_buff *skb, const struct dtm_config *config)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(dtm_plain_options); i++) {
+		const struct dtm_option *option = &dtm_plain_options[i];
+		const void *field = (const void *)config + option->offset;
+		size_t size = dtm_field_size(option);
+		int err;
+
+		if (!dtm_applies(option, config))
+			continue;
+		if (size == sizeof(u64))
+			err = nla_put_u64_64bit(skb, option->attribute, *(const u64 *)field,
+						TCA_DTM_PAD);
+		else
+			err = nla_put(skb, option->attribute, size, field);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int dtm_put_level(struct sk_buff *skb, const struct dtm_level *level)
+{
+	struct nlattr *entry = nla_nest_start(skb, TCA_DTM_ENTRY);
+
+	if (!entry || nla_put_u32(skb, TCA_DTM_LEVEL_SLOTS, level->slots) ||
+	    nla_put_u32(skb, TCA_DTM_LEVEL_UP, level->up_bytes) ||
+	    nla_put_u32(skb, TCA_DTM_LEVEL_DOWN, level->down_bytes))
+		return -EMSGSIZE;
+	nla_nest_end(skb, entry);
+	return 0;
+}
+
+static int dtm_put_levels(struct sk_buff *skb, const struct dtm_config *config)
+{
+	struct nlattr *list = nla_nest_start(skb, TCA_DTM_LEVELS);
+	u32 i;
+
+	if (!list)
+		return -EMSGSIZE;
+	for (i = 0; i < config->n_levels; i++)
+		if (dtm_put_level(skb, &config->levels[i]))
+			return -EMSGSIZE;
+	nla_nest_end(skb, list);
+	return 0;
+}
+
+static int dtm_put_step(struct sk_buff *skb, const struct dtm_step *step)
+{
+	struct nlattr *entry = nla_nest_start(skb, TCA_DTM_ENTRY);
+
+	if (!entry || nla_put_u64_64bit(skb, TCA_DTM_STEP_AFTER, step->after_ns,
+					TCA_DTM_STEP_PAD) ||
+	    nla_put_u32(skb, TCA_DTM_STEP_SLOTS, step->slots))
+		return -EMSGSIZE;
+	nla_nest_end(skb, entry);
+	return 0;
+}
+
+/*
+ * A notification, which belongs to no socket yet, has the qdisc that goes and the one that comes in
+ * one message of a page, and is lost if that is too short. Dumps have a reader's buffer, in which
+ * they are tried again if others were there before; but a reader's first may be a page, too.
+ */
+static bool dtm_has_room_for_steps(const struct sk_buff *skb, u32 n_steps)
+{
+	const u32 step = 2 * NLA_HDRLEN + nla_total_size_64bit(sizeof(u64)) + sizeof(u32);
+
+	return skb->sk && n_steps * step + DTM_OTHER_BYTES <= skb_end_offset(skb);
+}
+
+static int dtm_put_steps(struct sk_buff *skb, const struct dtm_config *config)
+{
+	struct nlattr *list;
+	u32 i;
+
+	if (!dtm_has_room_for_steps(skb, config->n_steps))
+		return nla_put_u32(skb, TCA_DTM_N_STEPS, config->n_steps);
+	list = nla_nest_start(skb, TCA_DTM_STEPS);
+	if (!list)
+		return -EMSGSIZE;
+	for (i = 0; i < config->n_steps; i++)
+		if (dtm_put_step(skb, &config->steps[i]))
+			return -EMSGSIZE;
+	nla_nest_end(skb, list);
+	return 0;
+}
+
+int dtm_options_dump(struct sk_buff *skb, const struct dtm_config *config)
+{
+	struct nlattr *nest = nla_nest_start_noflag(skb, TCA_OPTIONS);
+	int err;
+
+	if (!nest)
+		return -EMSGSIZE;
+	err = dtm_put_plain(skb, config);
+	if (!err && config->pool[0])
+		err = nla_put_string(skb, TCA_DTM_POOL, config->pool);
+	if (!err && config->allocator == TC_DTM_HYSTERESIS)
+		err = dtm_put_levels(skb, config);
+	if (!err && config->allocator == TC_DTM_TRACE)
+		err = dtm_put_steps(skb, config);
+	if (err) {
+		nla_nest_cancel(skb, nest);
+		return err;
+	}
+	return nla_nest_end(skb, nest);
+}

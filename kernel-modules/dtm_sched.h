@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The qdisc's state and its options, for the files that make up sch_dtm. */
+#ifndef DTM_SCHED_H
+#define DTM_SCHED_H
+
+#include <net/pkt_sched.h>
+
+#include "dtm_link.h"
+
+/**
+ * struct dtm_sched_data - a qdisc
+ * @channel: its channel
+ * @config: options of @channel, owned here; replaced under the link's lock
+ * @link: of @channel; NULL until init has succeeded
+ * @list: of the channels of a network namespace, under dtm_links_lock
+ * @sch: the qdisc
+ * @watchdog: for the end of a transmission
+ */
+struct dtm_sched_data {
+	struct dtm_channel channel;
+	struct dtm_config *config;
+	struct dtm_link *link;
+	struct list_head list;
+	struct Qdisc *sch;
+	struct qdisc_watchdog watchdog;
+};
+
+/* dtm_options.c */
+
+/**
+ * struct dtm_options - what a request asks for
+ * @config: all options, given or not; the caller frees it with kvfree()
+ * @slots: from now on; 0: not given
+ * @restart: the allocator starts afresh
+ */
+struct dtm_options {
+	struct dtm_config *config;
+	u32 slots;
+	bool restart;
+};
+
+/* Read attributes on top of `before`, or of the defaults for a new channel. */
+int dtm_options_parse(struct dtm_options *options, const struct dtm_config *before,
+		      struct nlattr *opt, struct netlink_ext_ack *extack);
+/* Whether a channel with these options fits into a pool of `size` slots. */
+int dtm_options_check_pool(const struct dtm_config *config, u32 size,
+			   struct netlink_ext_ack *extack);
+int dtm_options_dump(struct sk_buff *skb, const struct dtm_config *config);
+
+/* dtm_netlink.c */
+
+int dtm_netlink_register(void);
+void dtm_netlink_unregister(void);
+/* A channel comes, and goes; under dtm_links_lock. */
+int dtm_netlink_add(struct net *net, struct dtm_sched_data *q);
+void dtm_netlink_remove(struct dtm_sched_data *q);
+/* Note an event. The caller has BH off, and may hold any lock. */
+void dtm_netlink_record(const struct dtm_sched_data *q, u64 now, u32 from, u32 wanted,
+			enum tc_dtm_cause cause);
+/* Wait until all events recorded so far have been sent. May sleep; RTNL may be held. */
+void dtm_netlink_flush(struct net *net);
+
+#endif /* DTM_SCHED_H */

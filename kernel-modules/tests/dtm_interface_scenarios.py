@@ -1,0 +1,276 @@
+"""What is true of several requests, or of time: scenarios named by dtm/interface.yml.
+
+Devices are d0 and d1. Each scenario leaves no pool and no namespace.
+"""
+
+import contextlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from dtm_claims import RUN, claim, expect, run
+from dtm_genl import Dtm
+from rtnetlink import Rtnetlink, u32
+
+TCA_DTM_N_STEPS = 32
+CLI = RUN / "tools/net/ynl/cli.py"
+SPEC = "/mnt/twoway/kernel-modules/netlink/dtm.yaml"
+# Decides once, a second after it was added, for some 60 slots, which arrive three seconds later.
+SIGNALLED = "initial 10 change 0s signalling 3s allocator rate sample 1s shift 10 estimate 30Mbit"
+
+
+def channel(device: str = "d0") -> dict[str, Any]:
+    """What tc shows of the first qdisc of a device."""
+    shown: dict[str, Any] = json.loads(run(f"tc -s -j qdisc show dev {device}"))[0]
+    return shown
+
+
+def options_in_words(device: str = "d0") -> str:
+    """The options of a device's dtm, as words for tc."""
+    return run(f"tc qdisc show dev {device}").split(" refcnt ")[1].partition(" ")[2].strip()
+
+
+def slots_and_target() -> tuple[int, int]:
+    """Of d0's channel."""
+    shown = channel()
+    return shown["slots"], shown["target"]
+
+
+def shown_options_change_nothing() -> None:
+    """What `show` prints, given to `change`, touches no slots, no request, no allocator."""
+    with Dtm() as dtm:
+        run(f"tc qdisc add dev d0 root handle 1 dtm {SIGNALLED}")
+        time.sleep(2)
+        held, wanted = slots_and_target()
+        claim(f"a request is on its way: {held}, {wanted}", held == 10 and wanted > 50)
+        dtm.subscribe()
+        before = channel()
+        run(f"tc qdisc change dev d0 root handle 1 dtm {options_in_words()}")
+        after = channel()
+        for shown in before, after:
+            for clock in ("age_ns", "slot_seconds", "slot_ns"):
+                shown.pop(clock)
+        expect("channel", after, before)
+        time.sleep(0.5)
+        expect("events", dtm.events(), [])
+        time.sleep(2)
+        expect("slots in the end", slots_and_target(), (wanted, wanted))
+
+
+def slots_of_now_stay() -> None:
+    """Slots that an allocator has given stay when the initial ones are given again."""
+    run("tc qdisc add dev d0 root handle 1 dtm slots 10 allocator trace steps 1s:30,3600s:10")
+    time.sleep(2)
+    words = options_in_words()
+    claim(f"initial, not slots: {words}", words.startswith("initial 10 "))
+    run(f"tc qdisc change dev d0 root handle 1 dtm {words}")
+    expect("slots", slots_and_target(), (30, 30))
+
+
+def slots_cancel_a_request() -> None:
+    """Slots of the operator cancel what is on its way, though they are those held."""
+    run(f"tc qdisc add dev d0 root handle 1 dtm {SIGNALLED}")
+    time.sleep(2)
+    held, wanted = slots_and_target()
+    claim(f"a request is on its way: {held}, {wanted}", held == 10 and wanted > 50)
+    run("tc qdisc change dev d0 root handle 1 dtm slots 10")
+    time.sleep(5)
+    expect("slots", slots_and_target(), (10, 10))
+
+
+def restart_begins_afresh() -> None:
+    """`restart` begins an allocator afresh, which another change of it does not."""
+    run("tc qdisc add dev d0 root handle 1 dtm slots 10 allocator trace steps 2s:30,2s:10")
+    time.sleep(1)
+    run("tc qdisc change dev d0 root handle 1 dtm limit 5 allocator trace")
+    time.sleep(1.5)
+    expect("slots", slots_and_target(), (30, 30))
+    run("tc qdisc change dev d0 root handle 1 dtm restart")
+    time.sleep(1.8)
+    expect("slots at what would have been the second step", slots_and_target(), (30, 30))
+    time.sleep(2.5)
+    expect("slots at the end", slots_and_target(), (10, 10))
+
+
+def replacement_is_announced() -> None:
+    """Of a qdisc with 1024 steps that another one replaces, listeners get a notification."""
+    steps = ",".join(f"1s:{5 + k % 7}" for k in range(1024))
+    with Rtnetlink() as route:
+        route.subscribe()
+        for major in (1, 2, 3):
+            run(f"tc qdisc replace dev d0 root handle {major} dtm allocator trace steps {steps}")
+            came = route.notifications()
+            expect("handles", [q.handle.major for q in came], [major])
+            expect("steps", came[0].options.get(TCA_DTM_N_STEPS), u32(1024))
+
+
+@contextlib.contextmanager
+def namespace(name: str) -> Iterator[None]:
+    """A network namespace with a device e0."""
+    run(
+        f"ip netns add {name}",
+        f"ip -n {name} link add e0 type dummy",
+        f"ip -n {name} link set e0 up",
+    )
+    try:
+        yield
+    finally:
+        subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+
+
+def in_user_namespace(script: str) -> str:
+    """Run a script as root of a new user namespace, in a network namespace of its own.
+
+    Linux makes none for a process whose root folder is not that of its mount namespace, which
+    the guest's programs are: go there, to a /proc that can be written.
+    """
+    whole = f"ip link add e0 type dummy; ip link set e0 up; {script}"
+    inside = f"mount -t proc proc /proc; exec unshare -U -r -n sh -c '{whole}'"
+    done = subprocess.run(
+        ["nsenter", "--mount=/proc/self/ns/mnt", "unshare", "-m", "sh", "-c", inside],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+def pool_in_namespaces() -> None:
+    """Nodes in several network namespaces share a pool: freed slots cross from one to the other."""
+    run("dtm pool add bus slots 40", "tc qdisc add dev d0 root handle 1 dtm slots 30 pool bus")
+    with namespace("node"):
+        run("tc -n node qdisc add dev e0 root handle 2 dtm slots 20 pool bus")
+        inside = json.loads(run("tc -n node -s -j qdisc show dev e0"))[0]
+        expect("slots of the second node", (inside["slots"], inside["target"]), (10, 20))
+        shown = [
+            {"pool": "bus", "slots": 40, "used": 40, "guaranteed": 2, "channels": 2, "waiting": 1}
+        ]
+        expect("pool here", json.loads(run("dtm pool show -j")), shown)
+        expect("pool there", json.loads(run("ip netns exec node dtm pool show -j")), shown)
+        there = json.loads(run("ip netns exec node dtm channel show -j"))
+        expect("channels there", [(c["dev"], c["handle"]) for c in there], [("e0", "2:")])
+        run("tc qdisc change dev d0 root handle 1 dtm slots 15")
+        inside = json.loads(run("tc -n node -s -j qdisc show dev e0"))[0]
+        expect("freed slots cross namespaces", inside["slots"], 20)
+    run("tc qdisc del dev d0 root", "dtm pool del bus")
+
+
+def pool_in_user_namespaces() -> None:
+    """Another user namespace neither sees nor joins a pool, and may have one of the same name."""
+    run("dtm pool add bus slots 40")
+    said = in_user_namespace(
+        "dtm pool show; tc qdisc add dev e0 root dtm pool bus;"
+        "dtm pool add bus slots 7; dtm pool show"
+    )
+    expect(
+        "another user namespace",
+        said.splitlines(),
+        [
+            "pool bus slots 7 used 0 guaranteed 0 channels 0 waiting 0",
+            "Error: there is no pool of this name: `dtm pool add` makes one.",
+        ],
+    )
+    run("dtm pool del bus")
+
+
+def pool_outlives_its_namespace() -> None:
+    """With its namespace a pool's name goes; its channels keep the pool, in which nobody joins."""
+    with namespace("maker"):
+        run("ip netns exec maker dtm pool add bus slots 40")
+        run("tc qdisc add dev d0 root handle 1 dtm slots 30 pool bus")
+        run("tc qdisc add dev d1 root handle 2 dtm slots 20 pool bus")
+    deadline = time.monotonic() + 20
+    while run("dtm pool show"):
+        claim("the name goes", time.monotonic() < deadline)
+        time.sleep(0.1)
+    run("tc qdisc change dev d0 root handle 1 dtm slots 15")
+    second = channel("d1")
+    expect("slots of the second", (second["slots"], second["pool_free"]), (20, 5))
+    refused = subprocess.run(
+        ["tc", "qdisc", "replace", "dev", "d1", "root", "handle", "3", "dtm", "pool", "bus"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    claim(f"nobody joins: {refused.stderr}", "there is no pool of this name" in refused.stderr)
+    run("dtm pool add bus slots 9", "dtm pool del bus")
+    run("tc qdisc del dev d0 root", "tc qdisc del dev d1 root")
+
+
+def only_root_makes_pools() -> None:
+    """Pools are for the administrator of their namespace; everybody may look."""
+    run("dtm pool add bus slots 40")
+    for command, answer in (
+        ("dtm pool add mine slots 4", "dtm: mine: Operation not permitted\n"),
+        ("dtm pool del bus", "dtm: bus: Operation not permitted\n"),
+        ("dtm pool show", ""),
+    ):
+        done = subprocess.run(
+            command.split(), capture_output=True, text=True, check=False, user=65534
+        )
+        expect(command, done.stderr, answer)
+    run("dtm pool del bus")
+
+
+def dump_and_events_agree() -> None:
+    """The number that a dump shows is that of the first event that is not in its state yet."""
+    run("tc qdisc add dev d0 root handle 1 dtm slots 5")
+    with Dtm() as dtm:
+        dtm.subscribe()
+        for slots in (6, 7, 8):
+            run(f"tc qdisc change dev d0 root handle 1 dtm slots {slots}")
+        seen = dtm.events()
+        expect("slots", [event["TO"] for event in seen], [6, 7, 8])
+        shown = dtm.dump("DTM_CMD_CHANNEL_GET")
+        expect("dumped", [(c["TO"], c["WANTED"]) for c in shown], [(8, 8)])
+        run("tc qdisc change dev d0 root handle 1 dtm slots 9", "tc qdisc del dev d0 root")
+        last = dtm.events()
+    numbers = [int(event["SEQUENCE"]) for event in seen]
+    expect("numbers", numbers, [numbers[0] + k for k in range(3)])
+    expect("the dump's", shown[0]["SEQUENCE"], numbers[-1] + 1)
+    expect("the next event's", last[0]["SEQUENCE"], shown[0]["SEQUENCE"])
+    expect("causes", [(e["CAUSE"], e["TO"]) for e in last], [(3, 9), (6, 0)])
+    claim("both clocks", all(int(e["TIME"]) > int(e["MONOTONIC"]) for e in seen))
+
+
+def many_channels_are_dumped() -> None:
+    """A dump of more channels and pools than a message holds has each of them once."""
+    run("tc qdisc add dev d0 root handle 1 drr")
+    for k in range(1, 101):
+        run(
+            f"dtm pool add p{k} slots 9",
+            f"tc class add dev d0 parent 1: classid 1:{k:x} drr",
+            f"tc qdisc add dev d0 parent 1:{k:x} handle {0x100 + k:x}: dtm slots 3 pool p{k}",
+        )
+    names = [f"p{k}" for k in range(1, 101)]
+    for command in "DTM_CMD_CHANNEL_GET", "DTM_CMD_POOL_GET":
+        with Dtm() as dtm:
+            expect(command, [found["POOL"] for found in dtm.dump(command)], names)
+    run("tc qdisc del dev d0 root")
+    for name in names:
+        run(f"dtm pool del {name}")
+
+
+def ynl_dumps_channels() -> None:
+    """The kernel's own YNL client, with netlink/dtm.yaml, dumps what `dtm channel show` shows."""
+    run("dtm pool add bus slots 40", "tc qdisc add dev d0 root handle 1 dtm slots 30 pool bus")
+    # The client of 6.12 does not know the padding that kernels send before numbers of 64 bits.
+    ynl = f"{sys.executable} {CLI} --spec {SPEC} --no-schema --process-unknown --output-json --dump"
+    dumped = json.loads(run(f"{ynl} channel-get"))
+    shown = json.loads(run("dtm channel show -j"))
+    expect(
+        "channels",
+        [(c["pool"], c["to"], c["wanted"], c["estimate"], c["backlog"]) for c in dumped],
+        [
+            (c["pool"], c["slots"], c["wanted"], c["estimate_bit"], c["backlog_bytes"])
+            for c in shown
+        ],
+    )
+    pools = json.loads(run(f"{ynl} pool-get"))
+    expect(
+        "pools", [(p["pool"], p["pool-slots"], p["pool-used"]) for p in pools], [("bus", 40, 30)]
+    )
+    run("tc qdisc del dev d0 root", "dtm pool del bus")

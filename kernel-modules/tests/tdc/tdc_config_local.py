@@ -1,0 +1,14 @@
+"""What tdc needs to know to run dtm.json: copied, or linked, beside the kernel's tdc.py.
+
+TC_LIB_DIR is the folder with q_dtm.so and the tool dtm.
+"""
+
+import os
+import shutil
+
+EXTRA_NAMES = {
+    "TC": shutil.which("tc"),
+    "IP": shutil.which("ip"),
+    "DTM": os.environ["TC_LIB_DIR"] + "/dtm",
+}
+ENVIR = {name: os.environ[name] for name in ("PATH", "TC_LIB_DIR")}

@@ -1,0 +1,49 @@
+"""Nodes that share the slots of a DTM bus, each with a window that never lets its channel idle.
+
+A channel follows the rate of arrivals, which is that of its departures, and asks for margin and
+half a corridor more: it always wants more slots than it has. So none are free, and who started
+first holds all that the others do not own or keep. A channel that has never had traffic keeps the
+slots that it was made with.
+"""
+
+import math
+
+from twoway.theory.dtm import SLOT_BIT
+from twoway.theory.network import Link, Setup
+
+
+def predict(setup: Setup) -> dict[str, float]:
+    """Predict each node's slots and rate long after the last flow has started.
+
+    Raises: ValueError for anything but fixed windows that fill one channel each of one pool.
+    """
+    flows = sorted(setup.connections, key=lambda flow: flow.start_s)
+    links = [setup.links[flow.direction] for flow in flows]
+    pools = {link.dtm["pool"] if link.dtm else None for link in links}
+    if len(pools) != 1 or None in pools:
+        raise ValueError("is about channels of one pool, a flow each")
+    slots = [_kept(link) for link in links]
+    slots[0] = _options(links[0])["pool_slots"] - sum(slots[1:])
+    predicted: dict[str, float] = {}
+    for flow, link, held in zip(flows, links, slots, strict=True):
+        rate_bit = held * SLOT_BIT
+        pipe = (link.delay_ns + setup.links[flow.ack_direction].delay_ns) / 1e9 / link.data_s
+        pipe *= rate_bit / link.rate_bit
+        if not flow.window_packets or flow.window_packets < math.ceil(pipe) + 1:
+            raise ValueError(f"is about fixed windows above the pipe; {flow.name} is not")
+        name = flow.direction
+        predicted |= {f"slots_min.{name}": held, f"slots_max.{name}": held}
+        predicted[f"utilisation.{name}"] = 1
+        predicted[f"throughput.{flow.name}"] = rate_bit / 1e6
+    return predicted
+
+
+def _options(link: Link) -> dict[str, int]:
+    assert link.dtm is not None
+    return dict(link.dtm)
+
+
+def _kept(link: Link) -> int:
+    """Slots of a node that starts when another has taken all it could."""
+    options = _options(link)
+    return max(options["owned_slots"], options["slots"])
