@@ -68,6 +68,11 @@ test-sanitized: env test-packages ## the modules under KASAN, lockdep and others
 	@$(PYTEST) --guest sanitized -m "" tests/guest/test_sanitized.py \
 		tests/guest/test_dtm_tc.py tests/guest/test_tahoe.py
 
+test-newest: env test-packages ## the modules on Debian's newest kernel, patched by vm/patches/upstream
+	@$(BIN)/twoway build --newest
+	@$(PYTEST) --guest newest -m "" tests/guest/test_newest.py tests/guest/test_dtm_traffic.py \
+		tests/guest/test_dtm_tc.py tests/guest/test_fast.py tests/guest/test_fixed.py tests/guest/test_tahoe.py
+
 test-lab: setup test-packages qemu-packages lab-packages ## stock kernels in QEMU, and the playbooks on a machine there; long
 	@$(BIN)/pytest -m lab --verbose --capture=no
 
@@ -82,7 +87,7 @@ lint: env test-packages ## style, types, layers: ruff, mypy, lint-imports, yamll
 	@$(BIN)/yamllint --strict experiments tc-profiles kernel-modules/tests/dtm playbooks
 	@cd playbooks && PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint --offline -q --profile production
 	@shellcheck vm/install-packages .ci/run kernel-modules/tests/fetch-headers tests/support/*.sh \
-		$$(find playbooks -path '*/files/*' -type f)
+		vm/fetch-newest-source $$(find playbooks -path '*/files/*' -type f)
 
 lint-kernel: setup test-packages ## the modules: checkpatch, sparse, W=1
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um KDIR=$$($(BIN)/twoway build --kernel-dir)
@@ -146,5 +151,5 @@ help: ## this list
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment papers results report list manual docs shell calibrate doctor unit test check test-long test-sanitized test-lab mutation lint lint-kernel bench bench-lab fuzz \
+.PHONY: experiment papers results report list manual docs shell calibrate doctor unit test check test-long test-sanitized test-newest test-lab mutation lint lint-kernel bench bench-lab fuzz \
 	bench-captures setup env docs-env packages test-packages qemu-packages lab-packages wheel clean help

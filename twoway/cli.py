@@ -120,6 +120,13 @@ COMMANDS = (
                     "help": "the guest with KASAN, lockdep and others, for `make test-sanitized`",
                 },
             ),
+            (
+                "--newest",
+                {
+                    "action": "store_true",
+                    "help": "the guest on Debian's newest kernel, for `make test-newest`",
+                },
+            ),
         ),
     ),
     Command(

@@ -37,7 +37,7 @@ def build(args: argparse.Namespace) -> int:
     from twoway.guest.build import Flavour, build_guest, find_guest
     from twoway.progress import Steps
 
-    flavour: Flavour = "sanitized" if args.sanitized else "guest"
+    flavour: Flavour = "sanitized" if args.sanitized else "newest" if args.newest else "guest"
     guest = find_guest(flavour)
     if guest is None:
         with Steps() as steps:

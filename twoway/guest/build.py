@@ -23,14 +23,22 @@ from twoway.errors import TwowayError, UsageError
 from twoway.paths import KERNEL_MODULES, VM, cache
 from twoway.progress import Steps
 
-# "guest" runs the experiments; "sanitized" has all of the kernel's checkers (KASAN, lockdep, ...).
-Flavour = Literal["guest", "sanitized"]
+# "guest" runs the experiments; "sanitized" has all of the kernel's checkers (KASAN, lockdep, ...);
+# "newest" is Debian's newest kernel with the series in vm/patches/upstream.
+Flavour = Literal["guest", "sanitized", "newest"]
 
 OLDEST_KERNEL = (6, 12)
 # Configurations under vm/, each on top of those before it.
 _FRAGMENTS: dict[Flavour, list[str]] = {
     "guest": ["guest.config"],
     "sanitized": ["guest.config", "sanitized.config"],
+    "newest": ["guest.config", "newest.config"],
+}
+# Patches under vm/.
+_PATCHES: dict[Flavour, str] = {
+    "guest": "patches/*.patch",
+    "sanitized": "patches/*.patch",
+    "newest": "patches/upstream/*.patch",
 }
 # Programs to compile for a guest.
 GUEST_PROGRAMS = [VM / "guest" / name for name in ("init.c", "observe.c", "stream.c")]
@@ -38,12 +46,14 @@ GUEST_SOURCES = [*GUEST_PROGRAMS, VM / "guest/plan_clock.h"]
 _PROGRAMS: dict[Flavour, list[Path]] = {
     "guest": GUEST_PROGRAMS,
     "sanitized": [*GUEST_PROGRAMS, KERNEL_MODULES / "tests/dtm_fuzz.c"],
+    "newest": GUEST_PROGRAMS,
 }
 # Arguments of make for our modules. The sanitised guest has the tests' modules as well, and checks
 # the alignment in ours alone, because the kernel's own code does not pass.
 _MODULE_SETTINGS: dict[Flavour, list[str]] = {
     "guest": ["KCFLAGS=-Werror"],
     "sanitized": ["KCFLAGS=-Werror -fsanitize=alignment", "TWOWAY_TESTS=m"],
+    "newest": ["KCFLAGS=-Werror"],
 }
 # The sources, below kernel-modules/, of our modules and our parts of tc.
 MODULE_SOURCES = (
@@ -80,13 +90,9 @@ _WATCHED_SOURCES = (
     "arch/x86/um",
 )
 # Large, and not needed by this kernel; the rest is unpacked because Kconfig reads all of it.
-_NEVER_BUILT = (
-    "tools/testing/*",
-    "arch/*/boot/dts/*",
-    "drivers/gpu/drm/*.[ch]",
-    "Documentation/*.rst",
-    "Documentation/*.yaml",
-)
+_NEVER_BUILT = ("arch/*/boot/dts/*", "drivers/gpu/drm/*.[ch]")
+# As large, but the series for upstream has patches to them.
+_NEVER_PATCHED = ("tools/testing/*", "Documentation/*.rst", "Documentation/*.yaml")
 
 
 class BuildError(TwowayError):
@@ -129,7 +135,9 @@ class KernelSource:
 
 def find_guest(flavour: Flavour = "guest") -> Guest | None:
     """Find the guest in the cache; None if anything is new or missing."""
-    source = kernel_source()
+    if flavour == "newest" and _fetched_source() is None:
+        return None
+    source = kernel_source(flavour)
     kernel = cache() / "kernel" / _kernel_key(source, flavour)
     facts = kernel / "guest.json"
     programs = cache() / "programs" / _programs_key(source, flavour)
@@ -166,7 +174,10 @@ def build_guest(steps: Steps, flavour: Flavour = "guest") -> Guest:
 
     Raises: BuildError with the end of the compiler's output; UsageError without a source.
     """
-    source = kernel_source()
+    if flavour == "newest":
+        steps.begin("newest kernel: fetch its source")
+        call([str(VM / "fetch-newest-source")])
+    source = kernel_source(flavour)
     if source.path is None:
         raise BuildError("the guest that was deployed is not this checkout's", "deploy again")
     with build_lock(flavour):
@@ -182,14 +193,20 @@ def build_guest(steps: Steps, flavour: Flavour = "guest") -> Guest:
     return guest
 
 
-def kernel_source() -> KernelSource:
+def kernel_source(flavour: Flavour = "guest") -> KernelSource:
     """Find the kernel's source.
 
-    The source is $KERNEL_SRC if set, else that of a guest deployed here, else the tarball of the
+    The source of the flavour "newest" is what `vm/fetch-newest-source` fetched. That of the others
+    is $KERNEL_SRC if set, else that of a guest deployed here, else the tarball of the
     distribution's package, the oldest that is new enough.
 
     Raises: UsageError if there is no source, or only one that is too old.
     """
+    if flavour == "newest":
+        fetched = _fetched_source()
+        if fetched is None:
+            raise UsageError("no newest kernel source", "`twoway build --newest` fetches it")
+        return _tarball(fetched)
     chosen = os.environ.get("KERNEL_SRC")
     if chosen:
         return _tree(Path(chosen).resolve())
@@ -206,7 +223,14 @@ def kernel_source() -> KernelSource:
             "no kernel source of 6.12 or newer in /usr/src",
             "`make setup` installs linux-source-6.12; KERNEL_SRC= takes an unpacked tree",
         )
-    path = min(found)[1]
+    return _tarball(min(found)[1])
+
+
+def _fetched_source() -> Path | None:
+    return next((cache() / "source").glob("linux-source-*.tar.xz"), None)
+
+
+def _tarball(path: Path) -> KernelSource:
     return KernelSource(path, f"{path.name} {path.stat().st_size}")
 
 
@@ -236,7 +260,7 @@ def _tree_state(tree: Path) -> str:
 
 def _kernel_key(source: KernelSource, flavour: Flavour) -> str:
     return content_hash(
-        source.identity.encode(), *contents(VM, [*_FRAGMENTS[flavour], "patches/*.patch"])
+        source.identity.encode(), *contents(VM, [*_FRAGMENTS[flavour], _PATCHES[flavour]])
     )
 
 
@@ -288,8 +312,8 @@ def _build_kernel(source: KernelSource, folder: Path, steps: Steps, flavour: Fla
     folder.mkdir(parents=True)
     fragments = [VM / name for name in _FRAGMENTS[flavour]]
     steps.begin(f"{flavour} kernel: unpack")
-    _unpack(source, tree)
-    _patch(tree)
+    _unpack(source, tree, _NEVER_BUILT + (() if flavour == "newest" else _NEVER_PATCHED))
+    _patch(tree, _PATCHES[flavour])
     steps.begin(f"{flavour} kernel: configure")
     output.mkdir()
     make = ["make", "-C", str(tree), f"O={output}", "ARCH=um", *_NOT_USED]
@@ -316,20 +340,22 @@ def _build_kernel(source: KernelSource, folder: Path, steps: Steps, flavour: Fla
     write_json(folder / "guest.json", facts)
 
 
-def _unpack(source: KernelSource, tree: Path) -> None:
+def _unpack(source: KernelSource, tree: Path, unneeded: Sequence[str]) -> None:
     assert source.path is not None
     if source.path.is_dir():
         shutil.copytree(source.path, tree, symlinks=True, ignore=shutil.ignore_patterns(".git"))
         return
     tree.mkdir()
-    excluded = [f"--exclude=*/{pattern}" for pattern in _NEVER_BUILT]
+    excluded = [f"--exclude=*/{pattern}" for pattern in unneeded]
     call(["tar", "-xf", str(source.path), "--strip-components=1", *excluded, "-C", str(tree)])
 
 
-def _patch(tree: Path) -> None:
+def _patch(tree: Path, patches: str) -> None:
     """Apply our patches, without those not needed (Needed-until:)."""
     version = _version(tree)
-    for patch in sorted((VM / "patches").glob("*.patch")):
+    for patch in sorted(VM.glob(patches)):
+        if patch.name.startswith("0000-"):  # a series' cover letter
+            continue
         until = re.search(r"^Needed-until: (\d+)\.(\d+)$", patch.read_text(), re.MULTILINE)
         if until and version >= (int(until[1]), int(until[2])):
             continue
@@ -350,7 +376,10 @@ def _check_config(config: Path, fragments: list[Path]) -> None:
     have = set(config.read_text().splitlines())
     wanted: dict[str, str] = {}
     for fragment in fragments:
-        wanted |= re.findall(r"^(CONFIG_\w+)=(.*)", fragment.read_text(), re.MULTILINE)
+        text = fragment.read_text()
+        wanted |= re.findall(r"^(CONFIG_\w+)=(.*)", text, re.MULTILINE)
+        for unset in re.findall(r"^# (CONFIG_\w+) is not set", text, re.MULTILINE):
+            wanted.pop(unset, None)
     missing = [line for line in map("=".join, wanted.items()) if line not in have]
     if missing:
         raise BuildError(f"{fragments[-1]}: this kernel does not take {', '.join(missing)}")
