@@ -56,7 +56,7 @@ unit: .venv/.synced ## the quick loop: what needs no guest, no kernel and little
 test: setup test-packages ## what must hold, on the real kernel and in a real browser
 	@$(PYTEST)
 
-check: lint lint-kernel docs test test-long test-sanitized test-lab ## lint, documents and every test but fuzzing; hours
+check: lint lint-kernel docs test test-long test-sanitized test-smp test-lab ## lint, documents and every test but fuzzing; hours
 
 test-long: setup test-packages ## the playbooks, over SSH, on hosts made of namespaces; workers that die
 	@$(PYTEST) -m long
@@ -72,6 +72,9 @@ test-newest: env test-packages ## the modules on Debian's newest kernel, patched
 	@$(BIN)/twoway build --newest
 	@$(PYTEST) --guest newest -m "" tests/guest/test_newest.py tests/guest/test_dtm_traffic.py \
 		tests/guest/test_dtm_tc.py tests/guest/test_fast.py tests/guest/test_fixed.py tests/guest/test_tahoe.py
+
+test-smp: env test-packages smp-packages ## the modules on four processors, with KASAN and lockdep, then KCSAN
+	@$(BIN)/pytest -m smp --verbose --capture=no tests/smp
 
 test-lab: setup test-packages qemu-packages lab-packages ## stock kernels in QEMU, and the playbooks on a machine there; long
 	@$(BIN)/pytest -m lab --verbose --capture=no
@@ -92,7 +95,7 @@ lint: env test-packages ## style, types, layers: ruff, mypy, lint-imports, yamll
 lint-kernel: setup test-packages ## the modules: checkpatch, sparse, W=1
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um KDIR=$$($(BIN)/twoway build --kernel-dir)
 
-bench: setup bench-captures ## speed, medians of five runs
+bench: setup bench-captures qemu-packages ## speed, medians of five runs
 	@$(BIN)/python tests/bench/speed.py
 
 fuzz: test-packages ## any bytes are a capture: fuzz its parser in C for SECONDS=1800
@@ -121,6 +124,9 @@ qemu-packages:
 
 lab-packages:
 	@vm/install-packages lab
+
+smp-packages:
+	@vm/install-packages smp
 
 docs-env: env
 	@UV_PROJECT_ENVIRONMENT=.venv $(UV) sync --quiet --locked --inexact --group docs --python $(PYTHON)
@@ -151,5 +157,5 @@ help: ## this list
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment papers results report list manual docs shell calibrate doctor unit test check test-long test-sanitized test-newest test-lab mutation lint lint-kernel bench bench-lab fuzz \
-	bench-captures setup env docs-env packages test-packages qemu-packages lab-packages wheel clean help
+.PHONY: experiment papers results report list manual docs shell calibrate doctor unit test check test-long test-sanitized test-newest test-smp test-lab mutation lint lint-kernel bench bench-lab fuzz \
+	bench-captures setup env docs-env packages test-packages qemu-packages lab-packages smp-packages wheel clean help

@@ -132,6 +132,7 @@ static int dtm_enqueue_segments(struct sk_buff *skb, struct Qdisc *sch,
 
 		skb_mark_not_on_list(segment);
 		qdisc_skb_cb(segment)->pkt_len = size;
+		twoway_one_segment(segment);
 		if (dtm_enqueue_packet(segment, sch, to_free) == NET_XMIT_SUCCESS) {
 			after += size;
 			queued++;

@@ -447,6 +447,8 @@ static int __init tahoe_parse_parameters(void)
 	slow_start_beyond = slow_start_choice;
 	threshold_rule = ssthresh_choice;
 	timer_is_bsd = timer_choice;
+	if (timer_is_bsd && !TWOWAY_WAKES_EARLY)
+		pr_warn("timer: on this kernel bsd's ticks are up to an eighth of a wait late\n");
 	return 0;
 }
 

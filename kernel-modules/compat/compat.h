@@ -17,4 +17,12 @@
 #define MODULE_ALIAS_NET_SCH(id) MODULE_ALIAS("net-sch-" id)
 #endif
 
+/* Since 6.19 a packet says how many segments it has for the counters, a part of a buffer its whole. */
+static inline void twoway_one_segment(struct sk_buff *skb)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+	qdisc_skb_cb(skb)->pkt_segs = 1;
+#endif
+}
+
 #endif /* TWOWAY_COMPAT_H */

@@ -43,6 +43,8 @@ static_assert(true)
  * Wake TCP's retransmission timer before it is due, so that it waits for the rest: until 6.15,
  * where the timer itself became the only record of when it is due.
  */
+#define TWOWAY_WAKES_EARLY (LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0))
+
 static inline void twoway_wake_early(struct sock *sk, unsigned long when)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)

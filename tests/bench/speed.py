@@ -1,7 +1,7 @@
 """`make bench`: how fast twoway is on this machine; medians of several runs.
 
-Costs of our kernel modules beside the kernel's own are measured in the guest on a real clock,
-in nanoseconds per packet through a qdisc and per acknowledgement to a congestion control.
+Costs of our kernel modules beside the kernel's own come first, in nanoseconds per packet through a
+qdisc and per acknowledgement to a congestion control (module_costs.py).
 
 Speeds are simulated seconds per wall second, all captures on: over the guest's whole life, boot and
 set-up included, and of the traffic alone (what a longer run adds per second that it adds).
@@ -23,11 +23,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from in_guest import run_in_guest
+from module_costs import show_module_costs
 
 from twoway.backends.sandbox import read_progress
 from twoway.contract.clock import START_NS
-from twoway.guest.build import find_guest
 
 ROOT = Path(__file__).resolve().parents[2]
 ROUNDS = 5
@@ -37,9 +36,7 @@ SWEPT_POINTS = 8
 def main() -> int:
     """Measure and print one line per figure."""
     print(f"{_machine()}, medians of {ROUNDS}")
-    with tempfile.TemporaryDirectory(prefix="twoway-bench-") as scratch:
-        for name, costs in _module_costs(Path(scratch)).items():
-            _show(name, statistics.median(costs), "ns")
+    show_module_costs()
     with tempfile.TemporaryDirectory(prefix="twoway-bench-") as scratch:
         folder = Path(scratch)
         walls, firsts = zip(*(_timed_run(folder) for _ in range(ROUNDS)), strict=True)
@@ -53,27 +50,6 @@ def main() -> int:
         gains = [_sweep_wall_s(folder, 1) / _sweep_wall_s(folder, 2) for _ in range(ROUNDS)]
         _show("sweep, two workers over one", statistics.median(gains), "x")
     return 0
-
-
-def _module_costs(folder: Path) -> dict[str, list[float]]:
-    """Nanoseconds per packet or acknowledgement, from a module that measures in the guest."""
-    guest = find_guest()
-    if guest is None:
-        raise SystemExit("bench: the guest is not built: run `make setup`")
-    source = ROOT / "kernel-modules/tests/bench"
-    built, run = folder / "module", folder / "guest"
-    shutil.copytree(source, built)
-    build_tree = guest.kernel.parent
-    subprocess.run(
-        ["make", "-s", "-C", str(build_tree), "ARCH=um", f"M={built}", "modules"],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
-    run.mkdir()
-    (built / "twoway_bench.ko").rename(run / "twoway_bench.ko")
-    run_in_guest(guest, run, source / "run.py", "/mnt/run", virtual_time=False)
-    costs: dict[str, list[float]] = json.loads((run / "bench.json").read_text())
-    return costs
 
 
 def _show(what: str, value: float, unit: str) -> None:

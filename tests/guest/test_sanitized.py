@@ -11,6 +11,7 @@ import yaml
 from dtm_uapi import refusals
 from fast_flows import GAMMA
 from in_guest import run_in_guest
+from module_trials import congestion_modules, kunit_cases, kunit_verdicts
 from running import ROOT
 from sharing import once
 
@@ -22,13 +23,10 @@ from twoway.guest.build import Guest
 from twoway.paths import EXPERIMENTS, KERNEL_MODULES
 from twoway.runs.cases import load_case
 from twoway.runs.run import run_case
-from twoway.spec.congestion import CONTROLS
 
 pytestmark = pytest.mark.sanitized
 
 TESTS = KERNEL_MODULES / "tests"
-# Two values of each congestion control's parameter, to have two controls of one module.
-VALUES = (10, 20)
 REQUESTS = 100_000
 # Virtual seconds of an experiment: enough for the first losses, reallocations and bunches of ACKs.
 SHORT_S = 3.0
@@ -44,21 +42,6 @@ def _checkers(guest: Guest) -> None:
 def endure(guest: Guest, folder: Path, trial: str, *arguments: str) -> str:
     """Run a trial of endurance.py; what it and the kernel said."""
     return run_in_guest(guest, folder, TESTS / "endurance.py", trial, *arguments)
-
-
-def congestion_modules(guest: Guest) -> list[str]:
-    """Each module with its parameters and congestion controls, as endurance.py takes them."""
-    parameters: dict[str, str] = {}
-    names: dict[str, list[str]] = {}
-    for family, control in CONTROLS.items():
-        if control.module is None or not (guest.programs / f"{control.module}.ko").is_file():
-            continue
-        variants = [f"{family}{value}" for value in VALUES] if control.variants else [family]
-        names.setdefault(control.module, []).extend(variants)
-        parameters[control.module] = (
-            f"{control.variants}={','.join(map(str, VALUES))}" if control.variants else ""
-        )
-    return [f"{name}/{parameters[name]}/{','.join(names[name])}" for name in names]
 
 
 # The checkers
@@ -91,33 +74,11 @@ def test_a_planted_bug_is_noticed(guest: Guest, tmp_path: Path, bug: str, report
 # The modules
 
 
-def kunit_cases() -> list[str]:
-    """Suite and name of each case in the source: one that does not run is a failure, too."""
-    source = (TESTS / "twoway_kunit.c").read_text()
-    found = []
-    for cases, suite in re.findall(
-        r"struct kunit_case (\w+)\[\] = \{(?:.*?)\n\};.*?\.name = \"(\w+)\"", source, re.DOTALL
-    ):
-        block = source[source.index(f"struct kunit_case {cases}[]") :]
-        block = block[: block.index("\n};")]
-        found += [f"{suite}.{case}" for case in re.findall(r"KUNIT_CASE\w*\((\w+)", block)]
-    return found
-
-
 @pytest.fixture(scope="session")
 def kunit(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Each case's verdict, "ok" or what the kernel said of its failure."""
     folder = once(tmp_path_factory, "kunit", lambda folder: endure(guest, folder / "run", "kunit"))
-    verdicts = {}
-    for path in (folder / "run/kunit").glob("*/results"):
-        said: list[str] = []
-        for line in path.read_text().splitlines():
-            if match := re.match(r"\s{4,}(not )?ok \d+ (\w+)", line):
-                verdicts[f"{path.parent.name}.{match[2]}"] = "\n".join(said) if match[1] else "ok"
-                said = []
-            else:
-                said.append(line)
-    return verdicts
+    return kunit_verdicts(folder / "run/kunit")
 
 
 @pytest.mark.parametrize("case", kunit_cases())
@@ -128,19 +89,19 @@ def test_arithmetic(kunit: dict[str, str], case: str) -> None:
 
 def test_modules_come_and_go(guest: Guest, tmp_path: Path) -> None:
     """A hundred loads and unloads of each module leave no memory behind."""
-    endure(guest, tmp_path / "run", "load_and_unload", *congestion_modules(guest))
+    endure(guest, tmp_path / "run", "load_and_unload", *congestion_modules(guest.programs))
 
 
 def test_queues_and_sockets_end_under_traffic(guest: Guest, tmp_path: Path) -> None:
     """Channels, devices, hosts and sockets go away in use, modules in use stay, nothing leaks."""
-    endure(guest, tmp_path / "run", "traffic", *congestion_modules(guest))
+    endure(guest, tmp_path / "run", "traffic", *congestion_modules(guest.programs))
 
 
 def test_any_allocation_may_fail(guest: Guest, tmp_path: Path) -> None:
     """Each allocation of a load or of a channel's request fails once, and all else goes on."""
     folder = tmp_path / "run"
     try:
-        endure(guest, folder, "out_of_memory", *congestion_modules(guest))
+        endure(guest, folder, "out_of_memory", *congestion_modules(guest.programs))
     except RunError as error:
         if "complained" not in str(error):
             raise

@@ -6,14 +6,20 @@ from typing import Any
 
 import pytest
 import yaml
+from in_qemu import run_in_qemu
+from module_trials import check_cases, check_stress, congestion_modules
 from running import ROOT, SLOW, twoway, write_experiment
 
 from twoway.backends import qemu
 from twoway.contract.plan import PLAN, Plan
 from twoway.guest.stock_kernel import StockKernel, build_stock
+from twoway.paths import KERNEL_MODULES
 from twoway.progress import Steps
 
 pytestmark = pytest.mark.lab
+
+MODULE_TESTS = KERNEL_MODULES / "tests/smp"
+PATIENCE_S = 300
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +75,17 @@ def test_native_leaves_nothing(stock: StockKernel, tmp_path: Path) -> None:
     found = json.loads((tmp_path / "native.json").read_text())
     assert found["before"]["our modules"] == []
     assert [state for _, state in found["after"]] == [found["before"]] * 2
+
+
+def test_requests_of_a_stock_kernel(stock: StockKernel, tmp_path: Path) -> None:
+    """Every request of dtm's cases has the answer on 6.1, four processors, that it has on 6.12."""
+    run_in_qemu(stock, tmp_path, MODULE_TESTS / "suite.py", "cases", patience_s=PATIENCE_S)
+    check_cases(tmp_path)
+
+
+def test_modules_on_a_stock_kernel(stock: StockKernel, tmp_path: Path) -> None:
+    """On 6.1 all modules load, carry traffic while channels change and die, and unload."""
+    modules = congestion_modules(stock.programs)
+    assert {told.split("/")[0] for told in modules} == {"tcp_fast", "tcp_fixed", "tcp_tahoe"}
+    run_in_qemu(stock, tmp_path, MODULE_TESTS / "stress.py", "0", *modules, patience_s=PATIENCE_S)
+    assert check_stress(tmp_path) > 0

@@ -53,7 +53,7 @@ ALSO = {"twoway/measure/metrics/": ["tests/unit/measure/test_metrics.py"]}
 # Loaded once: these take longer than most mutants' tests.
 HEAVY = ("numpy", "pydantic", "pytest", "hypothesis", "scapy.layers.inet", "scapy.utils", "rich")
 PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=1")
-KINDS = "not slow and not guest and not lab and not long and not sanitized"
+KINDS = "not slow and not guest and not lab and not long and not smp and not sanitized"
 # A mutant may loop for ever.
 PATIENCE, LEAST_S = 4, 30
 

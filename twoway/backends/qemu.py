@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache as once
 from functools import partial
@@ -51,11 +52,11 @@ _KVM_BOOT_S = 20.0
 _ACCELERATION: dict[Accelerator, str] = {
     "kvm": "-accel kvm -cpu host",
     "icount": "-accel tcg -icount shift=0,sleep=off -cpu max,-erms,-fsrm,-rdrand,-rdseed",
-    "tcg": "-accel tcg -cpu max,-erms,-fsrm",
+    "tcg": "-accel tcg,thread=multi -cpu max,-erms,-fsrm",
 }
-# The devices: one processor, memory, two serial ports and the shared folders.
+# The devices but processors and memory: two serial ports and the shared folders.
 _MACHINE = """
-    -machine q35 -smp 1 -nodefaults -no-user-config -display none -no-reboot
+    -machine q35 -nodefaults -no-user-config -display none -no-reboot
     -rtc base=2000-01-01T00:00:00
     -chardev stdio,id=console,signal=off -serial chardev:console
     -chardev file,id=progress,path=/mnt/run/qemu/progress -serial chardev:progress
@@ -116,6 +117,22 @@ class Qemu:
         return [*self.stock.programs.glob("*.ko")]
 
 
+@dataclass(frozen=True)
+class Machine:
+    """What a guest is given besides its programs.
+
+    Attributes:
+        processors: how many. Several are threads, which run wherever the host has room.
+        kernel: more words for the kernel's command line.
+    """
+
+    processors: int = 1
+    kernel: Sequence[str] = ()
+
+
+_DEFAULT = Machine()
+
+
 @once
 def version() -> str:
     """Return the first line of `qemu-system-x86_64 --version`.
@@ -130,7 +147,11 @@ def version() -> str:
 
 
 def command(
-    stock: StockKernel, accelerator: Accelerator, folder: Path, runner: Sequence[str]
+    stock: StockKernel,
+    accelerator: Accelerator,
+    folder: Path,
+    runner: Sequence[str],
+    machine: Machine = _DEFAULT,
 ) -> list[str]:
     """Build the command that boots the guest on a run's folder.
 
@@ -139,6 +160,7 @@ def command(
         accelerator: what executes the guest's instructions.
         folder: the run's folder, which holds plan.json.
         runner: what the guest runs.
+        machine: what it runs on.
     """
     memory = f"-m {read_plan(folder).memory_mib + _KERNEL_MIB + _ARTIFACTS_MIB}"
     packaged = {"/mnt/modules": stock.modules, "/mnt/boot": stock.image.parent}
@@ -147,9 +169,9 @@ def command(
         *confinement(),
         *_devices(accelerator),
         PROGRAM,
-        *f"{_MACHINE} {memory} {_ACCELERATION[accelerator]}".split(),
+        *f"{_MACHINE} -smp {machine.processors} {memory} {_ACCELERATION[accelerator]}".split(),
         "-append",
-        " ".join([_KERNEL, "--", *runner]),
+        " ".join([_KERNEL, *machine.kernel, "--", *runner]),
     ]
 
 
@@ -165,6 +187,7 @@ def run(
     *,
     runner: Sequence[str] = (*RUNNER, "--real-time"),
     stall_s: float = STALL_S,
+    machine: Machine = _DEFAULT,
 ) -> None:
     """Boot the guest on a folder with a plan; wait until it powers off.
 
@@ -175,14 +198,16 @@ def run(
         on_progress: called about ten times a second while the guest's time moves.
         runner: what the guest runs, instead of carrying out the plan.
         stall_s: wall time without a report of progress after which the guest counts as stuck.
+        machine: what the guest runs on; if it has one processor, that is a processor of the host.
 
     Raises: RunError if the guest failed, died, was killed or is stuck.
     """
     version()
     (folder / "qemu").mkdir(exist_ok=True)
     (folder / "qemu/initrd").write_bytes(initramfs(stock))
-    with own_core() as pinned:
-        boot = [*pinned, *command(stock, accelerator, folder, runner)]
+    with ExitStack() as stack:
+        pinned = stack.enter_context(own_core()) if machine.processors == 1 else []
+        boot = [*pinned, *command(stock, accelerator, folder, runner, machine)]
         live(
             boot,
             folder,

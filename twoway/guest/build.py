@@ -133,6 +133,27 @@ class KernelSource:
     identity: str
 
 
+@dataclass(frozen=True)
+class Recipe:
+    """How a kernel is configured and compiled.
+
+    Attributes:
+        name: in the progress display.
+        arch: as ARCH= has it.
+        target: of make: the kernel's file.
+        fragments: configurations under vm/, each on top of those before it.
+        patches: under vm/, as a pattern; None for none.
+        left_out: files of the source that are not unpacked.
+    """
+
+    name: str
+    arch: str
+    target: str
+    fragments: Sequence[str]
+    patches: str | None = None
+    left_out: Sequence[str] = (*_NEVER_BUILT, *_NEVER_PATCHED)
+
+
 def find_guest(flavour: Flavour = "guest") -> Guest | None:
     """Find the guest in the cache; None if anything is new or missing."""
     if flavour == "newest" and _fetched_source() is None:
@@ -302,21 +323,41 @@ def build_lock(name: str) -> Iterator[None]:
 
 
 def _build_kernel(source: KernelSource, folder: Path, steps: Steps, flavour: Flavour) -> None:
-    """Unpack, patch, configure and compile a kernel.
+    """Build user-mode Linux's kernel; guest.json is written last and marks it as complete."""
+    left_out = _NEVER_BUILT if flavour == "newest" else (*_NEVER_BUILT, *_NEVER_PATCHED)
+    recipe = Recipe(
+        flavour, "um", "linux", _FRAGMENTS[flavour], _PATCHES[flavour], left_out=left_out
+    )
+    compile_kernel(source, folder, recipe, steps)
+    output = folder / "build"
+    release = (output / "include/config/kernel.release").read_text().strip()
+    has_seccomp = b"seccomp=" in (output / "linux").read_bytes()
+    facts = {"release": release, "has_seccomp": has_seccomp, "source": source.identity}
+    write_json(folder / "guest.json", facts)
 
-    In place, because a build tree remembers its path; guest.json is written last and marks the
-    kernel as complete.
+
+def compile_kernel(source: KernelSource, folder: Path, recipe: Recipe, steps: Steps) -> None:
+    """Unpack, patch, configure and compile a kernel, in place: a build tree remembers its path.
+
+    Args:
+        source: the tarball or tree.
+        folder: made anew, with the folders `source` and `build`.
+        recipe: which kernel.
+        steps: shows progress.
+
+    Raises: BuildError with the end of the compiler's output.
     """
     tree, output = folder / "source", folder / "build"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    fragments = [VM / name for name in _FRAGMENTS[flavour]]
-    steps.begin(f"{flavour} kernel: unpack")
-    _unpack(source, tree, _NEVER_BUILT + (() if flavour == "newest" else _NEVER_PATCHED))
-    _patch(tree, _PATCHES[flavour])
-    steps.begin(f"{flavour} kernel: configure")
+    paths = [VM / fragment for fragment in recipe.fragments]
+    steps.begin(f"{recipe.name} kernel: unpack")
+    _unpack(source, tree, recipe.left_out)
+    if recipe.patches:
+        _patch(tree, recipe.patches)
+    steps.begin(f"{recipe.name} kernel: configure")
     output.mkdir()
-    make = ["make", "-C", str(tree), f"O={output}", "ARCH=um", *_NOT_USED]
+    make = ["make", "-C", str(tree), f"O={output}", f"ARCH={recipe.arch}", *_NOT_USED]
     call([*make, "tinyconfig"])
     call(
         [
@@ -325,19 +366,15 @@ def _build_kernel(source: KernelSource, folder: Path, steps: Steps, flavour: Fla
             "-O",
             str(output),
             str(output / ".config"),
-            *map(str, fragments),
+            *map(str, paths),
         ],
         cwd=tree,
     )
     call([*make, "olddefconfig"])
-    _check_config(output / ".config", fragments)
+    _check_config(output / ".config", paths)
     jobs = len(os.sched_getaffinity(0))
-    steps.begin(f"{flavour} kernel: compile ({jobs} jobs)", _LINES_OF_A_BUILD)
-    call([*make, f"-j{jobs}", "linux", "modules"], on_line=steps.advance)
-    release = (output / "include/config/kernel.release").read_text().strip()
-    has_seccomp = b"seccomp=" in (output / "linux").read_bytes()
-    facts = {"release": release, "has_seccomp": has_seccomp, "source": source.identity}
-    write_json(folder / "guest.json", facts)
+    steps.begin(f"{recipe.name} kernel: compile ({jobs} jobs)", _LINES_OF_A_BUILD)
+    call([*make, f"-j{jobs}", recipe.target, "modules"], on_line=steps.advance)
 
 
 def _unpack(source: KernelSource, tree: Path, unneeded: Sequence[str]) -> None:
@@ -371,16 +408,16 @@ def _version(tree: Path) -> tuple[int, int]:
 def _check_config(config: Path, fragments: list[Path]) -> None:
     """Raise BuildError if Kconfig has dropped an option of the fragments.
 
-    Kconfig silently drops options whose dependencies are not met.
+    Kconfig silently drops options whose dependencies are not met. A fragment may take back what
+    one before it asks for, with "# CONFIG_X is not set".
     """
     have = set(config.read_text().splitlines())
     wanted: dict[str, str] = {}
+    asked = re.compile(r"^(?:# )?(CONFIG_\w+)(?:=(.*)| is not set)$", re.MULTILINE)
     for fragment in fragments:
-        text = fragment.read_text()
-        wanted |= re.findall(r"^(CONFIG_\w+)=(.*)", text, re.MULTILINE)
-        for unset in re.findall(r"^# (CONFIG_\w+) is not set", text, re.MULTILINE):
-            wanted.pop(unset, None)
-    missing = [line for line in map("=".join, wanted.items()) if line not in have]
+        wanted |= asked.findall(fragment.read_text())
+    missing = [f"{key}={value}" for key, value in wanted.items() if value]
+    missing = [line for line in missing if line not in have]
     if missing:
         raise BuildError(f"{fragments[-1]}: this kernel does not take {', '.join(missing)}")
 

@@ -1,63 +1,152 @@
-"""In the guest: cost per packet of several qdiscs, and per acknowledgement of two controls.
+"""In a guest: cost per packet of several qdiscs, and per acknowledgement of two controls.
 
-Arguments: the folder with the built benchmark module. Writes /mnt/run/bench.json: name to a list
-of nanoseconds, one per round. Needs a real clock.
+    run.py FOLDER SHARE      # with the built benchmark module; of how many packets: 1 is all
+
+Writes /mnt/run/bench.json: name to a list of nanoseconds, one per round. Needs a real clock. A
+channel's packet is one byte and passes at once in the phases "pass" and "drop", and is the only one
+on its way for the phase "wait"; so with all others: as fast as they can be told to be, then slow.
 """
 
 import json
+import math
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-ROUNDS = 9
-PACKETS = 200_000
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "smp"))
+
+from channels import bench_options, bench_pool_slots
+
+ROUNDS = 3
+CHANNELS = (1, 10, 100, 1000)
+PHASES = ("pass", "drop", "wait")
+PACKETS = {"pass": 200_000, "drop": 200_000}
+# Rounds of packets that wait, each of which takes twice as long as a packet.
+WAIT_ROUNDS = 100
 ACKS = 2_000_000
-# Each as fast as it can be told to be, so that no packet waits: what is left is the code. A
-# packet counts as one byte where the qdisc lets one say so.
-QDISCS = {
-    "pfifo": "pfifo limit 1000",
-    "dtm": "dtm slots 8192 limit 1000 overhead -64",
-    "dtm rate": "dtm slots 8192 limit 1000 overhead -64 min 8192 allocator rate",
-    "netem rate": "netem limit 1000 rate 100gbit",
-    "tbf": "tbf rate 100gbit burst 1gb limit 1gb",
-}
+# Until a packet is due that waits, in ms: much longer than it takes to ask all qdiscs in turn.
+DUE_MS = {1: 5, 10: 5, 100: 17, 1000: 17}
+FRAME_BITS = 480
 CONTROLS = ("vegas", "fast100")
+# Of packets that should pass or wait, the share that may do the other: the clock is slow, a bucket
+# full, a flow's first packet free.
+MOST_OFF = {"pass": 0.1, "drop": 0.1, "wait": 0.3}
 
 
-def sh(command: str) -> None:
+def netem(phase: str, channels: int) -> str:
+    """Options of a netem with a rate."""
+    return f"netem limit 10 rate {_rate(phase, channels)}"
+
+
+def tbf(phase: str, channels: int) -> str:
+    """Options of a tbf, whose bucket is large, or holds one packet."""
+    burst = "64" if phase == "wait" else "1gb"
+    return f"tbf limit 600 burst {burst} rate {_rate(phase, channels)}"
+
+
+def fq(phase: str, channels: int) -> str:
+    """Options of an fq with one flow, and a rate for it if it is to wait."""
+    pacing = f"maxrate {_rate(phase, channels)} quantum 60 initial_quantum 60"
+    return f"fq limit 10 {pacing if phase == 'wait' else ''}"
+
+
+def dtm(phase: str, channels: int) -> str:
+    """Options of static channels of one pool."""
+    return bench_options("static", phase, channels)
+
+
+def dtm_rate(phase: str, channels: int) -> str:
+    """Options of channels of one pool, each of which estimates its rate."""
+    return bench_options("rate", phase, channels)
+
+
+QDISCS: dict[str, Callable[[str, int], str]] = {
+    "netem rate": netem,
+    "tbf": tbf,
+    "fq": fq,
+    "dtm": dtm,
+    "dtm rate": dtm_rate,
+}
+
+
+def _rate(phase: str, channels: int) -> str:
+    due_ms = DUE_MS[channels]
+    return f"{FRAME_BITS * 1000 // due_ms}bit" if phase == "wait" else "100gbit"
+
+
+def sh(command: str, lines: str = "") -> None:
     """Run a command that must work."""
-    subprocess.run(command.split(), check=True, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
+    done = subprocess.run(command.split(), input=lines, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{command}: {done.stderr}")
 
 
-def measure(module: Path, parameters: str) -> float:
-    """Load the module with some parameters; the nanoseconds that it says."""
+def build(channels: int, options: str) -> str:
+    """Make a device with as many transmit queues as channels; its name."""
+    device = f"bench{channels}"
+    sh(f"ip link add {device} numtxqueues {channels} type dummy")
+    root = f"qdisc replace dev {device} root handle 1:"
+    lines = [f"{root} {options}"]
+    if channels > 1:
+        leaf = f"qdisc replace dev {device} parent 1:%x {options}"
+        lines = [f"{root} mq", *(leaf % number for number in range(1, channels + 1))]
+    # While it is down: else the kernel waits for packets on their way, for each.
+    sh("tc -batch -", "\n".join(lines) + "\n")
+    sh(f"ip link set {device} up")
+    return device
+
+
+def measure(module: Path, parameters: str) -> tuple[float, int, int]:
+    """Load the module with some parameters; nanoseconds, waits and drops that it says."""
     subprocess.run(["dmesg", "-C"], check=True)
-    subprocess.run(["insmod", str(module), *parameters.split()], check=False, capture_output=True)
+    argv = ["insmod", str(module), *parameters.split()]
+    done = subprocess.run(argv, check=False, capture_output=True, text=True)
     said = subprocess.run(["dmesg"], check=True, capture_output=True, text=True).stdout
-    found = re.search(r"twoway_bench: (\d+) ps", said)
+    found = re.search(r"twoway_bench: (\d+) ps, (\d+) waits, (\d+) drops", said)
     if not found:
-        raise SystemExit(f"{parameters}: {said}")
-    return int(found[1]) / 1000
+        raise SystemExit(f"{parameters}: {done.stderr}{said}")
+    return int(found[1]) / 1000, int(found[2]), int(found[3])
+
+
+def costs(module: Path, share: float) -> Iterator[tuple[str, float]]:
+    """What is measured in a round, with its cost in nanoseconds."""
+    for channels in CHANNELS:
+        for phase in PHASES:
+            waits = max(int(WAIT_ROUNDS * share / channels**0.5), 1) * channels
+            count = waits if phase == "wait" else int(PACKETS[phase] * share)
+            sh(f"/mnt/bin/dtm pool add bench slots {bench_pool_slots(phase, channels)}")
+            for name, options in QDISCS.items():
+                device = build(channels, options(phase, channels))
+                wait = f"wait_us={DUE_MS[channels] * 2000}" if phase == "wait" else ""
+                cost, waits, drops = measure(
+                    module, f"dev={device} phase={phase} count={count} {wait}"
+                )
+                sh(f"ip link del {device}")
+                expected = {"pass": (0, 0), "drop": (0, 1), "wait": (1, 0)}[phase]
+                off = max(
+                    abs(got / count - n) for got, n in zip((waits, drops), expected, strict=True)
+                )
+                # What has not done what the phase is for is not comparable.
+                yield f"{phase} {name} {channels}", cost if off <= MOST_OFF[phase] else math.nan
+            sh("/mnt/bin/dtm pool del bench")
+    for name in CONTROLS:
+        yield f"ack to {name}", measure(module, f"control={name} count={int(ACKS * share)}")[0]
 
 
 def main() -> None:
     """Measure in turns, so that a slow moment of the machine hits all alike."""
-    module = Path(sys.argv[1]) / "twoway_bench.ko"
+    os.environ["TC_LIB_DIR"] = "/mnt/bin"
+    folder, share = sys.argv[1:3]
     sh("insmod /mnt/bin/sch_dtm.ko")
     sh("insmod /mnt/bin/tcp_fast.ko alphas=100")
-    sh("ip link set dummy0 up")
-    tc = ["env", "TC_LIB_DIR=/mnt/bin", "tc", "qdisc", "replace", "dev", "dummy0", "root"]
     found: dict[str, list[float]] = {}
     for _ in range(ROUNDS):
-        for name, arguments in QDISCS.items():
-            subprocess.run([*tc, *arguments.split()], check=True)
-            cost = measure(module, f"dev=dummy0 count={PACKETS}")
-            found.setdefault(f"packet through {name}", []).append(cost)
-        for name in CONTROLS:
-            cost = measure(module, f"control={name} count={ACKS}")
-            found.setdefault(f"ack to {name}", []).append(cost)
-    Path("/mnt/run/bench.json").write_text(json.dumps(found))
+        for name, cost in costs(Path(folder) / "twoway_bench.ko", float(share)):
+            found.setdefault(name, []).append(cost)
+            Path("/mnt/run/bench.json").write_text(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,58 @@
+"""dtm as these tests ask tc for it: the one place here that knows its options.
+
+A word in braces is filled in: {pool}, the name of one, or a number of a change.
+"""
+
+MAX_SLOTS = 65535
+# A channel to itself, at the root of a device; some 100 Mbit/s.
+ALONE = (
+    "dtm slots 200 limit 300",
+    "dtm slots 80 limit 50 limit-bytes 60000",
+    "dtm slots 100 max 400 allocator rate sample 5ms change 1ms estimate 40mbit",
+    "dtm slots 50 max 300 allocator buffer high 20000 low 2000 rise 1ms fall 5ms change 1ms",
+    "dtm slots 50 change 1ms allocator hysteresis levels 20:10000:0,60:30000:5000,200:0:20000",
+    "dtm slots 90 allocator trace steps 5ms:20,5ms:200,10ms:60",
+    "dtm slots 80 framed overhead 24 signalling 2ms",
+)
+# Channels below other qdiscs, which compete for the slots of one pool.
+POOLED = (
+    "dtm slots 100 pool {pool}",
+    "dtm slots 50 min 10 pool {pool} change 1ms allocator rate sample 5ms",
+    "dtm slots 50 min 20 pool {pool} owned 60 change 1ms allocator buffer high 20000 low 2000",
+    "dtm slots 20 max 90 pool {pool} signalling 1ms change 0s allocator rate sample 2ms",
+)
+POOL_SLOTS = 400
+# What an operator changes on a channel that is there; some do not fit, and are refused.
+CHANGES = (
+    "dtm slots {slots}",
+    "dtm limit {slots}",
+    "dtm min {few} max {slots}",
+    "dtm change {few}ms allocator rate sample {few}ms shift-up 1 shift-down 2",
+    "dtm allocator buffer high 9000 low 3000 rise {few}ms fall {few}ms",
+    "dtm allocator hysteresis levels 20:9000:0,80:30000:5000,200:0:20000",
+    "dtm allocator trace steps {few}ms:30,{few}ms:90,{few}ms:150",
+    "dtm allocator static signalling {few}ms",
+)
+# Members of `tc -s -j qdisc show` that rise while a channel has traffic, whatever is changed.
+COUNTERS = ("bytes", "packets", "slot_seconds")
+# A channel that nobody but an operator changes.
+PLAIN = "dtm slots {slots} limit 2000"
+
+
+def bench_options(allocator: str, phase: str, channels: int) -> str:
+    """Channels that share the pool "bench", for the benchmark, whose packets have 60 bytes.
+
+    They have all slots there are and packets of one byte; or, if packets are to wait, one slot
+    each, over which a packet with its overhead takes 5 ms, or 17 ms if there are many.
+    """
+    slots = bench_pool_slots(phase, channels) // channels
+    overhead = (1024 if channels >= 100 else 260) if phase == "wait" else -64
+    return (
+        f"dtm slots {slots} min {slots} limit 10 overhead {overhead}"
+        f" pool bench allocator {allocator}"
+    )
+
+
+def bench_pool_slots(phase: str, channels: int) -> int:
+    """Slots of the benchmark's pool."""
+    return channels if phase == "wait" else MAX_SLOTS // channels * channels

@@ -1,0 +1,369 @@
+"""As root on several processors: channels that are changed and deleted while they carry traffic.
+
+    stress.py REQUESTS MODULE/PARAMETERS/CONTROLS ...
+
+Writes /mnt/run/stress.json: what was asked of the kernel and what was carried, by round and place,
+until all PLACES have had their turn and so many requests have been granted. A round loads the
+modules, builds hosts whose links have channels in two places, lets everything happen at once, lets
+the hosts die in the middle of their traffic, and unloads the modules. What meets what, and when, is
+the processors' choice: no two runs are the same, and the kernel's checkers are the judge. This
+program fails if one of its processes does, or if a module stays in use.
+"""
+
+import contextlib
+import fcntl
+import json
+import math
+import os
+import random
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from multiprocessing import Process, Value
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import endurance  # noqa: E402 - python -I leaves the folders out
+from channels import ALONE, CHANGES, COUNTERS, POOL_SLOTS, POOLED  # noqa: E402
+from endurance import load, namespace, run  # noqa: E402
+from progress import report  # noqa: E402
+
+RUN = Path("/mnt/run")
+ROUND_S = 30.0
+# All that holds a module is gone by then: the last sockets, whose retransmissions are cut short.
+UNLOAD_S = 60.0
+PIPE_BYTES = 4096
+# A batch of requests ends with one whose answer shows that all before it have been carried out.
+BATCH, MARK, MARKED = 10, "qdisc show dev lo", b"qdisc noqueue"
+CONNECT_S = 60.0
+PORT = 5001
+UDP_SEGMENT = 103
+SHORT_LIVES = {"tcp_retries2": 3, "tcp_orphan_retries": 1, "tcp_syn_retries": 1}
+# Where channels are: the root, each queue of a device with several (their root locks differ, their
+# pool is one), classes, the way in, and where netlink's messages pass. Two at a time.
+PLACES = (("root", "mq"), ("htb", "nlmon"), ("mq", "ifb"))
+QUEUES = 4
+DTM = "/mnt/bin/dtm"
+
+
+def tc(host: str, *commands: str) -> None:
+    """Give tc commands that must succeed."""
+    run("tc", "-n", host, "-batch", "-", lines="\n".join(commands) + "\n")
+
+
+def ip(host: str, *commands: str) -> None:
+    """Give ip commands that must succeed."""
+    run("ip", "-n", host, "-batch", "-", lines="\n".join(commands) + "\n")
+
+
+# Hosts
+
+
+class Pair:
+    """Two hosts and a wire; the first has channels in some place.
+
+    Attributes:
+        near: its namespace.
+        far: the other's.
+        device: where the channels are.
+        parents: of each channel, as tc names them.
+    """
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self.near, self.far = f"{place}-a", f"{place}-b"
+        self.device, self.parents = "eth0", ["root"]
+        for host in self.near, self.far:
+            run("ip", "netns", "add", host)
+            with namespace(host):
+                for name, value in SHORT_LIVES.items():
+                    Path(f"/proc/sys/net/ipv4/{name}").write_text(str(value))
+        queues = f"numtxqueues {QUEUES} numrxqueues {QUEUES}"
+        run(
+            *f"ip link add eth0 netns {self.near} {queues} type veth"
+            f" peer name eth0 netns {self.far} {queues}".split()
+        )
+        for host, address in (self.near, "10.0.0.1/24"), (self.far, "10.0.0.2/24"):
+            ip(host, f"address add {address} dev eth0", "link set eth0 up", "link set lo up")
+        pool = f"{DTM} pool add {place} slots {POOL_SLOTS}"
+        run("ip", "netns", "exec", self.near, *pool.split())
+        getattr(self, f"_place_{place}")()
+        tc(self.near, *(self.line("replace", p, self.beginnings()[0]) for p in self.parents))
+
+    def beginnings(self) -> tuple[str, ...]:
+        """How channels of this place begin."""
+        return ALONE if self.place in ("root", "ifb", "nlmon") else POOLED
+
+    def line(self, verb: str, parent: str, options: str) -> str:
+        """Make a command of tc for the channel below a parent."""
+        where = parent if parent == "root" else f"parent {parent}"
+        return f"qdisc {verb} dev {self.device} {where} {options.format(pool=self.place)}"
+
+    def _place_root(self) -> None:
+        pass
+
+    def _place_mq(self) -> None:
+        tc(self.near, "qdisc replace dev eth0 root handle 1: mq")
+        self.parents = [f"1:{queue}" for queue in range(1, QUEUES + 1)]
+
+    def _place_htb(self) -> None:
+        self.parents = [f"1:{number}" for number in range(1, 4)]
+        one = "class add dev eth0 parent 1: classid {} htb rate 500mbit"
+        root = "qdisc replace dev eth0 root handle 1: htb default 1"
+        tc(self.near, root, *map(one.format, self.parents))
+
+    def _place_ifb(self) -> None:
+        ip(self.near, "link add ifb0 type ifb", "link set ifb0 up")
+        tc(
+            self.near,
+            "qdisc add dev eth0 ingress",
+            "filter add dev eth0 parent ffff: matchall action mirred egress redirect dev ifb0",
+        )
+        self.device = "ifb0"
+
+    def _place_nlmon(self) -> None:
+        # Each answer of the kernel to tc becomes a packet in the channel that it is about.
+        ip(self.near, "link add nlmon0 type nlmon", "link set nlmon0 up")
+        self.device = "nlmon0"
+
+
+# What goes on at the same time, a process each
+
+
+def operate(pair: Pair, seed: int, until: float, tally: "Tally") -> None:
+    """Change, replace, delete and add channels as fast as tc does."""
+    chance = random.Random(seed)
+    # -force goes on after a refusal, and says so in a line.
+    argv = ["tc", "-n", pair.near, "-force", "-batch", "-"]
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        fcntl.fcntl(process.stdin, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        os.set_blocking(process.stdout.fileno(), False)
+        while time.monotonic() < until:
+            batch = [_request(pair, chance) for _ in range(BATCH)]
+            process.stdin.write("\n".join([*batch, MARK, ""]).encode())
+            process.stdin.flush()
+            with contextlib.suppress(BlockingIOError):
+                said = os.read(process.stdout.fileno(), 1 << 20)
+                tally.refused.value += said.count(b"Command failed")
+                tally.asked.value += BATCH * said.count(MARKED)
+        process.kill()
+
+
+def _request(pair: Pair, chance: random.Random) -> str:
+    parent = chance.choice(pair.parents)
+    kind = chance.random()
+    if kind < 0.85:  # the others wait for all processors, with everybody's lock
+        slots, few = chance.randint(1, 400), chance.randint(1, 20)
+        return pair.line("change", parent, chance.choice(CHANGES).format(slots=slots, few=few))
+    if kind < 0.92:
+        # Another handle is another channel; without one, the channel would be changed.
+        other = f"handle {chance.randint(16, 99)}: {chance.choice(pair.beginnings())}"
+        return pair.line("replace", parent, other)
+    if kind < 0.95:
+        return pair.line("del", parent, "")
+    return pair.line("add", parent, chance.choice(pair.beginnings()))
+
+
+def look(pair: Pair, until: float, tally: "Tally") -> None:
+    """Dump qdiscs and their counters, over and over; keep the highest of each counter."""
+    argv = ["tc", "-n", pair.near, "-s", "-j", "qdisc", "show", "dev", pair.device]
+    while time.monotonic() < until:
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if done.returncode:
+            return  # the host is dead
+        for qdisc in json.loads(done.stdout):
+            if qdisc["kind"] == "dtm":
+                for name, highest in tally.highest.items():
+                    highest.value = max(highest.value, int(qdisc.get(name, 0)))
+        time.sleep(0.5)
+
+
+def listen(pair: Pair, until: float, _: "Tally") -> None:
+    """Listen to reallocations, and stop, and listen again."""
+    with namespace(pair.near):
+        while time.monotonic() < until:
+            argv = [DTM, "events", "--out", "/dev/null"]
+            with subprocess.Popen(argv, stderr=subprocess.DEVNULL) as process:
+                time.sleep(2)
+                process.send_signal(signal.SIGINT)
+
+
+def serve(pair: Pair, until: float, tally: "Tally") -> None:
+    """Take what comes over TCP and UDP, and count it."""
+    with namespace(pair.far):
+        listener = socket.create_server(("10.0.0.2", PORT), backlog=64)
+        datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    datagrams.bind(("10.0.0.2", PORT))
+    readers = [listener, datagrams]
+    answer = bytes(1 << 14)
+    while time.monotonic() < until:
+        for reader in select.select(readers, [], [], 0.1)[0]:
+            if reader is listener:
+                connection = listener.accept()[0]
+                connection.setblocking(False)
+                readers.append(connection)
+                continue
+            with contextlib.suppress(OSError):
+                got = len(reader.recv(1 << 18))
+                (tally.udp if reader is datagrams else tally.tcp).value += got
+                if reader is not datagrams:
+                    reader.send(answer)
+
+
+def connect(pair: Pair, controls: list[str], until: float, tally: "Tally") -> None:
+    """Send over TCP with every congestion control, in both directions."""
+    with namespace(pair.near):
+        sockets = [socket.socket(socket.AF_INET, socket.SOCK_STREAM) for _ in controls]
+    for number, (connection, control) in enumerate(zip(sockets, controls, strict=True)):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+        # htb takes a class from here, mq a queue from the flow's hash.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, 0x10001 + number % 3)
+        connection.settimeout(CONNECT_S)
+        while connection.connect_ex(("10.0.0.2", PORT)):
+            time.sleep(0.1)  # nobody listens yet
+        connection.setblocking(False)
+    tally.connected.value = len(sockets)
+    data = bytes(1 << 16)
+    while time.monotonic() < until:
+        readable, writable, _broken = select.select(sockets, sockets, [], 0.1)
+        for connection in readable:
+            with contextlib.suppress(OSError):
+                connection.recv(1 << 18)
+        for connection in writable:
+            with contextlib.suppress(OSError):
+                connection.send(data)
+
+
+def flood(pair: Pair, until: float, _: "Tally") -> None:
+    """Send datagrams, many at a time, without regard to what becomes of them."""
+    with namespace(pair.near):
+        sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sender.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, 1200)
+    data = bytes(30 * 1200)
+    while time.monotonic() < until:
+        for number in range(5):
+            sender.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, 0x10001 + number % 3)
+            with contextlib.suppress(OSError):
+                sender.sendto(data, ("10.0.0.2", PORT))
+        time.sleep(0.03)  # the emulated processors are for others, too
+
+
+class Tally:
+    """What the processes of a pair have counted, each member in one process only."""
+
+    def __init__(self) -> None:
+        self.asked, self.refused, self.connected = Value("Q"), Value("Q"), Value("Q")
+        self.tcp, self.udp = Value("Q"), Value("Q")
+        self.highest = {name: Value("Q") for name in COUNTERS}
+
+    def numbers(self) -> dict[str, int]:
+        """Everything, by name."""
+        own = {k: v.value for k, v in vars(self).items() if k != "highest"}
+        return own | {name: v.value for name, v in self.highest.items()}
+
+
+# Rounds
+
+
+def one_round(number: int, modules: list[tuple[str, list[str], list[str]]]) -> dict[str, Any]:
+    """Load, build, let everything happen, let hosts die, unload; what was counted, by place."""
+    for module, parameters, _ in modules:
+        load(module, *parameters)
+    controls = [control for _, _, names in modules for control in names]
+    report()
+    pairs = [Pair(place) for place in PLACES[number % len(PLACES)]]
+    tallies = {pair.place: Tally() for pair in pairs}
+    processes: dict[Process, Pair] = {}
+
+    def start(what: Callable[..., None], pair: Pair, *arguments: Any) -> None:
+        words = (pair, *arguments, tallies[pair.place])
+        process = Process(target=what, args=words, name=what.__name__, daemon=True)
+        process.start()
+        processes[process] = pair
+
+    # They end with their hosts.
+    for pair in pairs:
+        if pair.place != "nlmon":
+            start(serve, pair, math.inf)
+            start(connect, pair, controls, math.inf)
+    await_connections([tallies[pair.place] for pair in pairs if pair.place != "nlmon"])
+    until = time.monotonic() + ROUND_S
+    for seed, pair in enumerate(pairs, start=number * len(pairs)):
+        start(operate, pair, seed, until)
+        start(look, pair, until)
+        start(listen, pair, until)
+        if pair.place != "nlmon":
+            start(flood, pair, math.inf)
+    while time.monotonic() < until:
+        report()
+        time.sleep(1)
+    report()
+    for count, pair in enumerate(pairs):
+        owners = [process for process, its in processes.items() if its is pair]
+        die(pair, owners, first_owners=bool(count % 2))
+    for module, _, _ in reversed(modules):
+        unload_when_free(module)
+    return {place: tally.numbers() for place, tally in tallies.items()}
+
+
+def await_connections(tallies: list["Tally"]) -> None:
+    """Wait until connect() has all its connections, which find no room once all else begins."""
+    deadline = time.monotonic() + 2 * CONNECT_S
+    while not all(tally.connected.value for tally in tallies):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def die(pair: Pair, owners: list[Process], *, first_owners: bool) -> None:
+    """Delete hosts under traffic: the wire, or the last socket and the namespace."""
+    failed = [process.name for process in owners if process.exitcode]
+    assert not failed, failed
+    if not first_owners:
+        ip(pair.near, "link del eth0")
+    for process in owners:
+        process.kill()
+    for host in pair.near, pair.far:
+        run("ip", "netns", "del", host)
+    for process in owners:
+        process.join()
+
+
+def unload_when_free(module: str) -> None:
+    """Remove a module as soon as the last that uses it is gone."""
+    deadline = time.monotonic() + UNLOAD_S
+    while True:
+        done = subprocess.run(["rmmod", module], capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{module} is still in use: {done.stderr.strip()}")
+        time.sleep(0.2)
+
+
+def main() -> None:
+    """Do rounds for some time; fail if one of them did not do what it is for."""
+    os.environ["TC_LIB_DIR"] = "/mnt/bin"
+    Path("/dev/shm").mkdir(exist_ok=True)  # for what processes share
+    requests, *told = sys.argv[1:]
+    modules = [("sch_dtm", [], []), *map(endurance.parse, told)]
+    rounds: list[dict[str, Any]] = []
+    granted = 0
+    while len(rounds) < len(PLACES) or granted < int(requests):
+        rounds.append(one_round(len(rounds), modules))
+        granted += sum(counted["asked"] - counted["refused"] for counted in rounds[-1].values())
+        (RUN / "stress.json").write_text(json.dumps(rounds))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""As root on several processors, in the machine's time: the modules' tests that no clock decides.
+
+    suite.py TRIAL[;ARGUMENT...] ...
+
+Writes what came of each trial into /mnt/run; a trial that fails ends the program.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import dtm_in_guest  # noqa: E402 - python -I leaves the folders out
+import endurance  # noqa: E402
+from dtm_raw import raw_cases  # noqa: E402
+from endurance import load, run, unload  # noqa: E402
+from progress import report  # noqa: E402
+
+RUN = Path("/mnt/run")
+FUZZERS = 4
+LOADS = 10
+
+
+def cases() -> None:
+    """Send all requests of dtm_raw.py; keep their results as dtm_in_guest.py does."""
+    load("sch_dtm")
+    for interface in "d0", "d1":
+        run("ip", "link", "add", interface, "type", "dummy")
+        run("ip", "link", "set", interface, "up")
+    results = {}
+    for name, case in raw_cases().items():
+        results[name] = dtm_in_guest.attempt(dtm_in_guest.try_raw, case)
+        report()
+    (RUN / "results.json").write_text(json.dumps(results, indent=1))
+    for interface in "d0", "d1":
+        run("ip", "link", "del", interface)
+    unload("sch_dtm")
+
+
+def fuzz(requests: str) -> None:
+    """Run several dtm_fuzz at once, each in a network namespace of its own; keep their tables."""
+    load("sch_dtm")
+    running = []
+    for seed in range(1, FUZZERS + 1):
+        host = f"fuzz{seed}"
+        run("ip", "netns", "add", host)
+        with endurance.namespace(host):
+            for number, device in enumerate(("lone", "shared")):
+                run("ip", "link", "add", device, "type", "dummy")
+                run("ip", "address", "add", f"10.9.{number}.1/24", "dev", device)
+                run("ip", "link", "set", device, "up")
+            run("tc", "qdisc", "add", "dev", "shared", "root", "handle", "1:", "prio")
+            argv = ["/mnt/bin/fuzz_at_once", str(seed), requests, "lone", "shared"]
+            table = (RUN / f"fuzz{seed}.tsv").open("w")
+            running.append(subprocess.Popen(argv, stdout=table))
+    ended = [process.wait() for process in running]
+    assert not any(ended), ended
+    for seed in range(1, FUZZERS + 1):
+        run("ip", "netns", "del", f"fuzz{seed}")
+    time.sleep(1)
+    unload("sch_dtm")
+
+
+def planted(*bugs: str) -> None:
+    """Load the module with each bug that takes two processors."""
+    for bug in bugs:
+        load("planted_races", f"bug={bug}")
+        unload("planted_races")
+
+
+def main() -> None:
+    """Run the trials."""
+    os.environ["TC_LIB_DIR"] = "/mnt/bin"
+    os.environ["PATH"] += ":/mnt/bin"
+    run("mount", "-t", "debugfs", "none", str(endurance.DEBUG))
+    known: dict[str, Any] = {
+        "cases": cases,
+        "fuzz": fuzz,
+        "kunit": endurance.kunit,
+        "load_and_unload": endurance.load_and_unload,
+        "planted": planted,
+    }
+    endurance.ROUNDS = LOADS
+    for words in sys.argv[1:]:
+        name, *arguments = words.split(";")
+        report()
+        known[name](*arguments)
+
+
+if __name__ == "__main__":
+    main()

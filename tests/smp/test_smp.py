@@ -1,0 +1,173 @@
+"""The kernel modules on four processors, with every checker of races (`make test-smp`)."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from in_qemu import run_in_qemu
+from module_trials import (
+    check_cases,
+    check_stress,
+    congestion_modules,
+    kunit_cases,
+    kunit_verdicts,
+)
+
+from twoway.backends.guest_files import read_guest_file
+from twoway.backends.sandbox import CONSOLE_LOG, complaints
+from twoway.errors import RunError
+from twoway.guest.smp_kernel import Checkers, build_smp
+from twoway.guest.stock_kernel import StockKernel, build_stock
+from twoway.paths import KERNEL_MODULES
+from twoway.progress import Steps
+
+pytestmark = pytest.mark.smp
+
+TESTS = KERNEL_MODULES / "tests/smp"
+# Each of four processes at once.
+FUZZ_REQUESTS = 500
+# An hour of a channel that an operator changes every ten seconds.
+REQUESTS = 360
+PATIENCE_S = 300
+_OURS = re.compile(r"\[(?:sch_dtm|tcp_fast|tcp_fixed|tcp_tahoe|planted_races)\]")
+_KCSAN = re.compile(r"BUG: KCSAN: .*?={60,}", re.DOTALL)
+
+
+def kernel(checkers: Checkers) -> StockKernel:
+    """The kernel with some checkers, built unless it is in the cache."""
+    with Steps() as steps:
+        return build_smp(checkers, steps)
+
+
+@pytest.fixture(scope="module")
+def smp() -> StockKernel:
+    """The kernel with KASAN and lockdep."""
+    return kernel("smp")
+
+
+@pytest.fixture(scope="module")
+def kcsan() -> StockKernel:
+    """The kernel with KCSAN."""
+    return kernel("kcsan")
+
+
+def run_beside_races(stock: StockKernel, folder: Path, program: str, *arguments: str) -> list[str]:
+    """Run a program on the kernel with KCSAN; the complaints that our modules have a part in.
+
+    Most reports are of the kernel's own races, of which none of our functions knows.
+    """
+    try:
+        run_in_qemu(stock, folder, TESTS / program, *arguments, patience_s=PATIENCE_S)
+    except RunError as error:
+        if "complained" not in str(error):
+            raise
+    console = read_guest_file(folder, CONSOLE_LOG)
+    found = [report for report in _KCSAN.findall(console) if _OURS.search(report)]
+    return found + [line for line in complaints(console) if "KCSAN" not in line]
+
+
+# The checkers
+
+
+def test_planted_races_are_noticed(smp: StockKernel, tmp_path: Path) -> None:
+    """KASAN and lockdep report what takes two processors to happen."""
+    folder = tmp_path / "run"
+    planted = "planted;lock_in_both_orders;free_too_early"
+    with pytest.raises(RunError, match="complained"):
+        run_in_qemu(smp, folder, TESTS / "suite.py", planted, patience_s=PATIENCE_S)
+    console = read_guest_file(folder, CONSOLE_LOG)
+    assert "possible circular locking dependency" in console
+    assert "KASAN: slab-use-after-free in free_too_early" in console
+
+
+def test_a_planted_data_race_is_noticed(kcsan: StockKernel, tmp_path: Path) -> None:
+    """KCSAN reports two processors that add to one number without a lock."""
+    found = run_beside_races(kcsan, tmp_path / "run", "suite.py", "planted;count_unlocked")
+    assert any("data-race in count_unlocked" in report for report in found)
+
+
+# The modules
+
+
+@pytest.fixture(scope="module")
+def suite(smp: StockKernel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that one boot has left in which the whole suite was run."""
+    folder = tmp_path_factory.mktemp("suite") / "run"
+    loads = ";".join(["load_and_unload", *congestion_modules(smp.programs)])
+    trials = ["kunit", loads, "cases", f"fuzz;{FUZZ_REQUESTS}"]
+    run_in_qemu(smp, folder, TESTS / "suite.py", *trials, patience_s=PATIENCE_S)
+    return folder
+
+
+def test_arithmetic(suite: Path) -> None:
+    """Every KUnit case holds in a kernel compiled for several processors."""
+    verdicts = kunit_verdicts(suite / "kunit")
+    assert [case for case in kunit_cases() if verdicts.get(case) != "ok"] == []
+
+
+def test_requests(suite: Path) -> None:
+    """Every value at and beyond the ends of a range has its answer, without a complaint."""
+    check_cases(suite)
+
+
+def test_broken_requests_at_once(suite: Path) -> None:
+    """Four fuzzers at a time, in a network namespace each, end with all requests answered."""
+    for table in sorted(suite.glob("fuzz*.tsv")):
+        rows = [line.split("\t") for line in table.read_text().splitlines()]
+        assert sum(int(row[0]) for row in rows if row[2] == "done") == FUZZ_REQUESTS
+
+
+def test_stress(smp: StockKernel, tmp_path: Path) -> None:
+    """Change, delete and traffic at once, an hour's requests in minutes, without a complaint."""
+    folder = tmp_path / "run"
+    modules = congestion_modules(smp.programs)
+    run_in_qemu(smp, folder, TESTS / "stress.py", str(REQUESTS), *modules, patience_s=PATIENCE_S)
+    assert check_stress(folder) >= REQUESTS
+
+
+def test_stress_without_data_races(kcsan: StockKernel, tmp_path: Path) -> None:
+    """The same, and no two processors meet in our modules' memory without a lock between them."""
+    folder = tmp_path / "run"
+    modules = congestion_modules(kcsan.programs)
+    assert run_beside_races(kcsan, folder, "stress.py", str(REQUESTS), *modules) == []
+    assert check_stress(folder) >= REQUESTS
+
+
+# The clock
+
+
+@pytest.fixture(scope="module")
+def clock(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, int]]:
+    """What the trials of real_clock.py have measured, on a kernel that nothing slows down."""
+    folder = tmp_path_factory.mktemp("clock") / "run"
+    with Steps() as steps:
+        stock = build_stock(steps)
+    run_in_qemu(stock, folder, TESTS / "real_clock.py", patience_s=PATIENCE_S)
+    found: dict[str, dict[str, int]] = json.loads((folder / "clock.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize(("trial", "frames"), [("backlog", 1000), ("about_the_end", 400)])
+def test_frames_leave_when_their_slots_have_sent_them(
+    clock: dict[str, dict[str, int]], trial: str, frames: int
+) -> None:
+    """No frame leaves early, and the last is as late as one timer was, not as all of them."""
+    found = clock[trial]
+    assert found["frames"] == frames
+    assert found["early"] == 0
+    assert found["last_late_ns"] <= found["timer_ns"]
+
+
+def test_a_frame_behind_a_late_one_is_served(clock: dict[str, dict[str, int]]) -> None:
+    """A frame that finds a parent late with the one before it is in service for its own time."""
+    found = clock["arrival_behind_a_late_one"]
+    assert found["in_time"]
+    assert found["served_ns"] >= found["least_ns"]
+
+
+def test_what_was_sent_is_not_sent_again(clock: dict[str, dict[str, int]]) -> None:
+    """Frames that only a parent still keeps leave at its rate, whatever becomes of the slots."""
+    found = clock["change_behind_a_parent"]
+    assert found["in_time"]
+    assert found["gap_ns"] < (found["parent_ns"] + found["channel_ns"]) / 2

@@ -1,0 +1,61 @@
+"""Run a program of the tests as root in a machine with several processors, in the host's time."""
+
+from pathlib import Path
+
+from twoway.backends import qemu
+from twoway.backends.guest_files import read_guest_file
+from twoway.backends.qemu import Accelerator, Machine
+from twoway.backends.sandbox import CONSOLE_LOG
+from twoway.contract.plan import PLAN, Plan
+from twoway.guest.stock_kernel import StockKernel
+from twoway.paths import ROOT
+
+MEMORY_MIB = 512
+MACHINE = Machine(
+    processors=4,
+    kernel=(
+        # An emulated processor's clock is the host's, which QEMU does not promise to a kernel.
+        "tsc=reliable",
+        # It may have to wait for the host: one that spins for two minutes is locked up.
+        "watchdog_thresh=60",
+        # The sanitised guest looks for leaks; here it would take most of the time.
+        "kmemleak=off",
+        # KCSAN waits at an access for another processor's: long enough for the host to run that.
+        "kcsan.udelay_task=3000",
+        "kcsan.udelay_interrupt=1000",
+    ),
+)
+
+
+def run_in_qemu(
+    kernel: StockKernel, folder: Path, program: Path, *arguments: str, patience_s: float
+) -> str:
+    """Boot a kernel on four processors, run a Python program of the checkout, power off.
+
+    The program finds the kernel modules in /mnt/bin, the checkout in /mnt/twoway, and may write
+    into /mnt/run, which is copied to `folder` at its end.
+
+    Args:
+        kernel: what to boot.
+        folder: for what it writes; made if it is not there.
+        program: a Python file below the project's root.
+        arguments: passed to it.
+        patience_s: for how long it may go without a report of progress.
+
+    Returns: what the program and the kernel said on the console.
+    Raises: RunError if it does not end with status 0, or if the kernel complained.
+    """
+    folder.mkdir(exist_ok=True, parents=True)
+    Plan(memory_mib=MEMORY_MIB).write(folder / PLAN)
+    inside = Path("/mnt/twoway") / program.resolve().relative_to(ROOT)
+    accelerator: Accelerator = "kvm" if qemu.best_accelerator(kernel) == "kvm" else "tcg"
+    qemu.run(
+        kernel,
+        accelerator,
+        folder,
+        lambda _: None,
+        runner=["/mnt/venv/bin/python", "-I", str(inside), *arguments],
+        stall_s=patience_s,
+        machine=MACHINE,
+    )
+    return read_guest_file(folder, CONSOLE_LOG)

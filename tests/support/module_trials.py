@@ -1,0 +1,83 @@
+"""What the trials of kernel-modules/tests are told, and what they leave."""
+
+import json
+import re
+from pathlib import Path
+
+from twoway.paths import KERNEL_MODULES
+from twoway.spec.congestion import CONTROLS
+
+# Two values of each congestion control's parameter, to have two controls of one module.
+VALUES = (10, 20)
+
+
+def congestion_modules(programs: Path) -> list[str]:
+    """Each module there with its parameters and congestion controls, as endurance.py has it."""
+    parameters: dict[str, str] = {}
+    names: dict[str, list[str]] = {}
+    for family, control in CONTROLS.items():
+        if control.module is None or not (programs / f"{control.module}.ko").is_file():
+            continue
+        variants = [f"{family}{value}" for value in VALUES] if control.variants else [family]
+        names.setdefault(control.module, []).extend(variants)
+        parameters[control.module] = (
+            f"{control.variants}={','.join(map(str, VALUES))}" if control.variants else ""
+        )
+    return [f"{name}/{parameters[name]}/{','.join(names[name])}" for name in names]
+
+
+def kunit_cases() -> list[str]:
+    """Suite and name of each case in the source: one that does not run is a failure, too."""
+    source = (KERNEL_MODULES / "tests/twoway_kunit.c").read_text()
+    found = []
+    for cases, suite in re.findall(
+        r"struct kunit_case (\w+)\[\] = \{(?:.*?)\n\};.*?\.name = \"(\w+)\"", source, re.DOTALL
+    ):
+        block = source[source.index(f"struct kunit_case {cases}[]") :]
+        block = block[: block.index("\n};")]
+        found += [f"{suite}.{case}" for case in re.findall(r"KUNIT_CASE\w*\((\w+)", block)]
+    return found
+
+
+def kunit_verdicts(folder: Path) -> dict[str, str]:
+    """Each case's verdict by suite and name, "ok" or what the kernel said of its failure.
+
+    Args:
+        folder: the folder `kunit` of debugfs, as the trial has copied it.
+    """
+    verdicts = {}
+    for path in folder.glob("*/results"):
+        said: list[str] = []
+        for line in path.read_text().splitlines():
+            if match := re.match(r"\s{4,}(not )?ok \d+ (\w+)", line):
+                verdicts[f"{path.parent.name}.{match[2]}"] = "\n".join(said) if match[1] else "ok"
+                said = []
+            else:
+                said.append(line)
+    return verdicts
+
+
+def check_stress(folder: Path) -> int:
+    """Assert that stress.py has carried traffic through channels in each place.
+
+    Args:
+        folder: where it has written.
+
+    Returns: how many requests the kernel has granted.
+    """
+    granted = 0
+    rounds: list[dict[str, dict[str, int]]] = json.loads((folder / "stress.json").read_text())
+    for places in rounds:
+        for place, counted in places.items():
+            granted += counted["asked"] - counted["refused"]
+            carried = ("tcp", "udp") if place != "nlmon" else ()
+            for name in (*carried, "bytes", "packets", "slot_seconds"):
+                assert counted[name] > 0, (place, name)
+    return granted
+
+
+def check_cases(folder: Path) -> None:
+    """Assert that every case that suite.py has tried holds, and that it has tried many."""
+    results: dict[str, dict[str, str]] = json.loads((folder / "results.json").read_text())
+    assert len(results) > 100
+    assert {name: found for name, found in results.items() if "failed" in found} == {}

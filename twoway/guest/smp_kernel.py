@@ -1,0 +1,82 @@
+"""Kernels for a machine with several processors in QEMU, with every checker of races.
+
+Built from the source of user-mode Linux's guest, without its patches, into the cache. Two kernels,
+because KASAN and KCSAN exclude each other.
+"""
+
+import re
+from typing import Literal
+
+from twoway.contract.writing import write_json
+from twoway.guest.build import (
+    GUEST_PROGRAMS,
+    GUEST_SOURCES,
+    MODULE_SOURCES,
+    BuildError,
+    Recipe,
+    build_lock,
+    build_programs,
+    compile_kernel,
+    content_hash,
+    contents,
+    kernel_source,
+)
+from twoway.guest.stock_kernel import StockKernel
+from twoway.paths import KERNEL_MODULES, VM, cache
+from twoway.progress import Steps
+
+# "smp" has the checkers of the sanitised guest (KASAN, lockdep, ...), "kcsan" that of data races.
+Checkers = Literal["smp", "kcsan"]
+# Configurations under vm/, each on top of those before it.
+_FRAGMENTS: dict[Checkers, list[str]] = {
+    "smp": ["guest.config", "sanitized.config", "smp.config"],
+    "kcsan": ["guest.config", "smp.config", "kcsan.config"],
+}
+_PROGRAMS = [*GUEST_PROGRAMS, VM / "guest/boot.c", KERNEL_MODULES / "tests/smp/fuzz_at_once.c"]
+_TESTS = ("tests/*.[ch]", "tests/Kbuild", "tests/smp/*.c")
+# What of a configuration is no comment.
+_OPTION = re.compile(r"^(?:# )?CONFIG_\w+(?:=.*| is not set)$", re.MULTILINE)
+_IMAGE = "arch/x86/boot/bzImage"
+
+
+def build_smp(checkers: Checkers, steps: Steps) -> StockKernel:
+    """Build the kernel, our modules and their tests' modules, unless they are in the cache.
+
+    Args:
+        checkers: which kernel.
+        steps: shows progress.
+
+    Raises: BuildError with the end of the compiler's output; UsageError without a source.
+    """
+    source = kernel_source()
+    if source.path is None:
+        raise BuildError("a host to which a guest was deployed builds no kernels")
+    options = [_OPTION.findall((VM / name).read_text()) for name in _FRAGMENTS[checkers]]
+    key = content_hash(source.identity.encode(), repr(options).encode())
+    folder = cache() / "kernel" / key
+    complete, modules = folder / "guest.json", folder / "modules"
+    build = folder / "build"
+    with build_lock(checkers):
+        if not complete.is_file():
+            recipe = Recipe(checkers, "x86_64", "bzImage", _FRAGMENTS[checkers])
+            compile_kernel(source, folder, recipe, steps)
+            release = (build / "include/config/kernel.release").read_text().strip()
+            (modules / release).mkdir(parents=True)
+            # All of it is built in.
+            (modules / release / "modules.dep").touch()
+            write_json(complete, {"release": release, "source": source.identity})
+        programs = cache() / "programs" / _programs_key(key)
+        if not programs.is_dir():
+            kbuild = ["-C", str(build), "ARCH=x86_64", "KCFLAGS=-Werror", "TWOWAY_TESTS=m"]
+            build_programs(programs, _PROGRAMS, kbuild, steps, checkers)
+    release = next(modules.iterdir()).name
+    package = f"{release} with {checkers}.config"
+    return StockKernel(build / _IMAGE, modules, programs, release, package, programs.name)
+
+
+def _programs_key(kernel: str) -> str:
+    return content_hash(
+        kernel.encode(),
+        *(source.read_bytes() for source in [*GUEST_SOURCES, VM / "guest/boot.c"]),
+        *contents(KERNEL_MODULES, [*MODULE_SOURCES, *_TESTS]),
+    )
