@@ -71,6 +71,7 @@ void dtm_channel_changed(struct dtm_channel *ch, u64 now, u32 from, u32 wanted,
 
 /* Lock the link and let happen what is due; the time. */
 static u64 dtm_lock(struct dtm_sched_data *q)
+	__acquires(&q->link->lock)
 {
 	u64 now;
 
@@ -81,6 +82,7 @@ static u64 dtm_lock(struct dtm_sched_data *q)
 }
 
 static void dtm_unlock(struct dtm_sched_data *q)
+	__releases(&q->link->lock)
 {
 	spin_unlock_bh(&q->link->lock);
 }
