@@ -196,6 +196,17 @@ static void dtm_reset(struct Qdisc *sch)
 
 /* The qdisc's life */
 
+/* Under the link's lock: the pool must have room for what a channel is guaranteed, and was not. */
+static int dtm_check_room(const struct dtm_pool *pool, u32 before, u32 guaranteed,
+			  struct netlink_ext_ack *extack)
+{
+	if (guaranteed > before && !dtm_pool_has_room(pool, guaranteed - before)) {
+		NL_SET_ERR_MSG(extack, "the pool's other channels are guaranteed too many slots");
+		return -ENOSPC;
+	}
+	return 0;
+}
+
 /* Under dtm_links_lock. */
 static int dtm_join(struct Qdisc *sch, const struct dtm_options *options,
 		    struct netlink_ext_ack *extack)
@@ -204,7 +215,6 @@ static int dtm_join(struct Qdisc *sch, const struct dtm_options *options,
 	struct net *net = dev_net(qdisc_dev(sch));
 	struct dtm_config *config = options->config;
 	struct dtm_link *link = dtm_link_get(net, config->pool, extack);
-	bool has_room;
 	u64 now;
 	int err;
 
@@ -220,14 +230,12 @@ static int dtm_join(struct Qdisc *sch, const struct dtm_options *options,
 	q->link = link;
 	q->config = config;
 	now = dtm_lock(q);
-	has_room = dtm_pool_has_room(&link->pool, dtm_guaranteed(config));
-	if (has_room)
+	err = dtm_check_room(&link->pool, 0, dtm_guaranteed(config), extack);
+	if (!err)
 		dtm_pool_join(&link->pool, &q->channel, config, now);
 	dtm_unlock(q);
-	if (has_room)
+	if (!err)
 		return 0;
-	NL_SET_ERR_MSG(extack, "the pool's other channels are guaranteed too many slots");
-	err = -ENOSPC;
 	q->link = NULL;
 	q->config = NULL;
 	dtm_netlink_remove(q);
@@ -284,19 +292,6 @@ static void dtm_destroy(struct Qdisc *sch)
 	qdisc_watchdog_cancel(&q->watchdog);
 }
 
-/* Under the link's lock: the pool must have room for what the new configuration guarantees. */
-static int dtm_check_change(const struct dtm_channel *ch, const struct dtm_config *config,
-			    struct netlink_ext_ack *extack)
-{
-	u32 guaranteed = dtm_guaranteed(config), before = dtm_guaranteed(ch->config);
-
-	if (guaranteed > before && !dtm_pool_has_room(ch->pool, guaranteed - before)) {
-		NL_SET_ERR_MSG(extack, "the pool's other channels are guaranteed too many slots");
-		return -ENOSPC;
-	}
-	return 0;
-}
-
 static int dtm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
@@ -317,7 +312,8 @@ static int dtm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_
 		goto free;
 	sch_tree_lock(sch);
 	now = dtm_lock(q);
-	err = dtm_check_change(&q->channel, options.config, extack);
+	err = dtm_check_room(&q->link->pool, dtm_guaranteed(q->config),
+			     dtm_guaranteed(options.config), extack);
 	if (!err) {
 		dtm_reconfigure(&q->channel, options.config, now, options.restart, options.slots);
 		swap(q->config, options.config);

@@ -73,7 +73,7 @@ def recording() -> Iterator[list[Row]]:
 
 
 def read_rows() -> list[Row]:
-    """What `dtm events` wrote down."""
+    """Read what `dtm events` wrote down."""
     lines = NOTES.read_text(encoding="utf-8").splitlines()
     table = csv.reader(line for line in lines if not line.startswith("#"))
     names = "time_ns interface handle cause from to wanted estimate_bit backlog_bytes"

@@ -73,7 +73,7 @@ class Dtm:
                     return parse_ack(flags, payload)
 
     def dump(self, command: str) -> list[Message]:
-        """What a dump has, in its order; events that come in between are dropped."""
+        """Return what a dump has, in its order; events that come in between are dropped."""
         found: list[Message] = []
         self._send(self._family, _NLM_F_DUMP, _GENLMSG.pack(NUMBERS[command], 1))
         while True:
@@ -86,7 +86,7 @@ class Dtm:
                     found.append(_parse(payload))
 
     def events(self) -> list[Message]:
-        """What has happened since the last call."""
+        """Return what has happened since the last call."""
         found: list[Message] = []
         with Dtm() as other:
             other.request("DTM_CMD_SYNC")

@@ -188,7 +188,7 @@ def try_again(case: Case) -> None:
 
 
 def state() -> tuple[Any, ...]:
-    """What tc and dtm show, without the clocks."""
+    """Read what tc and dtm show, without the clocks."""
     shown = json.loads(run("tc -s -j qdisc show dev d0"))
     for qdisc in shown:
         for clock in ("age_ns", "slot_seconds", "slot_ns"):

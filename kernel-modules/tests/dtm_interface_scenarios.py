@@ -23,7 +23,7 @@ SIGNALLED = "initial 10 change 0s signalling 3s allocator rate sample 1s shift 1
 
 
 def channel(device: str = "d0") -> dict[str, Any]:
-    """What tc shows of the first qdisc of a device."""
+    """Read what tc shows of the first qdisc of a device."""
     shown: dict[str, Any] = json.loads(run(f"tc -s -j qdisc show dev {device}"))[0]
     return shown
 

@@ -138,35 +138,30 @@ def idle(path: Bottleneck) -> list[Sample]:
     return connection.samples
 
 
-def changed(path: Bottleneck) -> list[Sample]:
-    """Alpha is 30 for three seconds, then 60, while the flow runs."""
+def _changed_under_way(path: Bottleneck, seconds: float, **parameters: int) -> list[Sample]:
+    """Change a namespace's parameters when a flow has come to rest, and let it run on."""
     path.reset()
     connection = path.settled()
-    sysctl("a", "net.ipv4.fast.alpha", 2 * ALPHA)
-    connection.run(SETTLED_S)
+    for name, value in parameters.items():
+        sysctl("a", f"net.ipv4.fast.{name}", value)
+    connection.run(seconds)
     connection.abort()
     return connection.samples
+
+
+def changed(path: Bottleneck) -> list[Sample]:
+    """Alpha is 30 for three seconds, then 60, while the flow runs."""
+    return _changed_under_way(path, SETTLED_S, alpha=2 * ALPHA)
 
 
 def base_given(path: Bottleneck) -> list[Sample]:
     """While the flow runs, its base RTT is said to be five packets' time longer than it is."""
-    path.reset()
-    connection = path.settled()
-    sysctl("a", "net.ipv4.fast.base_rtt_us", BASE_US + 5 * PACKET_US)
-    connection.run(SETTLED_S)
-    connection.abort()
-    return connection.samples
+    return _changed_under_way(path, SETTLED_S, base_rtt_us=BASE_US + 5 * PACKET_US)
 
 
 def gamma_changed(path: Bottleneck) -> list[Sample]:
     """From rest, alpha is doubled with a gamma of a tenth."""
-    path.reset()
-    connection = path.settled()
-    sysctl("a", "net.ipv4.fast.gamma", 100)
-    sysctl("a", "net.ipv4.fast.alpha", 2 * ALPHA)
-    connection.run(0.5)
-    connection.abort()
-    return connection.samples
+    return _changed_under_way(path, 0.5, gamma=100, alpha=2 * ALPHA)
 
 
 def two_namespaces(path: Bottleneck) -> list[Sample]:

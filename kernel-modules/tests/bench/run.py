@@ -112,7 +112,7 @@ def measure(module: Path, parameters: str) -> tuple[float, int, int]:
 
 
 def costs(module: Path, share: float) -> Iterator[tuple[str, float]]:
-    """What is measured in a round, with its cost in nanoseconds."""
+    """Measure each qdisc and control once: its name, and its cost in nanoseconds."""
     for channels in CHANNELS:
         for phase in PHASES:
             waits = max(int(WAIT_ROUNDS * share / channels**0.5), 1) * channels
