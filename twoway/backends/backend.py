@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from twoway.contract.manifest import Platform
+from twoway.contract.plan import Plan
+from twoway.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,12 @@ class Backend(Protocol):
 
         Returns: digests or versions of kernel, programs and these modules.
         """
+
+
+def refuse_own_modules(plan: Plan, backend: str) -> None:
+    """Raise UsageError if a plan loads modules that only user-mode Linux's guest builds."""
+    for step in plan.own_modules:
+        raise UsageError(f"own_modules: {step.module}: the backend {backend} builds none, uml does")
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from twoway.backends.backend import Kind, Progress
+from twoway.backends.backend import Kind, Progress, refuse_own_modules
 from twoway.backends.sandbox import (
     CONSOLE_LOG,
     RUNNER,
@@ -88,6 +88,7 @@ class Qemu:
 
     def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:
         """Boot the stock kernel on a run's folder and carry out plan.json."""
+        refuse_own_modules(read_plan(folder), self.name)
         run(self.stock, self.accelerator, folder, on_progress)
 
     def description(self) -> Platform:

@@ -16,6 +16,7 @@ from typing import Any
 
 from twoway.backends.backend import Kind, Progress
 from twoway.backends.guest_files import open_guest_folder
+from twoway.backends.own_modules import own_modules
 from twoway.backends.sandbox import (
     RUNNER,
     STALL_S,
@@ -103,7 +104,8 @@ def command(
             kernel += " time-travel-cost=syscall"
     else:
         kernel += " con=null con0=fd:0,fd:1 quiet"
-    sandboxed = sandbox(folder, guest.programs, guest.kernel, {})
+    more = own_modules(guest, plan.own_modules)
+    sandboxed = sandbox(folder, guest.programs, guest.kernel, more)
     return [*sandboxed, *confinement(), *kernel.split(), "--", *runner]
 
 

@@ -16,6 +16,8 @@ from twoway.errors import RunError
 PLAN = "plan.json"
 # The folder of our programs and modules in a guest.
 GUEST_BIN = "/mnt/bin"
+# The folder of modules that a run's experiment brings along, in a guest.
+OWN_MODULES = "/mnt/own-modules"
 # How long a program may take to end by itself, unless it says otherwise.
 PATIENCE_S = 5.0
 
@@ -42,18 +44,22 @@ class _Derived(_Step):
 
 
 class LoadModule(_Derived):
-    """Load one of our kernel modules."""
+    """Load a kernel module: one of ours, or one that the experiment brings along."""
 
     kind: Literal["load_module"] = "load_module"
     node: None = Field(default=None, description="none: it changes the whole kernel")
     module: str = Field(description="the module's name")
     parameters: dict[str, str] = Field(description="values by name")
+    sources: dict[str, str] = Field(
+        default={}, description="what to build it from, by file name; none: it is one of ours"
+    )
 
     @computed_field(description="the command")  # type: ignore[prop-decorator] # as pydantic has it
     @property
     def run(self) -> Words:
         """Build the command."""
-        return ("insmod", f"{GUEST_BIN}/{self.file}", *self.words)
+        folder = OWN_MODULES if self.sources else GUEST_BIN
+        return ("insmod", f"{folder}/{self.file}", *self.words)
 
     @property
     def file(self) -> str:
@@ -251,8 +257,16 @@ class Plan(Document):
 
     @property
     def modules(self) -> list[str]:
-        """The file names of the kernel modules that it loads."""
-        return [step.file for step in self.setup if isinstance(step, LoadModule)]
+        """The file names of our kernel modules that it loads."""
+        return [step.file for step in self._loads() if not step.sources]
+
+    @property
+    def own_modules(self) -> list[LoadModule]:
+        """The steps that load modules that the experiment brings along."""
+        return [step for step in self._loads() if step.sources]
+
+    def _loads(self) -> list[LoadModule]:
+        return [step for step in self.setup if isinstance(step, LoadModule)]
 
 
 def read_plan(folder: Path) -> Plan:

@@ -19,7 +19,7 @@ from twoway.contract.plan import (
 )
 from twoway.plan import personality
 from twoway.plan.shaping import Shaper
-from twoway.spec.congestion import CONTROLS
+from twoway.spec.congestion import CONTROLS, Control
 from twoway.spec.point import Case
 
 
@@ -38,12 +38,12 @@ def setup_steps(case: Case, shapers: Sequence[Shaper]) -> tuple[Step, ...]:
 
 
 def _modules(case: Case, shapers: Sequence[Shaper]) -> Iterable[LoadModule]:
-    """Load the modules in use, with the variants that flows name."""
+    """Load the modules in use, with the variants that flows name, then those it brings."""
     variants: dict[str, dict[str, set[int]]] = {}
     if any(shaper.is_channel for shaper in shapers):
         variants["sch_dtm"] = {}
     for flow in case.experiment.flows:
-        control = CONTROLS[flow.congestion]
+        control = CONTROLS.get(flow.congestion, Control())
         if control.module:
             parameters = variants.setdefault(control.module, {})
             if control.field and control.variants:
@@ -52,6 +52,9 @@ def _modules(case: Case, shapers: Sequence[Shaper]) -> Iterable[LoadModule]:
         values = {name: ",".join(map(str, sorted(v))) for name, v in parameters.items()}
         values |= {n: str(value) for n, value in case.experiment.modules.get(module, {}).items()}
         yield LoadModule(module=module, parameters=values)
+    for own in case.own_modules:
+        given = {n: str(value) for n, value in case.experiment.modules.get(own.name, {}).items()}
+        yield LoadModule(module=own.name, parameters=given, sources=dict(own.sources))
 
 
 def _pools(case: Case) -> Iterable[Command]:

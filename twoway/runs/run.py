@@ -19,7 +19,7 @@ from twoway.contract.clock import START_NS
 from twoway.contract.manifest import EXPERIMENT, MANIFEST, read_manifest
 from twoway.contract.plan import PLAN
 from twoway.contract.writing import chown_like_parent, make_folder, out_of_space
-from twoway.errors import DiskFullError, RunError
+from twoway.errors import DiskFullError, RunError, UsageError
 from twoway.plan.plan import build_plan
 from twoway.plan.timing import stop_ns
 from twoway.progress import RunClock
@@ -148,13 +148,13 @@ def _remove_if_dead(left: Path) -> None:
 
 
 def _ended_early(running: Path, error: BaseException) -> BaseException:
-    """Keep a failed run as .partial, or remove it if the disk is full.
+    """Keep a failed run as .partial, or remove it if the disk is full or nothing was run.
 
     Returns: the error to raise.
     """
     if isinstance(error, OSError) and out_of_space(error):
         error = DiskFullError(f"{running.parent}: {error}")
-    if isinstance(error, DiskFullError):
+    if isinstance(error, DiskFullError | UsageError):
         shutil.rmtree(running, ignore_errors=True)
         return error
     (running / _LOCK).unlink(missing_ok=True)

@@ -30,15 +30,32 @@ class Control:
     can_be_paced: bool = True
 
 
+# Those that every guest's kernel has (vm/guest.config).
+KERNELS_OWN = (
+    "reno",
+    "bbr",
+    "bic",
+    "cdg",
+    "cubic",
+    "dctcp",
+    "highspeed",
+    "htcp",
+    "hybla",
+    "illinois",
+    "lp",
+    "nv",
+    "scalable",
+    "vegas",
+    "veno",
+    "westwood",
+    "yeah",
+)
 CONTROLS = {
     "fixed": Control("tcp_fixed", "window_packets", "windows", can_be_paced=False),
     "fast": Control("tcp_fast", "alpha_packets", "alphas"),
     "tahoe": Control("tcp_tahoe", can_be_paced=False),
     "tahoe_rto": Control("tcp_tahoe", can_be_paced=False),
-    "reno": Control(),
-    "cubic": Control(),
-    "bbr": Control(),
-    "vegas": Control(),
+    **dict.fromkeys(KERNELS_OWN, Control()),
 }
 # Every flow field that some control takes as its parameter.
 PARAMETER_FIELDS = tuple(dict.fromkeys(c.field for c in CONTROLS.values() if c.field))
@@ -50,5 +67,10 @@ def module_parameters(module: str) -> tuple[str, ...]:
 
     The kernel ignores a parameter that a module does not have, with a line in its log.
     """
-    source = (KERNEL_MODULES / f"{module}.c").read_text("utf-8")
-    return tuple(re.findall(r"^module_param(?:_array)?\((\w+),", source, re.MULTILINE))
+    return declared_parameters((KERNEL_MODULES / f"{module}.c").read_text("utf-8"))
+
+
+def declared_parameters(source: str) -> tuple[str, ...]:
+    """List the parameters that a module's source in C declares."""
+    declared = r"^module_param(?:_array)?(?:_named)?\((\w+),"
+    return tuple(re.findall(declared, source, re.MULTILINE))

@@ -7,7 +7,7 @@ from typing import Any
 from twoway.contract.clock import CONNECT_NS, START_NS
 from twoway.contract.network import Connection
 from twoway.errors import SpecError
-from twoway.spec.congestion import CONTROLS
+from twoway.spec.congestion import CONTROLS, Control
 from twoway.spec.experiment import Experiment, Flow, Profile
 from twoway.spec.topology import Graph, Interface
 
@@ -94,7 +94,7 @@ def _connections_of(
 
 
 def _name_in_kernel(flow: Flow) -> str:
-    field = CONTROLS[flow.congestion].field
+    field = CONTROLS.get(flow.congestion, Control()).field
     return f"{flow.congestion}{getattr(flow, field) if field else ''}"
 
 

@@ -20,11 +20,11 @@ from twoway.spec.traffic import Span, Traffic, kinds
 # Without spaces and quotes, which the kernel interprets in a module's parameters.
 ModuleValue = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.,:+-]+$", max_length=256)]
 
-# A flow may name every control of CONTROLS; mypy does not accept a computed Literal.
-if TYPE_CHECKING:
-    CongestionName = str
-else:
-    CongestionName = Literal[tuple(CONTROLS)]
+# As the kernel limits it: TCP_CA_NAME_MAX, with the terminating zero.
+CongestionName = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=15, json_schema_extra={"examples": [*CONTROLS]}),
+]
 
 
 class Direction(Framing):
@@ -193,8 +193,9 @@ class Connections(Model):
         "`at-start` of its own data, in the queues of others, as iperf3 always does",
     )
     congestion: CongestionName = Field(
-        description="congestion control; `fixed` (with window_packets), `fast` (with "
-        "alpha_packets), `tahoe` and `tahoe_rto` are our kernel modules"
+        description="congestion control: any of the kernel's own, one of our kernel modules "
+        "(`fixed` with window_packets, `fast` with alpha_packets, `tahoe`, `tahoe_rto`), or one "
+        "that a module under `modules` registers"
     )
     window_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         default=None, description="the constant window of `fixed`, in segments"
@@ -265,6 +266,11 @@ class Experiment(Model):
     flows: Annotated[list[Flow], Field(min_length=1)]
     modules: dict[str, dict[str, int | ModuleValue]] = Field(
         default={}, description="parameters of the kernel modules in use, by module name"
+    )
+    own_modules: list[Annotated[str, Field(min_length=1, max_length=256)]] = Field(
+        default=[],
+        description="kernel modules of one's own, built for the guest and loaded: paths from the "
+        "experiment's file to a C file, or to a folder with a Kbuild",
     )
     duration_s: Annotated[float, Field(ge=0.001, le=10_000_000)] = Field(
         description="simulated seconds of traffic"

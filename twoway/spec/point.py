@@ -15,9 +15,10 @@ from twoway.paths import EXPERIMENTS, PROFILES, ROOT, TOPOLOGIES
 from twoway.spec.connections import make_connections
 from twoway.spec.experiment import Experiment, Flow, Profile
 from twoway.spec.matrix import Point, changes, find_point, full_name, points
+from twoway.spec.own_modules import OwnModule
 from twoway.spec.placement import placement_problems
 from twoway.spec.predictions import claims_at, metric_problems, predictions_at, setup_of
-from twoway.spec.reading import load_experiment, load_profile
+from twoway.spec.reading import load_experiment, load_profile, own_modules
 from twoway.spec.statements import said_at
 from twoway.spec.topology import Graph, load_topology
 
@@ -47,6 +48,7 @@ class Case:
         graph: the topology.
         connections: the connections of all flows.
         flows: each connection's flow, by the connection's name.
+        own_modules: kernel modules that it brings along.
     """
 
     id: str
@@ -60,6 +62,7 @@ class Case:
     graph: Graph
     connections: tuple[Connection, ...]
     flows: Mapping[str, Flow]
+    own_modules: tuple[OwnModule, ...]
 
 
 def find_experiment(name: str) -> Path:
@@ -98,10 +101,12 @@ def load_case(name: str, metric_names: MetricNames) -> Case:
     where, path = _named(experiment_name)
     experiment = load_experiment(path)
     if not experiment.matrix and not point_name:
-        return make_case(where, path.stem, experiment, metric_names)
+        own = own_modules(path, experiment)
+        return make_case(where, path.stem, experiment, metric_names, own=own)
     point = find_point(where, experiment.matrix, point_name)
     where, experiment = f"{where}: point {point_name}", load_experiment(path, point)
-    return make_case(where, path.stem, experiment, metric_names, point)
+    own = own_modules(path, experiment)
+    return make_case(where, path.stem, experiment, metric_names, point, own=own)
 
 
 def case_names(name: str) -> list[str]:
@@ -131,6 +136,8 @@ def make_case(
     experiment: Experiment,
     metric_names: MetricNames,
     point: Point = WHOLE,
+    *,
+    own: tuple[OwnModule, ...] = (),
 ) -> Case:
     """Combine an experiment with all it refers to; check everything.
 
@@ -140,6 +147,7 @@ def make_case(
         experiment: the experiment's fields at the point.
         metric_names: lists the metrics that there are.
         point: the point of the experiment's matrix.
+        own: kernel modules that it brings along.
 
     Raises: SpecError with every problem found.
     """
@@ -184,6 +192,7 @@ def make_case(
         graph=graph,
         connections=tuple(connections),
         flows={connection.name: flow for connection, flow in made},
+        own_modules=own,
     )
 
 

@@ -17,6 +17,7 @@ from twoway.contract.model import Model
 from twoway.errors import SpecError
 from twoway.spec.experiment import Experiment, Profile
 from twoway.spec.matrix import Point, Scalar, changed, changed_profile, changes, point_name
+from twoway.spec.own_modules import OwnModule, read_own_modules
 from twoway.spec.rules import experiment_problems, profile_problems
 
 ModelT = TypeVar("ModelT", bound=Model)
@@ -33,7 +34,8 @@ def load_experiment(path: Path, point: Point | None = None) -> Experiment:
     """
     document = _read(path)
     experiment = _validated(str(path), document, Experiment)
-    problems = experiment_problems(experiment)
+    own = own_modules(path, experiment)
+    problems = experiment_problems(experiment, own)
     if point and not problems:
         where = f"{path}: point {point_name(point)}"
         try:
@@ -41,10 +43,21 @@ def load_experiment(path: Path, point: Point | None = None) -> Experiment:
         except SpecError as error:
             raise SpecError([f"{where}: {problem}" for problem in error.problems]) from error
         experiment = _validated(where, document, Experiment)
-        problems = [f"point {point_name(point)}: {p}" for p in experiment_problems(experiment)]
+        problems = [f"point {point_name(point)}: {p}" for p in experiment_problems(experiment, own)]
     if problems:
         raise SpecError([f"{path}: {problem}" for problem in problems])
     return experiment
+
+
+def own_modules(path: Path, experiment: Experiment) -> tuple[OwnModule, ...]:
+    """Read the kernel modules that an experiment brings along.
+
+    Raises: SpecError with every path that is no module's.
+    """
+    try:
+        return read_own_modules(experiment.own_modules, path.parent)
+    except SpecError as error:
+        raise SpecError([f"{path}: {problem}" for problem in error.problems]) from error
 
 
 def load_profile(path: Path, values: Mapping[str, Scalar] | None = None) -> Profile:

@@ -1,8 +1,12 @@
 """Checks between fields of an experiment or profile, each valid by itself."""
 
-from twoway.spec.congestion import CONTROLS, PARAMETER_FIELDS, module_parameters
+import difflib
+from collections.abc import Mapping, Sequence
+
+from twoway.spec.congestion import PARAMETER_FIELDS, Control, module_parameters
 from twoway.spec.experiment import Direction, Experiment, Flow, Profile, Stack
 from twoway.spec.matrix import matrix_problems
+from twoway.spec.own_modules import OwnModule, controls_with
 from twoway.spec.statement_rules import statement_problems
 from twoway.spec.traffic import kinds
 
@@ -49,9 +53,21 @@ def _direction_problems(direction: Direction) -> list[str]:
     return problems
 
 
-def experiment_problems(experiment: Experiment) -> list[str]:
-    """List contradictions in an experiment, each after its field."""
-    problems = []
+def experiment_problems(experiment: Experiment, own: Sequence[OwnModule]) -> list[str]:
+    """List contradictions in an experiment, each after its field.
+
+    Args:
+        experiment: the experiment.
+        own: the modules that it brings along.
+    """
+    controls = controls_with(own)
+    problems = [
+        f"flows.{index}.congestion: {_unknown(flow.congestion, controls)}"
+        for index, flow in enumerate(experiment.flows)
+        if flow.congestion not in controls
+    ]
+    if problems:
+        return problems
     if experiment.warm_up_s >= experiment.duration_s:
         problems.append(
             f"warm_up_s: must be below duration_s ({experiment.duration_s:g}), "
@@ -62,15 +78,24 @@ def experiment_problems(experiment: Experiment) -> list[str]:
         if flow.name in seen:
             problems.append(f'flows.{index}.name: "{flow.name}" is used twice')
         seen.add(flow.name)
-        problems += [f"flows.{index}{p}" for p in _flow_problems(flow, experiment)]
+        problems += [f"flows.{index}{p}" for p in _flow_problems(flow, experiment, controls)]
     problems += matrix_problems(experiment.matrix)
-    return problems + statement_problems(experiment) + _module_problems(experiment)
+    problems += statement_problems(experiment)
+    return problems + _module_problems(experiment, own, controls)
 
 
-def _module_problems(experiment: Experiment) -> list[str]:
+def _unknown(name: str, controls: Mapping[str, Control]) -> str:
+    close = difflib.get_close_matches(name, controls, n=1)
+    meant = f'; did you mean "{close[0]}"?' if close else f"; there are {', '.join(controls)}"
+    return f"no control {name!r}{meant}"
+
+
+def _module_problems(
+    experiment: Experiment, own: Sequence[OwnModule], controls: Mapping[str, Control]
+) -> list[str]:
     problems = []
-    controls = {flow.congestion: CONTROLS[flow.congestion] for flow in experiment.flows}
-    for control in controls.values():
+    in_use = {flow.congestion: controls[flow.congestion] for flow in experiment.flows}
+    for control in in_use.values():
         values = {getattr(f, control.field) for f in experiment.flows if control.field}
         if len(values - {None}) > control.most_variants:
             problems.append(
@@ -81,23 +106,25 @@ def _module_problems(experiment: Experiment) -> list[str]:
             problems.append(
                 f"modules.{control.module}.{control.variants}: set by the flows' {control.field}"
             )
-    used = sorted({control.module for control in controls.values() if control.module})
-    problems += [
-        f"modules.{name}: no flow uses it; in use: {', '.join(used) or 'none'}"
-        for name in experiment.modules
-        if name not in used
-    ]
-    return problems + [
-        f"modules.{module}.{name}: no such parameter; {module} has "
-        f"{', '.join(module_parameters(module)) or 'none'}"
-        for module, given in experiment.modules.items()
-        if module in used
-        for name in given
-        if name not in module_parameters(module)
-    ]
+    brought = {module.name: module.parameters for module in own}
+    used = sorted(brought.keys() | {c.module for c in in_use.values() if c.module})
+    for name, given in experiment.modules.items():
+        if name not in used:
+            problems.append(f"modules.{name}: no flow uses it; in use: {', '.join(used) or 'none'}")
+            continue
+        known = brought[name] if name in brought else module_parameters(name)
+        problems += [
+            f"modules.{name}.{parameter}: no such parameter; "
+            f"{name} has {', '.join(known) or 'none'}"
+            for parameter in given
+            if parameter not in known
+        ]
+    return problems
 
 
-def _flow_problems(flow: Flow, experiment: Experiment) -> list[str]:
+def _flow_problems(
+    flow: Flow, experiment: Experiment, controls: Mapping[str, Control]
+) -> list[str]:
     problems = []
     seconds = experiment.duration_s - flow.start_s
     if seconds <= 0:
@@ -106,14 +133,14 @@ def _flow_problems(flow: Flow, experiment: Experiment) -> list[str]:
         )
     elif flow.generator == "iperf3" and seconds != int(seconds):
         problems.append(f": iperf3 runs for whole seconds; duration_s less start_s is {seconds:g}")
-    problems += _traffic_problems(flow, experiment)
-    needed = CONTROLS[flow.congestion].field
+    problems += _traffic_problems(flow, experiment, controls[flow.congestion])
+    needed = controls[flow.congestion].field
     for field in PARAMETER_FIELDS:
         value = getattr(flow, field)
         if field == needed and value is None:
             problems.append(f".{field}: required with congestion: {flow.congestion}")
         if field != needed and value is not None:
-            takers = [name for name, control in CONTROLS.items() if control.field == field]
+            takers = [name for name, control in controls.items() if control.field == field]
             problems.append(
                 f".{field}: only congestion: {', '.join(takers)} takes it, "
                 f'got {value} with "{flow.congestion}"'
@@ -123,7 +150,7 @@ def _flow_problems(flow: Flow, experiment: Experiment) -> list[str]:
     return problems
 
 
-def _traffic_problems(flow: Flow, experiment: Experiment) -> list[str]:
+def _traffic_problems(flow: Flow, experiment: Experiment, control: Control) -> list[str]:
     """List contradictions between the fields of a flow's traffic."""
     problems = []
     pacing, given, span = experiment.stack.pacing, flow.traffics, experiment.span(flow)
@@ -133,7 +160,7 @@ def _traffic_problems(flow: Flow, experiment: Experiment) -> list[str]:
     if flow.generator != "stream":
         own = [*given, *(["pacing"] if pacing else [])]
         problems += [f": {name} needs generator: stream, got {flow.generator}" for name in own]
-    if pacing and not CONTROLS[flow.congestion].can_be_paced:
+    if pacing and not control.can_be_paced:
         problems.append(f".congestion: stack.pacing has no rate for {flow.congestion}")
     for name, traffic in given.items():
         if flow.count > 1 and traffic.arrivals(span) is not None:

@@ -50,11 +50,11 @@ def test_windows_are_loaded_once_each(tmp_path: Path) -> None:
 
 def test_a_line_in_congestion_is_all_that_a_control_needs(tmp_path: Path) -> None:
     """A control added to CONTROLS, and nowhere else, is a flow's choice and loads its module."""
-    flow = {"name": "left", "from": "h1", "to": "h2", "congestion": "westwood"}
+    flow = {"name": "left", "from": "h1", "to": "h2", "congestion": "mine"}
     path = write_experiment(tmp_path, {**SMALL, "flows": [flow]})
     script = f"""
 from twoway.spec.congestion import CONTROLS, Control
-CONTROLS["westwood"] = Control("tcp_westwood")
+CONTROLS["mine"] = Control("tcp_mine")
 from twoway.runs.cases import load_case
 from twoway.plan.plan import build_plan
 print(build_plan(load_case({str(path)!r})).modules)
@@ -62,7 +62,28 @@ print(build_plan(load_case({str(path)!r})).modules)
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert done.stdout == "['tcp_westwood.ko']\n"
+    assert done.stdout == "['tcp_mine.ko']\n"
+
+
+def test_own_modules_travel_in_the_plan(tmp_path: Path) -> None:
+    """A module that an experiment brings is loaded from its sources, which the plan has."""
+    (tmp_path / "tcp_toy.c").write_text(
+        """
+module_param(beta, uint, 0444);
+static struct tcp_congestion_ops toy = {
+	.name = "toy",
+};
+""",
+        "utf-8",
+    )
+    flow = {"name": "left", "from": "h1", "to": "h2", "congestion": "toy"}
+    own = {"own_modules": ["tcp_toy.c"], "modules": {"tcp_toy": {"beta": 3}}}
+    plan = build_plan(load_case(str(write_experiment(tmp_path, {**SMALL, **own, "flows": [flow]}))))
+    (load,) = plan.own_modules
+    assert load == plan.setup[0]
+    assert plan.modules == []
+    assert load.run == ("insmod", "/mnt/own-modules/tcp_toy.ko", "beta=3")
+    assert [*load.sources] == ["tcp_toy.c", "Kbuild"]
 
 
 def test_captures_cover_both_sides_of_each_queue(tmp_path: Path) -> None:

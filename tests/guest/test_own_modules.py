@@ -1,0 +1,95 @@
+"""Congestion controls of one's own, and all of the kernel's, carry data in the guest."""
+
+import re
+from pathlib import Path
+
+import pytest
+from plans import run_folder
+from running import ROOT, SMALL, carry_out, measure, twoway, write_experiment
+
+from twoway.backends.native import Native
+from twoway.errors import UsageError
+from twoway.paths import EXPERIMENTS
+from twoway.plan.plan import build_plan
+from twoway.runs.cases import load_case
+from twoway.spec.congestion import KERNELS_OWN
+
+GUIDE = (ROOT / "docs/guides/own-control.md").read_text("utf-8")
+TOY = (EXPERIMENTS / "modules/tcp_aimd.c").read_text("utf-8")
+
+
+def _listing(language: str) -> str:
+    (found,) = re.findall(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)
+    return str(found)
+
+
+def _toy(folder: Path, source: str) -> Path:
+    """Write an experiment with one flow of a module's control."""
+    (folder / "tcp_aimd.c").write_text(source, "utf-8")
+    flow = {"name": "left", "from": "h1", "to": "h2", "congestion": "aimd"}
+    document = {**SMALL, "flows": [flow], "own_modules": ["tcp_aimd.c"]}
+    return write_experiment(folder, document)
+
+
+def test_the_guide_works_as_written(tmp_path: Path) -> None:
+    """The guide's two files, in a folder of their own, make the two points that it tells of."""
+    assert _listing("c") == TOY
+    (tmp_path / "tcp_aimd.c").write_text(_listing("c"), "utf-8")
+    path = tmp_path / "aimd.yml"
+    path.write_text(_listing("yaml"), "utf-8")
+    assert twoway("vet", path).returncode == 0
+    busy = [
+        measure(Path(f"{path}@keep={keep},buffer=5"), tmp_path / f"results-{keep}")["metrics"]
+        for keep in (50, 80)
+    ]
+    assert [round(each["utilisation.forward"]["value"], 2) for each in busy] == [0.91, 1]
+
+
+def test_what_does_not_compile_is_an_error_of_the_file(tmp_path: Path) -> None:
+    """The compiler's errors, with the file's own lines, end the command with exit code 2."""
+    path = _toy(tmp_path, TOY.replace("* keep_percent", "* kepp_percent"))
+    done = twoway("run", path, "--results", tmp_path / "results")
+    assert done.returncode == 2
+    first, second, *_ = _listing("text").splitlines()
+    assert first in done.stderr
+    assert second in done.stderr
+    assert not list((tmp_path / "results/small").iterdir())
+
+
+def test_a_kbuild_writes_nothing_of_the_hosts(tmp_path: Path) -> None:
+    """A Kbuild is a makefile: what it runs reaches no folder but its own, and no network."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "aimd.c").write_text(TOY, "utf-8")
+    outside = tmp_path / "outside"
+    commands = (
+        f"touch {outside}; touch {Path.home()}/twoway-escaped; grep -o '^ *eth.*:' /proc/net/dev"
+    )
+    nothing = "$(error $(reached))"
+    (folder / "Kbuild").write_text(
+        "obj-m := tcp_mine.o\ntcp_mine-y := aimd.o\n"
+        f"reached := $(shell {commands})\n$(if $(reached),{nothing})\n",
+        "utf-8",
+    )
+    path = _toy(tmp_path, TOY)
+    path.write_text(path.read_text().replace("tcp_aimd.c", "mine"), "utf-8")
+    carry_out(path, tmp_path / "results")
+    assert not outside.exists()
+    assert not (Path.home() / "twoway-escaped").exists()
+
+
+def test_other_backends_build_none(tmp_path: Path) -> None:
+    """A backend that cannot build an experiment's module says so before it changes anything."""
+    plan = build_plan(load_case(str(_toy(tmp_path, TOY))))
+    folder = run_folder(tmp_path / "run", plan)
+    with pytest.raises(UsageError, match="tcp_aimd: the backend native builds none, uml does"):
+        Native(tmp_path).run(folder, lambda _: None)
+
+
+@pytest.mark.slow
+def test_every_control_of_the_kernel_carries_data(tmp_path: Path) -> None:
+    """A flow of each of the kernel's own controls, side by side, delivers data."""
+    flows = [{"name": name, "from": "h1", "to": "h2", "congestion": name} for name in KERNELS_OWN]
+    path = write_experiment(tmp_path, {**SMALL, "flows": flows})
+    metrics = measure(path, tmp_path / "results")["metrics"]
+    assert all(metrics[f"goodput.{name}"]["value"] > 0 for name in KERNELS_OWN)

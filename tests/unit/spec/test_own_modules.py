@@ -1,0 +1,66 @@
+"""Kernel modules of one's own: what their source says, and what is refused before anything runs."""
+
+from pathlib import Path
+
+import pytest
+
+from twoway.errors import SpecError
+from twoway.paths import EXPERIMENTS
+from twoway.spec.own_modules import controls_with, read_own_modules
+
+TOY = (EXPERIMENTS / "modules/tcp_aimd.c").read_text("utf-8")
+
+
+def _problems(folder: Path, *paths: str) -> list[str]:
+    with pytest.raises(SpecError) as caught:
+        read_own_modules(paths, folder)
+    return caught.value.problems
+
+
+def test_a_source_says_its_controls_and_parameters(tmp_path: Path) -> None:
+    """Name, controls and parameters of a module come from its C file, and a Kbuild is added."""
+    (tmp_path / "tcp_toy.c").write_text(TOY, "utf-8")
+    (module,) = read_own_modules(["tcp_toy.c"], tmp_path)
+    assert (module.name, module.controls, module.parameters) == (
+        "tcp_toy",
+        ("aimd",),
+        ("keep_percent",),
+    )
+    assert module.sources["Kbuild"] == "obj-m := tcp_toy.o\n"
+    assert controls_with([module])["aimd"].module == "tcp_toy"
+
+
+def test_a_folder_has_a_kbuild(tmp_path: Path) -> None:
+    """A folder's module is the one that its Kbuild names, from all of its C files."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "aimd.c").write_text(TOY, "utf-8")
+    (folder / "more.h").write_text("", "utf-8")
+    (folder / "notes.txt").write_text("", "utf-8")
+    assert _problems(tmp_path, "mine") == ["own_modules: mine: has no Kbuild"]
+    (folder / "Kbuild").write_text("obj-m := tcp_mine.o\ntcp_mine-y := aimd.o\n", "utf-8")
+    (module,) = read_own_modules(["mine"], tmp_path)
+    assert module.name == "tcp_mine"
+    assert [*module.sources] == ["Kbuild", "aimd.c", "more.h"]
+
+
+def test_all_paths_that_are_no_modules_are_named(tmp_path: Path) -> None:
+    """Missing, binary, huge, ambiguous and clashing modules are refused together, by path."""
+    (tmp_path / "binary.c").write_bytes(b"\xff\xfe")
+    (tmp_path / "huge.c").write_text(" " * (1 << 20 | 1), "utf-8")
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two/Kbuild").write_text("obj-m := a.o\nobj-m := b.o\n", "utf-8")
+    (tmp_path / "tcp_fast.c").write_text("", "utf-8")
+    (tmp_path / "reno.c").write_text(TOY.replace('"aimd"', '"reno"'), "utf-8")
+    (tmp_path / "a.c").write_text(TOY, "utf-8")
+    (tmp_path / "b.c").write_text(TOY, "utf-8")
+    names = ["none.c", "binary.c", "huge.c", "two", "tcp_fast.c", "reno.c", "a.c", "b.c"]
+    assert _problems(tmp_path, *names) == [
+        "own_modules: none.c: No such file or directory",
+        "own_modules: binary.c: not UTF-8: invalid start byte at byte 0",
+        "own_modules: huge.c: more than 1048576 bytes of source",
+        'own_modules: two: its Kbuild must have one line "obj-m := NAME.o"',
+        'own_modules: tcp_fast.c: the module "tcp_fast" is there already',
+        'own_modules: reno.c: the control "reno" is there already',
+        'own_modules: b.c: the control "aimd" is there already',
+    ]

@@ -1,0 +1,95 @@
+"""Building the kernel modules that an experiment brings along, in the sandbox.
+
+A Kbuild is a makefile, which may run anything: it sees what a guest sees, and writes to a folder
+of its own.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from twoway.backends.sandbox import confinement
+from twoway.contract.plan import OWN_MODULES, LoadModule
+from twoway.errors import UsageError
+from twoway.guest.build import Guest, content_hash
+from twoway.paths import cache
+
+_SCRATCH = "/mnt/module"
+_SANDBOX = f"""
+    bwrap --die-with-parent --unshare-all --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp
+    --tmpfs /mnt --clearenv --setenv PATH /usr/sbin:/usr/bin:/sbin:/bin --chdir /
+    --bind . {_SCRATCH}
+"""
+_MOST_LINES = 20
+
+
+def own_modules(guest: Guest, steps: Sequence[LoadModule]) -> dict[str, Path]:
+    """Build modules for a guest's kernel, unless they are in the cache.
+
+    Args:
+        guest: kernel to build for.
+        steps: those that load modules which the experiment brings along.
+
+    Returns: the folder with the modules, by its path in the sandbox.
+    Raises: UsageError with the compiler's errors.
+    """
+    if not steps:
+        return {}
+    parts = [guest.key, *(part for s in steps for item in s.sources.items() for part in item)]
+    built = cache() / "own-modules" / content_hash(*(part.encode() for part in parts))
+    if not built.is_dir():
+        with _new_folder(built) as folder:
+            for step in steps:
+                _build(guest, step, folder)
+    return {OWN_MODULES: built}
+
+
+@contextlib.contextmanager
+def _new_folder(path: Path) -> Iterator[Path]:
+    """Make a folder that has its name when all is in it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".building-", dir=path.parent) as scratch:
+        folder = Path(scratch) / "built"
+        folder.mkdir()
+        yield folder
+        with contextlib.suppress(FileExistsError):  # another process was faster
+            folder.rename(path)
+
+
+def _build(guest: Guest, step: LoadModule, into: Path) -> None:
+    kernel = guest.kernel.parent
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, text in step.sources.items():
+            (Path(scratch) / name).write_text(text, "utf-8")
+        shown = [
+            w for p in (kernel.parent / "source", kernel) for w in ("--ro-bind", str(p), str(p))
+        ]
+        make = ["make", "-C", str(kernel), "ARCH=um", f"M={_SCRATCH}", "modules"]
+        done = subprocess.run(
+            [*_SANDBOX.split(), *confinement(), *shown, *make],
+            cwd=scratch,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        made = Path(scratch) / step.file
+        if done.returncode or made.is_symlink() or not made.is_file():
+            raise UsageError(_errors(step.module, guest.release, done.stdout + done.stderr))
+        shutil.copyfile(made, into / step.file)
+
+
+def _errors(module: str, release: str, output: str) -> str:
+    """Cut the compiler's errors out of what make printed."""
+    text = output.replace(f"{_SCRATCH}{os.sep}", "")
+    lines = [line for line in text.splitlines() if re.search(r"error|undefined!", line)]
+    shown = [line for line in lines if not line.startswith("make")] or text.splitlines()[-5:]
+    more = [f"... and {len(shown) - _MOST_LINES} more"] if len(shown) > _MOST_LINES else []
+    return "\n".join(
+        [f"own_modules: {module} does not build for {release}:", *shown[:_MOST_LINES], *more]
+    )
