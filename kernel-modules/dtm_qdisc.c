@@ -69,13 +69,13 @@ void dtm_channel_changed(struct dtm_channel *ch, u64 now, u32 from, u32 wanted,
 		qdisc_watchdog_schedule_ns(&q->watchdog, now);
 }
 
-/* Lock the link and let happen what is due; the time. */
+/* Lock the link and let happen what is due; the time. Softirqs are off: packets come and go so. */
 static u64 dtm_lock(struct dtm_sched_data *q)
 	__acquires(&q->link->lock)
 {
 	u64 now;
 
-	spin_lock_bh(&q->link->lock);
+	spin_lock(&q->link->lock);
 	now = ktime_get_ns();
 	dtm_pool_advance(&q->link->pool, now);
 	return now;
@@ -84,7 +84,22 @@ static u64 dtm_lock(struct dtm_sched_data *q)
 static void dtm_unlock(struct dtm_sched_data *q)
 	__releases(&q->link->lock)
 {
-	spin_unlock_bh(&q->link->lock);
+	spin_unlock(&q->link->lock);
+}
+
+/* The same, from where softirqs may be on. */
+static u64 dtm_lock_bh(struct dtm_sched_data *q)
+	__acquires(&q->link->lock)
+{
+	local_bh_disable();
+	return dtm_lock(q);
+}
+
+static void dtm_unlock_bh(struct dtm_sched_data *q)
+	__releases(&q->link->lock)
+{
+	dtm_unlock(q);
+	local_bh_enable();
 }
 
 /* Packets */
@@ -189,9 +204,9 @@ static void dtm_reset(struct Qdisc *sch)
 	if (!q->link)
 		return;
 	qdisc_watchdog_cancel(&q->watchdog);
-	now = dtm_lock(q);
+	now = dtm_lock_bh(q);
 	dtm_clear(&q->channel, now);
-	dtm_unlock(q);
+	dtm_unlock_bh(q);
 }
 
 /* The qdisc's life */
@@ -229,11 +244,11 @@ static int dtm_join(struct Qdisc *sch, const struct dtm_options *options,
 		goto put;
 	q->link = link;
 	q->config = config;
-	now = dtm_lock(q);
+	now = dtm_lock_bh(q);
 	err = dtm_check_room(&link->pool, 0, dtm_guaranteed(config), extack);
 	if (!err)
 		dtm_pool_join(&link->pool, &q->channel, config, now);
-	dtm_unlock(q);
+	dtm_unlock_bh(q);
 	if (!err)
 		return 0;
 	q->link = NULL;
@@ -279,9 +294,9 @@ static void dtm_destroy(struct Qdisc *sch)
 
 	if (q->link) {
 		mutex_lock(&dtm_links_lock);
-		now = dtm_lock(q);
+		now = dtm_lock_bh(q);
 		dtm_pool_leave(&q->channel, now);
-		dtm_unlock(q);
+		dtm_unlock_bh(q);
 		dtm_netlink_remove(q);
 		dtm_link_put(q->link);
 		mutex_unlock(&dtm_links_lock);
@@ -311,7 +326,7 @@ static int dtm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_
 	if (err)
 		goto free;
 	sch_tree_lock(sch);
-	now = dtm_lock(q);
+	now = dtm_lock_bh(q);
 	err = dtm_check_room(&q->link->pool, dtm_guaranteed(q->config),
 			     dtm_guaranteed(options.config), extack);
 	if (!err) {
@@ -319,7 +334,7 @@ static int dtm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_
 		swap(q->config, options.config);
 		qdisc_watchdog_schedule_ns(&q->watchdog, now);
 	}
-	dtm_unlock(q);
+	dtm_unlock_bh(q);
 	sch_tree_unlock(sch);
 	dtm_netlink_flush(dev_net(qdisc_dev(sch)));
 free:
@@ -346,7 +361,7 @@ static int dtm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	struct tc_dtm_xstats st;
 	u64 now;
 
-	now = dtm_lock(q);
+	now = dtm_lock_bh(q);
 	dtm_count_slots(ch, now);
 	st = (struct tc_dtm_xstats) {
 		.slots		= ch->slots,
@@ -368,7 +383,7 @@ static int dtm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		.peak_packets	= ch->peak_packets,
 		.peak_bytes	= ch->peak_bytes,
 	};
-	dtm_unlock(q);
+	dtm_unlock_bh(q);
 	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 

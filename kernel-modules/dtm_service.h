@@ -74,10 +74,11 @@ static inline u64 dtm_service_done(const struct dtm_service *s, u64 now, u32 slo
 /* Account for the slots held until now; to be called before their number changes. */
 static inline void dtm_service_advance(struct dtm_service *s, u64 now, u32 slots)
 {
-	u64 cycle = dtm_cycle_start(now);
+	u64 cycle;
 
 	if (now <= s->since)
 		return;
+	cycle = dtm_cycle_start(now);
 	if (cycle > s->since)
 		s->cycle_done = dtm_service_done(s, cycle, slots);
 	s->done = dtm_service_done(s, now, slots);
