@@ -14,7 +14,16 @@ from typing import Any
 from capture_analysis.errors import AnalysisError
 
 from twoway import __version__
-from twoway.commands import experiments, lab, machine, multihost, reporting, running, theory
+from twoway.commands import (
+    comparing,
+    experiments,
+    lab,
+    machine,
+    multihost,
+    reporting,
+    running,
+    theory,
+)
 from twoway.commands.options import BACKEND, CREW, JSON, RESULTS, complain
 from twoway.errors import TwowayError
 from twoway.progress import say
@@ -82,6 +91,17 @@ COMMANDS = (
         "analyse a finished run again; the latest by default",
         options=(
             ("run", {"type": Path, "nargs": "?", "help": "the run's folder"}),
+            JSON,
+            RESULTS,
+        ),
+    ),
+    Command(
+        "compare",
+        comparing.compare,
+        "what differs between runs: parameters, metrics, the first packet; exit code 1 if so",
+        options=(
+            ("runs", {"nargs": "+", "help": "runs' folders, or experiments and points"}),
+            ("--to", {"type": Path, "help": "the page (default: comparison.html in results/)"}),
             JSON,
             RESULTS,
         ),

@@ -97,6 +97,11 @@ class Run:
         }
         return common, renumbered
 
+    @property
+    def flows(self) -> FlowTable:
+        """All connections of all captures; `Packets.flow` counts them."""
+        return self._read[0]
+
     def _capture_file(self, interface: str) -> Path:
         """Find an interface's capture file, compressed or plain."""
         plain = f"pcap/{interface}.pcap"
@@ -144,8 +149,8 @@ class Run:
         """Mark a connection's packets, data or ACKs; shape (n,)."""
         source = (connection.source, connection.source_port)
         sink = (connection.destination, connection.port)
-        flows, _ = self._read
-        found = flows.find(source, sink) if forward else flows.find(sink, source)
+        ends = (source, sink) if forward else (sink, source)
+        found = self.flows.find(*ends)
         directions = [2 * flow + half for flow, half in found]
         return np.isin(2 * packets.flow + packets.half, directions)
 

@@ -1,0 +1,74 @@
+"""Runs side by side: what differs is named, what is the same is said to be."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sharing
+from running import SMALL, run_small, twoway, write_experiment
+
+from twoway.contract.comparison import Comparison
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make results with three runs: the small one twice, and with another window."""
+
+    def make(folder: Path) -> None:
+        flows: list[dict[str, Any]] = [{**flow} for flow in SMALL["flows"]]
+        flows[0]["window_packets"] = 27
+        for name, document in (("a", SMALL), ("b", SMALL), ("c", {**SMALL, "flows": flows})):
+            (folder / name).mkdir()
+            path = write_experiment(folder / name, document)
+            run_small(path.rename(folder / f"{name}.yml"), folder / "results")
+
+    return sharing.once(tmp_path_factory, "compared", make) / "results"
+
+
+def _compared(results: Path, *names: str) -> tuple[int, Comparison]:
+    page = results.parent / f"{'-'.join(names)}.html"
+    done = twoway("compare", *names, "--results", results, "--to", page, "--json")
+    assert "<table" in page.read_text("utf-8")
+    return done.returncode, Comparison.model_validate(json.loads(done.stdout))
+
+
+def test_two_runs_of_the_same_are_the_same(results: Path) -> None:
+    """Of two runs of one plan all metrics and captures are the same, and the exit code is 0."""
+    code, document = _compared(results, "a", "b")
+    assert code == 0
+    assert (document.parameters, document.metrics, document.partings) == ({}, {}, ())
+    assert document.common_captures == 6
+
+
+def test_a_window_of_one_segment_less_is_found(results: Path) -> None:
+    """The parameter that differs is named, and the first packet that one run alone sends."""
+    code, document = _compared(results, "a", "c")
+    assert code == 1
+    assert document.parameters["experiment.flows.left.window_packets"].values == (28, 27)
+    assert document.metrics["efficiency.left"].values[0] is not None
+    first = document.partings[0]
+    assert first.interface == "h1-eth0"
+    assert first.first is not None
+    # The 28th segment of 9140 bytes, after one byte before all traffic: the other run may not send
+    # it yet.
+    assert f"seq {27 * 9140 + 2}:{28 * 9140 + 2} " in first.first
+    assert first.second != first.first
+
+
+def test_captures_are_said_to_part_in_the_order_of_time(results: Path) -> None:
+    """Each capture that differs has its first packet that does, the earliest first."""
+    _, document = _compared(results, "a", "c")
+    times = [float(str(parting.first).split()[0]) for parting in document.partings]
+    assert len(times) + document.common_captures == 6
+    assert times == sorted(times)
+
+
+def test_what_is_no_run_is_named(results: Path) -> None:
+    """A name without a run, and a single run, are errors of the command line."""
+    missing = twoway("compare", "a", "nosuch", "--results", results)
+    assert missing.returncode == 2
+    assert (
+        "nosuch: neither a finished run's folder nor an experiment that has one" in missing.stderr
+    )
+    assert twoway("compare", "a", "--results", results).returncode == 2

@@ -1,0 +1,69 @@
+"""The subcommand compare: runs side by side."""
+
+import argparse
+from pathlib import Path
+
+from twoway.commands.options import shown
+from twoway.contract.comparison import Comparison, Values
+from twoway.errors import UsageError
+from twoway.progress import say
+
+SAME, DIFFERENT = 0, 1
+_MOST_LINES = 40
+
+
+def compare(args: argparse.Namespace) -> int:
+    """Compare runs; print what differs, and write a page."""
+    from twoway.report.comparing import compare as compare_runs
+    from twoway.report.comparison_page import write_page
+
+    if len(args.runs) < 2:
+        raise UsageError("compare takes two runs or more", "`twoway compare modern-cc@... other`")
+    folders = [_find(name, args.results) for name in args.runs]
+    document = compare_runs(folders)
+    if args.json:
+        print(document.model_dump_json(indent=1))
+    _print(document)
+    page = args.to or args.results / "comparison.html"
+    write_page(document, folders, page)
+    say(f"report: {shown(page)}", markup=False)
+    return SAME if document.same else DIFFERENT
+
+
+def _find(name: str, results: Path) -> Path:
+    """Find a run by its folder, or the newest one of an experiment or point.
+
+    Raises: UsageError if there is none.
+    """
+    for folder in (Path(name), *sorted((results / name).glob("[0-9]*"), reverse=True)):
+        if (folder / "manifest.json").is_file():
+            return folder.resolve()
+    raise UsageError(
+        f"{name}: neither a finished run's folder nor an experiment that has one in {results}",
+        "`twoway run` makes one",
+    )
+
+
+def _print(document: Comparison) -> None:
+    lines = [f"{number}: {run}" for number, run in enumerate(document.runs)]
+    for title, rows in (("parameters", document.parameters), ("metrics", document.metrics)):
+        lines += [f"{len(rows)} {title} differ:" if rows else f"all {title} are the same"]
+        lines += _cut([f"  {name}: {_values(row)}" for name, row in rows.items()])
+    for parting in document.partings:
+        lines.append(f"0 and {parting.run} part at {parting.interface}, packet {parting.packet}:")
+        lines += [f"  0: {parting.first}", f"  {parting.run}: {parting.second}"]
+    lines.append(
+        f"the same: {document.common_metrics} metrics, {document.common_captures} captures"
+    )
+    for line in lines:
+        say(line, markup=False)
+
+
+def _values(row: Values) -> str:
+    shown_values = (f"{v:.6g}" if isinstance(v, float) else str(v) for v in row.values)
+    return " | ".join(shown_values) + (f" {row.unit}" if row.unit not in ("", "1") else "")
+
+
+def _cut(lines: list[str]) -> list[str]:
+    more = len(lines) - _MOST_LINES
+    return [*lines[:_MOST_LINES], f"  ... and {more} more: --json has all"] if more > 0 else lines
