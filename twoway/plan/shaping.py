@@ -58,8 +58,8 @@ def compile_profile(profile: Profile, graph: Graph) -> list[Shaper]:
 def _queue(interface: Interface, direction: Direction) -> Shaper:
     if direction.dtm:
         return _channel(interface, direction)
-    if direction.aqm == "fq_codel":
-        return _fq_codel(interface, direction)
+    if direction.is_under_htb:
+        return _under_htb(interface, direction)
     if direction.aqm != "drop-tail":
         return _cake(interface, direction)
     if direction.has_ack_queue:
@@ -113,9 +113,11 @@ def _cake(interface: Interface, direction: Direction) -> Shaper:
     )
 
 
-def _fq_codel(interface: Interface, direction: Direction) -> Shaper:
-    """Build an fq_codel inside HTB, which keeps the rate as in ack_queue.py."""
+def _under_htb(interface: Interface, direction: Direction) -> Shaper:
+    """Build a managed queue inside HTB, which keeps the rate as in ack_queue.py."""
     rate_bit = round(direction.start_mbit * 1e6)
+    # fq_codel's own limit of 10240 packets is there only to bound its memory.
+    limit = "" if direction.aqm == "fq_codel" else f" limit {direction.queue_packets}"
     dev = interface.name
     return Shaper(
         interface,
@@ -123,7 +125,7 @@ def _fq_codel(interface: Interface, direction: Direction) -> Shaper:
         ((("kind",), "htb"),),
         (
             f"class add dev {dev} parent 1: classid 1:1 htb rate {rate_bit}bit burst 1 cburst 1",
-            f"qdisc add dev {dev} parent 1:1 handle 2: fq_codel",
+            f"qdisc add dev {dev} parent 1:1 handle 2: {direction.aqm}{limit}",
         ),
     )
 

@@ -39,11 +39,13 @@ class Direction(Framing):
     queue_packets: Annotated[int, Field(ge=1)] = Field(
         description="drop-tail limit in packets, the one in service included"
     )
-    aqm: Literal["drop-tail", "cake", "cake-flowblind", "fq_codel"] = Field(
+    aqm: Literal[
+        "drop-tail", "cake", "cake-flowblind", "codel", "pie", "sfq", "fq", "fq_codel", "fq_pie"
+    ] = Field(
         default="drop-tail",
-        description="what manages the queue: `cake` (CoDel, a queue for each flow), "
-        "`cake-flowblind` (CoDel, one queue), `fq_codel` (as cake, under HTB), which have no limit "
-        "of packets",
+        description="what manages the queue: `cake` (CoDel, a queue for each flow) and "
+        "`cake-flowblind` (CoDel, one queue), which have no limit of packets; or, under HTB, the "
+        "kernel's qdisc of that name with queue_packets as its limit, `fq_codel` without",
     )
     delay_ms: Annotated[float, Field(ge=0, le=100_000)] = Field(
         description="propagation delay in ms, from the end of transmission to arrival"
@@ -84,6 +86,11 @@ class Direction(Framing):
         return self.ack_queue != "shared"
 
     @property
+    def is_under_htb(self) -> bool:
+        """True if HTB keeps the rate, because what manages the queue keeps none."""
+        return self.aqm not in ("drop-tail", "cake", "cake-flowblind")
+
+    @property
     def leaves_at_start(self) -> bool:
         """True if packets leave at the begin of transmission, not its end.
 
@@ -98,7 +105,7 @@ class Direction(Framing):
         HTB's smallest burst is a byte, whose time tc expresses in ticks of 64 ns
         (docs/decisions/0021).
         """
-        if not (self.has_ack_queue or self.aqm == "fq_codel"):
+        if not (self.has_ack_queue or self.is_under_htb):
             return 0
         return int(8e3 / self.start_mbit) // 64 * 64
 

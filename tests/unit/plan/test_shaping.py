@@ -162,6 +162,15 @@ def test_fq_codel_has_htb_for_the_rate(graph: Graph) -> None:
     assert _profile(rate_mbit=2).directions["forward"].credit_ns == 0
 
 
+@pytest.mark.parametrize("aqm", ["codel", "pie", "fq_pie", "sfq", "fq"])
+def test_others_under_htb_keep_the_limit(graph: Graph, aqm: str) -> None:
+    """Any other of the kernel's queues lies under HTB, with the direction's limit of packets."""
+    profile = _profile(aqm=aqm, queue_packets=17)
+    shaper = compile_profile(profile, graph)[0]
+    assert shaper.inner[-1].endswith(f"handle 2: {aqm} limit 17")
+    assert profile.directions["forward"].leaves_at_start
+
+
 def test_managed_queue_has_no_cells(graph: Graph) -> None:
     """Cells and a managed queue exclude each other, with a sentence."""
     with pytest.raises(SpecError, match=r"directions\.forward\.aqm: cake is a shaper of its own"):
