@@ -29,5 +29,5 @@ def test_backends() -> None:
     """The modules of twoway/backends offer uml, qemu in four variants, and native; uml is first."""
     names = list(kinds())
     assert names[0] == "uml"
-    assert set(names) == {"uml", "qemu", "qemu-kvm", "qemu-icount", "qemu-tcg", "native"}
+    assert set(names) == {"uml", "uml-newest", "qemu", "qemu-kvm", "qemu-icount", "qemu-tcg", "native"}
     assert "; qemu, a distribution's own kernel" in " ".join(twoway("run", "--help").stdout.split())

@@ -168,4 +168,11 @@ def _mconsole(folder: Path, request: str) -> None:
         console.send(struct.pack("=IiI512s", _MCONSOLE_MAGIC, 2, len(data), data))
 
 
-KINDS = (Kind("uml", "virtual time (default)", lambda: Uml(built_guest())),)
+KINDS = (
+    Kind("uml", "virtual time (default)", lambda: Uml(built_guest())),
+    Kind(
+        "uml-newest",
+        "the same on Debian's newest kernel, which `twoway build --newest` builds",
+        lambda: Uml(built_guest("newest"), "uml-newest"),
+    ),
+)

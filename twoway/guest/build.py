@@ -175,13 +175,15 @@ def find_guest(flavour: Flavour = "guest") -> Guest | None:
     )
 
 
-def built_guest() -> Guest:
+def built_guest(flavour: Flavour = "guest") -> Guest:
     """Find the guest of user-mode Linux.
 
     Raises: TwowayError if it is not built.
     """
-    guest = find_guest()
+    guest = find_guest(flavour)
     if guest is None:
+        if flavour != "guest":
+            raise TwowayError(f"the {flavour} guest is not built", f"`twoway build --{flavour}`")
         raise TwowayError("the guest is not built", "`make setup` (or `twoway build`) builds it")
     return guest
 
