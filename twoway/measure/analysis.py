@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from capture_analysis import ack_compression
 from capture_analysis.ack_compression import AckTimes
-from capture_analysis.columns import IntArray, Packets, merge
+from capture_analysis.columns import BoolArray, IntArray, Packets, merge
 from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epochs
 from capture_analysis.errors import AnalysisError
 
@@ -18,6 +18,7 @@ from twoway.measure.queues import (
     Occupancy,
     Passage,
     lingering,
+    lost_between,
     occupancy,
     passage,
     service_error_ns,
@@ -194,6 +195,26 @@ class Analysis:
         drops = merge([self.drops(queue) for queue in self.queues.values()])
         mine = self.run.belongs(drops, view.connection, forward=True)
         return drops.where(mine).data()
+
+    def lost_on_link(self, connection: Connection, *, forward: bool = True) -> BoolArray | None:
+        """Mark the packets behind a connection's last queue that never arrived.
+
+        Args:
+            connection: the connection.
+            forward: its data packets; False: its ACKs.
+
+        Returns: shape (n,), in the order of departures; None if no link of its way loses packets.
+        """
+        run = self.run
+        if not run.loses_on_links:
+            return None
+        names = connection.directions if forward else connection.ack_directions
+        end = connection.sink_interface if forward else connection.source_interface
+        last = self.queues[names[-1]].queue
+        left = run.between(last.interface, connection, forward=forward)
+        left = left.where(left.time_ns + last.delay_ns < run.last_seen_ns)
+        lost = lost_between(left, run.between(end, connection, forward=forward))
+        return lost[left.payload_bytes > 0] if forward else lost
 
     @cached_property
     def congestion_epochs(self) -> CongestionEpochs:

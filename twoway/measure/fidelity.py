@@ -33,6 +33,8 @@ def fidelity(analysis: Analysis) -> list[FidelityRow]:
     error = None if analysis.run.exact_clock else real_time.ClockError(analysis)
     if error:
         checks += real_time.checks(analysis, error)
+    if analysis.run.loses_on_links:
+        checks.append(_link_losses(analysis))
     for direction, queue in analysis.queues.items():
         checks += [
             _service_times(analysis, direction, queue, error),
@@ -168,6 +170,27 @@ def _kernel_drops(analysis: Analysis, direction: str, view: QueueView) -> Fideli
     )
 
 
+def _link_losses(analysis: Analysis) -> FidelityRow:
+    """Compare losses behind queues with the kernel's count of packets that it took away.
+
+    The kernel is asked when traffic has ended; what it takes away after that, it does not count.
+    """
+    queues = {queue.interface for queue in analysis.run.manifest.queues}
+    kernel = 0
+    for node in analysis.run.manifest.nodes.routers:
+        for sign, when in ((-1, "before"), (1, "after")):
+            qdiscs = analysis.run.document(f"qdisc/{node}-{when}.json")
+            kernel += sign * sum(q["drops"] for q in qdiscs if q["dev"] not in queues)
+    lost = [
+        analysis.lost_on_link(view.connection, forward=forward)
+        for view in analysis.connections.values()
+        for forward in (True, False)
+    ]
+    captured = sum(int(each.sum()) for each in lost if each is not None)
+    what = f"packets lost behind queues in the captures less the kernel's {kernel}"
+    return _check(what, captured - kernel, "0", captured == kernel)
+
+
 def _allocations(
     analysis: Analysis,
     direction: str,
@@ -271,6 +294,7 @@ def _window_check(analysis: Analysis, name: str, view: ConnectionView) -> list[F
     window = view.connection.window_packets
     paced = view.connection.paced
     lost = any(len(analysis.drops(queue)) for queue in analysis.queues.values())
+    lost = lost or analysis.run.loses_on_links
     if window is None or paced or lost:
         return []
     most = most_in_flight(analysis.run, view)

@@ -131,6 +131,11 @@ def passage(queue: Queue, entering: Packets, leaving: Packets, until_ns: int = 0
     return Passage(entering, left_ns, entering.payload_bytes > 0)
 
 
+def lost_between(before: Packets, after: Packets) -> BoolArray:
+    """Mark the packets of one capture that another, further on, does not have; shape (n,)."""
+    return ~np.isin(_occurrence_keys(before), _occurrence_keys(after))
+
+
 def transmitted(queue: Queue, seen: Passage) -> Passage:
     """Set `left_ns` to the ends of transmissions.
 

@@ -62,6 +62,11 @@ class Run:
         """True if the run was in virtual time."""
         return self.manifest.clock_source == "virtual"
 
+    @property
+    def loses_on_links(self) -> bool:
+        """True if a link loses packets behind its queue."""
+        return any(d.loss for d in self.manifest.profile.directions.values())
+
     def clock(self, interface: str) -> Clock:
         """Return the clock of an interface's host."""
         return self._clocks[interface]

@@ -50,7 +50,7 @@ def compile_profile(profile: Profile, graph: Graph) -> list[Shaper]:
     shapers = []
     for name, direction in profile.directions.items():
         shapers += [_queue(i, direction) for i in graph.queues[name]]
-        if direction.delay_ns or direction.has_ack_queue:
+        if direction.delay_ns or direction.has_ack_queue or direction.loss:
             shapers += [_delay(i, direction) for i in graph.delays[name]]
     return shapers
 
@@ -146,14 +146,16 @@ def _delay(interface: Interface, direction: Direction) -> Shaper:
     most = direction.most_mbit * 1e6 / 8 * delay_ns * 1e-9 / _SMALLEST_FRAME_BYTES
     limit = max(1000, math.ceil(_DELAY_LIMIT_MARGIN * most))
     rate, readback = _rate(direction) if direction.has_ack_queue else ([], [])
+    loss = direction.loss.arguments if direction.loss else ()
     return Shaper(
         interface,
-        ("netem", "limit", str(limit), "delay", f"{delay_ns // 1000}us", *rate),
+        ("netem", "limit", str(limit), "delay", f"{delay_ns // 1000}us", *loss, *rate),
         (
             (("kind",), "netem"),
             (("options", "limit"), limit),
             # tc prints seconds with six digits.
             (("options", "delay", "delay"), float(f"{delay_ns / 1e9:.6g}")),
+            *(direction.loss.readback() if direction.loss else ()),
             *readback,
         ),
     )

@@ -13,6 +13,7 @@ from twoway.contract.model import Model, Name, NonNegative
 from twoway.contract.network import Framing
 from twoway.spec.channel import SLOT_MBIT, Channel, Slots
 from twoway.spec.congestion import CONTROLS
+from twoway.spec.loss import Loss
 from twoway.spec.matrix import Axis
 from twoway.spec.statements import Claimed, Found, Predicted, Statement, Unclaimed
 from twoway.spec.traffic import Span, Traffic, kinds
@@ -49,6 +50,9 @@ class Direction(Framing):
     )
     delay_ms: Annotated[float, Field(ge=0, le=100_000)] = Field(
         description="propagation delay in ms, from the end of transmission to arrival"
+    )
+    loss: Loss | None = Field(
+        default=None, description="packets that the link loses, after its queue; none by default"
     )
     ack_queue: Literal["shared", "own", "priority"] = Field(
         default="shared",

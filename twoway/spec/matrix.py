@@ -149,7 +149,7 @@ def _set(document: dict[str, Any], path: str, value: Scalar) -> None:
         if isinstance(place, list):  # flows
             place = {each["name"]: each for each in place}
         if step not in place:
-            if parents[0] in ("flows", "directions") and depth:
+            if parents[0] in ("flows", "directions") and depth == 1:
                 raise SpecError([f'{path}: no "{step}"; there are: {", ".join(place)}'])
             place[step] = {}  # absent so far; validation refuses unknown fields
         place = place[step]

@@ -146,6 +146,7 @@ def _link(direction: Direction, experiment: Experiment, pools: Mapping[str, int]
         payload_share=stack.segment_bytes / data,
         dtm=_channel(direction, pools),
         ack_queue=direction.has_ack_queue,
+        loss=direction.loss.model_dump() if direction.loss else None,
     )
 
 

@@ -24,6 +24,7 @@ class Link:
         payload_share: payload of a full segment over its size on the link.
         dtm: the field `dtm` of the profile; None for other links.
         ack_queue: True if ACKs wait in a queue of their own, whose turn comes with the next packet.
+        loss: the field `loss` of the profile; None if the link loses no packets.
     """
 
     rate_bit: float
@@ -34,6 +35,7 @@ class Link:
     payload_share: float
     dtm: Mapping[str, Any] | None = None
     ack_queue: bool = False
+    loss: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,71 @@
+"""Packets that a link loses behind its queue: the captures know each of them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sharing
+from running import SMALL, carry_out, write_experiment
+
+from twoway.contract.verdict import Verdict
+from twoway.measure.analysis import Analysis
+from twoway.measure.document import compute
+
+CHECK = "packets lost behind queues in the captures less the kernel's "
+
+
+@pytest.fixture(scope="module")
+def lossy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a run of two flows over a line that loses one packet in a hundred one way."""
+
+    def make(folder: Path) -> None:
+        flows = [
+            {"name": "left", "from": "h1", "to": "h2", "congestion": "cubic"},
+            {"name": "right", "from": "h2", "to": "h1", "congestion": "reno"},
+        ]
+        document: dict[str, Any] = {**SMALL, "profile": "lossy-8mbit", "flows": flows}
+        document |= {"duration_s": 10, "stack": {"mtu_bytes": 1500}}
+        carry_out(write_experiment(folder, document), folder / "results")
+
+    return (sharing.once(tmp_path_factory, "lossy", make) / "results/latest").resolve()
+
+
+def _row(folder: Path) -> Any:
+    (row,) = [r for r in compute(Analysis(folder)).fidelity if r.check.startswith(CHECK)]
+    return row
+
+
+def test_captures_know_every_loss(lossy: Path) -> None:
+    """Losses of data and ACKs behind queues are as many as the kernel took away."""
+    row = _row(lossy)
+    assert row.verdict is Verdict.PASS
+    assert int(row.check.removeprefix(CHECK)) > 50
+
+
+def test_a_loss_too_many_is_noticed(lossy: Path, tmp_path: Path) -> None:
+    """If the kernel says one loss more than the captures show, the check fails."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for path in lossy.iterdir():
+        (folder / path.name).symlink_to(path)
+    (folder / "qdisc").unlink()
+    (folder / "qdisc").mkdir()
+    for path in (lossy / "qdisc").iterdir():
+        qdiscs = json.loads(path.read_text())
+        for qdisc in qdiscs:
+            if path.name == "r2-after.json" and qdisc["dev"] == "r2-eth0":
+                qdisc["drops"] += 1
+        (folder / "qdisc" / path.name).write_text(json.dumps(qdiscs))
+    row = _row(folder)
+    assert (row.verdict, row.value) == (Verdict.FAIL, -1)
+
+
+def test_loss_is_of_the_way_that_loses(lossy: Path) -> None:
+    """The data of the way that loses has losses behind its queue, the other way's none."""
+    metrics = compute(Analysis(lossy)).metrics
+    assert metrics["link_loss.right"].value == 0
+    assert metrics["link_loss_burst.right"].value is None
+    left = metrics["link_loss.left"].value
+    assert left is not None
+    assert 0.005 < left < 0.015

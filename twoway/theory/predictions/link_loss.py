@@ -1,0 +1,26 @@
+"""Gilbert's model of a link that loses packets in bursts, and packets lost each by itself.
+
+A share p of all packets, in bursts of b on average (1960). Without bursts the next packet is lost
+with the same chance p, which makes bursts of 1 / (1 - p).
+"""
+
+from twoway.theory.network import Setup
+
+NAME = "link_loss"
+
+
+def predict(setup: Setup) -> dict[str, float]:
+    """Predict share and mean burst of each connection whose data alone pass a link with losses.
+
+    Raises: ValueError with a sentence if a connection passes several queues.
+    """
+    found = {}
+    for each in setup.connections:
+        if len(each.directions) != 1:
+            raise ValueError(f"{each.name} passes several links")
+        loss = setup.links[each.direction].loss
+        if loss:
+            share = loss["percent"] / 100
+            found[f"link_loss.{each.name}"] = share
+            found[f"link_loss_burst.{each.name}"] = loss["burst_packets"] or 1 / (1 - share)
+    return found
