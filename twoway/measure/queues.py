@@ -4,7 +4,7 @@ Taps on incoming interfaces see a packet before the queue, the tap on the outgoi
 their difference is exactly the queue, packet by packet.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -123,12 +123,40 @@ def passage(queue: Queue, entering: Packets, leaving: Packets, until_ns: int = 0
         )
     left_ns = np.full(len(entering), -1, dtype=np.int64)
     left_ns[found] = leaving.time_ns[order[place[found]]]
+    for rows in _twins(entering.key(), ~found):
+        left_ns[rows] = _latest_first(entering.time_ns[rows], left_ns[rows])
+    found = left_ns >= 0
     after_last = np.flatnonzero(found)[-1] + 1 if found.any() else 0
     idle_ns = leaving.time_ns.max(initial=0)
     service_ns = queue.service_ns(entering.frame_bytes[after_last:])
     would_leave = np.maximum(entering.time_ns[after_last:], idle_ns) + service_ns
     left_ns[after_last:][would_leave >= until_ns] = STILL_QUEUED
     return Passage(entering, left_ns, entering.payload_bytes > 0)
+
+
+def _twins(key: IntArray, dropped: BoolArray) -> Iterator[IntArray]:
+    """List the rows of packets that look alike, of which some were dropped and some were not.
+
+    A SYN-ACK that is sent again, or a reset, looks like the one before.
+    """
+    alike = np.flatnonzero(np.isin(key, key[dropped]) & np.isin(key, key[~dropped]))
+    alike = alike[np.argsort(key[alike], kind="stable")]
+    yield from np.split(alike, np.flatnonzero(np.diff(key[alike])) + 1)
+
+
+def _latest_first(entered_ns: IntArray, left_ns: IntArray) -> IntArray:
+    """Give each departure to the latest arrival before it: what waits longest was dropped.
+
+    Args:
+        entered_ns: shape (n,), when packets that look alike entered.
+        left_ns: shape (n,), when some of them left; -1 for the others.
+    """
+    fate = np.full(len(left_ns), -1, dtype=np.int64)
+    row = len(fate)
+    for time_ns in sorted(left_ns[left_ns >= 0], reverse=True):
+        row = min(row, int(np.searchsorted(entered_ns, time_ns, side="right"))) - 1
+        fate[row] = time_ns
+    return fate
 
 
 def lost_between(before: Packets, after: Packets) -> BoolArray:

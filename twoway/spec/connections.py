@@ -86,7 +86,7 @@ def _connections_of(
             window_packets=flow.window_packets,
             alpha_packets=flow.alpha_packets,
             rate_mbit=traffic.packet_mbit(span) if traffic else None,
-            transfer_bytes=transfer_bytes,
+            transfer_bytes=transfer_bytes or (traffic.payload_bytes if traffic else None),
             paced=traffic is not None,
             connect_ns=CONNECT_NS if flow.connect == "before" else start_ns,
             start_ns=start_ns,

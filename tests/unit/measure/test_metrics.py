@@ -71,6 +71,7 @@ QUEUES = {
     "queue_epoch_period.reverse": None,
 }
 RUN = {
+    **dict.fromkeys(("completion_time_median", "completion_time_p95", "transfers_complete")),
     "throughput_sum": 2.2 + 1.4,
     "queue_peak_ratio": 4 / 5,
     "window_correlation_same_way": None,  # one connection each way
@@ -88,6 +89,8 @@ RUN = {
 }
 CONNECTIONS = {
     # Windows of 20 ms have no whole second, and no whole cycle.
+    # Their data are unlimited.
+    **dict.fromkeys(("completion_time.first", "completion_time.second")),
     # No link of theirs loses packets.
     **dict.fromkeys(("link_loss.first", "link_loss.second"), 0),
     **dict.fromkeys(("link_loss_burst.first", "link_loss_burst.second")),
@@ -259,6 +262,7 @@ def test_connection_without_acks(tmp_path: Path) -> None:
     undefined = {name for name, value in got.items() if value is None and name.endswith("first")}
     assert undefined == {
         *("throughput_dip.first", "window_growth.first", "first_loss_window.first"),
+        "completion_time.first",
         "link_loss_burst.first",
         "sawtooth_period.first",
         "sawtooth_efficiency.first",
@@ -288,6 +292,7 @@ def test_connection_without_data(tmp_path: Path) -> None:
         *("throughput_dip.first", "window_growth.first", "first_loss_window.first"),
         "clusters_per_window.first",
         "efficiency.first",
+        "completion_time.first",
         "link_loss_burst.first",
         "sawtooth_period.first",
         "sawtooth_efficiency.first",

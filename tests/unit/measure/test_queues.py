@@ -133,6 +133,20 @@ def test_identical_packets_pair_in_order() -> None:
     assert passage(queue_of(), entering, leaving).left_ns.tolist() == [10, 20, 30]
 
 
+def test_of_identical_packets_the_one_that_waits_longest_was_dropped() -> None:
+    """A SYN-ACK that was dropped and those sent again look alike: the later ones left."""
+    entering = packets(time_ns=[0, 5, 1000, 1005], seq=[7, 8, 7, 7])
+    leaving = packets(time_ns=[15, 1010, 1020], seq=[8, 7, 7])
+    assert passage(queue_of(), entering, leaving).left_ns.tolist() == [NEVER, 15, 1010, 1020]
+
+
+def test_of_identical_packets_none_leaves_before_it_entered() -> None:
+    """If the first left before the second came, the second was dropped."""
+    entering = packets(time_ns=[0, 1000, 1001], seq=[7, 7, 8])
+    leaving = packets(time_ns=[10, 1010], seq=[7, 8])
+    assert passage(queue_of(), entering, leaving).left_ns.tolist() == [10, NEVER, 1010]
+
+
 def test_retransmission_is_another_packet() -> None:
     """A dropped segment and its retransmission, alike but for IP's count, are not confused."""
     entering = packets(time_ns=[0, 1, 2], seq=[7, 8, 7], ip_id=[1, 2, 3])

@@ -37,6 +37,11 @@ class Traffic:
     FIELD: ClassVar[str]
     DESCRIPTION: ClassVar[str]
 
+    @property
+    def payload_bytes(self) -> int | None:
+        """What each connection has to send; None if unlimited, or if `arrivals` tells."""
+        return None
+
     def problems(self, span: Span) -> list[str]:  # noqa: ARG002 - for subclasses
         """List contradictions with the experiment, each as ".FIELD: ..."."""
         return []

@@ -1,0 +1,47 @@
+"""How long transfers take: to the arrival of the last byte that was missing."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from packet_columns import packets
+
+from twoway.measure.metrics.completion import completion_time, completion_times
+
+
+def _view(size: int | None, time_ns: list[int], seq: list[int]) -> Any:
+    arrived = packets(time_ns=time_ns, seq=seq, payload_bytes=[100] * len(seq))
+    connection = SimpleNamespace(transfer_bytes=size, start_ns=1000)
+    return SimpleNamespace(connection=connection, arrived=arrived)
+
+
+def _analysis(**views: Any) -> Any:
+    return SimpleNamespace(run=SimpleNamespace(stop_ns=10_000), connections=views)
+
+
+def test_a_repaired_hole_is_the_end() -> None:
+    """A transfer is complete when its last hole is filled, whatever came before."""
+    view = _view(300, [2000, 3000, 3500, 4000], [0, 200, 200, 100])
+    assert completion_time.measure(_analysis(), view) == (3e-6,)
+
+
+def test_unlimited_or_unfinished_has_no_time() -> None:
+    """Without a size, with bytes missing, or with the last after the end there is no time."""
+    for view in (
+        _view(None, [2000], [0]),
+        _view(300, [2000, 3000], [0, 100]),
+        _view(200, [2000, 10_000], [0, 100]),
+    ):
+        assert np.isnan(completion_time.measure(_analysis(), view)[0])
+
+
+def test_all_transfers_together() -> None:
+    """Of three transfers two are complete; median and percentile are theirs, others' none."""
+    analysis = _analysis(
+        a=_view(100, [2000], [0]),
+        b=_view(100, [4000], [0]),
+        c=_view(200, [4000], [0]),
+        d=_view(None, [4000], [0]),
+    )
+    assert completion_times.measure(analysis) == pytest.approx((2e-6, 2.9e-6, 2 / 3))

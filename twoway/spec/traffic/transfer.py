@@ -1,0 +1,22 @@
+"""A transfer of a given size, from the flow's start."""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from twoway.contract.model import Model
+from twoway.spec.traffic import Traffic
+
+
+class Transfer(Model, Traffic):
+    """A flow whose connections have so much to send, and then nothing."""
+
+    FIELD: ClassVar = "transfer"
+    DESCRIPTION: ClassVar = "each connection has so much to send, and then nothing"
+
+    bytes_: Annotated[int, Field(ge=1, le=10**12, alias="bytes", description="payload of each")]
+
+    @property
+    def payload_bytes(self) -> int:
+        """The payload of each connection."""
+        return self.bytes_
