@@ -85,7 +85,7 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
         ),
         (
             {"flows": [_flow(rate_mbit=1, film=_FILM)]},
-            "flows.0.film: a flow has one of rate_mbit, film, transfers; got ['rate_mbit', 'film']",
+            "a flow has one of rate_mbit, film, transfer, transfers; got ['rate_mbit', 'film']",
         ),
         (
             {"flows": [_flow(transfers=_TRANSFERS, count=2)]},

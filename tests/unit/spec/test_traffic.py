@@ -21,8 +21,8 @@ def span(seconds: float) -> Span:
 
 def test_a_kind_is_a_file() -> None:
     """Each kind of traffic, found by its file alone, is a field of a flow: one and no other."""
-    assert [*kinds()] == ["rate_mbit", "film", "transfers"]
-    values = {"rate_mbit": 3, "film": FILM, "transfers": TRANSFERS}
+    assert [*kinds()] == ["rate_mbit", "film", "transfer", "transfers"]
+    values = {"rate_mbit": 3, "film": FILM, "transfer": {"bytes": 9}, "transfers": TRANSFERS}
     ends = {"name": "left", "from": "h1", "to": "h2", "congestion": "reno"}
     assert Flow.model_validate(ends).traffic is None
     for field, value in values.items():
