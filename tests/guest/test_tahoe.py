@@ -121,16 +121,24 @@ def timeouts(trace: Trace) -> list[Timeout]:
     return found
 
 
+def late_ticks(guest: Guest) -> bool:
+    """Whether the kernel's retransmission timer is one of its own, which the module cannot set."""
+    return guest.release.startswith("7.")
+
+
 @pytest.mark.parametrize("name", BSD_TIMER)
-def test_bsd_timer_fires_at_the_models_ticks(traces: dict[str, Trace], name: str) -> None:
+def test_bsd_timer_fires_at_the_models_ticks(
+    guest: Guest, traces: dict[str, Trace], name: str
+) -> None:
     """Every timeout is at the tick that the model's timer says, or as late as the kernel's wheel.
 
-    That is an eighth of the wait, when the module could not tell it.
+    That is an eighth of the wait, when the module could not tell it, and on newer kernels always.
     """
     found = timeouts(traces[name])
     assert {each.woken for each in found} == {False, True}
     for each in found:
-        least = 0 if each.woken else (each.due_s - each.started_s) / 8
+        told = each.woken and not late_ticks(guest)
+        least = 0 if told else (each.due_s - each.started_s) / 8
         assert 0 <= each.at_s - each.due_s < least + 1.1 * STEP_S
 
 
@@ -244,7 +252,9 @@ def test_parameters(guest: Guest, tmp_path: Path) -> None:
     assert found["ssthresh=half"]["said"] == [
         'tcp_tahoe: ssthresh: must be paper or bsd, got "half"'
     ]
-    assert found["timer=linux"] == found["timer=bsd"] == both
+    late = ["tcp_tahoe: timer: on this kernel bsd's ticks are up to an eighth of a wait late"]
+    assert found["timer=linux"] == both
+    assert found["timer=bsd"] == {**both, "said": late if late_ticks(guest) else []}
     assert found["timer=bsd4.3"]["said"] == ['tcp_tahoe: timer: must be linux or bsd, got "bsd4.3"']
     for value in ("fast", ""):
         assert found[f"growth={value}"] == {
