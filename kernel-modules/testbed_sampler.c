@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * TCP_INFO of connections and the lengths of queues, as vm/guest/observe.c writes them.
+ *
+ *	sockets NAME		the writer's namespace, called NAME in the rows
+ *	queue INTERFACE		the root qdisc of an interface of the writer's namespace
+ *	sample START STOP INTERVAL PROGRESS FOLDER
+ *
+ * Times are ns of CLOCK_REALTIME. FOLDER/tcp-info.csv gets a row for each established connection
+ * and sample, FOLDER/queues.csv one for each queue and sample, and FOLDER/progress.json the line
+ * by which the host knows that virtual time moves.
+ *
+ * How this is the same as the program: the rows are those of a dump of sock_diag and of rtnetlink,
+ * in their order, and a step that stands for a system call takes what the call took
+ * (testbed_clock.h). So whatever is due in the meantime waits as long as it did for the program.
+ */
+
+#include <linux/completion.h>
+#include <linux/err.h>
+#include <linux/kthread.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/nsproxy.h>
+#include <linux/rtnetlink.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/tcp.h>
+#include <net/gen_stats.h>
+#include <net/inet_hashtables.h>
+#include <net/net_namespace.h>
+#include <net/pkt_sched.h>
+#include <net/tcp.h>
+
+#include "testbed.h"
+#include "testbed_clock.h"
+
+#define NAME_BYTES	64
+#define ROW_BYTES	256
+/* As much as the program's stdio keeps. */
+#define TABLE_BYTES	SZ_1M
+#define FIRST_SOCKETS	64
+
+static const char * const tcp_header[] = {
+	"# clock: CLOCK_REALTIME, ns\n",
+	"# cwnd, ssthresh, unacked: segments (ssthresh -1: infinite); rtt, rttvar, rto: us\n",
+	"time_ns,node,source,source_port,destination,port,cwnd,ssthresh,rtt_us,rttvar_us,",
+	"unacked,retransmits,ca_state,bytes_acked,rto_us\n",
+	NULL,
+};
+
+static const char * const queue_header[] = {
+	"# clock: CLOCK_REALTIME, ns\n",
+	"# the kernel's own count, the packet in service included, read by read_ns\n",
+	"time_ns,interface,packets,bytes,drops,read_ns\n",
+	NULL,
+};
+
+/* A namespace whose connections are sampled. */
+struct place {
+	struct list_head list;
+	struct net *net;
+	char name[NAME_BYTES];
+};
+
+struct queue {
+	struct list_head list;
+	struct net_device *dev;
+};
+
+struct table {
+	struct file *file;
+	char *data;			/* TABLE_BYTES */
+	size_t used;
+};
+
+struct sampler {
+	struct instrument instrument;
+	struct list_head places, queues;
+	s64 start_ns, stop_ns, interval_ns, progress_ns;
+	struct table tcp, queue;
+	struct file *progress;
+	struct task_struct *thread;
+	struct completion sampled;	/* the last sample is in its file */
+	struct sock **found;		/* held, of one sample */
+	unsigned int n_found, room;
+	u64 acked_bytes;		/* of all connections, at the last sample */
+	u32 queued_packets;		/* in all queues, at the last sample */
+	int error;			/* of the first write that failed */
+};
+
+static struct sampler *sampler_of(struct instrument *instrument)
+{
+	return container_of(instrument, struct sampler, instrument);
+}
+
+static void write_file(struct sampler *s, struct file *file, const char *data, size_t size,
+		       loff_t *at)
+{
+	ssize_t n = kernel_write(file, data, size, at);
+
+	if (n != size && !s->error)
+		s->error = n < 0 ? n : -EIO;
+}
+
+static void table_flush(struct sampler *s, struct table *table)
+{
+	write_file(s, table->file, table->data, table->used, &table->file->f_pos);
+	table->used = 0;
+}
+
+static void table_add(struct sampler *s, struct table *table, const char *text, size_t size)
+{
+	while (size) {
+		size_t part = min(size, TABLE_BYTES - table->used);
+
+		memcpy(table->data + table->used, text, part);
+		table->used += part;
+		text += part;
+		size -= part;
+		if (table->used == TABLE_BYTES) {
+			table_flush(s, table);
+			testbed_spend_call();
+		}
+	}
+}
+
+/* Hold the bucket's established connections; false if there is no room for all. */
+static bool find_in_bucket(struct sampler *s, struct inet_hashinfo *hash, unsigned int bucket)
+{
+	struct inet_ehash_bucket *head = &hash->ehash[bucket];
+	spinlock_t *lock = inet_ehash_lockp(hash, bucket);
+	struct hlist_nulls_node *node;
+	struct sock *sk;
+	bool fits = true;
+
+	if (hlist_nulls_empty(&head->chain))
+		return true;
+	spin_lock_bh(lock);
+	sk_nulls_for_each(sk, node, &head->chain) {
+		if (sk->sk_state != TCP_ESTABLISHED || sk->sk_family != AF_INET)
+			continue;
+		if (s->n_found == s->room) {
+			fits = false;
+			break;
+		}
+		sock_hold(sk);
+		s->found[s->n_found++] = sk;
+	}
+	spin_unlock_bh(lock);
+	return fits;
+}
+
+static void drop_found(struct sampler *s)
+{
+	while (s->n_found)
+		sock_put(s->found[--s->n_found]);
+}
+
+/* Hold all established connections of the kernel, in the order of a dump. */
+static void find_sockets(struct sampler *s, struct inet_hashinfo *hash)
+{
+	struct sock **more;
+	unsigned int i;
+
+	for (i = 0; i <= hash->ehash_mask; i++) {
+		if (find_in_bucket(s, hash, i))
+			continue;
+		drop_found(s);
+		more = kvmalloc_array(s->room, 2 * sizeof(*more), GFP_KERNEL);
+		if (!more) {
+			s->error = -ENOMEM;
+			return;
+		}
+		kvfree(s->found);
+		s->found = more;
+		s->room *= 2;
+		i = -1;			/* from the first bucket again */
+	}
+}
+
+static void write_socket(struct sampler *s, const struct place *place, s64 at, struct sock *sk)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+	struct tcp_info info;
+	char row[ROW_BYTES];
+	int n;
+
+	tcp_get_info(sk, &info);
+	s->acked_bytes += info.tcpi_bytes_acked;
+	n = scnprintf(row, sizeof(row), "%lld,%s,%pI4,%u,%pI4,%u,%u,%d,%u,%u,%u,%u,%u,%llu,%u\n",
+		      at, place->name, &inet->inet_rcv_saddr, ntohs(inet->inet_sport),
+		      &inet->inet_daddr, ntohs(inet->inet_dport), info.tcpi_snd_cwnd,
+		      info.tcpi_snd_ssthresh > S32_MAX / 2 ? -1 : (int)info.tcpi_snd_ssthresh,
+		      info.tcpi_rtt, info.tcpi_rttvar, info.tcpi_unacked,
+		      info.tcpi_total_retrans, info.tcpi_ca_state, info.tcpi_bytes_acked,
+		      info.tcpi_rto);
+	table_add(s, &s->tcp, row, n);
+}
+
+/* A request and an answer for each namespace. */
+static void sample_sockets(struct sampler *s, s64 at)
+{
+	struct place *place;
+	unsigned int i;
+
+	if (list_empty(&s->places))
+		return;
+	place = list_first_entry(&s->places, struct place, list);
+	find_sockets(s, place->net->ipv4.tcp_death_row.hashinfo);
+	list_for_each_entry(place, &s->places, list) {
+		for (i = 0; i < s->n_found; i++)
+			if (net_eq(sock_net(s->found[i]), place->net))
+				write_socket(s, place, at, s->found[i]);
+		testbed_spend_call();
+		testbed_spend_call();
+	}
+	drop_found(s);
+}
+
+/* A request, an answer and a look at the clock for each queue. */
+static void sample_queues(struct sampler *s, s64 at)
+{
+	struct queue *queue;
+	char row[ROW_BYTES];
+	int n;
+
+	list_for_each_entry(queue, &s->queues, list) {
+		struct gnet_stats_queue stats = { 0 };
+		struct Qdisc *qdisc;
+
+		rtnl_lock();
+		qdisc = rtnl_dereference(queue->dev->qdisc);
+		gnet_stats_add_queue(&stats, qdisc->cpu_qstats, &qdisc->qstats);
+		stats.qlen = qdisc_qlen_sum(qdisc);
+		rtnl_unlock();
+		s->queued_packets += stats.qlen;
+		testbed_spend_call();
+		testbed_spend_call();
+		n = scnprintf(row, sizeof(row), "%lld,%s,%u,%u,%u,%lld\n", at, queue->dev->name,
+			      stats.qlen, stats.backlog, stats.drops, ktime_get_real_ns());
+		table_add(s, &s->queue, row, n);
+		testbed_spend_call();
+	}
+}
+
+/* One line of constant length, in place: a reader never sees half of two. */
+static void write_progress(struct sampler *s, s64 at)
+{
+	char line[ROW_BYTES];
+	loff_t begin = 0;
+	int n = scnprintf(line, sizeof(line),
+			  "{\"time_ns\": %20lld, \"acked_bytes\": %20llu, \"queued_packets\": %10u}\n",
+			  at, s->acked_bytes, s->queued_packets);
+
+	write_file(s, s->progress, line, n, &begin);
+	testbed_spend_call();
+	testbed_spend_call();
+}
+
+static int sampler_thread(void *data)
+{
+	struct sampler *s = data;
+	s64 sample = s->start_ns, report = s->start_ns, at = s->start_ns;
+
+	while (at < s->stop_ns && testbed_sleep_until(at)) {
+		testbed_spend_call();
+		if (at == sample) {
+			s->acked_bytes = 0;
+			s->queued_packets = 0;
+			sample_sockets(s, at);
+			sample_queues(s, at);
+			sample += s->interval_ns;
+		}
+		if (at == report) {
+			write_progress(s, at);
+			report += s->progress_ns;
+		}
+		at = min(sample, report);
+	}
+	table_flush(s, &s->tcp);
+	table_flush(s, &s->queue);
+	complete(&s->sampled);
+	testbed_thread_end();
+	return 0;
+}
+
+/* Samples end by themselves at their last. */
+static int sampler_finish(struct instrument *instrument, char *summary, size_t size)
+{
+	struct sampler *s = sampler_of(instrument);
+
+	if (!s->thread)
+		return -EINVAL;
+	if (wait_for_completion_killable(&s->sampled))
+		return -EINTR;
+	return s->error;
+}
+
+static void close_file(struct file *file)
+{
+	if (!IS_ERR_OR_NULL(file))
+		fput(file);
+}
+
+static void sampler_release(struct instrument *instrument)
+{
+	struct sampler *s = sampler_of(instrument);
+	struct place *place, *next_place;
+	struct queue *queue, *next_queue;
+
+	if (s->thread)
+		kthread_stop(s->thread);
+	list_for_each_entry_safe(place, next_place, &s->places, list) {
+		put_net(place->net);
+		kfree(place);
+	}
+	list_for_each_entry_safe(queue, next_queue, &s->queues, list) {
+		dev_put(queue->dev);
+		kfree(queue);
+	}
+	close_file(s->tcp.file);
+	close_file(s->queue.file);
+	close_file(s->progress);
+	kvfree(s->tcp.data);
+	kvfree(s->queue.data);
+	kvfree(s->found);
+	kfree(s);
+}
+
+static const struct instrument_ops sampler_ops = {
+	.finish		= sampler_finish,
+	.release	= sampler_release,
+};
+
+static int add_place(struct sampler *s, const char *name)
+{
+	struct place *place = kzalloc(sizeof(*place), GFP_KERNEL);
+
+	if (!place)
+		return -ENOMEM;
+	if (strscpy(place->name, name, sizeof(place->name)) < 0) {
+		kfree(place);
+		return -ENAMETOOLONG;
+	}
+	place->net = get_net(current->nsproxy->net_ns);
+	list_add_tail(&place->list, &s->places);
+	return 0;
+}
+
+static int add_queue(struct sampler *s, const char *interface)
+{
+	struct queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL);
+
+	if (!queue)
+		return -ENOMEM;
+	queue->dev = dev_get_by_name(current->nsproxy->net_ns, interface);
+	if (!queue->dev) {
+		kfree(queue);
+		return -ENODEV;
+	}
+	list_add_tail(&queue->list, &s->queues);
+	return 0;
+}
+
+static struct file *create_in(const char *folder, const char *name)
+{
+	char *path = kasprintf(GFP_KERNEL, "%s/%s", folder, name);
+	struct file *file = path ? testbed_create(path) : ERR_PTR(-ENOMEM);
+
+	kfree(path);
+	return file;
+}
+
+static int open_table(struct sampler *s, struct table *table, const char *folder,
+		      const char *name, const char * const *header)
+{
+	table->data = kvmalloc(TABLE_BYTES, GFP_KERNEL);
+	if (!table->data)
+		return -ENOMEM;
+	table->file = create_in(folder, name);
+	if (IS_ERR(table->file))
+		return PTR_ERR(table->file);
+	for (; *header; header++)
+		table_add(s, table, *header, strlen(*header));
+	return 0;
+}
+
+static int start_sampling(struct sampler *s, char **argv)
+{
+	int err;
+
+	if (s->thread || s->tcp.data)
+		return -EBUSY;
+	if (kstrtos64(argv[1], 10, &s->start_ns) || kstrtos64(argv[2], 10, &s->stop_ns) ||
+	    kstrtos64(argv[3], 10, &s->interval_ns) || kstrtos64(argv[4], 10, &s->progress_ns) ||
+	    s->stop_ns <= s->start_ns || s->interval_ns <= 0 || s->progress_ns <= 0)
+		return -EINVAL;
+	s->room = FIRST_SOCKETS;
+	s->found = kvmalloc_array(s->room, sizeof(*s->found), GFP_KERNEL);
+	if (!s->found)
+		return -ENOMEM;
+	err = open_table(s, &s->tcp, argv[5], "tcp-info.csv", tcp_header);
+	if (!err)
+		err = open_table(s, &s->queue, argv[5], "queues.csv", queue_header);
+	if (err)
+		return err;
+	s->progress = create_in(argv[5], "progress.json");
+	if (IS_ERR(s->progress))
+		return PTR_ERR(s->progress);
+	s->thread = kthread_run(sampler_thread, s, "testbed-sampler");
+	if (IS_ERR(s->thread)) {
+		err = PTR_ERR(s->thread);
+		s->thread = NULL;
+	}
+	return err;
+}
+
+static struct sampler *sampler_new(void)
+{
+	struct sampler *s = kzalloc(sizeof(*s), GFP_KERNEL);
+
+	if (!s)
+		return NULL;
+	s->instrument.ops = &sampler_ops;
+	init_completion(&s->sampled);
+	INIT_LIST_HEAD(&s->places);
+	INIT_LIST_HEAD(&s->queues);
+	return s;
+}
+
+int sampler_command(struct instrument **instrument, int argc, char **argv)
+{
+	struct sampler *s;
+
+	if (*instrument && (*instrument)->ops != &sampler_ops)
+		return -EBUSY;
+	s = *instrument ? sampler_of(*instrument) : sampler_new();
+	if (!s)
+		return -ENOMEM;
+	*instrument = &s->instrument;
+	if (argc == 2 && !strcmp(argv[0], "sockets"))
+		return add_place(s, argv[1]);
+	if (argc == 2 && !strcmp(argv[0], "queue"))
+		return add_queue(s, argv[1]);
+	if (argc == 6 && !strcmp(argv[0], "sample"))
+		return start_sampling(s, argv);
+	return -EINVAL;
+}

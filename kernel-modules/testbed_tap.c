@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The packets of an interface, as `tcpdump --time-stamp-precision=nano -w` writes them.
+ *
+ *	tap INTERFACE in|out|inout SNAP FILE
+ *
+ * The hook is the one of packet sockets, so the packets, their order and their times are tcpdump's.
+ * Each is copied once, into a block; blocks that are full go to the file by a work item, which
+ * runs before virtual time moves on. A packet for which no block is free counts as dropped.
+ */
+
+#include <linux/etherdevice.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/nsproxy.h>
+#include <linux/rtnetlink.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+#include <linux/workqueue.h>
+#include <net/net_namespace.h>
+
+#include "testbed.h"
+
+/* Four of 256 KiB: as much as tcpdump's buffer of 1 MiB, and 2000 packets of 128 bytes a write. */
+#define BLOCKS		4
+#define BLOCK_BYTES	(256 << 10)
+/* The largest IP packet with its Ethernet header. */
+#define MOST_SNAP	65550U
+#define PCAP_MAGIC_NS	0xa1b23c4d
+#define PCAP_ETHERNET	1
+
+struct pcap_file {
+	u32 magic;
+	u16 major, minor;
+	u32 zone, accuracy, snap, link_type;
+};
+
+struct pcap_packet {
+	u32 seconds, nanoseconds, captured_bytes, bytes;
+};
+
+struct block {
+	struct list_head list;
+	size_t used;
+	u8 *data;			/* BLOCK_BYTES */
+};
+
+struct tap {
+	struct instrument instrument;
+	struct packet_type hook;	/* holds the interface */
+	bool in, out;
+	u32 snap;
+	struct file *file;
+	struct work_struct write;
+	struct block blocks[BLOCKS];
+	spinlock_t lock;		/* all below */
+	struct block *filling;		/* NULL: none was free */
+	struct list_head empty, full;
+	u64 captured, dropped;
+	int error;			/* of the first write that failed */
+};
+
+static struct tap *tap_of(struct instrument *instrument)
+{
+	return container_of(instrument, struct tap, instrument);
+}
+
+/* Room for a packet in the block being filled, or in the next; NULL if none is free. */
+static void *tap_room(struct tap *tap, size_t bytes)
+{
+	void *room;
+
+	if (tap->filling && tap->filling->used + bytes > BLOCK_BYTES) {
+		list_add_tail(&tap->filling->list, &tap->full);
+		tap->filling = NULL;
+		schedule_work(&tap->write);
+	}
+	if (!tap->filling) {
+		tap->filling = list_first_entry_or_null(&tap->empty, struct block, list);
+		if (!tap->filling)
+			return NULL;
+		list_del(&tap->filling->list);
+		tap->filling->used = 0;
+	}
+	room = tap->filling->data + tap->filling->used;
+	tap->filling->used += bytes;
+	return room;
+}
+
+static int tap_packet(struct sk_buff *skb, struct net_device *dev, struct packet_type *hook,
+		      struct net_device *original)
+{
+	struct tap *tap = container_of(hook, struct tap, hook);
+	int header = skb->data - skb_mac_header(skb);
+	struct timespec64 now;
+	struct pcap_packet packet;
+	u8 *room;
+
+	if (!(skb->pkt_type == PACKET_OUTGOING ? tap->out : tap->in))
+		goto free;
+	packet.bytes = skb->len + header;
+	packet.captured_bytes = min(packet.bytes, tap->snap);
+	spin_lock_bh(&tap->lock);
+	ktime_get_real_ts64(&now);
+	packet.seconds = now.tv_sec;
+	packet.nanoseconds = now.tv_nsec;
+	room = tap_room(tap, sizeof(packet) + packet.captured_bytes);
+	if (room) {
+		memcpy(room, &packet, sizeof(packet));
+		skb_copy_bits(skb, -header, room + sizeof(packet), packet.captured_bytes);
+		tap->captured++;
+	} else {
+		tap->dropped++;
+	}
+	spin_unlock_bh(&tap->lock);
+free:
+	consume_skb(skb);
+	return 0;
+}
+
+static struct block *tap_next_full(struct tap *tap, struct block *written)
+{
+	struct block *next;
+
+	spin_lock_bh(&tap->lock);
+	if (written)
+		list_add_tail(&written->list, &tap->empty);
+	next = list_first_entry_or_null(&tap->full, struct block, list);
+	if (next)
+		list_del(&next->list);
+	spin_unlock_bh(&tap->lock);
+	return next;
+}
+
+static void tap_write(struct work_struct *work)
+{
+	struct tap *tap = container_of(work, struct tap, write);
+	struct block *block = NULL;
+	ssize_t n;
+
+	while ((block = tap_next_full(tap, block))) {
+		n = kernel_write(tap->file, block->data, block->used, &tap->file->f_pos);
+		if (n != block->used && !tap->error)
+			tap->error = n < 0 ? n : -EIO;
+	}
+}
+
+static void tap_unhook(struct tap *tap)
+{
+	struct net_device *dev = tap->hook.dev;
+
+	if (!dev)
+		return;
+	dev_remove_pack(&tap->hook);
+	tap->hook.dev = NULL;
+	dev_put(dev);
+	if (tap->filling)
+		list_add_tail(&tap->filling->list, &tap->full);
+	tap->filling = NULL;
+	schedule_work(&tap->write);
+	flush_work(&tap->write);
+}
+
+static int tap_finish(struct instrument *instrument, char *summary, size_t size)
+{
+	struct tap *tap = tap_of(instrument);
+
+	tap_unhook(tap);
+	if (tap->error)
+		return tap->error;
+	return scnprintf(summary, size,
+			 "%llu packets captured\n%llu packets received by filter\n%llu packets dropped by kernel\n",
+			 tap->captured, tap->captured + tap->dropped, tap->dropped);
+}
+
+static void tap_release(struct instrument *instrument)
+{
+	struct tap *tap = tap_of(instrument);
+	int i;
+
+	tap_unhook(tap);
+	for (i = 0; i < BLOCKS; i++)
+		kvfree(tap->blocks[i].data);
+	if (!IS_ERR_OR_NULL(tap->file))
+		fput(tap->file);
+	kfree(tap);
+}
+
+static const struct instrument_ops tap_ops = {
+	.finish		= tap_finish,
+	.release	= tap_release,
+};
+
+/* The file, with its header, and blocks to fill. */
+static int tap_prepare(struct tap *tap, const char *path)
+{
+	const struct pcap_file header = {
+		.magic = PCAP_MAGIC_NS, .major = 2, .minor = 4,
+		.snap = tap->snap, .link_type = PCAP_ETHERNET,
+	};
+	int i;
+
+	for (i = 0; i < BLOCKS; i++) {
+		tap->blocks[i].data = kvmalloc(BLOCK_BYTES, GFP_KERNEL);
+		if (!tap->blocks[i].data)
+			return -ENOMEM;
+		list_add_tail(&tap->blocks[i].list, &tap->empty);
+	}
+	tap->file = testbed_create(path);
+	if (IS_ERR(tap->file))
+		return PTR_ERR(tap->file);
+	memcpy(tap_room(tap, sizeof(header)), &header, sizeof(header));
+	return 0;
+}
+
+int tap_command(struct instrument **instrument, int argc, char **argv)
+{
+	struct tap *tap;
+	int err;
+
+	if (argc != 5 || *instrument)
+		return -EINVAL;
+	tap = kzalloc(sizeof(*tap), GFP_KERNEL);
+	if (!tap)
+		return -ENOMEM;
+	tap->instrument.ops = &tap_ops;
+	spin_lock_init(&tap->lock);
+	INIT_LIST_HEAD(&tap->empty);
+	INIT_LIST_HEAD(&tap->full);
+	INIT_WORK(&tap->write, tap_write);
+	tap->in = !strcmp(argv[2], "in") || !strcmp(argv[2], "inout");
+	tap->out = !strcmp(argv[2], "out") || !strcmp(argv[2], "inout");
+	err = kstrtou32(argv[3], 10, &tap->snap);
+	if (!err && ((!tap->in && !tap->out) || !tap->snap || tap->snap > MOST_SNAP))
+		err = -EINVAL;
+	if (!err)
+		err = tap_prepare(tap, argv[4]);
+	if (!err) {
+		tap->hook.dev = dev_get_by_name(current->nsproxy->net_ns, argv[1]);
+		err = tap->hook.dev ? 0 : -ENODEV;
+	}
+	if (err) {
+		tap_release(&tap->instrument);
+		return err;
+	}
+	tap->hook.type = htons(ETH_P_ALL);
+	tap->hook.func = tap_packet;
+	dev_add_pack(&tap->hook);
+	*instrument = &tap->instrument;
+	return 0;
+}
