@@ -32,6 +32,10 @@ class Backend(Protocol):
     def name(self) -> str:
         """The name that `--backend` takes and that manifests show."""
 
+    @property
+    def in_kernel(self) -> bool:
+        """True if our module testbed captures and samples, and no programs do."""
+
     def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:
         """Carry out the plan.json of a run's folder and leave the artifacts there.
 

@@ -68,10 +68,12 @@ class Native:
     Attributes:
         programs: folder with stream, observe and our modules for this kernel.
         name: the value of `--backend`.
+        in_kernel: as Backend has it.
     """
 
     programs: Path
     name: str = "native"
+    in_kernel: bool = False
 
     def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:
         """Carry out plan.json in namespaces of this machine's kernel."""

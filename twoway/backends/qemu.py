@@ -80,11 +80,13 @@ class Qemu:
         stock: kernel, modules and programs.
         accelerator: what executes the guest's instructions.
         name: the value of `--backend`.
+        in_kernel: as Backend has it.
     """
 
     stock: StockKernel
     accelerator: Accelerator
     name: str = "qemu"
+    in_kernel: bool = False
 
     def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:
         """Boot the stock kernel on a run's folder and carry out plan.json."""

@@ -46,10 +46,12 @@ class Uml:
     Attributes:
         guest: kernel and programs.
         name: the value of `--backend`.
+        in_kernel: as Backend has it.
     """
 
     guest: Guest
     name: str = "uml"
+    in_kernel: bool = True
 
     def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:
         """Boot the guest on a run's folder and carry out plan.json."""

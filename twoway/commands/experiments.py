@@ -104,7 +104,7 @@ def plan(args: argparse.Namespace) -> int:
     from twoway.plan.plan import build_plan
     from twoway.runs.cases import load_case
 
-    document = build_plan(load_case(args.experiment))
+    document = build_plan(load_case(args.experiment), in_kernel=True)
     if args.json:
         print(document.model_dump_json(indent=1))
         return 0
@@ -120,7 +120,10 @@ def _print_step(step: "Step | Daemon") -> None:
         for name, value in step.sysctls.items():
             print(f"{where} sysctl -w {name}='{value}'")
         return
-    print(where, " ".join(step.run))
+    for written in getattr(step, "lines", ()):
+        print(f"[{written.node or 'guest'}] echo '{written.text}' > /dev/testbed")
+    if step.run:
+        print(where, " ".join(step.run))
     for line in step.stdin if step.kind == "command" else ():
         print(where, "   ", line)
 

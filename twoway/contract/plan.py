@@ -18,6 +18,8 @@ PLAN = "plan.json"
 GUEST_BIN = "/mnt/bin"
 # The folder of modules that a run's experiment brings along, in a guest.
 OWN_MODULES = "/mnt/own-modules"
+# The folder of samples in a guest.
+SOCKETS = "/mnt/run/sockets"
 # How long a program may take to end by itself, unless it says otherwise.
 PATIENCE_S = 5.0
 
@@ -114,6 +116,12 @@ class Check(_Step):
 Step = Annotated[LoadModule | SetSysctls | Command | Save | Check, Field(discriminator="kind")]
 
 
+class Line(_Step):
+    """A line for the device of our kernel module testbed."""
+
+    text: str = Field(description="the line")
+
+
 class _Daemon(_Step):
     name: str = Field(description="the name of its files in log/")
     stdout: str | None = Field(
@@ -124,6 +132,9 @@ class _Daemon(_Step):
     )
     patience_s: float = Field(
         default=PATIENCE_S, description="how long it may go on after the end of traffic, s"
+    )
+    lines: tuple[Line, ...] = Field(
+        default=(), description="what an instrument in the kernel is told; a program gets none"
     )
 
 
@@ -146,7 +157,7 @@ class Capture(_Daemon):
     """Capture the packets of an interface."""
 
     kind: Literal["capture"] = "capture"
-    run: Words = Field(description="the command")
+    run: Words = Field(default=(), description="the command; empty for an instrument")
     interface: str = Field(description="the interface")
     direction: Literal["in", "out", "inout"] = Field(description="which of its packets")
 
@@ -166,12 +177,14 @@ class Observe(_Derived, _Daemon):
     @computed_field(description="the command")  # type: ignore[prop-decorator] # as pydantic has it
     @property
     def run(self) -> Words:
-        """Build the command."""
+        """Build the command; an instrument has none."""
+        if self.lines:
+            return ()
         return (
             *(f"{GUEST_BIN}/observe", "--start", str(self.start_ns), "--stop", str(self.stop_ns)),
             *("--interval", str(self.interval_ns)),
             *("--progress-interval", str(self.progress_interval_ns)),
-            *("--out", "/mnt/run/sockets"),
+            *("--out", SOCKETS),
             *(word for node in self.sockets for word in ("--sockets", node)),
             *(word for i, node in self.queues.items() for word in ("--queue", f"{node}/{i}")),
         )

@@ -79,11 +79,13 @@ class Multihost:
         times: "offset_ns", from the plan's clock to the controller's; "before" and "after", the
             measurements of clocks by host.
         name: the backend in the manifest.
+        in_kernel: as Backend has it.
     """
 
     parts: Mapping[str, Path]
     times: Mapping[str, Any]
     name: str = "multihost"
+    in_kernel: bool = False
 
     def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:  # noqa: ARG002
         """Merge the hosts' artifacts into `folder`; the hosts have already run."""

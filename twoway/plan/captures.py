@@ -1,21 +1,23 @@
-"""Captures: one tcpdump per interface that the analysis needs."""
+"""Captures: one per interface that the analysis needs, by tcpdump or by our module testbed."""
 
 from typing import Literal
 
-from twoway.contract.plan import Capture
+from twoway.contract.plan import Capture, Line
 from twoway.spec.point import Case
 
 SNAP_BYTES = 96
 CAPTURE_RING_KIB = 2048
 
+_Which = Literal["in", "out", "inout"]
 
-def captures(case: Case) -> tuple[Capture, ...]:
-    """List one tcpdump per interface that the analysis needs.
+
+def captures(case: Case, *, in_kernel: bool) -> tuple[Capture, ...]:
+    """List one capture per interface that the analysis needs.
 
     Captured are hosts' interfaces, in both directions, and interfaces on both sides of each queue.
     """
     graph = case.graph
-    wanted: dict[str, set[Literal["in", "out"]]] = {
+    wanted: dict[str, set[_Which]] = {
         i.name: {"in", "out"} for host in graph.hosts for i in graph.of(host)
     }
     for placed in graph.queues.values():
@@ -25,13 +27,25 @@ def captures(case: Case) -> tuple[Capture, ...]:
                 if other.name != queue.name:
                     wanted.setdefault(other.name, set()).add("in")
     nodes = {i.name: i.node for i in graph.interfaces}
+    capture = _tap if in_kernel else _tcpdump
     return tuple(
-        _capture(nodes[name], name, directions.pop() if len(directions) == 1 else "inout")
+        capture(nodes[name], name, directions.pop() if len(directions) == 1 else "inout")
         for name, directions in sorted(wanted.items())
     )
 
 
-def _capture(node: str, name: str, direction: Literal["in", "out", "inout"]) -> Capture:
+def _tap(node: str, name: str, direction: _Which) -> Capture:
+    words = f"tap {name} {direction} {SNAP_BYTES} /mnt/run/pcap/{name}.pcap"
+    return Capture(
+        name=f"tap-{name}",
+        node=node,
+        interface=name,
+        direction=direction,
+        lines=(Line(node=node, text=words),),
+    )
+
+
+def _tcpdump(node: str, name: str, direction: _Which) -> Capture:
     tcpdump = f"""
         tcpdump -Z root -n -i {name} -Q {direction} -s {SNAP_BYTES} -B {CAPTURE_RING_KIB}
         --time-stamp-precision=nano -w -

@@ -17,14 +17,20 @@ from twoway.spec.point import Case
 SYSTEM_MIB, NODE_MIB, CAPTURE_MIB, CONNECTION_MIB = 512, 8, 4, 4
 
 
-def build_plan(case: Case, mode: Literal["run", "shell"] = "run") -> Plan:
+def build_plan(
+    case: Case, mode: Literal["run", "shell"] = "run", *, in_kernel: bool = False
+) -> Plan:
     """Build the plan of a run.
 
     Args:
         case: the experiment and the files that it names.
         mode: "run", or "shell" to stop after set-up with Mininet's prompt.
+        in_kernel: our module testbed captures and samples unless the experiment says otherwise.
     """
-    found = captures(case)
+    chosen = case.experiment
+    taps = (chosen.capture or ("kernel" if in_kernel else "tcpdump")) == "kernel"
+    samples = (chosen.observe.sampler or ("kernel" if in_kernel else "program")) == "kernel"
+    found = captures(case, in_kernel=taps)
     shapers = compile_profile(case.profile, case.graph)
     streams = [c for c in case.connections if c.generator == "stream"]
     timed = [iperf3_source(case, c) for c in case.connections if c.generator == "iperf3"]
@@ -34,12 +40,12 @@ def build_plan(case: Case, mode: Literal["run", "shell"] = "run") -> Plan:
         memory_mib=_memory_mib(case, len(found)),
         topology=Topology(**dict(case.experiment.topology)),
         clock=Times(stop_ns=stop_ns(case)),
-        setup=setup_steps(case, shapers),
+        setup=setup_steps(case, shapers, instruments=taps or samples),
         recorders=channel_recorders(shapers),
         captures=found,
         at_start=channel_restarts(shapers),
         sinks=tuple(sink(case, c) for c in case.connections),
-        sources=(observer(case), *(stream_source(case, c) for c in streams)),
+        sources=(observer(case, in_kernel=samples), *(stream_source(case, c) for c in streams)),
         timed_sources=tuple(sorted(timed, key=lambda program: program.at_ns)),
         teardown=queue_statistics(shapers, "after"),
     )

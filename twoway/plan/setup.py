@@ -23,9 +23,17 @@ from twoway.spec.congestion import CONTROLS, Control
 from twoway.spec.point import Case
 
 
-def setup_steps(case: Case, shapers: Sequence[Shaper]) -> tuple[Step, ...]:
-    """List the steps between boot and traffic, in order."""
+def setup_steps(case: Case, shapers: Sequence[Shaper], *, instruments: bool) -> tuple[Step, ...]:
+    """List the steps between boot and traffic, in order.
+
+    Args:
+        case: the experiment.
+        shapers: its qdiscs.
+        instruments: our module testbed captures or samples.
+    """
     steps: list[Step] = [*_modules(case, shapers)]
+    if instruments:
+        steps.append(LoadModule(module="testbed", parameters={}))
     sysctls = personality.root_sysctls(case.experiment.stack)
     steps.append(SetSysctls(node=None, sysctls=sysctls))
     steps += _pools(case)

@@ -4,7 +4,7 @@ import math
 
 from twoway.contract.clock import START_NS
 from twoway.contract.network import Connection
-from twoway.contract.plan import GUEST_BIN, Observe, Program, TimedProgram
+from twoway.contract.plan import GUEST_BIN, SOCKETS, Line, Observe, Program, TimedProgram
 from twoway.plan.timing import drain_s, stop_ns
 from twoway.spec.point import Case
 
@@ -13,9 +13,9 @@ LEAST_SEND_BUFFER_BYTES = 1 << 20
 PROGRESS_REPORTS = 400
 
 
-def observer(case: Case) -> Observe:
+def observer(case: Case, *, in_kernel: bool) -> Observe:
     """Run the observer, which samples TCP_INFO and queues."""
-    return Observe(
+    observe = Observe(
         name="observe",
         start_ns=START_NS,
         stop_ns=stop_ns(case),
@@ -23,6 +23,17 @@ def observer(case: Case) -> Observe:
         progress_interval_ns=max((stop_ns(case) - START_NS) // PROGRESS_REPORTS, 1_000_000),
         sockets=tuple(dict.fromkeys(c.from_ for c in case.connections)),
         queues={i.name: i.node for placed in case.graph.queues.values() for i in placed},
+    )
+    return observe.model_copy(update={"lines": _sampler(observe)}) if in_kernel else observe
+
+
+def _sampler(observe: Observe) -> tuple[Line, ...]:
+    """List what our module testbed is told to do the observer's work."""
+    times = (observe.start_ns, observe.stop_ns, observe.interval_ns, observe.progress_interval_ns)
+    return (
+        *(Line(node=node, text=f"sockets {node}") for node in observe.sockets),
+        *(Line(node=node, text=f"queue {name}") for name, node in observe.queues.items()),
+        Line(node=None, text=f"sample {' '.join(map(str, times))} {SOCKETS}"),
     )
 
 

@@ -15,7 +15,7 @@ def identity(case: Case, backend: Backend) -> str:
 
     Expectations, warm-up and texts, which only the analysis reads, are left out.
     """
-    plan = build_plan(case)
+    plan = build_plan(case, in_kernel=backend.in_kernel)
     document = {
         "plan": plan.model_dump(mode="json"),
         "topology": (TOPOLOGIES / f"{case.experiment.topology.name}.py").read_text("utf-8"),

@@ -57,7 +57,7 @@ def run_case(
     name = running.name.removeprefix(".running-")
     try:
         began = time.monotonic() - took_s
-        plan = build_plan(case)
+        plan = build_plan(case, in_kernel=backend.in_kernel)
         plan.write(running / PLAN)
         backend.run(running, on_progress)
         pack(running)

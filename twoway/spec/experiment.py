@@ -255,6 +255,11 @@ class Observe(Model):
     tcp_info_ms: Annotated[float, Field(ge=0.01)] = Field(
         default=10, description="interval of TCP_INFO and queue samples, in simulated ms"
     )
+    sampler: Literal["program", "kernel"] | None = Field(
+        default=None,
+        description="what samples: our program, or our module `testbed`, the same rows in less "
+        "time; by default `kernel` in virtual time and `program` elsewhere",
+    )
 
 
 class Source(Model):
@@ -287,6 +292,11 @@ class Experiment(Model):
         description="simulated seconds of traffic"
     )
     warm_up_s: NonNegative = Field(description="left out of every metric")
+    capture: Literal["tcpdump", "kernel"] | None = Field(
+        default=None,
+        description="what writes the captures: `tcpdump`, or our module `testbed`, the same bytes "
+        "in less time; by default `kernel` in virtual time and `tcpdump` elsewhere",
+    )
     observe: Observe = Observe()
     theory: Name | None = Field(
         default=None, description="which of the theories computes what `theory` stands for"

@@ -264,17 +264,46 @@ STEPS = {
 }
 
 
+class Instrument:
+    """An instrument of our module testbed, ended and asked as a program would be."""
+
+    def __init__(self, lines: list[dict[str, Any]], summary: Path) -> None:
+        """Write the lines; its summary goes to a file at its end."""
+        self.summary = summary
+        self.device = os.open("/dev/testbed", os.O_RDWR | os.O_CLOEXEC)
+        for line in lines:
+            with namespace(line["node"]):
+                try:
+                    os.write(self.device, line["text"].encode())
+                except OSError as error:
+                    raise GuestError(f"testbed: {line['text']}: {error.strerror}") from error
+
+    def wait(self, timeout: float) -> int:  # noqa: ARG002 - ends when asked, or at its time
+        """End it, or wait for its end."""
+        if self.device >= 0:
+            self.summary.write_bytes(os.read(self.device, 4096))
+            os.close(self.device)
+            self.device = -1
+        return 0
+
+    def send_signal(self, _: int) -> None:
+        """Do nothing: waiting ends it."""
+
+
 class Daemons:
     """Programs beside the traffic; standard errors are in log/."""
 
     def __init__(self) -> None:
-        self.running: list[tuple[dict[str, Any], subprocess.Popen[bytes]]] = []
+        self.running: list[tuple[dict[str, Any], subprocess.Popen[bytes] | Instrument]] = []
         (RUN / "log").mkdir(exist_ok=True)
 
     def start(self, programs: list[dict[str, Any]]) -> None:
         """Start programs; wait for the `ready` words of those that have some."""
         for program in programs:
             log = RUN / "log" / f"{program['name']}.err"
+            if program["lines"]:
+                self.running.append((program, Instrument(program["lines"], log)))
+                continue
             out = RUN / (program["stdout"] or f"log/{program['name']}.out")
             out.parent.mkdir(exist_ok=True)
             with namespace(program["node"]), log.open("wb") as err, out.open("wb") as stdout:
@@ -300,7 +329,7 @@ class Daemons:
             try:
                 process.wait(timeout=program["patience_s"])
             except subprocess.TimeoutExpired:
-                process.terminate()
+                process.send_signal(signal.SIGTERM)
                 asked.add(process)
         # Programs that failed by themselves come first: the failure of a terminated one is only a
         # consequence.

@@ -232,9 +232,11 @@ def test_bottleneck_of_a_path_is_its_slowest_queue() -> None:
 
 def test_plan_shows_every_command() -> None:
     """`twoway plan` prints each program that the guest is told to run, whatever part it is of."""
-    plan = build_plan(load_case("dtm-fig2"))
+    plan = build_plan(load_case("dtm-fig2"), in_kernel=True)
     shown = twoway("plan", "dtm-fig2").stdout
     for part in (value for _, value in plan if isinstance(value, tuple)):
         for step in part:
             if step.kind != "set_sysctls":
                 assert " ".join(step.run) in shown
+            for line in getattr(step, "lines", ()):
+                assert line.text in shown

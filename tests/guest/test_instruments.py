@@ -1,0 +1,53 @@
+"""The module testbed writes what tcpdump and the program observe write, byte for byte."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from zstandard import ZstdDecompressor
+
+from twoway.backends.uml import Uml
+from twoway.contract.manifest import read_manifest
+from twoway.guest.build import Guest
+from twoway.runs.cases import load_case
+from twoway.runs.run import run_case
+
+# Long enough for each to have lost packets, if it does, and gone on.
+ROWS = {
+    "kalampoukas-5.2": 1,
+    "zhang-fig8": 20,
+    "zhang-fig4-5@buffer=20": 100,
+    "modern-cc@control=cubic,buffer=30": 2,
+    "dtm-fig6@control=tahoe_rto,delay_ms=25": 3,
+}
+
+
+def _run(guest: Guest, results: Path, name: str, seconds: float, *, in_kernel: bool) -> Path:
+    """Run an experiment's first seconds with instruments or with programs; its folder."""
+    case = load_case(name)
+    shorter = case.experiment.model_copy(update={"duration_s": seconds, "warm_up_s": 0})
+    backend = Uml(guest, in_kernel=in_kernel)
+    return run_case(dataclasses.replace(case, experiment=shorter), backend, results)
+
+
+def _queues(folder: Path) -> list[list[str]]:
+    """The rows of a run's queues without the time by which each was read."""
+    rows = (folder / "sockets/queues.csv").read_text().splitlines()
+    return [row.split(",")[:5] for row in rows if not row.startswith("#")]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_instruments_leave_the_bytes_of_programs(guest: Guest, tmp_path: Path, name: str) -> None:
+    """Captures, samples of connections and lengths of queues are those of tcpdump and observe."""
+    programs = _run(guest, tmp_path / "programs", name, ROWS[name], in_kernel=False)
+    kernel = _run(guest, tmp_path / "kernel", name, ROWS[name], in_kernel=True)
+    assert read_manifest(programs).captures == read_manifest(kernel).captures
+    for interface in read_manifest(programs).captures:
+        ours, theirs = (
+            ZstdDecompressor().stream_reader((folder / f"pcap/{interface}.pcap.zst").open("rb"))
+            for folder in (kernel, programs)
+        )
+        assert ours.read() == theirs.read()
+    tables = [(folder / "sockets/tcp-info.csv").read_bytes() for folder in (kernel, programs)]
+    assert tables[0] == tables[1]
+    assert _queues(kernel) == _queues(programs)
