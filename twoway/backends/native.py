@@ -27,12 +27,13 @@ from twoway.guest.build import (
     GUEST_PROGRAMS,
     GUEST_SOURCES,
     MODULE_SOURCES,
+    RUNNER_SOURCES,
     build_lock,
     build_programs,
     content_hash,
     contents,
 )
-from twoway.paths import KERNEL_MODULES, VM, cache
+from twoway.paths import KERNEL_MODULES, cache
 from twoway.progress import Steps
 
 HEADERS = "/lib/modules/{release}/build"
@@ -132,7 +133,7 @@ class Native:
             "kernel": f"{system.release} {system.version}",
             "machine": system.nodename,
             "key": self.programs.name,
-            "runner": sha256(VM / "guest/run.py"),
+            "runner": {p.name: sha256(p) for p in RUNNER_SOURCES},
             "modules": {name: sha256(self.programs / name) for name in modules},
         }
 

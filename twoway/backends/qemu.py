@@ -36,8 +36,9 @@ from twoway.contract.manifest import Kernel, Module, Platform
 from twoway.contract.plan import PLAN, Plan, read_plan
 from twoway.contract.writing import write_json
 from twoway.errors import DiskFullError, RunError, UsageError
+from twoway.guest.build import RUNNER_SOURCES
 from twoway.guest.stock_kernel import StockKernel, build_stock, find_stock, initramfs
-from twoway.paths import VM, cache
+from twoway.paths import cache
 from twoway.progress import Steps, say
 
 # kvm: the host's processor; icount: emulation whose time is the number of instructions executed;
@@ -112,7 +113,7 @@ class Qemu:
             "accelerator": self.accelerator,
             "qemu": version(),
             "key": self.stock.key,
-            "runner": sha256(VM / "guest/run.py"),
+            "runner": {p.name: sha256(p) for p in RUNNER_SOURCES},
             "modules": {name: sha256(programs / name) for name in modules},
         }
 

@@ -29,8 +29,7 @@ from twoway.backends.sandbox import (
 from twoway.contract.digests import sha256
 from twoway.contract.manifest import Kernel, Module, Platform
 from twoway.contract.plan import read_plan
-from twoway.guest.build import Guest, built_guest
-from twoway.paths import VM
+from twoway.guest.build import RUNNER_SOURCES, Guest, built_guest
 
 _RANDOM_SEED = 1  # docs/decisions/0003
 _UMID = "twoway"
@@ -73,7 +72,7 @@ class Uml:
         return {
             "kernel": sha256(self.guest.kernel),
             "programs": {p.name: sha256(p) for p in sorted(programs) if p.is_file()},
-            "runner": sha256(VM / "guest/run.py"),
+            "runner": {p.name: sha256(p) for p in RUNNER_SOURCES},
             "modules": {name: sha256(self.guest.programs / name) for name in modules},
         }
 

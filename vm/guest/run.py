@@ -13,43 +13,30 @@ ready, tells when the plan's time begins.
 
 from __future__ import annotations
 
-import ctypes
-import importlib.util
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
 import sys
 import time
-import types
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-# Mininet compares Open vSwitch's version with distutils. Python 3.12 has no distutils, and that of
-# setuptools takes 0.2 s to load. A stand-in is enough, because there are no switches here.
-sys.modules["distutils"] = sys.modules["distutils.version"] = types.ModuleType("distutils.version")
-sys.modules["distutils.version"].StrictVersion = str  # type: ignore[attr-defined]
+sys.path.insert(0, str(Path(__file__).parent))  # which -I leaves out
 
-from mininet.cli import CLI  # noqa: E402 - after the stand-in above
-from mininet.link import Intf  # noqa: E402
-from mininet.log import setLogLevel  # noqa: E402
-from mininet.net import Mininet  # noqa: E402
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from network import (
+    GuestError,
+    build_network,
+    libc,
+    namespace,
+    run_program,
+)
 
 RUN = Path("/mnt/run")
-PROJECT = Path("/mnt/twoway")
-NETNS = Path("/run/netns")
 # Environment variable of all programs: how far the host's clock is ahead of the plan's, ns.
 OFFSET = "TWOWAY_CLOCK_OFFSET_NS"
-CLONE_NEWNET = 0x40000000
 PR_SET_TIMERSLACK = 29
-# mnexec closes every possible descriptor, a system call each (docs/decisions/0005).
-MOST_DESCRIPTORS = 1024
 # How long a daemon may take to report that it is ready, in virtual time.
 READY_S = 5.0
 # How long the other hosts of a multi-host run may take to be ready.
@@ -57,35 +44,10 @@ ALL_READY_S = 300.0
 # Sysctls for features that older kernels do not have: missing means off. This one came with 6.7.
 ABSENT_MEANS_OFF = ("net.ipv4.tcp_backlog_ack_defer",)
 
-_libc = ctypes.CDLL(None, use_errno=True)
-
 
 def native() -> bool:
     """Tell whether this program runs on the host's own kernel."""
     return "--native" in sys.argv
-
-
-class GuestError(Exception):
-    """A failure, with a sentence for the host to show."""
-
-
-@contextmanager
-def namespace(node: str | None) -> Iterator[None]:
-    """Enter a node's network namespace for a `with`; for None, none."""
-    if node is None:
-        yield
-        return
-    with (NETNS / "init").open() as home, (NETNS / node).open() as there:
-        _setns(there.fileno())
-        try:
-            yield
-        finally:
-            _setns(home.fileno())
-
-
-def _setns(fd: int) -> None:
-    if _libc.setns(fd, CLONE_NEWNET) != 0:
-        raise OSError(ctypes.get_errno(), "setns")
 
 
 def report_progress() -> None:
@@ -97,80 +59,6 @@ def report_progress() -> None:
     (RUN / "sockets/progress.json").write_text(json.dumps(progress) + "\n")
 
 
-class Network(Mininet):  # type: ignore[misc]
-    """A Mininet that reports progress: building a node takes 0.1 s."""
-
-    def addHost(self, *args: Any, **kwargs: Any) -> Any:  # noqa: N802 - Mininet's name
-        """Add a host, as Mininet does."""
-        report_progress()
-        return super().addHost(*args, **kwargs)
-
-    def addLink(self, *args: Any, **kwargs: Any) -> Any:  # noqa: N802 - Mininet's name
-        """Add a link, as Mininet does."""
-        report_progress()
-        return super().addLink(*args, **kwargs)
-
-
-class Share(Network):
-    """The nodes that this host plays.
-
-    Their namespaces and interfaces exist already.
-    """
-
-    def addHost(self, name: str, **params: Any) -> Any:  # noqa: N802 - Mininet's name
-        """Add a node if this host plays it."""
-        if (NETNS / name).exists():
-            with namespace(name):
-                super().addHost(name, inNamespace=False, **params)
-
-    def addLink(self, *nodes: Any, **params: Any) -> None:  # noqa: N802 - Mininet's name
-        """Configure those ends of a link whose nodes this host plays."""
-        ends = dict(zip(("node1", "node2"), nodes, strict=False)) | params
-        for end in "12":
-            node, port = ends[f"node{end}"], ends[f"port{end}"]
-            if node in self:
-                settings = ends.get(f"params{end}") or {}
-                Intf(f"{node}-eth{port}", node=self[node], port=port, **settings)
-
-
-def build_network(plan: dict[str, Any]) -> Mininet:
-    """Build the plan's topology with Mininet; name its namespaces.
-
-    The namespaces get names in /run/netns, as from `ip netns`.
-    """
-    topology = plan["topology"]
-    path = PROJECT / "topologies" / f"{topology['name']}.py"
-    spec = importlib.util.spec_from_file_location(topology["name"], path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    topo = module.topos[topology["name"]](**topology["parameters"])
-    setLogLevel("output")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_DESCRIPTORS, MOST_DESCRIPTORS))
-    Mininet.inited = True  # otherwise Mininet raises that limit and overwrites the plan's sysctls
-    (NETNS / "init").symlink_to("/proc/1/ns/net")
-    kind = Share if plan["share"] else Network
-    net = kind(topo=topo, controller=None, switch=None)
-    for node in net.hosts:
-        if not plan["share"]:
-            (NETNS / node.name).symlink_to(f"/proc/{node.pid}/ns/net")
-        with namespace(node.name):
-            disable_ipv6()
-    return net
-
-
-def disable_ipv6() -> None:
-    """Switch IPv6 off here: neighbour discovery sends packets by itself.
-
-    Our own kernels have no IPv6.
-    """
-    for which in ("all", "default"):
-        path = Path("/proc/sys/net/ipv6/conf") / which / "disable_ipv6"
-        if path.exists():
-            path.write_text("1")
-
-
 def execute(step: dict[str, Any]) -> None:
     """Carry out a step of set-up, start or teardown."""
     report_progress()
@@ -179,12 +67,12 @@ def execute(step: dict[str, Any]) -> None:
 
 
 def _command(step: dict[str, Any]) -> None:
-    _run(step["node"], step["run"], step["stdin"])
+    run_program(step["node"], step["run"], step["stdin"])
 
 
 def _load_module(step: dict[str, Any]) -> None:
     try:
-        _run(step["node"], step["run"])
+        run_program(step["node"], step["run"])
     except GuestError as error:  # a module's own error is in the kernel's log alone
         log = subprocess.run(["dmesg", "-t"], capture_output=True, text=True, check=False)
         raise GuestError(f"{error}: {log.stdout.splitlines()[-1]}") from error
@@ -192,25 +80,11 @@ def _load_module(step: dict[str, Any]) -> None:
 
 def _save(step: dict[str, Any]) -> str:
     """Keep a program's output, and return it."""
-    output = _run(step["node"], step["run"])
+    output = run_program(step["node"], step["run"])
     target = RUN / step["file"]
     target.parent.mkdir(exist_ok=True)
     target.write_text(output)
     return output
-
-
-def _run(node: str | None, argv: list[str], lines: Iterable[str] = ()) -> str:
-    done = subprocess.run(
-        argv,
-        input="".join(line + "\n" for line in lines),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        said = " ".join((done.stderr or done.stdout).split())
-        raise GuestError(f"{node or 'guest'}: {' '.join(argv)}: {said}")
-    return done.stdout
 
 
 def _set_sysctls(step: dict[str, Any]) -> None:
@@ -435,17 +309,19 @@ def has_signal(interface: str) -> bool:
     """Tell whether an interface has a signal from its other end."""
     node = interface.rsplit("-", 1)[0]
     with namespace(node):
-        (link,) = json.loads(_run(node, ["ip", "-j", "link", "show", "dev", interface]))
+        (link,) = json.loads(run_program(node, ["ip", "-j", "link", "show", "dev", interface]))
     return "LOWER_UP" in link["flags"]
 
 
 def perform(plan: dict[str, Any]) -> None:
     """Carry out the plan: set-up, recorders, traffic, teardown."""
-    net = build_network(plan)
+    net = build_network(plan, report_progress)
     for step in plan["setup"]:
         if step["node"] or not native():
             execute(step)
     if plan["mode"] == "shell":
+        from mininet.cli import CLI  # noqa: PLC0415 - takes a while to load
+
         CLI(net)
         return
     recorders, programs = Daemons(), Daemons()
@@ -474,7 +350,7 @@ def main() -> int:
     (RUN / "sockets").mkdir(exist_ok=True)
     if native():
         # Timer slack of 1 ns instead of 50 us (docs/decisions/0006); in a guest init has set it.
-        _libc.prctl(PR_SET_TIMERSLACK, 1)
+        libc.prctl(PR_SET_TIMERSLACK, 1)
     try:
         perform(plan)
     except GuestError as error:

@@ -1,0 +1,237 @@
+"""Building a plan's topology with Mininet, in as few processes as that takes.
+
+Mininet runs a shell in each node and a command for each setting. Under user-mode Linux that takes
+0.2 s a node. Nodes here have no shell: what Mininet, or a topology's own node, would run is
+collected, and then each node has one `ip -batch`. Only the mode "shell" has Mininet's shells.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import resource
+import shlex
+import subprocess
+import sys
+import types
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+# Mininet compares Open vSwitch's version with distutils. Python 3.12 has no distutils, and that of
+# setuptools takes 0.2 s to load. A stand-in is enough, because there are no switches here.
+sys.modules["distutils"] = sys.modules["distutils.version"] = types.ModuleType("distutils.version")
+sys.modules["distutils.version"].StrictVersion = str  # type: ignore[attr-defined]
+
+from mininet import util  # noqa: E402 - after the stand-in above
+from mininet.link import Intf  # noqa: E402
+from mininet.log import setLogLevel  # noqa: E402
+from mininet.net import Mininet  # noqa: E402
+from mininet.node import Node  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+PROJECT = Path("/mnt/twoway")
+NETNS = Path("/run/netns")
+# mnexec closes every possible descriptor, a system call each (docs/decisions/0005).
+MOST_DESCRIPTORS = 1024
+CLONE_NEWNET = 0x40000000
+MS_BIND = 0x1000
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class GuestError(Exception):
+    """A failure, with a sentence for the host to show."""
+
+
+@contextmanager
+def namespace(node: str | None) -> Iterator[None]:
+    """Enter a node's network namespace for a `with`; for None, none."""
+    if node is None:
+        yield
+        return
+    with (NETNS / "init").open() as home, (NETNS / node).open() as there:
+        _call("setns", there.fileno(), CLONE_NEWNET)
+        try:
+            yield
+        finally:
+            _call("setns", home.fileno(), CLONE_NEWNET)
+
+
+def _call(name: str, *arguments: Any) -> None:
+    if getattr(libc, name)(*arguments) != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, f"{name}: {os.strerror(error)}")
+
+
+def run_program(node: str | None, argv: list[str], lines: Iterable[str] = ()) -> str:
+    """Run a program that must end with status 0, and return its output."""
+    done = subprocess.run(
+        argv,
+        input="".join(line + "\n" for line in lines),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        said = " ".join((done.stderr or done.stdout).split())
+        raise GuestError(f"{node or 'guest'}: {' '.join(argv)}: {said}")
+    return done.stdout
+
+
+class Network(Mininet):  # type: ignore[misc]
+    """A Mininet that reports progress: building a node may take 0.2 s."""
+
+    report: Callable[[], None]
+
+    def addHost(self, *args: Any, **kwargs: Any) -> Any:  # noqa: N802 - Mininet's name
+        """Add a host, as Mininet does."""
+        self.report()
+        return super().addHost(*args, **kwargs)
+
+    def addLink(self, *args: Any, **kwargs: Any) -> Any:  # noqa: N802 - Mininet's name
+        """Add a link, as Mininet does."""
+        self.report()
+        return super().addLink(*args, **kwargs)
+
+
+class Share(Network):
+    """The nodes that this host plays.
+
+    Their namespaces and interfaces exist already.
+    """
+
+    def addHost(self, name: str, **params: Any) -> Any:  # noqa: N802 - Mininet's name
+        """Add a node if this host plays it."""
+        if (NETNS / name).exists():
+            with namespace(name):
+                super().addHost(name, inNamespace=False, **params)
+
+    def addLink(self, *nodes: Any, **params: Any) -> None:  # noqa: N802 - Mininet's name
+        """Configure those ends of a link whose nodes this host plays."""
+        ends = dict(zip(("node1", "node2"), nodes, strict=False)) | params
+        for end in "12":
+            node, port = ends[f"node{end}"], ends[f"port{end}"]
+            if node in self:
+                settings = ends.get(f"params{end}") or {}
+                Intf(f"{node}-eth{port}", node=self[node], port=port, **settings)
+
+
+class Batches:
+    """What nodes without a shell are to run, collected while Mininet builds them."""
+
+    def __init__(self) -> None:
+        self.links: list[str] = []
+        self.lines: dict[str, list[str]] = {}
+
+    def add_node(self, node: Any) -> None:
+        """Make a node's namespace, in place of its shell."""
+        (NETNS / node.name).touch()
+        _call("unshare", CLONE_NEWNET)
+        target = str(NETNS / node.name).encode()
+        _call("mount", b"/proc/self/ns/net", target, b"none", MS_BIND, None)
+        with (NETNS / "init").open() as home:
+            _call("setns", home.fileno(), CLONE_NEWNET)
+        node.pid = node.name  # as ip takes it: "netns NAME"
+        self.lines[node.name] = []
+
+    def add_command(self, node: str, text: str) -> str:
+        """Collect a node's commands, or run what is not for ip; what they say is not known."""
+        for command in text.split(";"):
+            self._collect(node, shlex.split(command))
+        return ""
+
+    def _collect(self, node: str, words: list[str]) -> None:
+        lines = self.lines[node]
+        match words:
+            case ["ip", "link", "add", "name", name, *rest]:
+                self.links.append(f"link add name {name} netns {node} {' '.join(rest)}")
+            case ["ip", "route", "del", "default"]:  # of a namespace that has just been made
+                pass
+            case ["ip", *rest]:
+                lines.append(" ".join(rest))
+            case ["ifconfig", name, "up"]:
+                lines.append(f"link set {name} up")
+            case ["ifconfig", name, address, "up"]:
+                lines += [f"address add {address} brd + dev {name}", f"link set {name} up"]
+            case _:
+                self.run()
+                with namespace(node):
+                    run_program(node, words)
+
+    def run(self) -> None:
+        """Run what has been collected."""
+        if self.links:
+            run_program(None, ["ip", "-batch", "-"], self.links)
+            self.links = []
+        for node, lines in self.lines.items():
+            if lines:
+                with namespace(node):
+                    run_program(node, ["ip", "-batch", "-"], lines)
+                lines.clear()
+
+
+def build_network(plan: dict[str, Any], report: Callable[[], None]) -> Mininet:
+    """Build the plan's topology with Mininet; name its namespaces.
+
+    The namespaces get names in /run/netns, as from `ip netns`.
+
+    Args:
+        plan: the plan.
+        report: reports progress to the host.
+    """
+    topology = plan["topology"]
+    path = PROJECT / "topologies" / f"{topology['name']}.py"
+    spec = importlib.util.spec_from_file_location(topology["name"], path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    topo = module.topos[topology["name"]](**topology["parameters"])
+    setLogLevel("output")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_DESCRIPTORS, MOST_DESCRIPTORS))
+    Mininet.inited = True  # otherwise Mininet raises that limit and overwrites the plan's sysctls
+    util.numCores.ncores = 1  # otherwise Mininet asks grep
+    (NETNS / "init").symlink_to("/proc/1/ns/net")
+    Network.report = staticmethod(report)
+    if plan["share"]:
+        net = Share(topo=topo, controller=None, switch=None)
+    elif plan["mode"] == "shell":
+        net = Network(topo=topo, controller=None, switch=None)
+        for node in net.hosts:
+            (NETNS / node.name).symlink_to(f"/proc/{node.pid}/ns/net")
+    else:
+        net = _build_without_shells(topo)
+    for node in net.hosts:
+        with namespace(node.name):
+            _disable_ipv6()
+    return net
+
+
+def _build_without_shells(topo: Any) -> Mininet:
+    batches = Batches()
+
+    def start_shell(node: Any, _options: Any = None) -> None:
+        batches.add_node(node)
+
+    def command(node: Any, *words: Any, **_settings: Any) -> str:
+        return batches.add_command(node.name, " ".join(map(str, words)))
+
+    Node.startShell, Node.cmd = start_shell, command
+    net = Network(topo=topo, controller=None, switch=None)
+    batches.run()
+    return net
+
+
+def _disable_ipv6() -> None:
+    """Switch IPv6 off here: neighbour discovery sends packets by itself.
+
+    Our own kernels have no IPv6.
+    """
+    for which in ("all", "default"):
+        path = Path("/proc/sys/net/ipv6/conf") / which / "disable_ipv6"
+        if path.exists():
+            path.write_text("1")
