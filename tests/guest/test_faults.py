@@ -16,7 +16,7 @@ from running import ROOT, guest_processes, run_small, twoway
 
 from twoway.backends import uml
 from twoway.backends.sandbox import STALL_S
-from twoway.contract.plan import Check, LoadModule, Plan, Program, Readback, SetSysctls
+from twoway.contract.plan import Check, LoadModule, Plan, Program, Readback, Reading, SetSysctls
 from twoway.errors import RunError
 from twoway.guest.build import Guest
 from twoway.runs.cases import load_case
@@ -85,7 +85,7 @@ def test_readback_mismatch_fails_before_traffic(guest: Guest, tmp_path: Path) ->
     """A knob that reads back otherwise than it was set stops the run and is named."""
     mtu = Readback(path=("lo", "mtu"), value=9000)
     show = ("ip", "-j", "link", "show", "lo")
-    check = Check(node=None, run=show, file="stack/lo.json", expect=(mtu,))
+    check = Check(node=None, run=show, readings=(Reading(file="stack/lo.json", expect=(mtu,)),))
     error = _run_plan(guest, tmp_path / "run", plan_with(check))
     assert "lo mtu: wanted 9000, reads 65536" in str(error)
     assert not list((tmp_path / "run/pcap").iterdir())

@@ -124,7 +124,7 @@ def _print_step(step: "Step | Daemon") -> None:
         print(f"[{written.node or 'guest'}] echo '{written.text}' > /dev/testbed")
     if step.run:
         print(where, " ".join(step.run))
-    for line in step.stdin if step.kind == "command" else ():
+    for line in getattr(step, "stdin", ()):
         print(where, "   ", line)
 
 

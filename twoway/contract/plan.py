@@ -104,13 +104,20 @@ class Readback(Record):
     value: Any = Field(description="the value there")
 
 
+class Reading(Record):
+    """A JSON document that a command prints."""
+
+    file: str = Field(description="where it is kept, in the run's folder")
+    expect: tuple[Readback, ...] = Field(description="values that it must have")
+
+
 class Check(_Step):
-    """Run a command, keep its JSON output and compare values in it."""
+    """Run a command, keep the JSON documents that it prints and compare values in them."""
 
     kind: Literal["check"] = "check"
     run: Words = Field(description="the command")
-    file: str = Field(description="where its output is kept, in the run's folder")
-    expect: tuple[Readback, ...] = Field(description="values that the output must have")
+    stdin: Words = Field(default=(), description="lines of its standard input")
+    readings: tuple[Reading, ...] = Field(description="the documents, in order")
 
 
 Step = Annotated[LoadModule | SetSysctls | Command | Save | Check, Field(discriminator="kind")]
@@ -239,7 +246,7 @@ class Plan(Document):
     Without steps it is the plan of a guest that runs another program.
     """
 
-    schema_: Literal[2] = Field(default=2, description="version of this format: 2")
+    schema_: Literal[3] = Field(default=3, description="version of this format: 3")
     experiment: str = Field(default="none", description="the experiment's id, with its point")
     mode: Literal["run", "shell"] = Field(
         default="run", description="`shell` stops after set-up with Mininet's prompt"

@@ -13,6 +13,7 @@ from twoway.contract.plan import (
     LoadModule,
     Program,
     Readback,
+    Reading,
     Save,
     SetSysctls,
     Step,
@@ -80,71 +81,78 @@ def _node_setup(case: Case, shapers: Sequence[Shaper], node: str) -> list[Step]:
     """Set one node's stack, links and queues, then read everything back."""
     router = node in case.graph.routers
     sysctls = personality.node_sysctls(case.experiment.stack, router=router)
-    steps: list[Step] = [
+    return [
         SetSysctls(node=node, sysctls=sysctls),
-        *_link_setup(case, node),
+        *_offloads(case, node),
+        _ip_setup(case, node, router=router),
         *_qdisc_setup(case, shapers, node, router=router),
     ]
-    if not router:
-        stack, interface = case.experiment.stack, case.graph.of(node)[0]
-        command = personality.route_command(stack, case.graph, interface)
-        steps.append(_ip_batch(node, command))
-        show = "ip -j route show default"
-        steps.append(_check(node, "route", show, personality.route_readback(stack)))
-    return steps
 
 
-def _link_setup(case: Case, node: str) -> list[Step]:
+def _offloads(case: Case, node: str) -> Iterable[Step]:
+    for interface in case.graph.of(node):
+        yield Command(node=node, run=personality.offload_command(interface))
+        show = f"ethtool --json -k {interface.name}"
+        file = f"stack/{node}-offload-{interface.name}.json"
+        wanted = tuple(personality.offload_readback(interface))
+        yield Check(
+            node=node, run=tuple(show.split()), readings=(Reading(file=file, expect=wanted),)
+        )
+
+
+def _ip_setup(case: Case, node: str, *, router: bool) -> Check:
+    """Set one node's links, neighbours and route, and read them back."""
     stack, graph = case.experiment.stack, case.graph
-    commands, links, neighbours = [], [], []
+    lines, links, neighbours = [], [], []
     for interface in graph.of(node):
-        commands += personality.link_commands(stack, interface)
-        commands.append(personality.neighbour_command(graph, interface))
+        lines += personality.link_commands(stack, interface)
+        lines.append(personality.neighbour_command(graph, interface))
         links += personality.link_readback(stack, interface)
         neighbours += personality.neighbour_readback(graph, interface)
-    steps: list[Step] = [_ip_batch(node, *commands)]
-    for interface in graph.of(node):
-        steps.append(Command(node=node, run=personality.offload_command(interface)))
-        show = f"ethtool --json -k {interface.name}"
-        wanted = personality.offload_readback(interface)
-        steps.append(_check(node, f"offload-{interface.name}", show, wanted))
-    return [
-        *steps,
-        _check(node, "link", "ip -j -d link show", links),
-        _check(node, "neighbour", "ip -j neigh show", neighbours),
-    ]
+    wanted = {"link show": links, "neigh show": neighbours}
+    if not router:
+        lines.append(personality.route_command(stack, graph, graph.of(node)[0]))
+        wanted["route show default"] = personality.route_readback(stack)
+    return Check(
+        node=node,
+        run=("ip", "-json", "-details", "-batch", "-"),
+        stdin=(*lines, *wanted),
+        readings=tuple(
+            Reading(file=f"stack/{node}-{name}.json", expect=tuple(expect))
+            for name, expect in zip(("link", "neighbour", "route"), wanted.values(), strict=False)
+        ),
+    )
 
 
 def _qdisc_setup(case: Case, shapers: Sequence[Shaper], node: str, *, router: bool) -> list[Step]:
-    commands, wanted = [], []
+    """Set one node's queues, and read them back."""
+    lines, wanted = [], []
     for shaper in shapers:
         name = shaper.interface.name
         if shaper.interface.node == node:
-            commands.append(f"qdisc replace dev {name} root handle 1: {' '.join(shaper.arguments)}")
-            commands += shaper.inner
+            lines.append(f"qdisc replace dev {name} root handle 1: {' '.join(shaper.arguments)}")
+            lines += shaper.inner
             wanted += [Readback(path=(name, *path), value=v) for path, v in shaper.readback]
     if not router:
         for interface in case.graph.of(node):
             name = interface.name
-            commands.append(f"qdisc replace dev {name} root handle 1: pfifo limit 10000")
+            lines.append(f"qdisc replace dev {name} root handle 1: pfifo limit 10000")
             wanted.append(Readback(path=(name, "kind"), value="pfifo"))
             wanted.append(Readback(path=(name, "options", "limit"), value=10000))
-    if not commands:
+    if not lines:
         return []
     return [
-        Command(node=node, run=(*_tc(shapers), "-batch", "-"), stdin=tuple(commands)),
-        _check(node, "qdisc", " ".join([*_tc(shapers), "-j qdisc show"]), wanted),
+        Check(
+            node=node,
+            run=(*_tc(shapers), "-json", "-batch", "-"),
+            stdin=(*lines, "qdisc show"),
+            readings=(Reading(file=f"stack/{node}-qdisc.json", expect=tuple(wanted)),),
+        )
     ]
 
 
 def _ip_batch(node: str, *lines: str) -> Command:
     return Command(node=node, run=("ip", "-batch", "-"), stdin=lines)
-
-
-def _check(node: str, name: str, command: str, expect: Iterable[Readback]) -> Check:
-    """Check parts of a command's JSON output, and keep it in stack/."""
-    file = f"stack/{node}-{name}.json"
-    return Check(node=node, run=tuple(command.split()), file=file, expect=tuple(expect))
 
 
 def _tc(shapers: Sequence[Shaper]) -> tuple[str, ...]:

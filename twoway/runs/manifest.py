@@ -159,7 +159,8 @@ def _files(plan: Plan, folder: Path) -> tuple[str, ...]:
     expected = [packed_name(capture.interface) for capture in plan.captures]
     expected += [program.stdout for program in plan.programs if program.stdout]
     steps = plan.setup + plan.teardown
-    expected += [step.file for step in steps if step.kind in ("save", "check")]
+    expected += [step.file for step in steps if step.kind == "save"]
+    expected += [r.file for step in steps if step.kind == "check" for r in step.readings]
     expected += [PLAN, "sockets/tcp-info.csv", "sockets/queues.csv", "log/console.txt"]
     missing = [name for name in expected if not (folder / name).is_file()]
     if missing:

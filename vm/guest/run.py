@@ -78,13 +78,14 @@ def _load_module(step: dict[str, Any]) -> None:
         raise GuestError(f"{error}: {log.stdout.splitlines()[-1]}") from error
 
 
-def _save(step: dict[str, Any]) -> str:
-    """Keep a program's output, and return it."""
-    output = run_program(step["node"], step["run"])
-    target = RUN / step["file"]
+def _save(step: dict[str, Any]) -> None:
+    _keep(step["file"], run_program(step["node"], step["run"]))
+
+
+def _keep(file: str, output: str) -> None:
+    target = RUN / file
     target.parent.mkdir(exist_ok=True)
     target.write_text(output)
-    return output
 
 
 def _set_sysctls(step: dict[str, Any]) -> None:
@@ -103,15 +104,17 @@ def _set_sysctls(step: dict[str, Any]) -> None:
 
 
 def _check(step: dict[str, Any]) -> None:
-    """Compare a program's JSON output with the values that the plan expects."""
-    document = json.loads(_save(step))
-    for expected in step["expect"]:
-        wanted, got = expected["value"], _look_up(document, expected["path"])
-        if got != wanted:
-            where, what = step["node"] or "guest", " ".join(expected["path"])
-            raise GuestError(
-                f"{where}: {' '.join(step['run'])}: {what}: wanted {wanted}, reads {got}"
-            )
+    """Compare the JSON documents that a program prints with the values that the plan expects."""
+    output = run_program(step["node"], step["run"], step["stdin"])
+    for reading in step["readings"]:
+        document, end = json.JSONDecoder().raw_decode(output)
+        _keep(reading["file"], output[:end])
+        output = output[end:].lstrip()
+        for expected in reading["expect"]:
+            wanted, got = expected["value"], _look_up(document, expected["path"])
+            if got != wanted:
+                what = " ".join(expected["path"])
+                raise GuestError(f"{reading['file']}: {what}: wanted {wanted}, reads {got}")
 
 
 def _look_up(document: Any, path: list[str]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from running import ROOT, SMALL, twoway, write_experiment
 
-from twoway.contract.plan import Command, LoadModule, Plan
+from twoway.contract.plan import Check, Command, LoadModule, Plan, Reading
 from twoway.errors import SpecError
 from twoway.paths import TOPOLOGIES
 from twoway.plan.plan import build_plan
@@ -24,14 +24,19 @@ def _plan(tmp_path: Path, **changes: Any) -> Plan:
 
 def _routes(plan: Plan) -> list[str]:
     """The lines that set h1's routes."""
-    commands = [step for step in plan.setup if step.kind == "command" and step.node == "h1"]
-    return [line for step in commands for line in step.stdin if "route replace" in line]
+    checks = [step for step in plan.setup if step.kind == "check" and step.node == "h1"]
+    return [line for step in checks for line in step.stdin if "route replace" in line]
+
+
+def _readings(plan: Plan) -> dict[str, Reading]:
+    """What is read back, by file."""
+    return {r.file: r for step in plan.setup if step.kind == "check" for r in step.readings}
 
 
 def _route_metrics(plan: Plan) -> dict[str, Any]:
     """What h1's route must read back, by metric."""
-    files = {step.file: step for step in plan.setup if step.kind == "check"}
-    return {each.path[-1]: each.value for each in files["stack/h1-route.json"].expect}
+    expected = _readings(plan)["stack/h1-route.json"].expect
+    return {each.path[-1]: each.value for each in expected}
 
 
 def test_plan_says_nothing_of_where_the_checkout_is(tmp_path: Path) -> None:
@@ -101,9 +106,8 @@ def test_captures_cover_both_sides_of_each_queue(tmp_path: Path) -> None:
 
 def test_every_knob_set_on_a_host_is_read_back(tmp_path: Path) -> None:
     """Each node's links, offloads and qdiscs have a check after the commands that set them."""
-    files = {step.file for step in _plan(tmp_path).setup if step.kind == "check"}
     names = ("h1-link", "h1-offload-h1-eth0", "h1-qdisc", "h1-route", "r1-qdisc")
-    assert files >= {f"stack/{name}.json" for name in names}
+    assert {*_readings(_plan(tmp_path))} >= {f"stack/{name}.json" for name in names}
 
 
 @pytest.mark.parametrize(
@@ -173,7 +177,7 @@ def test_a_pool_is_made_in_a_node_before_its_channels() -> None:
     commands = [
         (step.node, " ".join((*step.run, *step.stdin)))
         for step in build_plan(load_case("dtm-bus@owned=5")).setup
-        if isinstance(step, Command)
+        if isinstance(step, Command | Check)
     ]
     (made,) = [i for i, (_, run) in enumerate(commands) if "pool add" in run]
     joins = [i for i, (_, run) in enumerate(commands) if "pool bus owned 5" in run]
