@@ -16,7 +16,16 @@ from running import ROOT, guest_processes, run_small, twoway
 
 from twoway.backends import uml
 from twoway.backends.sandbox import STALL_S
-from twoway.contract.plan import Check, LoadModule, Plan, Program, Readback, Reading, SetSysctls
+from twoway.contract.plan import (
+    Check,
+    LoadModule,
+    Plan,
+    Program,
+    Readback,
+    Reading,
+    SetOffloads,
+    SetSysctls,
+)
 from twoway.errors import RunError
 from twoway.guest.build import Guest
 from twoway.runs.cases import load_case
@@ -89,6 +98,13 @@ def test_readback_mismatch_fails_before_traffic(guest: Guest, tmp_path: Path) ->
     error = _run_plan(guest, tmp_path / "run", plan_with(check))
     assert "lo mtu: wanted 9000, reads 65536" in str(error)
     assert not list((tmp_path / "run/pcap").iterdir())
+
+
+def test_offload_that_stays_on_is_named(guest: Guest, tmp_path: Path) -> None:
+    """An offload that an interface does not let go of stops the run and is named."""
+    off = SetOffloads(node=None, interface="lo", off=("gro", "tx"))
+    error = _run_plan(guest, tmp_path / "run", plan_with(off))
+    assert "lo: offloads that stay on: tx" in str(error)
 
 
 def test_refused_sysctl_is_named(guest: Guest, tmp_path: Path) -> None:

@@ -120,6 +120,9 @@ def _print_step(step: "Step | Daemon") -> None:
         for name, value in step.sysctls.items():
             print(f"{where} sysctl -w {name}='{value}'")
         return
+    if step.kind == "set_offloads":
+        print(where, "ethtool -K", step.interface, *(f"{name} off" for name in step.off))
+        return
     for written in getattr(step, "lines", ()):
         print(f"[{written.node or 'guest'}] echo '{written.text}' > /dev/testbed")
     if step.run:

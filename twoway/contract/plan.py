@@ -81,6 +81,14 @@ class SetSysctls(_Step):
     sysctls: dict[str, int | str] = Field(description="values by name")
 
 
+class SetOffloads(_Step):
+    """Switch an interface's offloads off and read them back."""
+
+    kind: Literal["set_offloads"] = "set_offloads"
+    interface: str = Field(description="the interface")
+    off: Words = Field(description="the offloads, as `ethtool -K` names them")
+
+
 class Command(_Step):
     """Run a command that must end with status 0."""
 
@@ -120,7 +128,9 @@ class Check(_Step):
     readings: tuple[Reading, ...] = Field(description="the documents, in order")
 
 
-Step = Annotated[LoadModule | SetSysctls | Command | Save | Check, Field(discriminator="kind")]
+Step = Annotated[
+    LoadModule | SetSysctls | SetOffloads | Command | Save | Check, Field(discriminator="kind")
+]
 
 
 class Line(_Step):

@@ -8,15 +8,7 @@ from twoway.spec.experiment import Stack
 from twoway.spec.topology import Graph, Interface
 
 # Offloads that merge, split or defer packets; off on every interface.
-_OFFLOADS = ("tso", "gso", "gro", "tx", "rx", "sg")
-_OFFLOAD_FEATURES = (
-    "tcp-segmentation-offload",
-    "generic-segmentation-offload",
-    "generic-receive-offload",
-    "tx-checksumming",
-    "rx-checksumming",
-    "scatter-gather",
-)
+OFFLOADS = ("tso", "gso", "gro", "tx", "rx", "sg")
 
 
 def root_sysctls(stack: Stack) -> dict[str, int | str]:
@@ -129,16 +121,3 @@ def route_readback(stack: Stack) -> list[Readback]:
         metrics["window"] = stack.receive_window_bytes
     where = ("default", "metrics", "0")
     return [Readback(path=(*where, name), value=value) for name, value in metrics.items()]
-
-
-def offload_command(interface: Interface) -> tuple[str, ...]:
-    """Turn every offload of one interface off."""
-    return ("ethtool", "-K", interface.name, *(word for o in _OFFLOADS for word in (o, "off")))
-
-
-def offload_readback(interface: Interface) -> list[Readback]:
-    """List what `ethtool --json -k` must print for one interface."""
-    return [
-        Readback(path=(interface.name, feature, "active"), value=False)
-        for feature in _OFFLOAD_FEATURES
-    ]

@@ -15,6 +15,7 @@ from twoway.contract.plan import (
     Readback,
     Reading,
     Save,
+    SetOffloads,
     SetSysctls,
     Step,
 )
@@ -83,21 +84,13 @@ def _node_setup(case: Case, shapers: Sequence[Shaper], node: str) -> list[Step]:
     sysctls = personality.node_sysctls(case.experiment.stack, router=router)
     return [
         SetSysctls(node=node, sysctls=sysctls),
-        *_offloads(case, node),
+        *(
+            SetOffloads(node=node, interface=interface.name, off=personality.OFFLOADS)
+            for interface in case.graph.of(node)
+        ),
         _ip_setup(case, node, router=router),
         *_qdisc_setup(case, shapers, node, router=router),
     ]
-
-
-def _offloads(case: Case, node: str) -> Iterable[Step]:
-    for interface in case.graph.of(node):
-        yield Command(node=node, run=personality.offload_command(interface))
-        show = f"ethtool --json -k {interface.name}"
-        file = f"stack/{node}-offload-{interface.name}.json"
-        wanted = tuple(personality.offload_readback(interface))
-        yield Check(
-            node=node, run=tuple(show.split()), readings=(Reading(file=file, expect=wanted),)
-        )
 
 
 def _ip_setup(case: Case, node: str, *, router: bool) -> Check:

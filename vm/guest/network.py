@@ -157,6 +157,10 @@ class Batches:
                 lines.append(f"link set {name} up")
             case ["ifconfig", name, address, "up"]:
                 lines += [f"address add {address} brd + dev {name}", f"link set {name} up"]
+            case ["sysctl", setting] if "=" in setting:
+                name, _, value = setting.partition("=")
+                with namespace(node):
+                    Path("/proc/sys", name.replace(".", "/")).write_text(value)
             case _:
                 self.run()
                 with namespace(node):

@@ -32,6 +32,7 @@ from network import (
     namespace,
     run_program,
 )
+from offloads import switch_off
 
 RUN = Path("/mnt/run")
 # Environment variable of all programs: how far the host's clock is ahead of the plan's, ns.
@@ -103,6 +104,11 @@ def _set_sysctls(step: dict[str, Any]) -> None:
             raise GuestError(f"{where}: sysctl {name}: set {value}, reads {' '.join(got)}")
 
 
+def _set_offloads(step: dict[str, Any]) -> None:
+    if on := switch_off(step["interface"], step["off"]):
+        raise GuestError(f"{step['interface']}: offloads that stay on: {', '.join(on)}")
+
+
 def _check(step: dict[str, Any]) -> None:
     """Compare the JSON documents that a program prints with the values that the plan expects."""
     output = run_program(step["node"], step["run"], step["stdin"])
@@ -135,6 +141,7 @@ def _look_up(document: Any, path: list[str]) -> Any:
 STEPS = {
     "load_module": _load_module,
     "set_sysctls": _set_sysctls,
+    "set_offloads": _set_offloads,
     "command": _command,
     "save": _save,
     "check": _check,

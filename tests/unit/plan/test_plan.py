@@ -105,9 +105,13 @@ def test_captures_cover_both_sides_of_each_queue(tmp_path: Path) -> None:
 
 
 def test_every_knob_set_on_a_host_is_read_back(tmp_path: Path) -> None:
-    """Each node's links, offloads and qdiscs have a check after the commands that set them."""
-    names = ("h1-link", "h1-offload-h1-eth0", "h1-qdisc", "h1-route", "r1-qdisc")
-    assert {*_readings(_plan(tmp_path))} >= {f"stack/{name}.json" for name in names}
+    """Each node's links and qdiscs are read back, and each interface's offloads are set."""
+    plan = _plan(tmp_path)
+    names = ("h1-link", "h1-qdisc", "h1-route", "r1-qdisc")
+    assert {*_readings(plan)} >= {f"stack/{name}.json" for name in names}
+    off = {step.interface: step.off for step in plan.setup if step.kind == "set_offloads"}
+    interfaces = ("h1-eth0", "h2-eth0", "r1-eth0", "r1-eth1", "r2-eth0", "r2-eth1")
+    assert off == dict.fromkeys(interfaces, ("tso", "gso", "gro", "tx", "rx", "sg"))
 
 
 @pytest.mark.parametrize(
@@ -240,7 +244,7 @@ def test_plan_shows_every_command() -> None:
     shown = twoway("plan", "dtm-fig2").stdout
     for part in (value for _, value in plan if isinstance(value, tuple)):
         for step in part:
-            if step.kind != "set_sysctls":
+            if step.kind not in ("set_sysctls", "set_offloads"):
                 assert " ".join(step.run) in shown
             for line in getattr(step, "lines", ()):
                 assert line.text in shown
