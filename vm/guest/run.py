@@ -96,12 +96,21 @@ def _set_sysctls(step: dict[str, Any]) -> None:
         if name in ABSENT_MEANS_OFF and value == 0 and not path.exists():
             continue
         try:
-            path.write_text(str(value))
-            got = path.read_text().split()
+            got = _set_and_read(path, str(value)).split()
         except OSError as error:
             raise GuestError(f"{where}: sysctl {name}: {error.strerror}") from error
         if got != str(value).split():
             raise GuestError(f"{where}: sysctl {name}: set {value}, reads {' '.join(got)}")
+
+
+def _set_and_read(path: Path, text: str) -> str:
+    """Write a file of /proc/sys and read it again, in four system calls."""
+    opened = os.open(path, os.O_RDWR)
+    try:
+        os.write(opened, text.encode())
+        return os.pread(opened, 4096, 0).decode()
+    finally:
+        os.close(opened)
 
 
 def _set_offloads(step: dict[str, Any]) -> None:
