@@ -96,10 +96,11 @@ static ssize_t testbed_write(struct file *file, const char __user *from, size_t 
 static ssize_t testbed_read(struct file *file, char __user *to, size_t size, loff_t *position)
 {
 	struct session *session = file->private_data;
-	struct instrument *instrument = session->instrument;
+	struct instrument *instrument;
 	int err = 0;
 
 	mutex_lock(&session->lock);
+	instrument = session->instrument;
 	if (!session->finished && instrument) {
 		err = instrument->ops->finish(instrument, session->summary, TESTBED_SUMMARY);
 		session->length = max(err, 0);

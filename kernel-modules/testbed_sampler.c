@@ -21,6 +21,7 @@
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/nsproxy.h>
+#include <linux/pagemap.h>
 #include <linux/rtnetlink.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -62,9 +63,12 @@ struct place {
 	char name[NAME_BYTES];
 };
 
+/* The interface's number and not the interface, which is free to go. */
 struct queue {
 	struct list_head list;
-	struct net_device *dev;
+	struct net *net;
+	int ifindex;
+	char name[IFNAMSIZ];
 };
 
 struct table {
@@ -226,17 +230,21 @@ static void sample_queues(struct sampler *s, s64 at)
 
 	list_for_each_entry(queue, &s->queues, list) {
 		struct gnet_stats_queue stats = { 0 };
+		struct net_device *dev;
 		struct Qdisc *qdisc;
 
 		rtnl_lock();
-		qdisc = rtnl_dereference(queue->dev->qdisc);
-		gnet_stats_add_queue(&stats, qdisc->cpu_qstats, &qdisc->qstats);
-		stats.qlen = qdisc_qlen_sum(qdisc);
+		dev = __dev_get_by_index(queue->net, queue->ifindex);
+		qdisc = dev ? rtnl_dereference(dev->qdisc) : NULL;
+		if (qdisc) {
+			gnet_stats_add_queue(&stats, qdisc->cpu_qstats, &qdisc->qstats);
+			stats.qlen = qdisc_qlen_sum(qdisc);
+		}
 		rtnl_unlock();
 		s->queued_packets += stats.qlen;
 		testbed_spend_call();
 		testbed_spend_call();
-		n = scnprintf(row, sizeof(row), "%lld,%s,%u,%u,%u,%lld\n", at, queue->dev->name,
+		n = scnprintf(row, sizeof(row), "%lld,%s,%u,%u,%u,%lld\n", at, queue->name,
 			      stats.qlen, stats.backlog, stats.drops, ktime_get_real_ns());
 		table_add(s, &s->queue, row, n);
 		testbed_spend_call();
@@ -293,7 +301,8 @@ static int sampler_finish(struct instrument *instrument, char *summary, size_t s
 		return -EINVAL;
 	if (wait_for_completion_killable(&s->sampled))
 		return -EINTR;
-	return s->error;
+	return s->error ?: filemap_write_and_wait(s->tcp.file->f_mapping) ?:
+	       filemap_write_and_wait(s->queue.file->f_mapping);
 }
 
 static void close_file(struct file *file)
@@ -315,7 +324,7 @@ static void sampler_release(struct instrument *instrument)
 		kfree(place);
 	}
 	list_for_each_entry_safe(queue, next_queue, &s->queues, list) {
-		dev_put(queue->dev);
+		put_net(queue->net);
 		kfree(queue);
 	}
 	close_file(s->tcp.file);
@@ -350,14 +359,19 @@ static int add_place(struct sampler *s, const char *name)
 static int add_queue(struct sampler *s, const char *interface)
 {
 	struct queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL);
+	struct net_device *dev;
 
 	if (!queue)
 		return -ENOMEM;
-	queue->dev = dev_get_by_name(current->nsproxy->net_ns, interface);
-	if (!queue->dev) {
+	dev = dev_get_by_name(current->nsproxy->net_ns, interface);
+	if (!dev) {
 		kfree(queue);
 		return -ENODEV;
 	}
+	queue->ifindex = dev->ifindex;
+	strscpy(queue->name, dev->name, sizeof(queue->name));
+	dev_put(dev);
+	queue->net = get_net(current->nsproxy->net_ns);
 	list_add_tail(&queue->list, &s->queues);
 	return 0;
 }

@@ -12,8 +12,9 @@
 #include <linux/etherdevice.h>
 #include <linux/list.h>
 #include <linux/mm.h>
+#include <linux/notifier.h>
 #include <linux/nsproxy.h>
-#include <linux/rtnetlink.h>
+#include <linux/pagemap.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 #include <linux/workqueue.h>
@@ -47,7 +48,8 @@ struct block {
 
 struct tap {
 	struct instrument instrument;
-	struct packet_type hook;	/* holds the interface */
+	struct packet_type hook;	/* holds the interface while there is one */
+	struct notifier_block events;	/* the interface may go before the tap does */
 	bool in, out;
 	u32 snap;
 	struct file *file;
@@ -154,20 +156,42 @@ static void tap_unhook(struct tap *tap)
 	dev_remove_pack(&tap->hook);
 	tap->hook.dev = NULL;
 	dev_put(dev);
+}
+
+static int tap_event(struct notifier_block *events, unsigned long event, void *info)
+{
+	struct tap *tap = container_of(events, struct tap, events);
+
+	if (event == NETDEV_UNREGISTER && netdev_notifier_info_to_dev(info) == tap->hook.dev)
+		tap_unhook(tap);
+	return NOTIFY_DONE;
+}
+
+/* No more packets, and those there are in the file; the error of the first write that failed. */
+static int tap_end(struct tap *tap)
+{
+	int err;
+
+	if (tap->events.notifier_call)
+		unregister_netdevice_notifier(&tap->events);
+	tap->events.notifier_call = NULL;
+	tap_unhook(tap);
 	if (tap->filling)
 		list_add_tail(&tap->filling->list, &tap->full);
 	tap->filling = NULL;
 	schedule_work(&tap->write);
 	flush_work(&tap->write);
+	err = filemap_write_and_wait(tap->file->f_mapping);
+	return tap->error ?: err;
 }
 
 static int tap_finish(struct instrument *instrument, char *summary, size_t size)
 {
 	struct tap *tap = tap_of(instrument);
+	int err = tap_end(tap);
 
-	tap_unhook(tap);
-	if (tap->error)
-		return tap->error;
+	if (err)
+		return err;
 	return scnprintf(summary, size,
 			 "%llu packets captured\n%llu packets received by filter\n%llu packets dropped by kernel\n",
 			 tap->captured, tap->captured + tap->dropped, tap->dropped);
@@ -178,7 +202,8 @@ static void tap_release(struct instrument *instrument)
 	struct tap *tap = tap_of(instrument);
 	int i;
 
-	tap_unhook(tap);
+	if (!IS_ERR_OR_NULL(tap->file))
+		tap_end(tap);
 	for (i = 0; i < BLOCKS; i++)
 		kvfree(tap->blocks[i].data);
 	if (!IS_ERR_OR_NULL(tap->file))
@@ -246,6 +271,13 @@ int tap_command(struct instrument **instrument, int argc, char **argv)
 	tap->hook.type = htons(ETH_P_ALL);
 	tap->hook.func = tap_packet;
 	dev_add_pack(&tap->hook);
+	tap->events.notifier_call = tap_event;
+	err = register_netdevice_notifier(&tap->events);
+	if (err) {
+		tap->events.notifier_call = NULL;
+		tap_release(&tap->instrument);
+		return err;
+	}
 	*instrument = &tap->instrument;
 	return 0;
 }

@@ -162,7 +162,7 @@ class Instrument:
 
     def __init__(self, lines: list[dict[str, Any]], summary: Path) -> None:
         """Write the lines; its summary goes to a file at its end."""
-        self.summary = summary
+        self.summary, self.last = summary, lines[-1]["text"]
         self.device = os.open("/dev/testbed", os.O_RDWR | os.O_CLOEXEC)
         for line in lines:
             with namespace(line["node"]):
@@ -174,9 +174,13 @@ class Instrument:
     def wait(self, timeout: float) -> int:  # noqa: ARG002 - ends when asked, or at its time
         """End it, or wait for its end."""
         if self.device >= 0:
-            self.summary.write_bytes(os.read(self.device, 4096))
-            os.close(self.device)
-            self.device = -1
+            try:
+                self.summary.write_bytes(os.read(self.device, 4096))
+            except OSError as error:
+                raise GuestError(f"testbed: {self.last}: {error.strerror}") from error
+            finally:
+                os.close(self.device)
+                self.device = -1
         return 0
 
     def send_signal(self, _: int) -> None:

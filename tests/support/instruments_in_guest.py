@@ -1,0 +1,76 @@
+"""The device of the module testbed, as root in the guest: prints what it makes of lines, as JSON.
+
+Lines that are not refused as they should be come first; then what taps say of a ping, and of an
+interface that goes.
+"""
+
+import errno
+import json
+import os
+import subprocess
+from pathlib import Path
+
+# Lines, with the error by which each is refused.
+REFUSED = {
+    "": "EINVAL",
+    "tape lo in 96 /tmp/x": "EINVAL",
+    "tap": "EINVAL",
+    "tap lo sideways 96 /tmp/x": "EINVAL",
+    "tap lo in 0 /tmp/x": "EINVAL",
+    "tap lo in 70000 /tmp/x": "EINVAL",
+    "tap none in 96 /tmp/x": "ENODEV",
+    "tap lo in 96 /none/x": "ENOENT",
+    "tap " + 9000 * "x": "E2BIG",
+    "tap" + 8 * " x": "E2BIG",
+    "queue none": "ENODEV",
+    "sockets " + 80 * "x": "ENAMETOOLONG",
+    "sample 2 1 1 1 /tmp": "EINVAL",
+    "sample 1 2 0 1 /tmp": "EINVAL",
+    "sample one 2 1 1 /tmp": "EINVAL",
+    "sample 1 2 1 1 /none": "ENOENT",
+}
+
+
+def refusal(line: str) -> str:
+    """The error's name with which a line is refused; empty if it is not."""
+    device = os.open("/dev/testbed", os.O_RDWR)
+    try:
+        os.write(device, line.encode())
+    except OSError as error:
+        return errno.errorcode[error.errno or 0]
+    finally:
+        os.close(device)
+    return ""
+
+
+def tap(interface: str, command: str) -> str:
+    """What a tap says after a command."""
+    device = os.open("/dev/testbed", os.O_RDWR)
+    os.write(device, f"tap {interface} inout 96 /tmp/{interface}.pcap".encode())
+    call(command)
+    summary = os.read(device, 4096).decode()
+    os.close(device)
+    return summary
+
+
+def call(command: str) -> None:
+    """Run a command that must end well."""
+    subprocess.run(command.split(), check=True, stdout=subprocess.DEVNULL)
+
+
+def main() -> None:
+    """Try everything, and unload the module."""
+    call("insmod /mnt/bin/testbed.ko")
+    call("ip link set lo up")
+    call("ip link add d0 type dummy")
+    found = {
+        "otherwise": [line for line, error in REFUSED.items() if refusal(line) != error],
+        "ping": tap("lo", "ping -c 3 -i 0.01 127.0.0.1"),
+        "gone": tap("d0", "ip link del d0"),
+    }
+    call("rmmod testbed")
+    Path("/mnt/run/found.json").write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
