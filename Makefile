@@ -66,7 +66,7 @@ test-sanitized: env test-packages ## the modules under KASAN, lockdep and others
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um TWOWAY_TESTS=m \
 		KDIR=$$($(BIN)/twoway build --sanitized --kernel-dir)
 	@$(PYTEST) --guest sanitized -m "" tests/guest/test_sanitized.py \
-		tests/guest/test_dtm_tc.py tests/guest/test_tahoe.py
+		tests/guest/test_dtm_tc.py tests/guest/test_tahoe.py tests/guest/test_testbed.py
 
 test-newest: env test-packages ## the modules on Debian's newest kernel, patched by vm/patches/upstream
 	@$(BIN)/twoway build --newest

@@ -1,12 +1,9 @@
 """The module testbed writes what tcpdump and the program observe write, byte for byte."""
 
 import dataclasses
-import json
 from pathlib import Path
 
 import pytest
-from in_guest import run_in_guest
-from running import ROOT
 from zstandard import ZstdDecompressor
 
 from twoway.backends.uml import Uml
@@ -54,17 +51,3 @@ def test_instruments_leave_the_bytes_of_programs(guest: Guest, tmp_path: Path, n
     tables = [(folder / "sockets/tcp-info.csv").read_bytes() for folder in (kernel, programs)]
     assert tables[0] == tables[1]
     assert _queues(kernel) == _queues(programs)
-
-
-def test_a_device_refuses_what_it_does_not_know(guest: Guest, tmp_path: Path) -> None:
-    """Lines of unknown or wrong words are refused by errors of their own; nothing stays behind.
-
-    A tap counts a ping's six packets twice, going out and coming in; one whose interface goes ends
-    well; and the module can be unloaded.
-    """
-    program = ROOT / "tests/support/instruments_in_guest.py"
-    run_in_guest(guest, tmp_path / "run", program)
-    found = json.loads((tmp_path / "run/found.json").read_text())
-    assert found["otherwise"] == []
-    assert found["ping"].startswith("12 packets captured\n")
-    assert found["gone"].startswith("0 packets captured\n")
