@@ -53,12 +53,17 @@ def namespace(node: str | None) -> Iterator[None]:
     if node is None:
         yield
         return
-    with (NETNS / "init").open() as home, (NETNS / node).open() as there:
-        _call("setns", there.fileno(), CLONE_NEWNET)
+    # Not Path.open, which asks each file more than it is used for.
+    home, there = (os.open(NETNS / each, os.O_RDONLY) for each in ("init", node))
+    try:
+        _call("setns", there, CLONE_NEWNET)
         try:
             yield
         finally:
-            _call("setns", home.fileno(), CLONE_NEWNET)
+            _call("setns", home, CLONE_NEWNET)
+    finally:
+        os.close(home)
+        os.close(there)
 
 
 def _call(name: str, *arguments: Any) -> None:

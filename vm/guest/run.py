@@ -20,8 +20,9 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).parent))  # which -I leaves out
 
@@ -33,6 +34,9 @@ from network import (
     run_program,
 )
 from offloads import switch_off
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 RUN = Path("/mnt/run")
 # Environment variable of all programs: how far the host's clock is ahead of the plan's, ns.
@@ -187,6 +191,16 @@ class Instrument:
         """Do nothing: waiting ends it."""
 
 
+@contextmanager
+def _created(path: Path) -> Iterator[int]:
+    """Create a file for a program to write, for a `with`; its descriptor."""
+    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        yield opened
+    finally:
+        os.close(opened)
+
+
 class Daemons:
     """Programs beside the traffic; standard errors are in log/."""
 
@@ -203,7 +217,7 @@ class Daemons:
                 continue
             out = RUN / (program["stdout"] or f"log/{program['name']}.out")
             out.parent.mkdir(exist_ok=True)
-            with namespace(program["node"]), log.open("wb") as err, out.open("wb") as stdout:
+            with namespace(program["node"]), _created(log) as err, _created(out) as stdout:
                 process = subprocess.Popen(program["run"], stdout=stdout, stderr=err)
             self.running.append((program, process))
         for program in programs:
