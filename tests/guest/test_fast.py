@@ -319,7 +319,7 @@ def _interfere(
 ) -> None:
     """At 2 s of traffic, change a netem for a while; ask the module before and after."""
 
-    def plan(case: Case) -> Plan:
+    def plan(case: Case, *, in_kernel: bool) -> Plan:
         shapers = compile_profile(case.profile, case.graph)
         shaper = next(s for s in shapers if s.interface.name == interface)
         change = f"tc qdisc change dev {interface} root handle 1: {' '.join(shaper.arguments)}"
@@ -329,7 +329,8 @@ def _interfere(
             name="drop", node=node, at_ns=START_NS + 2_000_000_000, run=("sh", "-c", program)
         )
         programs = (_vegas_at(1.9), drop, _vegas_at(2.1), _vegas_at(3.9))
-        return build_plan(case).model_copy(update={"timed_sources": programs})
+        built = build_plan(case, in_kernel=in_kernel)
+        return built.model_copy(update={"timed_sources": programs})
 
     monkeypatch.setattr(run, "build_plan", plan)
 

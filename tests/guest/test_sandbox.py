@@ -176,8 +176,8 @@ def test_links_that_a_guest_leaves_are_not_followed(
     """A good run whose guest leaves a link where the host writes fails, and the target is whole."""
     results = victim.parent / "results"
 
-    def plan_with_link(case: Case) -> Plan:
-        plan = build_plan(case)
+    def plan_with_link(case: Case, *, in_kernel: bool) -> Plan:
+        plan = build_plan(case, in_kernel=in_kernel)
         script = 'mkdir -p "/mnt/run/$(dirname "$2")"; ln -s "$1" "/mnt/run/$2"'
         link = shell(script, "sh", str(victim), name)
         return plan.model_copy(update={"setup": (*plan.setup, link)})
