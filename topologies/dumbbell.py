@@ -20,10 +20,10 @@ class Dumbbell(Topo):
         """Add the nodes and the links.
 
         Args:
-            pairs: hosts a side, 1..50.
+            pairs: hosts a side, 1..250.
         """
-        if not 1 <= pairs <= 50:
-            raise ValueError(f"pairs must be 1..50, got {pairs}")
+        if not 1 <= pairs <= 250:
+            raise ValueError(f"pairs must be 1..250, got {pairs}")
         self.delays = {
             "forward": [("s2", f"r{n}") for n in range(1, pairs + 1)],
             "reverse": [("s1", f"l{n}") for n in range(1, pairs + 1)],

@@ -198,6 +198,16 @@ def test_client_server_has_a_channel_for_each_client() -> None:
     assert len(graph.of("sv")) == 1
 
 
+def test_a_dumbbell_has_up_to_250_pairs() -> None:
+    """Every interface of 250 pairs has an address and a MAC of its own; 251 are refused."""
+    graph = load_topology(TOPOLOGIES / "dumbbell.py", {"pairs": 250})
+    assert len(graph.hosts) == 500
+    for each in ("address", "mac"):
+        assert len({getattr(i, each) for i in graph.interfaces}) == len(graph.interfaces) == 1002
+    with pytest.raises(SpecError, match=r"pairs must be 1\.\.250, got 251"):
+        load_topology(TOPOLOGIES / "dumbbell.py", {"pairs": 251})
+
+
 def test_flow_without_connections_sends_nothing(tmp_path: Path) -> None:
     """A count of 0 leaves the flow out: the other is alone, with its one source and sink."""
     flows = copy.deepcopy(SMALL["flows"])
@@ -215,7 +225,7 @@ def test_receive_window_is_on_the_route_and_read_back(tmp_path: Path) -> None:
 
 def test_topology_parameter_out_of_range_is_refused() -> None:
     """A topology's own complaint reaches the user with the file's name."""
-    with pytest.raises(SpecError, match=r"dumbbell.py: ValueError: pairs must be 1..50, got 0"):
+    with pytest.raises(SpecError, match=r"dumbbell.py: ValueError: pairs must be 1..250, got 0"):
         load_topology(TOPOLOGIES / "dumbbell.py", {"pairs": 0})
 
 
