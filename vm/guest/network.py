@@ -30,6 +30,8 @@ from mininet.log import setLogLevel  # noqa: E402
 from mininet.net import Mininet  # noqa: E402
 from mininet.node import Node  # noqa: E402
 
+del sys.modules["distutils"], sys.modules["distutils.version"]
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
