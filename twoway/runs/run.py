@@ -51,8 +51,9 @@ def run_case(
 
     Returns: the run's folder, complete except for the files that the analysis adds.
     Raises: DiskFullError, and the run's folder is removed; any other RunError, and the folder is
-        kept as RUN.partial.
+        kept as RUN.partial; UsageError if the experiment asks for what the backend has not.
     """
+    _refuse_instruments(case, backend)
     running, lock = _new_folder(results / case.id)
     name = running.name.removeprefix(".running-")
     try:
@@ -85,6 +86,20 @@ def run_case(
     chown_like_parent(finished)
     chown_like_parent(results / "latest")
     return finished
+
+
+def _refuse_instruments(case: Case, backend: Backend) -> None:
+    """Raise UsageError if an experiment wants instruments and the backend has none."""
+    wanted = {
+        "capture": case.experiment.capture,
+        "observe.sampler": case.experiment.observe.sampler,
+    }
+    for field, value in wanted.items():
+        if value == "kernel" and not backend.in_kernel:
+            raise UsageError(
+                f"{case.id}: {field}: kernel needs virtual time, and {backend.name} has none",
+                "without the field each backend takes what it can",
+            )
 
 
 def run_watched(case: Case, backend: Backend, results: Path) -> Path:

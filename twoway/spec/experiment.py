@@ -258,7 +258,7 @@ class Observe(Model):
     sampler: Literal["program", "kernel"] | None = Field(
         default=None,
         description="what samples: our program, or our module `testbed`, the same rows in less "
-        "time; by default `kernel` in virtual time and `program` elsewhere",
+        "time and in virtual time alone; by default `kernel` there, `program` elsewhere",
     )
 
 
@@ -295,7 +295,7 @@ class Experiment(Model):
     capture: Literal["tcpdump", "kernel"] | None = Field(
         default=None,
         description="what writes the captures: `tcpdump`, or our module `testbed`, the same bytes "
-        "in less time; by default `kernel` in virtual time and `tcpdump` elsewhere",
+        "in less time and in virtual time alone; by default `kernel` there, `tcpdump` elsewhere",
     )
     observe: Observe = Observe()
     theory: Name | None = Field(

@@ -1,0 +1,30 @@
+"""Instruments in the kernel are for virtual time, and nothing else is asked for them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import SMALL, write_experiment
+
+from twoway.backends.uml import Uml
+from twoway.errors import UsageError
+from twoway.runs.cases import load_case
+from twoway.runs.run import run_case
+
+
+@pytest.mark.parametrize(
+    ("wanted", "field"),
+    [
+        ({"capture": "kernel"}, "capture"),
+        ({"observe": {"sampler": "kernel"}}, "observe.sampler"),
+    ],
+)
+def test_a_backend_without_instruments_says_so(
+    tmp_path: Path, wanted: dict[str, Any], field: str
+) -> None:
+    """An experiment that asks for them elsewhere is refused by field, and leaves no folder."""
+    case = load_case(str(write_experiment(tmp_path, {**SMALL, **wanted})))
+    without = Uml(guest=None, name="native", in_kernel=False)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=f"small: {field}: kernel needs virtual time, and native"):
+        run_case(case, without, tmp_path / "results")
+    assert not (tmp_path / "results").exists()
