@@ -1,10 +1,8 @@
-"""A guest stays in its sandbox, as root and as a user; what it leaves behind is not trusted."""
+"""What a guest leaves behind is not trusted."""
 
 import os
 import re
 import stat
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +14,7 @@ from running import guest_processes
 
 from twoway.backends import uml
 from twoway.backends.guest_files import read_guest_file, remove_special_files
-from twoway.backends.sandbox import confinement, read_progress, sandbox
+from twoway.backends.sandbox import read_progress
 from twoway.backends.uml import Uml
 from twoway.contract.plan import Plan
 from twoway.errors import RunError
@@ -26,70 +24,6 @@ from twoway.runs import run as run_module
 from twoway.runs.cases import load_case
 from twoway.runs.run import run_case
 from twoway.spec.point import Case
-
-# What a guest's kernel may do on the host is what any process in its sandbox may. Of each of these
-# ways out it prints the name if it is open.
-WAYS_OUT = r"""
-exec 2> /dev/null
-grep -q '^CapEff:[[:space:]]*0*$' /proc/self/status || echo capabilities
-grep -q '^NoNewPrivs:[[:space:]]*1$' /proc/self/status || echo new privileges
-for name in kernel/printk_ratelimit_burst vm/swappiness kernel/core_pattern; do
-  cat /proc/sys/$name > /tmp/was && cat /tmp/was > /proc/sys/$name && echo sysctl $name
-done
-echo 0 > /proc/sysrq-trigger && echo sysrq
-mount -o remount,rw / && echo remount
-mount -o remount,rw /proc/sys && echo remount sysctls
-umount /proc/sys && echo umount
-mount -t proc none /tmp && echo proc
-unshare --user --map-root-user --mount sh -c '
-  mount -o remount,bind,rw / || mount -o remount,bind,rw /proc/sys || umount /proc/sys ||
-  umount /root || umount /home || umount /run' && echo user namespace
-mknod /mnt/run/null c 1 3 && echo device
-mknod /tmp/disk b 254 0 && echo disk
-for place in /root /home /run /etc/twoway; do
-  [ ! -d $place ] || [ -z "$(find $place -mindepth 1 -type f)" ] || echo files in $place
-done
-cat /run/*/* /etc/twoway/* && echo keys
-exit 0
-"""
-# In the guest, as its root; with a mount of the host's sysctls, and one of its root.
-GUEST_WAYS_OUT = r"""
-# In a user's guest the host's setuid programs belong to nobody: root needs a mount of its own.
-mkdir /tmp/own && cp /usr/bin/mount /tmp/own && PATH=/tmp/own:$PATH
-mkdir /tmp/sysctl /tmp/root
-mount -t hostfs -o /proc/sys/kernel none /tmp/sysctl && touch /mnt/run/mounted-sysctls
-cat /tmp/sysctl/printk_ratelimit_burst > /tmp/was &&
-cat /tmp/was > /tmp/sysctl/printk_ratelimit_burst && echo sysctl >> /mnt/run/ways-out
-mount -t hostfs -o / none /tmp/root && touch /mnt/run/mounted-root
-mknod /mnt/run/node c 1 3 && echo device >> /mnt/run/ways-out
-mknod /tmp/root/tmp/node b 254 0 && echo disk >> /mnt/run/ways-out
-for place in root home run etc/twoway; do
-  find "/tmp/root/$place" -mindepth 1 -type f >> /mnt/run/ways-out
-done
-exit 1
-"""
-
-
-def test_nothing_in_the_sandbox_leads_out(guest: Guest, tmp_path: Path) -> None:
-    """A process of the sandbox has no capability, changes no setting and sees no user's files."""
-    words = sandbox(tmp_path, guest.programs, guest.kernel, {})
-    done = subprocess.run(
-        [*words, *confinement(), "sh", "-c", WAYS_OUT], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == ""
-    assert [*tmp_path.iterdir()] == []
-
-
-def test_guest_root_has_no_way_out(guest: Guest, tmp_path: Path) -> None:
-    """Guest root writes no setting of the host, makes no device and sees no user's files."""
-    folder = run_folder(tmp_path / "run", plan_with(shell(GUEST_WAYS_OUT)))
-    with pytest.raises(RunError):
-        uml.run(guest, folder, lambda _: None)
-    assert (folder / "mounted-sysctls").exists(), "the attempts were not made"
-    assert (folder / "mounted-root").exists(), "the attempts were not made"
-    ways_out = folder / "ways-out"
-    assert not ways_out.exists() or ways_out.read_text() == ""
-    assert not [p for p in folder.rglob("*") if not (p.is_file() or p.is_dir())]
 
 
 @pytest.fixture
@@ -226,13 +160,3 @@ def test_a_fault_in_the_kernels_log_fails_the_run(
         return
     with pytest.raises(RunError, match=f"the guest kernel complained: .*{re.escape(sentence)}"):
         uml.run(guest, folder, lambda _: None)
-
-
-def test_the_interpreter_is_there_where_homes_are_hidden(monkeypatch: Any, tmp_path: Path) -> None:
-    """An environment's interpreter that lies in a user's folder is all that is shown of it."""
-    monkeypatch.setattr("twoway.backends.sandbox._HIDDEN", (str(tmp_path),))
-    monkeypatch.setattr(sys, "base_prefix", str(tmp_path / "python"))
-    words = confinement()
-    place = words.index(str(tmp_path / "python"))
-    assert words[place - 1 : place + 2] == ["--ro-bind", *[str(tmp_path / "python")] * 2]
-    assert words.index(str(tmp_path)) < place

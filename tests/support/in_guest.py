@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from twoway.backends import uml
+from twoway.backends.sandbox import GUEST_FOLDER
 from twoway.contract.plan import PLAN, Plan
 from twoway.guest.build import Guest
 from twoway.paths import ROOT
@@ -23,7 +24,7 @@ def run_in_guest(
     """Boot the guest, run a Python program of the checkout, power off.
 
     The program finds the kernel modules in /mnt/bin, the checkout in /mnt/twoway, and may write
-    into /mnt/run, which is `folder`. It need not report progress.
+    into /mnt/run, where it finds what is in `folder` already. It need not report progress.
 
     Args:
         guest: what to boot.
@@ -37,7 +38,7 @@ def run_in_guest(
     Returns: what the program and the kernel said on the console.
     Raises: RunError if it does not end with status 0.
     """
-    folder.mkdir(exist_ok=True)
+    give(folder)
     Plan(memory_mib=memory_mib).write(folder / PLAN)
     inside = Path("/mnt/twoway") / program.resolve().relative_to(ROOT)
     runner = ["/mnt/venv/bin/python", "-I", str(inside), *arguments]
@@ -50,3 +51,12 @@ def run_in_guest(
         stall_s=patience_s,
     )
     return (folder / "log/console.txt").read_text(errors="replace")
+
+
+def give(folder: Path) -> None:
+    """Move what is in a run's folder to where the guest finds it; in the end it is back."""
+    there = [*folder.iterdir()] if folder.exists() else []
+    home = folder / GUEST_FOLDER
+    home.mkdir(parents=True)
+    for path in there:
+        path.rename(home / path.name)

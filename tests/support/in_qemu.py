@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from in_guest import give
+
 from twoway.backends import qemu
 from twoway.backends.guest_files import read_guest_file
 from twoway.backends.qemu import Accelerator, Machine
@@ -33,7 +35,7 @@ def run_in_qemu(
     """Boot a kernel on four processors, run a Python program of the checkout, power off.
 
     The program finds the kernel modules in /mnt/bin, the checkout in /mnt/twoway, and may write
-    into /mnt/run, which is copied to `folder` at its end.
+    into /mnt/run, where it finds what is in `folder` already.
 
     Args:
         kernel: what to boot.
@@ -45,7 +47,7 @@ def run_in_qemu(
     Returns: what the program and the kernel said on the console.
     Raises: RunError if it does not end with status 0, or if the kernel complained.
     """
-    folder.mkdir(exist_ok=True, parents=True)
+    give(folder)
     Plan(memory_mib=MEMORY_MIB).write(folder / PLAN)
     inside = Path("/mnt/twoway") / program.resolve().relative_to(ROOT)
     accelerator: Accelerator = "kvm" if qemu.best_accelerator(kernel) == "kvm" else "tcg"

@@ -7,9 +7,11 @@ from typing import Any
 
 from twoway.backends.native import unfit
 from twoway.backends.qemu import version
+from twoway.confinement import confined
 from twoway.errors import TwowayError
 from twoway.guest.build import find_guest
 from twoway.guest.stock_kernel import find_stock
+from twoway.system_calls import filters
 
 # Program, the Debian and Ubuntu package that has it, and what it is for.
 PROGRAMS = (
@@ -59,27 +61,20 @@ def _program(name: str, package: str, purpose: str) -> dict[str, Any]:
 
 def _sandbox() -> dict[str, Any]:
     what = "sandbox"
-    argv = [
-        "bwrap",
-        "--ro-bind",
-        "/",
-        "/",
-        "--dev",
-        "/dev",
-        "--unshare-pid",
-        "--unshare-net",
-        "true",
-    ]
     try:
+        argv = [*confined({}, shm_mib=1), "true"]
         done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=10)
+    except TwowayError as error:
+        return _finding(what, False, str(error), error.hint)
     except (OSError, subprocess.TimeoutExpired) as error:
         return _finding(what, False, str(error), "apt-get install bubblewrap")
+    filtered = "filters of system calls" if filters() else "no filters: this kernel has none"
     return _finding(
         what,
         done.returncode == 0,
-        done.stderr.strip() or "user namespaces work",
+        done.stderr.strip() or f"namespaces and {filtered}",
         "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1)"
-        ", or run as root",
+        ", or run as root; in a container, with a /proc of its own",
     )
 
 

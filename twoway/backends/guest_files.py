@@ -2,11 +2,12 @@
 
 A symbolic link leads wherever the guest pointed it, and opening a pipe blocks. So no symbolic link
 in the folder is followed, nothing but plain files is read, and as soon as the guest has ended
-everything but plain files and folders is removed.
+everything but plain files and folders is removed, and the rest moves into the run's folder.
 """
 
 import contextlib
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -68,8 +69,10 @@ def read_guest_file(folder: Path, name: str) -> str:
 def remove_special_files(folder: Path) -> list[str]:
     """Remove everything that is neither a plain file nor a folder.
 
+    No file keeps a bit that would give its reader the user's rights.
+
     Args:
-        folder: folder of a run whose guest has ended.
+        folder: a folder whose guest has ended.
 
     Returns: a phrase for each link, pipe, device and unreadable folder; none for sockets, which the
         guest's kernel makes.
@@ -85,9 +88,33 @@ def remove_special_files(folder: Path) -> list[str]:
             mode = os.stat(name, dir_fd=opened, follow_symlinks=False).st_mode
             if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
                 special[name] = _KINDS.get(stat.S_IFMT(mode))
+            elif mode & 0o7000:
+                os.chmod(name, mode & 0o777, dir_fd=opened)
         for name, kind in special.items():
             os.unlink(name, dir_fd=opened)
             if kind is not None:
                 found.append(f"{kind} at {(Path(parent) / name).relative_to(folder)}")
         folders[:] = [name for name in folders if name not in special]
+    return found
+
+
+def take_over(home: Path, folder: Path) -> list[str]:
+    """Move what a guest left into the run's folder.
+
+    Args:
+        home: the guest's folder, without special files; it is removed.
+        folder: the run's folder, or one in it.
+
+    Returns: a phrase for each file that is in the run's folder already, and stays as it is there.
+    """
+    found = []
+    for path in sorted(home.iterdir()):
+        target = folder / path.name
+        if path.is_dir() and target.is_dir():
+            found += take_over(path, target)
+        elif target.exists():
+            found.append(f"another {path.name}")
+        else:
+            path.rename(target)
+    shutil.rmtree(home)
     return found

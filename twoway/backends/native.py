@@ -18,7 +18,7 @@ from typing import Any
 from twoway.backends.backend import Kind, Progress, refuse_own_modules
 from twoway.backends.host_changes import HostChanges
 from twoway.backends.host_interfaces import join, namespace_name
-from twoway.backends.sandbox import GUEST_PATH, RUNNER, STALL_S, live, sandbox
+from twoway.backends.sandbox import GUEST_PATH, RUNNER, STALL_S, live, places
 from twoway.contract.digests import sha256
 from twoway.contract.manifest import Kernel, Module, Platform
 from twoway.contract.plan import LoadModule, SetSysctls, Share, Step, read_plan
@@ -54,11 +54,13 @@ NEEDED = {
 }
 # Run the runner and write its exit status, as init does in a guest.
 _WITH_STATUS = ("/bin/sh", "-c", '"$@"; echo $? > /mnt/run/exit-status', "sh")
-# The environment that a guest's init sets, and all capabilities: the runner makes network
-# namespaces, mounts and queues.
+# Namespaces of its own, which end with it, but the rights of root: the runner makes network
+# namespaces, mounts and queues. The environment is what a guest's init sets.
 _AS_ROOT = f"""
-    --cap-add ALL --tmpfs /run --dir /run/netns
-    --setenv HOME /tmp --setenv PATH {GUEST_PATH}
+    bwrap --die-with-parent --unshare-net --unshare-pid --unshare-ipc --unshare-uts
+    --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp --tmpfs /mnt
+    --cap-add ALL --tmpfs /run --dir /run/netns --chdir /
+    --clearenv --setenv TMPDIR /dev/shm --setenv HOME /tmp --setenv PATH {GUEST_PATH}
 """
 
 
@@ -91,6 +93,7 @@ class Native:
                 kept.link(name, interface)
             for ends in share.joints:
                 join(ends)
+            (folder / "pcap").mkdir(exist_ok=True)
             live(
                 [
                     *self._sandbox(folder),
@@ -99,6 +102,7 @@ class Native:
                     *RUNNER,
                     "--native",
                 ],
+                folder,
                 folder,
                 on_progress,
                 stall_s=STALL_S,
@@ -115,7 +119,10 @@ class Native:
                 kept.setting(Path("/proc/sys") / name.replace(".", "/"), str(value))
 
     def _sandbox(self, folder: Path) -> list[str]:
-        return [*sandbox(folder, self.programs, Path("/dev/null"), {}), *_AS_ROOT.split()]
+        words = [*_AS_ROOT.split(), "--bind", str(folder), "/mnt/run"]
+        for inside, outside in places(self.programs, Path("/dev/null"), {}).items():
+            words += ["--ro-bind", str(outside), inside]
+        return words
 
     def description(self) -> Platform:
         """Describe this machine's kernel and our modules for it."""

@@ -13,18 +13,15 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from twoway.backends.sandbox import confinement
+from twoway.confinement import NOBODY, confined
 from twoway.contract.plan import OWN_MODULES, LoadModule
 from twoway.errors import UsageError
 from twoway.guest.build import Guest, content_hash
 from twoway.paths import cache
 
-_SCRATCH = "/mnt/module"
-_SANDBOX = f"""
-    bwrap --die-with-parent --unshare-all --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp
-    --tmpfs /mnt --clearenv --setenv PATH /usr/sbin:/usr/bin:/sbin:/bin --chdir /
-    --bind . {_SCRATCH}
-"""
+_SCRATCH = "/mnt/run"
+# Room in memory for the compiler's files, and for the compiler.
+_SHM_MIB, _OWN_MIB = 256, 1024
 _MOST_LINES = 20
 
 
@@ -66,13 +63,14 @@ def _build(guest: Guest, step: LoadModule, into: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         for name, text in step.sources.items():
             (Path(scratch) / name).write_text(text, "utf-8")
-        shown = [
-            w for p in (kernel.parent / "source", kernel) for w in ("--ro-bind", str(p), str(p))
-        ]
+        for path in (Path(scratch), *Path(scratch).iterdir()):
+            if os.geteuid() == 0:  # then the compiler is nobody's (confinement.py)
+                os.chown(path, NOBODY, NOBODY)
+        trees = {str(path): path for path in (kernel.parent / "source", kernel)}
+        box = confined(trees, Path(scratch), shm_mib=_SHM_MIB, own_mib=_OWN_MIB)
         make = ["make", "-C", str(kernel), "ARCH=um", f"M={_SCRATCH}", "modules"]
         done = subprocess.run(
-            [*_SANDBOX.split(), *confinement(), *shown, *make],
-            cwd=scratch,
+            [*box, *make],
             capture_output=True,
             text=True,
             errors="replace",

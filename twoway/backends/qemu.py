@@ -26,11 +26,12 @@ from twoway.backends.sandbox import (
     CONSOLE_LOG,
     RUNNER,
     STALL_S,
-    confinement,
+    furnish,
     live,
     own_core,
-    sandbox,
+    places,
 )
+from twoway.confinement import confined
 from twoway.contract.digests import sha256
 from twoway.contract.manifest import Kernel, Module, Platform
 from twoway.contract.plan import PLAN, Plan, read_plan
@@ -48,6 +49,9 @@ ACCELERATORS: tuple[Accelerator, ...] = get_args(Accelerator)
 PROGRAM = "qemu-system-x86_64"
 # Memory beside the plan's, MiB: of a stock kernel, and of the run's artifacts.
 _KERNEL_MIB, _ARTIFACTS_MIB = 512, 2048
+# QEMU's own memory beside its guest's, of which a gigabyte may be translated code; /dev/shm. MiB.
+_OWN_MIB, _SHM_MIB = 3072, 64
+_KVM = Path("/dev/kvm")
 # KVM boots this kernel in a second or two, if at all.
 _KVM_BOOT_S = 20.0
 _ACCELERATION: dict[Accelerator, str] = {
@@ -153,34 +157,37 @@ def version() -> str:
 def command(
     stock: StockKernel,
     accelerator: Accelerator,
-    folder: Path,
+    home: Path,
     runner: Sequence[str],
     machine: Machine = _DEFAULT,
 ) -> list[str]:
-    """Build the command that boots the guest on a run's folder.
+    """Build the command that boots the guest on its folder.
 
     Args:
         stock: kernel, modules and programs.
         accelerator: what executes the guest's instructions.
-        folder: the run's folder, which holds plan.json.
+        home: the guest's folder, as furnish() made it.
         runner: what the guest runs.
         machine: what it runs on.
     """
-    memory = f"-m {read_plan(folder).memory_mib + _KERNEL_MIB + _ARTIFACTS_MIB}"
+    memory_mib = read_plan(home).memory_mib + _KERNEL_MIB + _ARTIFACTS_MIB
     packaged = {"/mnt/modules": stock.modules, "/mnt/boot": stock.image.parent}
+    devices = [_KVM] if accelerator == "kvm" else []
+    sandboxed = confined(
+        places(stock.programs, stock.image, packaged),
+        home,
+        devices=devices,
+        own_mib=memory_mib + _OWN_MIB,
+        shm_mib=_SHM_MIB,
+    )
     return [
-        *sandbox(folder, stock.programs, stock.image, packaged),
-        *confinement(),
-        *_devices(accelerator),
+        *sandboxed,
         PROGRAM,
-        *f"{_MACHINE} -smp {machine.processors} {memory} {_ACCELERATION[accelerator]}".split(),
+        *f"{_MACHINE} -smp {machine.processors} -m {memory_mib}".split(),
+        *_ACCELERATION[accelerator].split(),
         "-append",
         " ".join([_KERNEL, *machine.kernel, "--", *runner]),
     ]
-
-
-def _devices(accelerator: Accelerator) -> list[str]:
-    return ["--dev-bind", "/dev/kvm", "/dev/kvm"] if accelerator == "kvm" else []
 
 
 def run(
@@ -207,14 +214,15 @@ def run(
     Raises: RunError if the guest failed, died, was killed or is stuck.
     """
     version()
-    (folder / "qemu").mkdir(exist_ok=True)
-    (folder / "qemu/initrd").write_bytes(initramfs(stock))
+    home = furnish(folder, ("qemu",))
+    (home / "qemu/initrd").write_bytes(initramfs(stock))
     with ExitStack() as stack:
         pinned = stack.enter_context(own_core()) if machine.processors == 1 else []
-        boot = [*pinned, *command(stock, accelerator, folder, runner, machine)]
+        boot = [*pinned, *command(stock, accelerator, home, runner, machine)]
         live(
             boot,
             folder,
+            home,
             on_progress,
             stall_s=stall_s,
             culprit=lambda: f"its last words are in {CONSOLE_LOG}",
@@ -244,8 +252,8 @@ def best_accelerator(stock: StockKernel) -> Accelerator:
 
 def why_not_kvm(stock: StockKernel) -> str:
     """Boot a kernel under KVM and return why it failed; empty if it booted."""
-    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
-        return "/dev/kvm is not there" if not Path("/dev/kvm").exists() else "/dev/kvm is not ours"
+    if not os.access(_KVM, os.R_OK | os.W_OK):
+        return f"{_KVM} is not ours" if _KVM.exists() else f"{_KVM} is not there"
     with tempfile.TemporaryDirectory(prefix="twoway-kvm-") as scratch:
         folder = Path(scratch)
         Plan(memory_mib=0).write(folder / PLAN)

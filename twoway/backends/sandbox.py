@@ -1,9 +1,8 @@
-"""A guest as a process of this machine: sandbox, life and verdict.
+"""A guest as processes of this machine: folders, life and verdict.
 
-In the sandbox (bubblewrap) the run's folder is the only writable folder of the host. Every run sees
-the same paths, so that the checkout's place on the host cannot reach the guest. A guest has no
-capability of the host, even if root starts it; the files that it leaves in the run's folder are not
-trusted (guest_files.py).
+A guest is given a folder of its own in the run's folder, and sees nothing else there. When it has
+ended, its plain files are taken over (guest_files.py). Every run sees the same paths, so that the
+checkout's place on the host cannot reach the guest.
 """
 
 import contextlib
@@ -11,6 +10,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -18,28 +18,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from twoway.backends.backend import Progress
-from twoway.backends.guest_files import read_guest_file, remove_special_files
+from twoway.backends.guest_files import read_guest_file, remove_special_files, take_over
+from twoway.confinement import NOBODY
+from twoway.contract.plan import PLAN
 from twoway.contract.writing import refuse_full_disk
 from twoway.errors import RunError
 from twoway.paths import ROOT, cache
 
 CONSOLE_LOG = "log/console.txt"
 PROGRESS_FILE = "sockets/progress.json"
+# Folder of a run that the guest writes to while it lives, /mnt/run in the sandbox.
+GUEST_FOLDER = ".guest"
 POLL_S = 0.1
 # A guest whose clock has not moved for this long is stuck. A guest in real time reports nothing
 # between set-up and the start of traffic, 22 s; user-mode Linux on a machine that is itself
 # emulated, on half a processor, took more than 30 s to start Python.
 STALL_S = 120.0
 
-# The host's file system read-only, no network, no other process; /mnt holds the guest's folders.
-_SANDBOX = """
-    bwrap --die-with-parent --unshare-net --unshare-pid --unshare-ipc --unshare-uts
-    --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp
-    --tmpfs /mnt --dir /mnt/upper --dir /mnt/root
-    --clearenv --setenv TMPDIR /dev/shm --chdir /
-"""
-# Users' files, sockets of the host's daemons, the keys of a lab's worker.
-_HIDDEN = ("/root", "/home", "/run", "/etc/twoway")
 # Where a guest finds its programs (vm/guest/init.c), whatever the caller's PATH.
 GUEST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 RUNNER = ("/mnt/venv/bin/python", "-I", "/mnt/twoway/vm/guest/run.py")
@@ -56,47 +51,40 @@ _COMPLAINT = re.compile(
 )
 
 
-def sandbox(folder: Path, programs: Path, kernel: Path, more: Mapping[str, Path]) -> list[str]:
-    """Build the command prefix that puts a guest into the sandbox.
-
-    More of bwrap's options may follow it.
+def places(programs: Path, kernel: Path, more: Mapping[str, Path]) -> dict[str, Path]:
+    """List what a guest may read, by its path in the sandbox.
 
     Args:
-        folder: the run's folder, /mnt/run in the sandbox.
-        programs: the guest's programs, /mnt/bin in the sandbox.
-        kernel: the guest's kernel, /mnt/linux in the sandbox.
+        programs: the guest's programs.
+        kernel: the guest's kernel.
         more: other files and folders of the host, by their paths in the sandbox.
     """
-    readable = {
+    return {
         "/mnt/twoway": ROOT,  # docs/decisions/0030
         "/mnt/venv": Path(sys.prefix),
         "/mnt/bin": programs,
         "/mnt/linux": kernel,
         **more,
     }
-    words = [*_SANDBOX.split(), "--bind", str(folder), "/mnt/run"]
-    for inside, outside in readable.items():
-        words += ["--ro-bind", str(outside), inside]
-    return words
 
 
-def confinement() -> list[str]:
-    """List the bwrap options that protect the host from a guest.
+def furnish(folder: Path, made: Sequence[str] = ()) -> Path:
+    """Make the folder that a guest writes to, with the plan in it.
 
-    The options protect the host even if root starts the guest. Without capabilities root may still
-    write to /proc/sys, so that is mounted read-only.
+    Args:
+        folder: the run's folder, with plan.json.
+        made: names of folders that the guest finds in its own.
+
+    Returns: the guest's folder.
     """
-    words = ["--cap-drop", "ALL", "--ro-bind", "/proc/sys", "/proc/sys"]
-    hidden = {Path(folder).resolve() for folder in _HIDDEN if Path(folder).is_dir()}
-    for folder in sorted(hidden):
-        words += ["--tmpfs", str(folder)]
-    # The environment's Python may be a link to one in a hidden folder: show that one again.
-    python = Path(sys.base_prefix).resolve()
-    if not hidden.isdisjoint(python.parents):
-        words += ["--ro-bind", str(python), str(python)]
-    # Hide the checkout's own path: it is /mnt/twoway already, and overlayfs refuses a folder with
-    # two names (docs/decisions/0030).
-    return [*words, "--tmpfs", str(ROOT)]
+    home = folder / GUEST_FOLDER
+    for name in (".", "log", "pcap", *made):
+        (home / name).mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(folder / PLAN, home / PLAN)
+    if os.geteuid() == 0:  # then the guest is nobody's (confinement.py)
+        for path in (home, *home.rglob("*")):
+            os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+    return home
 
 
 @contextlib.contextmanager
@@ -122,31 +110,32 @@ def own_core() -> Iterator[list[str]]:
 def live(
     argv: Sequence[str],
     folder: Path,
+    home: Path,
     on_progress: Callable[[Progress], None],
     *,
     stall_s: float,
     culprit: Callable[[], str],
     progress_file: str = PROGRESS_FILE,
 ) -> None:
-    """Boot a guest on a folder with a plan and wait until it has powered off.
+    """Boot a guest on a run's folder and wait until it has powered off.
 
     Args:
         argv: the command that boots the guest, sandbox included.
-        folder: the run's folder; the guest writes its artifacts there.
+        folder: the run's folder; it has the guest's artifacts in the end.
+        home: the folder that the guest writes to, as furnish() made it; or `folder` itself.
         on_progress: called about ten times a second while the guest's time moves.
         stall_s: wall time without a report of progress after which the guest counts as stuck.
         culprit: returns a phrase for the error: what keeps a stuck guest busy.
-        progress_file: path in the folder to which the guest reports progress.
+        progress_file: path in `home` of the file in which the guest reports progress.
 
     Raises: RunError if the guest failed, died, was killed or its clock stopped; DiskFullError.
     """
 
     def look() -> Progress | None:
         refuse_full_disk(folder)
-        return read_progress(folder, progress_file)
+        return read_progress(home, progress_file)
 
     (folder / "log").mkdir(exist_ok=True)
-    (folder / "pcap").mkdir(exist_ok=True)
     ended, lifeline = os.pipe()
     with (folder / CONSOLE_LOG).open("wb") as console:
         process = subprocess.Popen(
@@ -166,12 +155,16 @@ def live(
             # Every process of the sandbox holds the lifeline: reading ends when the last is gone.
             os.read(ended, 1)
             os.close(ended)
-            removed = remove_special_files(folder)
+            refused = remove_special_files(home)
+            if home != folder:
+                if (home / PLAN).is_file():  # a copy
+                    (home / PLAN).unlink()
+                refused += take_over(home, folder)
     refuse_full_disk(folder)
-    if removed:
+    if refused:
         raise RunError(
-            f"the guest left {removed[0]} in the run's folder",
-            "a guest may leave plain files and folders; links, pipes and devices are removed",
+            f"the guest left {refused[0]} in the run's folder",
+            "a guest may leave plain files and folders of its own; all else is removed",
         )
     _judge(process.returncode, folder)
 
@@ -200,13 +193,13 @@ def _watch(
             )
 
 
-def read_progress(folder: Path, name: str = PROGRESS_FILE) -> Progress | None:
-    """Read the guest's last report of progress.
+def read_progress(home: Path, name: str = PROGRESS_FILE) -> Progress | None:
+    """Read the guest's last report of progress in its folder.
 
     Returns: None before the first report, or while one is being written.
     """
     try:
-        return Progress(**json.loads(read_guest_file(folder, name).splitlines()[-1]))
+        return Progress(**json.loads(read_guest_file(home, name).splitlines()[-1]))
     except (OSError, ValueError, IndexError, TypeError):
         return None
 

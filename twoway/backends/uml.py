@@ -18,19 +18,23 @@ from twoway.backends.backend import Kind, Progress
 from twoway.backends.guest_files import open_guest_folder
 from twoway.backends.own_modules import own_modules
 from twoway.backends.sandbox import (
+    GUEST_FOLDER,
     RUNNER,
     STALL_S,
-    confinement,
+    furnish,
     live,
     own_core,
+    places,
     read_console,
-    sandbox,
 )
+from twoway.confinement import confined
 from twoway.contract.digests import sha256
 from twoway.contract.manifest import Kernel, Module, Platform
 from twoway.contract.plan import read_plan
 from twoway.guest.build import RUNNER_SOURCES, Guest, built_guest
 
+# Room in /dev/shm beside the guest's memory, MiB.
+_BESIDE_MEMORY_MIB = 16
 _RANDOM_SEED = 1  # docs/decisions/0003
 _UMID = "twoway"
 _MCONSOLE_MAGIC = 0xCAFEBABE
@@ -81,17 +85,17 @@ class Uml:
 
 
 def command(
-    guest: Guest, folder: Path, *, runner: Sequence[str] = RUNNER, virtual_time: bool = True
+    guest: Guest, home: Path, *, runner: Sequence[str] = RUNNER, virtual_time: bool = True
 ) -> list[str]:
-    """Build the command that boots the guest on a run's folder.
+    """Build the command that boots the guest on its folder.
 
     Args:
         guest: kernel and programs to boot.
-        folder: the run's folder, which holds plan.json.
+        home: the guest's folder, as furnish() made it.
         runner: what the guest runs, instead of carrying out the plan.
         virtual_time: False boots with the host's clock, for interactive use and benchmarks.
     """
-    plan = read_plan(folder)
+    plan = read_plan(home)
     kernel = f"/mnt/linux mem={plan.memory_mib}M {_ROOT_FILE_SYSTEM}"
     kernel += f" uml_dir=/mnt/run/uml umid={_UMID}"
     if guest.flavour == "sanitized":
@@ -105,9 +109,12 @@ def command(
             kernel += " time-travel-cost=syscall"
     else:
         kernel += " con=null con0=fd:0,fd:1 quiet"
-    more = own_modules(guest, plan.own_modules)
-    sandboxed = sandbox(folder, guest.programs, guest.kernel, more)
-    return [*sandboxed, *confinement(), *kernel.split(), "--", *runner]
+    sandboxed = confined(
+        places(guest.programs, guest.kernel, own_modules(guest, plan.own_modules)),
+        home,
+        shm_mib=plan.memory_mib + _BESIDE_MEMORY_MIB,
+    )
+    return [*sandboxed, *kernel.split(), "--", *runner]
 
 
 def run(
@@ -132,12 +139,13 @@ def run(
     Raises: RunError if the guest failed, died, was killed or its clock stopped, or if its kernel
         found a fault.
     """
-    (folder / "uml").mkdir(exist_ok=True)
+    home = furnish(folder, ("uml",))
     with own_core() as pinned:
-        boot = [*pinned, *command(guest, folder, runner=runner, virtual_time=virtual_time)]
+        boot = [*pinned, *command(guest, home, runner=runner, virtual_time=virtual_time)]
         live(
             boot,
             folder,
+            home,
             on_progress,
             stall_s=stall_s,
             culprit=lambda: _running_process(folder),
@@ -163,7 +171,7 @@ def _mconsole(folder: Path, request: str) -> None:
         console.settimeout(2)
         console.bind(b"\0twoway-%d" % os.getpid())
         data = request.encode()
-        with open_guest_folder(folder, f"uml/{_UMID}") as opened:
+        with open_guest_folder(folder / GUEST_FOLDER, f"uml/{_UMID}") as opened:
             # A path of constant length: socket addresses hold 108 bytes.
             console.connect(f"/proc/self/fd/{opened}/mconsole")
         console.send(struct.pack("=IiI512s", _MCONSOLE_MAGIC, 2, len(data), data))

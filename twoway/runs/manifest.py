@@ -33,6 +33,10 @@ from twoway.spec.point import Case, spec_document, spec_hash
 
 # File in a deployed checkout: the revision of the checkout it was copied from.
 REVISION_FILE = "REVISION"
+# File that a run's process keeps locked while it lives.
+LOCK = "lock"
+# Files that a run leaves and no analysis reads, or only this one.
+_UNLISTED = ("exit-status", "sockets/progress.json", CLOCKS, LOCK)
 _TOOLS = {
     "iproute2": ["ip", "-V"],
     "tc": ["tc", "-V"],
@@ -155,7 +159,11 @@ def _clocks(folder: Path) -> Clocks:
 
 
 def _files(plan: Plan, folder: Path) -> tuple[str, ...]:
-    """List the artifacts of a plan; raise RunError if one is missing."""
+    """List the artifacts of a plan.
+
+    Raises: RunError if one is missing, or if there is a file that the plan does not make: what
+        later steps write into the folder must be theirs.
+    """
     expected = [packed_name(capture.interface) for capture in plan.captures]
     expected += [program.stdout for program in plan.programs if program.stdout]
     steps = plan.setup + plan.teardown
@@ -165,6 +173,10 @@ def _files(plan: Plan, folder: Path) -> tuple[str, ...]:
     missing = [name for name in expected if not (folder / name).is_file()]
     if missing:
         raise RunError(f"the guest left no {', '.join(missing)}")
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if not (path.is_dir() or path.parent == folder / "log" or name in (*expected, *_UNLISTED)):
+            raise RunError(f"the guest left {name!r}, which no step of its plan makes")
     return tuple(sorted(expected))
 
 

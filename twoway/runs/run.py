@@ -25,11 +25,8 @@ from twoway.plan.timing import stop_ns
 from twoway.progress import RunClock
 from twoway.runs.captures import pack
 from twoway.runs.identity import identity
-from twoway.runs.manifest import build_manifest, describe
+from twoway.runs.manifest import LOCK, build_manifest, describe
 from twoway.spec.point import Case
-
-# File that a run's process keeps locked while it lives.
-_LOCK = "lock"
 
 
 def run_case(
@@ -72,7 +69,7 @@ def run_case(
             wall_s=time.monotonic() - began,
         )
         manifest.write(running / MANIFEST)
-        (running / _LOCK).unlink()
+        (running / LOCK).unlink()
     except BaseException as error:
         told = _ended_early(running, error)
         if told is error:
@@ -80,8 +77,7 @@ def run_case(
         raise told from error
     finally:
         lock.close()
-    finished = running.with_name(name)
-    running.rename(finished)
+    finished = _shown(running, name)
     _point_latest(results, finished)
     chown_like_parent(finished)
     chown_like_parent(results / "latest")
@@ -135,7 +131,10 @@ def kept_run(case: Case, backend: Backend, results: Path) -> Path | None:
 
 
 def _new_folder(parent: Path) -> tuple[Path, IO[str]]:
-    """Make a run's folder, locked while the run's process lives."""
+    """Make a run's folder, locked while the run's process lives.
+
+    What a guest is writing is for nobody else to open.
+    """
     make_folder(parent)
     for left in parent.glob(".running-*"):
         _remove_if_dead(left)
@@ -143,17 +142,23 @@ def _new_folder(parent: Path) -> tuple[Path, IO[str]]:
         stamp = datetime.now(tz=UTC).strftime("%Y%m%d-%H%M%S-%f")
         folder = parent / f".new-{stamp}"  # renamed to .running-* when locked
         try:
-            folder.mkdir()
+            folder.mkdir(mode=0o700)
         except FileExistsError:
             continue
-        lock = (folder / _LOCK).open("w")
+        lock = (folder / LOCK).open("w")
         fcntl.flock(lock, fcntl.LOCK_EX)
         return folder.rename(parent / f".running-{stamp}"), lock
 
 
+def _shown(running: Path, name: str) -> Path:
+    """Give a run's folder its name, and the rights of the folder it is in."""
+    running.chmod(running.parent.stat().st_mode & 0o777)
+    return running.rename(running.with_name(name))
+
+
 def _remove_if_dead(left: Path) -> None:
     try:
-        with (left / _LOCK).open("r+") as lock:
+        with (left / LOCK).open("r+") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return
@@ -172,8 +177,8 @@ def _ended_early(running: Path, error: BaseException) -> BaseException:
     if isinstance(error, DiskFullError | UsageError):
         shutil.rmtree(running, ignore_errors=True)
         return error
-    (running / _LOCK).unlink(missing_ok=True)
-    kept = running.rename(running.with_name(running.name.removeprefix(".running-") + ".partial"))
+    (running / LOCK).unlink(missing_ok=True)
+    kept = _shown(running, running.name.removeprefix(".running-") + ".partial")
     chown_like_parent(kept)
     if isinstance(error, OSError):
         return RunError(f"{error.strerror}: {error.filename}", f"kept in {kept}")

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from twoway.backends import uml
-from twoway.backends.sandbox import guest_error
+from twoway.backends.sandbox import furnish, guest_error
 from twoway.contract.plan import PLAN
 from twoway.guest.build import Guest
 from twoway.plan.plan import build_plan
@@ -24,10 +24,10 @@ def open_shell(case: Case, guest: Guest) -> int:
     say(f"{case.id}: {case.experiment.title}\nleave with `exit` or Ctrl-D", markup=False)
     with tempfile.TemporaryDirectory(prefix="twoway-shell-") as scratch:
         folder = Path(scratch)
-        (folder / "uml").mkdir()
         build_plan(case, mode="shell").write(folder / PLAN)
-        done = subprocess.run(uml.command(guest, folder, virtual_time=False), check=False)
-        error = guest_error(folder)
+        home = furnish(folder, ("uml",))
+        done = subprocess.run(uml.command(guest, home, virtual_time=False), check=False)
+        error = guest_error(home)
         if error is not None:
             say(error, markup=False)
         return 1 if error is not None or done.returncode else 0

@@ -2,29 +2,40 @@
 
 The file `topologies/<name>.py` defines a `Topo` with the attributes `queues` and `delays`. For each
 direction of a profile, these list (node, towards) pairs: the interfaces with the rate and queue,
-and those with the delay. Loading the file runs no command and needs no privilege.
+and those with the delay. The file is Python of anybody's, and is run in the sandbox.
 """
 
-import importlib.util
+import contextlib
+import hashlib
+import json
+import os
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache as memoised
+from importlib.metadata import version
 from ipaddress import IPv4Address, IPv4Interface
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import BaseModel, Field, ValidationError
+
+from twoway.confinement import confined
+from twoway.contract.writing import write_json
 from twoway.errors import SpecError
+from twoway.paths import cache
 
-# Mininet compares Open vSwitch's version with distutils, which takes 0.2 s to load where it is
-# setuptools'. There are no switches here, so a stand-in is enough while Mininet loads.
-_stand_in = ModuleType("distutils.version")
-_stand_in.StrictVersion = str  # type: ignore[attr-defined]
-sys.modules["distutils"] = sys.modules["distutils.version"] = _stand_in
-from mininet.examples.linuxrouter import LinuxRouter  # noqa: E402 - after the stand-in above
-from mininet.node import Node  # noqa: E402
-
-del sys.modules["distutils"], sys.modules["distutils.version"]
+# The program that loads a topology in the sandbox, here and there.
+DESCRIBE, _DESCRIBE = Path(__file__).with_name("describe_topology.py"), "/mnt/describe.py"
+# It may compute for some seconds, and write a megabyte; in the time of an emulated processor.
+_LIMITS = ("prlimit", "--cpu=20", f"--fsize={1 << 20}")
+_LONGEST_S = 60
+_MOST_NODES = 1000
+# An interface is called NODE-eth0 and has at most 15 characters.
+NodeName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]{0,8}$")]
+Direction = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
+Places = dict[Direction, tuple[tuple[NodeName, NodeName], ...]]
 
 
 @dataclass(frozen=True)
@@ -85,69 +96,148 @@ class Graph:
         return self.of(host)[0].address.ip
 
 
+class _End(BaseModel):
+    """A link's end, as the sandbox describes it."""
+
+    node: NodeName
+    port: int = Field(ge=0, lt=1000)
+    address: IPv4Interface | None
+
+    @property
+    def interface(self) -> str:
+        """The interface's name, as Mininet has it."""
+        return f"{self.node}-eth{self.port}"
+
+
+class _Described(BaseModel):
+    """A topology, as the sandbox describes it."""
+
+    hosts: tuple[NodeName, ...] = Field(max_length=_MOST_NODES)
+    routers: tuple[NodeName, ...] = Field(max_length=_MOST_NODES)
+    links: tuple[tuple[_End, _End], ...] = Field(max_length=_MOST_NODES)
+    queues: Places
+    delays: Places
+
+
 def load_topology(path: Path, parameters: Mapping[str, int]) -> Graph:
-    """Load a topology file and read its graph.
+    """Load a topology file, in the sandbox, and read its graph.
 
     Args:
         path: the file; its stem is the topology's key in the file's `topos`.
         parameters: passed to the topology's build().
 
-    Raises: SpecError if the file is missing or fails, or lacks `queues`, `delays` or addresses.
+    Raises: SpecError if the file is missing, fails or does not end, or lacks `queues`, `delays` or
+        addresses.
     """
-    topo = _instantiate(path, parameters)
-    names = [str(node) for node in topo.nodes()]
-    routers = tuple(n for n in names if issubclass(topo.nodeInfo(n).get("cls", Node), LinuxRouter))
-    interfaces = _interfaces(path, topo)
-    return Graph(
-        hosts=tuple(n for n in names if n not in routers),
-        routers=routers,
-        interfaces=interfaces,
-        queues=_placement(path, topo, "queues", interfaces),
-        delays=_placement(path, topo, "delays", interfaces),
-    )
-
-
-def _instantiate(path: Path, parameters: Mapping[str, int]) -> Any:
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in path.parent.glob("*.py")))
         raise SpecError([f"{path}: no such topology"], f"there are: {known}")
-    module_spec = importlib.util.spec_from_file_location(f"topologies.{path.stem}", path)
-    assert module_spec is not None
-    assert module_spec.loader is not None
-    module = importlib.util.module_from_spec(module_spec)
+    return _load(path, path.read_bytes(), json.dumps(dict(parameters)))
+
+
+@memoised
+def _load(path: Path, content: bytes, parameters: str) -> Graph:
+    """Load a topology, and only once with the same content and parameters."""
+    decisive = (
+        path.stem,
+        content,
+        parameters,
+        DESCRIBE.read_bytes(),
+        sys.version,
+        version("mininet"),
+    )
+    known = cache() / "topologies" / f"{hashlib.sha256(repr(decisive).encode()).hexdigest()}.json"
     try:
-        module_spec.loader.exec_module(module)
-        return module.topos[path.stem](**parameters)
-    except Exception as error:
-        raise SpecError([f"{path}: {type(error).__name__}: {error}"]) from error
+        described = _Described.model_validate_json(known.read_bytes())
+    except (OSError, ValueError):
+        described = _described(path, parameters)
+        with contextlib.suppress(OSError):  # where the cache is not ours, it loads again
+            known.parent.mkdir(parents=True, exist_ok=True)
+            write_json(known, described.model_dump(mode="json"))
+    interfaces = _interfaces(path, described)
+    return Graph(
+        hosts=described.hosts,
+        routers=described.routers,
+        interfaces=interfaces,
+        queues=_placement(path, described.queues, "queues", interfaces),
+        delays=_placement(path, described.delays, "delays", interfaces),
+    )
 
 
-def _interfaces(path: Path, topo: Any) -> tuple[Interface, ...]:
+def _described(path: Path, parameters: str) -> _Described:
+    """Have the sandbox describe a topology.
+
+    Raises: SpecError if what it writes is no description.
+    """
+    document = _answer(path, parameters)
+    try:
+        return _Described.model_validate(document)
+    except ValidationError as error:
+        where = [(".".join(map(str, each["loc"])), each) for each in error.errors()]
+        raise SpecError(
+            [f"{path}: {field}: {each['msg']}, got {each['input']!r:.80}" for field, each in where]
+        ) from error
+
+
+def _answer(path: Path, parameters: str) -> Any:
+    """Run a topology's file in the sandbox and read the document that it writes."""
+    readable = {"/mnt/venv": Path(sys.prefix), "/mnt/topology.py": path, _DESCRIBE: DESCRIBE}
+    words = [*confined(readable, shm_mib=1), *_LIMITS, "/mnt/venv/bin/python", "-I", _DESCRIBE]
+    # Files in memory, which the limit holds for; a pipe has none.
+    with (
+        os.fdopen(os.memfd_create("answer"), "r+b") as answer,
+        os.fdopen(os.memfd_create("words"), "r+b") as last_words,
+    ):
+        try:
+            done = subprocess.run(
+                [*words, "/mnt/topology.py", path.stem, parameters],
+                stdin=subprocess.DEVNULL,
+                stdout=answer,
+                stderr=last_words,
+                check=False,
+                timeout=_LONGEST_S,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise SpecError([f"{path}: has not ended after {_LONGEST_S} s"]) from error
+        answer.seek(0)
+        last_words.seek(0)
+        said = last_words.read().decode(errors="replace").strip()
+        try:
+            document = json.load(answer)
+        except (ValueError, RecursionError) as error:
+            how = f"{said[-200:]!r}" if said else f"exit status {done.returncode}"
+            raise SpecError([f"{path}: did not load in the sandbox: {how}"]) from error
+    if isinstance(document, dict) and "error" in document:
+        raise SpecError([f"{path}: {document['error']!s:.400}"])
+    return document
+
+
+def _interfaces(path: Path, described: _Described) -> tuple[Interface, ...]:
     interfaces: list[Interface] = []
     problems = []
-    for _, _, info in topo.links(sort=True, withInfo=True):
-        ends = [
-            (info[f"node{end}"], f"{info[f'node{end}']}-eth{info[f'port{end}']}", end)
-            for end in (1, 2)
-        ]
-        for (node, name, end), (peer_node, peer_name, _) in (ends, ends[::-1]):
-            address = (info.get(f"params{end}") or {}).get("ip") or topo.nodeInfo(node).get("ip")
-            if address is None:
-                problems.append(f'{path}: link {node} - {peer_node}: {node} needs an "ip"')
+    for ends in described.links:
+        for end, peer in (ends, ends[::-1]):
+            if end.address is None:
+                problems.append(f'{path}: link {end.node} - {peer.node}: {end.node} needs an "ip"')
                 continue
             mac = f"02:00:00:00:{len(interfaces) // 256:02x}:{len(interfaces) % 256:02x}"
             interfaces.append(
-                Interface(node, name, IPv4Interface(address), mac, peer_node, peer_name)
+                Interface(end.node, end.interface, end.address, mac, peer.node, peer.interface)
             )
+    if "init" in (*described.hosts, *described.routers):
+        problems.append(f'{path}: a node "init": that is the name of the guest\'s own namespace')
+    linked = {interface.node for interface in interfaces}
+    if not problems:
+        nodes = (*described.hosts, *described.routers)
+        problems += [f"{path}: {node} has no link" for node in nodes if node not in linked]
     if problems:
         raise SpecError(problems)
     return tuple(interfaces)
 
 
 def _placement(
-    path: Path, topo: Any, attribute: str, interfaces: tuple[Interface, ...]
+    path: Path, pairs_by_direction: Places, attribute: str, interfaces: tuple[Interface, ...]
 ) -> dict[str, tuple[Interface, ...]]:
-    pairs_by_direction = getattr(topo, attribute, None)
     if not pairs_by_direction:
         raise SpecError([f"{path}: must define {attribute}: {{direction: [(node, towards)]}}"])
     placed = {}

@@ -40,6 +40,8 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StockKernel:
     programs.mkdir()
     (programs / "boot").write_bytes(b"first process")
     image = tmp_path / "boot/vmlinuz"
+    image.parent.mkdir()
+    image.touch()
     package = f"linux-image-{RELEASE} 6.1-1"
     return StockKernel(image, base.parent, programs, RELEASE, package, "0" * 16)
 
@@ -106,7 +108,8 @@ def test_nothing_but_the_run_is_writable(
     argv = qemu.command(kernel, accelerator, tmp_path, ["/bin/true"])
     writable = [argv[i + 1] for i, word in enumerate(argv) if word == "--bind"]
     assert writable == [str(tmp_path)]
-    assert {"--unshare-net", "--unshare-pid"} <= set(argv)
+    assert {"--unshare-net", "--unshare-pid", "--add-seccomp-fd"} <= set(argv)
+    assert ("/dev/kvm" in argv) == (accelerator == "kvm")
     shares = [word for word in argv if word.startswith("local,")]
     assert [("readonly=on" in share, "path=/mnt/run," in share) for share in shares] == [
         (True, False),

@@ -1,0 +1,36 @@
+"""Run a guest or a program in the sandbox as a user without rights, though pytest runs as root.
+
+    as_user.py guest FOLDER KERNEL PROGRAMS          boot a guest on a run's folder
+    as_user.py program FOLDER KERNEL PROGRAMS ARG... run a program in the sandbox
+
+Prints what the program prints, or the guest's error.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from twoway.backends import uml
+from twoway.backends.sandbox import places
+from twoway.confinement import confined
+from twoway.errors import RunError
+from twoway.guest.build import Guest
+
+
+def main() -> None:
+    """Do what the arguments say."""
+    what, folder, kernel, programs, *argv = sys.argv[1:]
+    if what == "guest":
+        try:
+            uml.run(
+                Guest(Path(kernel), Path(programs), "", False, ""), Path(folder), lambda _: None
+            )
+        except RunError as error:
+            print(error)
+        return
+    visible = places(Path(programs), Path(kernel), {})
+    subprocess.run([*confined(visible, Path(folder), shm_mib=64), *argv], check=True)
+
+
+if __name__ == "__main__":
+    main()

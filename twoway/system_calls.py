@@ -1,0 +1,133 @@
+"""The system calls that a sandboxed program may make on the host.
+
+user-mode Linux makes its guest's system calls its own business: the host sees files, memory,
+signals, timers and ptrace. Whatever else a module in the guest's kernel asks the host for does not
+exist there. libseccomp, which Debian's apt needs, turns the names into a filter for bubblewrap.
+"""
+
+import ctypes
+import errno
+import os
+from functools import cache
+
+from twoway.errors import TwowayError
+
+# Name them all: what is not here fails as if the host's kernel did not have it, and the C library
+# then does without. Last line: setpriv, and what user-mode Linux 6.13 starts processes with.
+_ALLOWED = """
+    access chdir chmod chown close close_range copy_file_range dup dup2 dup3 faccessat
+    faccessat2 fallocate fchdir fchmod fchmodat fchown fchownat fcntl fdatasync fgetxattr
+    flistxattr flock fstat fstatfs fsync ftruncate futimesat getcwd getdents64 getxattr lchown
+    lgetxattr link linkat listxattr llistxattr lseek lstat mkdir mkdirat mknod mknodat
+    newfstatat open openat pread64 preadv pwrite64 pwritev read readlink readlinkat readv rename
+    renameat renameat2 rmdir sendfile stat statfs statx symlink symlinkat truncate umask unlink
+    unlinkat utime utimensat utimes write writev
+    brk madvise mincore mmap mprotect mremap msync munmap
+    arch_prctl clone execve exit exit_group fork futex getegid geteuid getgid getgroups getpgid
+    getpgrp getpid getppid getpriority getresgid getresuid getrlimit getrusage getsid gettid getuid
+    membarrier modify_ldt personality prctl prlimit64 ptrace rseq sched_getaffinity
+    sched_setaffinity sched_yield set_robust_list set_tid_address setpgid setrlimit setsid sysinfo
+    times uname vfork wait4 waitid
+    alarm clock_getres clock_gettime clock_nanosleep getitimer gettimeofday nanosleep setitimer time
+    timer_create timer_delete timer_getoverrun timer_gettime timer_settime
+    kill pause restart_syscall rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo
+    rt_sigreturn rt_sigsuspend rt_sigtimedwait sigaltstack tgkill tkill
+    accept accept4 bind connect epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_wait eventfd
+    eventfd2 getpeername getrandom getsockname getsockopt ioctl listen pipe pipe2 poll ppoll
+    pselect6 recvfrom recvmsg select sendmsg sendto setsockopt shutdown socketpair
+    capget capset execveat memfd_create seccomp setgid setgroups setresgid setresuid setuid
+"""
+_PR_GET_SECCOMP = 21
+# libseccomp's: what to do with a call, and how to compare an argument.
+_ALLOW = 0x7FFF0000
+_ERRNO = 0x00050000
+_NOT, _EQUAL, _MASKED = 1, 4, 7
+# clone's flags for namespaces of one's own; ioctl's requests that type into a terminal.
+_CLONE_NAMESPACES = 0x7E020000
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_AF_UNIX = 1
+
+
+class _Argument(ctypes.Structure):
+    """libseccomp's comparison of a call's argument."""
+
+    _fields_ = (
+        ("number", ctypes.c_uint),
+        ("how", ctypes.c_int),
+        ("first", ctypes.c_uint64),
+        ("second", ctypes.c_uint64),
+    )
+
+
+@cache
+def _libseccomp() -> ctypes.CDLL:
+    try:
+        library = ctypes.CDLL("libseccomp.so.2")
+    except OSError as error:
+        raise TwowayError(
+            "the sandbox needs libseccomp.so.2, which is not here", "apt-get install libseccomp2"
+        ) from error
+    library.seccomp_init.restype = ctypes.c_void_p
+    library.seccomp_rule_add_array.argtypes = (
+        ctypes.c_void_p,
+        ctypes.c_uint32,
+        ctypes.c_int,
+        ctypes.c_uint,
+        ctypes.POINTER(_Argument),
+    )
+    library.seccomp_export_bpf.argtypes = (ctypes.c_void_p, ctypes.c_int)
+    library.seccomp_release.argtypes = (ctypes.c_void_p,)
+    return library
+
+
+def _filter(otherwise: int, rules: list[tuple[str, int, list[_Argument]]]) -> int:
+    """Write a filter to a file in memory.
+
+    Args:
+        otherwise: what becomes of calls without a rule.
+        rules: a call's name, what becomes of it, and the arguments with which.
+
+    Returns: the file's descriptor.
+    """
+    library = _libseccomp()
+    made = library.seccomp_init(otherwise)
+    for name, action, arguments in rules:
+        number = library.seccomp_syscall_resolve_name(name.encode())
+        wanted = (_Argument * len(arguments))(*arguments)
+        status = library.seccomp_rule_add_array(made, action, number, len(arguments), wanted)
+        assert status == 0, f"{name}: {os.strerror(-status)}"
+    file = os.memfd_create("twoway-filter")
+    assert library.seccomp_export_bpf(made, file) == 0
+    library.seccomp_release(made)
+    return file
+
+
+@cache
+def filters() -> tuple[int, ...]:
+    """Make the filters that a sandboxed program runs under.
+
+    A call has to pass all of them.
+
+    Returns: descriptors of files in memory, as `bwrap --add-seccomp-fd` takes them; none if this
+        kernel knows no filters, as that of our own guest.
+    Raises: TwowayError without libseccomp.
+    """
+    if ctypes.CDLL(None).prctl(_PR_GET_SECCOMP, 0, 0, 0, 0) < 0:
+        return ()
+    missing, refused = _ERRNO | errno.ENOSYS, _ERRNO | errno.EPERM
+    return (
+        _filter(missing, [(name, _ALLOW, []) for name in [*_ALLOWED.split(), "socket"]]),
+        _filter(
+            _ALLOW,
+            [
+                ("socket", refused, [_Argument(0, _NOT, _AF_UNIX)]),
+                ("ioctl", refused, [_Argument(1, _MASKED, 0xFFFFFFFF, _TIOCSTI)]),
+                ("ioctl", refused, [_Argument(1, _MASKED, 0xFFFFFFFF, _TIOCLINUX)]),
+                *(
+                    ("clone", refused, [_Argument(0, _MASKED, 1 << bit, 1 << bit)])
+                    for bit in range(32)
+                    if _CLONE_NAMESPACES & 1 << bit
+                ),
+            ],
+        ),
+    )
