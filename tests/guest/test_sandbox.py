@@ -125,6 +125,38 @@ def test_links_that_a_guest_leaves_are_not_followed(
     assert not [p for p in partial.rglob("*") if p.is_symlink()]
 
 
+@pytest.mark.parametrize("name", ["experiment.json", "verdicts.json", "pcap/more", "figures/a.png"])
+def test_files_that_the_plan_does_not_make_fail_the_run(
+    guest: Guest, small: Path, name: str, monkeypatch: Any
+) -> None:
+    """A plain file where the host or a later step writes is named, and the run is not kept."""
+
+    def plan_with_file(case: Case) -> Plan:
+        plan = build_plan(case)
+        script = 'mkdir -p "/mnt/run/$(dirname "$1")"; echo {} > "/mnt/run/$1"'
+        return plan.model_copy(update={"setup": (*plan.setup, shell(script, "sh", name))})
+
+    monkeypatch.setattr(run_module, "build_plan", plan_with_file)
+    results = small.parent / "results"
+    with pytest.raises(RunError, match=f"the guest left '{name}', which no step of its plan makes"):
+        run_case(load_case(str(small)), Uml(guest), results)
+    (partial,) = (results / "small").iterdir()
+    assert partial.name.endswith(".partial")
+
+
+def test_nobody_else_opens_a_folder_that_a_guest_writes_to(guest: Guest, small: Path) -> None:
+    """While the guest lives its run's folder is the user's alone; then as open as the results."""
+    results, modes = small.parent / "results", set()
+
+    def look(_: Any) -> None:
+        (running,) = (results / "small").iterdir()
+        modes.add(running.stat().st_mode & 0o777)
+
+    folder = run_case(load_case(str(small)), Uml(guest), results, look)
+    assert modes == {0o700}
+    assert folder.stat().st_mode == folder.parent.stat().st_mode
+
+
 def test_a_pipe_in_place_of_progress_does_not_stop_the_watchdog(
     guest: Guest, tmp_path: Path
 ) -> None:

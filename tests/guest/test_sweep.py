@@ -73,6 +73,31 @@ def test_points_run_once(swept: tuple[Path, Path]) -> None:
     assert all(outcome["kept"] and outcome["pass"] for outcome in said)
 
 
+def test_broken_runs_are_named_and_made_again(swept: tuple[Path, Path]) -> None:
+    """A run of which anything is cut short or missing is named and not kept; metrics are redone."""
+    path, results = swept
+    broken = [folder for runs in sorted(results.glob("small@*")) for folder in runs.iterdir()]
+    harm: list[tuple[str, bytes | None, str]] = [
+        ("manifest.json", b'{"schema": 3,', "manifest.json: not JSON"),
+        ("manifest.json", b'{"schema": 1}', "manifest.json: not of schema 3 but 1"),
+        ("pcap/h1-eth0.pcap.zst", b"cut", "not as the run left it: pcap/h1-eth0.pcap.zst"),
+        ("sockets/queues.csv", None, "not as the run left it: sockets/queues.csv"),
+        ("metrics.json", b'{"schema"', ""),
+        ("verdicts.json", b"[]", ""),
+    ]
+    for folder, (name, content, _) in zip(broken, harm, strict=True):
+        (folder / name).unlink() if content is None else (folder / name).write_bytes(content)
+    done = twoway("sweep", path, "--results", results)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stderr.split())
+    for folder, (_, _, sentence) in zip(broken, harm, strict=True):
+        if sentence:
+            assert f"not kept: {folder}" in said
+            assert sentence in said
+    assert said.count("not kept: ") == 4
+    assert [len(found) for _, found in sorted(_runs(results).items())] == [2, 2, 2, 2, 1, 1]
+
+
 def test_sweep_gives_the_same_bytes_as_a_run(sweep_results: Path, tmp_path: Path) -> None:
     """A point of a sweep of two workers has the captures of the same point run alone."""
     run_small(Path(f"{write_experiment(tmp_path, SWEPT)}@window=8"), tmp_path / "one")

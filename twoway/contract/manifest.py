@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from twoway.contract.digests import sha256
+from twoway.contract.digests import digest, sha256
 from twoway.contract.model import Document, Record
 from twoway.contract.network import Connection, Queue
 from twoway.contract.statements import Claim, Finding, Prediction
@@ -255,7 +255,19 @@ class Manifest(Described, Machines, Origin):
     )
     capture_drops: dict[str, int] = Field(description="packets that captures lost, by interface")
     files: tuple[str, ...] = Field(description="the run's artifacts")
+    digests: dict[str, str] = Field(
+        default={}, description="sha256 of each artifact; none in runs from before these were kept"
+    )
     timing: Timing
+
+    def damaged(self, folder: Path) -> list[str]:
+        """List the artifacts in the run's folder that are missing or have changed."""
+        return [
+            name
+            for name in self.files
+            if not (folder / name).is_file()
+            or (name in self.digests and digest(folder / name) != self.digests[name])
+        ]
 
     def describes(self, described: Described) -> bool:
         """Tell whether the experiment is described in the same words."""

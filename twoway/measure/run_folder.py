@@ -38,15 +38,17 @@ class Run:
     Args:
         folder: the folder with manifest.json.
 
-    Raises: AnalysisError if the folder holds no manifest or lacks a file that it names.
+    Raises: AnalysisError if the folder holds no manifest, or if a file that it names is missing or
+            has changed.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.manifest = manifest_of(folder)
-        missing = [f for f in self.manifest.files if not (folder / f).is_file()]
-        if missing:
-            raise AnalysisError(f"{folder}: files are missing: {', '.join(missing)}")
+        if damaged := self.manifest.damaged(folder):
+            raise AnalysisError(
+                f"{folder}: missing or not as the run left it: {', '.join(damaged)}"
+            )
         self.queues = self.manifest.queues
         self.connections = self.manifest.connections
         self.start_ns = self.manifest.clock.start_ns

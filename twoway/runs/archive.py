@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
-from twoway.contract.manifest import MACHINE, MANIFEST
+from twoway.contract.manifest import MACHINE, MANIFEST, read_manifest
 from twoway.errors import TwowayError
 
 _SUMS = "SHA256SUMS"
@@ -42,8 +42,7 @@ def pack_runs(results: Path, runs: Iterable[str], to: BinaryIO) -> None:
     sums = []
     with tarfile.open(fileobj=to, mode="w|") as archive:
         for run in runs:
-            if _end_of(results / run) is None:
-                raise ArchiveError(f"{results / run}: not a finished run")
+            _refuse_damaged(results / run)
             for path in sorted((results / run).rglob("*")):
                 if path.is_file() and not path.is_symlink() and path.name[0] != ".":
                     name = str(path.relative_to(results))
@@ -85,6 +84,7 @@ def unpack_runs(packed: BinaryIO, results: Path) -> list[Path]:
             raise ArchiveError(f"not a whole archive of runs: {error}") from error
         runs = _checked(aside)
         for run in runs:
+            _refuse_damaged(aside / run)
             _refuse_another(aside / run, results / run)
         for run in runs:
             if not (results / run).exists():
@@ -123,6 +123,20 @@ def _checked(aside: Path) -> list[str]:
         if hashlib.sha256((aside / name).read_bytes()).hexdigest() != digest:
             raise ArchiveError(f"archive of runs: {name}: another checksum than when it was sent")
     return list(dict.fromkeys("/".join(Path(name).parts[:2]) for name in sums))
+
+
+def _refuse_damaged(folder: Path) -> None:
+    """Raise ArchiveError unless a run is finished and as its manifest says."""
+    if _end_of(folder) is None:
+        raise ArchiveError(f"{folder}: not a finished run")
+    if not (folder / MANIFEST).is_file():  # a host's part of a run has none
+        return
+    try:
+        damaged = read_manifest(folder).damaged(folder)
+    except ValueError as error:
+        raise ArchiveError(str(error)) from error
+    if damaged:
+        raise ArchiveError(f"{folder}: missing or not as the run left it: {', '.join(damaged)}")
 
 
 def _refuse_another(new: Path, old: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from twoway.backends.backend import Backend
 from twoway.backends.sandbox import GUEST_PATH
 from twoway.contract.clock import START_NS
+from twoway.contract.digests import digest
 from twoway.contract.manifest import (
     CLOCKS,
     Clocks,
@@ -71,6 +72,7 @@ def build_manifest(
     Raises: RunError if an artifact of the plan is missing.
     """
     clocks = _clocks(folder)
+    files = _files(plan, folder)
     return Manifest(
         **dict(describe(case)),
         **dict(backend.description()),
@@ -89,7 +91,8 @@ def build_manifest(
         clock_offset_ns=clocks.offset_ns,
         clocks=clocks.nodes,
         capture_drops=_capture_drops(plan, folder),
-        files=_files(plan, folder),
+        files=files,
+        digests={name: digest(folder / name) for name in files},
         timing=Timing(
             wall_s=round(wall_s, 3),
             simulated_s=case.experiment.duration_s,

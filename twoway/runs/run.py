@@ -22,7 +22,7 @@ from twoway.contract.writing import chown_like_parent, make_folder, out_of_space
 from twoway.errors import DiskFullError, RunError, UsageError
 from twoway.plan.plan import build_plan
 from twoway.plan.timing import stop_ns
-from twoway.progress import RunClock
+from twoway.progress import RunClock, say
 from twoway.runs.captures import pack
 from twoway.runs.identity import identity
 from twoway.runs.manifest import LOCK, build_manifest, describe
@@ -112,6 +112,8 @@ def run_watched(case: Case, backend: Backend, results: Path) -> Path:
 def kept_run(case: Case, backend: Backend, results: Path) -> Path | None:
     """Find the newest finished run with the same identity, if any.
 
+    Runs whose manifest cannot be read, or whose files have changed, are named and not kept.
+
     If texts, statements or warm-up of the experiment have changed since the run, they are
     written to experiment.json in the run's folder; its other files stay as they are.
     """
@@ -119,9 +121,15 @@ def kept_run(case: Case, backend: Backend, results: Path) -> Path | None:
     for folder in sorted((results / case.id).glob("[0-9]*"), reverse=True):
         try:
             manifest = read_manifest(folder)
-        except ValueError:  # a partial run, or another version's
+        except ValueError as error:
+            if (folder / MANIFEST).exists():  # broken, or another version's; else a partial run
+                say(f"not kept: {error}", markup=False)
             continue
         if manifest.identity != wanted:
+            continue
+        if damaged := manifest.damaged(folder):
+            names = ", ".join(damaged)
+            say(f"not kept: {folder}: missing or not as the run left it: {names}", markup=False)
             continue
         now = describe(case)
         if not manifest.describes(now):

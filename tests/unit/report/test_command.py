@@ -75,3 +75,14 @@ def test_damaged_manifest(tmp_path: Path, content: str, sentence: str) -> None:
     assert done.returncode == 1
     assert f"{tmp_path}/manifest.json: {sentence}" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
+
+
+def test_changed_artifact(tmp_path: Path) -> None:
+    """A run of which a file has changed since its end is not analysed, and the file is named."""
+    folder = write_run(tmp_path)
+    digests = {"sockets/queues.csv": "0" * 64}
+    edit_json(folder / "manifest.json", lambda manifest: manifest.update(digests=digests))
+    done = twoway("report", folder)
+    assert done.returncode == 1
+    assert f"{folder}: missing or not as the run left it: sockets/queues.csv" in done.stderr
+    assert not (folder / "report.html").exists()

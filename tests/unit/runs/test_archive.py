@@ -1,13 +1,17 @@
 """Runs on their way between machines: whole and unchanged, or not at all."""
 
+import hashlib
 import io
 import tarfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+from synthetic_run import edit_json, write_run
 
+from twoway.runs import archive
 from twoway.runs.archive import ArchiveError, finished_runs, pack_runs, unpack_runs
 
 RUNS = ["one/20000101-000000-000000", "two@x=1/20000101-000001-000000"]
@@ -18,12 +22,17 @@ def results(tmp_path: Path) -> Path:
     """Two finished runs, one that is not, and the link to the latest."""
     folder = tmp_path / "results"
     for name in RUNS:
-        (folder / name / "pcap").mkdir(parents=True)
-        (folder / name / "manifest.json").write_text(f'"{name}"')
+        write_run(folder / name)
         (folder / name / "pcap/a.pcap").write_bytes(bytes(100_000))
+        edit_json(folder / name / "manifest.json", _add_capture)
     (folder / "one/20000101-000002-000000.partial").mkdir()
     (folder / "latest").symlink_to(RUNS[0])
     return folder
+
+
+def _add_capture(manifest: dict[str, Any]) -> None:
+    manifest["files"].append("pcap/a.pcap")
+    manifest["digests"] = {"pcap/a.pcap": hashlib.sha256(bytes(100_000)).hexdigest()}
 
 
 def _packed(results: Path) -> bytes:
@@ -63,17 +72,17 @@ def _with(name: str, packed: bytes) -> bytes:
 
 def _outside(_: bytes) -> bytes:
     packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
-        archive.addfile(tarfile.TarInfo("../escaped"))
+    with tarfile.open(fileobj=packed, mode="w") as made:
+        made.addfile(tarfile.TarInfo("../escaped"))
     return packed.getvalue()
 
 
 def _link(_: bytes) -> bytes:
     packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
+    with tarfile.open(fileobj=packed, mode="w") as made:
         link = tarfile.TarInfo("one")
         link.type, link.linkname = tarfile.SYMTYPE, "/"
-        archive.addfile(link)
+        made.addfile(link)
     return packed.getvalue()
 
 
@@ -113,6 +122,26 @@ def test_another_run_of_that_name(results: Path, tmp_path: Path) -> None:
     assert not (there / RUNS[0]).exists()
 
 
+def test_a_run_that_is_not_as_it_ended_is_not_sent(results: Path) -> None:
+    """A run of which a file has changed since its end is not packed, and the file is named."""
+    (results / RUNS[1] / "pcap/a.pcap").write_bytes(bytes(99_999))
+    with pytest.raises(ArchiveError, match=r"not as the run left it: pcap/a.pcap"):
+        pack_runs(results, RUNS, io.BytesIO())
+
+
+def test_a_run_that_is_not_as_it_ended_is_not_taken(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An archive whose checksums are right but whose run has changed since its end is refused."""
+    (results / RUNS[1] / "pcap/a.pcap").write_bytes(bytes(99_999))
+    with monkeypatch.context() as careless:
+        careless.setattr(archive, "_refuse_damaged", lambda _: None)
+        packed = _packed(results)
+    with pytest.raises(ArchiveError, match=r"not as the run left it: pcap/a.pcap"):
+        unpack_runs(io.BytesIO(packed), tmp_path / "there")
+    assert [*(tmp_path / "there").iterdir()] == []
+
+
 def test_unfinished(results: Path) -> None:
     """A run that is not finished is not sent."""
     with pytest.raises(ArchiveError, match="partial: not a finished run"):
@@ -124,8 +153,8 @@ def test_part_of_a_run(tmp_path: Path) -> None:
     part, there = "one/left", tmp_path / "there"
     (tmp_path / "here" / part).mkdir(parents=True)
     (tmp_path / "here" / part / "machine.json").write_text("{}")
-    archive = io.BytesIO()
-    pack_runs(tmp_path / "here", [part], archive)
-    archive.seek(0)
-    assert unpack_runs(archive, there) == [there / part]
+    packed = io.BytesIO()
+    pack_runs(tmp_path / "here", [part], packed)
+    packed.seek(0)
+    assert unpack_runs(packed, there) == [there / part]
     assert (there / part / "machine.json").read_text() == "{}"

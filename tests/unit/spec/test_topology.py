@@ -54,6 +54,7 @@ def _problem(folder: Path, code: str) -> str:
         ("Pair.queues = 5", "queues: Input should be a valid dictionary, got 5"),
         ("Pair.queues = {'forward': [('a', 'z')]}", "queues.forward: no link a - z"),
         ("Pair.delays = {}", "must define delays"),
+        ("Pair.build = lambda s: [s.addHost(f'h{n}') for n in range(1001)]", "at most 1000 items"),
         ("class P(Pair):\n def build(s): s.addHost('c'); super().build()", ""),
     ],
 )
