@@ -9,7 +9,8 @@ import pytest
 from documents import complaints, finished_runs
 from running import SMALL, write_experiment
 
-from twoway.guest.build import Flavour, Guest, find_guest
+from twoway.guest.build import Guest, find_guest
+from twoway.guest.source import Flavour
 
 _HERE = Path(__file__).parent
 # What takes longest begins first, so that no worker is left with it when the others have ended.

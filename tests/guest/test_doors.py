@@ -15,7 +15,8 @@ from running import ROOT, twoway
 
 from twoway.backends import doctor, uml
 from twoway.errors import RunError
-from twoway.guest.build import Guest, kernel_source
+from twoway.guest.build import Guest
+from twoway.guest.source import kernel_source
 
 
 @pytest.mark.parametrize(("topology", "dropped"), [("two_node", "0%"), ("dumbbell,2", "0%")])

@@ -2,6 +2,10 @@
 
 import argparse
 import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from twoway.guest.source import Flavour
 
 
 def doctor(args: argparse.Namespace) -> int:
@@ -34,11 +38,15 @@ def shell(args: argparse.Namespace) -> int:
 
 def build(args: argparse.Namespace) -> int:
     """Build the guest kernel, its modules and programs into the cache."""
-    from twoway.guest.build import Flavour, build_guest, find_guest
+    from twoway.guest.build import build_guest, find_guest
+    from twoway.guest.seals import BrokenBuildError
     from twoway.progress import Steps
 
     flavour: Flavour = "sanitized" if args.sanitized else "newest" if args.newest else "guest"
-    guest = find_guest(flavour)
+    try:
+        guest = find_guest(flavour)
+    except BrokenBuildError:
+        guest = None
     if guest is None:
         with Steps() as steps:
             guest = build_guest(steps, flavour)

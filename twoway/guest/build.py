@@ -7,7 +7,6 @@ when complete, so that an interrupted build is not mistaken for a finished one.
 import contextlib
 import fcntl
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -16,18 +15,14 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from twoway.contract.writing import write_json
-from twoway.errors import TwowayError, UsageError
+from twoway.errors import TwowayError
+from twoway.guest.seals import BrokenBuildError, digests_of, read_facts, refuse_changed
+from twoway.guest.source import Flavour, KernelSource, fetched_source, kernel_source
 from twoway.paths import KERNEL_MODULES, VM, cache
-from twoway.progress import Steps
+from twoway.progress import Steps, say
 
-# "guest" runs the experiments; "sanitized" has all of the kernel's checkers (KASAN, lockdep, ...);
-# "newest" is Debian's newest kernel with the series in vm/patches/upstream.
-Flavour = Literal["guest", "sanitized", "newest"]
-
-OLDEST_KERNEL = (6, 12)
 # Configurations under vm/, each on top of those before it.
 _FRAGMENTS: dict[Flavour, list[str]] = {
     "guest": ["guest.config"],
@@ -79,18 +74,6 @@ _REPRODUCIBLE = {
 }
 # The lines that make prints for 6.12 with our configuration: the length of the progress bar.
 _LINES_OF_A_BUILD = 1310
-# Folders of a KERNEL_SRC tree in which a changed file causes another build.
-_WATCHED_SOURCES = (
-    "net/core",
-    "net/ipv4",
-    "net/sched",
-    "net/packet",
-    "kernel",
-    "include/net",
-    "include/linux",
-    "arch/um",
-    "arch/x86/um",
-)
 # Large, and not needed by this kernel; the rest is unpacked because Kconfig reads all of it.
 _NEVER_BUILT = ("arch/*/boot/dts/*", "drivers/gpu/drm/*.[ch]")
 # As large, but the series for upstream has patches to them.
@@ -123,19 +106,6 @@ class Guest:
 
 
 @dataclass(frozen=True)
-class KernelSource:
-    """A kernel to build: a distribution's tarball or an unpacked tree.
-
-    Attributes:
-        path: the tarball or tree; None on a host to which a built guest was deployed.
-        identity: a text that differs between sources.
-    """
-
-    path: Path | None
-    identity: str
-
-
-@dataclass(frozen=True)
 class Recipe:
     """How a kernel is configured and compiled.
 
@@ -157,8 +127,11 @@ class Recipe:
 
 
 def find_guest(flavour: Flavour = "guest") -> Guest | None:
-    """Find the guest in the cache; None if anything is new or missing."""
-    if flavour == "newest" and _fetched_source() is None:
+    """Find the guest in the cache; None if anything is new or not built.
+
+    Raises: BrokenBuildError if something there is not as it was built.
+    """
+    if flavour == "newest" and fetched_source() is None:
         return None
     source = kernel_source(flavour)
     kernel = cache() / "kernel" / _kernel_key(source, flavour)
@@ -166,7 +139,12 @@ def find_guest(flavour: Flavour = "guest") -> Guest | None:
     programs = cache() / "programs" / _programs_key(source, flavour)
     if not facts.is_file() or not programs.is_dir():
         return None
-    known = json.loads(facts.read_text())
+    known = read_facts(facts)
+    if lacking := {"release", "has_seccomp"} - set(known):
+        raise BrokenBuildError(facts, f"without {', '.join(sorted(lacking))}")
+    refuse_changed(kernel / "build", known.get("digests", {}))  # none of builds from before
+    if _seal(programs).is_file():
+        refuse_changed(programs, read_facts(_seal(programs)))
     return Guest(
         kernel / "build/linux",
         programs,
@@ -175,6 +153,11 @@ def find_guest(flavour: Flavour = "guest") -> Guest | None:
         programs.name,
         flavour,
     )
+
+
+def _seal(programs: Path) -> Path:
+    """Return the path of the programs' digests, beside their folder."""
+    return programs.with_suffix(".json")
 
 
 def built_guest(flavour: Flavour = "guest") -> Guest:
@@ -206,6 +189,7 @@ def build_guest(steps: Steps, flavour: Flavour = "guest") -> Guest:
     if source.path is None:
         raise BuildError("the guest that was deployed is not this checkout's", "deploy again")
     with build_lock(flavour):
+        _remove_broken(flavour)
         kernel = cache() / "kernel" / _kernel_key(source, flavour)
         if not (kernel / "guest.json").is_file():
             _build_kernel(source, kernel, steps, flavour)
@@ -218,69 +202,18 @@ def build_guest(steps: Steps, flavour: Flavour = "guest") -> Guest:
     return guest
 
 
-def kernel_source(flavour: Flavour = "guest") -> KernelSource:
-    """Find the kernel's source.
-
-    The source of the flavour "newest" is what `vm/fetch-newest-source` fetched. That of the others
-    is $KERNEL_SRC if set, else that of a guest deployed here, else the tarball of the
-    distribution's package, the oldest that is new enough.
-
-    Raises: UsageError if there is no source, or only one that is too old.
-    """
-    if flavour == "newest":
-        fetched = _fetched_source()
-        if fetched is None:
-            raise UsageError("no newest kernel source", "`twoway build --newest` fetches it")
-        return _tarball(fetched)
-    chosen = os.environ.get("KERNEL_SRC")
-    if chosen:
-        return _tree(Path(chosen).resolve())
-    deployed = cache() / "deployed.json"
-    if deployed.is_file():
-        return KernelSource(None, json.loads(deployed.read_text())["source"])
-    found = []
-    for path in Path("/usr/src").glob("linux-source-*.tar.*"):
-        match = re.match(r"linux-source-(\d+)\.(\d+)", path.name)
-        if match and (int(match[1]), int(match[2])) >= OLDEST_KERNEL:
-            found.append(((int(match[1]), int(match[2])), path))
-    if not found:
-        raise UsageError(
-            "no kernel source of 6.12 or newer in /usr/src",
-            "`make setup` installs linux-source-6.12; KERNEL_SRC= takes an unpacked tree",
-        )
-    return _tarball(min(found)[1])
-
-
-def _fetched_source() -> Path | None:
-    return next((cache() / "source").glob("linux-source-*.tar.xz"), None)
-
-
-def _tarball(path: Path) -> KernelSource:
-    return KernelSource(path, f"{path.name} {path.stat().st_size}")
-
-
-def _tree(path: Path) -> KernelSource:
-    try:
-        makefile = (path / "Makefile").read_text()
-    except OSError as error:
-        raise UsageError(f"KERNEL_SRC: {path}: not a kernel tree: {error.strerror}") from error
-    fields = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)", makefile, re.MULTILINE))
-    version = (int(fields.get("VERSION", 0)), int(fields.get("PATCHLEVEL", 0)))
-    if version < OLDEST_KERNEL:
-        raise UsageError(
-            f"KERNEL_SRC: {path}: kernel {version[0]}.{version[1]}; 6.12 is the oldest supported"
-        )
-    return KernelSource(path, f"{path} {_tree_state(path)}")
-
-
-def _tree_state(tree: Path) -> str:
-    """Hash the names, sizes and change times in a tree's _WATCHED_SOURCES."""
-    digest = hashlib.sha256((tree / "Makefile").read_bytes())
-    for part in _WATCHED_SOURCES:
-        for path in sorted((tree / part).rglob("*")):
-            state = path.lstat()
-            digest.update(f"{path} {state.st_size} {state.st_mtime_ns}\n".encode())
-    return digest.hexdigest()
+def _remove_broken(flavour: Flavour) -> None:
+    """Remove what is not as it was built, so that it is built again."""
+    for _ in range(2):  # the kernel, and then the programs
+        try:
+            find_guest(flavour)
+        except BrokenBuildError as error:
+            say(f"{error}: it is built again", markup=False)
+            source = kernel_source(flavour)
+            if error.path.is_relative_to(cache() / "kernel"):
+                shutil.rmtree(cache() / "kernel" / _kernel_key(source, flavour))
+            else:
+                shutil.rmtree(cache() / "programs" / _programs_key(source, flavour))
 
 
 def _kernel_key(source: KernelSource, flavour: Flavour) -> str:
@@ -336,7 +269,12 @@ def _build_kernel(source: KernelSource, folder: Path, steps: Steps, flavour: Fla
     output = folder / "build"
     release = (output / "include/config/kernel.release").read_text().strip()
     has_seccomp = b"seccomp=" in (output / "linux").read_bytes()
-    facts = {"release": release, "has_seccomp": has_seccomp, "source": source.identity}
+    facts = {
+        "release": release,
+        "has_seccomp": has_seccomp,
+        "source": source.identity,
+        "digests": digests_of([output / "linux"]),
+    }
     write_json(folder / "guest.json", facts)
 
 
@@ -463,6 +401,7 @@ def build_programs(
         call(["make", "-C", str(tree / "tc")])
         for made in [*tree.rglob("*.ko"), tree / "tc/q_dtm.so", tree / "tc/dtm"]:
             made.rename(built / made.name)
+        write_json(_seal(folder), digests_of(built.iterdir()))
         built.rename(folder)
 
 

@@ -19,8 +19,8 @@ from twoway.guest.build import (
     compile_kernel,
     content_hash,
     contents,
-    kernel_source,
 )
+from twoway.guest.source import kernel_source
 from twoway.guest.stock_kernel import StockKernel
 from twoway.paths import KERNEL_MODULES, VM, cache
 from twoway.progress import Steps
