@@ -8,8 +8,10 @@ from pydantic import AliasGenerator, BaseModel, ConfigDict, Field, ValidationErr
 
 from twoway.contract.writing import written_aside
 
-Positive = Annotated[float, Field(gt=0)]
-NonNegative = Annotated[float, Field(ge=0)]
+# Numbers that a computation in 64 bits cannot carry out of range.
+Positive = Annotated[float, Field(gt=0, le=1e15)]
+NonNegative = Annotated[float, Field(ge=0, le=1e15)]
+Whole = Annotated[int, Field(ge=-(10**15), le=10**15)]
 # Letters, digits and dashes: names become file names, metric names and command arguments.
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$")]
 

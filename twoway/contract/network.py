@@ -18,10 +18,10 @@ class Framing(Model):
         description="added to each frame's size (Ethernet header included) to get its size on "
         "the link; -14 charges the IP packet alone",
     )
-    cell_bytes: Annotated[int, Field(ge=0)] = Field(
+    cell_bytes: Annotated[int, Field(ge=0, le=65535)] = Field(
         default=0, description="payload of a link cell (ATM: 48); 0 for none"
     )
-    cell_overhead_bytes: Annotated[int, Field(ge=0)] = Field(
+    cell_overhead_bytes: Annotated[int, Field(ge=0, le=1024)] = Field(
         default=0, description="header of a link cell (ATM: 5)"
     )
 

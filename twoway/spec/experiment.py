@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, create_model
 
-from twoway.contract.model import Model, Name, NonNegative
+from twoway.contract.model import Model, Name, NonNegative, Whole
 from twoway.contract.network import Framing
 from twoway.spec.channel import SLOT_MBIT, Channel, Slots
 from twoway.spec.congestion import CONTROLS
@@ -37,7 +37,7 @@ class Direction(Framing):
     dtm: Channel | None = Field(
         default=None, description="a channel of a DTM network, instead of a rate_mbit"
     )
-    queue_packets: Annotated[int, Field(ge=1)] = Field(
+    queue_packets: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
         description="drop-tail limit in packets, the one in service included"
     )
     aqm: Literal[
@@ -131,7 +131,9 @@ class TopologyRef(Model):
     """The Mininet topology: `topologies/<name>.py`."""
 
     name: Name = Field(description="file stem under topologies/")
-    parameters: dict[str, int] = Field(default={}, description="passed to the topology's build()")
+    parameters: dict[Name, Whole] = Field(
+        default={}, description="passed to the topology's build()"
+    )
 
 
 class Stack(Model):
@@ -252,7 +254,7 @@ class Flow(TrafficFields):
 class Observe(Model):
     """What to sample besides the captures."""
 
-    tcp_info_ms: Annotated[float, Field(ge=0.01)] = Field(
+    tcp_info_ms: Annotated[float, Field(ge=0.01, le=3_600_000)] = Field(
         default=10, description="interval of TCP_INFO and queue samples, in simulated ms"
     )
     sampler: Literal["program", "kernel"] | None = Field(
@@ -279,8 +281,8 @@ class Experiment(Model):
     topology: TopologyRef
     profile: Name = Field(description="file stem under tc-profiles/")
     stack: Stack = Stack()
-    flows: Annotated[list[Flow], Field(min_length=1)]
-    modules: dict[str, dict[str, int | ModuleValue]] = Field(
+    flows: Annotated[list[Flow], Field(min_length=1, max_length=1000)]
+    modules: dict[Name, dict[Name, Whole | ModuleValue]] = Field(
         default={}, description="parameters of the kernel modules in use, by module name"
     )
     own_modules: list[Annotated[str, Field(min_length=1, max_length=256)]] = Field(

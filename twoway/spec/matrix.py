@@ -19,6 +19,7 @@ NamedValues = Annotated[dict[Scalar, Value], Field(min_length=1)]
 Label = bool | int | float | Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")]
 Point = Mapping[str, Value]
 
+_MOST_POINTS = 10_000
 # Start of a path of `set:` that leads into the link profile instead of the experiment.
 _PROFILE = "profile."
 
@@ -83,6 +84,8 @@ def find_point(where: str, matrix: Matrix, name: str) -> Point:
 
 def matrix_problems(matrix: Matrix) -> list[str]:
     """List the contradictions within a matrix."""
+    if size(matrix) > _MOST_POINTS:
+        return [f"matrix: {size(matrix)} points, at most {_MOST_POINTS} can be run"]
     problems = []
     for name, axis in matrix.items():
         problems += [
@@ -134,8 +137,9 @@ def changed_profile(document: dict[str, Any], values: Mapping[str, Scalar]) -> d
     """
     # deepcopy keeps directions that share a YAML anchor one object; separate them here.
     document = copy.deepcopy(document)
-    directions = document.get("directions", {})
-    document["directions"] = {name: copy.deepcopy(each) for name, each in directions.items()}
+    directions = document.get("directions")
+    if isinstance(directions, dict):  # else validation refuses it
+        document["directions"] = {name: copy.deepcopy(each) for name, each in directions.items()}
     for path, value in values.items():
         if path.startswith(_PROFILE):
             _set(document, f"directions.{path.removeprefix(_PROFILE)}", value)
@@ -147,7 +151,9 @@ def _set(document: dict[str, Any], path: str, value: Scalar) -> None:
     place: Any = document
     for depth, step in enumerate(parents):
         if isinstance(place, list):  # flows
-            place = {each["name"]: each for each in place}
+            place = {each["name"]: each for each in place if "name" in each}
+        if not isinstance(place, dict):
+            raise SpecError([f"{path}: leads to no field"])
         if step not in place:
             if parents[0] in ("flows", "directions") and depth == 1:
                 raise SpecError([f'{path}: no "{step}"; there are: {", ".join(place)}'])

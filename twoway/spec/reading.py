@@ -4,7 +4,7 @@ Unknown keys are errors, and all errors of a file are reported at once.
 """
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,7 +18,11 @@ from twoway.errors import SpecError
 from twoway.spec.experiment import Experiment, Profile
 from twoway.spec.matrix import Point, Scalar, changed, changed_profile, changes, point_name
 from twoway.spec.own_modules import OwnModule, read_own_modules
+from twoway.spec.parsing import parse, shown
 from twoway.spec.rules import experiment_problems, profile_problems
+
+# The most that a file may hold, and that is said of one.
+_MOST_KIB, _MOST_PROBLEMS = 128, 50
 
 ModelT = TypeVar("ModelT", bound=Model)
 
@@ -77,38 +81,28 @@ def load_profile(path: Path, values: Mapping[str, Scalar] | None = None) -> Prof
     return profile
 
 
-class _Loader(yaml.SafeLoader):
-    """A YAML loader that refuses duplicate keys.
-
-    YAML would silently keep the last.
-    """
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        for key, _ in node.value:
-            if keys.count(key.value) > 1 and key.value != "<<":
-                raise yaml.constructor.ConstructorError(
-                    None, None, f'"{key.value}" is given twice', key.start_mark
-                )
-        return super().construct_mapping(node, deep)
-
-
 @cache
 def _parsed(text: str) -> Any:
     """Parse YAML, once for all points of a sweep.
 
     Callers must not change the result.
     """
-    return yaml.load(text, _Loader)  # noqa: S506 - a SafeLoader
+    return parse(text)
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        document = _parsed(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            content = file.read((_MOST_KIB << 10) + 1)
+        if len(content) > _MOST_KIB << 10:
+            raise SpecError([f"{path}: more than {_MOST_KIB} KiB"])
+        document = _parsed(content.decode())
     except UnicodeDecodeError as error:
         raise SpecError([f"{path}: not UTF-8: {error.reason} at byte {error.start}"]) from error
     except yaml.YAMLError as error:
-        raise SpecError([f"{path}: not YAML: {' '.join(str(error).split())}"]) from error
+        raise SpecError(
+            [f"{path}: not YAML: {shown(' '.join(str(error).split()), 300)}"]
+        ) from error
     except OSError as error:
         raise SpecError([f"{path}: {error.strerror}"]) from error
     if not isinstance(document, dict):
@@ -118,15 +112,35 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _validated(where: str, document: dict[str, Any], model: type[ModelT]) -> ModelT:
     try:
-        return model.model_validate(document)
+        valid = model.model_validate(document)
     except ValidationError as error:
-        problems = [f"{where}: {_sentence(detail, model)}" for detail in error.errors()]
+        details = error.errors(include_url=False, include_context=False)
+        problems = [f"{where}: {_sentence(detail, model)}" for detail in details[:_MOST_PROBLEMS]]
+        if len(details) > _MOST_PROBLEMS:
+            problems.append(f"{where}: and {len(details) - _MOST_PROBLEMS} problems more")
         kind = model.__name__.lower()
         raise SpecError(problems, f"`twoway schema {kind}` describes every field") from error
+    if taken := [
+        f"{where}: {p}" for p in _taken_for_numbers(document, valid.model_dump(by_alias=True))
+    ]:
+        raise SpecError(taken)
+    return valid
+
+
+def _taken_for_numbers(given: Any, valid: Any, where: str = "") -> Iterator[str]:
+    """List the truth values and words that validation takes for numbers."""
+    if isinstance(given, dict) and isinstance(valid, dict):
+        for key, value in given.items():
+            yield from _taken_for_numbers(value, valid.get(key), f"{where}.{key}".lstrip("."))
+    elif isinstance(given, list) and isinstance(valid, list | tuple):
+        for index, pair in enumerate(zip(given, valid, strict=False)):
+            yield from _taken_for_numbers(*pair, f"{where}.{index}")
+    elif isinstance(given, bool | str) and type(valid) in (int, float):
+        yield f"{where}: must be a number, got {shown(repr(given))}"
 
 
 def _sentence(detail: ErrorDetails, model: type[BaseModel]) -> str:
-    where = ".".join(str(part) for part in detail["loc"] if part != "[key]")
+    where = ".".join(shown(str(part)) for part in detail["loc"] if part != "[key]")
     match detail["type"]:
         case "extra_forbidden":
             return f"{where}: unknown field{_suggestion(detail, model)}"
@@ -134,14 +148,14 @@ def _sentence(detail: ErrorDetails, model: type[BaseModel]) -> str:
             return f"{where}: required"
         case _:
             message = detail["msg"].replace("Input should be", "must be")
-            return f"{where}: {message}, got {detail['input']!r}"
+            return f"{where}: {message}, got {shown(repr(detail['input']))}"
 
 
 def _suggestion(detail: ErrorDetails, model: type[BaseModel]) -> str:
     """Suggest the known field that is most like an unknown one."""
     known: set[str] = set()
     _collect_fields(model.model_json_schema(by_alias=True), known)
-    close = difflib.get_close_matches(str(detail["loc"][-1]), sorted(known), n=1)
+    close = difflib.get_close_matches(shown(str(detail["loc"][-1])), sorted(known), n=1)
     return f'; did you mean "{close[0]}"?' if close else ""
 
 

@@ -10,6 +10,9 @@ from twoway.spec.own_modules import OwnModule, controls_with
 from twoway.spec.statement_rules import statement_problems
 from twoway.spec.traffic import kinds
 
+# Each has two processes in the guest, and two ports of 25 000.
+_MOST_CONNECTIONS = 1000
+
 
 def profile_problems(profile: Profile) -> list[str]:
     """List contradictions in a profile, each after its field."""
@@ -45,6 +48,11 @@ def _direction_problems(direction: Direction) -> list[str]:
         problems += [f".dtm{problem}" for problem in direction.dtm.problems()]
         if direction.cell_bytes:
             problems.append(f".cell_bytes: a dtm channel has no cells, got {direction.cell_bytes}")
+    if direction.cell_overhead_bytes and not direction.cell_bytes:
+        problems.append(
+            ".cell_overhead_bytes: a link without cell_bytes has none, "
+            f"got {direction.cell_overhead_bytes}"
+        )
     if direction.has_ack_queue and direction.aqm != "drop-tail":
         problems.append(f".ack_queue: {direction.aqm} is one queue, got {direction.ack_queue!r}")
     if direction.has_ack_queue and (direction.dtm is not None or direction.cell_bytes):
@@ -79,6 +87,14 @@ def experiment_problems(experiment: Experiment, own: Sequence[OwnModule]) -> lis
             problems.append(f'flows.{index}.name: "{flow.name}" is used twice')
         seen.add(flow.name)
         problems += [f"flows.{index}{p}" for p in _flow_problems(flow, experiment, controls)]
+    count = 0
+    for flow in experiment.flows if not problems else ():
+        arrivals = flow.traffic.arrivals(experiment.span(flow)) if flow.traffic else None
+        count += flow.count if arrivals is None else len(arrivals)
+    if not problems and not 1 <= count <= _MOST_CONNECTIONS:
+        problems.append(
+            f"flows: must be 1 to {_MOST_CONNECTIONS} connections together, got {count}"
+        )
     problems += matrix_problems(experiment.matrix)
     problems += statement_problems(experiment)
     return problems + _module_problems(experiment, own, controls)

@@ -1,14 +1,15 @@
 """Full packets at a constant rate."""
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import ConfigDict, RootModel
+from pydantic import ConfigDict, Field, RootModel
 
-from twoway.contract.model import Positive
 from twoway.spec.traffic import Span, Traffic
 
+Rate = Annotated[float, Field(ge=1e-6, le=100_000)]
 
-class ConstantRate(RootModel[Positive], Traffic):
+
+class ConstantRate(RootModel[Rate], Traffic):
     """A segment at equal intervals; the value is the rate, Mbit/s."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)

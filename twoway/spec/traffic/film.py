@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from twoway.contract.model import Model, Positive
+from twoway.contract.model import Model, Whole
 from twoway.spec.traffic import Span, Traffic
 
 _GROUP = "IBBPBBPBBPBB"
@@ -22,6 +22,8 @@ _RELATIVE_SIZE = {"I": 6, "P": 2, "B": 1}
 _NEW_SCENE = 1 / 4  # probability, at each group
 # The most that the program `stream` writes at once.
 _MOST_BYTES = 1 << 20
+# The most that it is told of: an argument of a program has at most 128 KiB.
+_MOST_FRAMES = 15_000
 
 
 class Film(Model, Traffic):
@@ -36,11 +38,14 @@ class Film(Model, Traffic):
     mean_mbit: Annotated[float, Field(gt=0, le=10_000)] = Field(
         description="mean rate of the frames, without headers, in Mbit/s"
     )
-    frames_per_s: Positive = Field(description="frame rate")
-    seed: int = Field(default=1, description="which film it is")
+    frames_per_s: Annotated[float, Field(ge=0.001, le=100_000)] = Field(description="frame rate")
+    seed: Whole = Field(default=1, description="which film it is")
 
     def problems(self, span: Span) -> list[str]:
-        """Refuse frames larger than `stream` writes at once."""
+        """Refuse more frames than `stream` takes, or larger than it writes at once."""
+        count = span.seconds * self.frames_per_s
+        if count > _MOST_FRAMES:
+            return [f".frames_per_s: {count:g} frames, at most {_MOST_FRAMES} are sent"]
         largest = max(self.frame_bytes(span.seconds))
         if largest <= _MOST_BYTES:
             return []

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from twoway.contract.model import Model, Positive
+from twoway.contract.model import Model, Whole
 from twoway.spec.traffic import Span, Traffic
 
 # The most transfers: each is a separate connection with two processes in the guest.
@@ -23,9 +23,11 @@ class Transfers(Model, Traffic):
     FIELD: ClassVar = "transfers"
     DESCRIPTION: ClassVar = "connections that come one by one, each with so much to send"
 
-    per_s: Positive = Field(description="mean number of arrivals per second")
+    per_s: Annotated[float, Field(ge=0.001, le=1_000_000)] = Field(
+        description="mean number of arrivals per second"
+    )
     mean_bytes: Annotated[float, Field(ge=1, le=1e12)] = Field(description="mean payload of one")
-    seed: int = Field(default=1, description="which arrivals and sizes they are")
+    seed: Whole = Field(default=1, description="which arrivals and sizes they are")
 
     def problems(self, span: Span) -> list[str]:
         """Refuse more transfers than can be run, and none."""

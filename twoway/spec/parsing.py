@@ -1,0 +1,104 @@
+"""YAML of anybody's: parsed within bounds, and quoted safely."""
+
+import re
+from typing import Any
+
+import yaml
+from yaml.constructor import ConstructorError
+
+# The most values that a file stands for, with what its aliases repeat.
+_MOST_VALUES = 20_000
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class _Loader(yaml.SafeLoader):
+    """A YAML loader in which a word is a word.
+
+    Numbers are decimal, true and false alone are truth values, and a time is no number: else 1:30
+    would be 90 and 010 be 8. Duplicate keys, of which YAML silently keeps the last, are errors.
+    """
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, Any]]] = {}
+    yaml_constructors = {
+        tag: constructor
+        for tag, constructor in yaml.SafeLoader.yaml_constructors.items()
+        if str(tag).rpartition(":")[2] not in {"binary", "omap", "pairs", "set", "timestamp"}
+    }
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        for key, _ in node.value:
+            if keys.count(key.value) > 1:
+                raise ConstructorError(None, None, f'"{key.value}" is given twice', key.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+for _tag, _pattern, _first in (
+    ("bool", r"true|false|True|False|TRUE|FALSE", "tTfF"),
+    ("int", r"[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
+    ("float", r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", "-+0123456789."),
+    ("float", r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", "-+."),
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("merge", "<<", "<"),
+):
+    _Loader.add_implicit_resolver(
+        f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})$"), list(_first)
+    )
+
+
+def parse(text: str) -> Any:
+    """Parse YAML.
+
+    Raises: yaml.YAMLError if it is none, is nested too deep, or stands for too much.
+    """
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _refuse_large(node, {})
+        return loader.construct_document(node)
+    except RecursionError as error:
+        raise yaml.YAMLError("nested too deep") from error
+    except ValueError as error:  # a number of thousands of digits
+        raise yaml.YAMLError(str(error).partition(";")[0]) from error
+    finally:
+        loader.dispose()
+
+
+def _refuse_large(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
+    """Count the values that a node stands for, what its aliases repeat included.
+
+    Args:
+        node: a node, to which several aliases may lead.
+        known: the counts of other nodes; 0 for those that this one is part of.
+
+    Raises: ConstructorError for too many, for a node that is part of itself, and for control
+        characters, which would reach a terminal.
+    """
+    if node in known:
+        if not known[node]:
+            raise ConstructorError(None, None, "an alias of what it is part of", node.start_mark)
+        return known[node]
+    known[node] = 0
+    count = 1
+    if isinstance(node, yaml.ScalarNode):
+        if _CONTROL.search(node.value):
+            raise ConstructorError(None, None, "a control character", node.start_mark)
+    else:
+        parts = node.value
+        if isinstance(node, yaml.MappingNode):
+            parts = [part for pair in node.value for part in pair]
+        count += sum(_refuse_large(part, known) for part in parts)
+    if count > _MOST_VALUES:
+        raise ConstructorError(
+            None, None, f"stands for more than {_MOST_VALUES} values", node.start_mark
+        )
+    known[node] = count
+    return count
+
+
+def shown(text: str, most: int = 80) -> str:
+    """Cut a text from a file for a message, and make it printable."""
+    cut = text if len(text) <= most else f"{text[:most]}..."
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], cut)
