@@ -147,8 +147,8 @@ wheel: env ## the package capture-analysis as a wheel, into dist/
 	@$(UV) build --quiet --wheel --python $(PYTHON) --out-dir dist capture-analysis
 	@ls dist/capture_analysis-*.whl
 
-clean: ## remove the environment and results; keep the cache of built kernels
-	rm -rf .venv results dist capture-analysis/build .mypy_cache .pytest_cache .ruff_cache
+clean: ## remove the environment and what was packed; keep results and the cache of built kernels
+	rm -rf .venv dist capture-analysis/build .mypy_cache .pytest_cache .ruff_cache
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} \

@@ -226,7 +226,8 @@ def main() -> int:
         signal.signal(ending, signal.default_int_handler)
     args = _parser().parse_args()
     try:
-        return int(args.function(args))
+        status = int(args.function(args))
+        sys.stdout.flush()  # a full disk is said now, not passed over at the end
     except TwowayError as error:
         complain(str(error))
         if error.hint:
@@ -239,11 +240,13 @@ def main() -> int:
         sys.stdout = None
         return 0
     except OSError as error:
+        sys.stdout = None  # what it still holds cannot be written either
         complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         return 1
     except KeyboardInterrupt:
         complain("interrupted")
         return 1
+    return status
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+from twoway.errors import UsageError
+
 ROOT = Path(__file__).resolve().parent.parent
 EXPERIMENTS = ROOT / "experiments"
 PAPERS = ROOT / "papers"
@@ -13,6 +15,12 @@ VM = ROOT / "vm"
 
 
 def cache() -> Path:
-    """Return the folder for builds and downloads: $XDG_CACHE_HOME/twoway."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "twoway"
+    """Return the folder for builds and downloads: $XDG_CACHE_HOME/twoway.
+
+    Raises: UsageError if there is neither that nor a home folder.
+    """
+    base = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "twoway"
+    except RuntimeError as error:
+        raise UsageError("no home folder: set HOME or XDG_CACHE_HOME") from error

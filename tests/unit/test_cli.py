@@ -1,10 +1,17 @@
 """The `twoway` command: its table of subcommands, and what each backend is called."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
 import pytest
-from running import twoway
+from running import ROOT, twoway
 
 from twoway import __version__
 from twoway.backends.registry import kinds
+from twoway.backends.sandbox import own_core
 from twoway.cli import COMMANDS, LAB_COMMANDS
 
 
@@ -23,6 +30,45 @@ def test_help(words: tuple[str, ...]) -> None:
     done = twoway(*words, "--help")
     assert done.returncode == 0
     assert "exit codes: 0 all is as the experiment's file says" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("words", [("list",), ("list", "--json"), ("schema", "plan")])
+def test_a_full_disk_is_said(words: tuple[str, ...]) -> None:
+    """Output that does not fit on the disk ends a command with a sentence and status 1."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "twoway.cli", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            cwd=ROOT,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "twoway: [Errno 28] No space left on device\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be a user that passwd has not")
+def test_a_user_without_a_home() -> None:
+    """Without a home folder a command that needs none works, and one that does says so."""
+    nobody: dict[str, Any] = {"user": 54321, "group": 54321, "extra_groups": []}
+    environment = {name: value for name, value in os.environ.items() if name != "HOME"}
+    environment.pop("XDG_CACHE_HOME", None)
+    assert twoway("list", env=environment, **nobody).returncode == 0
+    done = twoway("run", env=environment, **nobody)
+    assert done.returncode == 2
+    assert "no home folder: set HOME or XDG_CACHE_HOME" in done.stderr
+
+
+def test_a_cache_that_is_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the cache cannot be written a guest runs without a processor of its own."""
+    (tmp_path / "twoway").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with own_core() as pinned:
+        assert pinned == []
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "ours"))
+    with own_core() as pinned:
+        assert pinned[:2] == ["taskset", "-c"]
 
 
 def test_backends() -> None:

@@ -91,16 +91,16 @@ def furnish(folder: Path, made: Sequence[str] = ()) -> Path:
 def own_core() -> Iterator[list[str]]:
     """Reserve a processor, so that one guest's processes wake no others.
 
-    Yields: the command prefix that pins a process to it; empty if all processors are taken, and
-        the kernel's scheduler decides.
+    Yields: the command prefix that pins a process to it; empty if all processors are taken or the
+        cache is not ours to write to, and the kernel's scheduler decides.
     """
-    folder = cache() / "cores"
-    folder.mkdir(parents=True, exist_ok=True)
     for core in sorted(os.sched_getaffinity(0), reverse=True):
-        with (folder / str(core)).open("w") as lock:
+        with contextlib.ExitStack() as stack:
             try:
+                (cache() / "cores").mkdir(parents=True, exist_ok=True)
+                lock = stack.enter_context((cache() / "cores" / str(core)).open("w"))
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            except OSError:
                 continue
             yield ["taskset", "-c", str(core)]
             return

@@ -55,7 +55,7 @@ CERTIFICATES = (
     "--certificates",
     {
         "type": Path,
-        "default": Path.home() / ".config/twoway/lab",
+        "default": Path("~/.config/twoway/lab"),
         "metavar": "FOLDER",
         "help": "for --scheduler tls://...: ca.crt, client.crt, client.key (default: %(default)s)",
     },

@@ -87,7 +87,7 @@ def _run_all(args: argparse.Namespace) -> "list[Outcome]":
     if args.scheduler:
         from twoway.sweeps.scheduler import lab_workers
 
-        crew = lab_workers(args.scheduler, args.certificates)
+        crew = lab_workers(args.scheduler, args.certificates.expanduser())
     else:
         crew = workers(args.workers)
     with SweepBar(len(cases), sum(map(cost, cases.values()))) as bar, crew as who:
