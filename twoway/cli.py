@@ -24,7 +24,7 @@ from twoway.commands import (
     running,
     theory,
 )
-from twoway.commands.options import BACKEND, CREW, JSON, RESULTS, complain
+from twoway.commands.options import BACKEND, CREW, JSON, RESULTS, at_least_one, complain
 from twoway.errors import TwowayError
 from twoway.progress import say
 
@@ -103,6 +103,23 @@ COMMANDS = (
             ("runs", {"nargs": "+", "help": "runs' folders, or experiments and points"}),
             ("--to", {"type": Path, "help": "the page (default: comparison.html in results/)"}),
             JSON,
+            RESULTS,
+        ),
+    ),
+    Command(
+        "clean",
+        reporting.clean,
+        "list runs that failed, and finished ones by number or age; with --yes, remove them",
+        options=(
+            (
+                "--keep",
+                {"type": at_least_one, "metavar": "N", "help": "but the newest N of each"},
+            ),
+            (
+                "--older-than",
+                {"type": float, "metavar": "DAYS", "help": "if they are older"},
+            ),
+            ("--yes", {"action": "store_true", "help": "remove them"}),
             RESULTS,
         ),
     ),

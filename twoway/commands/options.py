@@ -9,7 +9,8 @@ from twoway.backends.registry import kinds
 from twoway.paths import EXPERIMENTS, ROOT
 
 
-def _at_least_one(text: str) -> int:
+def at_least_one(text: str) -> int:
+    """Read a whole number from 1."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f'must be a whole number from 1, got "{text}"')
     return int(text)
@@ -37,7 +38,7 @@ BACKEND = (
 WORKERS = (
     "--workers",
     {
-        "type": _at_least_one,
+        "type": at_least_one,
         "default": len(os.sched_getaffinity(0)),
         "metavar": "N",
         "help": "how many points of a sweep run at once (default: a processor each, %(default)s)",

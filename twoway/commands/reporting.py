@@ -1,4 +1,4 @@
-"""The subcommand report: analyse a finished run and print its verdicts."""
+"""The subcommands about runs that there are: report, clean."""
 
 import argparse
 import json
@@ -22,6 +22,22 @@ if TYPE_CHECKING:
 def report(args: argparse.Namespace) -> int:
     """Analyse a finished run again; rewrite metrics, figures and report."""
     return report_on(args.run or args.results / "latest", as_json=args.json)
+
+
+def clean(args: argparse.Namespace) -> int:
+    """List the runs that can be removed; remove them if so told."""
+    from twoway.runs.clean import removable, remove, size_bytes
+
+    total = 0
+    for run, why in [*removable(args.results, args.keep, args.older_than)]:
+        size = size_bytes(run)
+        total += size
+        print(f"{shown(run)}  {size / 1e6:.1f} MB  {why}")
+        if args.yes:
+            remove(run)
+    done = "removed" if args.yes else "nothing is removed without --yes"
+    say(f"{total / 1e6:.1f} MB: {done}", markup=False)
+    return 0
 
 
 def report_on(folder: Path, *, as_json: bool) -> int:

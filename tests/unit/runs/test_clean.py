@@ -1,0 +1,83 @@
+"""What `twoway clean` lists and removes, and what it never touches."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from running import twoway
+
+from twoway.runs import clean
+
+RUNS = [f"one/2026010{day}-000000-000000" for day in (1, 2, 3)]
+FAILED = "one/20260104-000000-000000.partial"
+HALF = "one/.removing-20260101-000000-000001"
+OTHERS = ["one/.running-20260105-000000-000000", "two/notes", "papers/tables"]
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Three runs, 30, 20 and 10 days old, a failed one, one half removed, and what is no run."""
+    folder = tmp_path / "results"
+    for name in (*RUNS, FAILED, HALF, *OTHERS):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "pcap").write_bytes(bytes(1000))
+    for name, days in zip(RUNS, (30, 20, 10), strict=True):
+        (folder / name / "manifest.json").touch()
+        then = time.time() - days * 24 * 3600
+        os.utime(folder / name / "manifest.json", (then, then))
+    (folder / "latest").symlink_to(RUNS[2])
+    return folder
+
+
+def _left(results: Path) -> set[str]:
+    return {str(path.relative_to(results)) for path in results.glob("*/*")} - {"latest/pcap"}
+
+
+@pytest.mark.parametrize(
+    ("options", "gone"),
+    [
+        ((), [HALF, FAILED]),
+        (("--keep", "1"), [HALF, FAILED, *RUNS[:2]]),
+        (("--keep", "9"), [HALF, FAILED]),
+        (("--older-than", "15"), [HALF, FAILED, *RUNS[:2]]),
+        (("--older-than", "25", "--keep", "1"), [HALF, FAILED, RUNS[0]]),
+        (("--older-than", "0"), [HALF, FAILED, *RUNS]),
+    ],
+)
+def test_what_is_listed_is_removed(
+    results: Path, options: tuple[str, ...], gone: list[str]
+) -> None:
+    """Without --yes runs are listed alone; with it, those go and nothing else does."""
+    before = _left(results)
+    listed = twoway("clean", "--results", results, *options)
+    assert listed.returncode == 0
+    assert [line.split("  ")[0] for line in listed.stdout.splitlines()] == [
+        str(results / name) for name in gone
+    ]
+    assert _left(results) == before
+    assert twoway("clean", "--results", results, "--yes", *options).returncode == 0
+    assert before - _left(results) >= set(gone)
+    assert {name for name in (*RUNS, *OTHERS) if (results / name).exists()} == (
+        {*RUNS, *OTHERS} - set(gone)
+    )
+    assert (results / "latest").is_symlink() == (RUNS[2] not in gone)
+
+
+def test_a_run_half_removed_does_not_look_finished(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A removal that is cut short leaves nothing that looks like a run, and is finished later."""
+
+    def killed(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as cut:
+        cut.setattr("shutil.rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            clean.remove(results / RUNS[0])
+    assert not (results / RUNS[0]).exists()
+    left = results / "one/.removing-20260101-000000-000000"
+    assert (left, "half removed") in [*clean.removable(results, None, None)]
+    clean.remove(left)
+    assert not left.exists()

@@ -1,0 +1,54 @@
+"""What can be removed from a results folder: failed runs, and finished ones that are old."""
+
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from twoway.contract.manifest import MANIFEST
+
+_DAY_S = 24 * 3600
+# Start of the name of a run that is being removed.
+_GOING = ".removing-"
+
+
+def removable(results: Path, keep: int | None, days: float | None) -> Iterator[tuple[Path, str]]:
+    """Find runs that can be removed.
+
+    Runs that are going on, and what is no run, are never among them.
+
+    Args:
+        results: folder that holds one folder per experiment or point.
+        keep: how many finished runs of each stay at least, the newest; None: all.
+        days: finished runs stay for so long at least; None: no matter how old.
+
+    Yields: a run's folder, and why it can go.
+    """
+    for experiment in sorted(results.glob("*")):
+        if experiment.is_symlink() or not experiment.is_dir():
+            continue
+        yield from ((path, "half removed") for path in sorted(experiment.glob(f"{_GOING}*")))
+        yield from ((path, "failed") for path in sorted(experiment.glob("[0-9]*.partial")))
+        if keep is None and days is None:
+            continue
+        finished = sorted(path.parent for path in experiment.glob(f"[0-9]*/{MANIFEST}"))
+        finished = [run for run in finished if run.suffix != ".partial"]
+        for run in finished[: max(0, len(finished) - (keep or 0))]:
+            age_days = (time.time() - (run / MANIFEST).stat().st_mtime) / _DAY_S
+            if days is None or age_days >= days:
+                yield run, f"{age_days:.0f} days old"
+
+
+def size_bytes(folder: Path) -> int:
+    """Add up the sizes of a folder's files."""
+    return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir())
+
+
+def remove(run: Path) -> None:
+    """Remove a run; while that lasts it does not look finished."""
+    going = run.with_name(f"{_GOING}{run.name.removeprefix(_GOING)}")
+    run.rename(going)
+    shutil.rmtree(going)
+    latest = run.parent.parent / "latest"
+    if latest.is_symlink() and not latest.exists():
+        latest.unlink()
