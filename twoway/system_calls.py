@@ -13,7 +13,8 @@ from functools import cache
 from twoway.errors import TwowayError
 
 # Name them all: what is not here fails as if the host's kernel did not have it, and the C library
-# then does without. Last line: setpriv, and what user-mode Linux 6.13 starts processes with.
+# then does without. Last three lines: QEMU; setpriv, and what user-mode Linux 6.13 starts processes
+# with.
 _ALLOWED = """
     access chdir chmod chown close close_range copy_file_range dup dup2 dup3 faccessat
     faccessat2 fallocate fchdir fchmod fchmodat fchown fchownat fcntl fdatasync fgetxattr
@@ -35,6 +36,8 @@ _ALLOWED = """
     accept accept4 bind connect epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_wait eventfd
     eventfd2 getpeername getrandom getsockname getsockopt ioctl listen pipe pipe2 poll ppoll
     pselect6 recvfrom recvmsg select sendmsg sendto setsockopt shutdown socketpair
+    fadvise64 mlock munlock sched_get_priority_max sched_get_priority_min sched_getparam
+    sched_getscheduler signalfd4 syncfs timerfd_create timerfd_gettime timerfd_settime
     capget capset execveat memfd_create seccomp setgid setgroups setresgid setresuid setuid
 """
 _PR_GET_SECCOMP = 21
