@@ -32,7 +32,7 @@ def test_help(words: tuple[str, ...]) -> None:
     assert "exit codes: 0 all is as the experiment's file says" in " ".join(done.stdout.split())
 
 
-@pytest.mark.parametrize("words", [("list",), ("list", "--json"), ("schema", "plan")])
+@pytest.mark.parametrize("words", [("list",), ("schema", "plan"), ("build", "--kernel-dir")])
 def test_a_full_disk_is_said(words: tuple[str, ...]) -> None:
     """Output that does not fit on the disk ends a command with a sentence and status 1."""
     with Path("/dev/full").open("w") as full:
@@ -43,6 +43,7 @@ def test_a_full_disk_is_said(words: tuple[str, ...]) -> None:
             text=True,
             check=False,
             cwd=ROOT,
+            env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},
         )
     assert done.returncode == 1
     assert done.stderr == "twoway: [Errno 28] No space left on device\n"
