@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from capture_analysis.cli import main
-from capture_analysis.commands.flows import amount, compression_word, table
+from capture_analysis.commands.flows import amount, table
 from capture_analysis.commands.measuring import flow_count, positive_rate
+from capture_analysis.metrics.compression_verdict import BUNCHED, verdict_word
 from pcap_files import EPOCH_NS, pcap, tcp_frame
 
 MS = 1_000_000
@@ -62,7 +63,9 @@ def test_flows(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["flows", str(capture)]) == 0
     heading, line = capsys.readouterr().out.splitlines()
     assert heading.split()[0] == "connection"
-    cells = "10.0.1.2:40001 > 10.0.2.2:5001 7 2 kB 0.022 s 10.000 ms -> sender - unknown"
+    cells = (
+        "10.0.1.2:40001 > 10.0.2.2:5001 7 2 kB 0.022 s 10.000 ms 10.000 ms -> sender - cannot tell"
+    )
     assert " ".join(line.split()) == cells
 
 
@@ -100,7 +103,7 @@ def test_table() -> None:
 
 
 def test_words() -> None:
-    """Amounts have three digits; shares of compressed ACKs are words."""
+    """Amounts have three digits; verdicts are words, and a reason is none."""
     assert [amount(n, "B") for n in (12, 1234, 106_000_000)] == ["12 B", "1.23 kB", "106 MB"]
-    words = [compression_word(share) for share in ("no rate", 0.0, 0.05, 0.4)]
-    assert words == ["unknown", "spaced", "partly", "compressed"]
+    words = [verdict_word(each) for each in ("no rate", None, BUNCHED, 0, 1)]
+    assert words == ["cannot tell", "cannot tell", "bunched", "spaced", "compressed"]

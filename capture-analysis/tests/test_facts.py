@@ -2,8 +2,14 @@
 
 import numpy as np
 import pytest
-from capture_analysis.one_capture.facts import Facts, RateSource
+from capture_analysis.columns import FLOW, FlowTable
+from capture_analysis.one_capture import single
+from capture_analysis.one_capture.blocks import Block
+from capture_analysis.one_capture.facts import Evidence, Facts, RateSource
+from capture_analysis.one_capture.facts_tap import tap
 from capture_analysis.one_capture.single import NOTHING, Given, measure
+from capture_analysis.tracking import Tracker
+from conversation import Conversation, columns
 from measured_captures import (
     ACK_FRAME,
     FRAME,
@@ -101,6 +107,76 @@ def test_rate_of_shared_link() -> None:
     assert facts.rate_source[0] == RateSource.LINK_DATA
 
 
+def test_rate_of_later_packets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rate that the head shows is forgotten if later packets come faster than it allows."""
+    monkeypatch.setattr(single, "HEAD_PACKETS", 1000)
+    slow = arriving()
+    fast = np.arange(20_000) * SEGMENT_NS // 3 + slow.ack_ns[-1] + SEGMENT_NS
+    slow.data_ns = np.concatenate((slow.data_ns, fast))
+    slow.ack_ns = slow.data_ns + 1000
+    slow.first = 1 + MSS * np.arange(len(slow.data_ns))
+    slow.acked = slow.first + MSS
+    facts = measure(capture_of(slow)).facts
+    assert np.isnan(facts.rate_bit[0])
+    assert facts.rate_evidence[0] == Evidence.NONE
+    assert facts.delivered_bit[0] == pytest.approx(3 * RATE_BIT, rel=0.02)
+
+
+def test_rate_given_that_cannot_be() -> None:
+    """Even a given rate is no rate if three times as much was delivered."""
+    steady = arriving(cycle_ns=12 * SEGMENT_NS, bursts=200)
+    assert facts_of(steady, given=Given(rate_mbit=90)).rate_evidence[0] == Evidence.NONE
+    assert facts_of(steady, given=Given(rate_mbit=96)).rate_evidence[0] == Evidence.GIVEN
+
+
+def test_opposite_rate_is_tested() -> None:
+    """The rate of the opposite way is not even a guess where this way delivered more."""
+    there = arriving()
+    back = arriving(turned=True, port=40001, bursts=2000, segments=1, cycle_ns=SEGMENT_NS // 2)
+    back.data_ns = back.data_ns[:1999:2] // 1000 * 1000  # no mode: pairs of unequal gaps
+    back.data_ns += np.random.default_rng(1).integers(0, SEGMENT_NS // 2, len(back.data_ns))
+    back.data_ns.sort()
+    back.ack_ns, back.first, back.acked = back.data_ns + 1000, back.first[:1000], back.acked[:1000]
+    facts = facts_of(there, back)
+    assert facts.rate_source[0] == RateSource.DATA
+    assert RateSource.OPPOSITE not in facts.rate_source[2:]
+
+
+def test_pace_of_an_application() -> None:
+    """A pace without a pause is a guess, for it may be the application's."""
+    paced = facts_of(arriving(bursts=600, segments=1, cycle_ns=SEGMENT_NS))
+    assert paced.rate_evidence[0] == Evidence.GUESSED
+    assert facts_of(arriving()).rate_evidence[0] == Evidence.MEASURED
+
+
+def test_rate_on_a_coarse_clock() -> None:
+    """A rate is measured if a segment lasts ten ticks of the clock or more, else it is a guess."""
+    for tick_ns, evidence in ((10_000, Evidence.MEASURED), (100_000, Evidence.GUESSED)):
+        coarse = arriving()
+        coarse.data_ns = coarse.data_ns // tick_ns * tick_ns
+        coarse.ack_ns = coarse.data_ns + tick_ns
+        facts = facts_of(coarse)
+        assert facts.clock_ns[0] == tick_ns
+        assert facts.rate_evidence[0] == evidence
+
+
+def test_tap_of_two_minds() -> None:
+    """Where handshake and data put the tap far apart, its place is unknown."""
+    torn = Conversation().handshake()  # 20 us to the sender, 10 to the receiver
+    torn.send(0, 100, 1, payload=10, ack=1)
+    torn.send(1, 1100, 1, ack=11)
+    torn.send(1, 2000, 1, payload=10, ack=11)
+    torn.send(0, 2001, 11, ack=11)
+    packets = columns(torn.packets)
+    flows = FlowTable(np.zeros(1, FLOW))
+    found = tap(Block(packets, Tracker().track(packets, flows), Facts.unknown(2)), 2)
+    assert np.isnan(found.at).all()
+    assert found.agreement[0] == pytest.approx(
+        1 - (2 / 3 - 1 / 11)
+    )  # the SYN's 10 us are the shortest
+    assert found.handshake_ns.tolist() == [30_000, 30_000]
+
+
 def test_rate_given() -> None:
     """A given rate is that of the way that most data go; the other way keeps its own."""
     facts = facts_of(arriving(), given=Given(rate_mbit=50, ack_rate_mbit=2))
@@ -124,8 +200,6 @@ def test_sides() -> None:
 
 def test_later_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection that begins after the head is taken to be like one between the same hosts."""
-    from capture_analysis.one_capture import single
-
     monkeypatch.setattr(single, "HEAD_PACKETS", 100)
     later = arriving(port=40001)
     other = arriving(port=40002, host=9)

@@ -3,14 +3,20 @@
 from typing import Any
 
 import pytest
-from capture_analysis.pages.headline import headline, percent, verdict
+from capture_analysis.metrics.compression_verdict import BUNCHED
+from capture_analysis.pages.headline import by_payload, headline, percent, verdict
 from capture_analysis.pages.pair_headline import pair_headline, pair_verdict
 
 SENDER = {
     "vantage": {"value": "near the data sender", "confidence": 1.0},
-    "bottleneck": {"value": 10.0, "source": "data", "confidence": 0.9, "samples": 1000},
+    "bottleneck": {
+        "value": 10.0,
+        "source": "acks",
+        "evidence": "measured",
+        "confidence": 0.9,
+        "samples": 1000,
+    },
 }
-RECEIVER = SENDER | {"vantage": {"value": "near the data receiver", "confidence": 1.0}}
 UNKNOWN: dict[str, Any] = {"vantage": {"value": "unknown"}, "bottleneck": {"value": None}}
 
 
@@ -23,23 +29,31 @@ def metrics(**values: Any) -> dict[str, dict[str, Any]]:
 
 
 COMPRESSED = metrics(
-    acks_compressed=0.5, compression_factor=20.0, compression_factor_bound=22.9, goodput=5.0
+    compression_verdict=1,
+    acks_shrunk=0.5,
+    acks_faster=0.6,
+    compression_factor=20.0,
+    compression_factor_bound=22.9,
+    goodput=5.0,
+    efficiency=0.5,
+    bottleneck_rate=10.0,
+    delivered_peak=6.0,
 )
 
 
 @pytest.mark.parametrize(
-    ("values", "facts", "said"),
+    ("values", "said"),
     [
-        (COMPRESSED, SENDER, "ACKs are compressed: 50 % of them"),
-        (metrics(acks_compressed=0.001), SENDER, "ACKs are not compressed"),
-        (metrics(acks_compressed=0), RECEIVER, "No ACK compression to be seen from near"),
-        (metrics(acks_compressed="no rate"), UNKNOWN, "Whether ACKs are compressed cannot be told"),
-        ({}, {}, "Whether ACKs are compressed cannot be told"),
+        (COMPRESSED, "ACKs are compressed: 50 % of them"),
+        (metrics(compression_verdict=0), "ACKs are not compressed"),
+        (metrics(compression_verdict=BUNCHED), "ACKs come bunched; whether by the path or"),
+        (metrics(compression_verdict="no rate"), "Whether ACKs are compressed cannot be told"),
+        ({}, "Whether ACKs are compressed cannot be told"),
     ],
 )
-def test_verdict(values: dict[str, Any], facts: dict[str, Any], said: str) -> None:
-    """The verdict depends on the share and on where the capture was made."""
-    assert verdict(values, facts).startswith(said)
+def test_verdict(values: dict[str, Any], said: str) -> None:
+    """The shortest answer is the verdict and nothing else, however many ACKs seem compressed."""
+    assert verdict(metrics(acks_compressed=0.9) | values).startswith(said)
 
 
 def test_answers_of_a_compressed_direction() -> None:
@@ -50,15 +64,51 @@ def test_answers_of_a_compressed_direction() -> None:
         "20 times",
         "22.9 times",
         "5 Mbit/s",
+        "The path's bottleneck carries 10 Mbit/s",
         "90 % of 1,000 gaps",
+        "delivered up to 6 Mbit/s",
         "near the data",
     ):
         assert part in text
 
 
+@pytest.mark.parametrize(
+    ("evidence", "source", "said"),
+    [
+        ("given", "given", "10 Mbit/s, is given"),
+        ("measured", "link data", "The narrowest link before the tap carries 10 Mbit/s"),
+        ("guessed", "acks", "is a guess, 10 Mbit/s, from the pace"),
+        ("guessed", "opposite", "is a guess, 10 Mbit/s, as for the opposite way"),
+    ],
+)
+def test_words_follow_evidence(evidence: str, source: str, said: str) -> None:
+    """A rate is said to be given, measured or guessed as its evidence is."""
+    found = SENDER["bottleneck"] | {"evidence": evidence, "source": source}
+    answers = dict(headline(COMPRESSED, SENDER | {"bottleneck": found}))
+    assert said in answers["How sure is this?"]
+
+
+def test_a_guess_is_no_reference() -> None:
+    """Of a guessed rate neither share nor bunches are told: it is said to be unknown."""
+    guess = metrics(bottleneck_rate="the rate is a guess", ack_bunch_bytes_max=9, acks_bunched=0.9)
+    facts = {"bottleneck": {"value": 10.0, "evidence": "guessed"}}
+    answers = dict(headline(COMPRESSED | guess, facts))
+    assert answers["What does it cost?"].endswith("the bottleneck's rate is unknown.")
+
+
+def test_payload_weighs() -> None:
+    """Of several directions each verdict has the share of the payload that it covers."""
+    ways = [
+        COMPRESSED | metrics(payload=750),
+        metrics(payload=200, compression_verdict=0),
+        metrics(payload=50, compression_verdict="why"),
+    ]
+    assert by_payload(ways) == "Of the payload: compressed 75 %, spaced 20 %, cannot tell 5 %."
+
+
 def test_reason_is_given() -> None:
     """Where there is no answer, there is the reason."""
-    answers = dict(headline(metrics(acks_compressed="no rate"), UNKNOWN))
+    answers = dict(headline(metrics(compression_verdict="no rate"), UNKNOWN))
     assert answers["Are ACKs compressed?"] == "It cannot be told: no rate."
     assert "unknown" in answers["How sure is this?"]
 

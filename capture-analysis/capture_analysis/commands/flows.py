@@ -2,7 +2,10 @@
 
 Of each: packets, payload, how long it lasted, round trip time, which way the data go, where on
 the path the capture was taken, the rate of the bottleneck, and whether the ACKs are compressed.
-The rate is "=" given, "~" estimated, or "?" assumed to be that of the opposite way.
+Near the data's receiver the round trip is the receiver's own delay, and so marked; the handshake's
+round trip is that of the path. The rate is "=" given, "~" measured, or "?" a guess. ACKs are
+compressed, spaced, bunched (by the path or by the receiver), or it cannot be told (metrics:
+compression_verdict).
 """
 
 import argparse
@@ -12,6 +15,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from capture_analysis.commands.measuring import add_options, flow_count, given
+from capture_analysis.metrics.compression_verdict import verdict_word
 from capture_analysis.one_capture.document import (
     data_direction,
     document,
@@ -19,15 +23,16 @@ from capture_analysis.one_capture.document import (
     vantage,
     warnings,
 )
-from capture_analysis.one_capture.facts import RateSource
+from capture_analysis.one_capture.facts import Evidence
 from capture_analysis.one_capture.from_one import Value
 from capture_analysis.one_capture.single import Measured, measure
 from capture_analysis.reading.capture import Capture
 
 LISTED = 40
-HEADINGS = ("connection", "packets", "payload", "time", "RTT", "data", "tap", "bottleneck", "ACKs")
-# Shares of compressed ACKs from which a connection's ACKs are called "partly", "compressed".
-SOME, MANY = 0.01, 0.1
+HEADINGS = (
+    *("connection", "packets", "payload", "time", "handshake", "RTT"),
+    *("data", "tap", "bottleneck", "ACKs"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,16 +86,18 @@ def row(measured: Measured, number: int) -> tuple[str, ...]:
     values: dict[str, Value] = {}
     for each in measured.estimators:
         values |= each.of_direction(main, tally, facts)
+    tap = vantage(float(facts.tap_at[main])).removeprefix("near the data ").removeprefix("in the ")
     return (
         measured.capture.flows.name(number),
         str(sum(tally.packets(2 * number + half) for half in (0, 1))),
         amount(sum(payload), "B"),
         f"{_lasted_ns(measured, number) / 1e9:.3f} s",
-        _text(values["rtt_median"], "{:.3f} ms"),
+        _text(values["handshake_rtt"], "{:.3f} ms"),
+        _text(values["rtt_median"], "{:.3f} ms" + (" (receiver)" if tap == "receiver" else "")),
         direction_word(*payload),
-        vantage(float(facts.tap_at[main])).removeprefix("near the data ").removeprefix("in the "),
-        bottleneck(float(facts.rate_bit[main]), RateSource(int(facts.rate_source[main]))),
-        compression_word(values["acks_compressed"]),
+        tap,
+        bottleneck(float(facts.rate_bit[main]), Evidence(int(facts.rate_evidence[main]))),
+        verdict_word(values["compression_verdict"]),
     )
 
 
@@ -120,18 +127,7 @@ def direction_word(forward: int, backward: int) -> str:
     ]
 
 
-def bottleneck(rate_bit: float, source: RateSource) -> str:
-    """Format a rate with its source: "=" given, "~" estimated, "?" assumed."""
-    if np.isnan(rate_bit):
-        return "-"
-    mark = {RateSource.GIVEN: "=", RateSource.OPPOSITE: "?"}.get(source, "~")
-    return mark + amount(rate_bit, "bit/s")
-
-
-def compression_word(share: Value) -> str:
-    """Say in a word how many of the ACKs of new data are compressed."""
-    if isinstance(share, str):
-        return "unknown"
-    if share >= MANY:
-        return "compressed"
-    return "partly" if share >= SOME else "spaced"
+def bottleneck(rate_bit: float, evidence: Evidence) -> str:
+    """Format a rate with its evidence: "=" given, "~" measured, "?" guessed."""
+    mark = {Evidence.GIVEN: "=", Evidence.MEASURED: "~", Evidence.GUESSED: "?"}.get(evidence, "")
+    return "-" if np.isnan(rate_bit) else mark + amount(rate_bit, "bit/s")

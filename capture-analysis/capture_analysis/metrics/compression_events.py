@@ -15,14 +15,14 @@ from typing import ClassVar, Self
 import numpy as np
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
-from capture_analysis.columns import BoolArray, IntArray, Mark
 from capture_analysis.definition import Definition
 from capture_analysis.histogram import Histogram
 from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
 from capture_analysis.one_capture.blocks import Block
 from capture_analysis.one_capture.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
-from capture_analysis.one_capture.lanes import LaneArray, Previous
+from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.one_capture.sent_gaps import NO_TICKS, SentGaps
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.streaks import StreakFinder, Streaks
 from capture_analysis.tracking import Kind
@@ -33,7 +33,6 @@ from capture_analysis.two_captures.from_pair import FromPair, Step
 CAPTURE_RESOLUTION_NS = 1
 _PARTS = 1000
 _NO_EVENTS = "no compression event"
-_NO_STAMP = -1
 
 
 COMPRESSION_EVENTS = Definition(
@@ -98,7 +97,7 @@ class EventsByTimeStamps(FromOne):
 
     def __init__(self) -> None:
         self._finder = StreakFinder(3, BUNCH_ACKS)
-        self._stamps = Previous(_NO_STAMP)
+        self._sent = SentGaps()
         # The number of events, their ACKs, the bytes acknowledged, events of duplicates only.
         self._events = LaneArray(np.add, 0, 4)
         self._undefined = LaneArray(np.add, 0)
@@ -108,7 +107,7 @@ class EventsByTimeStamps(FromOne):
         acks, facts = block.acks, block.facts
         if np.isnan(facts.tick_ns[acks.directions]).all():
             return
-        sent_ns = self._sent_gap_ns(block)
+        sent_ns = self._sent.of(block)
         tick_ns = acks.spread(facts.tick_ns)
         gap_ns = acks["gap_ns"]
         undefined = (sent_ns >= 0) & (sent_ns <= tick_ns) & (gap_ns >= 0)
@@ -118,18 +117,6 @@ class EventsByTimeStamps(FromOne):
         duplicate = acks["kind"] == Kind.DUPLICATE_ACK
         sums = (sent_ns * joined, acks["acked_bytes"], duplicate)
         self._take(self._finder.add(acks.direction, joined, acks["time_ns"], sums), facts)
-
-    def _sent_gap_ns(self, block: Block) -> IntArray:
-        """Compute the gaps of ACKs by their time stamps, ns; -1 if unknown."""
-        acks = block.acks
-        stamped: BoolArray = (acks["marks"] & Mark.TIMESTAMPS) != 0
-        stamp = acks["ts_value"] * stamped - ~stamped  # _NO_STAMP where there is none
-        before = self._stamps.of(acks.directions, acks.starts, stamp)
-        ticks = (stamp - before).astype(np.int32)  # time stamps wrap modulo 2^32
-        known = stamped & (before != _NO_STAMP) & (ticks >= 0)
-        tick_ns = acks.spread(block.facts.tick_whole_ns)
-        known &= tick_ns > 0
-        return np.asarray(ticks * tick_ns * known - ~known)
 
     def finish(self, facts: Facts) -> None:
         """Take the streaks that were still open at the capture's end."""
@@ -152,8 +139,7 @@ class EventsByTimeStamps(FromOne):
         """Return the quantities of one direction, by name."""
         del tally
         if np.isnan(facts.tick_ns[direction]):
-            why = "no time stamps in the ACKs, or too few to know their tick"
-            return {q.name: why for q in self.per_direction}
+            return {q.name: NO_TICKS for q in self.per_direction}
         events, acks, acked, duplicates = (int(n) for n in self._events.of(direction))
         return {
             "compression_events": events,

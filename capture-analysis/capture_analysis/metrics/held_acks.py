@@ -20,6 +20,7 @@ from capture_analysis.one_capture.blocks import Block
 from capture_analysis.one_capture.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.one_capture.sent_gaps import NO_TICKS
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.streaks import StreakFinder, Streaks
 from capture_analysis.two_captures.ack_gaps import AckGaps
@@ -124,8 +125,7 @@ class BunchesByCause(FromOne):
         """Return the quantities of one direction, by name."""
         del tally
         if np.isnan(facts.tick_ns[direction]):
-            why = "no time stamps in the ACKs, or too few to know their tick"
-            return {q.name: why for q in self.per_direction}
+            return {q.name: NO_TICKS for q in self.per_direction}
         names = (q.name for q in self.per_direction)
         return dict(zip(names, (int(n) for n in self._bunches.of(direction)), strict=True))
 

@@ -6,6 +6,10 @@ Unit ms. Data that were sent again are left out (Karn, Partridge 1987). The dela
 counts only where the newest segment waited for it. Median and 95th percentile from bins 1/128 wide,
 the minimum exact.
 
+The handshake's three packets give the whole round trip from anywhere on the path, before there is a
+queue of the connection's own: SYN to the first packet that answers the SYN-ACK, if neither was sent
+again.
+
 Vantage: near the data's sender the whole round trip; elsewhere its part from the tap to the
 receiver and back.
 """
@@ -22,6 +26,7 @@ from capture_analysis.one_capture.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 
+NO_HANDSHAKE = "no handshake in the capture, or a packet of it was sent again"
 NONE = "no data acknowledged without being sent again"
 
 
@@ -31,6 +36,9 @@ RTT_MEDIAN = Definition(
 )
 RTT_P95 = Definition(
     "rtt_p95", "ms", "95th percentile of the time at the tap from data to their acknowledgement"
+)
+HANDSHAKE_RTT = Definition(
+    "handshake_rtt", "ms", "time from SYN to the answer to its SYN-ACK, the round trip of the path"
 )
 RTT_SAMPLES = Definition("rtt_samples", "1", "round trips that were measured")
 
@@ -46,6 +54,7 @@ class RoundTripTime(FromOne):
         RTT_MEDIAN,
         RTT_P95,
         RTT_SAMPLES,
+        HANDSHAKE_RTT,
     )
 
     def __init__(self) -> None:
@@ -62,13 +71,17 @@ class RoundTripTime(FromOne):
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         """Return the quantities of one direction, by name."""
-        del tally, facts
-        bins = self._times.bins(direction)
-        if not len(bins):
-            return {"rtt_min": NONE, "rtt_median": NONE, "rtt_p95": NONE, "rtt_samples": 0}
+        del tally
+        bins, whole_ns = self._times.bins(direction), float(facts.handshake_ns[direction])
+        quantiles = [bins.quantile(q) for q in (0.5, 0.95)]
+        low = int(bins.low[0]) if len(bins) else None
+        names = ("rtt_min", "rtt_median", "rtt_p95")
+        times = {
+            name: NONE if time is None else time / 1e6
+            for name, time in zip(names, (low, *quantiles), strict=True)
+        }
         return {
-            "rtt_min": int(bins.low[0]) / 1e6,
-            "rtt_median": (bins.quantile(0.5) or 0) / 1e6,
-            "rtt_p95": (bins.quantile(0.95) or 0) / 1e6,
+            **times,
             "rtt_samples": int(bins.count.sum()),
+            "handshake_rtt": NO_HANDSHAKE if np.isnan(whole_ns) else whole_ns / 1e6,
         }

@@ -16,11 +16,15 @@ import numpy as np
 
 from capture_analysis.definition import Definition
 from capture_analysis.metrics.goodput import TOO_FEW, goodput_bit
+from capture_analysis.one_capture.delivered import MOST_UTILISATION
 from capture_analysis.one_capture.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 
 NO_RATE = "no rate for the data's bottleneck"
+TOO_SHORT = (
+    "sent into the queue before the link faster than the link carries, and too short to tell"
+)
 
 
 UTILISATION = Definition("utilisation", "1", "share of time in which the link transmits")
@@ -44,7 +48,8 @@ class LinkShare(FromOne):
     """A connection's share of its data's bottleneck, and its efficiency.
 
     Vantage: any. Frames as captured; pauses are left out of the time. No better than the rate is:
-    see its source and confidence.
+    see its source and evidence (bottleneck_rate). Above MOST_UTILISATION (1.05) there is no value:
+    before the queue a short transfer comes faster than the link carries it.
     """
 
     title = "Share of the link, and efficiency"
@@ -63,7 +68,8 @@ class LinkShare(FromOne):
         # This half's ACKs acknowledge the data of the opposite direction.
         sent = tally.data_frame_bytes.of(direction) + tally.ack_frame_bytes.of(direction ^ 1)
         segment, frame = facts.segment_bytes[direction], facts.segment_frame_bytes[direction]
-        return {
+        found = {
             "link_share": 8e9 * sent / (rate_bit * active_ns),
             "efficiency": goodput_bit(direction, tally) * int(frame) / (rate_bit * int(segment)),
         }
+        return {name: TOO_SHORT if v > MOST_UTILISATION else v for name, v in found.items()}

@@ -1,4 +1,4 @@
-"""Busy time of two links over time, in constant memory."""
+"""Sums over time, and the busy time of two links, in constant memory."""
 
 from dataclasses import dataclass
 
@@ -25,28 +25,32 @@ class LinkShares:
     width_ns: int
 
 
-class BusySeries:
-    """Time that packets take on each of two links, in bins of time.
+class BinnedSums:
+    """Sums in bins of time, for several lanes.
 
-    The bins depend only on the times of the first and the last packet, so that the series of a
-    capture's parts merge into that of the whole.
+    The bins depend only on the times of the first and the last value, so that the sums of a
+    capture's parts merge into those of the whole.
+
+    Args:
+        lanes: how many sums there are of each bin.
+        shift: the first bins are 2^shift ns wide; they double until BINS of them span the capture.
     """
 
-    def __init__(self) -> None:
-        self._shift = _SHIFT
+    def __init__(self, lanes: int, shift: int) -> None:
+        self._shift = shift
         self._first = 0
-        self._busy_ns = np.zeros((2, 0), dtype=np.int64)
+        self._sums = np.zeros((lanes, 0), dtype=np.int64)
 
-    def add(self, link: IntArray, time_ns: IntArray, service_ns: IntArray) -> None:
-        """Take packets: link, time of capture, transmission time; shape (n,)."""
+    def add(self, lane: IntArray, time_ns: IntArray, value: IntArray) -> None:
+        """Take values: lane, time, value; shape (n,)."""
         if len(time_ns):
             self._span(int(time_ns.min()), int(time_ns.max()))
             at = (time_ns >> self._shift) - self._first
-            np.add.at(self._busy_ns.reshape(-1), at + link * self._busy_ns.shape[1], service_ns)
+            np.add.at(self._sums.reshape(-1), at + lane * self._sums.shape[1], value)
 
-    def merge(self, other: "BusySeries") -> None:
-        """Add the busy time of another series."""
-        first, shift, busy_ns = other._first, other._shift, other._busy_ns  # noqa: SLF001
+    def merge(self, other: "BinnedSums") -> None:
+        """Add the sums of another part."""
+        first, shift, sums = other._first, other._shift, other._sums  # noqa: SLF001
         if not len(other):
             return
         if len(self) and shift > self._shift:
@@ -54,11 +58,16 @@ class BusySeries:
             self._resize(shift, self._first >> up, ((self._first + len(self) - 1) >> up) + 1)
         self._shift = max(shift, self._shift)
         start_ns = (first + np.arange(len(other))) << shift
-        for link in (0, 1):
-            self.add(np.full(len(other), link), start_ns, busy_ns[link])
+        for lane, values in enumerate(sums):
+            self.add(np.full(len(other), lane), start_ns, values)
 
     def __len__(self) -> int:
-        return self._busy_ns.shape[1]
+        return self._sums.shape[1]
+
+    def most(self) -> FloatArray:
+        """Return the largest sum of each lane over its bin's width, a ns; shape (lanes,)."""
+        most: FloatArray = self._sums.max(axis=1, initial=0) / (1 << self._shift)
+        return most
 
     def _span(self, first_ns: int, last_ns: int) -> None:
         """Extend the bins to cover two times and all that is covered already."""
@@ -73,11 +82,18 @@ class BusySeries:
             self._resize(shift, first, end)
 
     def _resize(self, shift: int, first: int, end: int) -> None:
-        into = np.zeros((2, end - first), dtype=np.int64)
+        into = np.zeros((len(self._sums), end - first), dtype=np.int64)
         at = ((self._first + np.arange(len(self))) >> (shift - self._shift)) - first
-        for link in (0, 1):
-            np.add.at(into[link], at, self._busy_ns[link])
-        self._shift, self._first, self._busy_ns = shift, first, into
+        for lane, values in enumerate(self._sums):
+            np.add.at(into[lane], at, values)
+        self._shift, self._first, self._sums = shift, first, into
+
+
+class BusySeries(BinnedSums):
+    """Time that packets take on each of two links, in bins of time."""
+
+    def __init__(self) -> None:
+        super().__init__(2, _SHIFT)
 
     def shares(self) -> LinkShares:
         """Compute the share of each bin that the links transmit.
@@ -88,10 +104,10 @@ class BusySeries:
         those captured behind it come as the link transmits them. Pauses of both are left out.
         """
         width_ns = 1 << self._shift
-        excess = np.cumsum(self._busy_ns - width_ns, axis=1)
+        excess = np.cumsum(self._sums - width_ns, axis=1)
         backlog = excess - np.minimum.accumulate(np.minimum(excess, 0), axis=1)
         before = np.concatenate((np.zeros((2, 1), dtype=np.int64), backlog[:, :-1]), axis=1)
-        busy = (before + self._busy_ns - backlog) / width_ns
+        busy = (before + self._sums - backlog) / width_ns
         return LinkShares(busy[:, ~_paused(busy, _PAUSE_NS // width_ns)], width_ns)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from capture_analysis.definition import Definition
 from capture_analysis.errors import AnalysisError
-from capture_analysis.one_capture.facts import NEAR, Facts, RateSource
+from capture_analysis.one_capture.facts import NEAR, Evidence, Facts, RateSource
 from capture_analysis.one_capture.from_one import Values
 from capture_analysis.one_capture.single import NOTHING, Described, Given, Measured, measure
 from capture_analysis.reading.capture import Capture
@@ -179,10 +179,12 @@ def _direction_facts(known: Facts, direction: int, mss: int) -> dict[str, Any]:
             "value": _number(known.rate_bit[direction] / 1e6),
             "unit": "Mbit/s",
             "source": str(RateSource(int(known.rate_source[direction]))),
+            "evidence": str(Evidence(int(known.rate_evidence[direction]))),
             "confidence": float(known.rate_share[direction]),
             "samples": int(known.rate_gaps[direction]),
         },
         "round_trip": {"value": _number(known.round_trip_ns[direction] / 1e6), "unit": "ms"},
+        "clock": {"value": int(known.clock_ns[direction]) / 1e3, "unit": "us"},
         "timestamp_tick": {
             "value": _number(tick_ns / 1e3),
             "unit": "us",

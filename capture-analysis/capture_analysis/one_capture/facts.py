@@ -5,7 +5,7 @@ packets (facts_head.py), with the samples behind each estimate. A rate given by 
 it is.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from functools import cached_property
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from capture_analysis.columns import IntArray
+from capture_analysis.columns import BoolArray, IntArray
 
 FloatArray = NDArray[np.float64]
 Number = TypeVar("Number", bound=np.generic)
@@ -26,6 +26,13 @@ AGREES = 0.05
 
 # A tap is near an end if it is at most this share of the round trip time away from it.
 NEAR = 0.1
+
+
+# Segments of this share of the largest are nearly full.
+NEARLY_FULL = 0.8
+# Largest payload that a network carries in one frame, where it was not announced: longer ones were
+# merged. Smallest that a host must take (RFC 9293): shorter ones are no bulk.
+_LONGEST_BYTES, _SHORTEST_BYTES = 9216, 536
 
 
 class RateSource(IntEnum):
@@ -49,6 +56,21 @@ class RateSource(IntEnum):
         return self.name.lower().replace("_", " ")
 
 
+class Evidence(IntEnum):
+    """How well a rate is known; metrics/bottleneck_rate.py states the thresholds."""
+
+    NONE = 0
+    GUESSED = 1
+    """Enough for a picture, not for a verdict."""
+    MEASURED = 2
+    """A true mode of the gaps, which nothing in the capture contradicts."""
+    GIVEN = 3
+    """The user's."""
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
 @dataclass(frozen=True)
 class Facts:
     """Columns by direction (2 * flow + half, see blocks.py).
@@ -56,6 +78,7 @@ class Facts:
     Attributes:
         segment_bytes: largest payload of a segment; 0 without data.
         segment_frame_bytes: size of the largest data frame; 0 without data.
+        mss_bytes: what the data's receiver announced as the largest segment; 0 if unknown.
         ack_frame_bytes: size of the smallest pure ACK's frame; 0 without ACKs.
         header_bytes: IP and TCP headers of that ACK, without link headers; 0 without ACKs.
         segments_per_ack: segments that an ACK of new data acknowledges, mean; NaN if unknown.
@@ -64,19 +87,24 @@ class Facts:
         rate_share: share of the gaps that lie within AGREES of that rate.
         rate_gaps: number of all gaps, of which rate_share is a share.
         rate_source: a RateSource.
+        rate_evidence: an Evidence.
+        delivered_bit: most bits a second that passed over a window of time (delivered.py).
         tap_at: place of the tap on the path of the data, from 0 (their sender) to 1 (receiver),
             in shares of the round trip time; NaN if unknown.
         tap_agreement: 1 less the difference of the places by handshake and by data; 0.5 if only
-            one of them is known.
+            one of them is known. Below 0.5 tap_at is NaN.
         tap_samples: number of round trips behind the estimate.
         round_trip_ns: sum of the shortest times from the tap to both ends and back; NaN if unknown.
+        handshake_ns: time from SYN to the answer to its SYN-ACK; NaN if unknown.
         tick_ns: tick of the time stamps in the ACKs, NaN if unknown.
         ticks: number of ticks seen to pass.
+        clock_ns: resolution of the capture's clock, the same for all.
         side: the side of the tap, 0 or 1, on which the data's sender is.
     """
 
     segment_bytes: IntArray
     segment_frame_bytes: IntArray
+    mss_bytes: IntArray
     ack_frame_bytes: IntArray
     header_bytes: IntArray
     segments_per_ack: FloatArray
@@ -84,18 +112,22 @@ class Facts:
     rate_share: FloatArray
     rate_gaps: IntArray
     rate_source: IntArray
+    rate_evidence: IntArray
+    delivered_bit: FloatArray
     tap_at: FloatArray
     tap_agreement: FloatArray
     tap_samples: IntArray
     round_trip_ns: FloatArray
+    handshake_ns: FloatArray
     tick_ns: FloatArray
     ticks: IntArray
+    clock_ns: IntArray
     side: IntArray
 
     @classmethod
     def unknown(cls, directions: int) -> "Facts":
         """Return facts of `directions` directions about which nothing is known."""
-        nan = {"segments_per_ack", "rate_bit", "tap_at", "round_trip_ns", "tick_ns"}
+        nan = {"segments_per_ack", "rate_bit", "tap_at", "round_trip_ns", "handshake_ns", "tick_ns"}
         columns: dict[str, Any] = {
             f.name: np.full(directions, np.nan)
             if f.name in nan
@@ -107,10 +139,31 @@ class Facts:
     def __len__(self) -> int:
         return len(self.side)
 
+    def without_rates(self, which: BoolArray) -> "Facts":
+        """Forget the rates of some directions."""
+        return replace(
+            self,
+            rate_bit=np.where(which, np.nan, self.rate_bit),
+            rate_source=np.where(which, RateSource.UNKNOWN, self.rate_source),
+            rate_evidence=np.where(which, Evidence.NONE, self.rate_evidence),
+        )
+
     @cached_property
     def ack_rate_bit(self) -> FloatArray:
         """Rate of the bottleneck that each direction's ACKs pass."""
         return opposite(self.rate_bit)
+
+    @cached_property
+    def merged(self) -> BoolArray:
+        """Whether an offload merged segments: some are longer than can be sent."""
+        longest = np.where(self.mss_bytes > 0, self.mss_bytes, _LONGEST_BYTES)
+        return np.asarray(self.segment_bytes > longest)
+
+    @cached_property
+    def small(self) -> BoolArray:
+        """Whether even the largest segment is far from full."""
+        full = np.where(self.mss_bytes > 0, self.mss_bytes, _SHORTEST_BYTES)
+        return np.asarray(self.segment_bytes < NEARLY_FULL * full)
 
     @cached_property
     def data_ns_per_byte(self) -> FloatArray:

@@ -4,18 +4,12 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from capture_analysis.columns import BoolArray, FlowTable, IntArray, Mark
-from capture_analysis.one_capture.blocks import Block, View
-from capture_analysis.one_capture.facts import (
-    AGREES,
-    ENOUGH,
-    Facts,
-    FloatArray,
-    RateSource,
-    opposite,
-)
-from capture_analysis.one_capture.facts_rates import Modes, modes
-from capture_analysis.one_capture.facts_sides import Sides
+from capture_analysis.columns import FlowTable, IntArray, Mark
+from capture_analysis.one_capture.blocks import Block
+from capture_analysis.one_capture.clock_resolution import clock_resolution_ns
+from capture_analysis.one_capture.facts import ENOUGH, Evidence, Facts, FloatArray, RateSource
+from capture_analysis.one_capture.facts_links import rates
+from capture_analysis.one_capture.facts_sides import Sides, one_pair
 from capture_analysis.one_capture.facts_tap import tap
 
 IP_HEADER_BYTES = {4: 20, 6: 40}
@@ -24,11 +18,6 @@ TIMESTAMPS_BYTES = 12
 # Ticks of time stamps: RFC 7323 allows 1 ms to 1 s, Linux has 1 us as well.
 TICKS_NS = np.array([1e3, 1e5, 1e6, 2e6, 4e6, 5e6, 1e7, 2e7, 1e8, 2.5e8, 5e8, 1e9])
 _TICK_TOLERANCE = 0.05
-# `modes`' peak for gaps of ACKs, and of data that ACKs release: these are the data's transmission
-# times except where ACKs are compressed.
-_PEAK = 0.5
-# A mode with a smaller share of the gaps is no better than a guess.
-_LEAST_SHARE = 0.05
 
 
 class FactFinder:
@@ -59,8 +48,10 @@ class FactFinder:
             tap_agreement=found.agreement,
             tap_samples=found.samples,
             round_trip_ns=found.round_trip_ns,
+            handshake_ns=found.handshake_ns,
+            clock_ns=np.full(len(side), clock_resolution_ns(head.packets.time_ns)),
         )
-        self.facts = self._with_given(_rates(head, _ticks(head, facts)))
+        self.facts = self._with_given(rates(head, _ticks(head, facts), one_pair(flows)))
 
     def cover(self, flows: FlowTable) -> Facts:
         """Return the facts of all connections so far.
@@ -86,7 +77,8 @@ class FactFinder:
         given = self._given[facts.side]
         rate_bit = np.where(np.isnan(given), facts.rate_bit, given)
         source = np.where(np.isnan(given), facts.rate_source, RateSource.GIVEN)
-        return replace(facts, rate_bit=rate_bit, rate_source=source)
+        evidence = np.where(np.isnan(given), facts.rate_evidence, Evidence.GIVEN)
+        return replace(facts, rate_bit=rate_bit, rate_source=source, rate_evidence=evidence)
 
 
 def _given_by_side(
@@ -128,6 +120,7 @@ def _sizes(head: Block, flows: FlowTable, facts: Facts) -> Facts:
         facts,
         segment_bytes=segment,
         segment_frame_bytes=frame,
+        mss_bytes=flows.rows["mss"][:, ::-1].ravel().astype(np.int64),
         ack_frame_bytes=smallest,
         header_bytes=header,
         segments_per_ack=per_ack,
@@ -158,82 +151,3 @@ def _ticks(head: Block, facts: Facts) -> Facts:
     tick_ns[seen ^ 1] = np.where(fits, TICKS_NS[nearest], np.nan)
     counts[seen ^ 1] = np.maximum(ticks, 0)
     return replace(facts, tick_ns=tick_ns, ticks=counts)
-
-
-def _rates(head: Block, facts: Facts) -> Facts:
-    """Estimate the rate that most of the gaps visible at the tap agree with."""
-    data, acks = head.data, head.acks
-    # The queue's spacing is visible in the data behind it, and before it only in their ACKs.
-    behind, before = ~(facts.tap_at < 0.5), ~(facts.tap_at > 0.5)
-    bits = 8.0 * data["frame_bytes"].astype(np.float64)
-    found = _best(
-        facts,
-        {
-            RateSource.DATA: _own(data, bits, facts, np.where(facts.tap_at > 0.5, 1, _PEAK)),
-            RateSource.LINK_DATA: _of_link(data, bits, head, facts, 1),
-        },
-        behind,
-    )
-    # ACKs back to back on their own bottleneck carry no information about the data's.
-    facts = _opposite_if_unknown(found)
-    spaced = ~Block(head.packets, head.tracked, facts).acks_back_to_back
-    frame_share = facts.segment_frame_bytes / np.maximum(facts.segment_bytes, 1)
-    bits = 8 * acks["acked_bytes"] * acks.spread(frame_share) * spaced
-    by_acks = _best(
-        found,
-        {
-            RateSource.ACKS: _own(acks, bits, facts, _PEAK),
-            RateSource.LINK_ACKS: _of_link(acks, bits, head, facts, _PEAK),
-        },
-        before,
-    )
-    return _opposite_if_unknown(by_acks)
-
-
-def _best(facts: Facts, sources: dict[RateSource, Modes], usable: BoolArray) -> Facts:
-    """Replace a rate by another source's where more gaps agree with that.
-
-    Connections that take turns on a link each keep a slower pace, as regular as the link's: the
-    link's rate is taken if it is higher and half as many gaps agree.
-    """
-    for source, found in sources.items():
-        better = found.share > facts.rate_share
-        if source in (RateSource.LINK_DATA, RateSource.LINK_ACKS):
-            faster = found.rate_bit > (1 + AGREES) * facts.rate_bit
-            better |= faster & (2 * found.share > facts.rate_share)
-        better &= usable & (found.share >= _LEAST_SHARE)
-        facts = replace(
-            facts,
-            rate_bit=np.where(better, found.rate_bit, facts.rate_bit),
-            rate_share=np.where(better, found.share, facts.rate_share),
-            rate_gaps=np.where(better, found.gaps, facts.rate_gaps),
-            rate_source=np.where(better, source, facts.rate_source),
-        )
-    return facts
-
-
-def _own(view: View, bits: FloatArray, facts: Facts, peak: FloatArray | float) -> Modes:
-    """Find the modes of the gaps between each direction's own packets."""
-    return modes(view.direction, bits, view["gap_ns"], len(facts), peak)
-
-
-def _of_link(view: View, bits: FloatArray, head: Block, facts: Facts, peak: float) -> Modes:
-    """Find the modes of the gaps on the link, of all connections together.
-
-    Returns: columns by direction (2 * flow + half).
-    """
-    order = view.places
-    side, time_ns = facts.side[view.direction[order]], head.packets.time_ns[view.rows[order]]
-    gap_ns = np.full(len(order), -1)
-    for each in (0, 1):
-        mine = np.flatnonzero(side == each)
-        gap_ns[mine[1:]] = np.diff(time_ns[mine])
-    link = modes(side, bits[order], gap_ns, 2, peak)
-    return Modes(link.rate_bit[facts.side], link.share[facts.side], link.gaps[facts.side])
-
-
-def _opposite_if_unknown(facts: Facts) -> Facts:
-    guess = np.isnan(facts.rate_bit) & ~np.isnan(facts.ack_rate_bit)
-    rate_bit = np.where(guess, opposite(facts.rate_bit), facts.rate_bit)
-    source = np.where(guess, RateSource.OPPOSITE, facts.rate_source)
-    return replace(facts, rate_bit=rate_bit, rate_source=source)

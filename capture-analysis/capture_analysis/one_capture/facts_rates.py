@@ -12,6 +12,14 @@ from capture_analysis.one_capture.lanes import occurrences
 LONGEST_GAP_NS = 1_000_000_000
 # A bottleneck's rate is at least the mean rate; 5 % less, for the ends round the mean up.
 _BELOW_MEAN = 0.95
+# A true mode has this share of the gaps at least, and more of few gaps: random gaps have a tenth
+# within AGREES of some rate now and then, and of n of them chance adds up to 2 / sqrt(n)
+# (metrics/bottleneck_rate.py; tests/test_false_alarms.py).
+_LEAST_SHARE, _CHANCE = 0.1, 2.0
+# It stands out: of the gaps within _AROUND of the rate this share lies within AGREES.
+_AROUND, _STANDS_OUT = 0.2, 0.5
+# A pace without this many pauses may be the application's; a pause is so many times the pace.
+_PAUSES, _PAUSE = 3, 2.0
 # Bins of ln(rate): 512 to a factor of e, each 0.2 % wide; rates reach up to e^64 bit/s.
 _BINS = 512
 _SPAN = 64 * _BINS
@@ -25,11 +33,15 @@ class Modes:
         rate_bit: bit/s, NaN where there are fewer than ENOUGH gaps.
         share: share of the gaps that lie within AGREES of that rate.
         gaps: number of gaps.
+        true: whether it is a true mode, and not what random gaps may show.
+        paused: whether there were pauses, so that it is not just the mean.
     """
 
     rate_bit: FloatArray
     share: FloatArray
     gaps: IntArray
+    true: BoolArray
+    paused: BoolArray
 
 
 def modes(
@@ -54,23 +66,31 @@ def modes(
     mean = np.bincount(group, weights=bits, minlength=groups) * 1e9 / np.maximum(time_ns, 1)
     gaps = np.bincount(group, minlength=groups)
     rate = bits * 1e9 / gap_ns
+    key = (np.log(np.maximum(rate, 1)) * _BINS).astype(np.int64) + group * _SPAN
     fast = np.flatnonzero((rate >= _BELOW_MEAN * mean[group]) & (gaps[group] >= ENOUGH))
-    result = Modes(np.full(groups, np.nan), np.zeros(groups), gaps)
+    none = np.zeros((2, groups), dtype=np.bool_)
+    result = Modes(np.full(groups, np.nan), np.zeros(groups), gaps, *none)
     if not len(fast):
         return result
-    group, bits, gap_ns = group[fast], bits[fast], gap_ns[fast]
-    key = (np.log(np.maximum(rate[fast], 1)) * _BINS).astype(np.int64) + group * _SPAN
-    bins, counts = occurrences(key)
+    bins, counts = occurrences(key[fast])
     top = _top(bins, counts, np.broadcast_to(peak, groups))
     # The rate is the total bits over the total gap of the commonest bin and its two neighbours.
-    chosen = np.full(groups, -9)
+    chosen = np.full(groups, -_SPAN)
     chosen[bins[top] // _SPAN] = bins[top]
-    near = np.abs(key - chosen[group]) <= 1
+    away = np.abs(key - chosen[group])
+    near = away <= 1
     found = np.bincount(group, weights=bits * near, minlength=groups)
     took_ns = np.bincount(group, weights=gap_ns * near, minlength=groups)
     np.divide(found * 1e9, took_ns, out=result.rate_bit, where=took_ns > 0)
-    agrees = np.abs(key - chosen[group]) <= AGREES * _BINS
-    result.share[:] = np.bincount(group, weights=agrees, minlength=groups) / np.maximum(gaps, 1)
+    agreeing, around = (
+        np.bincount(group, weights=away <= within * _BINS, minlength=groups)
+        for within in (AGREES, _AROUND)
+    )
+    pauses = np.bincount(group, weights=_PAUSE * rate < result.rate_bit[group], minlength=groups)
+    result.share[:] = agreeing / np.maximum(gaps, 1)
+    result.true[:] = result.share >= _LEAST_SHARE + _CHANCE / np.sqrt(np.maximum(gaps, 1))
+    result.true[:] &= agreeing >= _STANDS_OUT * around
+    result.paused[:] = pauses >= _PAUSES
     return result
 
 

@@ -69,3 +69,11 @@ def host_pairs(flows: FlowTable) -> list[tuple[Host, Host]]:
         packed = flows.rows[end].tobytes()
         ends.append([packed[at : at + 16] for at in range(0, len(packed), 16)])
     return list(zip(*ends, strict=True))
+
+
+def one_pair(flows: FlowTable) -> bool:
+    """Tell whether all connections are between the same two hosts."""
+    ends = np.stack((flows.rows["source"], flows.rows["destination"]), axis=1)
+    first = ends[:1]
+    same, turned = ((ends == each).all(axis=(1, 2)) for each in (first, first[:, ::-1]))
+    return bool((same | turned).all())

@@ -7,10 +7,13 @@ import numpy as np
 from capture_analysis.columns import FLAG_ACK, FLAG_SYN, IntArray, Mark
 from capture_analysis.one_capture.blocks import Block
 from capture_analysis.one_capture.facts import FloatArray, opposite
+from capture_analysis.tracking import Kind
 
 NEVER = np.iinfo(np.int64).max
 # Time stamps are matched with their echoes over this many packets.
 ECHO_PACKETS = 1 << 15
+# Places by handshake and by data that are further apart than this are no knowledge.
+LEAST_AGREEMENT = 0.5
 
 
 @dataclass(frozen=True)
@@ -28,12 +31,13 @@ class Loops:
 
 @dataclass(frozen=True)
 class Tap:
-    """Columns by direction: tap_* and round_trip_ns of Facts."""
+    """Columns by direction: tap_*, round_trip_ns and handshake_ns of Facts."""
 
     at: FloatArray
     agreement: FloatArray
     samples: IntArray
     round_trip_ns: FloatArray
+    handshake_ns: FloatArray
 
 
 def tap(block: Block, directions: int) -> Tap:
@@ -41,7 +45,8 @@ def tap(block: Block, directions: int) -> Tap:
 
     The round trip from the tap to the data's receiver is that from data to their ACKs. The one to
     the data's sender is that from the opposite data to their ACKs, or from an ACK's time stamp to
-    its echo in data. The handshake's three packets give both at once.
+    its echo in data. The handshake's three packets give both at once. Where it and the data agree
+    by less than LEAST_AGREEMENT, the place is unknown.
     """
     acked, echoed = _acked(block, directions), _echoed(block, directions)
     receiver = acked.time_ns
@@ -56,7 +61,10 @@ def tap(block: Block, directions: int) -> Tap:
     round_trip_ns = np.where(known, sender.astype(np.float64) + receiver, np.nan)
     agreement = 1 - np.abs(by_data - by_handshake)
     agreement = np.where(np.isnan(agreement), np.where(np.isnan(at), 0, 0.5), agreement)
-    return Tap(at, agreement, samples + (handshake != NEVER), round_trip_ns)
+    at = np.where(agreement < LEAST_AGREEMENT, np.nan, at)
+    seen = (handshake != NEVER) & (opposite(handshake) != NEVER)
+    handshake_ns = np.where(seen, handshake.astype(np.float64) + opposite(handshake), np.nan)
+    return Tap(at, agreement, samples + (handshake != NEVER), round_trip_ns, handshake_ns)
 
 
 def _share(to_sender_ns: IntArray, to_receiver_ns: IntArray) -> FloatArray:
@@ -104,7 +112,7 @@ def _handshake(block: Block, directions: int) -> IntArray:
     """
     loops = np.full(directions, NEVER)
     packets = block.packets
-    syn = np.flatnonzero((packets.flags & FLAG_SYN) != 0)
+    syn = np.flatnonzero(((packets.flags & FLAG_SYN) != 0) & (block.tracked.kind != Kind.COPY))
     flow, time_ns = packets.flow[syn].astype(np.int64), packets.time_ns[syn]
     answers = (packets.flags[syn] & FLAG_ACK) != 0
     once = [

@@ -10,8 +10,10 @@ import numpy as np
 
 from capture_analysis.columns import BoolArray, FlowTable, Packets, empty_columns
 from capture_analysis.one_capture.blocks import Block
+from capture_analysis.one_capture.delivered import Delivered, tested
 from capture_analysis.one_capture.facts import HEAD_PACKETS, Facts
 from capture_analysis.one_capture.facts_head import FactFinder
+from capture_analysis.one_capture.facts_sides import one_pair
 from capture_analysis.one_capture.from_one import FromOne, all_from_one
 from capture_analysis.one_capture.memory import keep_freed
 from capture_analysis.one_capture.tally import Tally
@@ -93,14 +95,15 @@ class Measured:
 
     Attributes:
         capture: the source of the packets.
-        facts: the facts of each connection.
+        facts: the facts of each connection; of a rate that the rest of the capture contradicts
+            it is known only after `finish`.
         tally, estimators: the counts, and one instance of each estimator.
         forgotten: counts of what the tracker discarded.
     """
 
     def __init__(self, capture: Described, facts: Facts) -> None:
         self.capture, self.facts = capture, facts
-        self.tally = Tally()
+        self.tally, self._delivered = Tally(), Delivered(facts)
         self.estimators: list[FromOne] = [each() for each in all_from_one()]
         self.forgotten = Forgotten()
 
@@ -108,6 +111,7 @@ class Measured:
         """Take the next packets."""
         self.facts = block.facts
         self.tally.add(block)
+        self._delivered.add(block)
         for each in self.estimators:
             each.add(block)
 
@@ -115,14 +119,22 @@ class Measured:
         """Finish every estimator after the last packet."""
         for each in self.estimators:
             each.finish(self.facts)
+        self._delivered.finish(self.facts)
+        self._found = self.facts
+        self._test_rates()
+
+    def _test_rates(self) -> None:
+        self.facts = tested(self._found, self._delivered, one_pair(self.capture.flows))
 
     def merge(self, other: "Measured") -> None:
         """Add the measurements of other connections of the same capture."""
         self.tally.merge(other.tally)
+        self._delivered.merge(other._delivered)  # noqa: SLF001 - the same class
         for mine, theirs in zip(self.estimators, other.estimators, strict=True):
             mine.merge(theirs)
         self.forgotten.holes += other.forgotten.holes
         self.forgotten.segments += other.forgotten.segments
+        self._test_rates()
 
 
 def measure(capture: Source, given: Given = NOTHING, part: Part = EVERYTHING) -> Measured:

@@ -10,7 +10,7 @@ from typing import Any
 
 from capture_analysis.one_capture.from_one import all_from_one
 from capture_analysis.pages import page_template
-from capture_analysis.pages.headline import headline, percent, value, verdict
+from capture_analysis.pages.headline import by_payload, headline, percent, value, verdict, word
 from capture_analysis.pages.metrics_table import Table, table
 from capture_analysis.pages.provenance import described_file
 from capture_analysis.pictures.capture_figures import figures, note
@@ -27,6 +27,7 @@ class Section:
     Attributes:
         name: both ends, the sender of the data first.
         flow: number of the connection.
+        way: "forward" or "backward".
         verdict: the shortest answer.
         answers: questions and answers.
         note: a sentence on packets that the pictures leave out.
@@ -36,6 +37,7 @@ class Section:
 
     name: str
     flow: int
+    way: str
     verdict: str
     answers: list[tuple[str, str]]
     note: str
@@ -56,7 +58,8 @@ def sections(document: Mapping[str, Any], selected: Sequence[Selected]) -> list[
             Section(
                 each.direction.name,
                 flow["id"],
-                verdict(metrics, facts),
+                way,
+                verdict(metrics),
                 headline(metrics, facts),
                 note(each),
                 drawn,
@@ -83,7 +86,7 @@ def write_page(
         [figure for section in shown for figure in section.figures],
         document=document,
         sections=shown,
-        verdict=_verdict(shown),
+        headline=_headline(document, shown),
         connections=_connections(document),
         tables=_tables(document, shown),
         files=[described_file(Path(document["capture"]["path"]))],
@@ -91,11 +94,17 @@ def write_page(
     )
 
 
-def _verdict(shown: Sequence[Section]) -> str:
-    """Return the verdict on the direction with most compressed ACKs."""
+def _headline(document: Mapping[str, Any], shown: Sequence[Section]) -> list[str]:
+    """Return the verdict on the direction with most payload, its name, and all by payload."""
     if not shown:
-        return "No connection carries data"
-    return max(shown, key=lambda each: value(each.metrics, "acks_compressed") or 0).verdict
+        return ["No connection carries data"]
+    first = shown[0]
+    listed = [flow[way] for flow in document["flows"] for way in _WAYS if flow[way]]
+    facts = {flow["id"]: flow["facts"] for flow in document["flows"]}[first.flow]
+    of = f"Connection {first.flow}, {first.name}"
+    captured = facts[first.way]["vantage"]["value"]
+    where = "captured at an unknown place" if captured == "unknown" else f"captured {captured}"
+    return [first.verdict, f"{of}, {where}.", by_payload(listed) if len(listed) > 1 else ""]
 
 
 def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -108,8 +117,7 @@ def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:
             "goodput": value(flow[way], "goodput"),
             "rtt": value(flow[way], "rtt_median"),
             "retransmitted": percent(value(flow[way], "retransmitted")),
-            "compressed": percent(value(flow[way], "acks_compressed")),
-            "factor": value(flow[way], "compression_factor"),
+            "verdict": word(flow[way]),
             "vantage": flow["facts"][way].get("vantage", {}).get("value"),
         }
         for flow in document["flows"]

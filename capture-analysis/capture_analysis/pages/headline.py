@@ -1,20 +1,24 @@
 """Answer in sentences whether ACKs are compressed, and at what cost."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from capture_analysis.metrics.compression_verdict import verdict_word
 from capture_analysis.pages.page_template import number
 
-# Jitter alone compresses a smaller share of the ACKs on any path.
-_NOTABLE = 0.01
 _SENDER, _RECEIVER = "near the data sender", "near the data receiver"
 _SOURCES = {
-    "given": "as given",
-    "data": "from the spacing of its data",
-    "acks": "from the pace of its acknowledgements",
-    "link data": "from the spacing of all data on the link",
-    "link acks": "from the pace of all acknowledgements on the link",
-    "opposite": "assumed to be that of the opposite way",
+    "data": "the spacing of its data",
+    "acks": "the pace of its acknowledgements",
+    "link data": "the spacing of all data on the link",
+    "link acks": "the pace of all acknowledgements on the link",
+    "opposite": "the opposite way",
+}
+_VERDICTS = {
+    "compressed": "ACKs are compressed",
+    "spaced": "ACKs are not compressed",
+    "bunched": "ACKs come bunched; whether by the path or by their receiver cannot be told",
+    "cannot tell": "Whether ACKs are compressed cannot be told",
 }
 
 Metrics = Mapping[str, Mapping[str, Any]]
@@ -31,21 +35,33 @@ def headline(metrics: Metrics, facts: Mapping[str, Any]) -> list[tuple[str, str]
     return [
         ("Are ACKs compressed?", " ".join(_compression(metrics, vantage))),
         ("What does it cost?", " ".join(_cost(metrics, facts))),
-        ("How sure is this?", " ".join(_sureness(facts, vantage))),
+        ("How sure is this?", " ".join(_sureness(metrics, facts, vantage))),
         ("What cannot be known from here?", " ".join(_limits(metrics, vantage))),
     ]
 
 
-def verdict(metrics: Metrics, facts: Mapping[str, Any]) -> str:
+def word(metrics: Metrics) -> str:
+    """Say a direction's verdict in a word (compression_verdict)."""
+    found = metrics.get("compression_verdict", {})
+    return verdict_word(found.get("why") if found.get("value") is None else found["value"])
+
+
+def verdict(metrics: Metrics) -> str:
     """Give the shortest answer."""
-    share = value(metrics, "acks_compressed")
-    if share is None:
-        return "Whether ACKs are compressed cannot be told"
-    if share >= _NOTABLE:
-        return f"ACKs are compressed: {percent(share)} of them"
-    if facts.get("vantage", {}).get("value") == _RECEIVER:
-        return "No ACK compression to be seen from near the receiver"
-    return "ACKs are not compressed"
+    found = word(metrics)
+    share = f": {percent(value(metrics, 'acks_shrunk'))} of them" if found == "compressed" else ""
+    return _VERDICTS[found] + share
+
+
+def by_payload(directions: Sequence[Metrics]) -> str:
+    """Sum up several directions: the share of the payload that has each verdict."""
+    payload = [value(each, "payload") or 0.0 for each in directions]
+    shares = {
+        found: sum(p for p, each in zip(payload, directions, strict=True) if word(each) == found)
+        for found in _VERDICTS
+    }
+    said = [f"{found} {percent(s / sum(payload))}" for found, s in shares.items() if s]
+    return "Of the payload: " + ", ".join(said) + "." if said else ""
 
 
 def value(metrics: Metrics, name: str) -> float | None:
@@ -60,59 +76,76 @@ def percent(share: float | None) -> str:
 
 
 def _compression(metrics: Metrics, vantage: str) -> Iterator[str]:
-    share, factor = value(metrics, "acks_compressed"), value(metrics, "compression_factor")
-    if share is None:
-        why = metrics.get("acks_compressed", {}).get("why", "it was not measured")
+    found = word(metrics)
+    faster, shrunk = value(metrics, "acks_faster"), value(metrics, "acks_shrunk")
+    where = "" if vantage == _SENDER else " on the path from the receiver to the tap"
+    if found == "compressed":
+        yield f"Yes{where}: by their time stamps {percent(shrunk)} of them were sent over a longer"
+        yield "time than they arrived in."
+    elif found == "spaced" and faster and faster > (shrunk or 0.0):
+        yield f"No{where}: {percent(faster)} come faster than their data can have arrived, but by"
+        yield "their time stamps the receiver held them."
+    elif found == "spaced":
+        yield f"No{where}: they come at their data's pace"
+        yield f"(all but {percent(faster)})." if faster else "(all of them)."
+    else:
+        why = metrics.get("compression_verdict", {}).get("why", "it was not measured")
         yield f"It cannot be told: {why}."
-        return
-    if vantage == _RECEIVER:
-        yield (
-            "Not to be seen from here, near the receiver: the ACKs have not passed the queue yet."
+    if found == "bunched":
+        yield f"{percent(faster)} of them come so."
+    factor, bound = value(metrics, "compression_factor"), value(metrics, "compression_factor_bound")
+    if found in ("compressed", "bunched") and factor and value(metrics, "bottleneck_rate"):
+        yield f"They are typically {number(factor)} times closer than their data" + (
+            f"; a queue can do at most {number(bound)} times." if bound else "."
         )
-    if share < _NOTABLE:
-        yield f"{'They leave it' if vantage == _RECEIVER else 'No: they come'} at their data's pace"
-        yield f"(all but {percent(share)})." if share else "(all of them)."
-        return
-    yield "They are already bunched:" if vantage == _RECEIVER else "Yes:"
-    yield f"{percent(share)} of them come closer together than their data can have arrived,"
-    bound = value(metrics, "compression_factor_bound")
-    yield f"typically {number(factor)} times closer" + (
-        f"; a queue can do at most {number(bound)} times." if bound else "."
-    )
 
 
 def _cost(metrics: Metrics, facts: Mapping[str, Any]) -> Iterator[str]:
     goodput, efficiency = value(metrics, "goodput"), value(metrics, "efficiency")
-    rate = facts.get("bottleneck", {}).get("value")
+    rate = value(metrics, "bottleneck_rate")
     if goodput is None:
         yield "There is too little data to tell."
         return
-    yield f"Goodput is {number(goodput)} Mbit/s"
-    if efficiency is None or rate is None:
-        yield "; the bottleneck's rate is unknown."
+    yield f"Goodput is {number(goodput)} Mbit/s while it sends;"
+    if rate is None:
+        yield "the bottleneck's rate is unknown."
+    elif efficiency is None:
+        why = metrics.get("efficiency", {}).get("why", "it was not measured")
+        yield f"what share of the bottleneck that is cannot be told: {why}."
     else:
-        yield f"while it sends, {percent(efficiency)} of what a bottleneck of {number(rate)} Mbit/s"
-        yield "can carry alone; other traffic, losses and windows take their part of the rest, too."
+        yield f"{percent(efficiency)} of what a bottleneck of {number(rate)} Mbit/s carries alone."
+        yield "Other traffic, losses and windows take their part of the rest, too."
     burst, bunched = value(metrics, "ack_bunch_bytes_max"), value(metrics, "acks_bunched")
-    if burst and bunched:
+    if burst and bunched and facts.get("bottleneck", {}).get("evidence") in ("given", "measured"):
         yield f"{percent(bunched)} of the ACKs travel in bunches, the largest of which releases"
         yield f"{number(burst)} bytes at once."
 
 
-def _sureness(facts: Mapping[str, Any], vantage: str) -> Iterator[str]:
+def _sureness(metrics: Metrics, facts: Mapping[str, Any], vantage: str) -> Iterator[str]:
     bottleneck, at = facts.get("bottleneck", {}), facts.get("vantage", {})
+    evidence, source = str(bottleneck.get("evidence")), str(bottleneck.get("source"))
+    rate = f"{number(bottleneck.get('value'))} Mbit/s"
+    agree = (
+        f"{percent(bottleneck.get('confidence'))} of {number(bottleneck.get('samples'))} gaps agree"
+    )
+    peak = value(metrics, "delivered_peak")
+    least = f"; it delivered up to {number(peak)} Mbit/s" if peak else ""
     if bottleneck.get("value") is None:
-        yield "The bottleneck's rate could not be found."
-    else:
-        source = str(bottleneck.get("source"))
-        yield f"The bottleneck's rate, {number(bottleneck['value'])} Mbit/s, is known"
-        yield f"{_SOURCES.get(source, source)}"
-        yield (
-            "and taken as it is."
-            if source == "given"
-            else f"({percent(bottleneck.get('confidence'))} of "
-            f"{number(bottleneck.get('samples'))} gaps agree)."
+        yield f"The bottleneck's rate could not be found{least}."
+    elif evidence == "given":
+        yield f"The bottleneck's rate, {rate}, is given, and taken as it is{least}."
+    elif evidence == "measured":
+        link = (
+            "The narrowest link before the tap carries"
+            if source.endswith("data")
+            else "The path's bottleneck carries"
         )
+        yield f"{link} {rate}, measured by {_SOURCES[source]} ({agree}{least})."
+    elif source == "opposite":
+        yield f"The bottleneck's rate is a guess, {rate}, as for the opposite way{least}."
+    else:
+        yield f"The bottleneck's rate is a guess, {rate}, from {_SOURCES.get(source, source)}"
+        yield f"({agree}{least})."
     if vantage == "unknown":
         yield "Where on the path the capture was made is unknown."
     else:

@@ -1,0 +1,72 @@
+"""Rate of the bottleneck that a direction's data pass, and how well it is known.
+
+    given     by the user (--rate-mbit)
+    measured  a true mode of the gaps between packets; nothing in the capture contradicts it
+    guessed   a weaker mode, or that of the opposite way
+    none      nothing, or what there was is contradicted
+
+A rate is the mode of size / gap: of data behind the bottleneck; before it of ACKs, which come as
+their data arrived. From the gaps of one direction, or of all connections one way together, which
+share the link. By data it is the narrowest link *before* the tap, by ACKs that of the whole path.
+
+It is a **true mode** if of all n gaps a share of 0.1 + 2 / sqrt(n) or more lies within 5 % of it,
+half or more of those within 20 %. Of samples of random gaps (exponential, uniform, lognormal,
+Pareto) 1 in 1000 has one, at most (`tests/test_false_alarms.py`). It is still a guess if there were
+fewer than three pauses of twice the pace, unless several connections share the link (a pace without
+a pause may be the application's); if a segment lasts fewer than ten ticks of the capture's clock;
+if segments are small or merged by an offload; if a round trip has fewer than four ACKs, whose pace
+is the window's; or if all connections one way delivered more together: it may be a share of their
+link.
+
+**Self-check:** no link is slower than what it delivers. A rate is **contradicted** if over a window
+of five round trips, or 100 ms if that is longer, more than 1.05 of it was delivered, by the
+direction or, if they share the link, by all (`delivered_peak`: the lesser of data and of data
+acknowledged, less what was on its way when the window began). Then there is no rate, and none of
+the metrics that need one. Windows are a power of two of ns long and do not overlap.
+
+Verdicts need a rate that is given or measured (compression_verdict); pictures take a guess, too.
+
+Vantage: any.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from capture_analysis.definition import Definition
+from capture_analysis.metrics.utilisation import NO_RATE
+from capture_analysis.one_capture.facts import Evidence, Facts
+from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.tally import Tally
+
+BOTTLENECK_RATE = Definition(
+    "bottleneck_rate", "Mbit/s", "rate of the data's bottleneck, given or measured"
+)
+DELIVERED_PEAK = Definition(
+    "delivered_peak",
+    "Mbit/s",
+    "most that the data's link delivered over five round trips or 100 ms",
+)
+
+
+class BottleneckRate(FromOne):
+    """The rate where it is no guess, and the least that it can be."""
+
+    title = "Bottleneck rate"
+    picture = "rates"
+    per_direction: ClassVar[Sequence[Definition]] = (
+        BOTTLENECK_RATE,
+        DELIVERED_PEAK,
+    )
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """Return the quantities of one direction, by name."""
+        del tally
+        rate_bit = float(facts.rate_bit[direction])
+        known = facts.rate_evidence[direction] >= Evidence.MEASURED
+        guess = NO_RATE if np.isnan(rate_bit) else "the rate is a guess"
+        return {
+            "bottleneck_rate": rate_bit / 1e6 if known else guess,
+            "delivered_peak": float(facts.delivered_bit[direction]) / 1e6,
+        }

@@ -1,0 +1,260 @@
+"""Verdict: whether the ACKs are compressed, where a capture can tell.
+
+    faster = share of the ACKs in runs of three or more that acknowledge faster than the data's
+             bottleneck lets data arrive: each gap < 0.75 of what it acknowledges takes there
+    shrunk = share of the ACKs in runs of three or more that by their time stamps took longer to
+             be sent: dT_r + C_r < 0.75 (dT_s - C_s)   (compression_events; Paxson 1997)
+
+    1  compressed      shrunk >= 0.02
+    0  not compressed  both shares < 0.02; or only faster is not, and by their time stamps the
+                       receiver had held at least 0.9 of the ACKs of these runs (held_acks)
+    -  cannot be told  otherwise
+
+It can be told only from
+
+* a tap that ACKs reach after a part of their path: not within a tenth of the round trip from the
+  data's receiver, and a place about which handshake and data agree by half or better;
+* 30 ACKs of new data or more (LEAST_ACKS);
+* segments of which most have at least 0.8 of the largest size, which is no larger than the receiver
+  announced: merged ones (offload) hide how their data were spaced;
+* a clock no coarser than half a segment's transmission time;
+* a rate of the data's bottleneck that is given or measured (bottleneck_rate), except that `shrunk`
+  needs none. An estimated rate that the capture does not show used by a quarter may be that of the
+  ACKs' own link; unless time stamps would show that, nothing is said.
+
+ACKs that come in bunches may have waited in a queue or left the receiver so: without time stamps,
+or with a tick too coarse, the two look alike, and the verdict is that it cannot be told. 0.02 lies
+between 0.01 and 0.05 (geometric mean), the shares below and above which the corpus of simulated
+captures calls ACKs spaced and compressed; docs/verdicts.md has how often the verdict is wrong.
+
+Vantage: any; at the data's sender the whole path of the ACKs is judged, in the middle its part from
+the receiver to the tap.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from capture_analysis.ack_compression import COMPRESSED_BELOW
+from capture_analysis.columns import BoolArray, IntArray
+from capture_analysis.definition import Definition
+from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
+from capture_analysis.metrics.utilisation import NO_RATE
+from capture_analysis.one_capture.blocks import Block
+from capture_analysis.one_capture.facts import AGREES, NEAR, NEARLY_FULL, Evidence, Facts
+from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.one_capture.sent_gaps import NO_TICKS, SentGaps
+from capture_analysis.one_capture.tally import Tally
+from capture_analysis.streaks import StreakFinder, Streaks
+
+LEAST_ACKS = 30
+NOTABLE = 0.02
+_MOSTLY, _NEARLY_ALL = 0.5, 0.9
+# Two segments last up to 46 times as long as their ACK on an equal link, 4 times on one of a tenth.
+_LEAST_USED = 0.25
+
+COMPRESSION_VERDICT = Definition(
+    "compression_verdict",
+    "1",
+    "1: ACKs are compressed on their path to the tap; 0: they are not; none: it cannot be told",
+    most=1,
+)
+ACKS_FASTER = Definition(
+    "acks_faster",
+    "1",
+    "share of ACKs in runs of three or more that acknowledge faster than data can arrive",
+    "Mogul 1992",
+    most=1,
+)
+ACKS_SHRUNK = Definition(
+    "acks_shrunk",
+    "1",
+    "share of ACKs in runs of three or more that took 4/3 as long to be sent, by time stamps",
+    "Paxson 1997",
+    most=1,
+)
+
+
+NO_PLACE = (
+    "where on the path the capture was made is not known: one that has the handshake, made at the "
+    "data's sender, would tell"
+)
+AT_RECEIVER = (
+    "the capture was made near the data's receiver, which the ACKs have only left: one at the "
+    "data's sender would tell"
+)
+TOO_FEW_ACKS = f"fewer than {LEAST_ACKS} ACKs of new data: a longer transfer would tell"
+MERGED = (
+    "segments are larger than can be sent, merged by an offload: a capture with offloads off, or "
+    "on another machine, would tell"
+)
+SMALL = "most segments are small, and no pace of data can be seen: a bulk transfer would tell"
+COARSE_CLOCK = (
+    "the capture's clock is coarser than half a segment's transmission time: one with a finer "
+    "clock would tell"
+)
+GUESSED_RATE = (
+    "the rate of the data's bottleneck is only a guess: giving it (--rate-mbit), or a capture at "
+    "both ends, would tell"
+)
+UNUSED = (
+    "the capture shows less than a quarter of the estimated rate in use, so that it may be that of "
+    "the ACKs' own link: giving it (--rate-mbit), or a capture at both ends, would tell"
+)
+BUNCHED = (
+    "ACKs come faster than their data can have arrived, but whether the path compressed them or "
+    "the receiver held them is not seen: time stamps (RFC 7323), or a second capture at the "
+    "receiver, would tell"
+)
+BUNCHED_IN_TICKS = (
+    "ACKs come faster than their data can have arrived, but their time stamps are too coarse to "
+    "show whether the path compressed them or the receiver held them: a second capture at the "
+    "receiver would tell"
+)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Shares of a direction's ACKs, 0 to 1.
+
+    Attributes:
+        faster: in runs that acknowledge faster than data can arrive.
+        held: in those of these runs that the receiver held.
+        shrunk: in runs that shrank by their time stamps; None without these.
+    """
+
+    faster: float
+    held: float
+    shrunk: float | None
+
+
+class CompressionVerdict(FromOne):
+    """The verdict on each direction's ACKs, and the two shares that it rests on."""
+
+    title = "Are ACKs compressed?"
+    picture = "ack-spacing"
+    vantage = "not near the data's receiver"
+    per_direction: ClassVar[Sequence[Definition]] = (
+        COMPRESSION_VERDICT,
+        ACKS_FASTER,
+        ACKS_SHRUNK,
+    )
+
+    def __init__(self) -> None:
+        self._sent = SentGaps()
+        self._faster, self._shrunk = StreakFinder(3, BUNCH_ACKS), StreakFinder(2, BUNCH_ACKS)
+        # ACKs of new data with a gap; ACKs in runs: faster, of these held; shrunk.
+        self._acks = LaneArray(np.add, 0)
+        self._in_runs = LaneArray(np.add, 0, 3)
+        # Segments, and those of nearly the full size.
+        self._segments = LaneArray(np.add, 0, 2)
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        acks, data, facts = block.acks, block.data, block.facts
+        full = data["payload_bytes"] >= NEARLY_FULL * data.spread(facts.segment_bytes)
+        self._segments.add(data.directions, np.stack((data.counts, data.sum(full)), axis=1))
+        gap_ns, acked, sent_ns = acks["gap_ns"], acks["acked_bytes"], self._sent.of(block)
+        known = gap_ns >= 0
+        self._acks.add(acks.directions, acks.sum(known & (acked > 0)))
+        pace_ns = acked * acks.spread(facts.acked_ns_per_byte)
+        fast = known & (gap_ns < COMPRESSED_BELOW * pace_ns)
+        spans = acked * fast, sent_ns * fast, sent_ns >= 0
+        self._take_fast(self._faster.add(acks.direction, fast, acks["time_ns"], spans), facts)
+        tick_ns = acks.spread(np.nan_to_num(facts.tick_ns))
+        # A gap of a tick or less continues a run at the pace of the data, or faster.
+        shrunk = known & (sent_ns > tick_ns) & (gap_ns < COMPRESSED_BELOW * sent_ns)
+        shrunk |= known & (sent_ns >= 0) & (sent_ns <= tick_ns) & (gap_ns <= (1 + AGREES) * pace_ns)
+        times = sent_ns * shrunk, gap_ns * shrunk
+        self._take_shrunk(self._shrunk.add(acks.direction, shrunk, acks["time_ns"], times), facts)
+
+    def finish(self, facts: Facts) -> None:
+        """Take the runs that were still open at the capture's end."""
+        self._take_fast(self._faster.finish(), facts)
+        self._take_shrunk(self._shrunk.finish(), facts)
+
+    def _take_fast(self, runs: Streaks, facts: Facts) -> None:
+        data_ns = runs.total[0] * facts.acked_ns_per_byte[runs.lane]
+        sent_ns = runs.total[1] + facts.tick_ns[runs.lane]
+        held = (sent_ns < COMPRESSED_BELOW * data_ns) & (runs.total[2] == runs.rows)
+        self._count(runs, runs.rows, runs.rows * held, 0 * runs.rows)
+
+    def _take_shrunk(self, runs: Streaks, facts: Facts) -> None:
+        sent_ns = runs.total[0] - facts.tick_ns[runs.lane]
+        arrived_ns = runs.total[1] + facts.clock_ns[runs.lane]
+        nothing = 0 * runs.rows
+        event = (sent_ns > 0) & (arrived_ns < COMPRESSED_BELOW * sent_ns)
+        self._count(runs, nothing, nothing, runs.rows * event)
+
+    def _count(self, runs: Streaks, *acks: IntArray | BoolArray) -> None:
+        self._in_runs.add_rows(runs.lane, np.stack(acks, axis=1))
+
+    def merge(self, other: Self) -> None:
+        """Add the results of another instance, which took other connections."""
+        for name in ("_acks", "_in_runs", "_segments"):
+            getattr(self, name).merge(getattr(other, name))
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """Return the quantities of one direction, by name."""
+        del tally
+        acks = max(int(self._acks.of(direction)), 1)
+        faster, held, shrunk = (min(int(n) / acks, 1.0) for n in self._in_runs.of(direction))
+        rated = not np.isnan(facts.rate_bit[direction])
+        stamped = not np.isnan(facts.tick_ns[direction])
+        shares = Shares(faster, held, shrunk if stamped else None)
+        missing = self._missing(direction, facts)
+        return {
+            "compression_verdict": missing or verdict(shares, direction, facts),
+            "acks_faster": faster if rated else NO_RATE,
+            "acks_shrunk": shrunk if stamped else NO_TICKS,
+        }
+
+    def _missing(self, direction: int, facts: Facts) -> str:
+        """Say what evidence there is too little of; "" if there is enough."""
+        at = facts.tap_at[direction]
+        segments, full = (int(n) for n in self._segments.of(direction))
+        reasons = {
+            NO_PLACE: np.isnan(at),
+            AT_RECEIVER: at >= 1 - NEAR,
+            TOO_FEW_ACKS: int(self._acks.of(direction)) < LEAST_ACKS,
+            MERGED: facts.merged[direction],
+            SMALL: full < _MOSTLY * segments or facts.small[direction],
+            COARSE_CLOCK: 2 * facts.clock_ns[direction] > facts.data_service_ns[direction],
+        }
+        return next((why for why, holds in reasons.items() if holds), "")
+
+
+def verdict(shares: Shares, direction: int, facts: Facts) -> int | str:
+    """Return 1 (compressed), 0 (not), or why it cannot be told."""
+    evidence = facts.rate_evidence[direction]
+    if shares.shrunk is not None and shares.shrunk >= NOTABLE:
+        return 1
+    if evidence < Evidence.MEASURED:
+        return GUESSED_RATE if evidence else NO_RATE
+    if shares.faster < NOTABLE:
+        given = evidence == Evidence.GIVEN
+        return 0 if given or _plausible(direction, facts) else UNUSED
+    if shares.shrunk is None:
+        return BUNCHED
+    return 0 if shares.held >= _NEARLY_ALL * shares.faster else BUNCHED_IN_TICKS
+
+
+def verdict_word(value: float | str | None) -> str:
+    """Say a verdict in a word: 1, 0, or the reason why there is none."""
+    if isinstance(value, str) or value is None:
+        return "bunched" if value in (BUNCHED, BUNCHED_IN_TICKS) else "cannot tell"
+    return "compressed" if value else "spaced"
+
+
+def _plausible(direction: int, facts: Facts) -> bool:
+    """Tell whether an estimated rate can hardly be that of the ACKs' own link.
+
+    The capture shows it used, or time stamps would show ACKs that a much slower path had sent.
+    """
+    delivered_bit = facts.delivered_bit[direction]
+    slowest_ns = 8e9 * facts.segment_frame_bytes[direction] / max(delivered_bit, 1.0)
+    stamped = facts.tick_ns[direction] <= slowest_ns
+    return bool(stamped or delivered_bit >= _LEAST_USED * facts.rate_bit[direction])

@@ -1,0 +1,27 @@
+"""Find how fine a capture's clock is from its times alone."""
+
+import numpy as np
+
+from capture_analysis.columns import IntArray
+
+# Clocks that are seen: of Windows's timer, of jiffies, of tools that round.
+UNITS_NS = (
+    100_000_000, 15_625_000, 10_000_000, 4_000_000, 1_000_000, 100_000, 10_000, 1_000, 100
+)  # fmt: skip
+# Of the steps so many must be multiples of a unit; a finer clock's are by chance in 1 of 10.
+_MULTIPLES, _LEAST_STEPS = 0.99, 10
+
+
+def clock_resolution_ns(time_ns: IntArray) -> int:
+    """Return the coarsest unit that the steps from packet to packet are multiples of.
+
+    1 if there are too few packets at different times to tell.
+    """
+    steps = np.diff(time_ns)
+    steps = steps[steps != 0]
+    if len(steps) < _LEAST_STEPS:
+        return 1
+    for unit in UNITS_NS:
+        if np.count_nonzero(steps % unit == 0) >= _MULTIPLES * len(steps):
+            return unit
+    return 1

@@ -1,0 +1,133 @@
+"""What a path delivered: the most that passed in a window of time.
+
+No bottleneck is slower than that. Both data and what their ACKs acknowledge are counted and the
+lesser is taken: data may be sent into a queue faster than it empties, and ACKs that waited
+acknowledge in an instant what took longer to arrive, but not both over several round trips.
+"""
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from capture_analysis.columns import IntArray
+from capture_analysis.one_capture.busy_series import BinnedSums
+from capture_analysis.one_capture.facts import Facts, FloatArray, RateSource
+from capture_analysis.one_capture.lanes import LaneArray, Previous
+from capture_analysis.streaks import StreakFinder, Streaks
+
+if TYPE_CHECKING:
+    from capture_analysis.one_capture.blocks import Block
+
+# A window is at least so many round trips and so long.
+ROUND_TRIPS, LEAST_NS = 5, 100_000_000
+_MOST_SHIFT = 36
+# A link that transmits more than this share of the time was not found: the error of rates.
+MOST_UTILISATION = 1.05
+# Rates from these are of one link that all connections share.
+LINK_SOURCES = RateSource.GIVEN, RateSource.LINK_DATA, RateSource.LINK_ACKS
+
+
+class Delivered:
+    """The most that each direction, and all together one way, delivered over a window.
+
+    Args:
+        facts: what is known of the connections that the windows depend on.
+    """
+
+    def __init__(self, facts: Facts) -> None:
+        longest_ns = np.nanmax(facts.round_trip_ns, initial=0)
+        least_ns = max(LEAST_NS, ROUND_TRIPS * longest_ns)
+        self._shift = min(math.ceil(math.log2(least_ns)), _MOST_SHIFT)
+        self._finders = StreakFinder(), StreakFinder()
+        self._windows = Previous(), Previous()
+        # By direction: most bits of data, and of data acknowledged, in a window; all of both.
+        self._most = LaneArray(np.maximum, 0), LaneArray(np.maximum, 0)
+        self._all = LaneArray(np.add, 0), LaneArray(np.add, 0)
+        # Of both sides' data, then of both sides' data acknowledged.
+        self._together = BinnedSums(4, self._shift)
+
+    def add(self, block: "Block") -> None:
+        """Take the next packets."""
+        facts = block.facts
+        data, acks = block.data, block.acks
+        whole = facts.segment_frame_bytes / np.maximum(facts.segment_bytes, 1)
+        acked = acks["acked_bytes"] * acks.spread(whole)
+        for which, (view, sent) in enumerate(((data, data["frame_bytes"]), (acks, acked))):
+            window = view["time_ns"] >> self._shift
+            before = self._windows[which].of(view.directions, view.starts, window)
+            columns = view.direction, window == before, view["time_ns"]
+            bits = (8 * sent).astype(np.int64)
+            self._take(which, self._finders[which].add(*columns, bits), facts)
+
+    def _take(self, which: int, windows: Streaks, facts: Facts) -> None:
+        self._most[which].add_rows(windows.lane, windows.total)
+        self._all[which].add_rows(windows.lane, windows.total)
+        if len(windows.lane):
+            lane = facts.side[windows.lane] + 2 * which
+            self._together.add(lane, windows.first_ns, windows.total)
+
+    def finish(self, facts: Facts) -> None:
+        """Take the windows that were still open at the capture's end."""
+        for which, finder in enumerate(self._finders):
+            self._take(which, finder.finish(), facts)
+
+    def merge(self, other: "Delivered") -> None:
+        """Add what other connections delivered."""
+        for name in ("_most", "_all"):
+            for mine, theirs in zip(getattr(self, name), getattr(other, name), strict=True):
+                mine.merge(theirs)
+        self._together.merge(other._together)  # noqa: SLF001 - the same class
+
+    def least_bit(self, facts: Facts) -> tuple[FloatArray, FloatArray]:
+        """Return what each direction's link carried at least, bit/s, each of shape (directions,).
+
+        Returns: from the direction alone, and from all that go its way.
+        """
+        rows = np.arange(len(facts))
+        # What passes first in a window was transmitted before it.
+        first = 8.0 * facts.segment_frame_bytes * np.array([[1], [1]])
+        first[1] *= np.maximum(np.nan_to_num(facts.segments_per_ack), 1)
+        all_bits = np.stack([each.at(rows) for each in self._all])
+        most = np.stack([each.at(rows) for each in self._most]) - first
+        alone = _lesser(all_bits, most / (1 << self._shift))
+        together = self._together.most().reshape(2, 2)
+        for side in (0, 1):
+            mine = facts.side == side
+            together[:, side] -= first[:, mine].max(axis=1, initial=0) / (1 << self._shift)
+        sums = np.stack([np.bincount(facts.side, bits, 2) for bits in all_bits])
+        return alone, _lesser(sums, together)[facts.side]
+
+
+def _lesser(all_bits: IntArray | FloatArray, most: FloatArray) -> FloatArray:
+    """Take the lesser of data and data acknowledged, bit/s; shape (n,).
+
+    ACKs that travel on data of the opposite way are not counted: where the pure ones acknowledge
+    less than half, the data alone are taken.
+
+    Args:
+        all_bits: shape (2, n), of data and of data acknowledged.
+        most: shape (2, n), the most in a window, bit a ns.
+    """
+    lesser = np.where(2 * all_bits[1] >= all_bits[0], most.min(axis=0), most[0])
+    found: FloatArray = 1e9 * np.maximum(lesser, 0)
+    return found
+
+
+def tested(facts: Facts, delivered: Delivered, one_pair: bool) -> Facts:
+    """Forget the rates that what was delivered contradicts.
+
+    All connections share a link if its rate was found from all of them or given for all, or if
+    they have the same two hosts.
+
+    Args:
+        facts: what was found or given.
+        delivered: what the same connections delivered.
+        one_pair: whether all connections have the same two hosts.
+    """
+    alone, together = delivered.least_bit(facts)
+    shared = np.isin(facts.rate_source, LINK_SOURCES) | one_pair
+    least_bit = np.where(shared, np.maximum(alone, together), alone)
+    facts = replace(facts, delivered_bit=least_bit)
+    return facts.without_rates(MOST_UTILISATION * facts.rate_bit < least_bit)

@@ -1,0 +1,180 @@
+"""Find the rate of each direction's bottleneck among what the head of a capture shows."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from capture_analysis.columns import BoolArray
+from capture_analysis.one_capture.blocks import Block, View
+from capture_analysis.one_capture.delivered import LINK_SOURCES, MOST_UTILISATION, Delivered
+from capture_analysis.one_capture.facts import (
+    AGREES,
+    Evidence,
+    Facts,
+    FloatArray,
+    RateSource,
+    opposite,
+)
+from capture_analysis.one_capture.facts_rates import Modes, modes
+
+# `modes`' peak for gaps of ACKs, and of data that ACKs release: these are the data's transmission
+# times except where ACKs are compressed.
+_PEAK = 0.5
+# A mode with a smaller share of the gaps is not even a guess.
+_LEAST_SHARE = 0.05
+# A connection with this share of a link's data has it for itself.
+_ALONE = 0.8
+# The clock's ticks that a segment's transmission must last, for a rate within a tenth.
+_TICKS = 10
+# ACKs that a round trip must have for their pace to be a link's.
+_LEAST_FLIGHT = 4
+
+
+def rates(head: Block, facts: Facts, one_pair: bool) -> Facts:
+    """Estimate the rate that most of the gaps visible at the tap agree with.
+
+    Args:
+        head: the first packets.
+        facts: what is known but the rates.
+        one_pair: whether all connections have the same two hosts.
+    """
+    head = Block(head.packets, head.tracked, facts)
+    data, acks = head.data, head.acks
+    choice = _Choice(head, one_pair)
+    # The queue's spacing is visible in the data behind it, and before it only in their ACKs.
+    behind, before = ~(facts.tap_at < 0.5), ~(facts.tap_at > 0.5)
+    bits = 8.0 * data["frame_bytes"].astype(np.float64)
+    found = choice.best(
+        facts,
+        {
+            RateSource.DATA: _own(data, bits, facts, np.where(facts.tap_at > 0.5, 1, _PEAK)),
+            RateSource.LINK_DATA: _of_link(data, bits, head, 1),
+        },
+        behind,
+    )
+    # ACKs back to back on their own bottleneck carry no information about the data's.
+    facts = choice.opposite_if_unknown(found)
+    spaced = ~Block(head.packets, head.tracked, facts).acks_back_to_back
+    frame_share = facts.segment_frame_bytes / np.maximum(facts.segment_bytes, 1)
+    bits = 8 * acks["acked_bytes"] * acks.spread(frame_share) * spaced
+    by_acks = choice.best(
+        found,
+        {
+            RateSource.ACKS: _own(acks, bits, facts, _PEAK),
+            RateSource.LINK_ACKS: _of_link(acks, bits, head, _PEAK),
+        },
+        before,
+    )
+    return choice.opposite_if_unknown(by_acks)
+
+
+class _Choice:
+    """Choose among rates by their evidence.
+
+    A rate lower than what was delivered is no candidate (delivered.py).
+
+    Args:
+        head: the first packets.
+        one_pair: whether all connections have the same two hosts.
+    """
+
+    def __init__(self, head: Block, one_pair: bool) -> None:
+        self._facts = facts = head.facts
+        delivered = Delivered(facts)
+        delivered.add(head)
+        delivered.finish(facts)
+        self._alone_bit, together = delivered.least_bit(facts)
+        self._shared_bit = np.maximum(self._alone_bit, together)
+        self._own_bit = self._shared_bit if one_pair else self._alone_bit
+        # Connections of their own applications do not keep a pace together, but for a link.
+        packets = np.zeros(len(facts), dtype=np.int64)
+        packets[head.data.directions] = head.data.counts
+        whole, most = np.bincount(facts.side, packets, 2), np.zeros(2)
+        np.maximum.at(most, facts.side, packets)
+        self._many = (most < _ALONE * whole)[facts.side]
+        rows = np.flatnonzero(head.tracked.rtt_ns >= 0)
+        lane, times_ns = head.acknowledging(rows), head.tracked.rtt_ns[rows]
+        count = np.bincount(lane, minlength=len(facts))
+        self._round_trip_ns = np.bincount(lane, times_ns, len(facts)) / np.maximum(count, 1)
+
+    def best(self, facts: Facts, sources: dict[RateSource, Modes], usable: BoolArray) -> Facts:
+        """Replace a rate by another source's that has more evidence, or more gaps that agree.
+
+        Connections that take turns on a link each keep a slower pace, as regular as the link's:
+        the link's rate is taken if it is higher and half as many gaps agree.
+        """
+        for source, found in sources.items():
+            shared = source in LINK_SOURCES
+            paced = found.paused | (shared & self._many)
+            measured = found.true & paced & ~self._doubted(source, found)
+            evidence = np.where(measured, Evidence.MEASURED, Evidence.GUESSED)
+            better = found.share > facts.rate_share
+            if shared:
+                faster = found.rate_bit > (1 + AGREES) * facts.rate_bit
+                better |= faster & (2 * found.share > facts.rate_share)
+            better &= evidence >= facts.rate_evidence
+            better |= evidence > facts.rate_evidence
+            least_bit = self._shared_bit if shared else self._own_bit
+            better &= usable & (found.share >= _LEAST_SHARE)
+            better &= MOST_UTILISATION * found.rate_bit >= least_bit
+            facts = replace(
+                facts,
+                rate_bit=np.where(better, found.rate_bit, facts.rate_bit),
+                rate_share=np.where(better, found.share, facts.rate_share),
+                rate_gaps=np.where(better, found.gaps, facts.rate_gaps),
+                rate_source=np.where(better, source, facts.rate_source),
+                rate_evidence=np.where(better, evidence, facts.rate_evidence),
+            )
+        return facts
+
+    def _doubted(self, source: RateSource, found: Modes) -> BoolArray:
+        """Tell which rates rest on a coarse clock, odd segments or the pace of round trips.
+
+        Small segments come as the application writes, merged ones as an offload takes them. A pace
+        that all together exceed may be the connection's share of the link. With fewer than
+        _LEAST_FLIGHT ACKs to a round trip the window sets their pace.
+        """
+        facts = self._facts
+        odd, frame_bytes = facts.small | facts.merged, facts.segment_frame_bytes
+        if source in LINK_SOURCES:
+            odd, frame_bytes = odd.copy(), frame_bytes.copy()
+            for side in (0, 1):
+                mine = facts.side == side
+                sends = mine & (facts.segment_bytes > 0)
+                odd[mine] = facts.small[sends].all() or facts.merged[sends].any()
+                frame_bytes[mine] = frame_bytes[mine].max(initial=0)
+        else:
+            odd |= MOST_UTILISATION * found.rate_bit < self._shared_bit
+        segment_ns = 8e9 * frame_bytes / found.rate_bit
+        doubt = odd | (_TICKS * facts.clock_ns > segment_ns)
+        if source == RateSource.ACKS:
+            doubt |= _LEAST_FLIGHT * facts.segments_per_ack * segment_ns > self._round_trip_ns
+        return doubt
+
+    def opposite_if_unknown(self, facts: Facts) -> Facts:
+        """Guess that a link is like the opposite one, where it carried no more than that."""
+        guess = np.isnan(facts.rate_bit) & (MOST_UTILISATION * facts.ack_rate_bit >= self._own_bit)
+        rate_bit = np.where(guess, opposite(facts.rate_bit), facts.rate_bit)
+        source = np.where(guess, RateSource.OPPOSITE, facts.rate_source)
+        evidence = np.where(guess, Evidence.GUESSED, facts.rate_evidence)
+        return replace(facts, rate_bit=rate_bit, rate_source=source, rate_evidence=evidence)
+
+
+def _own(view: View, bits: FloatArray, facts: Facts, peak: FloatArray | float) -> Modes:
+    """Find the modes of the gaps between each direction's own packets."""
+    return modes(view.direction, bits, view["gap_ns"], len(facts), peak)
+
+
+def _of_link(view: View, bits: FloatArray, head: Block, peak: float) -> Modes:
+    """Find the modes of the gaps on the link, of all connections together.
+
+    Returns: columns by direction (2 * flow + half).
+    """
+    facts, order = head.facts, view.places
+    side, time_ns = facts.side[view.direction[order]], head.packets.time_ns[view.rows[order]]
+    gap_ns = np.full(len(order), -1)
+    for each in (0, 1):
+        mine = np.flatnonzero(side == each)
+        gap_ns[mine[1:]] = np.diff(time_ns[mine])
+    link = modes(side, bits[order], gap_ns, 2, peak)
+    return Modes(*(column[facts.side] for column in vars(link).values()))

@@ -1,0 +1,375 @@
+"""Simulate TCP over a path of two queues, and capture it, with the truth about its ACKs.
+
+Host 0 and host 1 are joined by a link in each direction, a FIFO with a rate and a delay on either
+side. Senders are windows of segments, receivers acknowledge; no packet is reordered. A tap sees
+host 0's interface, host 1's, or the wire behind the link from 0 to 1.
+"""
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from capture_analysis.columns import (
+    COLUMN_TYPES,
+    FLAG_ACK,
+    FLAG_SYN,
+    FLOW,
+    FlowTable,
+    IntArray,
+    Mark,
+    Packets,
+)
+from measured_captures import START_NS, ColumnCapture
+
+Place = Literal["near", "middle", "far"]
+DELAYED_ACK_NS = 40_000_000
+FIRST_WINDOW = 10
+WINDOW_BYTES = 60_000
+
+
+@dataclass
+class Link:
+    """A FIFO and the wires before and behind it.
+
+    Attributes:
+        rate_bit: what it transmits.
+        before_ns, behind_ns: delays to its queue and from it.
+        buffer_bytes: a packet that finds more waiting is dropped.
+        burst: packets that leave after one wait for the medium, as of Wi-Fi; 0 for a wire.
+        wait_ns: that wait.
+        jitter_ns: a delay of 0 to so much on top, which reorders nothing.
+        loss: share of packets that are dropped at random.
+    """
+
+    rate_bit: float
+    before_ns: int = 1_000_000
+    behind_ns: int = 1_000_000
+    buffer_bytes: int = 1 << 40
+    burst: int = 0
+    wait_ns: int = 2_000_000
+    jitter_ns: int = 0
+    loss: float = 0.0
+    free_ns: int = 0
+    room: int = 0
+    last_ns: int = 0
+
+    def left_ns(self, entered_ns: int, frame: int, random: np.random.Generator) -> int | None:
+        """Return when a packet that enters the queue has left it; None if it is dropped."""
+        waiting_ns = self.free_ns - entered_ns
+        if waiting_ns * self.rate_bit > 8e9 * self.buffer_bytes or random.random() < self.loss:
+            return None
+        if self.burst and (waiting_ns < 0 or not self.room):
+            self.free_ns = max(self.free_ns, entered_ns) + round(self.wait_ns * random.random())
+            self.room = self.burst
+        self.room -= 1
+        self.free_ns = max(self.free_ns, entered_ns) + round(8e9 * frame / self.rate_bit)
+        late_ns = int(random.integers(0, self.jitter_ns)) if self.jitter_ns else 0
+        self.last_ns = max(self.last_ns, self.free_ns + late_ns)
+        return self.last_ns
+
+
+@dataclass
+class Connection:
+    """A sender of data and their receiver.
+
+    Attributes:
+        sender: host that sends the data.
+        window: segments in flight at most.
+        segments: how many it sends in all.
+        payload: of a segment.
+        begin_ns: when its SYN is sent.
+        every: segments that an ACK acknowledges.
+        write_ns, write: the application writes so many segments every so often; 0: all at once.
+        held_ns: the receiver takes data no more often than that.
+        merged: it then answers what it took with a single ACK, as above GRO.
+        tick_ns: tick of the time stamps; 0 for none.
+        hosts: number of the host pair.
+    """
+
+    sender: int = 0
+    window: int = 20
+    segments: int = 1000
+    payload: int = 1448
+    begin_ns: int = 0
+    every: int = 1
+    write_ns: int = 0
+    write: int = 1
+    held_ns: int = 0
+    merged: bool = False
+    tick_ns: int = 1_000_000
+    hosts: int = 1
+    # State: of the sender, then of the receiver.
+    now_window: float = FIRST_WINDOW
+    next: int = 0
+    acked: int = 0
+    repeats: int = 0
+    recover: int = 0
+    expected: int = 0
+    unanswered: int = 0
+    beyond: set[int] = field(default_factory=set)
+    timer: int = 0
+    taking: bool = False
+    closed: bool = False
+
+    @property
+    def header(self) -> int:
+        """Bytes of Ethernet, IP and TCP."""
+        return 66 if self.tick_ns else 54
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A packet's way (0: from host 0) and what its headers say."""
+
+    way: int
+    flags: int
+    seq: int
+    ack: int
+    payload: int
+
+
+@dataclass
+class Truth:
+    """When each pure ACK of a connection was sent, and when the tap saw it; shape (n,), ns."""
+
+    sent_ns: IntArray
+    seen_ns: IntArray
+
+
+class Simulation:
+    """A path in operation.
+
+    Args:
+        links: from host 0 to host 1, and back.
+        connections: what they carry.
+        place: of the tap.
+        seed: of the pseudo-random numbers.
+    """
+
+    def __init__(
+        self, links: tuple[Link, Link], connections: list[Connection], place: Place, seed: int = 1
+    ) -> None:
+        self.links, self.connections, self.place = links, connections, place
+        self.random = np.random.default_rng(seed)
+        self.rows: list[tuple[int, ...]] = []
+        self.acks: list[tuple[int, int, int]] = []  # connection, sent, seen
+        self._events: list[tuple[int, int, Callable[..., None], tuple[int, ...]]] = []
+        self._count = 0
+
+    def run(self, packets: int = 20_000) -> "Simulation":
+        """Run until so many packets were captured or nothing is left to do."""
+        for number, each in enumerate(self.connections):
+            self._at(each.begin_ns, self._open, number, 0)
+        while self._events and len(self.rows) < packets:
+            now_ns, _, act, arguments = heapq.heappop(self._events)
+            act(now_ns, *arguments)
+        return self
+
+    def _at(self, time_ns: int, act: Callable[..., None], *arguments: int) -> None:
+        self._count += 1
+        heapq.heappush(self._events, (time_ns, self._count, act, arguments))
+
+    def _send(
+        self, now_ns: int, number: int, sent: Sent, act: Callable[..., None], *arguments: int
+    ) -> None:
+        """Send a packet, which the tap sees pass; `act` when it arrives."""
+        each = self.connections[number]
+        way, frame = sent.way, sent.payload + each.header
+        link = self.links[way]
+        left_ns = link.left_ns(now_ns + link.before_ns, frame, self.random)
+        arrives_ns = None if left_ns is None else left_ns + link.behind_ns
+        seen_ns: int | None = now_ns
+        if self.place == "middle":
+            seen_ns = left_ns if way == 0 else now_ns + link.behind_ns
+        elif (self.place == "near") != (way == 0):
+            seen_ns = arrives_ns
+        half = int(way != each.sender)
+        if seen_ns is not None:
+            stamp = now_ns // each.tick_ns if each.tick_ns else 0
+            numbers = sent.flags, sent.seq, sent.ack, sent.payload
+            self.rows.append((seen_ns, number, half, *numbers, frame, stamp))
+            if half and not sent.payload and not sent.flags & FLAG_SYN:
+                self.acks.append((number, now_ns, seen_ns))
+        if arrives_ns is not None:
+            self._at(arrives_ns, act, number, *arguments)
+
+    def _open(self, now_ns: int, number: int, step: int) -> None:
+        """Send the handshake's packets, then the data."""
+        each = self.connections[number]
+        if step == 3:
+            return
+        flags = (FLAG_SYN, FLAG_SYN | FLAG_ACK, FLAG_ACK)[step]
+        sent = Sent(each.sender ^ (step == 1), flags, int(step == 2), int(step > 0), 0)
+        self._send(now_ns, number, sent, self._open, step + 1)
+        if step == 2:
+            self._pump(now_ns + 1000, number)
+            each.begin_ns = now_ns
+            if each.write_ns:
+                self._at(now_ns + each.write_ns, self._pump, number)
+
+    def _pump(self, now_ns: int, number: int, again: int = 1) -> None:
+        """Send what the window and the application allow."""
+        each = self.connections[number]
+        written = each.segments
+        if each.write_ns:
+            written = min(written, each.write * (1 + (now_ns - each.begin_ns) // each.write_ns))
+            if again and written < each.segments:
+                self._at(now_ns + each.write_ns, self._pump, number)
+        while each.next < min(written, each.acked + int(each.now_window)):
+            self._segment(now_ns, number, each.next)
+            each.next += 1
+        if again == 0:
+            self._at(now_ns + 1_000_000_000, self._late, number, each.acked)
+
+    def _segment(self, now_ns: int, number: int, which: int) -> None:
+        each = self.connections[number]
+        sent = Sent(each.sender, FLAG_ACK, 1 + which * each.payload, 1, each.payload)
+        self._send(now_ns, number, sent, self._arrive, which)
+
+    def _late(self, now_ns: int, number: int, acked: int) -> None:
+        """Send the first outstanding segment again if nothing came since."""
+        each = self.connections[number]
+        if each.acked == acked < each.next:
+            each.now_window, each.recover = 1.0, each.next
+            self._segment(now_ns, number, acked)
+            self._at(now_ns + 1_000_000_000, self._late, number, acked)
+
+    def _arrive(self, now_ns: int, number: int, which: int) -> None:
+        """Take a segment at the receiver, now or when it looks next."""
+        each = self.connections[number]
+        if which >= each.expected:
+            each.beyond.add(which)
+        if not each.held_ns:
+            self._take(now_ns, number, which)
+        elif not each.taking:
+            each.taking = True
+            self._at(now_ns - now_ns % each.held_ns + each.held_ns, self._look, number)
+
+    def _look(self, now_ns: int, number: int) -> None:
+        each = self.connections[number]
+        each.taking = False
+        waiting = sorted(each.beyond)
+        if each.merged and waiting and waiting[0] == each.expected:
+            while each.expected in each.beyond:
+                each.beyond.discard(each.expected)
+                each.expected += 1
+            self._acknowledge(now_ns, number)
+            return
+        for place, which in enumerate(waiting):
+            self._take(now_ns + 500 * place, number, which)
+
+    def _take(self, now_ns: int, number: int, which: int) -> None:
+        each = self.connections[number]
+        in_order = which == each.expected
+        filled = len(each.beyond) > 1 or not in_order
+        while each.expected in each.beyond:
+            each.beyond.discard(each.expected)
+            each.expected += 1
+            each.unanswered += 1
+        if (filled and not each.held_ns) or each.unanswered >= each.every:
+            self._acknowledge(now_ns, number)
+        else:
+            each.timer += 1
+            self._at(now_ns + DELAYED_ACK_NS, self._delayed, number, each.timer)
+
+    def _delayed(self, now_ns: int, number: int, timer: int) -> None:
+        each = self.connections[number]
+        if timer == each.timer and each.unanswered:
+            self._acknowledge(now_ns, number)
+
+    def _acknowledge(self, now_ns: int, number: int) -> None:
+        each = self.connections[number]
+        each.unanswered, each.timer = 0, each.timer + 1
+        sent = Sent(1 - each.sender, FLAG_ACK, 1, 1 + each.expected * each.payload, 0)
+        self._send(now_ns, number, sent, self._acked, each.expected)
+
+    def _acked(self, now_ns: int, number: int, expected: int) -> None:
+        """Move the window at the sender; a third repetition sends a segment again."""
+        each = self.connections[number]
+        if expected > each.acked:
+            if each.now_window < each.window:
+                each.now_window = min(each.window, each.now_window + expected - each.acked)
+            each.acked, each.repeats = expected, 0
+            if expected < each.recover:
+                self._segment(now_ns, number, expected)
+            self._pump(now_ns, number, 0)
+        elif expected < each.next:
+            each.repeats += 1
+            if each.repeats == 3 and expected >= each.recover:
+                each.recover = each.next
+                each.now_window = max(each.now_window / 2, 2.0)
+                self._segment(now_ns, number, expected)
+
+    def captured(self, clock_ns: int = 1000, merge: int = 1) -> ColumnCapture:
+        """Return what the tap saw.
+
+        Args:
+            clock_ns: resolution of its clock.
+            merge: up to so many segments in a row are captured as one, as above TSO.
+        """
+        rows = sorted(self.rows)
+        rows = _merged(rows, merge) if merge > 1 else rows
+        time, flow, half, flags, seq, ack, payload, frame, stamp = np.array(rows, np.int64).T
+        used = np.unique(flow)
+        columns = {name: np.zeros(len(time), kind) for name, kind in COLUMN_TYPES.items()}
+        stamped = np.array([each.tick_ns > 0 for each in self.connections])[flow]
+        for name, values in {
+            "time_ns": START_NS + time // clock_ns * clock_ns,
+            "flow": np.searchsorted(used, flow),
+            "half": half,
+            "flags": flags,
+            "seq": seq,
+            "ack": ack,
+            "payload_bytes": payload,
+            "frame_bytes": frame,
+            "ts_value": stamp + 1000,
+            "marks": stamped * int(Mark.TIMESTAMPS),
+            "window": WINDOW_BYTES,
+            "ip_id": np.arange(len(time)) % 65535 + 1,
+        }.items():
+            columns[name][:] = values
+        columns["ts_value"][~stamped] = 0
+        return ColumnCapture(Packets(**columns), self._table(used, time, flow))
+
+    def _table(self, used: IntArray, time: IntArray, flow: IntArray) -> FlowTable:
+        table = np.zeros(len(used), FLOW)
+        for row, number in zip(table, used, strict=True):
+            each = self.connections[number]
+            ends = [bytes([*bytes(10), 255, 255, 10, 0, side, each.hosts]) for side in (1, 2)]
+            for end, address in zip(
+                ("source", "destination"), ends[:: -1 if each.sender else 1], strict=True
+            ):
+                row[end] = np.frombuffer(address, "u1")
+            row["source_port"], row["destination_port"] = 40000 + number, 5001
+            row["base_seen"], row["syn_seen"], row["version"] = 1, 1, 4
+            row["mss"], row["first_ns"] = 1460, START_NS + time[flow == number][0]
+        return FlowTable(table)
+
+    def truth(self, number: int) -> Truth:
+        """Return the truth about a connection's pure ACKs, in the order in which they were seen."""
+        acks = np.array([a[1:] for a in self.acks if a[0] == number], np.int64).reshape(-1, 2)
+        acks = acks[np.argsort(acks[:, 1], kind="stable")]
+        return Truth(acks[:, 0], acks[:, 1])
+
+
+def _merged(rows: list[tuple[int, ...]], most: int) -> list[tuple[int, ...]]:
+    """Merge segments of a connection that follow each other within 100 us."""
+    kept: list[list[int]] = []
+    for row in rows:
+        last = kept[-1] if kept else None
+        if (
+            last is not None
+            and row[6]
+            and last[6]
+            and row[1:3] == tuple(last[1:3])
+            and row[4] == last[4] + last[6]
+            and row[0] - last[0] < 100_000
+            and last[6] < most * row[6]
+        ):
+            last[6] += row[6]
+            last[7] += row[6]
+        else:
+            kept.append(list(row))
+    return [tuple(row) for row in kept]

@@ -1,0 +1,255 @@
+"""Captures of simulated paths of many kinds, of which it is known whether ACKs are compressed."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from capture_analysis.ack_compression import COMPRESSED_BELOW
+from measured_captures import ColumnCapture
+from simulated_path import Connection, Link, Place, Simulation, Truth
+
+Random = np.random.Generator
+
+RATES_BIT = (1e5, 1e6, 1e7, 1e8, 1e9)
+PLACES: tuple[Place, ...] = ("near", "middle", "far")
+TICKS_NS = (0, 1_000, 1_000_000, 1_000_000, 4_000_000)
+# Shares of the ACKs in runs that shrank: from the first they are compressed, below the other not.
+COMPRESSED, SPACED = 0.05, 0.01
+
+
+@dataclass(frozen=True)
+class Case:
+    """A capture, and what is true of its directions.
+
+    Attributes:
+        kind: what it is a case of.
+        place: of the tap.
+        shares: by direction (2 * connection + half), the share of the ACKs that shrank between
+            receiver and tap, in runs of three at least; connections of fewer than 30 left out.
+        rates_bit: by direction, the rate of the link that its data pass.
+    """
+
+    kind: str
+    place: Place
+    capture: ColumnCapture
+    shares: dict[int, float]
+    rates_bit: dict[int, float]
+
+
+def compressed_share(truth: Truth) -> float:
+    """Return the share of ACKs in runs of at least three whose gaps shrank below 0.75."""
+    sent, seen = np.diff(truth.sent_ns), np.diff(truth.seen_ns)
+    shrank = np.concatenate(([False], (sent > 0) & (seen < COMPRESSED_BELOW * sent), [False]))
+    edges = np.flatnonzero(np.diff(shrank.astype(np.int8)))
+    lengths = edges[1::2] - edges[::2]
+    return float((lengths[lengths >= 2] + 1).sum() / max(len(sent) + 1, 1))
+
+
+def corpus(count: int, seed: int = 1, kinds: Iterable[str] = ()) -> Iterator[Case]:
+    """Yield so many cases of some kinds, or of each."""
+    for kind in kinds or KINDS:
+        for number in range(count):
+            random = np.random.default_rng([seed, number, *kind.encode()])
+            yield make_case(kind, KINDS[kind], random)
+
+
+def make_case(kind: str, make: Callable[[Random], "Plan"], random: Random) -> Case:
+    """Simulate one case."""
+    plan = make(random)
+    place = PLACES[int(random.choice(3, p=(0.6, 0.2, 0.2)))] if plan.place is None else plan.place
+    simulation = Simulation(plan.links, plan.connections, place, int(random.integers(1 << 30)))
+    simulation.run(plan.packets)
+    seen = sorted({row[1] for row in simulation.rows})
+    shares, rates = {}, {}
+    for flow, number in enumerate(seen):
+        truth = simulation.truth(number)
+        if len(truth.sent_ns) > 30:
+            shares[2 * flow] = compressed_share(truth)
+            rates[2 * flow] = plan.links[plan.connections[number].sender].rate_bit
+    return Case(kind, place, simulation.captured(plan.clock_ns, plan.merge), shares, rates)
+
+
+@dataclass
+class Plan:
+    """What to simulate, and how it is captured."""
+
+    links: tuple[Link, Link]
+    connections: list[Connection]
+    packets: int = 4000
+    clock_ns: int = 1000
+    merge: int = 1
+    place: Place | None = None
+
+
+def _links(random: Random, **settings: float) -> tuple[Link, Link]:
+    """Draw a symmetric path: rate, and a delay of 1 to 50 ms, more for slow links."""
+    rate = float(random.choice(RATES_BIT)) * random.uniform(1, 3)
+    delays = np.round(random.uniform(0.05e6, 25e6, 2)).astype(int)
+    made = [
+        Link(rate, int(delays[way]), int(delays[1 - way]), **settings)  # type: ignore[arg-type]
+        for way in (0, 1)
+    ]
+    return made[0], made[1]
+
+
+def _pipe(links: tuple[Link, Link]) -> int:
+    """Return the segments that fill the path."""
+    round_trip = sum(each.before_ns + each.behind_ns for each in links)
+    return max(2, round(links[0].rate_bit * round_trip / 1e9 / 12112))
+
+
+def _connections(
+    random: Random, count: int, links: tuple[Link, Link], **settings: Any
+) -> list[Connection]:
+    """Draw connections of one sender that fill the link or nearly do."""
+    tick = int(random.choice(TICKS_NS))
+    window = max(2, round(_pipe(links) * random.uniform(0.5, 2.5) / count))
+    fixed: dict[str, Any] = {
+        "every": int(random.choice((1, 2))),
+        "tick_ns": tick,
+        "window": min(window, 400),
+    }
+    return [
+        Connection(begin_ns=int(random.integers(0, 200_000_000)), **(fixed | settings))
+        for _ in range(count)
+    ]
+
+
+def bulk(random: Random) -> Plan:
+    """One to fifty connections one way over one link."""
+    links = _links(random)
+    count = int(random.choice((1, 1, 2, 5, 20, 50)))
+    made = _connections(random, count, links)
+    for number, each in enumerate(made):
+        each.hosts = 1 + number * int(random.choice((0, 1)))
+    return Plan(links, made, 4000 + 600 * count)
+
+
+def two_way(random: Random) -> Plan:
+    """Connections both ways, which share both queues."""
+    links = _links(random)
+    there, back = (_connections(random, int(random.choice((1, 1, 3))), links) for _ in (0, 1))
+    for each in back:
+        each.sender = 1
+        each.window = max(each.window, _pipe(links))
+    return Plan(links, there + back, 8000)
+
+
+def asymmetric(random: Random) -> Plan:
+    """Two-way traffic whose links differ tenfold."""
+    plan = two_way(random)
+    plan.links[int(random.integers(2))].rate_bit *= 10
+    return plan
+
+
+def wifi_data(random: Random) -> Plan:
+    """The data's medium sends in bursts, which the ACKs then follow."""
+    plan = bulk(random)
+    plan.links[0].burst = int(random.choice((4, 16, 32)))
+    return plan
+
+
+def wifi_acks(random: Random) -> Plan:
+    """The ACKs' medium sends in bursts: it compresses them if it waits long enough."""
+    plan = bulk(random)
+    plan.links[1].burst = int(random.choice((4, 16, 32)))
+    return plan
+
+
+def application(random: Random) -> Plan:
+    """The application writes less than the link could carry."""
+    links = _links(random)
+    write = int(random.choice((1, 2, 8, 40)))
+    every_ns = round(write * 12112e9 / links[0].rate_bit * random.uniform(1.2, 20))
+    made = _connections(random, 1, links, write=write, write_ns=every_ns)
+    made[0].window = 400
+    return Plan(links, made)
+
+
+def receiver(random: Random) -> Plan:
+    """A small window: nothing ever waits."""
+    links = _links(random)
+    made = _connections(random, int(random.choice((1, 2, 5))), links)
+    for each in made:
+        each.window = int(random.choice((2, 4, 10)))
+    return Plan(links, made)
+
+
+def coarse(random: Random) -> Plan:
+    """The capture's clock is coarse."""
+    plan = (bulk, two_way, application)[int(random.integers(3))](random)
+    plan.clock_ns = int(random.choice((1_000_000, 10_000_000)))
+    return plan
+
+
+def held(random: Random) -> Plan:
+    """The receiver looks for data now and then, and answers segment by segment."""
+    plan = bulk(random)
+    segment_ns = 12112e9 / plan.links[0].rate_bit
+    for each in plan.connections:
+        each.held_ns = round(segment_ns * random.uniform(2, 20))
+    return plan
+
+
+def merged(random: Random) -> Plan:
+    """The receiver merges segments (GRO) and answers them with one ACK."""
+    plan = held(random)
+    for each in plan.connections:
+        each.merged = True
+    return plan
+
+
+def offload(random: Random) -> Plan:
+    """The capture has merged segments."""
+    plan = (bulk, two_way)[int(random.integers(2))](random)
+    plan.merge = int(random.choice((4, 16, 44)))
+    return plan
+
+
+def echo(random: Random) -> Plan:
+    """Small messages now and then."""
+    links = _links(random)
+    every_ns = int(random.integers(1, 200)) * 1_000_000
+    made = _connections(
+        random, int(random.choice((1, 5))), links, write=1, write_ns=every_ns, payload=80
+    )
+    return Plan(links, made)
+
+
+def losses(random: Random) -> Plan:
+    """Some packets are lost, at random or by a full queue."""
+    plan = (bulk, two_way)[int(random.integers(2))](random)
+    for link in plan.links:
+        link.loss = float(random.choice((0, 0.001, 0.01)))
+        link.buffer_bytes = int(random.choice((1 << 40, 30_000, 100_000)))
+    return plan
+
+
+def jitter(random: Random) -> Plan:
+    """Delays vary from packet to packet."""
+    plan = bulk(random)
+    for link in plan.links:
+        link.jitter_ns = round(12112e9 / link.rate_bit * random.uniform(0.1, 3))
+    return plan
+
+
+KINDS = {
+    each.__name__: each
+    for each in (
+        bulk,
+        two_way,
+        asymmetric,
+        wifi_data,
+        wifi_acks,
+        application,
+        receiver,
+        coarse,
+        held,
+        merged,
+        offload,
+        echo,
+        losses,
+        jitter,
+    )
+}

@@ -1,0 +1,25 @@
+"""How fine a clock is, from the times that it gives."""
+
+import numpy as np
+import pytest
+from capture_analysis.one_capture.clock_resolution import clock_resolution_ns
+
+
+@pytest.mark.parametrize("unit_ns", [1_000, 1_000_000, 10_000_000, 15_625_000])
+def test_unit(unit_ns: int) -> None:
+    """The unit of a clock is found, whatever its offset, though one time of a thousand is odd."""
+    random = np.random.default_rng(unit_ns % 97)
+    time_ns = 946_684_800_123_456_789 + np.cumsum(random.integers(0, 40, 1000)) * unit_ns
+    time_ns[300] += 7
+    assert clock_resolution_ns(time_ns) == unit_ns
+
+
+def test_fine_clock() -> None:
+    """Times of a clock of nanoseconds are multiples of nothing."""
+    random = np.random.default_rng(1)
+    assert clock_resolution_ns(np.cumsum(random.integers(1, 10**6, 1000))) == 1
+
+
+def test_too_few_times() -> None:
+    """A handful of times says nothing of the clock."""
+    assert clock_resolution_ns(np.arange(10) * 10**7) == 1

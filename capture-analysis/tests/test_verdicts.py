@@ -1,0 +1,69 @@
+"""Verdicts against the truth of simulated captures."""
+
+import pytest
+from capture_analysis.commands import flows
+from capture_analysis.metrics.compression_verdict import LEAST_ACKS
+from capture_analysis.one_capture.delivered import MOST_UTILISATION
+from capture_analysis.one_capture.document import document
+from capture_analysis.one_capture.single import measure
+from capture_analysis.pages.headline import headline, verdict
+from confusion import Told, confusion, told
+from truth_corpus import KINDS, corpus
+
+pytestmark = pytest.mark.slow
+
+CASES = 6
+
+
+@pytest.fixture(scope="module")
+def verdicts() -> list[Told]:
+    """What is told of some cases of each kind."""
+    return [each for case in corpus(CASES) for each in told(case)]
+
+
+def test_verdicts_are_true(verdicts: list[Told]) -> None:
+    """Of those called compressed under 1 % are not; of those that are, under 5 % are called not."""
+    table = confusion(verdicts)
+    assert table["not", "compressed"] < 0.01 * sum(
+        n for (_, said), n in table.items() if said == "compressed"
+    )
+    assert table["compressed", "not"] < 0.05 * sum(
+        n for (true, _), n in table.items() if true == "compressed"
+    )
+    assert table["compressed", "compressed"] > 0
+    assert table["not", "not"] > 0
+
+
+def test_what_a_receiver_does_is_no_compression(verdicts: list[Told]) -> None:
+    """Receivers that hold or merge ACKs are never said to be a path that compresses."""
+    held = [each for each in verdicts if each.kind in ("held", "merged") and each.true == "not"]
+    assert held
+    assert not [each for each in held if each.said == "compressed"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_capture_agrees_with_itself(kind: str) -> None:
+    """No link is used above 1.05; page, table and JSON say the same; no verdict lacks evidence."""
+    for case in corpus(2, seed=7, kinds=[kind]):
+        measured = measure(case.capture)
+        for flow in document(measured)["flows"]:
+            listed = flows.row(measured, flow["id"])[-1]
+            ways = [way for way in ("forward", "backward") if flow[way]]
+            main = max(ways, key=lambda way: flow[way]["payload"]["value"], default=None)
+            for way in ways:
+                metrics, facts = flow[way], flow["facts"][way]
+                for name in ("link_share", "efficiency"):
+                    assert (metrics[name]["value"] or 0) <= MOST_UTILISATION
+                found = metrics["compression_verdict"]["value"]
+                word = {1: "compressed", 0: "spaced"}.get(found)
+                if way == main:
+                    assert listed == word if word else listed in ("bunched", "cannot tell")
+                answer = headline(metrics, facts)[0][1]
+                if word is None:
+                    assert answer.startswith("It cannot be told:")
+                    assert "cannot be told" in verdict(metrics)
+                    continue
+                assert answer.startswith("Yes" if found else "No")
+                assert facts["vantage"]["value"] in ("near the data sender", "in the middle")
+                assert metrics["acks"]["value"] >= LEAST_ACKS
+                assert found or facts["bottleneck"]["evidence"] == "measured"
