@@ -24,6 +24,7 @@ ELSEWHERE = {
     "guides/kernel-modules.md": "kernel-modules/README.md",
     "concepts/backends.md": "vm/README.md",
     "concepts/limits.md": "capture-analysis/docs/limits.md",
+    "concepts/how-true.md": "capture-analysis/docs/how-true.md",
     "reference/capture-formats.md": "capture-analysis/README.md",
     "contributing.md": "CONTRIBUTING.md",
     "changelog.md": "CHANGELOG.md",

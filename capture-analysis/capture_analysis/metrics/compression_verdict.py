@@ -25,7 +25,7 @@ It can be told only from
 ACKs that come in bunches may have waited in a queue or left the receiver so: without time stamps,
 or with a tick too coarse, the two look alike, and the verdict is that it cannot be told. 0.02 lies
 between 0.01 and 0.05 (geometric mean), the shares below and above which the corpus of simulated
-captures calls ACKs spaced and compressed; docs/verdicts.md has how often the verdict is wrong.
+captures calls ACKs spaced and compressed; docs/how-true.md has how often the verdict is wrong.
 
 Vantage: any; at the data's sender the whole path of the ACKs is judged, in the middle its part from
 the receiver to the tap.

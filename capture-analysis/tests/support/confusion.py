@@ -2,7 +2,7 @@
 
     python confusion.py [CASES]
 
-Prints docs/verdicts.md's table for so many cases of each kind.
+Prints docs/how-true.md's table for so many cases of each kind.
 """
 
 import sys
