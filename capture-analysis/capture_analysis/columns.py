@@ -33,6 +33,8 @@ class Mark(IntFlag):
     """IP's length is 0 (offload, jumbogram): the payload is derived from the frame's length."""
     FIRST_FRAGMENT = 32
     """More fragments follow; the payload counts this one's bytes."""
+    LENGTH_BEYOND = 64
+    """IP's length goes beyond the frame's, which a tool that cuts frames changed."""
 
 
 # One connection. Source: the end that sent its first captured packet. Half 0 is the packets of
@@ -67,6 +69,7 @@ COLUMN_TYPES: dict[str, np.dtype[Any]] = {
     "ts_echo": np.dtype("<u4"),
     "sack_left": np.dtype("<u4"),
     "sack_right": np.dtype("<u4"),
+    "frame": np.dtype("<u4"),
     "window": np.dtype("<u2"),
     "ip_id": np.dtype("<u2"),
     "interface": np.dtype("<u2"),
@@ -90,6 +93,7 @@ class Packets:
         seq, ack: TCP sequence and acknowledgement numbers, 0..2^32-1.
         ts_value, ts_echo: the time stamps option, in ticks of the end that made each stamp.
         sack_left, sack_right: edges of the first SACK block.
+        frame: number of the frame in the file, from 1, modulo 2^32.
         window: as in the header, not scaled.
         ip_id: IPv4 identification, 0 for IPv6.
         interface: number of the capturing interface in a pcapng section, else 0.
@@ -108,6 +112,7 @@ class Packets:
     ts_echo: IntArray
     sack_left: IntArray
     sack_right: IntArray
+    frame: IntArray
     window: IntArray
     ip_id: IntArray
     interface: IntArray

@@ -18,6 +18,7 @@ enum fate {
 	FATE_MALFORMED,		/* the frame's headers contradict each other */
 	FATE_UNKNOWN_LINK_TYPE,
 	FATE_NO_TIMESTAMP,
+	FATE_BEYOND_2262,	/* a time that 64 bits of ns cannot hold */
 	FATES,
 };
 
@@ -26,6 +27,7 @@ struct frame {
 	int64_t time_ns;	/* since the epoch */
 	uint32_t bytes;		/* size on the wire; at least the bytes captured */
 	uint32_t link_type;
+	bool fraction_beyond;	/* the time has a fraction of a second or more */
 	uint16_t interface;	/* number within a pcapng section, 0 in a classic file */
 };
 
@@ -37,6 +39,7 @@ enum mark {
 	MARK_OPTIONS_CUT = 8,
 	MARK_LENGTH_GUESSED = 16,
 	MARK_FIRST_FRAGMENT = 32,
+	MARK_LENGTH_BEYOND = 64,
 };
 
 /* One end of a connection: its address in memory order, IPv4 as ::ffff:a.b.c.d. */

@@ -4,7 +4,8 @@
  * section 4), which may have EXTENSIONS_MAX headers.
  *
  * An IP length of 0 comes from offload (a host hands 64 KiB and more to its interface) and from
- * jumbograms: the rest of the frame is then taken for the packet, which is marked.
+ * jumbograms: the rest of the frame is then taken for the packet, which is marked. So is one whose
+ * length goes beyond its frame: a tool that cut frames changed their sizes, too.
  */
 #include "ip.h"
 
@@ -65,6 +66,8 @@ static enum fate from_ipv4(struct view ip, int64_t room, struct segment *segment
 	total = view_be16(ip, 2);
 	if (!total)
 		segment->marks |= MARK_LENGTH_GUESSED;
+	else if (total > room)
+		segment->marks |= MARK_LENGTH_BEYOND;
 	tcp->bytes = (total ? total : room) - (int64_t)tcp->offset;
 	segment->ip_id = view_be16(ip, 4);
 	segment->ends[SENDER].address = mapped(view_le32(ip, 12));
@@ -130,6 +133,8 @@ static enum fate from_ipv6(struct view ip, int64_t room, struct segment *segment
 	payload = view_be16(ip, 4);
 	if (!payload)
 		segment->marks |= MARK_LENGTH_GUESSED;
+	else if (payload + IPV6_BYTES > room)
+		segment->marks |= MARK_LENGTH_BEYOND;
 	segment->ends[SENDER].address = ipv6_address(ip, 8);
 	segment->ends[RECEIVER].address = ipv6_address(ip, 24);
 	segment->ip_id = 0;

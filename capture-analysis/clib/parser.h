@@ -37,6 +37,7 @@ struct ca_columns {
 	uint32_t *ts_echo;
 	uint32_t *sack_left;
 	uint32_t *sack_right;
+	uint32_t *frame;
 	uint16_t *window;
 	uint16_t *ip_id;
 	uint16_t *interface;
@@ -52,6 +53,8 @@ struct ca_counts {
 	uint64_t backward;
 	uint64_t options_cut;
 	uint64_t length_guessed;
+	uint64_t length_beyond;
+	uint64_t fraction_beyond;
 	uint64_t other_blocks;
 };
 

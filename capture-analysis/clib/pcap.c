@@ -63,6 +63,7 @@ void pcap_parse(const struct pcap *pcap, struct view data, uint64_t offset, stru
 	while (rows_room(rows, at) && view_has(data, RECORD_HEADER_BYTES) &&
 	       view_has(data, pcap->record_header_bytes)) {
 		uint32_t captured = view_u32(data, 8, big), original = view_u32(data, 12, big);
+		int64_t fraction_ns = (int64_t)view_u32(data, 4, big) * pcap->ns_per_unit;
 		size_t record = (size_t)pcap->record_header_bytes + captured;
 
 		if (captured > CAPTURED_BYTES_MAX) {
@@ -75,8 +76,8 @@ void pcap_parse(const struct pcap *pcap, struct view data, uint64_t offset, stru
 
 		struct frame frame = {
 			.captured = view_after(view_first(data, record), pcap->record_header_bytes),
-			.time_ns = view_u32(data, 0, big) * NS_PER_SECOND +
-				   (int64_t)view_u32(data, 4, big) * pcap->ns_per_unit,
+			.time_ns = view_u32(data, 0, big) * NS_PER_SECOND + fraction_ns,
+			.fraction_beyond = fraction_ns >= NS_PER_SECOND,
 			.bytes = original > captured ? original : captured,
 			.link_type = pcap->link_type,
 		};

@@ -159,12 +159,13 @@ static void take_frame(const struct pcapng *pcapng, struct view block, uint32_t 
 	}
 	interface = &pcapng->interfaces[number];
 	if (!time_of(interface, ticks, &frame.time_ns)) {
-		rows_add_unread(rows, FATE_NO_TIMESTAMP, start);
+		rows_add_unread(rows, FATE_BEYOND_2262, start);
 		return;
 	}
 	frame.captured = view_first(kept, captured);
 	frame.bytes = original > captured ? original : captured;
 	frame.link_type = interface->link_type;
+	frame.fraction_beyond = false;
 	frame.interface = (uint16_t)(number < UINT16_MAX ? number : UINT16_MAX);
 	rows_add(rows, &frame, start);
 }

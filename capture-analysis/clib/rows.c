@@ -39,6 +39,7 @@ static void write_row(struct rows *rows, const struct waiting *frame, const stru
 	to->ts_echo[row] = segment->ts_echo;
 	to->sack_left[row] = segment->sack_left;
 	to->sack_right[row] = segment->sack_right;
+	to->frame[row] = (uint32_t)(rows->counts.frames + 1);
 	to->window[row] = segment->window;
 	to->ip_id[row] = segment->ip_id;
 	to->interface[row] = frame->interface;
@@ -64,6 +65,8 @@ static bool take(struct rows *rows, const struct waiting *frame)
 		counts->backward += frame->time_ns < rows->last_ns;
 		counts->options_cut += !!(frame->segment.marks & MARK_OPTIONS_CUT);
 		counts->length_guessed += !!(frame->segment.marks & MARK_LENGTH_GUESSED);
+		counts->length_beyond += !!(frame->segment.marks & MARK_LENGTH_BEYOND);
+		counts->fraction_beyond += frame->fraction_beyond;
 		rows->last_ns = frame->time_ns;
 	}
 	counts->frames++;
@@ -113,6 +116,7 @@ void rows_add(struct rows *rows, const struct frame *frame, size_t start)
 	waiting->time_ns = frame->time_ns;
 	waiting->start = start;
 	waiting->interface = frame->interface;
+	waiting->fraction_beyond = frame->fraction_beyond;
 	if (waiting->fate == FATE_PACKET)
 		flows_expect(&rows->flows, &waiting->segment);
 }

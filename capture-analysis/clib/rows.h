@@ -17,6 +17,7 @@ struct waiting {
 	int64_t time_ns;
 	size_t start;		/* offset of its record in the bytes of this call */
 	uint16_t interface;
+	bool fraction_beyond;
 	struct segment segment;
 };
 

@@ -31,6 +31,7 @@ def test_columns(capture: Path) -> None:
     for kind, new_bytes in ((Kind.NEW_DATA, 1448), (Kind.RETRANSMISSION, 0)):
         assert set(columns["new_bytes"][columns["kind"] == kind]) == {new_bytes}
     assert (np.diff(columns["time_ns"]) >= 0).all()
+    assert columns["frame"].tolist() == list(range(1, 70_001))
 
 
 def test_table(capture: Path) -> None:

@@ -1,5 +1,6 @@
 """What the parsers make of hand-built captures, each of which both must read alike."""
 
+import struct
 from dataclasses import astuple, fields, replace
 from typing import Any
 
@@ -54,6 +55,7 @@ def test_classic(order: str, magic: int, unit_ns: int, name: str) -> None:
     assert {field.name: getattr(packets, field.name)[1] for field in fields(Packets)} == {
         "time_ns": 1000 * SECOND_NS + unit_ns,
         "frame_bytes": 14 + 20 + 20 + 12 + 12 + 3 + 1,
+        "frame": 2,
         "payload_bytes": 3,
         "flow": 0,
         "seq": 2**32 - 1,
@@ -159,7 +161,7 @@ def test_options(options: bytes, kept: int, marks: int, values: tuple[int, ...])
     """Options count as far as they are whole, were captured and lie within the header."""
     packets, _ = parse(built.pcap([ethernet(ipv4(tcp(options)))[: 34 + kept]]))
     row = (packets.ts_value, packets.ts_echo, packets.sack_left, packets.sack_right)
-    assert packets.marks[0] == marks
+    assert packets.marks[0] & ~np.uint8(Mark.LENGTH_BEYOND) == marks
     assert tuple(int(column[0]) for column in row) == values
 
 
@@ -168,6 +170,9 @@ def test_options(options: bytes, kept: int, marks: int, values: tuple[int, ...])
     [
         (ethernet(ipv4(tcp() + b"12345", total=0)), 6, Mark.LENGTH_GUESSED),
         (ethernet(ipv6(tcp() + b"12345", payload=0), 0x86DD), 6, Mark.LENGTH_GUESSED),
+        (ethernet(ipv4(tcp(), total=60)), 20, Mark.LENGTH_BEYOND),
+        (ethernet(ipv4(tcp(), total=41)), 1, 0),
+        (ethernet(ipv6(tcp(), payload=60), 0x86DD), 40, Mark.LENGTH_BEYOND),
         (ethernet(ipv4(tcp() + b"12", fragment=0x2000)), 2, Mark.FIRST_FRAGMENT),
         (ethernet(ipv6(b"\6\0\0\1" + bytes(4) + tcp(), 44), 0x86DD), 0, Mark.FIRST_FRAGMENT),
         (ethernet(ipv6(b"\6\1" + bytes(10) + tcp() + b"1", 51), 0x86DD), 1, 0),
@@ -179,6 +184,16 @@ def test_payload(frame: bytes, payload: int, marks: int) -> None:
     """Payload follows from IP's length, whatever headers there are and whatever pads the frame."""
     packets, _ = parse(built.pcap([frame]))
     assert (int(packets.payload_bytes[0]), int(packets.marks[0])) == (payload, marks)
+
+
+@pytest.mark.parametrize(("fraction", "beyond"), [(999_999, 0), (1_000_000, 1), (2_500_000, 1)])
+def test_fraction(fraction: int, beyond: int) -> None:
+    """A fraction of a second or more is added to the time, and counted."""
+    content = bytearray(built.pcap([ethernet(ipv4())], magic=0xA1B2C3D4))
+    struct.pack_into("<I", content, 28, fraction)
+    packets, parser = parse(bytes(content))
+    assert packets.time_ns[0] == 1000 * SECOND_NS + fraction * 1000
+    assert parser.counts == Counts(frames=1, packets=1, fraction_beyond=beyond)
 
 
 def test_connections() -> None:
@@ -266,7 +281,7 @@ def test_clock(resolution: int, offset_s: int, ticks: int) -> None:
     if -(2**63) <= expected_ns < 2**63:
         assert packets.time_ns.tolist() == [expected_ns]
     else:
-        assert parser.counts == Counts(frames=1, no_timestamp=1)
+        assert parser.counts == Counts(frames=1, beyond_2262=1)
 
 
 @pytest.mark.parametrize("edge_ns", [2**63 - 1, -(2**63)])

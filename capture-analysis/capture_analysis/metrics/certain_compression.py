@@ -21,7 +21,6 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.definition import Definition
 from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
 from capture_analysis.metrics.utilisation import NO_RATE
@@ -78,11 +77,9 @@ class CertainCompression(FromOne):
 
     def add(self, block: Block) -> None:
         """Take the next packets."""
-        acks, facts = block.acks, block.facts
-        gap_ns, acked = acks["gap_ns"], acks["acked_bytes"]
-        least_ns = acked * acks.spread(COMPRESSED_BELOW * facts.acked_ns_per_byte)
-        joined = (gap_ns >= 0) & (gap_ns < least_ns)
-        self._take(self._finder.add(acks.direction, joined, acks["time_ns"], acked))
+        acks = block.acks
+        columns = acks.direction, block.acks_faster, acks["time_ns"], acks["acked_bytes"]
+        self._take(self._finder.add(*columns))
 
     def finish(self, facts: Facts) -> None:
         """Take the streaks that were still open at the capture's end."""

@@ -22,7 +22,6 @@ from capture_analysis.one_capture.blocks import Block
 from capture_analysis.one_capture.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.lanes import LaneArray
-from capture_analysis.one_capture.sent_gaps import NO_TICKS, SentGaps
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.streaks import StreakFinder, Streaks
 from capture_analysis.tracking import Kind
@@ -32,6 +31,7 @@ from capture_analysis.two_captures.from_pair import FromPair, Step
 
 CAPTURE_RESOLUTION_NS = 1
 _PARTS = 1000
+NO_TICKS = "no time stamps in the ACKs, or too few to know their tick"
 _NO_EVENTS = "no compression event"
 
 
@@ -97,7 +97,6 @@ class EventsByTimeStamps(FromOne):
 
     def __init__(self) -> None:
         self._finder = StreakFinder(3, BUNCH_ACKS)
-        self._sent = SentGaps()
         # The number of events, their ACKs, the bytes acknowledged, events of duplicates only.
         self._events = LaneArray(np.add, 0, 4)
         self._undefined = LaneArray(np.add, 0)
@@ -107,7 +106,7 @@ class EventsByTimeStamps(FromOne):
         acks, facts = block.acks, block.facts
         if np.isnan(facts.tick_ns[acks.directions]).all():
             return
-        sent_ns = self._sent.of(block)
+        sent_ns = block.sent_gap_ns
         tick_ns = acks.spread(facts.tick_ns)
         gap_ns = acks["gap_ns"]
         undefined = (sent_ns >= 0) & (sent_ns <= tick_ns) & (gap_ns >= 0)

@@ -19,8 +19,7 @@ It can be told only from
   announced: merged ones (offload) hide how their data were spaced;
 * a clock no coarser than half a segment's transmission time;
 * a rate of the data's bottleneck that is given or measured (bottleneck_rate), except that `shrunk`
-  needs none. An estimated rate that the capture does not show used by a quarter may be that of the
-  ACKs' own link; unless time stamps would show that, nothing is said.
+  needs none.
 
 ACKs that come in bunches may have waited in a queue or left the receiver so: without time stamps,
 or with a tick too coarse, the two look alike, and the verdict is that it cannot be told. 0.02 lies
@@ -41,20 +40,18 @@ from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.definition import Definition
 from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
+from capture_analysis.metrics.compression_events import NO_TICKS
 from capture_analysis.metrics.utilisation import NO_RATE
 from capture_analysis.one_capture.blocks import Block
 from capture_analysis.one_capture.facts import AGREES, NEAR, NEARLY_FULL, Evidence, Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.lanes import LaneArray
-from capture_analysis.one_capture.sent_gaps import NO_TICKS, SentGaps
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.streaks import StreakFinder, Streaks
 
 LEAST_ACKS = 30
 NOTABLE = 0.02
 _MOSTLY, _NEARLY_ALL = 0.5, 0.9
-# Two segments last up to 46 times as long as their ACK on an equal link, 4 times on one of a tenth.
-_LEAST_USED = 0.25
 
 COMPRESSION_VERDICT = Definition(
     "compression_verdict",
@@ -100,10 +97,6 @@ GUESSED_RATE = (
     "the rate of the data's bottleneck is only a guess: giving it (--rate-mbit), or a capture at "
     "both ends, would tell"
 )
-UNUSED = (
-    "the capture shows less than a quarter of the estimated rate in use, so that it may be that of "
-    "the ACKs' own link: giving it (--rate-mbit), or a capture at both ends, would tell"
-)
 BUNCHED = (
     "ACKs come faster than their data can have arrived, but whether the path compressed them or "
     "the receiver held them is not seen: time stamps (RFC 7323), or a second capture at the "
@@ -144,7 +137,6 @@ class CompressionVerdict(FromOne):
     )
 
     def __init__(self) -> None:
-        self._sent = SentGaps()
         self._faster, self._shrunk = StreakFinder(3, BUNCH_ACKS), StreakFinder(2, BUNCH_ACKS)
         # ACKs of new data with a gap; ACKs in runs: faster, of these held; shrunk.
         self._acks = LaneArray(np.add, 0)
@@ -157,17 +149,18 @@ class CompressionVerdict(FromOne):
         acks, data, facts = block.acks, block.data, block.facts
         full = data["payload_bytes"] >= NEARLY_FULL * data.spread(facts.segment_bytes)
         self._segments.add(data.directions, np.stack((data.counts, data.sum(full)), axis=1))
-        gap_ns, acked, sent_ns = acks["gap_ns"], acks["acked_bytes"], self._sent.of(block)
+        gap_ns, sent_ns, fast = acks["gap_ns"], block.sent_gap_ns, block.acks_faster
         known = gap_ns >= 0
-        self._acks.add(acks.directions, acks.sum(known & (acked > 0)))
-        pace_ns = acked * acks.spread(facts.acked_ns_per_byte)
-        fast = known & (gap_ns < COMPRESSED_BELOW * pace_ns)
-        spans = acked * fast, sent_ns * fast, sent_ns >= 0
+        self._acks.add(acks.directions, acks.sum(known & (acks["acked_bytes"] > 0)))
+        spans = acks["acked_bytes"] * fast, sent_ns * fast, sent_ns >= 0
         self._take_fast(self._faster.add(acks.direction, fast, acks["time_ns"], spans), facts)
-        tick_ns = acks.spread(np.nan_to_num(facts.tick_ns))
+        if np.isnan(facts.tick_ns[acks.directions]).all():
+            return
+        tick_ns = acks.spread(facts.tick_whole_ns)
         # A gap of a tick or less continues a run at the pace of the data, or faster.
-        shrunk = known & (sent_ns > tick_ns) & (gap_ns < COMPRESSED_BELOW * sent_ns)
-        shrunk |= known & (sent_ns >= 0) & (sent_ns <= tick_ns) & (gap_ns <= (1 + AGREES) * pace_ns)
+        shrunk = (sent_ns > tick_ns) & (gap_ns < COMPRESSED_BELOW * sent_ns)
+        shrunk |= (sent_ns >= 0) & (sent_ns <= tick_ns) & (gap_ns <= (1 + AGREES) * block.acked_ns)
+        shrunk &= known
         times = sent_ns * shrunk, gap_ns * shrunk
         self._take_shrunk(self._shrunk.add(acks.direction, shrunk, acks["time_ns"], times), facts)
 
@@ -235,8 +228,7 @@ def verdict(shares: Shares, direction: int, facts: Facts) -> int | str:
     if evidence < Evidence.MEASURED:
         return GUESSED_RATE if evidence else NO_RATE
     if shares.faster < NOTABLE:
-        given = evidence == Evidence.GIVEN
-        return 0 if given or _plausible(direction, facts) else UNUSED
+        return 0
     if shares.shrunk is None:
         return BUNCHED
     return 0 if shares.held >= _NEARLY_ALL * shares.faster else BUNCHED_IN_TICKS
@@ -247,14 +239,3 @@ def verdict_word(value: float | str | None) -> str:
     if isinstance(value, str) or value is None:
         return "bunched" if value in (BUNCHED, BUNCHED_IN_TICKS) else "cannot tell"
     return "compressed" if value else "spaced"
-
-
-def _plausible(direction: int, facts: Facts) -> bool:
-    """Tell whether an estimated rate can hardly be that of the ACKs' own link.
-
-    The capture shows it used, or time stamps would show ACKs that a much slower path had sent.
-    """
-    delivered_bit = facts.delivered_bit[direction]
-    slowest_ns = 8e9 * facts.segment_frame_bytes[direction] / max(delivered_bit, 1.0)
-    stamped = facts.tick_ns[direction] <= slowest_ns
-    return bool(stamped or delivered_bit >= _LEAST_USED * facts.rate_bit[direction])

@@ -3,7 +3,8 @@
     throughput = 8 * (data frames' bytes) / (last - first data - pauses)
 
 Unit Mbit/s; frames as captured, in a run as they are on the link; headers and everything sent again
-included, copies (captured twice) left out. Pauses are those of goodput.
+included, copies (captured twice) left out. Pauses are those of goodput. A segment has at most the
+announced MSS, or 9216 bytes where none was seen: packets with more were merged by an offload.
 
 Vantage: any; the throughput is that at the tap.
 """
@@ -20,6 +21,9 @@ from capture_analysis.one_capture.tally import Tally
 THROUGHPUT = Definition(
     "throughput", "Mbit/s", "bytes of data packets over the time that they took"
 )
+SEGMENTS_MERGED = Definition(
+    "segments_merged", "segments", "packets with more payload than a segment can have (offload)"
+)
 SEGMENTS = Definition("segments", "segments", "packets with payload, probes and copies left out")
 
 
@@ -31,6 +35,7 @@ class Throughput(FromOne):
     per_direction: ClassVar[Sequence[Definition]] = (
         THROUGHPUT,
         SEGMENTS,
+        SEGMENTS_MERGED,
     )
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
@@ -41,4 +46,5 @@ class Throughput(FromOne):
         return {
             "throughput": 8e3 * sent / active_ns if active_ns else TOO_FEW,
             "segments": tally.segments(direction),
+            "segments_merged": tally.merged.of(direction),
         }

@@ -9,10 +9,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from capture_analysis.ack_compression import BUNCH_SERVICE_TIMES
-from capture_analysis.columns import BoolArray, IntArray, Packets
+from capture_analysis.ack_compression import BUNCH_SERVICE_TIMES, COMPRESSED_BELOW
+from capture_analysis.columns import BoolArray, IntArray, Mark, Packets
 from capture_analysis.gather import by_lane, gather
-from capture_analysis.one_capture.facts import Facts, Number
+from capture_analysis.one_capture.facts import Facts, FloatArray, Number
+from capture_analysis.one_capture.lanes import Previous
 from capture_analysis.tracking import Kind, Tracked
 
 _TRACKED = frozenset(Tracked.__dataclass_fields__)
@@ -82,10 +83,14 @@ class Block:
         packets: the columns as the reader wrote them.
         tracked: the tracker's columns for these packets.
         facts: facts of each direction, for all connections in the block.
+        stamps: the time stamps of the ACKs before.
     """
 
-    def __init__(self, packets: Packets, tracked: Tracked, facts: Facts) -> None:
+    def __init__(
+        self, packets: Packets, tracked: Tracked, facts: Facts, stamps: Previous | None = None
+    ) -> None:
         self.packets, self.tracked, self.facts = packets, tracked, facts
+        self._stamps = Previous() if stamps is None else stamps
 
     @cached_property
     def is_ack(self) -> BoolArray:
@@ -127,6 +132,31 @@ class Block:
         """Return the directions whose data some packets acknowledge, (k,)."""
         flow = self.packets.flow[rows].astype(np.int64)
         return (flow << 1 | self.packets.half[rows]) ^ 1
+
+    @cached_property
+    def acked_ns(self) -> FloatArray:
+        """Shape (acks,): what an ACK acknowledges takes on the data's bottleneck."""
+        return np.asarray(self.acks["acked_bytes"] * self.acks.spread(self.facts.acked_ns_per_byte))
+
+    @cached_property
+    def acks_faster(self) -> BoolArray:
+        """Shape (acks,): whether an ACK acknowledges faster than its data can have arrived."""
+        gap = self.acks["gap_ns"]
+        faster: BoolArray = (gap >= 0) & (gap < COMPRESSED_BELOW * self.acked_ns)
+        return faster
+
+    @cached_property
+    def sent_gap_ns(self) -> IntArray:
+        """Shape (acks,): gaps of ACKs when sent, by their time stamps, ns; -1 if unknown."""
+        acks = self.acks
+        stamped: BoolArray = (acks["marks"] & Mark.TIMESTAMPS) != 0
+        stamp = acks["ts_value"] * stamped - ~stamped  # -1 where there is none
+        before = self._stamps.of(acks.directions, acks.starts, stamp)
+        ticks = (stamp - before).astype(np.int32)  # time stamps wrap modulo 2^32
+        known = stamped & (before >= 0) & (ticks >= 0)
+        tick_ns = acks.spread(self.facts.tick_whole_ns)
+        known &= tick_ns > 0
+        return np.asarray(ticks * tick_ns * known - ~known)
 
     @cached_property
     def acks_back_to_back(self) -> BoolArray:

@@ -50,23 +50,26 @@ class Delivered:
 
     def add(self, block: "Block") -> None:
         """Take the next packets."""
-        facts = block.facts
-        data, acks = block.data, block.acks
-        whole = facts.segment_frame_bytes / np.maximum(facts.segment_bytes, 1)
-        acked = acks["acked_bytes"] * acks.spread(whole)
-        for which, (view, sent) in enumerate(((data, data["frame_bytes"]), (acks, acked))):
+        for which, (view, column) in enumerate(
+            ((block.data, "frame_bytes"), (block.acks, "acked_bytes"))
+        ):
             window = view["time_ns"] >> self._shift
             before = self._windows[which].of(view.directions, view.starts, window)
-            columns = view.direction, window == before, view["time_ns"]
-            bits = (8 * sent).astype(np.int64)
-            self._take(which, self._finders[which].add(*columns, bits), facts)
+            joined = window == before
+            found = self._finders[which].add(view.direction, joined, view["time_ns"], view[column])
+            self._take(which, found, block.facts)
 
     def _take(self, which: int, windows: Streaks, facts: Facts) -> None:
-        self._most[which].add_rows(windows.lane, windows.total)
-        self._all[which].add_rows(windows.lane, windows.total)
-        if len(windows.lane):
-            lane = facts.side[windows.lane] + 2 * which
-            self._together.add(lane, windows.first_ns, windows.total)
+        """Take windows of bytes: of frames, or of payload acknowledged."""
+        lane = windows.lane
+        if not len(lane):
+            return
+        frames = facts.segment_frame_bytes[lane] if which else 1
+        payloads = np.maximum(facts.segment_bytes[lane], 1) if which else 1
+        bits = 8 * windows.total * frames // payloads
+        self._most[which].add_rows(lane, bits)
+        self._all[which].add_rows(lane, bits)
+        self._together.add(facts.side[lane] + 2 * which, windows.first_ns, bits)
 
     def finish(self, facts: Facts) -> None:
         """Take the windows that were still open at the capture's end."""

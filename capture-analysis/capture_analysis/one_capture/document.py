@@ -17,6 +17,8 @@ from capture_analysis.reading.capture import Capture
 
 SCHEMA = 1
 FLOWS_LISTED = 100
+# Clocks with longer steps than this are worth a warning: a segment's time at 120 Mbit/s.
+COARSE_NS = 100_000
 
 
 def analyse(path: Path, given: Given = NOTHING, flows: int = FLOWS_LISTED) -> dict[str, Any]:
@@ -206,6 +208,25 @@ def warnings(measured: Measured) -> list[str]:
         found.append(
             f"{half_seen} of {len(capture.flows)} connections have packets of one direction only: "
             "round trip times, acknowledgements and the tap's place are unknown for them"
+        )
+    clock_ns = int(measured.facts.clock_ns.max(initial=0))
+    if clock_ns >= COARSE_NS:
+        found.append(
+            f"all times are multiples of {clock_ns / 1e6:g} ms: shorter gaps are unknown, bunches "
+            "may be the clock's, and rates of links that carry more than a tenth of a segment in "
+            "that time are guesses"
+        )
+    merged = int(measured.tally.merged.values().sum())
+    if merged:
+        found.append(
+            f"{merged} packets have more payload than a segment can have, merged by an offload of "
+            "the machine that captured: their gaps are not the network's, and there is no verdict "
+            "on their connections"
+        )
+    if len(measured.interfaces) > 1:
+        found.append(
+            f"packets of {len(measured.interfaces)} interfaces in one capture: gaps between them "
+            "compare different places, and maybe different clocks"
         )
     return found
 

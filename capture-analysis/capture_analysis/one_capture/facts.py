@@ -154,10 +154,14 @@ class Facts:
         return opposite(self.rate_bit)
 
     @cached_property
+    def longest_bytes(self) -> IntArray:
+        """Longest payload that can be sent in one segment."""
+        return np.where(self.mss_bytes > 0, self.mss_bytes, _LONGEST_BYTES)
+
+    @cached_property
     def merged(self) -> BoolArray:
         """Whether an offload merged segments: some are longer than can be sent."""
-        longest = np.where(self.mss_bytes > 0, self.mss_bytes, _LONGEST_BYTES)
-        return np.asarray(self.segment_bytes > longest)
+        return np.asarray(self.segment_bytes > self.longest_bytes)
 
     @cached_property
     def small(self) -> BoolArray:

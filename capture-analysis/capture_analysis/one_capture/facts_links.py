@@ -26,6 +26,8 @@ _LEAST_SHARE = 0.05
 _ALONE = 0.8
 # The clock's ticks that a segment's transmission must last, for a rate within a tenth.
 _TICKS = 10
+# Two segments last 46 times as long as their ACK on an equal link, 4 times on one of a tenth.
+_LEAST_USED = 0.25
 # ACKs that a round trip must have for their pace to be a link's.
 _LEAST_FLIGHT = 4
 
@@ -131,8 +133,9 @@ class _Choice:
         """Tell which rates rest on a coarse clock, odd segments or the pace of round trips.
 
         Small segments come as the application writes, merged ones as an offload takes them. A pace
-        that all together exceed may be the connection's share of the link. With fewer than
-        _LEAST_FLIGHT ACKs to a round trip the window sets their pace.
+        that all together exceed may be the connection's share of the link; a pace of ACKs of which
+        _LEAST_USED is not delivered may be that of their own link. With fewer than _LEAST_FLIGHT
+        ACKs to a round trip the window sets their pace.
         """
         facts = self._facts
         odd, frame_bytes = facts.small | facts.merged, facts.segment_frame_bytes
@@ -147,6 +150,8 @@ class _Choice:
             odd |= MOST_UTILISATION * found.rate_bit < self._shared_bit
         segment_ns = 8e9 * frame_bytes / found.rate_bit
         doubt = odd | (_TICKS * facts.clock_ns > segment_ns)
+        if source in (RateSource.ACKS, RateSource.LINK_ACKS):
+            doubt |= _LEAST_USED * found.rate_bit > self._shared_bit
         if source == RateSource.ACKS:
             doubt |= _LEAST_FLIGHT * facts.segments_per_ack * segment_ns > self._round_trip_ns
         return doubt

@@ -15,6 +15,7 @@ from capture_analysis.one_capture.facts import HEAD_PACKETS, Facts
 from capture_analysis.one_capture.facts_head import FactFinder
 from capture_analysis.one_capture.facts_sides import one_pair
 from capture_analysis.one_capture.from_one import FromOne, all_from_one
+from capture_analysis.one_capture.lanes import Previous
 from capture_analysis.one_capture.memory import keep_freed
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.reading.parsing import Counts
@@ -98,6 +99,7 @@ class Measured:
         facts: the facts of each connection; of a rate that the rest of the capture contradicts
             it is known only after `finish`.
         tally, estimators: the counts, and one instance of each estimator.
+        interfaces: the interfaces whose packets were measured.
         forgotten: counts of what the tracker discarded.
     """
 
@@ -106,11 +108,14 @@ class Measured:
         self.tally, self._delivered = Tally(), Delivered(facts)
         self.estimators: list[FromOne] = [each() for each in all_from_one()]
         self.forgotten = Forgotten()
+        self.interfaces: set[int] = set()
 
     def add(self, block: Block) -> None:
         """Take the next packets."""
         self.facts = block.facts
         self.tally.add(block)
+        number = block.packets.interface
+        self.interfaces |= set(np.unique(number).tolist()) if number.any() else {0}
         self._delivered.add(block)
         for each in self.estimators:
             each.add(block)
@@ -129,6 +134,7 @@ class Measured:
     def merge(self, other: "Measured") -> None:
         """Add the measurements of other connections of the same capture."""
         self.tally.merge(other.tally)
+        self.interfaces |= other.interfaces
         self._delivered.merge(other._delivered)  # noqa: SLF001 - the same class
         for mine, theirs in zip(self.estimators, other.estimators, strict=True):
             mine.merge(theirs)
@@ -149,13 +155,13 @@ def measure(capture: Source, given: Given = NOTHING, part: Part = EVERYTHING) ->
     chunks = capture.chunks(HEAD_PACKETS)
     head = next(chunks, empty_columns(0))
     finder = _facts_of(head, capture.flows, given)
-    measured, follow = Measured(capture, finder.facts), Tracker()
+    measured, follow, stamps = Measured(capture, finder.facts), Tracker(), Previous()
     for chunk in chain((head,), chunks):
         flows = capture.flows
         facts = finder.cover(flows)
         for first in range(0, len(chunk), BLOCK_PACKETS):
             mine = part.of(chunk.where(slice(first, first + BLOCK_PACKETS)))
-            measured.add(Block(mine, follow.track(mine, flows), facts))
+            measured.add(Block(mine, follow.track(mine, flows), facts, stamps))
     measured.finish()
     measured.forgotten = follow.forgotten
     return measured

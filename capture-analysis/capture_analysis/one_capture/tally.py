@@ -28,6 +28,7 @@ class Tally:
         first_ns, last_ns: time of the first and the last data; NEVER and -1 if none.
         first_ack_ns, last_ack_ns: time of the first and the last pure ACK; NEVER and -1 if none.
         first_new: new payload of the first data packet.
+        merged: packets with more payload than a segment can have.
         pause_ns: sum of the application's pauses, see PAUSE_NS.
     """
 
@@ -39,6 +40,7 @@ class Tally:
         self.ack_frame_bytes = LaneArray(np.add, 0)
         self.acked = LaneArray(np.add, 0)
         self.first_new = LaneArray(np.add, 0)
+        self.merged = LaneArray(np.add, 0)
         self.pause_ns = LaneArray(np.add, 0)
         self.first_ns = LaneArray(np.minimum, NEVER)
         self.first_ack_ns = LaneArray(np.minimum, NEVER)
@@ -57,6 +59,9 @@ class Tally:
             ("data_frame_bytes", data["frame_bytes"]),
         ):
             getattr(self, name).add(data.directions, data.sum(values))
+        if block.facts.merged.any():
+            long = data["payload_bytes"] > data.spread(block.facts.longest_bytes)
+            self.merged.add(data.directions, data.sum(long))
         paused = data["gap_ns"] >= PAUSE_NS
         rows = np.flatnonzero(paused & (data["in_flight_bytes"] <= data["payload_bytes"]))
         self.pause_ns.add_rows(data.direction[rows], data["gap_ns"][rows])

@@ -24,6 +24,34 @@ _LINK_TYPE_NAMES = {
 }
 
 
+# What is said of frames and packets that are counted under a name, and what follows from it.
+_SENTENCES = {
+    "malformed": "{frames} with contradictory headers, left out",
+    "no_timestamp": "{frames} without a time, left out",
+    "beyond_2262": "{frames} at a time beyond the year 2262, left out",
+    "fraction_beyond": (
+        "{packets} at a fraction of a second that is a second or more: it is added, and their times"
+        " may be wrong"
+    ),
+    "backward": (
+        "{packets} captured before the packet in front of them: gaps to them are left out, and"
+        " where a clock was set all times since are shifted"
+    ),
+    "options_cut": (
+        "{packets} with TCP options that end too early: time stamps and SACK behind the end are"
+        " missing"
+    ),
+    "length_guessed": (
+        "{packets} of IP length 0 (segmentation offload): what they carry is taken from the"
+        " frame's length"
+    ),
+    "length_beyond": (
+        "{packets} whose IP length goes beyond their frame (cut by a tool that changed the sizes,"
+        " too): rates and shares of links are too low"
+    ),
+}
+
+
 def warnings_of(counts: Counts, link_types: Iterable[int]) -> list[str]:
     """Describe missing frames and odd packets of a capture.
 
@@ -36,22 +64,15 @@ def warnings_of(counts: Counts, link_types: Iterable[int]) -> list[str]:
         found.append("there is no frame in it, nothing but a header")
     if counts.unknown_link_type:
         names = ", ".join(_link_type(each) for each in link_types if each not in LINK_TYPES)
-        found.append(f"{_frames(counts.unknown_link_type)} of unknown link type: {names}")
+        found.append(f"{_many(counts.unknown_link_type, 'frame')} of unknown link type: {names}")
     if counts.too_short:
-        found.append(f"of {_frames(counts.too_short)} too little was kept to tell the protocol")
-    if counts.malformed:
-        found.append(f"{_frames(counts.malformed)} with contradictory headers, left out")
-    if counts.no_timestamp:
-        found.append(f"{_frames(counts.no_timestamp)} without a time, left out")
-    if counts.backward:
-        found.append(f"{_packets(counts.backward)} captured before the packet in front of them")
-    if counts.options_cut:
-        found.append(f"{_packets(counts.options_cut)} with TCP options that end too early")
-    if counts.length_guessed:
-        found.append(
-            f"{_packets(counts.length_guessed)} of IP length 0 (segmentation offload): what they"
-            " carry is taken from the frame's length"
-        )
+        frames = _many(counts.too_short, "frame")
+        found.append(f"of {frames} too little was kept to tell the protocol")
+    for name, sentence in _SENTENCES.items():
+        count = getattr(counts, name)
+        if count:
+            named = {f"{what}s": _many(count, what) for what in ("frame", "packet")}
+            found.append(sentence.format(**named))
     return found
 
 
@@ -60,9 +81,5 @@ def _link_type(number: int) -> str:
     return f"{number} ({name})" if name else str(number)
 
 
-def _frames(count: int) -> str:
-    return f"{count} frame{'s' if count != 1 else ''}"
-
-
-def _packets(count: int) -> str:
-    return f"{count} packet{'s' if count != 1 else ''}"
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'s' if count != 1 else ''}"

@@ -44,7 +44,7 @@ class Counts:
     Of several reasons the one of the lowest layer counts.
 
     Attributes:
-        frames: all frames; the sum of the next eight.
+        frames: all frames; the sum of the next nine.
         packets: TCP packets, the rows of the columns.
         not_ip: neither IPv4 nor IPv6.
         not_tcp: IP, but not TCP.
@@ -52,10 +52,13 @@ class Counts:
         too_short: the capture kept too little of the frame to tell.
         malformed: the frame's headers contradict each other.
         unknown_link_type: captured on a link that this package does not know.
-        no_timestamp: in a block without a time, or at a time that 64 bits of ns cannot hold.
+        no_timestamp: in a block without a time.
+        beyond_2262: at a time that 64 bits of ns cannot hold.
         backward: packets captured earlier than the packet before them in the file.
         options_cut: packets whose TCP options the capture or a malformed option ends early.
         length_guessed: packets whose IP length is 0.
+        length_beyond: packets whose IP length goes beyond their frame.
+        fraction_beyond: packets at a fraction of a second that is a second or more.
         other_blocks: pcapng blocks other than frames, sections and interfaces, such as statistics.
     """
 
@@ -68,9 +71,12 @@ class Counts:
     malformed: int = 0
     unknown_link_type: int = 0
     no_timestamp: int = 0
+    beyond_2262: int = 0
     backward: int = 0
     options_cut: int = 0
     length_guessed: int = 0
+    length_beyond: int = 0
+    fraction_beyond: int = 0
     other_blocks: int = 0
 
 

@@ -12,8 +12,8 @@
 /* Name and width in bytes, in the order of struct ca_columns. */
 #define TABLE_COLUMNS(X)							\
 	X(time_ns, 8) X(frame_bytes, 4) X(payload_bytes, 4) X(flow, 4) X(seq, 4) X(ack, 4)	\
-	X(ts_value, 4) X(ts_echo, 4) X(sack_left, 4) X(sack_right, 4) X(window, 2) X(ip_id, 2)	\
-	X(interface, 2) X(flags, 2) X(half, 1) X(marks, 1)
+	X(ts_value, 4) X(ts_echo, 4) X(sack_left, 4) X(sack_right, 4) X(frame, 4) X(window, 2)	\
+	X(ip_id, 2) X(interface, 2) X(flags, 2) X(half, 1) X(marks, 1)
 
 static inline void *table_allocate(size_t bytes)
 {

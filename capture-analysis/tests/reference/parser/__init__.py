@@ -123,6 +123,7 @@ class NumpyParser:
             "ts_echo": options.ts_echo[: len(rows)],
             "sack_left": options.sack_left[: len(rows)],
             "sack_right": options.sack_right[: len(rows)],
+            "frame": self.counts.frames + rows + 1,
             "window": header["window"],
             "ip_id": datagrams.ip_id[rows],
             "interface": frames.interface[rows],
@@ -131,6 +132,7 @@ class NumpyParser:
             "marks": marks,
         }.items():
             getattr(written, name)[:] = values
+        self.counts.fraction_beyond += int(np.count_nonzero(frames.fraction_beyond[rows]))
         self._count(fate, written)
         return row + len(rows)
 
@@ -146,3 +148,4 @@ class NumpyParser:
         self._last_ns = times[-1:]
         counts.options_cut += int(np.count_nonzero(packets.marks & Mark.OPTIONS_CUT))
         counts.length_guessed += int(np.count_nonzero(packets.marks & Mark.LENGTH_GUESSED))
+        counts.length_beyond += int(np.count_nonzero(packets.marks & Mark.LENGTH_BEYOND))

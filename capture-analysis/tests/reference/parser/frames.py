@@ -23,6 +23,7 @@ class Fate(IntEnum):
     MALFORMED = 5
     UNKNOWN_LINK_TYPE = 6
     NO_TIMESTAMP = 7
+    BEYOND_2262 = 8
 
 
 @dataclass
@@ -36,6 +37,7 @@ class Frames:
         time_ns: capture time, ns since the epoch.
         interface: number in the section, saturated at 65535.
         link_type: as in LINKTYPE_ numbers.
+        fraction_beyond: whether the time has a fraction of a second or more.
         fate: Fate.PACKETS until a reason is found that the frame is none; changed in place.
     """
 
@@ -45,6 +47,7 @@ class Frames:
     time_ns: IntArray
     interface: IntArray
     link_type: IntArray
+    fraction_beyond: BoolArray
     fate: NDArray[np.uint8]
 
     def __len__(self) -> int:
@@ -65,6 +68,7 @@ class Frames:
             time_ns=np.zeros(count, dtype=np.int64),
             interface=np.zeros(count, dtype=np.int64),
             link_type=np.zeros(count, dtype=np.int64),
+            fraction_beyond=np.zeros(count, dtype=np.bool_),
             fate=np.full(count, Fate.PACKETS, dtype=np.uint8),
         )
 

@@ -169,6 +169,7 @@ def _set_length(frames: Cursor, datagrams: Datagrams, length: IntArray) -> None:
     room = frames.frames.bytes[rows] - (frames.place[rows] - frames.frames.start[rows])
     datagrams.left_bytes[rows] = np.where(length == 0, room, length)
     _mark(frames, datagrams, length == 0, Mark.LENGTH_GUESSED)
+    _mark(frames, datagrams, length > room, Mark.LENGTH_BEYOND)
 
 
 def _mark(frames: Cursor, datagrams: Datagrams, which: BoolArray, mark: Mark) -> None:

@@ -81,6 +81,8 @@ class PcapRecords:
         frames.original[:] = record["original"]
         frames.time_ns[:] = record["seconds"]
         frames.time_ns *= 1_000_000_000
-        frames.time_ns += record["fraction"].astype(np.int64) * self._fraction_ns
+        fraction_ns = record["fraction"].astype(np.int64) * self._fraction_ns
+        frames.time_ns += fraction_ns
+        frames.fraction_beyond[:] = fraction_ns >= 1_000_000_000
         frames.link_type[:] = self.link_types[0]
         return frames

@@ -192,4 +192,4 @@ class PcapngRecords:
             np.array([i.resolution for i in used], dtype=np.uint8)[which],
             np.array([i.offset_s for i in used], dtype=np.int64)[which],
         )
-        frames.fate[rows[~within]] = Fate.NO_TIMESTAMP
+        frames.fate[rows[~within]] = Fate.BEYOND_2262

@@ -1,0 +1,58 @@
+"""What a capture does to its packets is counted, and said with its consequence."""
+
+from capture_analysis.one_capture.document import document
+from capture_analysis.one_capture.single import measure
+from capture_analysis.reading.capture_warnings import warnings_of
+from capture_analysis.reading.parsing import Counts
+from measured_captures import arriving, capture_of, values
+from simulated_path import Connection, Link, Simulation
+
+
+def bulk(**captured: int) -> list[str]:
+    """The warnings about a plain transfer that was captured in some way."""
+    links = Link(1e7), Link(1e7)
+    simulation = Simulation(links, [Connection(segments=300)], "near").run()
+    said: list[str] = document(measure(simulation.captured(**captured)))["warnings"]
+    return said
+
+
+def test_plain_captures_have_no_warning() -> None:
+    """A capture without artefacts has none."""
+    assert bulk() == []
+
+
+def test_coarse_clock() -> None:
+    """A clock of 10 ms is named, with what it hides."""
+    (said,) = bulk(clock_ns=10_000_000)
+    assert said.startswith("all times are multiples of 10 ms: shorter gaps are unknown")
+
+
+def test_merged_segments() -> None:
+    """Packets above the announced MSS are counted and named as an offload's."""
+    (said,) = bulk(merge=4)
+    assert "have more payload than a segment can have, merged by an offload" in said
+    merged = Simulation((Link(1e7), Link(1e7)), [Connection(segments=300)], "near").run()
+    measured = measure(merged.captured(merge=4))
+    count = values(measured, 0).segments_merged
+    assert said.startswith(f"{count} packets")
+    assert count == (measured.capture.whole.payload_bytes > 1460).sum()  # type: ignore[attr-defined]
+
+
+def test_interfaces() -> None:
+    """Packets of several interfaces are named."""
+    capture = capture_of(arriving())
+    capture.whole.interface[::2] = 3
+    (said,) = document(measure(capture))["warnings"]
+    assert said.startswith("packets of 2 interfaces in one capture")
+
+
+def test_each_count_has_its_consequence() -> None:
+    """Counts of odd times and lengths are told with what they do to the numbers."""
+    odd = Counts(frames=9, beyond_2262=1, fraction_beyond=2, backward=3, length_beyond=4)
+    for said, part in zip(
+        warnings_of(odd, []),
+        ("1 frame at a time beyond the year 2262", "2 packets at a fraction", "3 packets captured",
+         "rates and shares of links are too low"),
+        strict=True,
+    ):  # fmt: skip
+        assert part in said
