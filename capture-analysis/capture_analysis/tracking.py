@@ -57,10 +57,11 @@ class Kind(IntEnum):
     """The same packet once more: captured twice, not sent twice. One of the last four packets of
     this half has the same numbers, flags, payload length, window, time stamps, first SACK block
     and IP identification. Senders increment the identification, so that a value other than 0
-    that returns within a second is proof. Without identification (IPv6, some stacks) less than a
-    millisecond must lie between the two: the tick of Linux's time stamps, and less than any
-    retransmission timer. Duplicate ACKs without SACK, without identification and within a
-    millisecond look the same and are taken for copies."""
+    that returns within 0.2 s, the shortest retransmission timer in use (RFC 6298 asks for 1 s,
+    Linux takes 0.2), is proof; later a sender that keeps it has sent again. Without identification
+    (IPv6, some stacks) less than a millisecond must lie between the two: the tick of Linux's time
+    stamps, and less than any retransmission timer. Duplicate ACKs without SACK, without
+    identification and within a millisecond look the same and are taken for copies."""
 
 
 TRACKED_TYPES: dict[str, np.dtype[Any]] = {

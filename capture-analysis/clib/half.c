@@ -24,7 +24,7 @@
 #include "half.h"
 
 #define SEGMENTS_FIRST_CAPACITY 2		/* most connections are short */
-#define COPY_NS UINT64_C(1000000000)		/* see Kind.COPY in tracking.py */
+#define COPY_NS UINT64_C(200000000)		/* see Kind.COPY in tracking.py */
 #define COPY_WITHOUT_ID_NS UINT64_C(1000000)
 
 static int64_t min(int64_t a, int64_t b)

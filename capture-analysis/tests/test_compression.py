@@ -75,19 +75,42 @@ def test_cut_off(tmp_path: Path, kind: str, compress: Compress) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "content"),
+    ("said", "content"),
     [
-        ("gzip", gzip.compress(CAPTURE)),
-        ("xz", lzma.compress(CAPTURE)),
-        ("zstd", zstandard.ZstdCompressor(write_checksum=True).compress(CAPTURE)),
+        ("gzip: the checksum", gzip.compress(CAPTURE)),
+        ("xz: damaged", lzma.compress(CAPTURE)),
+        ("zstd: damaged", zstandard.ZstdCompressor(write_checksum=True).compress(CAPTURE)),
     ],
 )
-def test_damaged(tmp_path: Path, kind: str, content: bytes) -> None:
+def test_damaged(tmp_path: Path, said: str, content: bytes) -> None:
     """A compressed file with a wrong byte is read as far as it goes, and the damage is said."""
     middle = len(content) // 2
     spoilt = content[:middle] + bytes((content[middle] ^ 0xFF,)) + content[middle + 1 :]
     _, capture = read(tmp_path, spoilt)
-    assert f"{kind}: damaged before byte" in str(capture.damage)
+    assert f"{said} before byte" in str(capture.damage)
+
+
+@pytest.mark.parametrize("place", [-8, -4])
+def test_gzip_of_wrong_checksum(tmp_path: Path, place: int) -> None:
+    """A gzip whose checksum or length is wrong is read to its end, further members too."""
+    spoilt = bytearray(gzip.compress(CAPTURE[:20_000]))
+    spoilt[place] ^= 1
+    packets, capture = read(tmp_path, bytes(spoilt) + gzip.compress(CAPTURE[20_000:]))
+    assert len(packets) == 900
+    assert capture.damage == f"gzip: the checksum before byte {len(spoilt)} is wrong"
+
+
+@pytest.mark.parametrize("flags", range(0, 32, 2))
+def test_gzip_headers(tmp_path: Path, flags: int) -> None:
+    """Every field that a gzip header may have is passed, wherever the file is cut."""
+    fields = {4: b"\3\0abc", 8: b"name\0", 16: b"comment\0", 2: b"\1\2"}
+    plain = gzip.compress(CAPTURE)
+    head = plain[:3] + bytes([flags]) + plain[4:10]
+    packed = head + b"".join(text for bit, text in fields.items() if flags & bit) + plain[10:]
+    packets, capture = read(tmp_path, packed)
+    assert (len(packets), capture.damage) == (900, None)
+    _, capture = read(tmp_path, plain + packed[:12])
+    assert "gzip: ends too early" in str(capture.damage)
 
 
 @each_kind

@@ -96,6 +96,28 @@ def test_a_guess_is_no_reference() -> None:
     assert answers["What does it cost?"].endswith("the bottleneck's rate is unknown.")
 
 
+def test_limits_are_told() -> None:
+    """What a transfer waited for is told by share, most first, with time-outs and SYNs."""
+    found = metrics(
+        limited_application=0.2,
+        limited_recovery=0.001,
+        limited_receive_window=0.5,
+        limited_congestion_window=0.299,
+        handshake_rtt=16.8,
+        retransmissions=12,
+        timeouts=2,
+        syns_again=1,
+    )
+    assert dict(headline(found, SENDER))["What limits the transfer?"] == (
+        "By share of time it waited for 50 % the receiver's window, 29.9 % its congestion window, "
+        "20 % its application. The handshake took a round trip of 16.8 ms. "
+        "Segments sent again: 12, 2 of them after a time-out. "
+        "Packets of the handshake sent again: 1."
+    )
+    told = headline(metrics(limited_application="not from here"), SENDER)
+    assert dict(told)["What limits the transfer?"] == "It cannot be told: not from here."
+
+
 def test_payload_weighs() -> None:
     """Of several directions each verdict has the share of the payload that it covers."""
     ways = [
@@ -116,8 +138,8 @@ def test_reason_is_given() -> None:
 def test_receiver_and_path_told_apart() -> None:
     """With time stamps the page says what the receiver held and what the path compressed."""
     told = headline(COMPRESSED | metrics(bunches_held=3, bunches_compressed=7), SENDER)
-    assert "the receiver held 3 bunches and the path compressed 7" in told[3][1]
-    assert "second capture" in headline(COMPRESSED, SENDER)[3][1]
+    assert "the receiver held 3 bunches and the path compressed 7" in told[-1][1]
+    assert "second capture" in headline(COMPRESSED, SENDER)[-1][1]
 
 
 def test_percent() -> None:

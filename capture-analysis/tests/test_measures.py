@@ -231,6 +231,16 @@ def test_in_flight() -> None:
     assert found.in_flight_mean < WINDOW * MSS
 
 
+def test_handshake_sent_again() -> None:
+    """A SYN that was sent twice counts once; one that was captured twice does not."""
+    assert of(arriving()).syns_again == 0
+    capture = capture_of(arriving())
+    capture.whole = capture.whole.where(np.append(0, np.arange(len(capture.whole))))
+    assert values(measure(capture), 0).syns_again == 0
+    capture.whole.time_ns[0] -= 10**9
+    assert values(measure(capture), 0).syns_again == 1
+
+
 def test_retransmissions_and_late_data() -> None:
     """What was seen before is a retransmission, what fills a hole is late."""
     exchange = arriving()

@@ -2,6 +2,9 @@
 
     retransmitted = retransmissions / all segments
 
+`syns_again` counts the SYN and SYN-ACK packets of the connection that were sent again, either way:
+its handshake, and so its transfer, waited for a timer of a second or more.
+
 Unit 1; probes (keep-alives) and copies are no retransmissions. Payload that fills a hole is a
 separate metric (`late_data`): the tap cannot tell loss before it from reordering.
 
@@ -19,6 +22,9 @@ from capture_analysis.tracking import Kind
 
 RETRANSMISSIONS = Definition("retransmissions", "1", "segments all of whose payload had been seen")
 RETRANSMITTED = Definition("retransmitted", "1", "retransmissions over all segments", most=1)
+SYNS_AGAIN = Definition(
+    "syns_again", "1", "SYN and SYN-ACK packets of the connection that were sent again"
+)
 PROBES = Definition("probes", "1", "keep-alives and window probes")
 
 
@@ -31,6 +37,7 @@ class Retransmissions(FromOne):
         RETRANSMISSIONS,
         RETRANSMITTED,
         PROBES,
+        SYNS_AGAIN,
     )
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
@@ -41,4 +48,7 @@ class Retransmissions(FromOne):
             "retransmissions": again,
             "retransmitted": again / all_of_them if all_of_them else "no data",
             "probes": tally.count(direction, Kind.PROBE),
+            "syns_again": sum(
+                max(int(tally.syns.of(each)) - 1, 0) for each in (direction, direction ^ 1)
+            ),
         }

@@ -79,6 +79,7 @@ class Facts:
         segment_bytes: largest payload of a segment; 0 without data.
         segment_frame_bytes: size of the largest data frame; 0 without data.
         mss_bytes: what the data's receiver announced as the largest segment; 0 if unknown.
+        window_shift: scale of the windows that the data's receiver announces; -1 if unknown.
         ack_frame_bytes: size of the smallest pure ACK's frame; 0 without ACKs.
         header_bytes: IP and TCP headers of that ACK, without link headers; 0 without ACKs.
         segments_per_ack: segments that an ACK of new data acknowledges, mean; NaN if unknown.
@@ -105,6 +106,7 @@ class Facts:
     segment_bytes: IntArray
     segment_frame_bytes: IntArray
     mss_bytes: IntArray
+    window_shift: IntArray
     ack_frame_bytes: IntArray
     header_bytes: IntArray
     segments_per_ack: FloatArray
@@ -134,6 +136,7 @@ class Facts:
             else np.zeros(directions, np.float64 if f.type is FloatArray else np.int64)
             for f in fields(cls)
         }
+        columns["window_shift"][:] = -1
         return cls(**columns)
 
     def __len__(self) -> int:

@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from capture_analysis.columns import FlowTable, IntArray, Mark
+from capture_analysis.columns import NO_SCALE, FlowTable, IntArray, Mark
 from capture_analysis.one_capture.blocks import Block
 from capture_analysis.one_capture.clock_resolution import clock_resolution_ns
 from capture_analysis.one_capture.facts import ENOUGH, Evidence, Facts, FloatArray, RateSource
@@ -121,10 +121,22 @@ def _sizes(head: Block, flows: FlowTable, facts: Facts) -> Facts:
         segment_bytes=segment,
         segment_frame_bytes=frame,
         mss_bytes=flows.rows["mss"][:, ::-1].ravel().astype(np.int64),
+        window_shift=_window_shifts(flows),
         ack_frame_bytes=smallest,
         header_bytes=header,
         segments_per_ack=per_ack,
     )
+
+
+def _window_shifts(flows: FlowTable) -> IntArray:
+    """Find the scale of the windows that answer each direction's data; -1 if unknown.
+
+    Windows are scaled only if both ends offer a scale.
+    """
+    offered = flows.rows["window_scale"].astype(np.int64)
+    scaled = (offered != NO_SCALE).all(axis=1, keepdims=True)
+    seen = (flows.rows["syn_seen"] > 0).all(axis=1, keepdims=True)
+    return np.where(seen, np.where(scaled, offered[:, ::-1], 0), -1).ravel()
 
 
 def _ticks(head: Block, facts: Facts) -> Facts:

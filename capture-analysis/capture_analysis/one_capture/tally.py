@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capture_analysis.columns import IntArray
+from capture_analysis.columns import FLAG_SYN, IntArray
 from capture_analysis.one_capture.lanes import LaneArray, occurrences
 from capture_analysis.tracking import Kind
 
@@ -29,6 +29,7 @@ class Tally:
         first_ack_ns, last_ack_ns: time of the first and the last pure ACK; NEVER and -1 if none.
         first_new: new payload of the first data packet.
         merged: packets with more payload than a segment can have.
+        syns: SYN and SYN-ACK packets.
         pause_ns: sum of the application's pauses, see PAUSE_NS.
     """
 
@@ -40,7 +41,7 @@ class Tally:
         self.ack_frame_bytes = LaneArray(np.add, 0)
         self.acked = LaneArray(np.add, 0)
         self.first_new = LaneArray(np.add, 0)
-        self.merged = LaneArray(np.add, 0)
+        self.merged, self.syns = LaneArray(np.add, 0), LaneArray(np.add, 0)
         self.pause_ns = LaneArray(np.add, 0)
         self.first_ns = LaneArray(np.minimum, NEVER)
         self.first_ack_ns = LaneArray(np.minimum, NEVER)
@@ -50,6 +51,9 @@ class Tally:
     def add(self, block: "Block") -> None:
         """Take the next packets."""
         self._count_kinds(block)
+        syn = (block.packets.flags & FLAG_SYN) != 0
+        rows = np.flatnonzero(syn & (block.tracked.kind == Kind.CONTROL))
+        self.syns.add_rows(block.direction[rows].astype(np.int64), np.ones_like(rows))
         data, acks = block.data, block.acks
         fresh = self.first_ns.at(data.directions) == NEVER
         self.first_new.add(data.directions[fresh], data["new_bytes"][data.starts[fresh]])

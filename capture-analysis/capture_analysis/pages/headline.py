@@ -14,6 +14,12 @@ _SOURCES = {
     "link acks": "the pace of all acknowledgements on the link",
     "opposite": "the opposite way",
 }
+_WAITED_FOR = {
+    "application": "its application",
+    "recovery": "the repair of losses",
+    "receive_window": "the receiver's window",
+    "congestion_window": "its congestion window",
+}
 _VERDICTS = {
     "compressed": "ACKs are compressed",
     "spaced": "ACKs are not compressed",
@@ -35,6 +41,7 @@ def headline(metrics: Metrics, facts: Mapping[str, Any]) -> list[tuple[str, str]
     return [
         ("Are ACKs compressed?", " ".join(_compression(metrics, vantage))),
         ("What does it cost?", " ".join(_cost(metrics, facts))),
+        ("What limits the transfer?", " ".join(_limits_of_transfer(metrics))),
         ("How sure is this?", " ".join(_sureness(metrics, facts, vantage))),
         ("What cannot be known from here?", " ".join(_limits(metrics, vantage))),
     ]
@@ -119,6 +126,26 @@ def _cost(metrics: Metrics, facts: Mapping[str, Any]) -> Iterator[str]:
     if burst and bunched and facts.get("bottleneck", {}).get("evidence") in ("given", "measured"):
         yield f"{percent(bunched)} of the ACKs travel in bunches, the largest of which releases"
         yield f"{number(burst)} bytes at once."
+
+
+def _limits_of_transfer(metrics: Metrics) -> Iterator[str]:
+    shares = {what: value(metrics, f"limited_{name}") or 0.0 for name, what in _WAITED_FOR.items()}
+    if value(metrics, "limited_application") is None:
+        why = metrics.get("limited_application", {}).get("why", "it was not measured")
+        yield f"It cannot be told: {why}."
+    else:
+        most_first = sorted(shares, key=lambda what: -shares[what])
+        told = [f"{percent(shares[what])} {what}" for what in most_first if shares[what] >= 0.005]
+        yield f"By share of time it waited for {', '.join(told)}."
+    handshake, again = value(metrics, "handshake_rtt"), value(metrics, "retransmissions")
+    if handshake is not None:
+        yield f"The handshake took a round trip of {number(handshake)} ms."
+    if again:
+        late = value(metrics, "timeouts")
+        after = f", {number(late)} of them after a time-out" if late else ""
+        yield f"Segments sent again: {number(again)}{after}."
+    if syns := value(metrics, "syns_again"):
+        yield f"Packets of the handshake sent again: {number(syns)}."
 
 
 def _sureness(metrics: Metrics, facts: Mapping[str, Any], vantage: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
-from capture_analysis.columns import NO_SCALE, FlowTable, Packets, concatenate
+from capture_analysis.columns import FlowTable, Packets, concatenate
 from capture_analysis.metrics.compression_factor import bound
 from capture_analysis.one_capture.facts import Facts
 from capture_analysis.one_capture.single import Measured
@@ -148,23 +148,12 @@ def _described(direction: Direction, flows: FlowTable, facts: Facts, number: int
     return replace(
         direction,
         name=" > ".join(ends if half == 0 else ends[::-1]),
-        window_shift=_window_shift(flows, flow, half),
+        window_shift=None if facts.window_shift[number] < 0 else int(facts.window_shift[number]),
         segment_bytes=int(facts.segment_bytes[number]),
         data_service_ns=_known(facts.data_service_ns[number]),
         ack_service_ns=_known(facts.ack_service_ns[number]),
         bound=_known(bound(number, facts)) if facts.header_bytes[number] else None,
     )
-
-
-def _window_shift(flows: FlowTable, flow: int, half: int) -> int | None:
-    """Find the scale of the windows that answer a half's data.
-
-    Windows are scaled only if both ends offer a scale.
-    """
-    row = flows.rows[flow]
-    if not row["syn_seen"].all():
-        return None
-    return 0 if (row["window_scale"] == NO_SCALE).any() else int(row["window_scale"][1 - half])
 
 
 def _known(value: float) -> float | None:

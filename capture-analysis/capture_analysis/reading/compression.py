@@ -5,6 +5,7 @@ zstd frames may follow each other.
 """
 
 import lzma
+import struct
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Protocol
@@ -24,6 +25,9 @@ _PIECE_BYTES = 1 << 20
 _MEMORY_BYTES = 1 << 27
 # 4 bytes of zstd expand to at most 128 KiB, so that these expand to at most 32 MiB at once.
 _ZSTD_INPUT_BYTES = 1 << 10
+_GZIP_CHECKED, _GZIP_EXTRA, _GZIP_NAME, _GZIP_COMMENT = 2, 4, 8, 16
+# Checksum and length of a member's content (RFC 1952).
+_GZIP_TAIL = struct.Struct("<II")
 _ZSTD_START = b"\x28\xb5\x2f\xfd"
 _ZSTD_SKIPPED_START = b"\x2a\x4d\x18"  # follows 0x50 to 0x5f; the start of pzstd's files
 
@@ -40,6 +44,10 @@ class _Member(Protocol):
         """True once all of the member was returned."""
 
     @property
+    def wrong(self) -> bool:
+        """True if the checksum of what ended is wrong, though all of it could be read."""
+
+    @property
     def hungry(self) -> bool:
         """True if `feed` needs more input before it can return more."""
 
@@ -48,9 +56,18 @@ class _Member(Protocol):
 
 
 class _Gzip:
+    """A gzip member.
+
+    Its header and trailer are read here: where the checksum is wrong zlib's reader drops the last
+    piece.
+    """
+
     def __init__(self) -> None:
-        self._inflate = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+        self._inflate = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
+        self._head: bytes | None = b""
+        self._tail = b""
         self._full = False
+        self._checksum, self._length = 0, 0
 
     @property
     def hungry(self) -> bool:
@@ -58,15 +75,55 @@ class _Gzip:
 
     @property
     def ended(self) -> bool:
-        return self._inflate.eof
+        return len(self._tail) == _GZIP_TAIL.size
+
+    @property
+    def wrong(self) -> bool:
+        expected = self._checksum, self._length & 0xFFFFFFFF
+        return self.ended and _GZIP_TAIL.unpack(self._tail) != expected
 
     def feed(self, content: bytes) -> tuple[bytes, bytes]:
-        piece = self._inflate.decompress(content, _PIECE_BYTES)
-        self._full = len(piece) == _PIECE_BYTES
-        return piece, self._inflate.unconsumed_tail or self._inflate.unused_data
+        if self._head is not None:
+            self._head += content
+            header = _gzip_header_bytes(self._head)
+            if header is None:
+                return b"", b""
+            content, self._head = self._head[header:], None
+        piece = b""
+        if not self._inflate.eof:
+            piece = self._inflate.decompress(content, _PIECE_BYTES)
+            self._checksum = zlib.crc32(piece, self._checksum)
+            self._length += len(piece)
+            self._full = len(piece) == _PIECE_BYTES
+            content = self._inflate.unconsumed_tail or self._inflate.unused_data
+        if self._inflate.eof:
+            self._full = False
+            needed = _GZIP_TAIL.size - len(self._tail)
+            self._tail, content = self._tail + content[:needed], content[needed:]
+        return piece, content
+
+
+def _gzip_header_bytes(head: bytes) -> int | None:
+    """Return the length of a member's header (RFC 1952); None if it goes on."""
+    if len(head) < 10:
+        return None
+    flags, at = head[3], 10
+    if flags & _GZIP_EXTRA:
+        if len(head) < at + 2:
+            return None
+        at += 2 + int.from_bytes(head[at : at + 2], "little")
+    for text in (_GZIP_NAME, _GZIP_COMMENT):
+        if flags & text:
+            at = head.find(b"\0", at) + 1
+            if not at:
+                return None
+    at += 2 * bool(flags & _GZIP_CHECKED)
+    return at if len(head) >= at else None
 
 
 class _Xz:
+    wrong = False  # feed() raises
+
     def __init__(self) -> None:
         self._stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY_BYTES)
 
@@ -84,6 +141,8 @@ class _Xz:
 
 
 class _Zstd:
+    wrong = False  # feed() raises
+
     def __init__(self) -> None:
         import zstandard  # noqa: PLC0415 # few captures need it, and it loads slowly
 
@@ -163,7 +222,7 @@ def decompressed(kind: str, head: bytes, read: Callable[[int], bytes]) -> Iterat
         file's name, for a decompression bomb.
     """
     source = _Input(head, read)
-    given = 0
+    given, wrong_at = 0, 0
     while source.more():
         if compression(source.content) != kind:
             at = source.taken - len(source.content)
@@ -181,7 +240,11 @@ def decompressed(kind: str, head: bytes, read: Callable[[int], bytes]) -> Iterat
             given += len(piece)
             _refuse_bomb(kind, source.taken, given)
             yield piece
+        if member.wrong:
+            wrong_at = wrong_at or source.taken - len(source.content)
         source.skip_padding()
+    if wrong_at:
+        raise DamagedError(f"{kind}: the checksum before byte {wrong_at} is wrong")
 
 
 def _refuse_bomb(kind: str, taken: int, given: int) -> None:

@@ -29,7 +29,7 @@ from capture_analysis.tracking import (
 )
 
 RECENT = 4
-COPY_NS = 1_000_000_000
+COPY_NS = 200_000_000
 COPY_WITHOUT_ID_NS = 1_000_000
 _U32 = (1 << 32) - 1
 

@@ -309,7 +309,7 @@ class Simulation:
             clock_ns: resolution of its clock.
             merge: up to so many segments in a row are captured as one, as above TSO.
         """
-        rows = sorted(self.rows)
+        rows = sorted(self.rows, key=lambda row: row[0])  # an ACK, then what it releases
         rows = _merged(rows, merge) if merge > 1 else rows
         time, flow, half, flags, seq, ack, payload, frame, stamp = np.array(rows, np.int64).T
         used = np.unique(flow)

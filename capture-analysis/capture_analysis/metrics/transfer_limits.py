@@ -1,0 +1,208 @@
+"""Limits: what a transfer waits for, by share of its time.
+
+The time from a direction's first packet to its last is divided at each of its packets, data and
+pure ACKs. Each part belongs to one cause, the first that holds:
+
+    application        nothing is outstanding; or the next data come neither within delta of an ACK
+                       nor of data before them, or there are none
+    loss recovery      the next data are sent again, or what was sent before the last
+                       retransmission is not acknowledged yet
+    receive window     a full segment more would exceed the window that the receiver announced
+    congestion window  otherwise: data wait for an ACK
+
+delta = a tenth of the round trip, 1 ms at least. Self-check: the shares sum to 1. `timeouts` counts
+retransmissions that follow 0.2 s of silence. After Zhang, Breslau, Paxson, Shenker 2002. A sender
+that paces seems limited by its application where its gaps exceed delta. What part of a wait was a
+queue's, or that of compressed ACKs, is not told apart.
+
+Vantage: near the data's sender, where data follow what released them. The window's scale needs the
+handshake.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+
+from capture_analysis.columns import BoolArray, IntArray
+from capture_analysis.definition import Definition
+from capture_analysis.one_capture.blocks import Block, View
+from capture_analysis.one_capture.facts import NEAR, Facts
+from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.lanes import LaneArray, Previous
+from capture_analysis.one_capture.tally import Tally
+from capture_analysis.tracking import Kind
+
+APPLICATION, RECOVERY, RECEIVER, CONGESTION = range(4)
+_SOURCE = "Zhang, Breslau, Paxson, Shenker 2002"
+_DELTA, _LEAST_DELTA_NS = 0.1, 1_000_000
+_TIMEOUT_NS = 200_000_000
+NOT_NEAR = "not captured near the data's sender, where what releases data is seen"
+NO_SCALE_SEEN = "no handshake in the capture: the scale of windows is unknown"
+NO_TIME = "fewer than two packets"
+
+LIMITED_APPLICATION = Definition(
+    "limited_application", "1", "share of time that the sender had nothing to send", _SOURCE, most=1
+)
+LIMITED_RECOVERY = Definition(
+    "limited_recovery", "1", "share of time that losses were being repaired", _SOURCE, most=1
+)
+LIMITED_RECEIVE_WINDOW = Definition(
+    "limited_receive_window",
+    "1",
+    "share of time that the announced window was full",
+    _SOURCE,
+    most=1,
+)
+LIMITED_CONGESTION_WINDOW = Definition(
+    "limited_congestion_window",
+    "1",
+    "share of time that data waited for ACKs, though the announced window was open",
+    _SOURCE,
+    most=1,
+)
+TIMEOUTS = Definition("timeouts", "1", "retransmissions after 0.2 s without a packet")
+
+
+class TransferLimits(FromOne):
+    """What each direction waited for."""
+
+    title = "What limits the transfer"
+    vantage = "near the data's sender"
+    per_direction: ClassVar[Sequence[Definition]] = (
+        LIMITED_APPLICATION,
+        LIMITED_RECOVERY,
+        LIMITED_RECEIVE_WINDOW,
+        LIMITED_CONGESTION_WINDOW,
+        TIMEOUTS,
+    )
+
+    def __init__(self) -> None:
+        # Time by cause; what is decided by the next data; time-outs.
+        self._ns = LaneArray(np.add, 0, 4)
+        self._open = LaneArray(np.add, 0)
+        self._timeouts = LaneArray(np.add, 0)
+        self._time, self._flight, self._window = Previous(), Previous(0), Previous(-1)
+        self._sent, self._acked, self._again = (LaneArray(np.maximum, -1) for _ in range(3))
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        near = block.facts.tap_at <= NEAR
+        if not near.any():
+            return
+        kept = near[block.direction] & ~np.isin(block.tracked.kind, (Kind.COPY, Kind.CONTROL))
+        view = View(block, np.flatnonzero(kept))
+        if len(view):
+            self._take(view, block.facts)
+
+    def _take(self, view: View, facts: Facts) -> None:
+        time_ns, kind = view["time_ns"], view["kind"]
+        before_ns = self._time.of(view.directions, view.starts, time_ns)
+        flight = self._flight.of(view.directions, view.starts, view["in_flight_bytes"])
+        # Nothing is counted before the first data.
+        wait_ns = np.where(before_ns >= 0, np.maximum(time_ns - before_ns, 0), 0)
+        is_data = (kind >= Kind.NEW_DATA) & (kind <= Kind.PROBE)
+        again = (kind == Kind.RETRANSMISSION) | (kind == Kind.LATE_DATA)
+        self._timeouts.add(view.directions, view.sum(again & (wait_ns >= _TIMEOUT_NS)))
+        window = self._windows(view, is_data)
+        shift = view.spread(facts.window_shift)
+        room = window << np.maximum(shift, 0)
+        full = (shift >= 0) & (window >= 0)
+        full &= flight + view.spread(facts.segment_bytes) > room
+        cause = np.full(len(view), -1)
+        cause[full] = RECEIVER
+        cause[self._recovering(view, is_data, again)] = RECOVERY
+        cause[flight == 0] = APPLICATION
+        delta_ns = np.maximum(np.nan_to_num(_DELTA * facts.round_trip_ns), _LEAST_DELTA_NS)
+        prompt = wait_ns <= view.spread(delta_ns)
+        by_next = np.where(again, RECOVERY, np.where(prompt, CONGESTION, APPLICATION))
+        decided = self._by_next(view, np.where(cause < 0, wait_ns, 0), is_data, by_next)
+        for each in range(4):
+            share = np.where(cause == each, wait_ns, 0)
+            decided[:, each] += view.sum(share)
+        self._ns.add(view.directions, decided)
+
+    def _windows(self, view: View, is_data: BoolArray) -> IntArray:
+        """Return the window that the ACK before each packet announced; -1 if none was seen."""
+        rows = np.arange(len(view))
+        last = np.maximum.accumulate(np.where(is_data, -1, rows))
+        first = np.repeat(view.starts, view.counts)
+        inside = last >= first
+        latest = np.where(inside, view["window"][np.maximum(last, 0)], -1)
+        carried = self._window.of(view.directions, view.starts, latest)
+        # Where a lane has had no ACK in this block, the window is that before the block.
+        known = np.repeat(carried[view.starts], view.counts)
+        before = np.concatenate(([-1], latest[:-1]))
+        before[view.starts] = known[view.starts]
+        found: IntArray = np.where(before >= 0, before, known)
+        self._window.of(view.directions, view.starts, np.where(inside, latest, known))
+        return found
+
+    def _recovering(self, view: View, is_data: BoolArray, again: BoolArray) -> BoolArray:
+        """Tell before which packets something sent before a retransmission was outstanding."""
+        before = self._acked.at(view.directions) < self._again.at(view.directions)
+        sent_end = np.where(is_data, view["seq_bytes"] + view["payload_bytes"], -1)
+        sent = self._highest(view, self._sent, sent_end)
+        acked = self._highest(view, self._acked, np.where(is_data, -1, view["ack_bytes"]))
+        point = self._highest(view, self._again, np.where(again, sent, -1))
+        found: BoolArray = np.concatenate(([False], (acked < point)[:-1]))
+        found[view.starts] = before
+        return found
+
+    def _highest(self, view: View, carried: LaneArray, values: IntArray) -> IntArray:
+        """Return the highest value of each direction so far."""
+        values = values.copy()
+        values[view.starts] = np.maximum(values[view.starts], carried.at(view.directions))
+        # Directions are kept apart by an offset that no number of bytes reaches.
+        offset = np.repeat(np.arange(len(view.directions)) << 45, view.counts)
+        highest = np.maximum.accumulate(np.clip(values, -1, 1 << 44) + offset) - offset
+        carried.add(view.directions, highest[view.ends])
+        return highest
+
+    def _by_next(
+        self, view: View, open_ns: IntArray, is_data: BoolArray, cause: IntArray
+    ) -> IntArray:
+        """Give undecided waits the cause of the next data; shape (directions, causes)."""
+        total = np.cumsum(open_ns)
+        rows = np.flatnonzero(is_data)
+        place = np.searchsorted(view.starts, rows, side="right") - 1
+        start = total[view.starts[place]] - open_ns[view.starts[place]]
+        previous = np.concatenate(([0], total[rows][:-1])) if len(rows) else total[:0]
+        first = np.concatenate(([True], np.diff(place) > 0)) if len(rows) else np.zeros(0, bool)
+        carried = self._open.at(view.directions[place]) * first
+        spent = total[rows] - np.where(first, start, previous) + carried
+        found = np.zeros((len(view.directions), 4), dtype=np.int64)
+        np.add.at(found, (place, cause[rows]), spent)
+        # What follows a direction's last data here is decided by later ones.
+        left = total[view.ends] - total[view.starts] + open_ns[view.starts]
+        used = np.zeros(len(view.directions), dtype=np.int64)
+        np.add.at(used, place, spent - carried)
+        some = np.zeros(len(view.directions), dtype=np.bool_)
+        some[place] = True
+        before = self._open.at(view.directions)
+        self._open.replace(view.directions, np.where(some, 0, before) + left - used)
+        return found
+
+    def merge(self, other: Self) -> None:
+        """Add the results of another instance, which took other connections."""
+        for name in ("_ns", "_open", "_timeouts"):
+            getattr(self, name).merge(getattr(other, name))
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """Return the quantities of one direction, by name."""
+        del tally
+        if not facts.tap_at[direction] <= NEAR:
+            return {q.name: NOT_NEAR for q in self.per_direction}
+        spent = [int(n) for n in self._ns.of(direction)]
+        spent[APPLICATION] += int(self._open.of(direction))
+        if not sum(spent):
+            return {q.name: NO_TIME for q in self.per_direction}
+        shares = [each / sum(spent) for each in spent]
+        scaled = facts.window_shift[direction] >= 0
+        return {
+            "limited_application": shares[APPLICATION],
+            "limited_recovery": shares[RECOVERY],
+            "limited_receive_window": shares[RECEIVER] if scaled else NO_SCALE_SEEN,
+            "limited_congestion_window": shares[CONGESTION] if scaled else NO_SCALE_SEEN,
+            "timeouts": int(self._timeouts.of(direction)),
+        }

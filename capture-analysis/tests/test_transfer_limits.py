@@ -1,0 +1,137 @@
+"""What a transfer waits for, on simulated paths whose limit is known."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from capture_analysis.metrics import transfer_limits
+from capture_analysis.one_capture import single
+from capture_analysis.one_capture.single import measure
+from capture_analysis.tracking import Kind, Tracker
+from measured_captures import ColumnCapture, values
+from simulated_path import Connection, Link, Place, Simulation
+
+SHARES = (
+    "limited_application",
+    "limited_recovery",
+    "limited_receive_window",
+    "limited_congestion_window",
+)
+
+
+def captured(place: Place = "near", loss: float = 0, **settings: Any) -> ColumnCapture:
+    """A transfer over 10 Mbit/s, whose window fills the link several times."""
+    links = Link(1e7, loss=loss), Link(1e7)
+    return Simulation(links, [Connection(**{"window": 20} | settings)], place).run().captured()
+
+
+def limits(capture: ColumnCapture) -> SimpleNamespace:
+    """The shares of time of its data, by cause."""
+    return values(measure(capture), 0)
+
+
+def test_congestion_window() -> None:
+    """Data that always wait for ACKs, with the announced window open, wait for the sender's own."""
+    assert limits(captured()).limited_congestion_window > 0.95
+
+
+def test_receive_window() -> None:
+    """If the same data fill the announced window, they wait for the receiver's."""
+    capture = captured()
+    capture.whole.window[:] = 20 * 1448
+    assert limits(capture).limited_receive_window > 0.95
+    capture.whole.window[:] = 20 * 1448 // 4
+    capture.flows.rows["window_scale"][:] = 2
+    assert limits(capture).limited_receive_window > 0.95
+
+
+def test_application() -> None:
+    """A sender that writes four segments now and then waits for its application."""
+    found = limits(captured(write_ns=50_000_000, write=4))
+    assert found.limited_application > 0.85
+
+
+def by_hand(capture: ColumnCapture) -> list[float]:
+    """The shares of the first direction, packet by packet, of a sender's capture."""
+    packets = capture.whole
+    tracked = Tracker().track(packets, capture.flows)
+    facts = measure(capture).facts
+    delta_ns = max(facts.round_trip_ns[0] / 10, 1e6)
+    spent, waits = dict.fromkeys(("app", "loss", "receiver", "sender"), 0), 0
+    flight, acked, sent, point, window, last_ns = 0, -1, -1, -1, -1, None
+    for row in range(len(packets)):
+        data = packets.payload_bytes[row] > 0
+        if tracked.kind[row] in (Kind.COPY, Kind.CONTROL) or packets.half[row] == data:
+            continue  # the handshake's last ACK is of the other direction
+        time_ns = int(packets.time_ns[row])
+        wait_ns = 0 if last_ns is None else time_ns - last_ns
+        again = tracked.kind[row] in (Kind.RETRANSMISSION, Kind.LATE_DATA)
+        if flight == 0:
+            spent["app"] += wait_ns
+        elif acked < point:
+            spent["loss"] += wait_ns
+        elif 0 <= window < flight + facts.segment_bytes[0]:
+            spent["receiver"] += wait_ns
+        else:
+            waits += wait_ns
+        if data:
+            spent["loss" if again else "sender" if wait_ns <= delta_ns else "app"] += waits
+            waits = 0
+            sent = max(sent, int(tracked.seq_bytes[row]) + int(packets.payload_bytes[row]))
+            point = max(point, sent) if again else point
+        else:
+            acked = max(acked, int(tracked.ack_bytes[row]))
+            window = int(packets.window[row])
+        flight, last_ns = int(tracked.in_flight_bytes[row]), time_ns
+    spent["app"] += waits
+    return [each / sum(spent.values()) for each in spent.values()]
+
+
+def test_recovery() -> None:
+    """With losses the shares are those of a count packet by packet, and some of it is recovery."""
+    for window in (60_000, 12 * 1448):
+        capture = captured(loss=0.02)
+        capture.whole.window[:] = window
+        found = limits(capture)
+        assert [getattr(found, name) for name in SHARES] == pytest.approx(by_hand(capture))
+        assert found.limited_recovery > 0.1
+    assert limits(captured()).limited_recovery == 0
+
+
+def test_timeouts() -> None:
+    """A segment that is sent again after a second of silence is a time-out."""
+    capture = captured(segments=40)
+    whole = capture.whole
+    last = np.flatnonzero(whole.payload_bytes > 0)[-1]
+    rows = np.append(np.arange(last + 1), last)
+    capture.whole = whole.where(rows)
+    capture.whole.time_ns[-1] += 10**9
+    capture.whole.ip_id[-1] += 1
+    assert limits(capture).timeouts == 1
+    assert limits(captured()).timeouts == 0
+
+
+def test_shares_sum_to_one() -> None:
+    """The four shares divide all of the time."""
+    found = limits(captured(loss=0.02))
+    assert sum(getattr(found, name) for name in SHARES) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("packets", [1, 7, 100])
+def test_blocks_do_not_matter(packets: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever blocks end, the shares are the same."""
+    expected = limits(captured(loss=0.02, segments=200))
+    monkeypatch.setattr(single, "BLOCK_PACKETS", packets)
+    found = limits(captured(loss=0.02, segments=200))
+    assert [getattr(found, n) for n in SHARES] == [getattr(expected, n) for n in SHARES]
+
+
+def test_elsewhere_it_cannot_be_told() -> None:
+    """Far from the sender, or without the handshake's scale, there is no share but a reason."""
+    assert limits(captured("far")).limited_application == transfer_limits.NOT_NEAR
+    unscaled = captured()
+    unscaled.flows.rows["syn_seen"] = 0
+    found = limits(unscaled)
+    assert found.limited_receive_window == transfer_limits.NO_SCALE_SEEN
+    assert found.limited_application < 0.05
