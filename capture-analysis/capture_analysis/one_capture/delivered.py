@@ -14,11 +14,10 @@ import numpy as np
 from capture_analysis.columns import IntArray
 from capture_analysis.one_capture.busy_series import BinnedSums
 from capture_analysis.one_capture.facts import Facts, FloatArray, RateSource
-from capture_analysis.one_capture.lanes import LaneArray, Previous
-from capture_analysis.streaks import StreakFinder, Streaks
+from capture_analysis.one_capture.lanes import LaneArray
 
 if TYPE_CHECKING:
-    from capture_analysis.one_capture.blocks import Block
+    from capture_analysis.one_capture.blocks import Block, View
 
 # A window is at least so many round trips and so long.
 ROUND_TRIPS, LEAST_NS = 5, 100_000_000
@@ -40,12 +39,12 @@ class Delivered:
         longest_ns = np.nanmax(facts.round_trip_ns, initial=0)
         least_ns = max(LEAST_NS, ROUND_TRIPS * longest_ns)
         self._shift = min(math.ceil(math.log2(least_ns)), _MOST_SHIFT)
-        self._finders = StreakFinder(), StreakFinder()
-        self._windows = Previous(), Previous()
-        # By direction: most bits of data, and of data acknowledged, in a window; all of both.
+        # By direction: the window of its last packet, and what it has had; of data, of ACKs.
+        self._last = tuple(LaneArray(np.maximum, -1, 2) for _ in range(2))
+        # By direction: most bytes of frames, and of payload acknowledged, in a window; all of both.
         self._most = LaneArray(np.maximum, 0), LaneArray(np.maximum, 0)
         self._all = LaneArray(np.add, 0), LaneArray(np.add, 0)
-        # Of both sides' data, then of both sides' data acknowledged.
+        # Bytes of both sides' frames, then of their payload acknowledged.
         self._together = BinnedSums(4, self._shift)
 
     def add(self, block: "Block") -> None:
@@ -53,28 +52,26 @@ class Delivered:
         for which, (view, column) in enumerate(
             ((block.data, "frame_bytes"), (block.acks, "acked_bytes"))
         ):
-            window = view["time_ns"] >> self._shift
-            before = self._windows[which].of(view.directions, view.starts, window)
-            joined = window == before
-            found = self._finders[which].add(view.direction, joined, view["time_ns"], view[column])
-            self._take(which, found, block.facts)
+            if len(view):
+                self._take(which, view, view[column], block.facts)
 
-    def _take(self, which: int, windows: Streaks, facts: Facts) -> None:
-        """Take windows of bytes: of frames, or of payload acknowledged."""
-        lane = windows.lane
-        if not len(lane):
-            return
-        frames = facts.segment_frame_bytes[lane] if which else 1
-        payloads = np.maximum(facts.segment_bytes[lane], 1) if which else 1
-        bits = 8 * windows.total * frames // payloads
-        self._most[which].add_rows(lane, bits)
-        self._all[which].add_rows(lane, bits)
-        self._together.add(facts.side[lane] + 2 * which, windows.first_ns, bits)
-
-    def finish(self, facts: Facts) -> None:
-        """Take the windows that were still open at the capture's end."""
-        for which, finder in enumerate(self._finders):
-            self._take(which, finder.finish(), facts)
+    def _take(self, which: int, view: "View", size: IntArray, facts: Facts) -> None:
+        """Take sizes in bytes: of frames, or of payload acknowledged."""
+        window = view["time_ns"] >> self._shift
+        changes = np.flatnonzero(window[1:] != window[:-1]) + 1
+        starts = np.union1d(view.starts, changes)
+        lane, window = view.direction[starts], window[starts]
+        total = np.add.reduceat(size, starts)
+        # The first of a direction's windows here may have begun in the block before.
+        first = np.searchsorted(starts, view.starts)
+        last = np.append(first[1:], len(starts)) - 1
+        before = self._last[which].at(view.directions)
+        so_far = total.copy()
+        so_far[first] += np.where(before[:, 0] == window[first], before[:, 1], 0)
+        self._last[which].replace(view.directions, np.stack((window[last], so_far[last]), axis=1))
+        self._most[which].add_rows(lane, so_far)
+        self._all[which].add_rows(lane, total)
+        self._together.add(facts.side[lane] + 2 * which, window << self._shift, total)
 
     def merge(self, other: "Delivered") -> None:
         """Add what other connections delivered."""
@@ -89,17 +86,23 @@ class Delivered:
         Returns: from the direction alone, and from all that go its way.
         """
         rows = np.arange(len(facts))
+        # Payload acknowledged stands for the frames of its segments.
+        frames = facts.segment_frame_bytes / np.maximum(facts.segment_bytes, 1)
+        bits = np.stack((np.full(len(facts), 8.0), 8 * frames))
+        all_bits = bits * np.stack([each.at(rows) for each in self._all])
         # What passes first in a window was transmitted before it.
         first = 8.0 * facts.segment_frame_bytes * np.array([[1], [1]])
         first[1] *= np.maximum(np.nan_to_num(facts.segments_per_ack), 1)
-        all_bits = np.stack([each.at(rows) for each in self._all])
-        most = np.stack([each.at(rows) for each in self._most]) - first
+        most = bits * np.stack([each.at(rows) for each in self._most]) - first
         alone = _lesser(all_bits, most / (1 << self._shift))
         together = self._together.most().reshape(2, 2)
+        sums = np.zeros((2, 2))
         for side in (0, 1):
             mine = facts.side == side
+            sums[:, side] = all_bits[:, mine].sum(axis=1)
+            acked = max(int(self._all[1].at(rows[mine]).sum()), 1)
+            together[:, side] *= 8, sums[1, side] / acked
             together[:, side] -= first[:, mine].max(axis=1, initial=0) / (1 << self._shift)
-        sums = np.stack([np.bincount(facts.side, bits, 2) for bits in all_bits])
         return alone, _lesser(sums, together)[facts.side]
 
 

@@ -84,7 +84,6 @@ class _Choice:
         self._facts = facts = head.facts
         delivered = Delivered(facts)
         delivered.add(head)
-        delivered.finish(facts)
         self._alone_bit, together = delivered.least_bit(facts)
         self._shared_bit = np.maximum(self._alone_bit, together)
         self._own_bit = self._shared_bit if one_pair else self._alone_bit

@@ -124,7 +124,6 @@ class Measured:
         """Finish every estimator after the last packet."""
         for each in self.estimators:
             each.finish(self.facts)
-        self._delivered.finish(self.facts)
         self._found = self.facts
         self._test_rates()
 
