@@ -215,6 +215,13 @@ class FlowTable:
             for address, port in (self.source(flow), self.destination(flow))
         )
 
+    def wireshark_filter(self, flow: int) -> str:
+        """Write the display filter with which Wireshark and tshark show a connection."""
+        field = "ipv6" if self.rows[flow]["version"] == 6 else "ip"
+        ends = self.source(flow), self.destination(flow)
+        addresses = [f"{field}.addr == {address}" for address, _ in ends]
+        return " && ".join([*addresses, *(f"tcp.port == {port}" for _, port in ends)])
+
     def find(self, sender: tuple[str, int], receiver: tuple[str, int]) -> list[tuple[int, int]]:
         """Find the connections between two ends.
 

@@ -1,9 +1,12 @@
 """Reports of captures: files in a folder, a page in a browser, single pictures."""
 
+import html
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
+import capture_analysis
 import packed_page
 import pytest
 from capture_analysis.cli import main
@@ -74,6 +77,19 @@ def test_page_says_what_the_document_does(single: Path) -> None:
         assert word in page
 
 
+def test_wireshark_finds_the_connection(single: Path, captures: tuple[Path, Path]) -> None:
+    """The filter beside a connection selects its packets, all and only, in tshark."""
+    flow = json.loads((single / "capture.json").read_text())["flows"][0]
+    assert html.escape(flow["wireshark_filter"]) in (single / "report.html").read_text()
+    arguments = ["-Y", flow["wireshark_filter"], "-T", "fields", "-e", "frame.number"]
+    shown = subprocess.run(
+        ["tshark", "-r", captures[0], *arguments], capture_output=True, text=True, check=True
+    )
+    columns = capture_analysis.read_columns(captures[0])
+    mine = columns["frame"][columns["flow"] == flow["id"]]
+    assert [int(number) for number in shown.stdout.split()] == mine.tolist()
+
+
 def test_pair(pair: Path) -> None:
     """Two captures have pictures of what lies between them, and their own document."""
     assert figures(pair) == _OF_PAIR
@@ -94,6 +110,25 @@ def test_in_a_browser(
     script = "return [document.documentElement.scrollWidth, window.innerWidth]"
     wide, seen = browser.execute_script(script)
     assert wide <= seen
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_one_time_axis(browser: Any, single: Path, together: bool) -> None:
+    """Zooming one picture over time zooms all, if the box is checked, and no other picture."""
+    opened(browser, single / "report.html")
+    if together:
+        browser.find_element(By.ID, "together").click()
+    browser.execute_script(
+        "Plotly.relayout(document.getElementById('rtt'), {'xaxis.range': [0.25, 0.5]})"
+    )
+    script = """return Array.from(document.querySelectorAll(".js-plotly-plot"), (plot) =>
+        [plot.layout.xaxis.title.text, plot.layout.xaxis.range])"""
+    shown = browser.execute_script(script)
+    zoomed = [title for title, range_ in shown if range_ == [0.25, 0.5]]
+    over_time = [title for title, _ in shown if title == "time, s"]
+    assert zoomed == (over_time if together else ["time, s"])
+    assert len(over_time) > 2
+    assert console(browser) == []
 
 
 def test_earlier_report_is_replaced(
@@ -141,6 +176,30 @@ def test_named_for_the_capture(
     monkeypatch.setattr("capture_analysis.pictures.plots.save_all", lambda *_: None)
     assert main(["report", str(captures[0])]) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["near-report"]
+
+
+@pytest.mark.parametrize("starts", [True, False])
+def test_open(
+    captures: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    starts: bool,
+) -> None:
+    """With --open a browser shows the page; where none starts a sentence says so."""
+    shown: list[str] = []
+
+    def opens(page: str) -> bool:
+        shown.append(page)
+        return starts
+
+    monkeypatch.setattr("capture_analysis.pictures.plots.save_all", lambda *_: None)
+    monkeypatch.setattr("webbrowser.open", opens)
+    folder = tmp_path / "report"
+    status = main(["report", str(captures[0]), "--output", str(folder), "--open"])
+    assert shown == [(folder / "report.html").as_uri()]
+    assert status == (0 if starts else 2)
+    assert ("no browser could be started" in capsys.readouterr().err) == (not starts)
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "html"])

@@ -6,6 +6,7 @@ Of a capture, or of two captures of one path, into a folder of its own.
 import argparse
 import shlex
 import sys
+import webbrowser
 from pathlib import Path
 
 from capture_analysis.commands.measuring import add_options, add_second, given
@@ -24,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="where to write; an earlier report is replaced (default: CAPTURE-report)",
     )
+    parser.add_argument("--open", action="store_true", help="show the page in the browser")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -39,4 +41,6 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         page = capture_report.report(arguments.path, arguments.output, given(arguments), command)
     sys.stdout.write(f"{page}\n")
+    if arguments.open and not webbrowser.open(page.resolve().as_uri()):
+        raise AnalysisError(f"{page}: no browser could be started to show it")
     return 0

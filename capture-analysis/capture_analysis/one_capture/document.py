@@ -82,6 +82,7 @@ def flow(measured: Measured, number: int, undefined: Counter[str]) -> dict[str, 
         "source": "{}:{}".format(*flows.source(number)),
         "destination": "{}:{}".format(*flows.destination(number)),
         "name": flows.name(number),
+        "wireshark_filter": flows.wireshark_filter(number),
         "facts": facts(measured, number),
     }
     for half, way in enumerate(("forward", "backward")):

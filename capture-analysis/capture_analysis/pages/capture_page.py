@@ -118,6 +118,7 @@ def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:
             "rtt": value(flow[way], "rtt_median"),
             "retransmitted": percent(value(flow[way], "retransmitted")),
             "verdict": word(flow[way]),
+            "filter": flow["wireshark_filter"],
             "vantage": flow["facts"][way].get("vantage", {}).get("value"),
         }
         for flow in document["flows"]

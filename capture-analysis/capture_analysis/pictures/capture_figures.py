@@ -42,7 +42,7 @@ def figure(selected: Selected, name: str) -> Figure:
         return rates(direction, selected.overview)
     drawn = _OF_PACKETS[name][0](direction)
     if name in ("time-sequence", "in-flight"):
-        drawn = replace(drawn, view=compressed_moment(direction))
+        drawn = _opening_on(drawn, compressed_moment(direction))
     return _with_rest(drawn, selected) if selected.cut else drawn
 
 
@@ -59,9 +59,17 @@ def note(selected: Selected) -> str:
     start, stop = ((time_ns - origin_ns) / 1e9 for time_ns in _drawn_ns(selected))
     return (
         f"Drawn to the packet are {len(selected.direction.packets):,} of the connection's "
-        f"{selected.total:,} packets, from {start:.6g} to {stop:.6g} s, where most ACKs are "
-        f"compressed. The rest: the lowest to the highest in each of {OVERVIEW_BINS:,} intervals."
+        f"{selected.total:,} packets, from {start:.6g} to {stop:.6g} s, where most ACKs come "
+        f"back to back. The rest: the lowest to the highest in each of {OVERVIEW_BINS:,} intervals."
     )
+
+
+def _opening_on(drawn: Figure, view: tuple[float, float] | None) -> Figure:
+    """Open a picture on a part of its time, and say so."""
+    if view is None:
+        return drawn
+    caption = f"{drawn.caption} It opens on {view[0]:.6g} to {view[1]:.6g} s; double-click for all."
+    return replace(drawn, view=view, caption=caption)
 
 
 def _with_rest(drawn: Figure, selected: Selected) -> Figure:

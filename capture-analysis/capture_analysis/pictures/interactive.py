@@ -96,6 +96,8 @@ def _look(line: Line) -> dict[str, Any]:
     if line.style == "bars":
         return {"type": "bar", "marker": {"color": colour}}
     look = json.loads(json.dumps(_PLOTLY_STYLE[line.style]))
+    if line.style == "letters":
+        look["showlegend"] = False  # a legend would show "Aa"; the caption says what they are
     for part in ("line", "marker", "textfont"):
         if part in look:
             look[part]["color"] = colour

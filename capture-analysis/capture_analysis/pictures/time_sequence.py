@@ -23,8 +23,9 @@ def time_sequence(direction: Direction) -> Figure:
     """Draw one direction's data and the ACKs and windows that answer them."""
     caption = (
         f"{direction.name}. Each segment is a bar from its first byte to its last, R where it was "
-        "sent again. The steps below are what is acknowledged, the steps above what the receiver's "
-        "window allows; a flight of ACKs on top of each other is a compressed one."
+        "sent again; S, F and X are SYN, FIN and RST. The steps below are what is acknowledged, "
+        "the steps above what the receiver's window allows; a flight of ACKs on top of each other "
+        "came back to back."
     )
     if direction.window_shift is None:
         caption += " The window is not drawn: its scale is in the handshake, which was not seen."

@@ -197,6 +197,20 @@
       const of = (name) => points.map((each) => each[name]);
       Plotly.restyle(element, {x: of("x"), y: of("y"), text: of("text")});
     });
+    if (layout.xaxis.title.text === "time, s") follow(element);
+  };
+
+  // Plots over time; with the box checked all show the stretch that one is zoomed to.
+  const overTime = [];
+
+  const follow = (element) => {
+    overTime.push(element);
+    element.on("plotly_relayout", () => {
+      const range = element.layout.xaxis.range;
+      const differs = (other) => other.layout.xaxis.range.some((edge, n) => edge !== range[n]);
+      if (document.getElementById("together")?.checked)
+        for (const other of overTime.filter(differs)) Plotly.relayout(other, {"xaxis.range": [...range]});
+    });
   };
 
   // The plot that is least far out of sight; of those in sight the first.
