@@ -122,3 +122,12 @@ def test_unify_by_syn(tmp_path: Path) -> None:
     common, mappings = unify([first, second])
     assert len(common) == 2
     assert mappings[1][0].tolist() == [1]
+
+
+def test_wireshark_filter(tmp_path: Path) -> None:
+    """A connection's filter names its addresses by IP's version, and its ports."""
+    _, flows = read(tmp_path, sent(), ethernet(ipv6(tcp()), 0x86DD))
+    four, six = (flows.wireshark_filter(flow) for flow in (0, 1))
+    ports = "tcp.port == 1000 && tcp.port == 2000"
+    assert four == f"ip.addr == 10.0.0.1 && ip.addr == 10.0.0.2 && {ports}"
+    assert six == f"ipv6.addr == ::1 && ipv6.addr == ::2 && {ports}"

@@ -129,17 +129,15 @@ def test_rate_given_that_cannot_be() -> None:
     assert facts_of(steady, given=Given(rate_mbit=96)).rate_evidence[0] == Evidence.GIVEN
 
 
-def test_opposite_rate_is_tested() -> None:
-    """The rate of the opposite way is not even a guess where this way delivered more."""
-    there = arriving()
-    back = arriving(turned=True, port=40001, bursts=2000, segments=1, cycle_ns=SEGMENT_NS // 2)
-    back.data_ns = back.data_ns[:1999:2] // 1000 * 1000  # no mode: pairs of unequal gaps
-    back.data_ns += np.random.default_rng(1).integers(0, SEGMENT_NS // 2, len(back.data_ns))
-    back.data_ns.sort()
-    back.ack_ns, back.first, back.acked = back.data_ns + 1000, back.first[:1000], back.acked[:1000]
-    facts = facts_of(there, back)
-    assert facts.rate_source[0] == RateSource.DATA
-    assert RateSource.OPPOSITE not in facts.rate_source[2:]
+@pytest.mark.parametrize(("mean_ns", "source"), [(SEGMENT_NS // 2, 0), (4 * SEGMENT_NS, 6)])
+def test_opposite_rate_is_tested(mean_ns: int, source: int) -> None:
+    """The rate of the opposite way is a guess for this one, unless this one delivered more."""
+    back = arriving(turned=True, port=40001, bursts=4000, segments=1)
+    gaps = np.random.default_rng(1).lognormal(0, 2, len(back.data_ns))  # no mode
+    back.data_ns = back.data_ns[0] + np.cumsum(mean_ns * gaps / gaps.mean()).astype(np.int64)
+    back.ack_ns = back.data_ns + 1000
+    facts = facts_of(arriving(), back)
+    assert facts.rate_source.tolist()[2] == source
 
 
 def test_pace_of_an_application() -> None:

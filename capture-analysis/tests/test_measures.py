@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from capture_analysis.metrics.utilisation import TOO_SHORT
 from capture_analysis.one_capture.single import Given, Measured, measure
 from measured_captures import (
     ACK_FRAME,
@@ -229,6 +230,15 @@ def test_in_flight() -> None:
     assert found.in_flight_max == WINDOW * MSS
     # The first window fills up; afterwards each segment is released by an ACK at its time.
     assert found.in_flight_mean < WINDOW * MSS
+
+
+def test_burst_into_a_queue() -> None:
+    """Data sent into a queue faster than the link carries them make no share above 1.05."""
+    burst = compressed(cycles=1, window=40, bunch=0, sends=False)
+    burst.data_ns = burst.data_ns[0] + np.arange(len(burst.data_ns)) * 1000
+    found = of(burst)
+    assert found.link_share == found.efficiency == TOO_SHORT
+    assert found.goodput > 1000
 
 
 def test_handshake_sent_again() -> None:

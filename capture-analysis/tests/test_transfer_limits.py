@@ -44,6 +44,25 @@ def test_receive_window() -> None:
     capture.whole.window[:] = 20 * 1448 // 4
     capture.flows.rows["window_scale"][:] = 2
     assert limits(capture).limited_receive_window > 0.95
+    capture.flows.rows["window_scale"][:] = 4
+    assert limits(capture).limited_receive_window == 0
+
+
+def test_nothing_outstanding() -> None:
+    """With nothing outstanding the application is waited for, or a window that is closed."""
+    capture = captured(segments=200)
+    data = capture.whole.payload_bytes > 0
+    last = int(np.flatnonzero(data)[-1])
+    # All is acknowledged, a window update comes after a minute, and data at once.
+    rows = np.append(np.arange(len(capture.whole)), [len(capture.whole) - 1, last])
+    capture.whole = whole = capture.whole.where(rows)
+    whole.time_ns[-2:] += 60 * 10**9 - (whole.time_ns[-2:] - whole.time_ns[-3])
+    whole.seq[-1] += 1448
+    whole.ip_id[-2:] += 1000
+    whole.window[-2] = 50_000
+    assert limits(capture).limited_application > 0.98
+    whole.window[-3] = 0
+    assert limits(capture).limited_receive_window > 0.98
 
 
 def test_application() -> None:
@@ -67,12 +86,12 @@ def by_hand(capture: ColumnCapture) -> list[float]:
         time_ns = int(packets.time_ns[row])
         wait_ns = 0 if last_ns is None else time_ns - last_ns
         again = tracked.kind[row] in (Kind.RETRANSMISSION, Kind.LATE_DATA)
-        if flight == 0:
-            spent["app"] += wait_ns
-        elif acked < point:
+        if acked < point:
             spent["loss"] += wait_ns
         elif 0 <= window < flight + facts.segment_bytes[0]:
             spent["receiver"] += wait_ns
+        elif flight == 0:
+            spent["app"] += wait_ns
         else:
             waits += wait_ns
         if data:

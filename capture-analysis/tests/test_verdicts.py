@@ -2,9 +2,18 @@
 
 import pytest
 from capture_analysis.commands import flows
-from capture_analysis.metrics.compression_verdict import LEAST_ACKS
+from capture_analysis.metrics.compression_verdict import (
+    BUNCHED,
+    BUNCHED_IN_TICKS,
+    GUESSED_RATE,
+    LEAST_ACKS,
+    Shares,
+)
+from capture_analysis.metrics.compression_verdict import verdict as judged
+from capture_analysis.metrics.utilisation import NO_RATE
 from capture_analysis.one_capture.delivered import MOST_UTILISATION
 from capture_analysis.one_capture.document import document
+from capture_analysis.one_capture.facts import Evidence, Facts
 from capture_analysis.one_capture.single import measure
 from capture_analysis.pages.headline import headline, verdict
 from confusion import Told, confusion, told
@@ -32,6 +41,27 @@ def test_verdicts_are_true(verdicts: list[Told]) -> None:
     )
     assert table["compressed", "compressed"] > 0
     assert table["not", "not"] > 0
+
+
+@pytest.mark.parametrize(
+    ("evidence", "shares", "said"),
+    [
+        (Evidence.NONE, Shares(0, 0, 0), NO_RATE),
+        (Evidence.GUESSED, Shares(0, 0, 0), GUESSED_RATE),
+        (Evidence.GUESSED, Shares(0.5, 0, None), GUESSED_RATE),
+        (Evidence.GUESSED, Shares(0, 0, 0.02), 1),
+        (Evidence.MEASURED, Shares(0.01, 0, None), 0),
+        (Evidence.MEASURED, Shares(0.5, 0, None), BUNCHED),
+        (Evidence.GIVEN, Shares(0.5, 0, None), BUNCHED),
+        (Evidence.MEASURED, Shares(0.5, 0.3, 0.01), BUNCHED_IN_TICKS),
+        (Evidence.MEASURED, Shares(0.5, 0.46, 0.01), 0),
+    ],
+)
+def test_evidence_decides(evidence: Evidence, shares: Shares, said: int | str) -> None:
+    """A verdict follows from the evidence of the rate and the two shares, as the metric says."""
+    facts = Facts.unknown(2)
+    facts.rate_evidence[0] = evidence
+    assert judged(shares, 0, facts) == said
 
 
 def test_what_a_receiver_does_is_no_compression(verdicts: list[Told]) -> None:

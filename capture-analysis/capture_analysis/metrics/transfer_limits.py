@@ -3,11 +3,11 @@
 The time from a direction's first packet to its last is divided at each of its packets, data and
 pure ACKs. Each part belongs to one cause, the first that holds:
 
-    application        nothing is outstanding; or the next data come neither within delta of an ACK
-                       nor of data before them, or there are none
     loss recovery      the next data are sent again, or what was sent before the last
                        retransmission is not acknowledged yet
     receive window     a full segment more would exceed the window that the receiver announced
+    application        nothing is outstanding; or the next data come neither within delta of an ACK
+                       nor of data before them, or there are none
     congestion window  otherwise: data wait for an ACK
 
 delta = a tenth of the round trip, 1 ms at least. Self-check: the shares sum to 1. `timeouts` counts
@@ -110,9 +110,9 @@ class TransferLimits(FromOne):
         full = (shift >= 0) & (window >= 0)
         full &= flight + view.spread(facts.segment_bytes) > room
         cause = np.full(len(view), -1)
+        cause[flight == 0] = APPLICATION
         cause[full] = RECEIVER
         cause[self._recovering(view, is_data, again)] = RECOVERY
-        cause[flight == 0] = APPLICATION
         delta_ns = np.maximum(np.nan_to_num(_DELTA * facts.round_trip_ns), _LEAST_DELTA_NS)
         prompt = wait_ns <= view.spread(delta_ns)
         by_next = np.where(again, RECOVERY, np.where(prompt, CONGESTION, APPLICATION))
