@@ -1,5 +1,6 @@
 """Verdicts against the truth of simulated captures."""
 
+import numpy as np
 import pytest
 from capture_analysis.commands import flows
 from capture_analysis.metrics.compression_verdict import (
@@ -16,7 +17,7 @@ from capture_analysis.one_capture.document import document
 from capture_analysis.one_capture.facts import Evidence, Facts
 from capture_analysis.one_capture.single import measure
 from capture_analysis.pages.headline import headline, verdict
-from confusion import Told, confusion, told
+from confusion import WRONG, Told, confusion, told
 from truth_corpus import KINDS, corpus
 
 pytestmark = pytest.mark.slow
@@ -62,6 +63,26 @@ def test_evidence_decides(evidence: Evidence, shares: Shares, said: int | str) -
     facts = Facts.unknown(2)
     facts.rate_evidence[0] = evidence
     assert judged(shares, 0, facts) == said
+
+
+def test_measured_rates_are_true(verdicts: list[Told]) -> None:
+    """Of the rates called measured under 2 % are wrong by more than a tenth; guesses are often."""
+    errors = {
+        evidence: np.array([each.error for each in verdicts if each.evidence == evidence])
+        for evidence in (Evidence.MEASURED, Evidence.GUESSED)
+    }
+    wrong = {evidence: (found > WRONG).mean() for evidence, found in errors.items()}
+    assert len(errors[Evidence.MEASURED]) > 100
+    assert wrong[Evidence.MEASURED] < 0.02
+    assert wrong[Evidence.GUESSED] > 0.1
+
+
+def test_pace_of_the_acks_own_link() -> None:
+    """Of rates measured on paths whose links differ tenfold under a tenth are wrong."""
+    found = [each for case in corpus(20, kinds=["asymmetric"]) for each in told(case)]
+    errors = np.array([each.error for each in found if each.evidence == Evidence.MEASURED])
+    assert len(errors) > 30
+    assert (errors > WRONG).mean() < 0.1
 
 
 def test_what_a_receiver_does_is_no_compression(verdicts: list[Told]) -> None:

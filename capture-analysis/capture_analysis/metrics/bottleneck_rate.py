@@ -14,10 +14,9 @@ half or more of those within 20 %. Of samples of random gaps (exponential, unifo
 Pareto) 1 in 1000 has one, at most (`tests/test_false_alarms.py`). It is still a guess if there were
 fewer than three pauses of twice the pace, unless several connections share the link (a pace without
 a pause may be the application's); if a segment lasts fewer than ten ticks of the capture's clock;
-if segments are small or merged by an offload; if a round trip has fewer than four ACKs, whose pace
-is the window's; if all connections one way delivered more together, so that it may be a share of
-their link; or, by ACKs, if they delivered less than a quarter of it, so that it may be the rate of
-the ACKs' own link.
+if segments are small or merged by an offload; if all connections one way delivered more together,
+so that it may be a share of their link; or, by ACKs, if they delivered less than a quarter of it,
+so that it may be the rate of the ACKs' own link.
 
 **Self-check:** no link is slower than what it delivers. A rate is **contradicted** if over a window
 of five round trips, or 100 ms if that is longer, more than 1.05 of it was delivered, by the

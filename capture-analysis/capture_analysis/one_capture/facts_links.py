@@ -28,8 +28,6 @@ _ALONE = 0.8
 _TICKS = 10
 # Two segments last 46 times as long as their ACK on an equal link, 4 times on one of a tenth.
 _LEAST_USED = 0.25
-# ACKs that a round trip must have for their pace to be a link's.
-_LEAST_FLIGHT = 4
 
 
 def rates(head: Block, facts: Facts, one_pair: bool) -> Facts:
@@ -93,10 +91,6 @@ class _Choice:
         whole, most = np.bincount(facts.side, packets, 2), np.zeros(2)
         np.maximum.at(most, facts.side, packets)
         self._many = (most < _ALONE * whole)[facts.side]
-        rows = np.flatnonzero(head.tracked.rtt_ns >= 0)
-        lane, times_ns = head.acknowledging(rows), head.tracked.rtt_ns[rows]
-        count = np.bincount(lane, minlength=len(facts))
-        self._round_trip_ns = np.bincount(lane, times_ns, len(facts)) / np.maximum(count, 1)
 
     def best(self, facts: Facts, sources: dict[RateSource, Modes], usable: BoolArray) -> Facts:
         """Replace a rate by another source's that has more evidence, or more gaps that agree.
@@ -129,12 +123,11 @@ class _Choice:
         return facts
 
     def _doubted(self, source: RateSource, found: Modes) -> BoolArray:
-        """Tell which rates rest on a coarse clock, odd segments or the pace of round trips.
+        """Tell which rates rest on a coarse clock, on odd segments, or on another pace.
 
         Small segments come as the application writes, merged ones as an offload takes them. A pace
         that all together exceed may be the connection's share of the link; a pace of ACKs of which
-        _LEAST_USED is not delivered may be that of their own link. With fewer than _LEAST_FLIGHT
-        ACKs to a round trip the window sets their pace.
+        _LEAST_USED is not delivered may be that of their own link.
         """
         facts = self._facts
         odd, frame_bytes = facts.small | facts.merged, facts.segment_frame_bytes
@@ -151,8 +144,6 @@ class _Choice:
         doubt = odd | (_TICKS * facts.clock_ns > segment_ns)
         if source in (RateSource.ACKS, RateSource.LINK_ACKS):
             doubt |= _LEAST_USED * found.rate_bit > self._shared_bit
-        if source == RateSource.ACKS:
-            doubt |= _LEAST_FLIGHT * facts.segments_per_ack * segment_ns > self._round_trip_ns
         return doubt
 
     def opposite_if_unknown(self, facts: Facts) -> Facts:
