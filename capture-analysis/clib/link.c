@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Finds IP in a frame: a fixed header that ends with a protocol number; where that is an EtherType,
- * any nesting of VLAN tags, MPLS labels and a PPPoE session follows.
+ * any nesting of VLAN tags, LLC with SNAP, MPLS labels and a PPPoE session follows.
  *
  * Link types are those of tcpdump.org/linktypes.html. Nesting is limited to TAGS_MAX tags and
  * labels: real networks use four, but a jumbo frame has room for thousands.
@@ -11,9 +11,12 @@
 enum link_type {
 	LINK_NULL = 0,
 	LINK_ETHERNET = 1,
+	LINK_PPP = 9,
+	LINK_PPP_HDLC = 50,	/* PPP (RFC 1662), or Cisco's HDLC */
 	LINK_RAW_OPENBSD = 14,	/* DLT_RAW as OpenBSD wrote it into files */
 	LINK_RAW_BSD = 12,
 	LINK_RAW = 101,
+	LINK_CISCO_HDLC = 104,
 	LINK_LOOP = 108,
 	LINK_SLL = 113,
 	LINK_IPV4 = 228,
@@ -57,8 +60,17 @@ enum family {
 #define VLAN_TYPE 2
 #define MPLS_BYTES 4
 #define MPLS_BOTTOM 2		/* byte whose lowest bit marks the bottom of the stack */
-#define PPPOE_BYTES 8		/* PPP's protocol number included */
-#define PPPOE_PROTOCOL 6
+#define PPPOE_BYTES 6
+#define PPP_ADDRESS 0xff03	/* address and control, where they are not left out (RFC 1662) */
+#define PPP_ADDRESS_BYTES 2
+#define CISCO_HDLC_BYTES 4
+#define CISCO_HDLC_TYPE 2
+#define CISCO_UNICAST 0x0f
+#define CISCO_BROADCAST 0x8f
+#define LENGTH_MAX 1500		/* of IEEE 802.3; greater numbers are EtherTypes */
+#define SNAP_BYTES 8
+#define SNAP_TYPE 6
+#define SNAP_START 0xaaaa0300	/* RFC 1042: LLC's header and the first byte of its OUI, all 0 */
 #define TAGS_MAX 8
 
 static enum fate by_version(struct view frame, struct link_payload *ip)
@@ -93,22 +105,39 @@ static enum fate by_family(struct view frame, struct link_payload *ip, bool eith
 	}
 }
 
-static enum fate in_pppoe(struct view frame, struct link_payload *ip)
+/* Reads PPP's protocol number, which is one byte if that is odd (RFC 1661, section 6.5). */
+static enum fate in_ppp(struct view frame, struct link_payload *ip)
 {
-	if (!view_has(frame, ip->offset + PPPOE_BYTES))
+	uint16_t protocol = view_u8(frame, ip->offset);
+	size_t bytes = protocol & 1 ? 1 : 2;
+
+	if (!view_has(frame, ip->offset + bytes))
 		return FATE_TOO_SHORT;
-	switch (view_be16(frame, ip->offset + PPPOE_PROTOCOL)) {
+	if (bytes == 2)
+		protocol = view_be16(frame, ip->offset);
+	ip->offset += bytes;
+	switch (protocol) {
 	case PPP_IPV4:
 		ip->version = 4;
-		break;
+		return FATE_PACKET;
 	case PPP_IPV6:
 		ip->version = 6;
-		break;
+		return FATE_PACKET;
 	default:
 		return FATE_NOT_IP;
 	}
+}
+
+static enum fate in_pppoe(struct view frame, struct link_payload *ip)
+{
 	ip->offset += PPPOE_BYTES;
-	return FATE_PACKET;
+	return in_ppp(frame, ip);
+}
+
+static enum fate after_address(struct view frame, struct link_payload *ip)
+{
+	ip->offset = view_be16(frame, 0) == PPP_ADDRESS ? PPP_ADDRESS_BYTES : 0;
+	return in_ppp(frame, ip);
 }
 
 /* Skips labels to the bottom of the stack; behind it only IP's version tells the protocol. */
@@ -124,6 +153,13 @@ static enum fate in_mpls(struct view frame, struct link_payload *ip, unsigned in
 		bottom = view_u8(frame, ip->offset + MPLS_BOTTOM) & 1;
 	}
 	return by_version(frame, ip);
+}
+
+/* Tells whether LLC's header with SNAP follows, whose last two bytes are an EtherType. */
+static bool is_snap(struct view frame, size_t offset)
+{
+	return view_has(frame, offset + SNAP_BYTES) &&
+	       view_be32(frame, offset) == SNAP_START && !view_be16(frame, offset + 4);
 }
 
 static enum fate by_ethertype(struct view frame, uint16_t type, struct link_payload *ip)
@@ -152,7 +188,14 @@ static enum fate by_ethertype(struct view frame, uint16_t type, struct link_payl
 		case ETHERTYPE_PPPOE_SESSION:
 			return in_pppoe(frame, ip);
 		default:
-			return FATE_NOT_IP;
+			if (!type || type > LENGTH_MAX)
+				return FATE_NOT_IP;
+			if (++tags > TAGS_MAX)
+				return FATE_MALFORMED;
+			if (!is_snap(frame, ip->offset))
+				return FATE_NOT_IP;
+			type = view_be16(frame, ip->offset + SNAP_TYPE);
+			ip->offset += SNAP_BYTES;
 		}
 	}
 }
@@ -177,6 +220,14 @@ enum fate link_find_ip(uint32_t link_type, struct view frame, struct link_payloa
 		return after_header(frame, SLL_BYTES, SLL_PROTOCOL, ip);
 	case LINK_SLL2:
 		return after_header(frame, SLL2_BYTES, SLL2_PROTOCOL, ip);
+	case LINK_PPP_HDLC:
+		if (view_u8(frame, 0) != CISCO_UNICAST && view_u8(frame, 0) != CISCO_BROADCAST)
+			return after_address(frame, ip);
+		return after_header(frame, CISCO_HDLC_BYTES, CISCO_HDLC_TYPE, ip);
+	case LINK_CISCO_HDLC:
+		return after_header(frame, CISCO_HDLC_BYTES, CISCO_HDLC_TYPE, ip);
+	case LINK_PPP:
+		return after_address(frame, ip);
 	case LINK_NULL:
 		return by_family(frame, ip, true);
 	case LINK_LOOP:

@@ -31,6 +31,9 @@ from hypothesis import strategies as st
 SECOND_NS = 1_000_000_000
 
 
+SNAP = b"\xaa\xaa\3\0\0\0"
+
+
 def fate(frame: bytes, link_type: int = 1) -> str:
     """The one count, frames aside, that a frame raises."""
     counts = parse(built.pcap([frame], link_type=link_type))[1].counts
@@ -93,6 +96,14 @@ def test_classic(order: str, magic: int, unit_ns: int, name: str) -> None:
         (1, ethernet(vlan(mpls(ipv6(), 3), 0x8848), 0x8100)),
         (1, ethernet(mpls(ipv4(), 8), 0x8847)),
         (1, ethernet(vlan(pppoe(ipv6(), 0x57), 0x8864), 0x8100)),
+        (1, ethernet(SNAP + b"\x86\xdd" + ipv6(), 60)),
+        (1, ethernet(vlan(SNAP + b"\x08\0" + ipv4(), 1500), 0x8100)),
+        (1, ethernet(vlan(pppoe(b"", 0x11)[:6] + b"\x21" + ipv4(), 0x8864), 0x8100)),
+        (1, ethernet(pppoe(b"")[:6] + b"\x57" + ipv6(), 0x8864)),
+        *((9, start + b"\0\x57" + ipv6()) for start in (b"", b"\xff\3")),
+        *((kind, start + b"\x21" + ipv4()) for kind in (9, 50) for start in (b"", b"\xff\3")),
+        *((kind, b"\x0f\0\x08\0" + ipv4()) for kind in (50, 104)),
+        (104, b"\x8f\0\x86\xdd" + ipv6()),
         (0xF4000001, ethernet(ipv4())),
     ],
 )
@@ -112,6 +123,15 @@ def test_links(link_type: int, frame: bytes) -> None:
         ("not_ip", b"\0\0\0\7", 108),
         ("not_ip", b"\x10" + bytes(40), 101),
         ("not_ip", ethernet(pppoe(b"", 0xC021), 0x8864), 1),
+        ("not_ip", ethernet(b"\xaa\xaa\3\0\0\1\x08\0" + ipv4(), 60), 1),
+        ("not_ip", ethernet(b"\x42\x42\3" + bytes(60), 60), 1),
+        ("not_ip", ethernet(SNAP, 60), 1),
+        ("not_ip", b"\xff\3\xc0\x21", 9),
+        ("not_ip", b"\x0f\0\x80\x35", 50),
+        ("too_short", b"", 9),
+        ("too_short", b"\xff\3\0", 50),
+        ("too_short", b"\x0f\0\x08", 104),
+        ("malformed", ethernet((SNAP + b"\0\x3c") * 9, 60), 1),
         ("not_tcp", ethernet(ipv4(protocol=17)), 1),
         ("not_tcp", ethernet(ipv4(protocol=17, fragment=5)), 1),
         ("not_tcp", ethernet(ipv6(following=50), 0x86DD), 1),

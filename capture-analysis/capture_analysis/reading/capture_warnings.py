@@ -6,9 +6,6 @@ from capture_analysis.reading.parsing import LINK_TYPES, Counts
 
 # The more common link types in which the parser does not look for IP (tcpdump.org/linktypes.html).
 _LINK_TYPE_NAMES = {
-    9: "PPP",
-    50: "PPP in HDLC",
-    104: "Cisco HDLC",
     105: "IEEE 802.11",
     119: "IEEE 802.11 with Prism header",
     127: "IEEE 802.11 with radiotap",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scapy.contrib.mpls import MPLS
-from scapy.layers.l2 import CookedLinux, CookedLinuxV2, Dot1AD, Dot1Q, Ether
+from scapy.layers.l2 import LLC, SNAP, CookedLinux, CookedLinuxV2, Dot1AD, Dot1Q, Ether
 from scapy.layers.ppp import PPP, PPPoE
 from scapy.packet import Packet
 
@@ -65,6 +65,23 @@ def _family(order: str, six: int = 0) -> Callable[[int, int], bytes]:
     return header
 
 
+def _snap(version: int, length: int) -> bytes:
+    return bytes(Ether(**_MACS, type=length + 8) / LLC(dsap=0xAA, ssap=0xAA, ctrl=3)) + bytes(
+        SNAP(OUI=0, code=ETHER_TYPE[version])
+    )
+
+
+def _ppp(start: bytes, octets: int = 2) -> Callable[[int, int], bytes]:
+    def header(version: int, _: int) -> bytes:
+        return start + PPP_PROTOCOL[version].to_bytes(octets)
+
+    return header
+
+
+def _cisco(version: int, _: int) -> bytes:
+    return struct.pack(">BBH", 0x0F, 0, ETHER_TYPE[version])
+
+
 def _none(_: int, __: int) -> bytes:
     return b""
 
@@ -85,6 +102,13 @@ LINKS = {
     "vlan-mpls": Link(1, _stack(Ether(**_MACS), Dot1Q(vlan=5, type=0x8847), _LABEL, _BOTTOM)),
     "pppoe": Link(1, _pppoe()),
     "vlan-pppoe": Link(1, _pppoe(Dot1Q(vlan=5))),
+    "snap": Link(1, _snap),
+    "ppp": Link(9, _ppp(b"\xff\3")),
+    "ppp-bare": Link(9, _ppp(b"")),
+    "ppp-compressed": Link(9, _ppp(b"", 1)),
+    "ppp-hdlc": Link(50, _ppp(b"\xff\3")),
+    "cisco-in-ppp-hdlc": Link(50, _cisco),
+    "cisco-hdlc": Link(104, _cisco),
     "null-little": Link(0, _family("<"), (4,)),
     "null-big": Link(0, _family(">"), (4,)),
     "null-linux-6-little": Link(0, _family("<", 10), ()),

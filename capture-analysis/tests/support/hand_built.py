@@ -192,5 +192,7 @@ def captures() -> list[bytes]:
     families = [b"\2\0\0\0" + plain, b"\0\0\0\x1e" + six, b"\0\0\0\2" + plain]
     files += [pcap(families, link_type=kind) for kind in (0, 108)]
     files.append(pcap([bytes(14) + b"\x08\0" + plain], link_type=113))
+    ppp = [b"\x21" + plain, b"\xff\3\0\x57" + six, b"\x0f\0\x08\0" + plain]
+    files += [pcap(ppp, link_type=kind) for kind in (9, 50, 104)]
     files.append(pcap([b"\x86\xdd" + bytes(18) + six], link_type=276))
     return files

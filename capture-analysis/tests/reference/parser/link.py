@@ -14,9 +14,14 @@ _MPLS = (0x8847, 0x8848)
 _PPPOE_SESSION = 0x8864
 # Not EtherTypes: IP of the version that its first four bits tell; nothing that is known here.
 _ANY_IP, _OTHER = -1, 0
+# PPP's protocol number follows.
+_PPP = -2
 
 # Link types whose header holds an EtherType: where it is, and the header's length.
-_ETHERTYPE_AT = {1: (12, 14), 113: (14, 16), 276: (0, 20)}
+_ETHERTYPE_AT = {1: (12, 14), 104: (2, 4), 113: (14, 16), 276: (0, 20)}
+_PPP_LINK, _PPP_OR_CISCO = 9, 50
+_CISCO_ADDRESSES = (0x0F, 0x8F)
+_PPP_ADDRESS = 0xFF03
 _NULL, _LOOP = 0, 108
 # Link types without a header.
 _RAW = {12: _ANY_IP, 14: _ANY_IP, 101: _ANY_IP, 228: _IPV4, 229: _IPV6}
@@ -25,7 +30,9 @@ _RAW = {12: _ANY_IP, 14: _ANY_IP, 101: _ANY_IP, 228: _IPV4, 229: _IPV6}
 _FAMILIES = {2: _IPV4, 10: _IPV6, 24: _IPV6, 28: _IPV6, 30: _IPV6}
 _FAMILY_BYTES = 4
 _BOTTOM_OF_STACK = 0x100  # in the lower half of an MPLS label
-_PPPOE = np.dtype([("session", "V6"), ("protocol", ">u2")])
+_PPPOE_BYTES = 6
+_LONGEST_LENGTH = 1500  # of IEEE 802.3
+_SNAP = np.dtype([("llc", "V3"), ("oui", "V3"), ("type", ">u2")])
 _PPP_IPV4, _PPP_IPV6 = 0x0021, 0x0057
 
 _TAG = np.dtype([("upper", ">u2"), ("lower", ">u2")])
@@ -65,6 +72,13 @@ def _pass_link_header(frames: Cursor, link_type: int, protocol: IntArray) -> Non
         frames = frames.need(length)
         protocol[frames.rows] = frames.read(_UINT16, offset)["value"]
         frames.skip(length)
+    elif link_type in (_PPP_LINK, _PPP_OR_CISCO):
+        if link_type == _PPP_OR_CISCO:
+            cisco = np.isin(_first(frames, _UINT8), _CISCO_ADDRESSES)
+            _pass_link_header(frames.where(cisco), 104, protocol)
+            frames = frames.where(~cisco)
+        protocol[frames.rows] = _PPP
+        frames.where(_first(frames, _UINT16) == _PPP_ADDRESS).skip(2)
     elif link_type in (_NULL, _LOOP):
         frames = frames.need(_FAMILY_BYTES)
         family = frames.read(_UINT32)["value"].astype(np.uint32)
@@ -78,21 +92,65 @@ def _pass_link_header(frames: Cursor, link_type: int, protocol: IntArray) -> Non
         frames.keep(np.zeros(len(frames), dtype=np.bool_), Fate.UNKNOWN_LINK_TYPE)
 
 
+def _first(frames: Cursor, layout: np.dtype[np.void]) -> IntArray:
+    """Read the value with which each frame begins; 0 if it is too short."""
+    found = np.zeros(len(frames), dtype=np.int64)
+    long = frames.captured() >= layout.itemsize
+    found[long] = frames.where(long).read(layout)["value"] if long.any() else 0
+    return found
+
+
+def _is_length(protocol: IntArray) -> NDArray[np.bool_]:
+    """Tell which EtherTypes are lengths, behind which LLC follows."""
+    return (protocol > 0) & (protocol <= _LONGEST_LENGTH)
+
+
+def _pass_snap(frames: Cursor, protocol: IntArray) -> None:
+    """Go behind LLC with SNAP; what has another header is not known."""
+    long = frames.captured() >= _SNAP.itemsize
+    protocol[frames.rows[~long]] = _OTHER
+    frames = frames.where(long)
+    header = frames.read(_SNAP)
+    snap = np.array(
+        [bytes(h["llc"]) + bytes(h["oui"]) == b"\xaa\xaa\3\0\0\0" for h in header], bool
+    )
+    protocol[frames.rows] = np.where(snap, header["type"], _OTHER)
+    frames.where(snap).skip(_SNAP.itemsize)
+
+
+def _pass_ppp(frames: Cursor, protocol: IntArray) -> None:
+    """Go behind PPP's protocol number, of one byte or two."""
+    frames = frames.need(1)
+    short = (frames.read(_UINT8)["value"] & 1) > 0
+    for rows, layout in ((frames.where(short), _UINT8), (frames.where(~short), _UINT16)):
+        whole = rows.need(layout.itemsize)
+        ppp = whole.read(layout)["value"]
+        known = [ppp == _PPP_IPV4, ppp == _PPP_IPV6]
+        protocol[whole.rows] = np.select(known, [_IPV4, _IPV6], _OTHER)
+        whole.skip(layout.itemsize)
+
+
 def _pass_tags(frames: Cursor, protocol: IntArray) -> None:
-    """Go behind VLAN tags and MPLS labels, then PPPoE; changes the protocol to what follows."""
+    """Go behind VLAN tags, SNAP, MPLS labels and PPP; changes the protocol to what follows."""
     tagged = frames
     for _ in range(MOST_TAGS):
-        tagged = tagged.where(np.isin(protocol[tagged.rows], _VLAN + _MPLS)).need(_TAG.itemsize)
-        now, tag = protocol[tagged.rows], tagged.read(_TAG)
+        now = protocol[tagged.rows]
+        tagged = tagged.where(np.isin(now, _VLAN + _MPLS) | _is_length(now))
+        length = _is_length(protocol[tagged.rows])
+        labelled = tagged.where(~length).need(_TAG.itemsize)
+        _pass_snap(tagged.where(length), protocol)
+        now, tag = protocol[labelled.rows], labelled.read(_TAG)
         behind_label = np.where(tag["lower"] & _BOTTOM_OF_STACK, _ANY_IP, now)
-        protocol[tagged.rows] = np.where(np.isin(now, _MPLS), behind_label, tag["lower"])
-        tagged.skip(_TAG.itemsize)
-    tagged.keep(~np.isin(protocol[tagged.rows], _VLAN + _MPLS), Fate.MALFORMED)
+        protocol[labelled.rows] = np.where(np.isin(now, _MPLS), behind_label, tag["lower"])
+        labelled.skip(_TAG.itemsize)
+        tagged = tagged.left()
+    now = protocol[tagged.rows]
+    tagged.keep(~(np.isin(now, _VLAN + _MPLS) | _is_length(now)), Fate.MALFORMED)
     frames = frames.left()
-    session = frames.where(protocol[frames.rows] == _PPPOE_SESSION).need(_PPPOE.itemsize)
-    ppp = session.read(_PPPOE)["protocol"]
-    protocol[session.rows] = np.select([ppp == _PPP_IPV4, ppp == _PPP_IPV6], [_IPV4, _IPV6], _OTHER)
-    session.skip(_PPPOE.itemsize)
+    session = frames.where(protocol[frames.rows] == _PPPOE_SESSION).skip(_PPPOE_BYTES)
+    protocol[session.rows] = _PPP
+    _pass_ppp(frames.where(protocol[frames.rows] == _PPP), protocol)
+    frames = frames.left()
     raw = frames.where(protocol[frames.rows] == _ANY_IP).need(1)
     version = raw.read(_UINT8)["value"] >> 4
     protocol[raw.rows] = np.select([version == 4, version == 6], [_IPV4, _IPV6], _OTHER)
