@@ -20,6 +20,12 @@ def test_fine_clock() -> None:
     assert clock_resolution_ns(np.cumsum(random.integers(1, 10**6, 1000))) == 1
 
 
+def test_times_that_many_share() -> None:
+    """Where a thousand packets have five times, the clock's step is the shortest between them."""
+    time_ns = np.repeat(np.array([0, 10, 20, 40, 50]) * 1_000_000, 200)
+    assert clock_resolution_ns(time_ns) == 10_000_000
+
+
 def test_too_few_times() -> None:
     """A handful of times says nothing of the clock."""
     assert clock_resolution_ns(np.arange(10) * 10**7) == 1

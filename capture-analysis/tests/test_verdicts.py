@@ -6,6 +6,7 @@ from capture_analysis.commands import flows
 from capture_analysis.metrics.compression_verdict import (
     BUNCHED,
     BUNCHED_IN_TICKS,
+    FEW,
     GUESSED_RATE,
     LEAST_ACKS,
     Shares,
@@ -50,7 +51,8 @@ def test_verdicts_are_true(verdicts: list[Told]) -> None:
         (Evidence.NONE, Shares(0, 0, 0), NO_RATE),
         (Evidence.GUESSED, Shares(0, 0, 0), GUESSED_RATE),
         (Evidence.GUESSED, Shares(0.5, 0, None), GUESSED_RATE),
-        (Evidence.GUESSED, Shares(0, 0, 0.02), 1),
+        (Evidence.GUESSED, Shares(0, 0, 0.05), 1),
+        (Evidence.MEASURED, Shares(0, 0, 0.02), FEW),
         (Evidence.MEASURED, Shares(0.01, 0, None), 0),
         (Evidence.MEASURED, Shares(0.5, 0, None), BUNCHED),
         (Evidence.GIVEN, Shares(0.5, 0, None), BUNCHED),

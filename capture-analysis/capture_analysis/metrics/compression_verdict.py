@@ -5,7 +5,7 @@
     shrunk = share of the ACKs in runs of three or more that by their time stamps took longer to
              be sent: dT_r + C_r < 0.75 (dT_s - C_s)   (compression_events; Paxson 1997)
 
-    1  compressed      shrunk >= 0.02
+    1  compressed      shrunk >= 0.05
     0  not compressed  both shares < 0.02; or only faster is not, and by their time stamps the
                        receiver had held at least 0.9 of the ACKs of these runs (held_acks)
     -  cannot be told  otherwise
@@ -22,9 +22,10 @@ It can be told only from
   needs none.
 
 ACKs that come in bunches may have waited in a queue or left the receiver so: without time stamps,
-or with a tick too coarse, the two look alike, and the verdict is that it cannot be told. 0.02 lies
-between 0.01 and 0.05 (geometric mean), the shares below and above which the corpus of simulated
-captures calls ACKs spaced and compressed; docs/how-true.md has how often the verdict is wrong.
+or with a tick too coarse, the two look alike, and the verdict is that it cannot be told. 0.05 is
+the share from which the corpus of simulated captures calls ACKs compressed, 0.02 is halfway
+(geometric mean) to the 0.01 below which it calls them spaced; docs/how-true.md has how often the
+verdict is wrong.
 
 Vantage: any; at the data's sender the whole path of the ACKs is judged, in the middle its part from
 the receiver to the tap.
@@ -50,7 +51,7 @@ from capture_analysis.one_capture.tally import Tally
 from capture_analysis.streaks import StreakFinder, Streaks
 
 LEAST_ACKS = 30
-NOTABLE = 0.02
+NOTABLE, MANY = 0.02, 0.05
 _MOSTLY, _NEARLY_ALL = 0.5, 0.9
 
 COMPRESSION_VERDICT = Definition(
@@ -101,6 +102,10 @@ BUNCHED = (
     "ACKs come faster than their data can have arrived, but whether the path compressed them or "
     "the receiver held them is not seen: time stamps (RFC 7323), or a second capture at the "
     "receiver, would tell"
+)
+FEW = (
+    "some of the ACKs shrank on the path, too few to call them compressed, too many to call them "
+    "spaced: a second capture at the receiver would tell"
 )
 BUNCHED_IN_TICKS = (
     "ACKs come faster than their data can have arrived, but their time stamps are too coarse to "
@@ -192,9 +197,10 @@ class CompressionVerdict(FromOne):
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         """Return the quantities of one direction, by name."""
-        del tally
-        acks = max(int(self._acks.of(direction)), 1)
-        faster, held, shrunk = (min(int(n) / acks, 1.0) for n in self._in_runs.of(direction))
+        # Runs that shrank have ACKs of any kind, those that are faster acknowledge new data.
+        new, every = max(int(self._acks.of(direction)), 1), max(tally.acks(direction), 1)
+        runs = zip(self._in_runs.of(direction), (new, new, every), strict=True)
+        faster, held, shrunk = (min(int(acks) / of_all, 1.0) for acks, of_all in runs)
         rated = not np.isnan(facts.rate_bit[direction])
         stamped = not np.isnan(facts.tick_ns[direction])
         shares = Shares(faster, held, shrunk if stamped else None)
@@ -224,7 +230,7 @@ def verdict(shares: Shares, direction: int, facts: Facts) -> int | str:
     """Return 1 (compressed), 0 (not), or why it cannot be told."""
     evidence = facts.rate_evidence[direction]
     if shares.shrunk is not None and shares.shrunk >= NOTABLE:
-        return 1
+        return 1 if shares.shrunk >= MANY else FEW
     if evidence < Evidence.MEASURED:
         return GUESSED_RATE if evidence else NO_RATE
     if shares.faster < NOTABLE:

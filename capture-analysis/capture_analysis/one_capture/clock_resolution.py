@@ -15,12 +15,13 @@ _MULTIPLES, _LEAST_STEPS = 0.99, 10
 def clock_resolution_ns(time_ns: IntArray) -> int:
     """Return the coarsest unit that the steps from packet to packet are multiples of.
 
-    1 if there are too few packets at different times to tell.
+    Of few times that many packets share, the shortest step; 1 if there are too few packets to tell.
     """
     steps = np.diff(time_ns)
     steps = steps[steps != 0]
     if len(steps) < _LEAST_STEPS:
-        return 1
+        shared = len(time_ns) > _LEAST_STEPS * (len(steps) + 1)
+        return int(np.abs(steps).min(initial=UNITS_NS[0])) if shared else 1
     for unit in UNITS_NS:
         if np.count_nonzero(steps % unit == 0) >= _MULTIPLES * len(steps):
             return unit

@@ -1,6 +1,6 @@
 """Compare verdicts with the truth of simulated captures.
 
-    python confusion.py [CASES]
+    python confusion.py [CASES [SEED]]
 
 Prints docs/how-true.md's table for so many cases of each kind.
 """
@@ -59,9 +59,9 @@ def confusion(found: Iterable[Told]) -> Counter[tuple[str, str]]:
     return Counter((each.true, each.said) for each in found)
 
 
-def main(cases: int) -> None:
+def main(cases: int = 20, seed: int = 1) -> None:
     """Print the matrix, by kind and in all, and how true the rates are."""
-    found = [each for case in corpus(cases) for each in told(case)]
+    found = [each for case in corpus(cases, seed) for each in told(case)]
     sys.stdout.write(f"| captures | truth | {' | '.join(SAYINGS)} |\n|---|---|" + "--:|" * 4 + "\n")
     for kind in (*dict.fromkeys(each.kind for each in found), "all"):
         table = confusion(each for each in found if kind in (each.kind, "all"))
@@ -75,4 +75,4 @@ def main(cases: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20)
+    main(*map(int, sys.argv[1:]))
