@@ -4,7 +4,8 @@ Unknown keys are errors, and all errors of a file are reported at once.
 """
 
 import difflib
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +24,9 @@ from twoway.spec.rules import experiment_problems, profile_problems
 
 # The most that a file may hold, and that is said of one.
 _MOST_KIB, _MOST_PROBLEMS = 128, 50
+
+# Parts of a place that name not a field but a type that a union might have been.
+_OF_UNION = re.compile(r"(\[key\]|bool|int|float|str|constrained-str)$|(list|dict|tuple|union)\[")
 
 ModelT = TypeVar("ModelT", bound=Model)
 
@@ -115,9 +119,10 @@ def _validated(where: str, document: dict[str, Any], model: type[ModelT]) -> Mod
         valid = model.model_validate(document)
     except ValidationError as error:
         details = error.errors(include_url=False, include_context=False)
-        problems = [f"{where}: {_sentence(detail, model)}" for detail in details[:_MOST_PROBLEMS]]
-        if len(details) > _MOST_PROBLEMS:
-            problems.append(f"{where}: and {len(details) - _MOST_PROBLEMS} problems more")
+        sentences = _sentences(details, model)
+        problems = [f"{where}: {sentence}" for sentence in sentences[:_MOST_PROBLEMS]]
+        if len(sentences) > _MOST_PROBLEMS:
+            problems.append(f"{where}: and {len(sentences) - _MOST_PROBLEMS} problems more")
         kind = model.__name__.lower()
         raise SpecError(problems, f"`twoway schema {kind}` describes every field") from error
     if taken := [
@@ -139,16 +144,28 @@ def _taken_for_numbers(given: Any, valid: Any, where: str = "") -> Iterator[str]
         yield f"{where}: must be a number, got {shown(repr(given))}"
 
 
-def _sentence(detail: ErrorDetails, model: type[BaseModel]) -> str:
-    where = ".".join(shown(str(part)) for part in detail["loc"] if part != "[key]")
-    match detail["type"]:
+def _sentences(details: Sequence[ErrorDetails], model: type[BaseModel]) -> list[str]:
+    """Say what is wrong, a sentence for each place: what a union might be is one."""
+    found: dict[str, list[ErrorDetails]] = {}
+    for detail in details:
+        parts = (shown(str(part)) for part in detail["loc"] if not _OF_UNION.match(str(part)))
+        found.setdefault(".".join(parts), []).append(detail)
+    return [f"{where}{_complaint(group, model)}" for where, group in found.items()]
+
+
+def _complaint(details: Sequence[ErrorDetails], model: type[BaseModel]) -> str:
+    """Complain about one place."""
+    first = details[0]
+    match first["type"]:
         case "extra_forbidden":
-            return f"{where}: unknown field{_suggestion(detail, model)}"
+            return f": unknown field{_suggestion(first, model)}"
         case "missing":
-            return f"{where}: required"
+            return ": required"
         case _:
-            message = detail["msg"].replace("Input should be", "must be")
-            return f"{where}: {message}, got {shown(repr(detail['input']))}"
+            messages = [each["msg"].replace("Input should be", "must be") for each in details]
+            others = [message.removeprefix("must be ") for message in messages[1:]]
+            said = " or ".join(dict.fromkeys([messages[0], *others]))
+            return f": {said}, got {shown(repr(first['input']))}"
 
 
 def _suggestion(detail: ErrorDetails, model: type[BaseModel]) -> str:

@@ -28,6 +28,16 @@ def _claims(*metrics: str | list[str]) -> dict[str, Any]:
     return {"claims": [{**CLAIMED, "metric": metric} for metric in metrics]}
 
 
+def test_a_value_that_fits_no_type_is_one_sentence(tmp_path: Path) -> None:
+    """Of a value that may have one of several types all are said together, without their names."""
+    axis = {"set": ["profile.forward.loss"], "to": {"random": {"percent": 1}}}
+    said = _vet(tmp_path, matrix={"loss": axis})
+    of_axis = [line for line in said.splitlines() if "matrix.loss.to.random: " in line]
+    assert len(of_axis) == 1
+    assert "must be a valid boolean or a valid integer or a valid number or a" in of_axis[0]
+    assert "[" not in of_axis[0].partition(", got")[0]
+
+
 def test_unknown_key_is_named_with_the_likely_one(tmp_path: Path) -> None:
     """A misspelt field is refused by name, and the field it resembles is suggested."""
     said = _vet(tmp_path, duration_sec=3)
