@@ -151,6 +151,8 @@ def _short(experiment: Path) -> dict[str, Any]:
     for field in ("predictions", "claims", "findings", "unclaimed", "theory", "matrix"):
         document.pop(field, None)
     document.update(duration_s=SHORT_S, warm_up_s=WARM_UP_S)
+    if "own_modules" in document:  # their paths are relative to the experiment's file
+        document["own_modules"] = [str(EXPERIMENTS / path) for path in document["own_modules"]]
     for flow in document["flows"]:
         flow["start_s"] = min(flow.get("start_s", 0), WARM_UP_S)
         if "transfers" in flow:

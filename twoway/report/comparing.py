@@ -22,7 +22,7 @@ _NOT_PARAMETERS = {
     *("run", "identity", "files", "timing", "clocks", "clock_offset_ns", "capture_drops"),
     *("connections", "interfaces", "nodes", "captures", "machines", "measured_sha256"),
     *("spec_sha256", "schema", "predictions", "claims", "findings", "matrix", "point"),
-    *("id", "title", "summary", "source", "sha256", "revision", "git"),
+    *("id", "title", "summary", "source", "sha256", "revision", "git", "digests"),
 }
 _FLAGS = "FSRPAUEC"
 

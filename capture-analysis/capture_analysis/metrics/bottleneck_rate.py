@@ -22,7 +22,9 @@ so that it may be the rate of the ACKs' own link.
 of five round trips, or 100 ms if that is longer, more than 1.05 of it was delivered, by the
 direction or, if they share the link, by all (`delivered_peak`: the lesser of data and of data
 acknowledged, less what was on its way when the window began). Then there is no rate, and none of
-the metrics that need one. Windows are a power of two of ns long and do not overlap.
+the metrics that need one; a rate that was given stays. Windows are a power of two of ns long and do
+not overlap. Where queues make round trips many times the shortest, ACKs that waited together may
+contradict a rate that is right: then nothing is said of it.
 
 Verdicts need a rate that is given or measured (compression_verdict); pictures take a guess, too.
 

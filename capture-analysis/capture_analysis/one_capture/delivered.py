@@ -124,6 +124,10 @@ def _lesser(all_bits: IntArray | FloatArray, most: FloatArray) -> FloatArray:
 def tested(facts: Facts, delivered: Delivered, one_pair: bool) -> Facts:
     """Forget the rates that what was delivered contradicts.
 
+    A rate that was given stays: round trips in standing queues may be many times the shortest, by
+    which windows are measured, and ACKs that waited together then acknowledge more in a window than
+    was transmitted in it. Utilisation above MOST_UTILISATION still has no value.
+
     All connections share a link if its rate was found from all of them or given for all, or if
     they have the same two hosts.
 
@@ -136,4 +140,5 @@ def tested(facts: Facts, delivered: Delivered, one_pair: bool) -> Facts:
     shared = np.isin(facts.rate_source, LINK_SOURCES) | one_pair
     least_bit = np.where(shared, np.maximum(alone, together), alone)
     facts = replace(facts, delivered_bit=least_bit)
-    return facts.without_rates(MOST_UTILISATION * facts.rate_bit < least_bit)
+    contradicted = MOST_UTILISATION * facts.rate_bit < least_bit
+    return facts.without_rates(contradicted & (facts.rate_source != RateSource.GIVEN))
