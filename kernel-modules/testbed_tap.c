@@ -6,7 +6,8 @@
  *
  * The hook is the one of packet sockets, so the packets, their order and their times are tcpdump's.
  * Each is copied once, into a block; blocks that are full go to the file by a work item, which
- * runs before virtual time moves on. A packet for which no block is free counts as dropped.
+ * runs before virtual time moves on. A burst takes as many blocks as it needs; a packet for which
+ * there is no memory counts as dropped.
  */
 
 #include <linux/etherdevice.h>
@@ -22,9 +23,8 @@
 
 #include "testbed.h"
 
-/* Four of 256 KiB: as much as tcpdump's buffer of 1 MiB, and 2000 packets of 128 bytes a write. */
-#define BLOCKS		4
-#define BLOCK_BYTES	(256 << 10)
+/* 900 packets of 128 bytes a write. */
+#define BLOCK_BYTES	(128 << 10)
 /* The largest IP packet with its Ethernet header. */
 #define MOST_SNAP	65550U
 #define PCAP_MAGIC_NS	0xa1b23c4d
@@ -43,7 +43,7 @@ struct pcap_packet {
 struct block {
 	struct list_head list;
 	size_t used;
-	u8 *data;			/* BLOCK_BYTES */
+	u8 data[BLOCK_BYTES - sizeof(struct list_head) - sizeof(size_t)];
 };
 
 struct tap {
@@ -54,9 +54,8 @@ struct tap {
 	u32 snap;
 	struct file *file;
 	struct work_struct write;
-	struct block blocks[BLOCKS];
 	spinlock_t lock;		/* all below */
-	struct block *filling;		/* NULL: none was free */
+	struct block *filling;		/* NULL: there was no memory for one */
 	struct list_head empty, full;
 	u64 captured, dropped;
 	int error;			/* of the first write that failed */
@@ -67,23 +66,35 @@ static struct tap *tap_of(struct instrument *instrument)
 	return container_of(instrument, struct tap, instrument);
 }
 
-/* Room for a packet in the block being filled, or in the next; NULL if none is free. */
+/* An empty block, one that was written or a new one; NULL if there is no memory for it. */
+static struct block *tap_empty_block(struct tap *tap)
+{
+	struct block *block;
+
+	block = list_first_entry_or_null(&tap->empty, struct block, list);
+	if (block)
+		list_del(&block->list);
+	else
+		block = kmalloc(sizeof(*block), GFP_ATOMIC | __GFP_NOWARN);
+	if (block)
+		block->used = 0;
+	return block;
+}
+
+/* Room for a packet in the block being filled, or in the next; NULL if there is none. */
 static void *tap_room(struct tap *tap, size_t bytes)
 {
 	void *room;
 
-	if (tap->filling && tap->filling->used + bytes > BLOCK_BYTES) {
+	if (tap->filling && tap->filling->used + bytes > sizeof(tap->filling->data)) {
 		list_add_tail(&tap->filling->list, &tap->full);
 		tap->filling = NULL;
 		schedule_work(&tap->write);
 	}
-	if (!tap->filling) {
-		tap->filling = list_first_entry_or_null(&tap->empty, struct block, list);
-		if (!tap->filling)
-			return NULL;
-		list_del(&tap->filling->list);
-		tap->filling->used = 0;
-	}
+	if (!tap->filling)
+		tap->filling = tap_empty_block(tap);
+	if (!tap->filling)
+		return NULL;
 	room = tap->filling->data + tap->filling->used;
 	tap->filling->used += bytes;
 	return room;
@@ -200,12 +211,12 @@ static int tap_finish(struct instrument *instrument, char *summary, size_t size)
 static void tap_release(struct instrument *instrument)
 {
 	struct tap *tap = tap_of(instrument);
-	int i;
+	struct block *block, *next;
 
 	if (!IS_ERR_OR_NULL(tap->file))
 		tap_end(tap);
-	for (i = 0; i < BLOCKS; i++)
-		kvfree(tap->blocks[i].data);
+	list_for_each_entry_safe(block, next, &tap->empty, list)
+		kfree(block);
 	if (!IS_ERR_OR_NULL(tap->file))
 		fput(tap->file);
 	kfree(tap);
@@ -216,25 +227,22 @@ static const struct instrument_ops tap_ops = {
 	.release	= tap_release,
 };
 
-/* The file, with its header, and blocks to fill. */
+/* The file, and its header in the first block. */
 static int tap_prepare(struct tap *tap, const char *path)
 {
 	const struct pcap_file header = {
 		.magic = PCAP_MAGIC_NS, .major = 2, .minor = 4,
 		.snap = tap->snap, .link_type = PCAP_ETHERNET,
 	};
-	int i;
+	void *room;
 
-	for (i = 0; i < BLOCKS; i++) {
-		tap->blocks[i].data = kvmalloc(BLOCK_BYTES, GFP_KERNEL);
-		if (!tap->blocks[i].data)
-			return -ENOMEM;
-		list_add_tail(&tap->blocks[i].list, &tap->empty);
-	}
 	tap->file = testbed_create(path);
 	if (IS_ERR(tap->file))
 		return PTR_ERR(tap->file);
-	memcpy(tap_room(tap, sizeof(header)), &header, sizeof(header));
+	room = tap_room(tap, sizeof(header));
+	if (!room)
+		return -ENOMEM;
+	memcpy(room, &header, sizeof(header));
 	return 0;
 }
 

@@ -4,6 +4,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from running import SMALL, write_experiment
 from zstandard import ZstdDecompressor
 
 from twoway.backends.uml import Uml
@@ -51,3 +52,16 @@ def test_instruments_leave_the_bytes_of_programs(guest: Guest, tmp_path: Path, n
     tables = [(folder / "sockets/tcp-info.csv").read_bytes() for folder in (kernel, programs)]
     assert tables[0] == tables[1]
     assert _queues(kernel) == _queues(programs)
+
+
+def test_a_burst_of_any_length_is_captured(guest: Guest, tmp_path: Path) -> None:
+    """The tap takes two bursts of 12 000 packets that come at one instant."""
+    document = {
+        **SMALL,
+        "profile": "zhang-10ms",
+        "stack": {"receive_buffer_bytes": 60_000_000},
+        "flows": [{**flow, "window_packets": 12_000} for flow in SMALL["flows"]],
+    }
+    experiment = write_experiment(tmp_path, document)
+    run = run_case(load_case(str(experiment)), Uml(guest), tmp_path / "results")
+    assert sum(read_manifest(run).capture_drops.values()) == 0

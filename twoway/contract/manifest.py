@@ -269,6 +269,12 @@ class Manifest(Described, Machines, Origin):
             or (name in self.digests and digest(folder / name) != self.digests[name])
         ]
 
+    @property
+    def lost_by_captures(self) -> str:
+        """Name the captures that lost packets, with how many; empty if none did."""
+        lost = [f"{name} {packets}" for name, packets in self.capture_drops.items() if packets]
+        return ", ".join(lost)
+
     def describes(self, described: Described) -> bool:
         """Tell whether the experiment is described in the same words."""
         return all(getattr(self, name) == value for name, value in described)

@@ -146,7 +146,14 @@ class Analysis:
 
     def _queue(self, queue: Queue) -> QueueView:
         run = self.run
-        seen = passage(queue, run.entering(queue), run.capture(queue.interface), run.last_seen_ns)
+        try:
+            seen = passage(
+                queue, run.entering(queue), run.capture(queue.interface), run.last_seen_ns
+            )
+        except AnalysisError as error:
+            if lost := run.manifest.lost_by_captures:
+                raise AnalysisError(f"{error}; captures lost packets: {lost}") from error
+            raise
         passed = transmitted(queue, seen)
         slots = channel.read_slots(run, queue) if queue.reallocations else None
         return QueueView(

@@ -1,6 +1,7 @@
 """A run's folder: what is refused, and with which words."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -71,6 +72,22 @@ def test_damaged_capture(tmp_path: Path) -> None:
     path = folder / "pcap/r2-eth1.pcap"
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(AnalysisError, match=r"r2-eth1\.pcap: ends inside record"):
+        _ = Analysis(folder).queues
+
+
+def test_capture_that_lost_packets(tmp_path: Path) -> None:
+    """Packets that leave a queue and were not seen to enter: captures that lost some are named."""
+    folder = write_run(tmp_path)
+    captures = {"h1-eth0": 0, "r1-eth0": 7}
+
+    def lose(manifest: Any) -> None:
+        manifest["capture_drops"].update(captures)
+        manifest["captures"]["r1-eth0"] = "in"
+
+    edit_json(folder / "manifest.json", lose)
+    entered = folder / "pcap/r1-eth0.pcap"
+    entered.write_bytes(entered.read_bytes()[:24])
+    with pytest.raises(AnalysisError, match=r"saw enter; captures lost packets: r1-eth0 7$"):
         _ = Analysis(folder).queues
 
 
