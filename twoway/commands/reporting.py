@@ -51,6 +51,9 @@ def report_on(folder: Path, *, as_json: bool) -> int:
         document = analyse_run(folder)
     except AnalysisError as error:
         raise TwowayError(str(error), f"the run is in {folder}") from error
+    except KeyboardInterrupt as error:
+        hint = f"the run is whole: `twoway report {shown(folder)}` completes it"
+        raise TwowayError("interrupted", hint) from error
     finally:
         chown_like_parent(folder)
     if as_json:

@@ -408,7 +408,7 @@ def build_programs(
 def call(
     argv: list[str], cwd: Path | None = None, on_line: Callable[[], None] | None = None
 ) -> None:
-    """Run a program of the build.
+    """Run a program of the build, which ends with us, whatever ends us.
 
     Args:
         argv: the program and its arguments.
@@ -422,7 +422,7 @@ def call(
     environment.pop("MAKEFLAGS", None)  # twoway itself may run under make
     environment.pop("MFLAGS", None)
     with subprocess.Popen(
-        argv,
+        ["setpriv", "--pdeathsig", "TERM", "--", *argv],  # nothing goes on after us
         cwd=cwd,
         env=environment,
         stdin=subprocess.DEVNULL,

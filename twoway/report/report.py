@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import capture_analysis
+from capture_analysis.errors import AnalysisError
 
 from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import METRICS, Metrics
@@ -12,6 +13,8 @@ from twoway.contract.verdicts import VERDICTS, Verdicts
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.report.judging import judge_run
+
+PAGE = "report.html"
 
 
 def analyse_run(folder: Path, *, pictures: bool = True) -> Verdicts:
@@ -22,10 +25,15 @@ def analyse_run(folder: Path, *, pictures: bool = True) -> Verdicts:
         pictures: False writes metrics.json and verdicts.json alone.
 
     Returns: the content of verdicts.json.
-    Raises: AnalysisError if the run cannot be analysed.
+    Raises: AnalysisError if the run cannot be analysed; an earlier report is removed.
     """
-    analysis = Analysis(folder)
-    metrics = compute(analysis).model_copy(update={"analysis": revision()})
+    try:
+        analysis = Analysis(folder)
+        metrics = compute(analysis).model_copy(update={"analysis": revision()})
+    except AnalysisError:
+        for name in (VERDICTS, METRICS, PAGE):  # of what the folder held before
+            (folder / name).unlink(missing_ok=True)
+        raise
     metrics.write(folder / METRICS)
     verdicts = judge_run(folder)
     if pictures:
@@ -45,7 +53,7 @@ def rejudge(folder: Path) -> Verdicts:
             return verdicts
     except (OSError, ValueError):  # missing, cut short or another version's
         pass
-    if (folder / "report.html").is_file():
+    if (folder / PAGE).is_file():
         return analyse_run(folder)
     verdicts.write(folder / VERDICTS)
     return verdicts

@@ -4,8 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
+from capture_analysis.errors import AnalysisError
 from running import twoway
 from synthetic_run import claim, edit_json, finding, prediction, write_run
+
+from twoway.commands.reporting import report_on
+from twoway.errors import TwowayError
+from twoway.report import report
+from twoway.report.report import analyse_run
 
 pytestmark = pytest.mark.slow
 
@@ -45,6 +51,30 @@ def test_report_of_a_run_that_fails(tmp_path: Path) -> None:
     ]
     assert lines[-2] == "not to be believed: a fidelity check fails"
     assert (folder / "report.html").is_file()
+
+
+def test_report_of_a_run_that_was_damaged(tmp_path: Path) -> None:
+    """What was reported before a capture was cut short does not stay beside it."""
+    folder = write_run(tmp_path)
+    analyse_run(folder)
+    capture = folder / "pcap/r2-eth1.pcap"
+    capture.write_bytes(capture.read_bytes()[:-1])
+    with pytest.raises(AnalysisError, match=r"r2-eth1\.pcap: ends inside record"):
+        analyse_run(folder)
+    left = {path.name for path in folder.iterdir()}
+    assert left & {"metrics.json", "verdicts.json", "report.html"} == set()
+
+
+def test_report_that_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C during the analysis is answered with the command that completes the report."""
+
+    def interrupted(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(report, "analyse_run", interrupted)
+    with pytest.raises(TwowayError, match=r"^interrupted$") as raised:
+        report_on(write_run(tmp_path), as_json=False)
+    assert "`twoway report " in raised.value.hint
 
 
 def test_unknown_metric(tmp_path: Path) -> None:
