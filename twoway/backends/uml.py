@@ -35,7 +35,6 @@ from twoway.guest.build import RUNNER_SOURCES, Guest, built_guest
 
 # Room in /dev/shm beside the guest's memory, MiB.
 _BESIDE_MEMORY_MIB = 16
-_RANDOM_SEED = 1  # docs/decisions/0003
 _UMID = "twoway"
 _MCONSOLE_MAGIC = 0xCAFEBABE
 
@@ -104,7 +103,7 @@ def command(
         kernel += " seccomp=on"
     if virtual_time:
         kernel += " con=null con0=null,fd:1 printk.time=1 time-travel=inf-cpu"
-        kernel += f" time-travel-start={plan.clock.boot_ns} random-seed={_RANDOM_SEED}"
+        kernel += f" time-travel-start={plan.clock.boot_ns} random-seed={plan.seed}"
         if guest.flavour == "newest":  # what the other guests' patches do in any case
             kernel += " time-travel-cost=syscall"
     else:

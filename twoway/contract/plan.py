@@ -262,6 +262,7 @@ class Plan(Document):
         default="run", description="`shell` stops after set-up with Mininet's prompt"
     )
     memory_mib: int = Field(description="memory of a guest, MiB")
+    seed: int = Field(default=1, description="of the guest kernel's random numbers")
     topology: Topology = Topology(name="none")
     clock: Times = Times()
     share: Share | None = Field(

@@ -111,6 +111,21 @@ class ConnectionView:
         return int(self.reverse.queue.service_ns(size)) if size else 0
 
 
+@dataclass(frozen=True)
+class LinkView:
+    """What became of the packets that left a connection's last queue, in order.
+
+    Attributes:
+        is_data: shape (n,), it carries data.
+        lost: shape (n,), it never arrived.
+        under_way: shape (n,), it may still have been on its way when the captures ended.
+    """
+
+    is_data: BoolArray
+    lost: BoolArray
+    under_way: BoolArray
+
+
 class Analysis:
     """The measurements of one run, each computed when it is first used.
 
@@ -203,14 +218,12 @@ class Analysis:
         mine = self.run.belongs(drops, view.connection, forward=True)
         return drops.where(mine).data()
 
-    def lost_on_link(self, connection: Connection, *, forward: bool = True) -> BoolArray | None:
-        """Mark the packets behind a connection's last queue that never arrived.
+    def link(self, connection: Connection, *, forward: bool = True) -> LinkView | None:
+        """Look at the packets behind a connection's last queue; None if no link loses packets.
 
         Args:
             connection: the connection.
-            forward: its data packets; False: its ACKs.
-
-        Returns: shape (n,), in the order of departures; None if no link of its way loses packets.
+            forward: its packets from source to sink; False: from sink to source.
         """
         run = self.run
         if not run.loses_on_links:
@@ -219,9 +232,9 @@ class Analysis:
         end = connection.sink_interface if forward else connection.source_interface
         last = self.queues[names[-1]].queue
         left = run.between(last.interface, connection, forward=forward)
-        left = left.where(left.time_ns + last.delay_ns < run.last_seen_ns)
-        lost = lost_between(left, run.between(end, connection, forward=forward))
-        return lost[left.payload_bytes > 0] if forward else lost
+        under_way = left.time_ns + last.delay_ns >= run.last_seen_ns
+        missing = lost_between(left, run.between(end, connection, forward=forward))
+        return LinkView(left.payload_bytes > 0, missing & ~under_way, missing & under_way)
 
     @cached_property
     def congestion_epochs(self) -> CongestionEpochs:

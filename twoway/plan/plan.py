@@ -38,6 +38,7 @@ def build_plan(
         experiment=case.id,
         mode=mode,
         memory_mib=_memory_mib(case, len(found)),
+        seed=chosen.seed,
         topology=Topology(**dict(case.experiment.topology)),
         clock=Times(stop_ns=stop_ns(case)),
         setup=setup_steps(case, shapers, instruments=taps or samples),

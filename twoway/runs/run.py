@@ -50,7 +50,7 @@ def run_case(
     Raises: DiskFullError, and the run's folder is removed; any other RunError, and the folder is
         kept as RUN.partial; UsageError if the experiment asks for what the backend has not.
     """
-    _refuse_instruments(case, backend)
+    _refuse_real_time(case, backend)
     running, lock = _new_folder(results / case.id)
     name = running.name.removeprefix(".running-")
     try:
@@ -84,8 +84,8 @@ def run_case(
     return finished
 
 
-def _refuse_instruments(case: Case, backend: Backend) -> None:
-    """Raise UsageError if an experiment wants instruments and the backend has none."""
+def _refuse_real_time(case: Case, backend: Backend) -> None:
+    """Raise UsageError if an experiment wants what needs virtual time."""
     wanted = {
         "capture": case.experiment.capture,
         "observe.sampler": case.experiment.observe.sampler,
@@ -96,6 +96,8 @@ def _refuse_instruments(case: Case, backend: Backend) -> None:
                 f"{case.id}: {field}: kernel needs virtual time, and {backend.name} has none",
                 "without the field each backend takes what it can",
             )
+    if case.experiment.seed != 1 and not backend.in_kernel:
+        raise UsageError(f"{case.id}: seed: {backend.name} draws its random numbers as it likes")
 
 
 def run_watched(case: Case, backend: Backend, results: Path) -> Path:

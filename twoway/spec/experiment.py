@@ -294,6 +294,11 @@ class Experiment(Model):
         description="simulated seconds of traffic"
     )
     warm_up_s: NonNegative = Field(description="left out of every metric")
+    seed: Annotated[int, Field(ge=1, le=2**32 - 1)] = Field(
+        default=1,
+        description="what the kernel's random numbers come from, in virtual time: with another, "
+        "losses (and what else is drawn) fall otherwise, and equally often",
+    )
     capture: Literal["tcpdump", "kernel"] | None = Field(
         default=None,
         description="what writes the captures: `tcpdump`, or our module `testbed`, the same bytes "

@@ -375,9 +375,9 @@ def perform(plan: dict[str, Any]) -> None:
         programs.start([program])
     sleep_until(plan["clock"]["stop_ns"])
     programs.finish()
-    for step in plan["teardown"]:
-        execute(step)
     time.sleep(plan["clock"]["settle_ns"] / 1e9)
+    for step in plan["teardown"]:  # of what the captures hold, no more and no less
+        execute(step)
     recorders.interrupt()
 
 

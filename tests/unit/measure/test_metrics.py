@@ -94,6 +94,8 @@ CONNECTIONS = {
     # No link of theirs loses packets.
     **dict.fromkeys(("link_loss.first", "link_loss.second"), 0),
     **dict.fromkeys(("link_loss_burst.first", "link_loss_burst.second")),
+    **dict.fromkeys(("link_loss_deviation.first", "link_loss_deviation.second")),
+    **dict.fromkeys(("link_loss_burst_deviation.first", "link_loss_burst_deviation.second")),
     **dict.fromkeys(("throughput_dip.first", "throughput_dip.second")),
     **dict.fromkeys(("window_growth.first", "window_growth.second")),
     "congestion_window_max.first": 5,
@@ -263,7 +265,7 @@ def test_connection_without_acks(tmp_path: Path) -> None:
     assert undefined == {
         *("throughput_dip.first", "window_growth.first", "first_loss_window.first"),
         "completion_time.first",
-        "link_loss_burst.first",
+        *("link_loss_burst.first", "link_loss_deviation.first", "link_loss_burst_deviation.first"),
         "sawtooth_period.first",
         "sawtooth_efficiency.first",
         "window_peak.first",
@@ -293,7 +295,7 @@ def test_connection_without_data(tmp_path: Path) -> None:
         "clusters_per_window.first",
         "efficiency.first",
         "completion_time.first",
-        "link_loss_burst.first",
+        *("link_loss_burst.first", "link_loss_deviation.first", "link_loss_burst_deviation.first"),
         "sawtooth_period.first",
         "sawtooth_efficiency.first",
         "window_peak.first",

@@ -28,3 +28,11 @@ def test_a_backend_without_instruments_says_so(
     with pytest.raises(UsageError, match=f"small: {field}: kernel needs virtual time, and native"):
         run_case(case, without, tmp_path / "results")
     assert not (tmp_path / "results").exists()
+
+
+def test_a_backend_without_seeds_says_so(tmp_path: Path) -> None:
+    """A seed is refused where random numbers do not come from it."""
+    case = load_case(str(write_experiment(tmp_path, {**SMALL, "seed": 2})))
+    without = Uml(guest=None, name="native", in_kernel=False)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="small: seed: native draws its random numbers"):
+        run_case(case, without, tmp_path / "results")

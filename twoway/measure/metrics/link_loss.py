@@ -4,9 +4,18 @@ A data packet was lost there if the capture behind its last queue has it and tha
 not; those of the whole capture count.
 
     link_loss = packets lost / packets that left the queue
+
+How far that may be from what the profile says depends on how many packets there were. With the
+share p and bursts of b packets on average the next packet's fate is correlated with this one's by
+l = 1 - enter - leave (twoway/spec/loss.py), and of n packets the share has the variance
+
+    p (1 - p) / n * (1 + l) / (1 - l)
+
+and the mean of k bursts' lengths, which are geometric, b (b - 1) / k.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from capture_analysis.definition import Definition
@@ -28,15 +37,54 @@ LINK_LOSS_BURST = Definition(
     "Gilbert 1960",
     least=1,
 )
+LINK_LOSS_DEVIATION = Definition(
+    "link_loss_deviation",
+    "1",
+    "how many standard deviations of so many packets link_loss is above the profile's share",
+    "Gilbert 1960",
+)
+LINK_LOSS_BURST_DEVIATION = Definition(
+    "link_loss_burst_deviation",
+    "1",
+    "how many standard deviations of so many bursts link_loss_burst is above the profile's",
+    "Gilbert 1960",
+)
 
 
-@estimates(Scope.CONNECTION, LINK_LOSS, LINK_LOSS_BURST)
-def link_loss(analysis: Analysis, view: ConnectionView) -> tuple[float, float]:
-    """Return the share lost, and the mean length of a burst."""
-    lost = analysis.lost_on_link(view.connection)
-    if lost is None:
-        return 0.0, math.nan
+@estimates(
+    Scope.CONNECTION, LINK_LOSS, LINK_LOSS_BURST, LINK_LOSS_DEVIATION, LINK_LOSS_BURST_DEVIATION
+)
+def link_loss(analysis: Analysis, view: ConnectionView) -> tuple[float, float, float, float]:
+    """Return the share lost, the mean length of a burst, and both ones' deviations."""
+    link = analysis.link(view.connection)
+    if link is None:
+        return 0.0, math.nan, math.nan, math.nan
+    lost = link.lost[link.is_data & ~link.under_way]
     if not len(lost):
-        return math.nan, math.nan
+        return math.nan, math.nan, math.nan, math.nan
     bursts = int(lost[0]) + int((np.diff(lost.astype(np.int8)) == 1).sum())
-    return float(lost.mean()), float(lost.sum()) / bursts if bursts else math.nan
+    share, length = float(lost.mean()), float(lost.sum()) / bursts if bursts else math.nan
+    said = analysis.run.manifest.profile.directions[view.connection.direction].loss
+    if not said:
+        return share, length, math.nan, math.nan
+    return share, length, *deviations(said, share, len(lost), length, bursts)
+
+
+def deviations(
+    said: dict[str, Any], share: float, packets: int, length: float, bursts: int
+) -> tuple[float, float]:
+    """Compare with what the profile says, in standard deviations; NaN if there is none.
+
+    Args:
+        said: the profile's `loss`.
+        share: the share of packets that were lost.
+        packets: how many there were.
+        length: the mean length of a burst.
+        bursts: how many there were.
+    """
+    p, burst = said["percent"] / 100, said["burst_packets"]
+    correlated = 1 - 1 / burst - p / (1 - p) / burst if burst else 0
+    variance = p * (1 - p) / packets * (1 + correlated) / (1 - correlated)
+    least = burst or 1 / (1 - p)
+    spread = math.sqrt(least * (least - 1) / bursts) if bursts else 0
+    return (share - p) / math.sqrt(variance), (length - least) / spread if spread else math.nan

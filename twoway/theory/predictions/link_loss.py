@@ -23,4 +23,6 @@ def predict(setup: Setup) -> dict[str, float]:
             share = loss["percent"] / 100
             found[f"link_loss.{each.name}"] = share
             found[f"link_loss_burst.{each.name}"] = loss["burst_packets"] or 1 / (1 - share)
+            found[f"link_loss_deviation.{each.name}"] = 0
+            found[f"link_loss_burst_deviation.{each.name}"] = 0
     return found
