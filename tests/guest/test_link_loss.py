@@ -57,6 +57,9 @@ def test_a_loss_too_many_is_noticed(lossy: Path, tmp_path: Path) -> None:
             if path.name == "r2-after.json" and qdisc["dev"] == "r2-eth0":
                 qdisc["drops"] += 1
         (folder / "qdisc" / path.name).write_text(json.dumps(qdiscs))
+    manifest = json.loads((lossy / "manifest.json").read_text())
+    (folder / "manifest.json").unlink()
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"digests": {}}))
     row = _row(folder)
     assert (row.verdict, row.value) == (Verdict.FAIL, -1)
 
