@@ -4,6 +4,7 @@ Each has a function and a line of help.
 """
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterable
@@ -24,7 +25,7 @@ from twoway.commands import (
     running,
     theory,
 )
-from twoway.commands.options import BACKEND, CREW, JSON, RESULTS, at_least_one, complain
+from twoway.commands.options import BACKEND, CREW, JSON, RESULTS, all_ids, at_least_one, complain
 from twoway.errors import TwowayError
 from twoway.progress import say
 
@@ -241,7 +242,12 @@ def main() -> int:
     """Run the subcommand of the command line and return the exit code."""
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, signal.default_int_handler)
-    args = _parser().parse_args()
+    parser = _parser()
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks what may stand here
+        import argcomplete  # noqa: PLC0415 - only then
+
+        argcomplete.autocomplete(parser)
+    args = parser.parse_args()
     try:
         status = int(args.function(args))
         sys.stdout.flush()  # a full disk is said now, not passed over at the end
@@ -288,16 +294,25 @@ def _add(subparsers: Any, commands: Iterable[Command]) -> None:
         )
         sub.set_defaults(function=command.function)
         if command.experiment == "one":
-            sub.add_argument(
+            named: Any = sub.add_argument(
                 "experiment",
                 nargs="?",
                 default=DEFAULT_EXPERIMENT,
                 help=f"an id or a file (default: {DEFAULT_EXPERIMENT})",
             )
+            named.completer = _experiments
         elif command.experiment == "many":
-            sub.add_argument("experiments", nargs="*", help="ids or files; all by default")
+            named = sub.add_argument("experiments", nargs="*", help="ids or files; all by default")
+            named.completer = _experiments
         for name, settings in command.options:
             sub.add_argument(name, **settings)
+
+
+def _experiments(prefix: str, **_: Any) -> list[str]:
+    """List what may stand where an experiment is asked for: ids, or files under a folder."""
+    if "/" in prefix or prefix.startswith("."):
+        return [str(path) for path in Path().glob(f"{prefix}*")]
+    return all_ids()
 
 
 if __name__ == "__main__":

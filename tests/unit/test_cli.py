@@ -32,6 +32,24 @@ def test_help(words: tuple[str, ...]) -> None:
     assert "exit codes: 0 all is as the experiment's file says" in " ".join(done.stdout.split())
 
 
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("twoway comput", "compute "),
+        ("twoway run zhang-fig6", "zhang-fig6-7 "),
+        ("twoway plan experiments/lab/fast", "experiments/lab/fast-ex5-tenth.yml "),
+        ("twoway clean --o", "--older-than "),
+    ],
+)
+def test_completion(tmp_path: Path, line: str, found: str) -> None:
+    """A shell is told the commands, experiments, files and options that may stand at the cursor."""
+    answer = tmp_path / "answer"
+    asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": " ", "COMP_LINE": line}
+    asked |= {"COMP_POINT": str(len(line)), "_ARGCOMPLETE_STDOUT_FILENAME": str(answer)}
+    twoway(env={**os.environ, **asked})
+    assert answer.read_text() == found
+
+
 @pytest.mark.parametrize("words", [("list",), ("schema", "plan"), ("build", "--kernel-dir")])
 def test_a_full_disk_is_said(words: tuple[str, ...]) -> None:
     """Output that does not fit on the disk ends a command with a sentence and status 1."""
