@@ -2,6 +2,8 @@
 
 EXP        ?= kalampoukas-5.2
 SECONDS    ?= 1800
+ROUNDS     ?= 500
+SEED       ?= 1
 PYTHON     ?= /usr/bin/python3
 UV_VERSION := 0.13.8
 CACHE      := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/twoway
@@ -82,6 +84,9 @@ test-lab: setup test-packages qemu-packages lab-packages ## stock kernels in QEM
 mutation: env ## change the code that judges, and report changes no test notices (NUMBER=100 of them, 0: all; FILES=...)
 	@$(BIN)/python tests/mutation/mutate.py $(if $(NUMBER),--number $(NUMBER)) $(FILES)
 
+torture: setup test-packages ## sweeps under random faults, ROUNDS=500 from SEED=1: nothing lost, nothing twice, nothing left
+	@PYTHONPATH=tests/support $(BIN)/python tests/torture/torture.py --rounds $(ROUNDS) --seed $(SEED)
+
 lint: env test-packages ## style, types, layers: ruff, mypy, lint-imports, yamllint, ansible-lint, shellcheck
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -157,5 +162,5 @@ help: ## this list
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment papers results report list manual docs shell calibrate doctor unit test check test-long test-sanitized test-newest test-smp test-lab mutation lint lint-kernel bench bench-lab fuzz \
+.PHONY: experiment papers results report list manual docs shell calibrate doctor unit test check test-long test-sanitized test-newest test-smp test-lab mutation torture lint lint-kernel bench bench-lab fuzz \
 	bench-captures setup env docs-env packages test-packages qemu-packages lab-packages smp-packages wheel clean help
