@@ -134,13 +134,25 @@ class Packets:
         """Select the packets that carry payload."""
         return self.where(self.payload_bytes > 0)
 
+    def copy(self) -> "Packets":
+        """Copy the columns."""
+        return Packets(*(getattr(self, f.name).copy() for f in fields(self)))
+
+    def compact(self) -> "Packets":
+        """Let each column of one value take the memory of that value."""
+        return Packets(*(_compact(getattr(self, f.name)) for f in fields(self)))
+
     def widened(self) -> "Packets":
         """Convert columns to int64, so that differences do not wrap."""
         return Packets(*(getattr(self, f.name).astype(np.int64) for f in fields(self)))
 
     def renumbered(self, flow: IntArray, turned: IntArray) -> "Packets":
         """Renumber connections to those of a common table, as `unify` maps them."""
-        return replace(self, flow=flow[self.flow], half=self.half ^ turned[self.flow])
+        return replace(
+            self,
+            flow=flow[self.flow].astype(self.flow.dtype),
+            half=self.half ^ turned[self.flow].astype(self.half.dtype),
+        )
 
     def key(self) -> IntArray:
         """Hash each packet to a number that is equal all along its path.
@@ -164,6 +176,12 @@ class Packets:
             mixed *= np.uint64(0x9E3779B97F4A7C15)
             mixed ^= mixed >> np.uint64(29)
         return mixed.view(np.int64)
+
+
+def _compact(column: IntArray) -> IntArray:
+    if not len(column) or (column != column[0]).any():
+        return column
+    return np.broadcast_to(column[:1].copy(), column.shape)
 
 
 def empty_columns(rows: int) -> Packets:

@@ -72,6 +72,16 @@ def test_merge_is_stable() -> None:
     assert merge(many).seq.tolist() == [*range(0, 200, 2), *range(1, 200, 2)]
 
 
+def test_a_column_of_one_value_takes_its_memory() -> None:
+    """A column that never changes is one value in memory, and reads as before."""
+    seen = packets(seq=[1, 2, 3], ack=[7, 7, 7])
+    small = seen.compact()
+    assert small.ack.tolist() == [7, 7, 7]
+    assert (small.ack.strides, small.seq.strides) == ((0,), (8,))
+    assert small.where(np.array([2])).ack.tolist() == [7]
+    assert len(packets(seq=[]).compact()) == 0
+
+
 def test_where_takes_rows_or_mask() -> None:
     """Packets are selected by a mask, or by row numbers in any order."""
     three = packets(seq=[10, 20, 30], ack=[1, 2, 3])

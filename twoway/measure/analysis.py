@@ -14,11 +14,13 @@ from capture_analysis.errors import AnalysisError
 from twoway.contract.network import Connection, Queue
 from twoway.measure import channel, throughput
 from twoway.measure.busy_periods import BusyPeriods, busy_periods
+from twoway.measure.lanes import Lanes, lanes_of
 from twoway.measure.queues import (
     Occupancy,
     Passage,
     lingering,
     lost_between,
+    merged,
     occupancy,
     passage,
     service_error_ns,
@@ -67,26 +69,105 @@ class QueueView:
         """True if the link's rate, hence transmission time, never changes."""
         return self.slots is None or len(self.slots.time_ns) == 1
 
+    @cached_property
+    def lanes(self) -> Lanes:
+        """The rows of `passed` by lane."""
+        return Lanes(lanes_of(self.passed.packets))
+
+
+@dataclass(frozen=True)
+class Departed:
+    """Packets that left a queue in the steady window, in the order they left.
+
+    Attributes:
+        left_ns: shape (n,), when.
+        is_data: shape (n,), True if the packet carries payload.
+        lanes: their rows by lane.
+    """
+
+    left_ns: IntArray
+    is_data: BoolArray
+    lanes: Lanes
+
 
 @dataclass(frozen=True)
 class ConnectionView:
-    """One connection: data and ACKs at both ends, data in the queue."""
+    """One connection: data and ACKs at both ends, data in the queue.
+
+    What is large is selected from the captures whenever it is asked for.
+    """
 
     connection: Connection
     forward: QueueView
     reverse: QueueView
-    sent: Packets = field(repr=False)
-    arrived: Packets = field(repr=False)
-    acks: AckTimes = field(repr=False)
-    queued: Occupancy = field(repr=False)
-    acks_sent: int = 0
-    acks_lost: int = 0
+    run: Run = field(repr=False)
+
+    @property
+    def sent(self) -> Packets:
+        """The packets of its sender, there."""
+        return self.run.between(self.connection.source_interface, self.connection, forward=True)
+
+    @property
+    def arrived(self) -> Packets:
+        """The packets of its sender that reached its sink, there."""
+        return self.run.between(self.connection.sink_interface, self.connection, forward=True)
+
+    @property
+    def acks_in(self) -> Packets:
+        """The packets of its sink that reached its sender, there."""
+        return self.run.between(self.connection.source_interface, self.connection, forward=False)
+
+    @property
+    def acks_out(self) -> Packets:
+        """The packets of its sink, there."""
+        return self.run.between(self.connection.sink_interface, self.connection, forward=False)
+
+    @property
+    def acks(self) -> AckTimes:
+        """The ACKs of the steady window at both ends."""
+        return self._matched[0]
+
+    @property
+    def acks_lost(self) -> int:
+        """How many ACKs of the steady window never arrived."""
+        return self._matched[1]
+
+    @property
+    def acks_sent(self) -> int:
+        """How many ACKs were sent in the steady window."""
+        return len(self.acks.sent_ns) + self.acks_lost
+
+    @cached_property
+    def _matched(self) -> tuple[AckTimes, int]:
+        return ack_compression.match_acks(self.run.steady(self.acks_out), self.acks_in)
+
+    @property
+    def queued(self) -> Occupancy:
+        """Its data in the bottleneck's queue over time."""
+        passed = self.forward.passed
+        rows = self.run.rows(self.forward.lanes, self.connection, forward=True)
+        return occupancy(passed, rows[passed.is_data[rows]])
+
+    @cached_property
+    def window(self) -> Occupancy:
+        """Its flight over time, in full segments."""
+        data, acks = self.sent.data(), self.acks_in
+        if not len(data) or not len(acks):
+            return Occupancy(data.time_ns[:0], data.time_ns[:0])
+        origin, segment = int(data.seq[0]), int(data.payload_bytes.max())
+        sent = np.maximum.accumulate((data.seq - origin) % (1 << 32) + data.payload_bytes)
+        # An ACK of the handshake is of the byte before the first.
+        ahead = (acks.ack - origin) % (1 << 32)
+        acked = np.maximum.accumulate(np.where(ahead > 1 << 31, 0, ahead))
+        time_ns = merged(data.time_ns, acks.time_ns)
+        newest = np.concatenate(([0], sent))[np.searchsorted(data.time_ns, time_ns, side="right")]
+        oldest = np.concatenate(([0], acked))[np.searchsorted(acks.time_ns, time_ns, side="right")]
+        return Occupancy(time_ns, -(-(newest - oldest) // segment))
 
     @cached_property
     def segment_frame_bytes(self) -> int:
         """Captured size of the largest data segment, 0 if none arrived."""
-        data = self.arrived.payload_bytes > 0
-        return int(self.arrived.frame_bytes[data].max(initial=0))
+        return int(self.arrived.data().frame_bytes.max(initial=0))
 
     @cached_property
     def ack_frame_bytes(self) -> int:
@@ -137,11 +218,17 @@ class Analysis:
 
     def __init__(self, folder: Path) -> None:
         self.run = Run(folder)
+        self._departed: dict[str, Departed] = {}
+        self._drops: dict[str, Packets] = {}
 
     @cached_property
     def queues(self) -> dict[str, QueueView]:
         """Queues by direction."""
-        return {q.direction: self._queue(q) for q in self.run.queues}
+        found = {q.direction: self._queue(q) for q in self.run.queues}
+        if not self.run.loses_on_links:
+            for queue in self.run.queues:
+                self.run.release(queue.interface)
+        return found
 
     @cached_property
     def connections(self) -> dict[str, ConnectionView]:
@@ -150,10 +237,31 @@ class Analysis:
 
     @cached_property
     def socket_samples(self) -> dict[str, IntArray]:
-        """Columns of the samples of TCP_INFO: time_ns on the host's clock, source_port, cwnd."""
-        columns = ("time_ns", "source_port", "cwnd")
-        table = self.run.table("sockets/tcp-info.csv", *columns)
-        return {name: np.array(table[name], dtype=np.int64) for name in columns}
+        """Columns of the samples of TCP_INFO, times on the hosts' clocks."""
+        columns = ("time_ns", "source_port", "cwnd", "ssthresh", "rtt_us")
+        return self.run.numbers("sockets/tcp-info.csv", *columns)
+
+    @cached_property
+    def _samples_by_port(self) -> Lanes:
+        return Lanes(self.socket_samples["source_port"].astype(np.uint32))
+
+    def samples_of(self, connection: Connection) -> tuple[IntArray, dict[str, IntArray]]:
+        """Select the samples of a connection's sender: times, and columns of TCP_INFO."""
+        rows = self._samples_by_port.rows(connection.source_port)
+        mine = {name: column[rows] for name, column in self.socket_samples.items()}
+        return self.run.clock(connection.source_interface).of_programs(mine["time_ns"]), mine
+
+    def departed(self, view: QueueView) -> Departed:
+        """List what left a queue in the steady window."""
+        found = self._departed.get(view.queue.direction)
+        if found is None:
+            passed, rows = view.passed, view.passed.departures
+            left_ns = passed.left_ns[rows]
+            rows = rows[(left_ns >= self.run.steady_ns) & (left_ns < self.run.stop_ns)]
+            lanes = Lanes(lanes_of(passed.packets)[rows])
+            found = Departed(passed.left_ns[rows], passed.is_data[rows], lanes)
+            self._departed[view.queue.direction] = found
+        return found
 
     def busy(self, view: QueueView) -> BusyPeriods:
         """Find a queue's busy periods in the steady window."""
@@ -171,12 +279,13 @@ class Analysis:
             raise
         passed = transmitted(queue, seen)
         slots = channel.read_slots(run, queue) if queue.reallocations else None
+        all_packets = occupancy(passed)
         return QueueView(
             queue=queue,
             passed=passed,
-            all_packets=occupancy(passed),
-            kernel_least=occupancy(seen),
-            kernel_most=occupancy(lingering(queue, seen)),
+            all_packets=all_packets,
+            kernel_least=occupancy(seen) if queue.leaves_at_start else all_packets,
+            kernel_most=occupancy(lingering(queue, seen)) if queue.leaves_at_start else all_packets,
             data_packets=occupancy(passed, passed.is_data),
             slots=slots,
             error_ns=channel.service_error_ns(queue, slots, passed)
@@ -189,21 +298,11 @@ class Analysis:
         for direction in (connection.direction, connection.ack_direction):
             if direction not in self.queues:
                 raise AnalysisError(f'{connection.name}: no queue has direction "{direction}"')
-        acks_out = run.steady(run.between(connection.sink_interface, connection, forward=False))
-        acks_in = run.between(connection.source_interface, connection, forward=False)
-        times, lost = ack_compression.match_acks(acks_out, acks_in)
-        passed = self.queues[connection.direction].passed
-        mine = run.belongs(passed.packets, connection, forward=True)
         return ConnectionView(
             connection=connection,
             forward=self.queues[connection.direction],
             reverse=self.queues[connection.ack_direction],
-            sent=run.between(connection.source_interface, connection, forward=True),
-            arrived=run.between(connection.sink_interface, connection, forward=True),
-            acks=times,
-            queued=occupancy(passed, passed.is_data & mine),
-            acks_sent=len(times.sent_ns) + lost,
-            acks_lost=lost,
+            run=run,
         )
 
     def goodput_bit(self, view: ConnectionView) -> float:
@@ -214,9 +313,13 @@ class Analysis:
 
     def lost(self, view: ConnectionView) -> Packets:
         """List a connection's data packets that queues dropped (see `drops`)."""
+        drops, lanes = self._all_drops
+        return drops.where(self.run.rows(lanes, view.connection, forward=True)).data()
+
+    @cached_property
+    def _all_drops(self) -> tuple[Packets, Lanes]:
         drops = merge([self.drops(queue) for queue in self.queues.values()])
-        mine = self.run.belongs(drops, view.connection, forward=True)
-        return drops.where(mine).data()
+        return drops, Lanes(lanes_of(drops))
 
     def link(self, connection: Connection, *, forward: bool = True) -> LinkView | None:
         """Look at the packets behind a connection's last queue; None if no link loses packets.
@@ -276,5 +379,8 @@ class Analysis:
 
     def drops(self, view: QueueView) -> Packets:
         """List a queue's drops from start of capture to end of traffic."""
-        packets = view.passed.packets.where(view.passed.dropped)
-        return packets.where(packets.time_ns < self.run.stop_ns)
+        direction = view.queue.direction
+        if direction not in self._drops:
+            packets = view.passed.packets.where(view.passed.dropped).widened()
+            self._drops[direction] = packets.where(packets.time_ns < self.run.stop_ns)
+        return self._drops[direction]

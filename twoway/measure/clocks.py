@@ -34,6 +34,8 @@ class Clock:
     def of_stamps(self, time_ns: IntArray) -> IntArray:
         """Convert stamps of the host's kernel to the plan's clock; shape (n,), ns."""
         ahead_ns = time_ns - self.offset_ns
+        if not self.drift_ppb:
+            return np.asarray(ahead_ns, dtype=np.int64)
         drift = self.drift_ppb * 1e-9
         # Only the small drift is computed in floats, which would lose digits of a time in ns.
         gained_ns = np.rint((ahead_ns - self.start_ns) * (drift / (1 + drift))).astype(np.int64)

@@ -89,10 +89,7 @@ def _largest_frame(analysis: Analysis) -> int:
 def _frames(analysis: Analysis) -> FidelityRow:
     """Check that no frame exceeds the MTU, hence that offloads are off."""
     most = _largest_frame(analysis)
-    largest = max(
-        int(analysis.run.capture(i).frame_bytes.max(initial=0))
-        for i in analysis.run.manifest.captures
-    )
+    largest = analysis.run.largest_frame_bytes
     return _check("largest captured frame, bytes", largest, f"at most {most}", largest <= most)
 
 

@@ -72,10 +72,11 @@ class Occupancy:
         """
         first = np.searchsorted(self.time_ns, start_ns, side="left")
         last = np.searchsorted(self.time_ns, stop_ns, side="right")
-        levels = np.concatenate(([0], self.packets))
-        spans = [levels[a : b + 1] for a, b in zip(first, last, strict=True)]
-        lowest = np.array([span.min() for span in spans], dtype=np.int64)
-        return lowest, np.array([span.max() for span in spans], dtype=np.int64)
+        levels = np.concatenate(([0], self.packets, [0]))  # reduceat wants an end within
+        spans = np.stack((first, last + 1), axis=1).ravel()
+        if not len(spans):
+            return spans, spans
+        return np.minimum.reduceat(levels, spans)[::2], np.maximum.reduceat(levels, spans)[::2]
 
     def within(self, start_ns: int, stop_ns: int) -> "Occupancy":
         """Cut the steps between two times out of the function."""
@@ -123,7 +124,7 @@ def passage(queue: Queue, entering: Packets, leaving: Packets, until_ns: int = 0
         )
     left_ns = np.full(len(entering), -1, dtype=np.int64)
     left_ns[found] = leaving.time_ns[order[place[found]]]
-    for rows in _twins(entering.key(), ~found):
+    for rows in _twins(entering, ~found):
         left_ns[rows] = _latest_first(entering.time_ns[rows], left_ns[rows])
     found = left_ns >= 0
     after_last = np.flatnonzero(found)[-1] + 1 if found.any() else 0
@@ -134,11 +135,14 @@ def passage(queue: Queue, entering: Packets, leaving: Packets, until_ns: int = 0
     return Passage(entering, left_ns, entering.payload_bytes > 0)
 
 
-def _twins(key: IntArray, dropped: BoolArray) -> Iterator[IntArray]:
+def _twins(entering: Packets, dropped: BoolArray) -> Iterator[IntArray]:
     """List the rows of packets that look alike, of which some were dropped and some were not.
 
     A SYN-ACK that is sent again, or a reset, looks like the one before.
     """
+    if not dropped.any():
+        return
+    key = entering.key()
     alike = np.flatnonzero(np.isin(key, key[dropped]) & np.isin(key, key[~dropped]))
     alike = alike[np.argsort(key[alike], kind="stable")]
     yield from np.split(alike, np.flatnonzero(np.diff(key[alike])) + 1)
@@ -208,20 +212,31 @@ def _occurrence_keys(packets: Packets) -> NDArray[np.int64]:
     return key + occurrence
 
 
-def occupancy(passed: Passage, which: BoolArray | None = None) -> Occupancy:
+def occupancy(passed: Passage, which: BoolArray | IntArray | None = None) -> Occupancy:
     """Compute a queue's length over time.
 
     Args:
         passed: the packets that entered and left.
-        which: shape (n,), count only these packets; all by default.
+        which: a mask or rows, ascending: count only these packets; all by default.
 
     Returns: one step per event; an arrival at the instant of a departure counts after it.
     """
-    counted = ~passed.dropped if which is None else ~passed.dropped & which
-    arrived, left = passed.packets.time_ns[counted], passed.left_ns[counted]
+    every = slice(None) if which is None else which
+    arrived, left = passed.packets.time_ns[every], passed.left_ns[every]
+    counted = left >= 0
+    arrived, left = arrived[counted], left[counted]
     ones = np.ones(len(left), dtype=np.int64)
     time_ns, change = steps(arrived, left, (ones, ones))
     return Occupancy(time_ns, np.cumsum(change))
+
+
+def merged(*sorted_ns: IntArray | list[int]) -> IntArray:
+    """Merge sorted times into one sorted array in which each occurs once.
+
+    A stable sort of runs that are sorted takes a tenth of `np.unique`'s time.
+    """
+    time_ns = np.sort(np.concatenate(sorted_ns), kind="stable")
+    return np.asarray(time_ns[np.concatenate(([True], time_ns[1:] > time_ns[:-1]))[: len(time_ns)]])
 
 
 def correlation(first: Occupancy, second: Occupancy, start_ns: int, stop_ns: int) -> float:
@@ -236,7 +251,7 @@ def correlation(first: Occupancy, second: Occupancy, start_ns: int, stop_ns: int
     Returns: Pearson's coefficient with time as the weight, exact; NaN if a queue never changes.
     """
     inside = [queue.within(start_ns, stop_ns).time_ns for queue in (first, second)]
-    edges = np.unique(np.concatenate(([start_ns], *inside)))
+    edges = merged([start_ns], *inside)
     weight = np.diff(edges, append=stop_ns)
     off = [q - np.average(q, weights=weight) for q in (first.at(edges), second.at(edges))]
     spread = np.sqrt(np.prod([np.average(o * o, weights=weight) for o in off]))
@@ -259,7 +274,7 @@ def last_to_empty_ns(
         stop_ns: end of the window.
     """
     entered = [each.packets.time_ns[~each.dropped] for each in (passed, *others)]
-    edges = np.unique(np.concatenate(([start_ns], *entered)))
+    edges = merged([start_ns], *entered)
     edges = edges[(edges >= start_ns) & (edges < stop_ns)]
     empty_ns = [_empty_at(each, edges) for each in (passed, *others)]
     longest_ns = np.max(empty_ns[1:], axis=0, initial=0)
@@ -282,7 +297,7 @@ def changes_of_last_to_empty(passed: Sequence[Passage], start_ns: int, stop_ns: 
     Returns: changes per second, NaN if all queues are always empty.
     """
     entered = [each.packets.time_ns[~each.dropped] for each in passed]
-    edges = np.unique(np.concatenate(([start_ns], *entered)))
+    edges = merged([start_ns], *entered)
     edges = edges[(edges >= start_ns) & (edges < stop_ns)]
     empty_ns = np.array([_empty_at(each, edges) for each in passed])
     until_ns = np.minimum(empty_ns.max(axis=0), np.append(edges[1:], stop_ns))

@@ -6,19 +6,26 @@ texts, statements or warm-up, experiment.json in the run's folder holds the chan
 
 import csv
 import json
+from array import array
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from capture_analysis.columns import BoolArray, FlowTable, Packets, merge, unify
+from capture_analysis.columns import FlowTable, IntArray, Packets, merge, unify
 from capture_analysis.errors import AnalysisError
 from capture_analysis.reading.capture import read_capture
 
 from twoway.contract.manifest import Manifest, read_manifest
 from twoway.contract.network import Connection, Queue
 from twoway.measure.clocks import Clock, read_clock
+from twoway.measure.lanes import Lanes, lanes_of
+
+# Of so many selections of a connection's packets the last are kept: a connection has four, and most
+# metrics of one are computed one after the other.
+RECENT_SELECTIONS = 6
 
 
 def manifest_of(folder: Path) -> Manifest:
@@ -58,6 +65,10 @@ class Run:
             interface.name: read_clock(self.manifest, interface.node)
             for interface in self.manifest.interfaces
         }
+        self._lanes: dict[str, Lanes] = {}
+        self._connection = {each.name: each for each in self.connections}
+        self._halves: dict[tuple[str, bool], list[int]] = {}
+        self._selected = lru_cache(maxsize=RECENT_SELECTIONS)(self._select)
 
     @property
     def exact_clock(self) -> bool:
@@ -118,21 +129,44 @@ class Run:
         raise AnalysisError(f"{self.folder}/manifest.json: files: no {plain}.zst")
 
     def _on_plan_clock(self, interface: str, packets: Packets) -> Packets:
-        """Convert packets' times from the host's clock to the plan's."""
-        return replace(packets, time_ns=self.clock(interface).of_stamps(packets.time_ns))
+        """Convert packets' times from the host's clock to the plan's.
+
+        Sizes are widened, because transmission times are computed from them. Frame numbers, which
+        nothing here uses, take no memory.
+        """
+        return replace(
+            packets,
+            time_ns=self.clock(interface).of_stamps(packets.time_ns),
+            frame_bytes=packets.frame_bytes.astype(np.int64),
+            frame=np.broadcast_to(packets.frame[:1], packets.frame.shape)
+            if len(packets)
+            else packets.frame,
+        )
 
     def capture(self, interface: str) -> Packets:
-        """Return all packets captured on an interface."""
+        """Return all packets captured on an interface, in types that `widened` makes int64."""
         _, captures = self._read
         if interface not in captures:
             raise AnalysisError(f"{self.folder}/manifest.json: captures: no {interface}")
         return captures[interface]
+
+    def release(self, interface: str) -> None:
+        """Free the memory of a capture that nobody will ask for again."""
+        # These are of all captures.
+        _ = self.last_seen_ns, self.largest_frame_bytes
+        self._read[1].pop(interface, None)
 
     @cached_property
     def last_seen_ns(self) -> int:
         """Time of the last packet in all captures."""
         captures = [self.capture(interface) for interface in self.manifest.captures]
         return int(max(packets.time_ns.max(initial=0) for packets in captures))
+
+    @cached_property
+    def largest_frame_bytes(self) -> int:
+        """Size of the largest frame in all captures."""
+        captures = [self.capture(interface) for interface in self.manifest.captures]
+        return int(max(packets.frame_bytes.max(initial=0) for packets in captures))
 
     def entering(self, queue: Queue) -> Packets:
         """Merge the packets that were offered to a queue, in time order."""
@@ -149,17 +183,24 @@ class Run:
 
     def between(self, interface: str, connection: Connection, *, forward: bool) -> Packets:
         """Select a connection's packets, data or ACKs, at an interface."""
-        packets = self.capture(interface)
-        return packets.where(self.belongs(packets, connection, forward=forward))
+        return self._selected(interface, connection.name, forward)
 
-    def belongs(self, packets: Packets, connection: Connection, *, forward: bool) -> BoolArray:
-        """Mark a connection's packets, data or ACKs; shape (n,)."""
-        source = (connection.source, connection.source_port)
-        sink = (connection.destination, connection.port)
-        ends = (source, sink) if forward else (sink, source)
-        found = self.flows.find(*ends)
-        directions = [2 * flow + half for flow, half in found]
-        return np.isin(2 * packets.flow + packets.half, directions)
+    def _select(self, interface: str, name: str, forward: bool) -> Packets:
+        packets = self.capture(interface)
+        if interface not in self._lanes:
+            self._lanes[interface] = Lanes(lanes_of(packets))
+        rows = self.rows(self._lanes[interface], self._connection[name], forward=forward)
+        return packets.where(rows).widened()
+
+    def rows(self, lanes: Lanes, connection: Connection, *, forward: bool) -> IntArray:
+        """List the rows of a connection's packets, data or ACKs, ascending."""
+        known = (connection.name, forward)
+        if known not in self._halves:
+            source = (connection.source, connection.source_port)
+            sink = (connection.destination, connection.port)
+            ends = (source, sink) if forward else (sink, source)
+            self._halves[known] = [2 * flow + half for flow, half in self.flows.find(*ends)]
+        return lanes.rows(*self._halves[known])
 
     def document(self, name: str) -> Any:
         """Read a JSON file of the folder.
@@ -180,18 +221,51 @@ class Run:
 
         Raises: AnalysisError if a column is missing, or a row has another length.
         """
+        rows = self._rows(name, needed)
+        header = next(rows)
+        content = list(rows)
+        return {title: [row[at] for row in content] for at, title in enumerate(header)}
+
+    def numbers(self, name: str, *columns: str) -> dict[str, IntArray]:
+        """Read columns of whole numbers from a CSV table with a `# key: value` preamble.
+
+        Args:
+            name: a file in the folder.
+            columns: the columns to read.
+
+        Raises: AnalysisError if a column is missing, or a row has another length or no number.
+        """
+        rows = self._rows(name, columns)
+        header = next(rows)
+        places = [header.index(title) for title in columns]
+        read = [array("q") for _ in columns]
+        for number, row in enumerate(rows, start=1):
+            try:
+                for column, at in zip(read, places, strict=True):
+                    column.append(int(row[at]))
+            except (ValueError, OverflowError) as error:
+                raise AnalysisError(f"{self.folder / name}: row {number}: {error}") from error
+        return {
+            title: np.array(column, dtype=np.int64)
+            for title, column in zip(columns, read, strict=True)
+        }
+
+    def _rows(self, name: str, needed: tuple[str, ...]) -> Iterator[list[str]]:
+        """Yield a table's header, then its rows, each as long as the header."""
         with (self.folder / name).open(newline="") as file:
-            rows = list(csv.reader(line for line in file if not line.startswith("#")))
-        header = rows[0] if rows else []
-        missing = [title for title in needed if title not in header]
-        if missing:
-            raise AnalysisError(
-                f"{self.folder / name}: no column {', '.join(missing)}: "
-                "written by another version, or cut off"
-            )
-        for number, row in enumerate(rows[1:], start=1):
-            if len(row) != len(header):
+            rows = csv.reader(line for line in file if not line.startswith("#"))
+            header = next(rows, [])
+            missing = [title for title in needed if title not in header]
+            if missing:
                 raise AnalysisError(
-                    f"{self.folder / name}: row {number} has {len(row)} of {len(header)} columns"
+                    f"{self.folder / name}: no column {', '.join(missing)}: "
+                    "written by another version, or cut off"
                 )
-        return {title: [row[at] for row in rows[1:]] for at, title in enumerate(header)}
+            yield header
+            for number, row in enumerate(rows, start=1):
+                if len(row) != len(header):
+                    raise AnalysisError(
+                        f"{self.folder / name}: row {number} has {len(row)} of "
+                        f"{len(header)} columns"
+                    )
+                yield row

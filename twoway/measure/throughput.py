@@ -33,6 +33,8 @@ def new_payload(data: Packets) -> IntArray:
     Returns: shape (n,), bytes.
     """
     first, end = _byte_ranges(data)
+    if (first[1:] >= np.maximum.accumulate(end)[:-1]).all():  # no byte came twice
+        return data.payload_bytes
     # All bytes between two neighbouring edges arrived with the same segments: the first of these
     # brought them.
     edges = np.unique(np.concatenate((first, end)))

@@ -16,16 +16,10 @@ def socket_figures(analysis: Analysis, start_s: float, stop_s: float) -> list[Fi
         start_s: start of the detailed view, s after the traffic's start.
         stop_s: end of the detailed view.
     """
-    numbers = ("cwnd", "ssthresh", "rtt_us")
-    table = analysis.run.table("sockets/tcp-info.csv", "time_ns", "source_port", *numbers)
-    port = np.array(table["source_port"], dtype=np.int64)
-    time_ns = np.array(table["time_ns"], dtype=np.int64)  # as floats they would lose digits
-    columns = {name: np.array(table[name], dtype=np.float64) for name in numbers}
     windows, round_trips = [], []
     for colour, connection in enumerate(analysis.run.connections):
-        mine = port == connection.source_port
-        of = {name: column[mine] for name, column in columns.items()}
-        at_ns = analysis.run.clock(connection.source_interface).of_programs(time_ns[mine])
+        at_ns, samples = analysis.samples_of(connection)
+        of = {name: column.astype(np.float64) for name, column in samples.items()}
         windows += _windows(analysis, connection, colour, at_ns, of)
         x, rtt_ms = analysis.run.seconds(at_ns), of["rtt_us"] / 1e3
         round_trips.append(Line(f"{connection.name}: smoothed RTT", x, rtt_ms, "line", colour))

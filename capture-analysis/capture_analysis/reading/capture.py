@@ -159,13 +159,16 @@ class _Buffer:
 
 
 def read_capture(path: Path) -> tuple[Packets, FlowTable]:
-    """Read a whole capture as int64 columns, with its connections.
+    """Read a whole capture in the types of COLUMN_TYPES, with its connections.
+
+    A column of one value, such as the stamps of packets without time stamps, takes no memory: it
+    cannot be written to.
 
     Raises: AnalysisError if `Capture.chunks` does; if the file was cut off or is damaged; or if it
         kept too little of a frame to tell what it is.
     """
     capture = Capture(path)
-    parts = [chunk.widened() for chunk in capture.chunks()]
+    parts = [chunk.copy() for chunk in capture.chunks()]
     if capture.damage:
         raise AnalysisError(f"{path}: {capture.damage}")
     if capture.counts.too_short:
@@ -173,5 +176,4 @@ def read_capture(path: Path) -> tuple[Packets, FlowTable]:
             f"{path}: of {capture.counts.too_short} frames too little was kept to tell what they"
             f" are; the snapshot length must be at least {_LEAST_KEPT_BYTES}"
         )
-    parts = parts or [empty_columns(0).widened()]
-    return (parts[0] if len(parts) == 1 else concatenate(parts)), capture.flows
+    return concatenate(parts or [empty_columns(0)]).compact(), capture.flows

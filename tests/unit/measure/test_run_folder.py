@@ -141,3 +141,35 @@ def test_between(tmp_path: Path) -> None:
     assert len(run.between("h1-eth0", first, forward=False)) == 13  # 12 ACKs and a FIN
     assert run.between("h1-eth0", second, forward=True).payload_bytes.tolist() == [450] * 8
     assert len(run.between("h1-eth0", second, forward=False)) == 8
+
+
+def test_numbers(tmp_path: Path) -> None:
+    """Columns of a table are read as whole numbers, without a digit lost."""
+    run = Run(write_run(tmp_path))
+    (tmp_path / "x.csv").write_text(f"# clock: x\na,b,c\n{2**62 + 1},x,-1\n2,y,3\n")
+    found = run.numbers("x.csv", "c", "a")
+    assert {name: column.tolist() for name, column in found.items()} == {
+        "c": [-1, 3],
+        "a": [2**62 + 1, 2],
+    }
+
+
+@pytest.mark.parametrize("value", ["", "1.5", "cwnd", str(2**63)])
+def test_a_table_with_no_number(tmp_path: Path, value: str) -> None:
+    """What is no whole number of 64 bits is an error that names file and row."""
+    run = Run(write_run(tmp_path))
+    (tmp_path / "x.csv").write_text(f"a,b\n1,2\n3,{value}\n")
+    with pytest.raises(AnalysisError, match=r"x\.csv: row 2: "):
+        run.numbers("x.csv", "b")
+
+
+def test_captures_behind_queues_are_freed(tmp_path: Path) -> None:
+    """What left a queue is not kept when the queue is known, and still counts as captured."""
+    analysis = Analysis(write_run(tmp_path))
+    seen = analysis.run.capture("r1-eth1")
+    last_ns, largest = int(seen.time_ns.max()), int(seen.frame_bytes.max())
+    _ = analysis.queues
+    with pytest.raises(AnalysisError, match="captures: no r1-eth1"):
+        analysis.run.capture("r1-eth1")
+    assert analysis.run.last_seen_ns >= last_ns
+    assert analysis.run.largest_frame_bytes >= largest

@@ -24,6 +24,25 @@ def test_plateaus() -> None:
     assert plateaus(levels, 30).tolist() == [6, 13]
 
 
+def test_plateaus_of_any_queue() -> None:
+    """Plateaus are those that a walk from packet to packet finds, whatever the queue does."""
+    random = np.random.default_rng(3)
+    for _ in range(50):
+        packets = np.abs(np.cumsum(random.integers(-1, 2, 200)))
+        time_ns = np.cumsum(random.integers(0, 9, 200))
+        heights: list[int] = []
+        start = 0
+        for row in range(1, 200):
+            here = packets[start : row + 1]
+            if here.max() - here.min() > 1:
+                highest = int(packets[start:row].max())
+                if time_ns[row] - time_ns[start] >= 20 and heights[-1:] != [highest]:
+                    heights.append(highest)
+                start = row
+        assert plateaus(Occupancy(time_ns, packets), 20).tolist() == heights
+    assert plateaus(Occupancy(time_ns[:0], packets[:0]), 20).tolist() == []
+
+
 def test_period() -> None:
     """A square wave's period is found to a bin, not one of its multiples."""
     wave = square_wave(20, 3, 500_000_000, 50)

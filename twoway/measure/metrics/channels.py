@@ -69,6 +69,6 @@ def capacity_goodput(analysis: Analysis, view: QueueView, held: channel.Slots) -
     goodput_bit = sum(
         analysis.goodput_bit(connection)
         for connection in analysis.connections.values()
-        if run.belongs(view.passed.packets, connection.connection, forward=True).any()
+        if len(run.rows(view.lanes, connection.connection, forward=True))
     )
     return (goodput_bit / (held.mean(run.steady_ns, run.stop_ns) * SLOT_BIT),)

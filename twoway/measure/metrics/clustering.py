@@ -16,7 +16,6 @@ from capture_analysis.definition import Definition
 
 from twoway.measure.analysis import Analysis, ConnectionView
 from twoway.measure.metric import Scope, estimates
-from twoway.measure.metrics.window_phase import window
 
 CLUSTERING = Definition(
     "clustering",
@@ -43,15 +42,13 @@ CLUSTERS_PER_WINDOW = Definition(
 @estimates(Scope.CONNECTION, CLUSTERING, CLUSTER_MEAN, CLUSTERS_PER_WINDOW)
 def clusters(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
     """Return the share of data right behind its own, cluster size, clusters per window."""
-    run, passed = analysis.run, view.forward.passed
-    rows = passed.departures
-    rows = rows[(passed.left_ns[rows] >= run.steady_ns) & (passed.left_ns[rows] < run.stop_ns)]
-    mine = (passed.is_data & run.belongs(passed.packets, view.connection, forward=True))[rows]
-    follows = int((mine[1:] & mine[:-1]).sum())
-    packets = int(mine[1:].sum())
+    departed = analysis.departed(view.forward)
+    places = analysis.run.rows(departed.lanes, view.connection, forward=True)
+    mine = places[departed.is_data[places]]
+    follows, mine = int((np.diff(mine) == 1).sum()), mine[mine > 0]
+    packets = len(mine)
     if not packets:
         return math.nan, math.nan, math.nan
     clusters = packets - follows
-    left_ns = passed.left_ns[rows][1:][mine[1:]]
-    windows = float((1 / np.maximum(window(run, view).at(left_ns), 1)).sum())
+    windows = float((1 / np.maximum(view.window.at(departed.left_ns[mine]), 1)).sum())
     return follows / packets, packets / clusters if clusters else math.nan, clusters / windows

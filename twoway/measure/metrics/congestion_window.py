@@ -23,8 +23,7 @@ def congestion_window(analysis: Analysis, view: ConnectionView) -> tuple[float, 
     The samples are `observe.tcp_info_ms` apart; NaN without one.
     """
     run, mine = analysis.run, view.connection
-    own = analysis.socket_samples["source_port"] == mine.source_port
-    time_ns = run.clock(mine.source_interface).of_programs(analysis.socket_samples["time_ns"][own])
+    time_ns, samples = analysis.samples_of(mine)
     steady = (time_ns >= run.steady_ns) & (time_ns < run.stop_ns)
-    found = analysis.socket_samples["cwnd"][own][steady]
+    found = samples["cwnd"][steady]
     return (float(found.max()) if len(found) else math.nan,)

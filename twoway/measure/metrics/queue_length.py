@@ -117,14 +117,29 @@ def plateaus(length: Occupancy, least_ns: int) -> IntArray:
 
     Returns: shape (k,), the highest level of each plateau; equal neighbours count once.
     """
-    heights: list[int] = []
-    start = lowest = highest = 0
-    levels, time_ns = length.packets.tolist(), length.time_ns.tolist()
-    for row, packets in enumerate(levels):
-        if row and max(highest, packets) - min(lowest, packets) <= 1:
-            lowest, highest = min(lowest, packets), max(highest, packets)
-            continue
-        if row and time_ns[row] - time_ns[start] >= least_ns and heights[-1:] != [highest]:
-            heights.append(highest)
-        start, lowest, highest = row, packets, packets
-    return np.array(heights, dtype=np.int64)
+    starts = _stretches(length.packets)
+    if len(starts) < 2:
+        return np.zeros(0, dtype=np.int64)
+    heights = np.maximum.reduceat(length.packets[: starts[-1]], starts[:-1])
+    heights = heights[np.diff(length.time_ns[starts]) >= least_ns]
+    return np.asarray(heights[np.diff(heights, prepend=-1) != 0])
+
+
+def _stretches(levels: IntArray) -> IntArray:
+    """Find the rows at which stretches start that change by one at most, each as long as it can be.
+
+    From a row of level v on, a stretch holds as long as all levels are v or v + 1, or all are v or
+    v - 1: until the later of the ends of two runs of equal pairs of levels.
+    """
+    rows = len(levels)
+    following = np.zeros(rows + 1, dtype=np.int64)
+    for pair in (levels >> 1, (levels + 1) >> 1):
+        ends = np.append(np.flatnonzero(np.diff(pair)) + 1, rows)
+        following[:-1] = np.maximum(following[:-1], np.repeat(ends, np.diff(ends, prepend=0)))
+    following[-1] = rows
+    # With `following` repeated so often as there are starts, these take twice as many steps.
+    starts = np.zeros(min(rows, 1), dtype=np.int64)
+    while len(starts) and starts[-1] < rows:
+        starts = np.concatenate((starts, following[starts]))
+        following = following[following]
+    return np.asarray(starts[starts < rows])

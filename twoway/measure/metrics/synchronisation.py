@@ -22,7 +22,7 @@ from capture_analysis.metrics.pendulum import (
 
 from twoway.measure.analysis import Analysis
 from twoway.measure.metric import Scope, estimates
-from twoway.measure.queues import Occupancy, correlation
+from twoway.measure.queues import Occupancy, correlation, merged
 
 SYNCHRONISATION = Definition(
     "synchronisation",
@@ -91,7 +91,7 @@ def pendulum(analysis: Analysis) -> tuple[float, ...]:
         return math.nan, math.nan, math.nan
     steady = (analysis.run.steady_ns, analysis.run.stop_ns)
     first, second = (Occupancy(q.time_ns, np.minimum(q.packets, 1)) for q in queues)
-    edges = np.unique(np.concatenate((first.time_ns, second.time_ns)))
+    edges = merged(first.time_ns, second.time_ns)
     both = Occupancy(edges, first.at(edges) * second.at(edges)).mean(*steady)
     neither = 1 - first.mean(*steady) - second.mean(*steady) + both
     return correlation(first, second, *steady), both, neither

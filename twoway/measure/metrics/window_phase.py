@@ -21,7 +21,6 @@ from twoway.measure.analysis import Analysis, ConnectionView
 from twoway.measure.metric import Scope, estimates
 from twoway.measure.metrics.window import cycle_losses_ns
 from twoway.measure.queues import Occupancy, correlation
-from twoway.measure.run_folder import Run
 
 _ZHANG = "Zhang, Shenker, Clark 1991"
 SAME_WAY = Definition(
@@ -46,6 +45,8 @@ GROWTH = Definition(
     "slope of a window's logarithm over that of time in a cycle; 1/2 for a square root",
     _ZHANG,
 )
+# Most connections of which all pairs are correlated.
+MOST = 50
 # Where in a cycle the window is looked up.
 TENTHS = np.arange(1, 11) / 10
 
@@ -54,11 +55,14 @@ TENTHS = np.arange(1, 11) / 10
 def phase(analysis: Analysis) -> tuple[float, ...]:
     """Average over pairs of connections; NaN without such a pair.
 
-    Transfers that end are left out: hundreds of them hardly ever meet.
+    Transfers that end are left out: hundreds of them hardly ever meet. Of more than MOST lasting
+    connections as many are paired, evenly chosen among all: pairs grow with the square of their
+    number.
     """
     run = analysis.run
     lasting = [v for v in analysis.connections.values() if v.connection.transfer_bytes is None]
-    windows = [(view.connection.direction, window(run, view)) for view in lasting]
+    chosen = np.linspace(0, len(lasting) - 1, min(len(lasting), MOST)).round().astype(int)
+    windows = [(lasting[at].connection.direction, lasting[at].window) for at in chosen]
     found: dict[bool, list[float]] = {True: [], False: []}
     for (here, one), (there, two) in combinations(windows, 2):
         found[here == there].append(correlation(one, two, run.steady_ns, run.stop_ns))
@@ -69,24 +73,7 @@ def phase(analysis: Analysis) -> tuple[float, ...]:
 @estimates(Scope.CONNECTION, GROWTH)
 def growth(analysis: Analysis, view: ConnectionView) -> tuple[float, ...]:
     """Average over the whole cycles of the steady window; NaN without one."""
-    return (growth_exponent(window(analysis.run, view), cycle_losses_ns(analysis, view)),)
-
-
-def window(run: Run, view: ConnectionView) -> Occupancy:
-    """Follow a connection's flight over time, in full segments."""
-    data = view.sent.data()
-    acks = run.between(view.connection.source_interface, view.connection, forward=False)
-    if not len(data) or not len(acks):
-        return Occupancy(data.time_ns[:0], data.time_ns[:0])
-    origin, segment = int(data.seq[0]), int(data.payload_bytes.max())
-    sent = np.maximum.accumulate((data.seq - origin) % (1 << 32) + data.payload_bytes)
-    # An ACK of the handshake is of the byte before the first.
-    ahead = (acks.ack - origin) % (1 << 32)
-    acked = np.maximum.accumulate(np.where(ahead > 1 << 31, 0, ahead))
-    time_ns = np.union1d(data.time_ns, acks.time_ns)
-    newest = np.concatenate(([0], sent))[np.searchsorted(data.time_ns, time_ns, side="right")]
-    oldest = np.concatenate(([0], acked))[np.searchsorted(acks.time_ns, time_ns, side="right")]
-    return Occupancy(time_ns, -(-(newest - oldest) // segment))
+    return (growth_exponent(view.window, cycle_losses_ns(analysis, view)),)
 
 
 def growth_exponent(flight: Occupancy, losses_ns: IntArray) -> float:
