@@ -106,13 +106,12 @@ class Run:
     @cached_property
     def _read(self) -> tuple[FlowTable, dict[str, Packets]]:
         """All flows; and packets by interface, with common flow numbers."""
-        interfaces = list(self.manifest.captures)
-        captures = [read_capture(self._capture_file(name)) for name in interfaces]
-        common, mappings = unify(table for _, table in captures)
-        renumbered = {
-            name: self._on_plan_clock(name, packets.renumbered(*mapping))
-            for name, (packets, _), mapping in zip(interfaces, captures, mappings, strict=True)
-        }
+        captures = {name: read_capture(self._capture_file(name)) for name in self.manifest.captures}
+        common, mappings = unify(table for _, table in captures.values())
+        renumbered = {}
+        for name, mapping in zip(list(captures), mappings, strict=True):
+            packets, _ = captures.pop(name)  # or the columns it replaces would stay
+            renumbered[name] = self._on_plan_clock(name, packets.renumbered(*mapping))
         return common, renumbered
 
     @property
@@ -138,9 +137,7 @@ class Run:
             packets,
             time_ns=self.clock(interface).of_stamps(packets.time_ns),
             frame_bytes=packets.frame_bytes.astype(np.int64),
-            frame=np.broadcast_to(packets.frame[:1], packets.frame.shape)
-            if len(packets)
-            else packets.frame,
+            frame=np.broadcast_to(np.zeros((), packets.frame.dtype), packets.frame.shape),
         )
 
     def capture(self, interface: str) -> Packets:
