@@ -128,7 +128,7 @@ class Packets:
 
         A slice copies nothing.
         """
-        return Packets(*(getattr(self, f.name)[rows] for f in fields(self)))
+        return Packets(*(getattr(self, name)[rows] for name in _COLUMNS))
 
     def data(self) -> "Packets":
         """Select the packets that carry payload."""
@@ -182,6 +182,9 @@ def _compact(column: IntArray) -> IntArray:
     if not len(column) or (column != column[0]).any():
         return column
     return np.broadcast_to(column[:1].copy(), column.shape)
+
+
+_COLUMNS = tuple(f.name for f in fields(Packets))
 
 
 def empty_columns(rows: int) -> Packets:

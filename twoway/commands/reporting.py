@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from twoway.contract.verdicts import Verdicts
 
 
+# Most fidelity checks that fail or cannot be told to print one by one.
+MOST_CHECKS = 10
+
+
 def report(args: argparse.Namespace) -> int:
     """Analyse a finished run again; rewrite metrics, figures and report."""
     return report_on(args.run or args.results / "latest", as_json=args.json)
@@ -60,6 +64,7 @@ def report_on(folder: Path, *, as_json: bool) -> int:
         metrics = json.loads((folder / METRICS).read_text("utf-8"))
         print(json.dumps(metrics | {"verdicts": document.model_dump(mode="json")}, indent=1))
     _print_verdicts(document)
+    _print_connections(folder)
     say(f"report: {shown(folder)}/report.html", markup=False)
     return document.exit_code
 
@@ -67,9 +72,23 @@ def report_on(folder: Path, *, as_json: bool) -> int:
 def _print_verdicts(document: "Verdicts") -> None:
     for row in document.rows:
         say(marked(row.verdict, row_in_words(row)))
-    for check in document.fidelity:
-        if check.verdict is not Verdict.PASS:
-            say(marked(check.verdict, row_in_words(check)))
+    doubtful = [check for check in document.fidelity if check.verdict is not Verdict.PASS]
+    for check in doubtful[:MOST_CHECKS]:
+        say(marked(check.verdict, row_in_words(check)))
+    if len(doubtful) > MOST_CHECKS:
+        say(f"     and {len(doubtful) - MOST_CHECKS} more fidelity checks", markup=False)
     if all(check.verdict is Verdict.PASS for check in document.fidelity):
         say(marked(Verdict.PASS, f"{len(document.fidelity)} fidelity checks"))
     say(document.headline, markup=False)
+
+
+def _print_connections(folder: Path) -> None:
+    """Print how the connections of a run of many share it."""
+    from twoway.contract.manifest import read_manifest
+    from twoway.contract.metrics import Metrics
+    from twoway.report.connections import shown_names, summary
+
+    connections, metrics = read_manifest(folder).connections, Metrics.read(folder / METRICS)
+    if len(shown_names(connections, metrics)) < len(connections):
+        for line in summary(connections, metrics):
+            say(line, markup=False)

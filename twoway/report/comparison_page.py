@@ -7,6 +7,7 @@ from pathlib import Path
 from capture_analysis.pictures.figure import Figure
 
 from twoway.contract.comparison import Comparison
+from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.writing import make_folder
 from twoway.measure.analysis import Analysis
 from twoway.report import templated
@@ -19,7 +20,10 @@ _MOST_PICTURES = 24
 
 def write_page(document: Comparison, folders: Sequence[Path], path: Path) -> None:
     """Write the page of a comparison, whole or not at all."""
-    drawn = [{f.id: f for f in all_figures(Analysis(folder))} for folder in folders]
+    drawn = [
+        {f.id: f for f in all_figures(Analysis(folder), Metrics.read(folder / METRICS))}
+        for folder in folders
+    ]
     overlaid = [picture for kind in _OVERLAID for picture in _overlay(kind, drawn)]
     make_folder(path.parent)
     templated.write(

@@ -5,17 +5,24 @@ from capture_analysis import ack_compression
 from capture_analysis.pictures.bunch_figures import bunch_bars
 from capture_analysis.pictures.figure import Figure, FloatArray, Line
 
+from twoway.contract.metrics import Metrics
 from twoway.measure.analysis import Analysis, ConnectionView, QueueView
 from twoway.measure.queues import Occupancy
 from twoway.measure.throughput import full_payload_share, rate_bit, unwrap
 from twoway.report.channel_figures import channel_figures
+from twoway.report.connections import distributions, shown_names
 from twoway.report.socket_figures import socket_figures
+
+# The connections that are drawn, by name.
+Shown = dict[str, ConnectionView]
 
 # The length of detailed views: so many congestion epochs; without those, so many cycles of busy
 # periods; without those, so many seconds.
 DETAIL_EPOCHS = 4
 DETAIL_CYCLES = 6
 DETAIL_FALLBACK_S = 2.0
+# And of many connections so many round trips with all queues full.
+DETAIL_ROUND_TRIPS = 10
 # Intervals of the whole-run view of a queue, a highest and a lowest level each: about one per
 # pixel column of a wide screen.
 OVERVIEW_BINS = 1500
@@ -23,18 +30,22 @@ OVERVIEW_BINS = 1500
 GOODPUT_INTERVALS = 200
 
 
-def all_figures(analysis: Analysis) -> list[Figure]:
-    """Draw every figure of a run's report."""
-    start_s, stop_s = _detail(analysis)
+def all_figures(analysis: Analysis, metrics: Metrics) -> list[Figure]:
+    """Draw every figure of a run's report; of many connections the worst."""
+    names = shown_names(analysis.run.connections, metrics)
+    shown = {name: analysis.connections[name] for name in names}
+    every = len(shown) == len(analysis.connections)
+    start_s, stop_s = _detail(analysis) if every else _round_trips(analysis)
     return [
         *channel_figures(analysis),
         _queues(analysis, start_s, stop_s),
-        _sequence_numbers(analysis, start_s, stop_s),
-        _ack_spacing(analysis, start_s, stop_s),
-        _bunches(analysis),
+        *([] if every else distributions(analysis, metrics)),
+        _sequence_numbers(analysis, shown, start_s, stop_s),
+        _ack_spacing(analysis, shown, start_s, stop_s),
+        _bunches(shown),
         _queue_overview(analysis),
-        _goodput(analysis),
-        *socket_figures(analysis, start_s, stop_s),
+        _goodput(analysis, shown),
+        *socket_figures(analysis, shown, start_s, stop_s),
     ]
 
 
@@ -53,6 +64,16 @@ def _detail(analysis: Analysis) -> tuple[float, float]:
         length = float(DETAIL_EPOCHS * np.diff(epochs_ns).mean() / 1e9)
     start = (run.steady_ns - run.start_ns) / 1e9
     return start, min(start + length, (run.stop_ns - run.start_ns) / 1e9)
+
+
+def _round_trips(analysis: Analysis) -> tuple[float, float]:
+    """Choose the window of detailed views of many connections, s after traffic's start.
+
+    Their queues' busy periods are too short for a connection to have a packet in each.
+    """
+    run = analysis.run
+    stop_ns = run.steady_ns + DETAIL_ROUND_TRIPS * analysis.longest_round_trip_ns
+    return run.seconds(run.steady_ns), run.seconds(min(stop_ns, run.stop_ns))
 
 
 def _cycle_s(analysis: Analysis) -> float | None:
@@ -115,9 +136,9 @@ def _clip(
     return x, y.astype(np.float64)
 
 
-def _sequence_numbers(analysis: Analysis, start_s: float, stop_s: float) -> Figure:
+def _sequence_numbers(analysis: Analysis, shown: Shown, start_s: float, stop_s: float) -> Figure:
     lines = []
-    for colour, (name, view) in enumerate(analysis.connections.items()):
+    for colour, (name, view) in enumerate(shown.items()):
         sent = view.sent.data()
         x = analysis.run.seconds(sent.time_ns)
         inside = (x >= start_s) & (x < stop_s)
@@ -152,9 +173,9 @@ def _slopes(
     return lines
 
 
-def _ack_spacing(analysis: Analysis, start_s: float, stop_s: float) -> Figure:
+def _ack_spacing(analysis: Analysis, shown: Shown, start_s: float, stop_s: float) -> Figure:
     lines = []
-    for colour, (name, view) in enumerate(analysis.connections.items()):
+    for colour, (name, view) in enumerate(shown.items()):
         x = analysis.run.seconds(view.acks.arrived_ns[1:])
         inside = (x >= start_s) & (x < stop_s)
         for where, times, shade in (
@@ -177,9 +198,9 @@ def _ack_spacing(analysis: Analysis, start_s: float, stop_s: float) -> Figure:
     )
 
 
-def _bunches(analysis: Analysis) -> Figure:
+def _bunches(shown: Shown) -> Figure:
     lines = []
-    for colour, (name, view) in enumerate(analysis.connections.items()):
+    for colour, (name, view) in enumerate(shown.items()):
         for where, times, shade in (
             ("as sent", view.acks.sent_ns, 2 * colour),
             ("on arrival", view.acks.arrived_ns, 2 * colour + 1),
@@ -217,13 +238,13 @@ def _queue_overview(analysis: Analysis) -> Figure:
     )
 
 
-def _goodput(analysis: Analysis) -> Figure:
+def _goodput(analysis: Analysis, shown: Shown) -> Figure:
     run = analysis.run
     interval_ns = _goodput_interval_ns(analysis)
     edges = np.arange(run.start_ns, run.stop_ns + 1, interval_ns)
     x = analysis.run.seconds(edges)
     lines = []
-    for colour, (name, view) in enumerate(analysis.connections.items()):
+    for colour, (name, view) in enumerate(shown.items()):
         mbit = rate_bit(view.arrived.data(), edges) / 1e6
         lines.append(Line(name, x, np.append(mbit, mbit[-1]), "steps", colour))
         for source, expected in _expected_goodput(analysis, view):

@@ -7,6 +7,8 @@ from twoway.contract.manifest import Manifest
 from twoway.contract.network import Queue
 
 _COLUMN, _ROW, _NODE = 190, 64, 44
+# Of a column of more nodes the first and the last are drawn, with a gap between them.
+_TALLEST = 8
 
 
 def topology_svg(manifest: Manifest) -> str:
@@ -28,6 +30,8 @@ def topology_svg(manifest: Manifest) -> str:
         if link in drawn:
             continue
         drawn.add(link)
+        if not all(node_of[name] in positions for name in link):
+            continue
         (x1, y1), (x2, y2) = (positions[node_of[name]] for name in sorted(link))
         shaped = [queues[name] for name in sorted(link) if name in queues]
         parts.append(
@@ -40,6 +44,9 @@ def topology_svg(manifest: Manifest) -> str:
             y = (y1 + y2) / 2 + (-10 if row == 0 else 20)
             parts.append(f'<text x="{(x1 + x2) / 2}" y="{y}" class="label">{escape(label)}</text>')
     for node, (x, y) in positions.items():
+        if node not in (*manifest.nodes.hosts, *manifest.nodes.routers):
+            parts.append(f'<text x="{x}" y="{y + 5}" class="node">{escape(node)}</text>')
+            continue
         kind = "host" if node in manifest.nodes.hosts else "router"
         parts.append(
             f'<rect x="{x - _NODE / 2}" y="{y - 16}" width="{_NODE}" height="32" rx="'
@@ -82,6 +89,7 @@ def _positions(manifest: Manifest) -> dict[str, tuple[float, float]]:
     rows: dict[int, list[str]] = {}
     for node in sorted(column):
         rows.setdefault(column[node], []).append(node)
+    rows = {number: _with_gap(nodes) for number, nodes in rows.items()}
     tallest = max(len(nodes) for nodes in rows.values())
     widths = sorted(rows)
     # The bottleneck's label needs room: columns of routers stand further apart.
@@ -97,3 +105,12 @@ def _positions(manifest: Manifest) -> dict[str, tuple[float, float]]:
         for number, nodes in rows.items()
         for index, node in enumerate(nodes)
     }
+
+
+def _with_gap(nodes: list[str]) -> list[str]:
+    """Replace what is in the middle of a long column by how many nodes that is."""
+    if len(nodes) <= _TALLEST:
+        return nodes
+    ends = _TALLEST // 2
+    left_out = nodes[ends : 1 - ends]
+    return [*nodes[:ends], f"{left_out[0]} ... {left_out[-1]}: {len(left_out)}", *nodes[1 - ends :]]

@@ -8,6 +8,7 @@ from twoway.contract.metrics import Metrics
 from twoway.contract.verdicts import Verdicts
 from twoway.measure.analysis import Analysis
 from twoway.report import templated
+from twoway.report.connections import checks_of, metrics_of, shown_names, spreads
 from twoway.report.map import topology_svg
 from twoway.report.papers import find_paper
 
@@ -17,6 +18,9 @@ def write_page(
 ) -> None:
     """Write report.html, whole or not at all."""
     manifest = analysis.run.manifest
+    shown = shown_names(manifest.connections, document)
+    hidden = [each.name for each in manifest.connections if each.name not in shown]
+    left_out = metrics_of(hidden)
     templated.write(
         folder / "report.html",
         "report.html.j2",
@@ -27,4 +31,9 @@ def write_page(
         experiment=manifest.experiment,
         find_paper=find_paper,
         topology=topology_svg(manifest),
+        shown=shown,
+        hidden=hidden,
+        metrics={name: m for name, m in document.metrics.items() if name not in left_out},
+        spreads=spreads(manifest.connections, document) if hidden else [],
+        checks=checks_of(shown, manifest.connections, document.fidelity),
     )

@@ -75,7 +75,7 @@ def _write_page(analysis: Analysis, metrics: Metrics, verdicts: Verdicts, folder
     from twoway.report import page  # noqa: PLC0415 - imports a drawing library
     from twoway.report.figures import all_figures  # noqa: PLC0415 - imports a drawing library
 
-    figures = all_figures(analysis)
+    figures = all_figures(analysis, metrics)
     plots.save_all(figures, folder / "figures")
     page.write_page(analysis, metrics, verdicts, figures, folder)
 

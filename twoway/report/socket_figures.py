@@ -4,23 +4,26 @@ import numpy as np
 from capture_analysis.columns import IntArray
 from capture_analysis.pictures.figure import Figure, FloatArray, Line
 
-from twoway.contract.network import Connection
-from twoway.measure.analysis import Analysis
+from twoway.measure.analysis import Analysis, ConnectionView
 
 
-def socket_figures(analysis: Analysis, start_s: float, stop_s: float) -> list[Figure]:
+def socket_figures(
+    analysis: Analysis, shown: dict[str, ConnectionView], start_s: float, stop_s: float
+) -> list[Figure]:
     """Draw windows and round-trip times; with drops, windows in detail.
 
     Args:
         analysis: the run.
+        shown: the connections that are drawn, by name.
         start_s: start of the detailed view, s after the traffic's start.
         stop_s: end of the detailed view.
     """
     windows, round_trips = [], []
-    for colour, connection in enumerate(analysis.run.connections):
+    for colour, view in enumerate(shown.values()):
+        connection = view.connection
         at_ns, samples = analysis.samples_of(connection)
         of = {name: column.astype(np.float64) for name, column in samples.items()}
-        windows += _windows(analysis, connection, colour, at_ns, of)
+        windows += _windows(analysis, view, colour, at_ns, of)
         x, rtt_ms = analysis.run.seconds(at_ns), of["rtt_us"] / 1e3
         round_trips.append(Line(f"{connection.name}: smoothed RTT", x, rtt_ms, "line", colour))
     whole = Figure(
@@ -57,25 +60,23 @@ def socket_figures(analysis: Analysis, start_s: float, stop_s: float) -> list[Fi
 
 def _windows(
     analysis: Analysis,
-    connection: Connection,
+    view: ConnectionView,
     colour: int,
     time_ns: IntArray,
     columns: dict[str, FloatArray],
 ) -> list[Line]:
-    x = analysis.run.seconds(time_ns)
+    name, x = view.connection.name, analysis.run.seconds(time_ns)
     cwnd, threshold = columns["cwnd"], columns["ssthresh"]
-    lines = [Line(f"{connection.name}: cwnd", x, cwnd, "steps", colour)]
-    lost_ns = analysis.lost(analysis.connections[connection.name]).time_ns
+    lines = [Line(f"{name}: cwnd", x, cwnd, "steps", colour)]
+    lost_ns = analysis.lost(view).time_ns
     last = np.searchsorted(time_ns, lost_ns, side="right") - 1
     seen = last >= 0
     if seen.any():
         at = analysis.run.seconds(lost_ns[seen])
-        name = f"{connection.name}: segments dropped"
-        lines.append(Line(name, at, cwnd[last[seen]], "crosses", colour))
+        lines.append(Line(f"{name}: segments dropped", at, cwnd[last[seen]], "crosses", colour))
     known = threshold >= 0
     if known.any():
-        name = f"{connection.name}: ssthresh"
-        lines.append(Line(name, x[known], threshold[known], "dashed", colour))
+        lines.append(Line(f"{name}: ssthresh", x[known], threshold[known], "dashed", colour))
     return lines
 
 

@@ -16,6 +16,7 @@ from synthetic_run import CAPTURES, prediction, write_run
 
 from twoway.contract.manifest import read_manifest
 from twoway.measure.analysis import Analysis
+from twoway.measure.document import compute
 from twoway.report.figures import all_figures
 from twoway.report.map import topology_svg
 from twoway.report.report import analyse_run
@@ -32,11 +33,16 @@ IDS = [
 ]
 
 
+def drawn(analysis: Analysis) -> list[Figure]:
+    """Every figure of a run that is just being measured."""
+    return all_figures(analysis, compute(analysis))
+
+
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
     """Every figure of the run, by its id."""
     folder = write_run(tmp_path_factory.mktemp("run"), PREDICTED)
-    return {figure.id: figure for figure in all_figures(Analysis(folder))}
+    return {figure.id: figure for figure in drawn(Analysis(folder))}
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +155,7 @@ def test_run_without_traffic(tmp_path: Path) -> None:
     """A run in which nothing was sent has all figures but the one of windows after losses."""
     folder = write_run(tmp_path, forward=[], reverse=[])
     wanted = [name for name in IDS if name != "cwnd-detail"]
-    assert [figure.id for figure in all_figures(Analysis(folder))] == wanted
+    assert [figure.id for figure in drawn(Analysis(folder))] == wanted
 
 
 def test_windows_in_detail(figures: dict[str, Figure]) -> None:
