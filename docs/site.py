@@ -15,7 +15,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from twoway.commands.experiments import SCHEMAS
+from twoway.commands.options import SCHEMAS
 
 ROOT = Path(__file__).resolve().parents[1]
 # Pages of the site that are files of the repository outside docs/.

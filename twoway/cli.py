@@ -7,27 +7,28 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from capture_analysis.errors import AnalysisError
 
 from twoway import __version__
-from twoway.commands import (
-    comparing,
-    experiments,
-    lab,
-    machine,
-    multihost,
-    reporting,
-    running,
-    theory,
+from twoway.commands.options import (
+    BACKEND,
+    CREW,
+    JSON,
+    RESULTS,
+    SCHEMAS,
+    Option,
+    all_ids,
+    at_least_one,
+    complain,
 )
-from twoway.commands.options import BACKEND, CREW, JSON, RESULTS, all_ids, at_least_one, complain
 from twoway.errors import TwowayError
-from twoway.progress import say
+from twoway.messages import say
 
 DEFAULT_EXPERIMENT = "kalampoukas-5.2"
 EXIT_HELP = (
@@ -41,54 +42,59 @@ class Command:
     """One subcommand of `twoway`."""
 
     name: str
-    function: Callable[[argparse.Namespace], int]
+    function: str  # MODULE.NAME in twoway.commands
     help: str
     experiment: str = ""  # "one": takes an experiment; "many": takes any number
-    options: tuple[tuple[str, dict[str, Any]], ...] = ()
+    options: tuple[Option, ...] = ()
+
+    def __call__(self, args: argparse.Namespace) -> int:
+        """Carry out the command; load its module, and no other command's."""
+        module, _, name = self.function.partition(".")
+        return int(getattr(import_module(f"twoway.commands.{module}"), name)(args))
 
 
 COMMANDS = (
     Command(
-        "vet", experiments.vet, "check experiments without running them; all by default", "many"
+        "vet", "experiments.vet", "check experiments without running them; all by default", "many"
     ),
-    Command("list", experiments.list_experiments, "the experiments there are", options=(JSON,)),
+    Command("list", "experiments.list_experiments", "the experiments there are", options=(JSON,)),
     Command(
         "metrics",
-        experiments.metrics,
+        "experiments.metrics",
         "every metric that an experiment can speak of: unit, meaning, source",
         options=(JSON,),
     ),
     Command(
         "compute",
-        theory.compute,
+        "theory.compute",
         "compute again what theories keep in tables; all by default",
         options=(("theories", {"nargs": "*", "help": "which, by name"}),),
     ),
-    Command("plan", experiments.plan, "every command of a run, in order", "one", (JSON,)),
+    Command("plan", "experiments.plan", "every command of a run, in order", "one", (JSON,)),
     Command(
         "run",
-        running.run,
+        "running.run",
         "run an experiment in virtual time and report",
         "one",
         (JSON, RESULTS, *CREW, BACKEND),
     ),
     Command(
         "sweep",
-        running.sweep,
+        "running.sweep",
         "run experiments, all by default, and every point of theirs that is not there yet",
         "many",
         (JSON, RESULTS, *CREW, BACKEND),
     ),
     Command(
         "papers",
-        running.papers,
+        "running.papers",
         "the reproduction report: `sweep`, and everything compared with the papers",
         "many",
         (JSON, RESULTS, *CREW, BACKEND),
     ),
     Command(
         "report",
-        reporting.report,
+        "reporting.report",
         "analyse a finished run again; the latest by default",
         options=(
             ("run", {"type": Path, "nargs": "?", "help": "the run's folder"}),
@@ -98,7 +104,7 @@ COMMANDS = (
     ),
     Command(
         "compare",
-        comparing.compare,
+        "comparing.compare",
         "what differs between runs: parameters, metrics, the first packet; exit code 1 if so",
         options=(
             ("runs", {"nargs": "+", "help": "runs' folders, or experiments and points"}),
@@ -109,7 +115,7 @@ COMMANDS = (
     ),
     Command(
         "clean",
-        reporting.clean,
+        "reporting.clean",
         "list runs that failed, and finished ones by number or age; with --yes, remove them",
         options=(
             (
@@ -125,12 +131,12 @@ COMMANDS = (
         ),
     ),
     Command(
-        "doctor", machine.doctor, "what this machine can do, and what is missing", options=(JSON,)
+        "doctor", "machine.doctor", "what this machine can do, and what is missing", options=(JSON,)
     ),
-    Command("shell", machine.shell, "the network in the guest, with Mininet's prompt", "one"),
+    Command("shell", "machine.shell", "the network in the guest, with Mininet's prompt", "one"),
     Command(
         "calibrate",
-        running.calibrate,
+        "running.calibrate",
         "measure the error floor of link profiles",
         options=(
             ("profiles", {"nargs": "*", "help": "names under tc-profiles/; all by default"}),
@@ -141,7 +147,7 @@ COMMANDS = (
     ),
     Command(
         "build",
-        machine.build,
+        "machine.build",
         "build the guest into the cache, if anything of it changed",
         options=(
             (
@@ -169,9 +175,9 @@ COMMANDS = (
     ),
     Command(
         "schema",
-        experiments.schema,
+        "experiments.schema",
         "JSON Schema of a file format, every field described",
-        options=(("kind", {"choices": tuple(experiments.SCHEMAS)}),),
+        options=(("kind", {"choices": SCHEMAS}),),
     ),
 )
 
@@ -179,11 +185,11 @@ COMMANDS = (
 # `twoway lab ...`: what the playbooks call, on the controlling machine and on lab hosts.
 LAB_COMMANDS = (
     Command(
-        "bundle", lab.bundle, "make the archives that lab hosts are given, and print their list"
+        "bundle", "lab.bundle", "make the archives that lab hosts are given, and print their list"
     ),
     Command(
         "pack",
-        lab.pack,
+        "lab.pack",
         "write finished runs into an archive with their checksums",
         options=(
             ("runs", {"nargs": "*", "help": "<experiment>/<run>; all by default"}),
@@ -193,13 +199,13 @@ LAB_COMMANDS = (
     ),
     Command(
         "gather",
-        lab.gather,
+        "lab.gather",
         "put the runs of archives into the results, every checksum compared",
         options=(("archives", {"type": Path, "nargs": "+", "help": "made by `pack`"}), RESULTS),
     ),
     Command(
         "share",
-        multihost.share,
+        "multihost.share",
         "cut an experiment's plan into what each of several hosts does",
         "one",
         (
@@ -209,13 +215,13 @@ LAB_COMMANDS = (
     ),
     Command(
         "node",
-        multihost.node,
+        "multihost.node",
         "carry out a host's share of a plan, as root",
         options=(("folder", {"type": Path, "help": "the one with its plan.json"}),),
     ),
     Command(
         "clock",
-        multihost.clock,
+        "multihost.clock",
         "how far other machines' clocks are ahead of this one's",
         options=(
             ("machines", {"nargs": "*", "metavar": "NAME=ADDRESS", "help": "who answers"}),
@@ -226,7 +232,7 @@ LAB_COMMANDS = (
     ),
     Command(
         "merge",
-        multihost.merge,
+        "multihost.merge",
         "make a run of what several hosts left, and report",
         "one",
         (
@@ -242,14 +248,13 @@ def main() -> int:
     """Run the subcommand of the command line and return the exit code."""
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, signal.default_int_handler)
-    parser = _parser()
-    if "_ARGCOMPLETE" in os.environ:  # a shell asks what may stand here
+    if "COMP_LINE" in os.environ:  # a shell asks what may stand at the cursor
         import argcomplete  # noqa: PLC0415 - only then
 
-        argcomplete.autocomplete(parser)
-    args = parser.parse_args()
+        argcomplete.autocomplete(_parser(os.environ["COMP_LINE"].split()))
+    args = _parser(sys.argv[1:]).parse_args()
     try:
-        status = int(args.function(args))
+        status = int(args.command(args))
         sys.stdout.flush()  # a full disk is said now, not passed over at the end
     except TwowayError as error:
         complain(str(error))
@@ -272,7 +277,8 @@ def main() -> int:
     return status
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """Make the parser, with the options of those commands that the command line names."""
     parser = argparse.ArgumentParser(
         prog="twoway",
         epilog=EXIT_HELP,
@@ -280,19 +286,21 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add(subparsers, COMMANDS)
+    _add(subparsers, COMMANDS, words)
     about = "what the playbooks call: archives, archives of runs, runs over several hosts"
     inner = subparsers.add_parser("lab", help=about, description=about, epilog=EXIT_HELP)
-    _add(inner.add_subparsers(required=True, metavar="COMMAND"), LAB_COMMANDS)
+    _add(inner.add_subparsers(required=True, metavar="COMMAND"), LAB_COMMANDS, words)
     return parser
 
 
-def _add(subparsers: Any, commands: Iterable[Command]) -> None:
+def _add(subparsers: Any, commands: Iterable[Command], words: Sequence[str]) -> None:
     for command in commands:
         sub = subparsers.add_parser(
             command.name, help=command.help, description=command.help, epilog=EXIT_HELP
         )
-        sub.set_defaults(function=command.function)
+        sub.set_defaults(command=command)
+        if command.name not in words:
+            continue
         if command.experiment == "one":
             named: Any = sub.add_argument(
                 "experiment",
@@ -305,7 +313,7 @@ def _add(subparsers: Any, commands: Iterable[Command]) -> None:
             named = sub.add_argument("experiments", nargs="*", help="ids or files; all by default")
             named.completer = _experiments
         for name, settings in command.options:
-            sub.add_argument(name, **settings)
+            sub.add_argument(name, **(settings() if callable(settings) else settings))
 
 
 def _experiments(prefix: str, **_: Any) -> list[str]:

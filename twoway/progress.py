@@ -4,7 +4,6 @@ import time
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     Progress,
@@ -14,12 +13,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-console = Console(stderr=True, highlight=False)
-
-
-def say(text: str, *, markup: bool = True) -> None:
-    """Print a line for people on standard error, never wrapped."""
-    console.print(text, markup=markup, soft_wrap=True)
+from twoway.messages import console, say
 
 
 class Steps:
@@ -27,12 +21,12 @@ class Steps:
 
     def __init__(self) -> None:
         self._progress = Progress(
-            TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console
+            TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console()
         )
         self._task: TaskID | None = None
 
     def __enter__(self) -> Self:
-        if console.is_terminal:
+        if console().is_terminal:
             self._progress.start()
         return self
 
@@ -50,8 +44,8 @@ class Steps:
         """Finish the current step, if any, and start another of `total` units."""
         self._finish()
         self._task = self._progress.add_task(what, total=total)
-        if not console.is_terminal:
-            console.print(f"{what} ...")
+        if not console().is_terminal:
+            console().print(f"{what} ...")
 
     def advance(self) -> None:
         """Advance the current step's bar by one unit."""
@@ -76,9 +70,9 @@ class RunClock:
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.fields[now]}"),
-            console=console,
+            console=console(),
             transient=True,
-            disable=not console.is_terminal,
+            disable=not console().is_terminal,
         )
         self._task = self._progress.add_task(title, total=stop_ns - start_ns, now="booting")
 
@@ -126,9 +120,9 @@ class SweepBar:
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
-            console=console,
+            console=console(),
             transient=True,
-            disable=not console.is_terminal,
+            disable=not console().is_terminal,
         )
         self._task = self._progress.add_task(self._count(), total=cost)
 

@@ -19,7 +19,8 @@ from running import ROOT, SLOW, SMALL, twoway, write_experiment
 from twoway.backends import qemu
 from twoway.contract.verdicts import BAD, VERDICTS, Verdicts
 from twoway.guest.stock_kernel import build_stock
-from twoway.progress import Steps, say
+from twoway.messages import say
+from twoway.progress import Steps
 
 SCHEDULER = 8786
 # On a line this slow a machine adds little to a packet, unless it is emulated on a busy host.

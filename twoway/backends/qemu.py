@@ -39,8 +39,9 @@ from twoway.contract.writing import write_json
 from twoway.errors import DiskFullError, RunError, UsageError
 from twoway.guest.build import RUNNER_SOURCES
 from twoway.guest.stock_kernel import StockKernel, build_stock, find_stock, initramfs
+from twoway.messages import say
 from twoway.paths import cache
-from twoway.progress import Steps, say
+from twoway.progress import Steps
 
 # kvm: the host's processor; icount: emulation whose time is the number of instructions executed;
 # tcg: emulation in the host's time.

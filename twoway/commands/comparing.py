@@ -6,7 +6,7 @@ from pathlib import Path
 from twoway.commands.options import shown
 from twoway.contract.comparison import Comparison, Values
 from twoway.errors import UsageError
-from twoway.progress import say
+from twoway.messages import say
 
 SAME, DIFFERENT = 0, 1
 _MOST_LINES = 40

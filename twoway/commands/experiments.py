@@ -4,25 +4,16 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
-from twoway.commands.options import all_ids, complain
+from twoway.commands.options import SCHEMAS, all_ids, complain
 from twoway.errors import TwowayError
+from twoway.messages import say
 from twoway.paths import EXPERIMENTS
-from twoway.progress import say
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from twoway.contract.plan import Daemon, Step
 
-# What `twoway schema` describes: files that people write, and documents of a run's folder.
-SCHEMAS = {
-    "experiment": "Experiment files",
-    "profile": "Link profiles",
-    "plan": "plan.json",
-    "manifest": "manifest.json",
-    "metrics": "metrics.json",
-    "verdicts": "verdicts.json",
-}
 # In the order in which the guest carries them out.
 _PARTS_OF_A_PLAN = (
     *("setup", "recorders", "captures", "sinks", "sources"),

@@ -3,10 +3,14 @@
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from twoway.backends.registry import kinds
 from twoway.paths import EXPERIMENTS, ROOT
+
+# A name, and argparse's settings, or a function that makes them if the command is called.
+Option = tuple[str, dict[str, Any] | Callable[[], dict[str, Any]]]
 
 
 def at_least_one(text: str) -> int:
@@ -16,8 +20,8 @@ def at_least_one(text: str) -> int:
     return int(text)
 
 
-JSON = ("--json", {"action": "store_true", "help": "machine-readable output on stdout"})
-RESULTS = (
+JSON: Option = ("--json", {"action": "store_true", "help": "machine-readable output on stdout"})
+RESULTS: Option = (
     "--results",
     {
         "type": Path,
@@ -26,16 +30,21 @@ RESULTS = (
         "help": "where runs are kept (default: results/)",
     },
 )
-BACKEND = (
-    "--backend",
-    {
+
+
+def _backends() -> dict[str, Any]:
+    from twoway.backends.registry import kinds
+
+    return {
         "choices": tuple(kinds()),
         "default": "uml",
         "help": "where it runs: "
         + "; ".join(f"{kind.name}, {kind.help}" for kind in kinds().values() if kind.help),
-    },
-)
-WORKERS = (
+    }
+
+
+BACKEND: Option = ("--backend", _backends)
+WORKERS: Option = (
     "--workers",
     {
         "type": at_least_one,
@@ -45,14 +54,14 @@ WORKERS = (
     },
 )
 
-SCHEDULER = (
+SCHEDULER: Option = (
     "--scheduler",
     {
         "metavar": "ADDRESS",
         "help": "have a lab's workers run the points: Dask's scheduler, as tls://lab1:8786",
     },
 )
-CERTIFICATES = (
+CERTIFICATES: Option = (
     "--certificates",
     {
         "type": Path,
@@ -62,6 +71,17 @@ CERTIFICATES = (
     },
 )
 CREW = (WORKERS, SCHEDULER, CERTIFICATES)
+
+
+# What `twoway schema` describes: files that people write, and documents of a run's folder.
+SCHEMAS = {
+    "experiment": "Experiment files",
+    "profile": "Link profiles",
+    "plan": "plan.json",
+    "manifest": "manifest.json",
+    "metrics": "metrics.json",
+    "verdicts": "verdicts.json",
+}
 
 
 def all_ids() -> list[str]:

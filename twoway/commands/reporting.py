@@ -13,7 +13,7 @@ from twoway.contract.verdict import Verdict, marked
 from twoway.contract.verdicts import row_in_words
 from twoway.contract.writing import chown_like_parent
 from twoway.errors import TwowayError, UsageError
-from twoway.progress import say
+from twoway.messages import say
 
 if TYPE_CHECKING:
     from twoway.contract.verdicts import Verdicts

@@ -10,7 +10,7 @@ from twoway.commands.reporting import report_on
 from twoway.contract.verdict import Verdict, marked
 from twoway.contract.verdicts import BAD, GOOD, TELLS_LITTLE
 from twoway.contract.writing import chown_like_parent, make_folder
-from twoway.progress import say
+from twoway.messages import say
 
 if TYPE_CHECKING:
     from twoway.sweeps.sweep import Outcome

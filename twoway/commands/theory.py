@@ -4,7 +4,7 @@ import argparse
 import importlib
 
 from twoway.commands.options import all_ids
-from twoway.progress import say
+from twoway.messages import say
 
 
 def compute(args: argparse.Namespace) -> int:

@@ -20,8 +20,9 @@ from twoway.contract.writing import write_json
 from twoway.errors import TwowayError
 from twoway.guest.seals import BrokenBuildError, digests_of, read_facts, refuse_changed
 from twoway.guest.source import Flavour, KernelSource, fetched_source, kernel_source
+from twoway.messages import say
 from twoway.paths import KERNEL_MODULES, VM, cache
-from twoway.progress import Steps, say
+from twoway.progress import Steps
 
 # Configurations under vm/, each on top of those before it.
 _FRAGMENTS: dict[Flavour, list[str]] = {

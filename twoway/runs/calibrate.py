@@ -16,8 +16,8 @@ from twoway.contract.writing import chown_like_parent, write_json
 from twoway.errors import SpecError
 from twoway.measure.analysis import ETHERNET_BYTES, Analysis
 from twoway.measure.metric import metric_names
+from twoway.messages import say
 from twoway.paths import PROFILES
-from twoway.progress import say
 from twoway.runs.run import run_watched
 from twoway.spec.experiment import Experiment
 from twoway.spec.point import find_profile, make_case

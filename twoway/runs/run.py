@@ -20,9 +20,10 @@ from twoway.contract.manifest import EXPERIMENT, MANIFEST, read_manifest
 from twoway.contract.plan import PLAN
 from twoway.contract.writing import chown_like_parent, make_folder, out_of_space
 from twoway.errors import DiskFullError, RunError, UsageError
+from twoway.messages import say
 from twoway.plan.plan import build_plan
 from twoway.plan.timing import stop_ns
-from twoway.progress import RunClock, say
+from twoway.progress import RunClock
 from twoway.runs.captures import pack
 from twoway.runs.identity import identity
 from twoway.runs.manifest import LOCK, build_manifest, describe

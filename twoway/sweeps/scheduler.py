@@ -23,8 +23,8 @@ from capture_analysis.scale import RETRIES
 
 from twoway.backends.backend import Backend
 from twoway.errors import DiskFullError, TwowayError, UsageError
+from twoway.messages import say
 from twoway.paths import ROOT, VM
-from twoway.progress import say
 from twoway.report.report import code_revision, revision
 from twoway.runs.archive import finished_runs, pack_runs, unpack_runs
 from twoway.runs.identity import identity

@@ -8,7 +8,7 @@ import pytest
 from running import ROOT, twoway
 from synthetic_run import edit_json, metrics_of, write_run
 
-from twoway.commands.experiments import SCHEMAS
+from twoway.commands.options import SCHEMAS
 from twoway.contract.manifest import EXPERIMENT, MANIFEST, Described, Manifest, read_manifest
 from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.network import Framing
