@@ -8,10 +8,12 @@ from yaml.constructor import ConstructorError
 
 # The most values that a file stands for, with what its aliases repeat.
 _MOST_VALUES = 20_000
+# The deepest nesting of lists and mappings.
+_DEEPEST = 100
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.CSafeLoader):
     """A YAML loader in which a word is a word.
 
     Numbers are decimal, true and false alone are truth values, and a time is no number: else 1:30
@@ -51,6 +53,7 @@ def parse(text: str) -> Any:
 
     Raises: yaml.YAMLError if it is none, is nested too deep, or stands for too much.
     """
+    _refuse_deep(text)
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
@@ -64,6 +67,18 @@ def parse(text: str) -> Any:
         raise yaml.YAMLError(str(error).partition(";")[0]) from error
     finally:
         loader.dispose()
+
+
+def _refuse_deep(text: str) -> None:
+    """Raise yaml.YAMLError for nesting that would overflow the stack of libyaml's loader."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _DEEPEST:
+            raise yaml.YAMLError("nested too deep")
 
 
 def _refuse_large(node: yaml.Node, known: dict[yaml.Node, int]) -> int:

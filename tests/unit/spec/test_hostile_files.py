@@ -36,6 +36,7 @@ def _refused(folder: Path, text: str) -> str:
         ("a: &a [*a]", "an alias of what it is part of"),
         (f"{BASE}x: {'[' * 3000}", "nested too deep"),
         (f"{BASE}x: {'{a: ' * 3000}", "nested too deep"),
+        (f"{BASE}x: {'[' * 60_000}{']' * 60_000}", "nested too deep"),
         (BASE.replace("1.5", "9" * 5001), "Exceeds the limit (4300 digits)"),
         (BASE + "x: " + "y" * (1 << 17), "more than 128 KiB"),
         (BASE + '"\\e[2J": 1\n', "a control character"),
