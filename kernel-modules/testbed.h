@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The instruments of the module testbed: what records an experiment from inside the kernel.
+ * The instruments of the module testbed: what sends, receives and records inside the kernel.
  *
- * Each does what a program does elsewhere (tcpdump, vm/guest/observe.c) and writes the same bytes.
+ * Each does what a program does elsewhere (tcpdump, vm/guest/observe.c, vm/guest/stream.c) and
+ * leaves the same bytes.
  * In user-mode Linux a system call is five ptrace calls of the host; a kernel thread needs none.
  */
 #ifndef TWOWAY_TESTBED_H
@@ -35,6 +36,8 @@ struct instrument {
  */
 int tap_command(struct instrument **instrument, int argc, char **argv);
 int sampler_command(struct instrument **instrument, int argc, char **argv);
+int sink_command(struct instrument **instrument, int argc, char **argv);
+int source_command(struct instrument **instrument, int argc, char **argv);
 
 /* A file of the caller's that is written anew. */
 struct file *testbed_create(const char *path);

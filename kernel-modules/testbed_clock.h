@@ -12,23 +12,25 @@
 #include <linux/delay.h>
 #include <linux/hrtimer.h>
 #include <linux/kthread.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
+
+#include "compat/timer.h"
 
 #ifdef CONFIG_UML_TIME_TRAVEL_SUPPORT
 #include <shared/timetravel.h>
 
 /* vm/patches/0003 */
-#define TESTBED_CALL_NS 256
+#define TESTBED_CALL_NS		256
+#define TESTBED_FAILED_CALL_NS	1000
 
 /* Let a system call's time pass, from timer to timer, so that each is handled when it is due. */
-static inline void testbed_spend_call(void)
+static inline void testbed_spend(s64 left)
 {
-	s64 left = TESTBED_CALL_NS;
 	struct hrtimer any;
 
 	if (time_travel_mode != TT_MODE_INFCPU)
 		return;
-	hrtimer_init_on_stack(&any, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+	twoway_timer_on_stack(&any);
 	while (left > 0) {
 		ktime_t due = READ_ONCE(any.base->cpu_base->expires_next);
 		s64 step = clamp(ktime_to_ns(ktime_sub(due, ktime_get())), 1, left);
@@ -37,15 +39,31 @@ static inline void testbed_spend_call(void)
 		left -= step;
 	}
 	destroy_hrtimer_on_stack(&any);
+}
+
+static inline void testbed_spend_call(void)
+{
+	testbed_spend(TESTBED_CALL_NS);
 	cond_resched();
+}
+
+/* One that failed: the processor goes to who waits for it. */
+static inline void testbed_spend_failed_call(void)
+{
+	testbed_spend(TESTBED_FAILED_CALL_NS);
+	schedule();
 }
 #else
 static inline void testbed_spend_call(void)
 {
 }
+
+static inline void testbed_spend_failed_call(void)
+{
+}
 #endif
 
-/* Sleep until CLOCK_REALTIME reads ns; false if the thread is to end. */
+/* Sleep until CLOCK_REALTIME reads ns; false if the thread is to end, or has a signal. */
 static inline bool testbed_sleep_until(s64 ns)
 {
 	ktime_t at = ns_to_ktime(ns);
@@ -53,6 +71,8 @@ static inline bool testbed_sleep_until(s64 ns)
 	while (!kthread_should_stop()) {
 		if (ktime_get_real_ns() >= ns)
 			return true;
+		if (signal_pending(current))
+			return false;
 		set_current_state(TASK_INTERRUPTIBLE);
 		if (!kthread_should_stop())
 			/* A slack of 1 ns, as the guest's programs have (docs/decisions/0006). */

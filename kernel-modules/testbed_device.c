@@ -7,7 +7,7 @@
  *	read				ends it, or waits until it has ended, and says what it did
  *	close				ends it
  *
- * An instrument is either of
+ * An instrument is one of
  *
  *	tap INTERFACE in|out|inout SNAP FILE
  *		packets of an interface, as tcpdump writes them (testbed_tap.c)
@@ -16,6 +16,10 @@
  *	sample START STOP INTERVAL PROGRESS FOLDER
  *		TCP_INFO of the namespace's connections and the lengths of interfaces' queues, as
  *		vm/guest/observe.c writes them (testbed_sampler.c); the last line starts it
+ *
+ *	receive PORT PATIENCE BUFFER
+ *	send SOURCE_PORT PATIENCE ADDRESS PORT CONNECT START STOP CONGESTION BUFFER [OPTION...]
+ *		the ends of a connection, as vm/guest/stream.c (testbed_sink.c, testbed_source.c)
  *
  * Only who may open the device, root, has instruments: they see every packet and write any file.
  */
@@ -28,9 +32,9 @@
 
 #include "testbed.h"
 
-/* Longer than any line: a path of PATH_MAX and some words. */
-#define LINE_BYTES	8192
-#define MOST_WORDS	8
+/* As long as a program's argument may be: a film has the sizes of all its frames. */
+#define LINE_BYTES	(128 << 10)
+#define MOST_WORDS	16
 
 static const struct {
 	const char *word;
@@ -40,6 +44,8 @@ static const struct {
 	{ "sockets", sampler_command },
 	{ "queue", sampler_command },
 	{ "sample", sampler_command },
+	{ "receive", sink_command },
+	{ "send", source_command },
 };
 
 struct session {

@@ -86,7 +86,9 @@ class Connection(Record):
     ack_directions: tuple[str, ...] = Field(description="the queues that its ACKs pass, in order")
     direction: str = Field(description="of these the slowest at the start of traffic")
     ack_direction: str = Field(description="of these the slowest at the start of traffic")
-    generator: str = Field(description="what sends: `stream` or `iperf3`")
+    generator: str | None = Field(
+        description="what sends: `stream`, `iperf3` or `kernel`; null: what the backend has"
+    )
     congestion: str = Field(description="the congestion control")
     congestion_in_kernel: str = Field(description="its name in the kernel, with a parameter")
     window_packets: int | None = Field(default=None, description="the constant window of `fixed`")

@@ -159,7 +159,7 @@ class Program(_Daemon):
     """Run a program beside the others: a source, a sink or a recorder."""
 
     kind: Literal["program"] = "program"
-    run: Words = Field(description="the command")
+    run: Words = Field(default=(), description="the command; empty for one in the kernel")
 
 
 class TimedProgram(_Daemon):

@@ -1,10 +1,11 @@
-"""The programs of a run: sources and sinks of traffic, and the observer."""
+"""Sources and sinks of traffic, and the observer: programs, or what our module testbed does."""
 
 import math
+from collections.abc import Iterable
 
 from twoway.contract.clock import START_NS
 from twoway.contract.network import Connection
-from twoway.contract.plan import GUEST_BIN, SOCKETS, Line, Observe, Program, TimedProgram
+from twoway.contract.plan import GUEST_BIN, PATIENCE_S, SOCKETS, Line, Observe, Program, TimedProgram
 from twoway.plan.timing import drain_s, stop_ns
 from twoway.spec.point import Case
 
@@ -37,45 +38,81 @@ def _sampler(observe: Observe) -> tuple[Line, ...]:
     )
 
 
-def sink(case: Case, connection: Connection) -> Program:
+def sink(case: Case, connection: Connection, *, in_kernel: bool) -> Program:
     """Receive a connection's data."""
+    node, patience_s = connection.to, drain_s(case)
+    buffer = case.experiment.stack.receive_buffer_bytes
+    run, lines = "", ""
     if connection.generator == "iperf3":
         # -1: the server ends when its first test is over.
-        sink = f"iperf3 -s -1 -J -p {connection.port}"
+        run = f"iperf3 -s -1 -J -p {connection.port}"
+    elif in_kernel:
+        lines = f"receive {connection.port} {_ns(patience_s)} {buffer}"
     else:
-        buffer = case.experiment.stack.receive_buffer_bytes
-        sink = f"{GUEST_BIN}/stream receive --port {connection.port} --receive-buffer {buffer}"
+        run = f"{GUEST_BIN}/stream receive --port {connection.port} --receive-buffer {buffer}"
     return Program(
         name=f"sink-{connection.name}",
-        node=connection.to,
+        node=node,
         stdout=f"traffic/{connection.name}-sink.json",
-        patience_s=drain_s(case),
-        run=tuple(sink.split()),
+        patience_s=patience_s,
+        run=tuple(run.split()),
+        lines=_lines(node, lines),
     )
 
 
-def stream_source(case: Case, connection: Connection) -> Program:
-    """Send a connection's data with our blocking source."""
-    stack, flow = case.experiment.stack, case.flows[connection.name]
-    stream = f"""
-        {GUEST_BIN}/stream send --to {connection.destination} --port {connection.port}
-        --source-port {connection.source_port} --connect-at {connection.connect_ns}
-        --start-at {connection.start_ns} --stop-at {stop_ns(case)}
-        --congestion {connection.congestion_in_kernel}
-        --send-buffer {send_buffer_bytes(case, connection)}
-    """
-    if flow.traffic is not None:
-        stream += " " + " ".join(flow.traffic.stream_options(case.experiment.span(flow)))
-    if connection.transfer_bytes is not None:
-        stream += f" --bytes {connection.transfer_bytes}"
-    if stack.pacing:
-        stream += " --pacing"
+def source(case: Case, connection: Connection, *, in_kernel: bool) -> Program:
+    """Send a connection's data with our blocking source, or with that of our module testbed."""
+    if in_kernel:
+        run, lines = "", _kernel_source(case, connection)
+    else:
+        run, lines = _stream_source(case, connection), ""
     return Program(
         name=f"source-{connection.name}",
         node=connection.from_,
         stdout=f"traffic/{connection.name}-source.json",
-        run=tuple(stream.split()),
+        run=tuple(run.split()),
+        lines=_lines(connection.from_, lines),
     )
+
+
+def _lines(node: str, text: str) -> tuple[Line, ...]:
+    return (Line(node=node, text=text),) if text else ()
+
+
+def _stream_source(case: Case, connection: Connection) -> str:
+    options = " ".join(f"--{option}" for option in _source_options(case, connection))
+    return f"""
+        {GUEST_BIN}/stream send --to {connection.destination} --port {connection.port}
+        --source-port {connection.source_port} --connect-at {connection.connect_ns}
+        --start-at {connection.start_ns} --stop-at {stop_ns(case)}
+        --congestion {connection.congestion_in_kernel}
+        --send-buffer {send_buffer_bytes(case, connection)} {options}
+    """
+
+
+def _kernel_source(case: Case, connection: Connection) -> str:
+    c = connection
+    words = (
+        *("send", c.source_port, _ns(PATIENCE_S), c.destination, c.port, c.connect_ns),
+        *(c.start_ns, stop_ns(case), c.congestion_in_kernel, send_buffer_bytes(case, c)),
+        *_source_options(case, c),
+    )
+    return " ".join(map(str, words))
+
+
+def _source_options(case: Case, connection: Connection) -> Iterable[str]:
+    """List what a connection sends if that is not unlimited data, and whether it is paced."""
+    flow = case.flows[connection.name]
+    if flow.traffic is not None:
+        yield from flow.traffic.source_options(case.experiment.span(flow))
+    if connection.transfer_bytes is not None:
+        yield f"bytes {connection.transfer_bytes}"
+    if case.experiment.stack.pacing:
+        yield "pacing"
+
+
+def _ns(seconds: float) -> int:
+    return round(seconds * 1e9)
 
 
 def send_buffer_bytes(case: Case, connection: Connection) -> int:

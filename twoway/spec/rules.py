@@ -173,9 +173,9 @@ def _traffic_problems(flow: Flow, experiment: Experiment, control: Control) -> l
     if len(given) > 1:
         _, second, *_ = given
         problems.append(f".{second}: a flow has one of {', '.join(kinds())}; got {list(given)}")
-    if flow.generator != "stream":
+    if flow.generator == "iperf3":
         own = [*given, *(["pacing"] if pacing else [])]
-        problems += [f": {name} needs generator: stream, got {flow.generator}" for name in own]
+        problems += [f": {name} needs generator: stream or kernel, got iperf3" for name in own]
     if pacing and not control.can_be_paced:
         problems.append(f".congestion: stack.pacing has no rate for {flow.congestion}")
     for name, traffic in given.items():

@@ -212,11 +212,12 @@ class Daemons:
         """Start programs; wait for the `ready` words of those that have some."""
         for program in programs:
             log = RUN / "log" / f"{program['name']}.err"
-            if program["lines"]:
-                self.running.append((program, Instrument(program["lines"], log)))
-                continue
             out = RUN / (program["stdout"] or f"log/{program['name']}.out")
             out.parent.mkdir(exist_ok=True)
+            if program["lines"]:
+                summary = out if program["stdout"] else log
+                self.running.append((program, Instrument(program["lines"], summary)))
+                continue
             with namespace(program["node"]), _created(log) as err, _created(out) as stdout:
                 process = subprocess.Popen(program["run"], stdout=stdout, stderr=err)
             self.running.append((program, process))

@@ -32,7 +32,7 @@ def test_a_kind_is_a_file() -> None:
 def test_a_constant_rate_counts_headers() -> None:
     """At 3 Mbit/s a packet of 1500 bytes is written each 4 ms, as a segment of 1460."""
     rate = kinds()["rate_mbit"](3)  # type: ignore[call-arg] # pydantic's
-    assert rate.stream_options(span(1)) == ["--interval", "4000000", "--sizes", "1460"]
+    assert rate.source_options(span(1)) == ["interval 4000000", "sizes 1460"]
     assert rate.packet_mbit(span(1)) == 3
 
 

@@ -53,8 +53,8 @@ class Traffic:
         """
         return None
 
-    def stream_options(self, span: Span) -> list[str]:  # noqa: ARG002 - likewise
-        """List the options of `stream send` by which it writes such data."""
+    def source_options(self, span: Span) -> list[str]:  # noqa: ARG002 - likewise
+        """List the options by which a source, `stream` or the kernel's, writes such data."""
         return []
 
     def packet_mbit(self, span: Span) -> float | None:  # noqa: ARG002 - likewise

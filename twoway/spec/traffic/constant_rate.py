@@ -16,10 +16,10 @@ class ConstantRate(RootModel[Rate], Traffic):
     FIELD: ClassVar = "rate_mbit"
     DESCRIPTION: ClassVar = "constant rate in Mbit/s of full IP packets; unlimited data by default"
 
-    def stream_options(self, span: Span) -> list[str]:
+    def source_options(self, span: Span) -> list[str]:
         """Write a segment each time that a full packet takes at this rate."""
         interval_ns = round(span.mtu_bytes * 8e3 / self.root)
-        return ["--interval", str(interval_ns), "--sizes", str(span.segment_bytes)]
+        return [f"interval {interval_ns}", f"sizes {span.segment_bytes}"]
 
     def packet_mbit(self, span: Span) -> float:  # noqa: ARG002 - the same in all
         """Return the rate."""

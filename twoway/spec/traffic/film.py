@@ -53,10 +53,10 @@ class Film(Model, Traffic):
             f".mean_mbit: the largest frame has {largest} bytes, at most {_MOST_BYTES} are sent"
         ]
 
-    def stream_options(self, span: Span) -> list[str]:
+    def source_options(self, span: Span) -> list[str]:
         """Write a frame in each interval."""
         sizes = ",".join(map(str, self.frame_bytes(span.seconds)))
-        return ["--interval", str(round(1e9 / self.frames_per_s)), "--sizes", sizes]
+        return [f"interval {round(1e9 / self.frames_per_s)}", f"sizes {sizes}"]
 
     def packet_mbit(self, span: Span) -> float:
         """Compute the mean rate of the frames' packets, headers included."""

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Kernel versions, for sockets. */
+#ifndef TWOWAY_COMPAT_SOCKET_H
+#define TWOWAY_COMPAT_SOCKET_H
+
+#include <linux/socket.h>
+
+#include "common.h"
+
+/* What the socket layer calls an address of a length of its own: a type since 6.19. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+#define TWOWAY_SOCKADDR	struct sockaddr_unsized
+#else
+#define TWOWAY_SOCKADDR	struct sockaddr
+#endif
+
+#endif /* TWOWAY_COMPAT_SOCKET_H */
