@@ -1,7 +1,8 @@
-"""The module testbed writes what tcpdump and the program observe write, byte for byte."""
+"""The module testbed leaves what stream, tcpdump and observe leave, byte for byte."""
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 from running import SMALL, write_experiment
@@ -23,12 +24,23 @@ ROWS = {
 }
 
 
+# What a flow may send besides unlimited data; `pacing` is the stack's. No two connections begin in
+# the same nanosecond, and none with a sample: whom the guest's scheduler then prefers is its choice.
+TRAFFIC: dict[str, dict[str, Any]] = {
+    "film": {"film": {"mean_mbit": 10, "frames_per_s": 25}, "start_s": 0.0015},
+    "rate": {"rate_mbit": 20, "start_s": 0.0015},
+    "transfers": {"transfers": {"per_s": 20, "mean_bytes": 50_000}, "connect": "at-start"},
+    "pacing": {"connect": "at-start", "start_s": 0.0015},
+}
+
+
 def _run(guest: Guest, results: Path, name: str, seconds: float, *, in_kernel: bool) -> Path:
-    """Run an experiment's first seconds with instruments or with programs; its folder."""
-    case = load_case(name)
+    """Run an experiment's first seconds in the kernel or with programs; its folder."""
+    case, generator = load_case(name), "kernel" if in_kernel else "stream"
     shorter = case.experiment.model_copy(update={"duration_s": seconds, "warm_up_s": 0})
-    backend = Uml(guest, in_kernel=in_kernel)
-    return run_case(dataclasses.replace(case, experiment=shorter), backend, results)
+    connections = [c.model_copy(update={"generator": generator}) for c in case.connections]
+    case = dataclasses.replace(case, experiment=shorter, connections=tuple(connections))
+    return run_case(case, Uml(guest, in_kernel=in_kernel), results)
 
 
 def _queues(folder: Path) -> list[list[str]]:
@@ -37,11 +49,13 @@ def _queues(folder: Path) -> list[list[str]]:
     return [row.split(",")[:5] for row in rows if not row.startswith("#")]
 
 
-@pytest.mark.parametrize("name", ROWS)
-def test_instruments_leave_the_bytes_of_programs(guest: Guest, tmp_path: Path, name: str) -> None:
-    """Captures, samples of connections and lengths of queues are those of tcpdump and observe."""
-    programs = _run(guest, tmp_path / "programs", name, ROWS[name], in_kernel=False)
-    kernel = _run(guest, tmp_path / "kernel", name, ROWS[name], in_kernel=True)
+def _reports(folder: Path) -> list[Path]:
+    """What sources and sinks of a run said at their end."""
+    return sorted((folder / "traffic").iterdir())
+
+
+def _assert_equal(programs: Path, kernel: Path) -> None:
+    """Assert that two runs left the same captures, reports of both ends and samples."""
     assert read_manifest(programs).captures == read_manifest(kernel).captures
     for interface in read_manifest(programs).captures:
         ours, theirs = (
@@ -49,8 +63,8 @@ def test_instruments_leave_the_bytes_of_programs(guest: Guest, tmp_path: Path, n
             for folder in (kernel, programs)
         )
         assert ours.read() == theirs.read()
-    tables = [(folder / "sockets/tcp-info.csv").read_bytes() for folder in (kernel, programs)]
-    assert tables[0] == tables[1]
+    for file in ("sockets/tcp-info.csv", *(f"traffic/{each.name}" for each in _reports(kernel))):
+        assert (kernel / file).read_bytes() == (programs / file).read_bytes(), file
     assert _queues(kernel) == _queues(programs)
 
 
@@ -65,3 +79,30 @@ def test_a_burst_of_any_length_is_captured(guest: Guest, tmp_path: Path) -> None
     experiment = write_experiment(tmp_path, document)
     run = run_case(load_case(str(experiment)), Uml(guest), tmp_path / "results")
     assert sum(read_manifest(run).capture_drops.values()) == 0
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_kernel_leaves_the_bytes_of_programs(guest: Guest, tmp_path: Path, name: str) -> None:
+    """Sent, captured and sampled in the kernel, a run is that of stream, tcpdump and observe."""
+    programs = _run(guest, tmp_path / "programs", name, ROWS[name], in_kernel=False)
+    kernel = _run(guest, tmp_path / "kernel", name, ROWS[name], in_kernel=True)
+    _assert_equal(programs, kernel)
+
+
+@pytest.mark.parametrize("traffic", TRAFFIC)
+def test_every_kind_of_traffic_is_streams(guest: Guest, tmp_path: Path, traffic: str) -> None:
+    """Films, constant rates, transfers and late, paced connections are those of stream."""
+    folders = []
+    for generator in ("stream", "kernel"):
+        all_have = {"congestion": "reno", "window_packets": None, "generator": generator}
+        first, second = ({**flow, **all_have} for flow in SMALL["flows"])
+        document = {
+            **SMALL,
+            "stack": {**SMALL["stack"], "pacing": traffic == "pacing"},
+            "flows": [{**first, **TRAFFIC[traffic]}, second],
+        }
+        home = tmp_path / generator
+        home.mkdir()
+        case = load_case(str(write_experiment(home, document)))
+        folders.append(run_case(case, Uml(guest), home / "results"))
+    _assert_equal(*folders)

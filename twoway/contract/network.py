@@ -86,9 +86,7 @@ class Connection(Record):
     ack_directions: tuple[str, ...] = Field(description="the queues that its ACKs pass, in order")
     direction: str = Field(description="of these the slowest at the start of traffic")
     ack_direction: str = Field(description="of these the slowest at the start of traffic")
-    generator: str | None = Field(
-        description="what sends: `stream`, `iperf3` or `kernel`; null: what the backend has"
-    )
+    generator: str = Field(description="what sends: `stream`, `iperf3` or `kernel`")
     congestion: str = Field(description="the congestion control")
     congestion_in_kernel: str = Field(description="its name in the kernel, with a parameter")
     window_packets: int | None = Field(default=None, description="the constant window of `fixed`")

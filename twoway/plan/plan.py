@@ -25,18 +25,14 @@ def build_plan(
     Args:
         case: the experiment and the files that it names.
         mode: "run", or "shell" to stop after set-up with Mininet's prompt.
-        in_kernel: our module testbed sends, captures and samples unless the experiment says
-            otherwise.
+        in_kernel: our module testbed captures and samples unless the experiment says otherwise.
     """
     chosen = case.experiment
     taps = (chosen.capture or ("kernel" if in_kernel else "tcpdump")) == "kernel"
     samples = (chosen.observe.sampler or ("kernel" if in_kernel else "program")) == "kernel"
     found = captures(case, in_kernel=taps)
     shapers = compile_profile(case.profile, case.graph)
-    sends = {
-        c.name: (c.generator or ("kernel" if in_kernel else "stream")) == "kernel"
-        for c in case.connections
-    }
+    sends = any(c.generator == "kernel" for c in case.connections)
     untimed = [c for c in case.connections if c.generator != "iperf3"]
     timed = [iperf3_source(case, c) for c in case.connections if c.generator == "iperf3"]
     return Plan(
@@ -46,14 +42,14 @@ def build_plan(
         seed=chosen.seed,
         topology=Topology(**dict(case.experiment.topology)),
         clock=Times(stop_ns=stop_ns(case)),
-        setup=setup_steps(case, shapers, instruments=taps or samples or any(sends.values())),
+        setup=setup_steps(case, shapers, instruments=taps or samples or sends),
         recorders=channel_recorders(shapers),
         captures=found,
         at_start=channel_restarts(shapers),
-        sinks=tuple(sink(case, c, in_kernel=sends[c.name]) for c in case.connections),
+        sinks=tuple(sink(case, c) for c in case.connections),
         sources=(
             observer(case, in_kernel=samples),
-            *(source(case, c, in_kernel=sends[c.name]) for c in untimed),
+            *(source(case, c) for c in untimed),
         ),
         timed_sources=tuple(sorted(timed, key=lambda program: program.at_ns)),
         teardown=queue_statistics(shapers, "after"),

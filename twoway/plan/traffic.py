@@ -5,7 +5,15 @@ from collections.abc import Iterable
 
 from twoway.contract.clock import START_NS
 from twoway.contract.network import Connection
-from twoway.contract.plan import GUEST_BIN, PATIENCE_S, SOCKETS, Line, Observe, Program, TimedProgram
+from twoway.contract.plan import (
+    GUEST_BIN,
+    PATIENCE_S,
+    SOCKETS,
+    Line,
+    Observe,
+    Program,
+    TimedProgram,
+)
 from twoway.plan.timing import drain_s, stop_ns
 from twoway.spec.point import Case
 
@@ -38,7 +46,7 @@ def _sampler(observe: Observe) -> tuple[Line, ...]:
     )
 
 
-def sink(case: Case, connection: Connection, *, in_kernel: bool) -> Program:
+def sink(case: Case, connection: Connection) -> Program:
     """Receive a connection's data."""
     node, patience_s = connection.to, drain_s(case)
     buffer = case.experiment.stack.receive_buffer_bytes
@@ -46,7 +54,7 @@ def sink(case: Case, connection: Connection, *, in_kernel: bool) -> Program:
     if connection.generator == "iperf3":
         # -1: the server ends when its first test is over.
         run = f"iperf3 -s -1 -J -p {connection.port}"
-    elif in_kernel:
+    elif connection.generator == "kernel":
         lines = f"receive {connection.port} {_ns(patience_s)} {buffer}"
     else:
         run = f"{GUEST_BIN}/stream receive --port {connection.port} --receive-buffer {buffer}"
@@ -60,9 +68,9 @@ def sink(case: Case, connection: Connection, *, in_kernel: bool) -> Program:
     )
 
 
-def source(case: Case, connection: Connection, *, in_kernel: bool) -> Program:
+def source(case: Case, connection: Connection) -> Program:
     """Send a connection's data with our blocking source, or with that of our module testbed."""
-    if in_kernel:
+    if connection.generator == "kernel":
         run, lines = "", _kernel_source(case, connection)
     else:
         run, lines = _stream_source(case, connection), ""

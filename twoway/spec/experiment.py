@@ -216,11 +216,10 @@ class Connections(Model):
     alpha_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         default=None, description="segments that a flow of `fast` keeps queued in the path"
     )
-    generator: Literal["stream", "iperf3", "kernel"] | None = Field(
-        default=None,
-        description="what sends and receives: `stream`, our blocking program, `iperf3`, or our "
-        "module `testbed`, as `stream` in less time and in virtual time alone; by default "
-        "`kernel` there, `stream` elsewhere",
+    generator: Literal["stream", "iperf3", "kernel"] = Field(
+        default="stream",
+        description="`stream` (our blocking source and sink), `iperf3`, or `kernel`, our module "
+        "`testbed`: what `stream` sends, without a process for each end, in virtual time alone",
     )
 
 

@@ -71,7 +71,7 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
         ({"duration_s": float("inf")}, "duration_s: "),
         ({"observe": {"tcp_info_ms": 1e-7}}, "tcp_info_ms: must be greater than or equal to 0.01"),
         ({"flows": [_flow(congestion="cubic")]}, "only congestion: fixed takes it, got 28"),
-        ({"flows": [_flow(generator="ftp")]}, "must be 'stream' or 'iperf3', got 'ftp'"),
+        ({"flows": [_flow(generator="ftp")]}, "must be 'stream', 'iperf3' or 'kernel', got 'ftp'"),
         (
             _claims("efficency.left", "queue_peak.sideways"),
             'claims.0.metric: no metric "efficency.left"; did you mean "efficiency.left"?',
@@ -115,7 +115,7 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
         ),
         (
             {"duration_s": 2, "flows": [_flow(generator="iperf3", film=_FILM)]},
-            "flows.0: film needs generator: stream, got iperf3",
+            "flows.0: film needs generator: stream or kernel, got iperf3",
         ),
     ],
 )
