@@ -25,7 +25,7 @@ ROWS = {
 
 
 # What a flow may send besides unlimited data; `pacing` is the stack's. No two connections begin in
-# the same nanosecond, and none with a sample: whom the guest's scheduler then prefers is its choice.
+# the same nanosecond, or with a sample: whom the guest's scheduler then prefers is its choice.
 TRAFFIC: dict[str, dict[str, Any]] = {
     "film": {"film": {"mean_mbit": 10, "frames_per_s": 25}, "start_s": 0.0015},
     "rate": {"rate_mbit": 20, "start_s": 0.0015},
