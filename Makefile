@@ -101,7 +101,7 @@ lint-kernel: setup test-packages ## the modules: checkpatch, sparse, W=1
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um KDIR=$$($(BIN)/twoway build --kernel-dir)
 
 bench: setup bench-captures qemu-packages ## speed, medians of five runs
-	@$(BIN)/python tests/bench/speed.py
+	@PYTHONPATH=tests/support $(BIN)/python tests/bench/speed.py
 
 fuzz: test-packages ## any bytes are a capture: fuzz its parser in C for SECONDS=1800
 	@$(MAKE) --no-print-directory -C capture-analysis/clib fuzz SECONDS=$(SECONDS)

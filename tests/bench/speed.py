@@ -43,10 +43,13 @@ def main() -> int:
         _show("kalampoukas-5.2, command to report", statistics.median(walls), "s")
         _show("kalampoukas-5.2, command to first packet", statistics.median(firsts), "s")
         for name, longer_s in (("kalampoukas-5.2", 300), ("zhang-fig8", 5000)):
-            short = _guest_wall_s(folder, name, 100)
-            longer = _guest_wall_s(folder, name, longer_s)
+            short = _guest_wall_s(folder, _experiment(name, 100))
+            longer = _guest_wall_s(folder, _experiment(name, longer_s))
             _show(f"{name}, 100 s, whole life of the guest", 100 / short, "x")
             _show(f"{name}, traffic alone", (longer_s - 100) / (longer - short), "x")
+        for generator in ("stream", "kernel"):
+            wall = _guest_wall_s(folder, _many_flows(generator))
+            _show(f"200 flows of 20 hosts, 0.3 s, {generator}", wall, "s")
         gains = [_sweep_wall_s(folder, 1) / _sweep_wall_s(folder, 2) for _ in range(ROUNDS)]
         _show("sweep, two workers over one", statistics.median(gains), "x")
     return 0
@@ -100,9 +103,31 @@ def _experiment(name: str, duration_s: float) -> dict[str, Any]:
     }
 
 
-def _guest_wall_s(folder: Path, name: str, duration_s: float) -> float:
-    """Median wall time of a guest's life for a run of the given length."""
-    document = _experiment(name, duration_s)
+def _many_flows(generator: str) -> dict[str, Any]:
+    """An experiment whose guest mostly starts connections: by processes, or in its kernel."""
+    pairs = [(f"l{n}", f"r{n}") for n in range(1, 11)]
+    rates = [f"profile.{direction}.rate_mbit" for direction in ("forward", "reverse")]
+    return {
+        "schema": 1,
+        "title": "200 flows",
+        "summary": "For its cost.",
+        "topology": {"name": "dumbbell", "parameters": {"pairs": len(pairs)}},
+        "profile": "fast-100mbit",
+        "matrix": {"rate": {"set": rates, "to": [1000]}},
+        "flows": [
+            {"name": f"of-{start}", "from": start, "to": goal, "count": 10}
+            | {"congestion": "cubic", "generator": generator}
+            for pair in pairs
+            for start, goal in (pair, pair[::-1])
+        ],
+        "duration_s": 0.3,
+        "warm_up_s": 0.1,
+    }
+
+
+def _guest_wall_s(folder: Path, document: dict[str, Any]) -> float:
+    """Median wall time of a guest's life for a run of an experiment."""
+    name = "measured"
     experiment = folder / f"{name}.yml"
     experiment.write_text(yaml.safe_dump(document))
     walls = []
