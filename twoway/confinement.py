@@ -16,7 +16,7 @@ from twoway.system_calls import filters
 
 # Memory that programs use as files; the kernel of a user-mode Linux guest has its memory there.
 _SHM = "/dev/shm"  # noqa: S108 - of the sandbox alone
-_PATH = "PATH=/usr/sbin:/usr/bin:/sbin:/bin"
+_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 # A program that root puts into the sandbox is this user's there.
 NOBODY = 65534
 
@@ -81,7 +81,7 @@ def confined(
     for device in devices:
         words += ["--dev-bind", str(device), str(device)]
     words += ["--remount-ro", "/dev", "--remount-ro", "/"]
-    words += ["--clearenv", "--setenv", "TMPDIR", _SHM, "--chdir", "/"]
+    words += ["--clearenv", "--setenv", "PATH", _PATH, "--setenv", "TMPDIR", _SHM, "--chdir", "/"]
     limits = ["prlimit", "--core=0", f"--nproc={_PROCESSES}", f"--data={own_mib << 20}"]
     if os.geteuid() != 0:
         return [*words, *limits]
@@ -103,7 +103,7 @@ def _with_filters() -> list[str]:
         f"{10 + number}< /proc/{os.getpid()}/fd/{file}" for number, file in enumerate(made)
     )
     # bwrap itself stays in the sandbox, as its first process: its environment can be read there.
-    words = ["env", "-i", _PATH, "bash", "-c", f'exec "$@" {opened}', "bash", "bwrap"]
+    words = ["env", "-i", f"PATH={_PATH}", "bash", "-c", f'exec "$@" {opened}', "bash", "bwrap"]
     for number in range(len(made)):
         words += ["--add-seccomp-fd", str(10 + number)]
     return words
