@@ -52,10 +52,12 @@ FLOW = np.dtype(
         ("base_seen", "u1", 2),  # 1 if the half has a packet
         ("syn_seen", "u1", 2),  # 1 if a SYN of the half was seen: its base is then the ISN
         ("version", "u1"),  # 4 or 6
-        ("unused", "u1"),
+        ("protocol", "u1"),  # TCP, unless every protocol is read
     ],
 )
 NO_SCALE = 255
+# IP's numbers of protocols.
+TCP, UDP = 6, 17
 
 # The columns of `Packets` and the types in which readers write them.
 COLUMN_TYPES: dict[str, np.dtype[Any]] = {
@@ -82,6 +84,9 @@ COLUMN_TYPES: dict[str, np.dtype[Any]] = {
 @dataclass(frozen=True)
 class Packets:
     """TCP packets of one capture, in file order; columns of shape (n,).
+
+    Where every protocol is read (`read_capture`), a packet of another than TCP has a payload, a
+    hash of its first bytes as seq and ack, and 0 in the columns of TCP alone.
 
     Readers write the unsigned types of COLUMN_TYPES; `widened` makes them int64 for arithmetic.
 
@@ -243,8 +248,10 @@ class FlowTable:
         addresses = [f"{field}.addr == {address}" for address, _ in ends]
         return " && ".join([*addresses, *(f"tcp.port == {port}" for _, port in ends)])
 
-    def find(self, sender: tuple[str, int], receiver: tuple[str, int]) -> list[tuple[int, int]]:
-        """Find the connections between two ends.
+    def find(
+        self, sender: tuple[str, int], receiver: tuple[str, int], protocol: int = TCP
+    ) -> list[tuple[int, int]]:
+        """Find the connections between two ends, or the flows of another protocol than TCP.
 
         Returns: pairs (flow, half), half being 0 if `sender` is the connection's source, else 1.
         """
@@ -256,6 +263,7 @@ class FlowTable:
                 & (self.rows["destination"] == destination).all(axis=1)
                 & (self.rows["source_port"] == source_port)
                 & (self.rows["destination_port"] == port)
+                & (self.rows["protocol"] == protocol)
             )
             found += [(int(flow), half) for flow in np.flatnonzero(same)]
         return sorted(found)
@@ -297,7 +305,8 @@ def unify(tables: Iterable[FlowTable]) -> tuple[FlowTable, list[tuple[IntArray, 
                 (row[end].tobytes(), int(row[f"{end}_port"])) for end in ("source", "destination")
             ]
             isn = {ends[half]: int(row["base"][half]) for half in (0, 1) if row["syn_seen"][half]}
-            namesakes = known.setdefault((int(row["version"]), *sorted(ends)), [])
+            kind = int(row["version"]), int(row["protocol"])
+            namesakes = known.setdefault((*kind, *sorted(ends)), [])
             free = [each for each in namesakes if each.index not in taken]
             same = [each for each in free if each.agrees(isn)]
             same += [each for each in free if each.agrees(isn) is None]

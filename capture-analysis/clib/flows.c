@@ -129,7 +129,8 @@ static bool joins(const struct ca_flow *row, const struct segment *segment, uint
 	return !((from ^ sender->address) | (to ^ receiver->address) |
 		 (uint32_t)(row->ports[half] ^ sender->port) |
 		 (uint32_t)(row->ports[!half] ^ receiver->port) |
-		 (uint32_t)(row->version ^ segment->version));
+		 (uint32_t)(row->version ^ segment->version) |
+		 (uint32_t)(row->protocol ^ segment->protocol));
 }
 
 /* Adds a row for the connection that a segment opens; there must be room. */
@@ -143,6 +144,7 @@ static struct ca_flow *flows_add(struct flows *flows, const struct segment *segm
 		.ports = { segment->ends[SENDER].port, segment->ends[RECEIVER].port },
 		.window_scale = { NO_SCALE, NO_SCALE },
 		.version = segment->version,
+		.protocol = segment->protocol,
 	};
 	for (unsigned int end = SENDER; end <= RECEIVER; end++)
 		memcpy(row->addresses[end], &segment->ends[end].address, sizeof(ca_u128));

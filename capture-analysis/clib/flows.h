@@ -18,7 +18,7 @@ struct ca_flow {
 	uint8_t base_seen[2];
 	uint8_t syn_seen[2];
 	uint8_t version;
-	uint8_t unused;
+	uint8_t protocol;
 };
 
 static_assert(sizeof(struct ca_flow) == 64, "one cache line, and FLOW in columns.py");

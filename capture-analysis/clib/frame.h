@@ -50,7 +50,13 @@ struct end {
 
 enum { SENDER, RECEIVER };
 
-/* The fields of a packet's IP and TCP headers. */
+/* Protocols that are looked into; columns.py has them, too. */
+enum protocol {
+	PROTOCOL_TCP = 6,
+	PROTOCOL_UDP = 17,
+};
+
+/* The fields of a packet's IP and TCP headers; of another protocol's packet see datagram.c. */
 struct segment {
 	struct end ends[2];	/* SENDER, RECEIVER */
 	uint32_t payload_bytes;
@@ -63,6 +69,7 @@ struct segment {
 	uint16_t mss;		/* 0: not announced */
 	uint8_t window_scale;	/* NO_SCALE: not announced */
 	uint8_t version;	/* IP's version */
+	uint8_t protocol;	/* IP's protocol */
 	uint8_t marks;
 	uint8_t sender_is_higher;	/* the sender's end is the higher one (flows.c) */
 	uint32_t hash;

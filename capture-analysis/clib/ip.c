@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Finds TCP in IP: addresses, length, fragments, and IPv6's chain of extension headers (RFC 8200,
+ * Finds TCP in IP, or whatever it carries: addresses, length, fragments, and IPv6's chain of extension headers (RFC 8200,
  * section 4), which may have EXTENSIONS_MAX headers.
  *
  * An IP length of 0 comes from offload (a host hands 64 KiB and more to its interface) and from
@@ -9,9 +9,8 @@
  */
 #include "ip.h"
 
-enum protocol {
+enum extension {
 	PROTOCOL_HOP_BY_HOP = 0,
-	PROTOCOL_TCP = 6,
 	PROTOCOL_ROUTING = 43,
 	PROTOCOL_FRAGMENT = 44,
 	PROTOCOL_AUTHENTICATION = 51,
@@ -44,8 +43,8 @@ static ca_u128 ipv6_address(struct view ip, size_t offset)
 	return (ca_u128)view_le64(ip, offset + 8) << 64 | view_le64(ip, offset);
 }
 
-static enum fate from_ipv4(struct view ip, int64_t room, struct segment *segment,
-			   struct transport *tcp)
+static enum fate from_ipv4(struct view ip, int64_t room, bool every_protocol,
+			   struct segment *segment, struct transport *found)
 {
 	uint16_t total, fragment;
 	uint8_t first;
@@ -53,22 +52,24 @@ static enum fate from_ipv4(struct view ip, int64_t room, struct segment *segment
 	if (!view_has(ip, IPV4_BYTES))
 		return FATE_TOO_SHORT;
 	first = view_u8(ip, 0);
-	tcp->offset = (size_t)(first & 0xf) * IPV4_WORD;
-	if (first >> 4 != 4 || tcp->offset < IPV4_BYTES)
+	found->offset = (size_t)(first & 0xf) * IPV4_WORD;
+	if (first >> 4 != 4 || found->offset < IPV4_BYTES)
 		return FATE_MALFORMED;
-	if (view_u8(ip, 9) != PROTOCOL_TCP)
+	segment->protocol = view_u8(ip, 9);
+	if (segment->protocol != PROTOCOL_TCP && !every_protocol)
 		return FATE_NOT_TCP;
 	fragment = view_be16(ip, 6);
-	if (fragment & IPV4_FRAGMENT_OFFSET)
+	found->later = fragment & IPV4_FRAGMENT_OFFSET;
+	if (found->later && !every_protocol)
 		return FATE_LATER_FRAGMENT;
-	if (fragment & IPV4_MORE_FRAGMENTS)
+	if (fragment & IPV4_MORE_FRAGMENTS && !found->later)
 		segment->marks |= MARK_FIRST_FRAGMENT;
 	total = view_be16(ip, 2);
 	if (!total)
 		segment->marks |= MARK_LENGTH_GUESSED;
 	else if (total > room)
 		segment->marks |= MARK_LENGTH_BEYOND;
-	tcp->bytes = (total ? total : room) - (int64_t)tcp->offset;
+	found->bytes = (total ? total : room) - (int64_t)found->offset;
 	segment->ip_id = view_be16(ip, 4);
 	segment->ends[SENDER].address = mapped(view_le32(ip, 12));
 	segment->ends[RECEIVER].address = mapped(view_le32(ip, 16));
@@ -95,34 +96,39 @@ static size_t extension_bytes(uint8_t kind, uint8_t length)
 	}
 }
 
-/* Skips the extension headers: moves offset from the first of them to TCP. */
-static enum fate pass_extensions(struct view ip, uint8_t kind, size_t *offset, uint8_t *marks)
+/* Skips the extension headers: moves found->offset from the first of them to what is carried. */
+static enum fate pass_extensions(struct view ip, bool every_protocol, struct segment *segment,
+				 struct transport *found)
 {
-	for (unsigned int passed = 0; kind != PROTOCOL_TCP; passed++) {
-		size_t bytes = extension_bytes(kind, view_u8(ip, *offset + 1));
+	uint8_t kind = segment->protocol;
+
+	for (unsigned int passed = 0; kind != PROTOCOL_TCP && !found->later; passed++) {
+		size_t bytes = extension_bytes(kind, view_u8(ip, found->offset + 1));
 
 		if (!bytes)
-			return FATE_NOT_TCP;
+			break;
 		if (passed == EXTENSIONS_MAX)
 			return FATE_MALFORMED;
-		if (!view_has(ip, *offset + IPV6_EXTENSION_BYTES))
+		if (!view_has(ip, found->offset + IPV6_EXTENSION_BYTES))
 			return FATE_TOO_SHORT;
 		if (kind == PROTOCOL_FRAGMENT) {
-			uint16_t fragment = view_be16(ip, *offset + 2);
+			uint16_t fragment = view_be16(ip, found->offset + 2);
 
-			if (fragment & IPV6_FRAGMENT_OFFSET)
+			found->later = fragment & IPV6_FRAGMENT_OFFSET;
+			if (found->later && !every_protocol)
 				return FATE_LATER_FRAGMENT;
-			if (fragment & IPV6_MORE_FRAGMENTS)
-				*marks |= MARK_FIRST_FRAGMENT;
+			if (fragment & IPV6_MORE_FRAGMENTS && !found->later)
+				segment->marks |= MARK_FIRST_FRAGMENT;
 		}
-		kind = view_u8(ip, *offset);
-		*offset += bytes;
+		kind = view_u8(ip, found->offset);
+		found->offset += bytes;
 	}
-	return FATE_PACKET;
+	segment->protocol = kind;
+	return kind == PROTOCOL_TCP || every_protocol ? FATE_PACKET : FATE_NOT_TCP;
 }
 
-static enum fate from_ipv6(struct view ip, int64_t room, struct segment *segment,
-			   struct transport *tcp)
+static enum fate from_ipv6(struct view ip, int64_t room, bool every_protocol,
+			   struct segment *segment, struct transport *found)
 {
 	uint16_t payload;
 
@@ -138,22 +144,24 @@ static enum fate from_ipv6(struct view ip, int64_t room, struct segment *segment
 	segment->ends[SENDER].address = ipv6_address(ip, 8);
 	segment->ends[RECEIVER].address = ipv6_address(ip, 24);
 	segment->ip_id = 0;
-	tcp->offset = IPV6_BYTES;
-	enum fate fate = pass_extensions(ip, view_u8(ip, 6), &tcp->offset, &segment->marks);
+	found->offset = IPV6_BYTES;
+	found->later = false;
+	segment->protocol = view_u8(ip, 6);
+	enum fate fate = pass_extensions(ip, every_protocol, segment, found);
 
-	tcp->bytes = (payload ? payload + IPV6_BYTES : room) - (int64_t)tcp->offset;
+	found->bytes = (payload ? payload + IPV6_BYTES : room) - (int64_t)found->offset;
 	return fate;
 }
 
 /*
- * Returns FATE_PACKET for TCP with at least the first fragment. room: the bytes of the frame on
- * the wire that are left for IP.
+ * Returns FATE_PACKET for TCP with at least the first fragment, or for every protocol and fragment.
+ * room: the bytes of the frame on the wire that are left for IP.
  */
-enum fate ip_find_tcp(struct view ip, uint8_t version, int64_t room, struct segment *segment,
-		      struct transport *tcp)
+enum fate ip_find_transport(struct view ip, uint8_t version, int64_t room, bool every_protocol,
+			    struct segment *segment, struct transport *found)
 {
 	segment->version = version;
 	segment->marks = 0;
-	return version == 4 ? from_ipv4(ip, room, segment, tcp) :
-			      from_ipv6(ip, room, segment, tcp);
+	return version == 4 ? from_ipv4(ip, room, every_protocol, segment, found) :
+			      from_ipv6(ip, room, every_protocol, segment, found);
 }

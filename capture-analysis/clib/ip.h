@@ -4,13 +4,14 @@
 
 #include "frame.h"
 
-/* The offset of TCP in an IP packet, and the size of header and payload by IP's length. */
+/* What an IP packet carries: where, and the size of its header and payload by IP's length. */
 struct transport {
 	size_t offset;
 	int64_t bytes;		/* negative if the headers are longer than the packet */
+	bool later;		/* a fragment other than the first: without the protocol's header */
 };
 
-enum fate ip_find_tcp(struct view ip, uint8_t version, int64_t room, struct segment *segment,
-		      struct transport *tcp);
+enum fate ip_find_transport(struct view ip, uint8_t version, int64_t room, bool every_protocol,
+			    struct segment *segment, struct transport *found);
 
 #endif

@@ -22,14 +22,18 @@ struct ca_parser {
 	struct rows rows;
 };
 
-/* Makes a parser for one capture; NULL without memory. The capture's author must not know seed. */
-struct ca_parser *ca_parser_new(uint64_t seed)
+/*
+ * Makes a parser for one capture; NULL without memory. The capture's author must not know seed.
+ * every_protocol: other IP packets than TCP's are rows, too.
+ */
+struct ca_parser *ca_parser_new(uint64_t seed, bool every_protocol)
 {
 	struct ca_parser *parser = calloc(1, sizeof(*parser));
 
 	if (!parser)
 		return NULL;
 	parser->rows.last_ns = INT64_MIN;
+	parser->rows.every_protocol = every_protocol;
 	if (!flows_start(&parser->rows.flows, seed)) {
 		ca_parser_free(parser);
 		return NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Parser: takes bytes of a capture, writes columns of its TCP packets.
+ * Parser: takes bytes of a capture, writes columns of its TCP packets, or of all IP packets.
  *
- *	struct ca_parser *parser = ca_parser_new(seed);
+ *	struct ca_parser *parser = ca_parser_new(seed, every_protocol);
  *	do {
  *		... append the file's next bytes to those that were not taken ...
  *		row = 0;
@@ -66,7 +66,7 @@ enum ca_status {
 
 struct ca_parser;
 
-CA_API struct ca_parser *ca_parser_new(uint64_t seed);
+CA_API struct ca_parser *ca_parser_new(uint64_t seed, bool every_protocol);
 CA_API void ca_parser_free(struct ca_parser *parser);
 CA_API enum ca_status ca_parser_parse(struct ca_parser *parser, const uint8_t *bytes, size_t length,
 				      const struct ca_columns *columns, size_t capacity,

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Turns a frame into a row: through the layers, to its connection, into the columns. */
+#include "datagram.h"
 #include "ip.h"
 #include "link.h"
 #include "rows.h"
 #include "tcp.h"
 
-static enum fate read_segment(const struct frame *frame, struct segment *segment)
+static enum fate read_segment(const struct frame *frame, bool every_protocol,
+			      struct segment *segment)
 {
 	struct link_payload payload;
-	struct transport tcp;
+	struct transport found;
 	enum fate fate = link_find_ip(frame->link_type, frame->captured, &payload);
 
 	if (fate)
@@ -17,10 +19,13 @@ static enum fate read_segment(const struct frame *frame, struct segment *segment
 	struct view ip = view_after(frame->captured, payload.offset);
 	int64_t room = (int64_t)frame->bytes - (int64_t)payload.offset;
 
-	fate = ip_find_tcp(ip, payload.version, room, segment, &tcp);
+	fate = ip_find_transport(ip, payload.version, room, every_protocol, segment, &found);
 	if (fate)
 		return fate;
-	return tcp_read(view_after(ip, tcp.offset), tcp.bytes, segment);
+	ip = view_after(ip, found.offset);
+	if (found.later || segment->protocol != PROTOCOL_TCP)
+		return datagram_read(ip, found.bytes, found.later, segment);
+	return tcp_read(ip, found.bytes, segment);
 }
 
 static void write_row(struct rows *rows, const struct waiting *frame, const struct place *place)
@@ -111,7 +116,7 @@ void rows_add(struct rows *rows, const struct frame *frame, size_t start)
 {
 	struct waiting *waiting = &rows->waiting[rows->waiting_count++];
 
-	waiting->fate = read_segment(frame, &waiting->segment);
+	waiting->fate = read_segment(frame, rows->every_protocol, &waiting->segment);
 	waiting->frame_bytes = frame->bytes;
 	waiting->time_ns = frame->time_ns;
 	waiting->start = start;

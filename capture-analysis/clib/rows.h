@@ -32,6 +32,7 @@ struct rows {
 	size_t done;		/* bytes of this call whose frames are in rows or counted */
 	struct waiting waiting[ROWS_BATCH];
 	unsigned int waiting_count;
+	bool every_protocol;	/* other IP packets than TCP's are rows, too */
 	bool overflow;		/* there is no room for the next connection */
 	int64_t last_ns;	/* time of the row before, also if an earlier call wrote it */
 	struct flows flows;

@@ -1,11 +1,12 @@
 """Packets as columns, and connections numbered alike in several captures."""
 
+import struct
 from pathlib import Path
 
 import hand_built as built
 import numpy as np
 import pytest
-from capture_analysis.columns import FlowTable, Packets, merge, unify
+from capture_analysis.columns import TCP, UDP, FlowTable, Packets, merge, unify
 from capture_analysis.reading.capture import read_capture
 from hand_built import ACK, SYN, ethernet, ipv4, ipv6, tcp
 from packet_columns import packets
@@ -24,11 +25,48 @@ def answered(flags: int = ACK, seq: int = 1) -> bytes:
     return ethernet(ipv4(tcp(b"", flags, source=2000, destination=1000, seq=seq), **BACK))
 
 
-def read(folder: Path, *frames: bytes) -> tuple[Packets, FlowTable]:
+def datagram(content: bytes, source: int = 1000, destination: int = 2000) -> bytes:
+    """A frame with UDP from 10.0.0.1 to 10.0.0.2."""
+    header = struct.pack(">HHHH", source, destination, 8 + len(content), 0)
+    return ethernet(ipv4(header + content, 17, **THERE))
+
+
+def read(folder: Path, *frames: bytes, every_protocol: bool = False) -> tuple[Packets, FlowTable]:
     """What is read of a capture of these frames."""
     path = folder / "x.pcap"
     path.write_bytes(built.pcap(frames))
-    return read_capture(path)
+    return read_capture(path, every_protocol=every_protocol)
+
+
+def test_every_protocol(tmp_path: Path) -> None:
+    """Datagrams and fragments are rows where they are asked for, in flows of their protocol."""
+    frames = [
+        sent(),
+        datagram(b"12345"),
+        ethernet(ipv4(b"\x08\0echo", 1, **THERE)),
+        ethernet(ipv4(b"the rest", 17, fragment=5, **THERE)),
+        datagram(b"12346"),
+    ]
+    found, flows = read(tmp_path, *frames, every_protocol=True)
+    assert found.payload_bytes.tolist() == [0, 5, 6, 8, 5]
+    assert flows.rows["protocol"].tolist() == [TCP, UDP, 1, UDP]
+    assert found.flow.tolist() == [0, 1, 2, 3, 1]
+    ends = ("10.0.0.1", 1000), ("10.0.0.2", 2000)
+    assert flows.find(*ends) == [(0, 0)]
+    assert flows.find(*ends, UDP) == [(1, 0)]
+    assert len(set(found.key().tolist())) == len(frames)
+    assert len(read(tmp_path, *frames)[0]) == 1
+
+
+def test_unified_by_protocol(tmp_path: Path) -> None:
+    """Flows of two protocols between the same ports stay two flows in a common table."""
+    tables = [
+        read(tmp_path, *frames, every_protocol=True)[1]
+        for frames in ([sent(), datagram(b"1")], [datagram(b"1"), sent()])
+    ]
+    common, ((first, _), (second, _)) = unify(tables)
+    assert len(common) == 2
+    assert (first.tolist(), second.tolist()) == ([0, 1], [1, 0])
 
 
 def test_key_survives_the_path() -> None:

@@ -106,7 +106,10 @@ class Run:
     @cached_property
     def _read(self) -> tuple[FlowTable, dict[str, Packets]]:
         """All flows; and packets by interface, with common flow numbers."""
-        captures = {name: read_capture(self._capture_file(name)) for name in self.manifest.captures}
+        captures = {
+            name: read_capture(self._capture_file(name), every_protocol=True)
+            for name in self.manifest.captures
+        }
         common, mappings = unify(table for _, table in captures.values())
         renumbered = {}
         for name, mapping in zip(list(captures), mappings, strict=True):

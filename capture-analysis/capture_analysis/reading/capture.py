@@ -31,13 +31,15 @@ class Capture:
 
     Args:
         path: the file, also one compressed by gzip, xz or zstd; "-" is standard input.
+        every_protocol: see Parser.
 
     Attributes:
         damage: a sentence if the file is cut off or damaged, so that packets may be missing.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, every_protocol: bool = False) -> None:
         self.path = path
+        self._every_protocol = every_protocol
         self.damage: str | None = None
         self._compression: str | None = None
         self._parser: Parser | None = None
@@ -74,7 +76,7 @@ class Capture:
             bomb. A file that is damaged or cut off is read as far as possible.
         """
         self.damage = None
-        self._parser = parser = Parser()
+        self._parser = parser = Parser(every_protocol=self._every_protocol)
         columns, rows = empty_columns(packets), 0
         try:
             with ByteSource(self.path) as source:
@@ -158,16 +160,20 @@ class _Buffer:
         return count > 0
 
 
-def read_capture(path: Path) -> tuple[Packets, FlowTable]:
+def read_capture(path: Path, *, every_protocol: bool = False) -> tuple[Packets, FlowTable]:
     """Read a whole capture in the types of COLUMN_TYPES, with its connections.
 
     A column of one value, such as the stamps of packets without time stamps, takes no memory: it
     cannot be written to.
 
+    Args:
+        path: the file.
+        every_protocol: see Parser.
+
     Raises: AnalysisError if `Capture.chunks` does; if the file was cut off or is damaged; or if it
         kept too little of a frame to tell what it is.
     """
-    capture = Capture(path)
+    capture = Capture(path, every_protocol=every_protocol)
     parts = [chunk.copy() for chunk in capture.chunks()]
     if capture.damage:
         raise AnalysisError(f"{path}: {capture.damage}")

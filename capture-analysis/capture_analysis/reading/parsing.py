@@ -45,7 +45,7 @@ class Counts:
 
     Attributes:
         frames: all frames; the sum of the next nine.
-        packets: TCP packets, the rows of the columns.
+        packets: TCP packets, or those of every protocol: the rows of the columns.
         not_ip: neither IPv4 nor IPv6.
         not_tcp: IP, but not TCP.
         later_fragments: fragments other than the first, which alone has TCP's header.
@@ -87,12 +87,16 @@ class _Counts(ctypes.Structure):
 
 
 class Parser:
-    """Parse one capture, given in pieces of any size."""
+    """Parse one capture, given in pieces of any size.
 
-    def __init__(self) -> None:
+    Args:
+        every_protocol: other IP packets than TCP's are rows, too, and so are all fragments.
+    """
+
+    def __init__(self, *, every_protocol: bool = False) -> None:
         self._library = clib.load()
         # The author of a capture cannot know the seed, and so cannot make connections collide.
-        self._parser = self._library.ca_parser_new(clib.random_bits())
+        self._parser = self._library.ca_parser_new(clib.random_bits(), every_protocol)
         if not self._parser:
             raise MemoryError
         weakref.finalize(self, self._library.ca_parser_free, self._parser)

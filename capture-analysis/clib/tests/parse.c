@@ -16,9 +16,9 @@
 #define SEED 42
 #define FILE_BYTES_MAX (1 << 20)
 
-static void parse(const uint8_t *bytes, size_t length, const char *name)
+static void parse(const uint8_t *bytes, size_t length, bool every_protocol, const char *name)
 {
-	struct ca_parser *parser = ca_parser_new(SEED);
+	struct ca_parser *parser = ca_parser_new(SEED, every_protocol);
 	uint8_t *data = table_copy(bytes, length);
 	struct ca_columns columns;
 	size_t taken = 0, rows, flows, step;
@@ -64,9 +64,11 @@ int main(int argc, char **argv)
 	for (int file = 1 + prefixes; file < argc; file++) {
 		size_t length = read_file(argv[file], bytes);
 
-		for (size_t prefix = 0; prefixes && prefix < length; prefix++)
-			parse(bytes, prefix, NULL);
-		parse(bytes, length, argv[file]);
+		for (size_t prefix = 0; prefixes && prefix < length; prefix++) {
+			parse(bytes, prefix, false, NULL);
+			parse(bytes, prefix, true, NULL);
+		}
+		parse(bytes, length, false, argv[file]);
 	}
 	free(bytes);
 	return EXIT_SUCCESS;

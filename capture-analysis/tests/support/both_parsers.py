@@ -32,8 +32,10 @@ def outcome(parser: AnyParser, content: bytes, rows: int = 64) -> dict[str, Any]
 
 
 def assert_alike(content: bytes, rows: int = 64) -> None:
-    """Both parsers say the same of a file."""
-    assert outcome(Parser(), content, rows) == outcome(NumpyParser(), content, rows)
+    """Both parsers say the same of a file, of TCP and of every protocol."""
+    for every in (False, True):
+        one, other = (parser(every_protocol=every) for parser in PARSERS)
+        assert outcome(one, content, rows) == outcome(other, content, rows)
 
 
 def parse(content: bytes, rows: int = 64) -> tuple[Packets, Parser]:

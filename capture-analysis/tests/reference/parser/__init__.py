@@ -9,20 +9,21 @@ from capture_analysis.columns import FlowTable, Mark, Packets
 from capture_analysis.reading.parsing import PCAP_HEADER_BYTES, Counts, not_a_capture
 from numpy.typing import NDArray
 
-from reference.parser import tcp
 from reference.parser.flows import Connections, Segments
 from reference.parser.frames import Cursor, Fate, Frames
-from reference.parser.ip import find_tcp
+from reference.parser.ip import find_transport
 from reference.parser.limits import MOST_FLOWS
 from reference.parser.link import find_ip
 from reference.parser.pcap import PcapRecords
 from reference.parser.pcapng import PcapngRecords
+from reference.parser.transport import OF_CONNECTIONS, OF_PACKETS, read_transport
 
 
 class NumpyParser:
     """See Parser in parsing.py."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, every_protocol: bool = False) -> None:
+        self._every_protocol = every_protocol
         self.counts = Counts()
         self._connections = Connections()
         self._records: PcapRecords | PcapngRecords | None = None
@@ -84,22 +85,17 @@ class NumpyParser:
         """Write the packets among some frames and count the others; the next free row."""
         cursor = Cursor.at_start(data, frames)
         version = find_ip(cursor)
-        datagrams = find_tcp(cursor.left(), version)
-        segments = tcp.whole_headers(cursor.left(), datagrams.left_bytes)
-        header, options = segments.read(tcp.HEADER), tcp.read_options(segments)
-        rows = segments.rows
+        datagrams = find_transport(cursor.left(), version, every_protocol=self._every_protocol)
+        header = read_transport(cursor.left(), datagrams)
+        rows = header["row"]
         flow, half = self._connections.place(
             Segments(
                 version=version[rows],
+                protocol=datagrams.protocol[rows],
                 source=datagrams.source[rows],
                 destination=datagrams.destination[rows],
-                source_port=header["source_port"],
-                destination_port=header["destination_port"],
                 time_ns=frames.time_ns[rows],
-                seq=header["seq"],
-                flags=tcp.flags(header),
-                mss=options.mss,
-                window_scale=options.window_scale,
+                **{name: header[name] for name in OF_CONNECTIONS},
             )
         )
         fate = frames.fate
@@ -111,25 +107,16 @@ class NumpyParser:
             )
             rows, header = rows[: len(flow)], header[: len(flow)]
         written = columns.where(slice(row, row + len(rows)))
-        marks = datagrams.marks[rows] | options.marks[: len(rows)]
         for name, values in {
+            **{name: header[name] for name in OF_PACKETS},
             "time_ns": frames.time_ns[rows],
             "frame_bytes": frames.bytes[rows],
-            "payload_bytes": datagrams.left_bytes[rows] - tcp.header_length(header),
             "flow": flow,
-            "seq": header["seq"],
-            "ack": header["ack"],
-            "ts_value": options.ts_value[: len(rows)],
-            "ts_echo": options.ts_echo[: len(rows)],
-            "sack_left": options.sack_left[: len(rows)],
-            "sack_right": options.sack_right[: len(rows)],
             "frame": self.counts.frames + rows + 1,
-            "window": header["window"],
             "ip_id": datagrams.ip_id[rows],
             "interface": frames.interface[rows],
-            "flags": tcp.flags(header),
             "half": half,
-            "marks": marks,
+            "marks": datagrams.marks[rows] | header["marks"],
         }.items():
             getattr(written, name)[:] = values
         self.counts.fraction_beyond += int(np.count_nonzero(frames.fraction_beyond[rows]))

@@ -16,7 +16,7 @@ from reference.parser.limits import MOST_FLOWS
 
 UintArray = NDArray[np.uint64]
 
-_WORDS = 5  # of 64 bits: two addresses, both ports and the version
+_WORDS = 5  # of 64 bits: two addresses, both ports, version and protocol
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Segments:
     """What decides on connections: columns of shape (n,), addresses (n, 2)."""
 
     version: Column
+    protocol: Column
     source: UintArray
     destination: UintArray
     source_port: Column
@@ -122,7 +123,8 @@ def _both_ends(segments: Segments) -> tuple[UintArray, NDArray[np.bool_]]:
     words[:, 2:4] = np.where(turned, source, destination)
     low = np.where(is_higher, destination_port, source_port)
     ports = low << np.uint64(16) | (source_port + destination_port - low)
-    words[:, 4] = ports << np.uint64(8) | segments.version.astype(np.uint64)
+    kind = segments.version.astype(np.uint64) << np.uint64(8) | segments.protocol.astype(np.uint64)
+    words[:, 4] = ports << np.uint64(16) | kind
     return words, is_higher
 
 
@@ -166,6 +168,7 @@ def _introduce(connection: np.void, segments: Segments, row: int) -> None:
     connection["first_ns"] = segments.time_ns[row]
     connection["window_scale"] = NO_SCALE
     connection["version"] = segments.version[row]
+    connection["protocol"] = segments.protocol[row]
 
 
 def _note(connection: np.void, segments: Segments, row: int, half: int) -> None:

@@ -1,15 +1,14 @@
-"""From IP headers to TCP's."""
+"""From IP headers to TCP's, or to whatever IP carries."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from capture_analysis.columns import BoolArray, IntArray, Mark
+from capture_analysis.columns import TCP, BoolArray, IntArray, Mark
 from numpy.typing import NDArray
 
 from reference.parser.frames import Cursor, Fate
 from reference.parser.limits import MOST_EXTENSION_HEADERS
 
-TCP = 6
 # The fragment offset's bits, and the flag that says that more fragments follow.
 _IPV4_OFFSET, _IPV4_MORE = 0x1FFF, 0x2000
 _IPV6_OFFSET, _IPV6_MORE = 0xFFF8, 0x0001
@@ -66,6 +65,8 @@ class Datagrams:
         source, destination: addresses, upper and lower half.
         ip_id: IPv4 identification.
         left_bytes: of the datagram, from the frame's cursor on.
+        protocol: what it carries.
+        later: where it is a fragment other than the first.
         marks: bits of Mark.
     """
 
@@ -73,6 +74,8 @@ class Datagrams:
     destination: NDArray[np.uint64]
     ip_id: NDArray[np.uint16]
     left_bytes: IntArray
+    protocol: NDArray[np.uint8]
+    later: BoolArray
     marks: NDArray[np.uint8]
 
     @classmethod
@@ -83,16 +86,21 @@ class Datagrams:
             destination=np.zeros((count, 2), dtype=np.uint64),
             ip_id=np.zeros(count, dtype=np.uint16),
             left_bytes=np.zeros(count, dtype=np.int64),
+            protocol=np.zeros(count, dtype=np.uint8),
+            later=np.zeros(count, dtype=np.bool_),
             marks=np.zeros(count, dtype=np.uint8),
         )
 
 
-def find_tcp(frames: Cursor, version: NDArray[np.uint8]) -> Datagrams:
-    """Move on to TCP's header, in the frames that have one.
+def find_transport(
+    frames: Cursor, version: NDArray[np.uint8], *, every_protocol: bool
+) -> Datagrams:
+    """Move on to TCP's header, in the frames that have one; or to any other.
 
     Args:
         frames: at IP's header.
         version: shape (n,), IP's version of all frames.
+        every_protocol: keep other protocols than TCP, and all fragments.
     """
     datagrams = Datagrams.none_yet(len(version))
     ipv4, ipv6 = (frames.where(version[frames.rows] == each) for each in (4, 6))
@@ -100,6 +108,12 @@ def find_tcp(frames: Cursor, version: NDArray[np.uint8]) -> Datagrams:
         _pass_ipv4(ipv4, datagrams)
     if len(ipv6):
         _pass_ipv6(ipv6, datagrams)
+    if not every_protocol:
+        left = frames.left()
+        other = datagrams.protocol[left.rows] != TCP
+        other &= (version[left.rows] == 4) | ~datagrams.later[left.rows]
+        left = left.keep(~other, Fate.NOT_TCP)
+        left.keep(~datagrams.later[left.rows], Fate.LATER_FRAGMENTS)
     return datagrams
 
 
@@ -107,15 +121,17 @@ def _pass_ipv4(frames: Cursor, datagrams: Datagrams) -> None:
     frames = frames.need(_IPV4_HEADER.itemsize)
     first = frames.read(_IPV4_HEADER)["version_length"]
     frames = frames.keep((first >> 4 == 4) & (first & 15 >= 5), Fate.MALFORMED)
-    frames = frames.keep(frames.read(_IPV4_HEADER)["protocol"] == TCP, Fate.NOT_TCP)
-    later = frames.read(_IPV4_HEADER)["fragment"] & _IPV4_OFFSET != 0
-    frames = frames.keep(~later, Fate.LATER_FRAGMENTS)
     header, rows = frames.read(_IPV4_HEADER), frames.rows
     _set_length(frames, datagrams, header["total_bytes"].astype(np.int64))
-    _mark(frames, datagrams, header["fragment"] & _IPV4_MORE != 0, Mark.FIRST_FRAGMENT)
+    fragment = header["fragment"]
+    _mark(
+        frames, datagrams, fragment & (_IPV4_MORE | _IPV4_OFFSET) == _IPV4_MORE, Mark.FIRST_FRAGMENT
+    )
     datagrams.source[rows, 1] = header["source"] | _MAPPED
     datagrams.destination[rows, 1] = header["destination"] | _MAPPED
     datagrams.ip_id[rows] = header["id"]
+    datagrams.protocol[rows] = header["protocol"]
+    datagrams.later[rows] = fragment & _IPV4_OFFSET != 0
     _skip(frames, datagrams, (header["version_length"] & 15).astype(np.int64) * 4)
 
 
@@ -130,28 +146,30 @@ def _pass_ipv6(frames: Cursor, datagrams: Datagrams) -> None:
     datagrams.source[rows] = header["source"]
     datagrams.destination[rows] = header["destination"]
     _skip(frames, datagrams, _IPV6_HEADER.itemsize)
-    following = np.zeros(len(datagrams.marks), dtype=np.uint8)
-    following[rows] = header["next"]
+    datagrams.protocol[rows] = header["next"]
     for _ in range(MOST_EXTENSION_HEADERS):
-        extended = frames.where(np.isin(following[frames.rows], _EXTENSIONS))
+        extended = frames.where(_is_extended(frames, datagrams))
         if not len(extended):
             break
-        _pass_extension(extended, datagrams, following)
+        _pass_extension(extended, datagrams)
         frames = frames.left()
-    frames = frames.keep(~np.isin(following[frames.rows], _EXTENSIONS), Fate.MALFORMED)
-    frames.keep(following[frames.rows] == TCP, Fate.NOT_TCP)
+    frames.keep(~_is_extended(frames, datagrams), Fate.MALFORMED)
 
 
-def _pass_extension(frames: Cursor, datagrams: Datagrams, following: NDArray[np.uint8]) -> None:
-    """Go behind one extension header of each frame; `following` becomes what it announces."""
+def _is_extended(frames: Cursor, datagrams: Datagrams) -> BoolArray:
+    """Where an extension header comes next."""
+    rows = frames.rows
+    return np.isin(datagrams.protocol[rows], _EXTENSIONS) & ~datagrams.later[rows]
+
+
+def _pass_extension(frames: Cursor, datagrams: Datagrams) -> None:
+    """Go behind one extension header of each frame; the protocol becomes what it announces."""
     frames = frames.need(_EXTENSION.itemsize)
-    header, kind = frames.read(_EXTENSION), following[frames.rows]
+    header, kind = frames.read(_EXTENSION), datagrams.protocol[frames.rows]
     fragment = np.where(kind == _FRAGMENT, header["fragment"], 0)
-    later = fragment & _IPV6_OFFSET != 0
-    frames = frames.keep(~later, Fate.LATER_FRAGMENTS)
-    header, kind, fragment = header[~later], kind[~later], fragment[~later]
-    following[frames.rows] = header["next"]
-    _mark(frames, datagrams, fragment & _IPV6_MORE != 0, Mark.FIRST_FRAGMENT)
+    datagrams.later[frames.rows] = later = fragment & _IPV6_OFFSET != 0
+    datagrams.protocol[frames.rows] = header["next"]
+    _mark(frames, datagrams, (fragment & _IPV6_MORE != 0) & ~later, Mark.FIRST_FRAGMENT)
     length = header["length"].astype(np.int64)
     length_bytes = np.where(kind == _AUTHENTICATION, (length + 2) * 4, (length + 1) * 8)
     _skip(frames, datagrams, np.where(kind == _FRAGMENT, _EXTENSION.itemsize, length_bytes))

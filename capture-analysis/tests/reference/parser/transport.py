@@ -1,0 +1,80 @@
+"""What IP carries: TCP segments, and packets of other protocols, as rows of one layout."""
+
+import numpy as np
+from capture_analysis.columns import NO_SCALE, TCP, UDP
+from numpy.typing import NDArray
+
+from reference.parser import tcp
+from reference.parser.frames import Cursor, Fate
+from reference.parser.ip import Datagrams
+
+# What a row of the columns has of its packet, and what decides on connections besides.
+OF_PACKETS = (
+    *("payload_bytes", "seq", "ack", "ts_value", "ts_echo", "sack_left", "sack_right"),
+    *("window", "flags"),
+)
+OF_CONNECTIONS = ("source_port", "destination_port", "seq", "flags", "mss", "window_scale")
+_NAMES = dict.fromkeys(("row", *OF_PACKETS, *OF_CONNECTIONS, "marks"))
+TRANSPORT = np.dtype([(name, "u1" if name == "marks" else "i8") for name in _NAMES])
+
+_PORTS = np.dtype([("source", ">u2"), ("destination", ">u2")])
+_BYTE = np.dtype([("value", "u1")])
+_UDP_BYTES, _HASHED_BYTES = 8, 40
+_FNV_START, _FNV_FACTOR = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+
+
+def read_transport(frames: Cursor, datagrams: Datagrams) -> NDArray[np.void]:
+    """The packets among some frames, shape (k,) of type TRANSPORT, in order.
+
+    Args:
+        frames: at what IP carries.
+        datagrams: what IP says of all frames.
+    """
+    is_segment = ((datagrams.protocol == TCP) & ~datagrams.later)[frames.rows]
+    segments = tcp.whole_headers(frames.where(is_segment), datagrams.left_bytes)
+    found = np.concatenate(
+        (
+            _segments(segments, datagrams),
+            _others(frames.where(~is_segment), datagrams),
+        )
+    )
+    return found[np.argsort(found["row"], kind="stable")]
+
+
+def _segments(segments: Cursor, datagrams: Datagrams) -> NDArray[np.void]:
+    header, options = segments.read(tcp.HEADER), tcp.read_options(segments)
+    found = np.zeros(len(segments), dtype=TRANSPORT)
+    found["row"] = segments.rows
+    for name in ("source_port", "destination_port", "seq", "ack", "window"):
+        found[name] = header[name]
+    for name in ("ts_value", "ts_echo", "sack_left", "sack_right", "mss", "window_scale", "marks"):
+        found[name] = getattr(options, name)
+    found["flags"] = tcp.flags(header)
+    found["payload_bytes"] = datagrams.left_bytes[segments.rows] - tcp.header_length(header)
+    return found
+
+
+def _others(frames: Cursor, datagrams: Datagrams) -> NDArray[np.void]:
+    """Packets of other protocols, and fragments: by a hash of their first bytes."""
+    has_ports = (datagrams.protocol == UDP) & ~datagrams.later
+    too_short = has_ports[frames.rows] & (frames.captured() < _UDP_BYTES)
+    frames = frames.keep(~too_short, Fate.TOO_SHORT)
+    header_bytes = np.where(has_ports[frames.rows], _UDP_BYTES, 0)
+    frames = frames.keep(datagrams.left_bytes[frames.rows] >= header_bytes, Fate.MALFORMED)
+    found = np.zeros(len(frames), dtype=TRANSPORT)
+    rows = found["row"] = frames.rows
+    found["payload_bytes"] = datagrams.left_bytes[rows] - np.where(has_ports[rows], _UDP_BYTES, 0)
+    found["window_scale"] = NO_SCALE
+    udp = has_ports[rows]
+    ports = frames.where(udp).read(_PORTS) if udp.any() else np.zeros(0, _PORTS)
+    found["source_port"][udp] = ports["source"]
+    found["destination_port"][udp] = ports["destination"]
+    mixed = np.full(len(rows), _FNV_START)
+    length = np.minimum(np.minimum(frames.captured(), datagrams.left_bytes[rows]), _HASHED_BYTES)
+    for at in range(_HASHED_BYTES):
+        there = length > at
+        if there.any():
+            byte = frames.where(there).read(_BYTE, at)["value"].astype(np.uint64)
+            mixed[there] = (mixed[there] ^ byte) * _FNV_FACTOR
+    found["seq"], found["ack"] = mixed & np.uint64(0xFFFFFFFF), mixed >> np.uint64(32)
+    return found
