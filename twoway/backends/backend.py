@@ -59,10 +59,12 @@ class Backend(Protocol):
         """
 
 
-def refuse_own_modules(plan: Plan, backend: str) -> None:
-    """Raise UsageError if a plan loads modules that only user-mode Linux's guest builds."""
+def refuse_what_uml_has(plan: Plan, backend: str) -> None:
+    """Raise UsageError if a plan needs what only user-mode Linux's guest does."""
     for step in plan.own_modules:
         raise UsageError(f"own_modules: {step.module}: the backend {backend} builds none, uml does")
+    for program in plan.user_programs:
+        raise UsageError(f"programs: {program.name}: the backend {backend} runs none, uml does")
 
 
 @dataclass(frozen=True)

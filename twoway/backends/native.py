@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from twoway.backends.backend import Kind, Progress, refuse_own_modules
+from twoway.backends.backend import Kind, Progress, refuse_what_uml_has
 from twoway.backends.host_changes import HostChanges
 from twoway.backends.host_interfaces import join, namespace_name
 from twoway.backends.sandbox import GUEST_PATH, RUNNER, STALL_S, live, places
@@ -81,7 +81,7 @@ class Native:
     def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:
         """Carry out plan.json in namespaces of this machine's kernel."""
         plan = read_plan(folder)
-        refuse_own_modules(plan, self.name)
+        refuse_what_uml_has(plan, self.name)
         with HostChanges() as kept:
             for step in plan.setup:
                 if step.node is None:

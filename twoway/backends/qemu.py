@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from twoway.backends.backend import Kind, Progress, refuse_own_modules
+from twoway.backends.backend import Kind, Progress, refuse_what_uml_has
 from twoway.backends.sandbox import (
     CONSOLE_LOG,
     RUNNER,
@@ -96,7 +96,7 @@ class Qemu:
 
     def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:
         """Boot the stock kernel on a run's folder and carry out plan.json."""
-        refuse_own_modules(read_plan(folder), self.name)
+        refuse_what_uml_has(read_plan(folder), self.name)
         run(self.stock, self.accelerator, folder, on_progress)
 
     def description(self) -> Platform:

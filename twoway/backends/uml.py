@@ -37,6 +37,8 @@ from twoway.guest.build import RUNNER_SOURCES, Guest, built_guest
 _BESIDE_MEMORY_MIB = 16
 _UMID = "twoway"
 _MCONSOLE_MAGIC = 0xCAFEBABE
+# As much of a program's file name as the kernel keeps.
+_COMM_CHARACTERS = 15
 
 _ROOT_FILE_SYSTEM = "root=/dev/root rootfstype=hostfs rootflags=/ ro init=/mnt/bin/init panic=-1"
 
@@ -160,8 +162,16 @@ def _running_process(folder: Path) -> str:
     time.sleep(1)  # the kernel answers on its console
     for line in reversed(read_console(folder)):
         if "comm:" in line.lower():
-            return f"running in the guest: {line.split('omm:', 1)[1].split()[0]}"
+            command = line.split("omm:", 1)[1].split()[0]
+            return f"running in the guest: {_with_program(command, folder)}"
     return "its kernel does not say what it runs"
+
+
+def _with_program(command: str, folder: Path) -> str:
+    """Add to a process's name the experiment's programs that it may be of."""
+    programs = read_plan(folder).user_programs
+    names = [p.name for p in programs if Path(p.run[0]).name[:_COMM_CHARACTERS] == command]
+    return f"{command} (programs: {', '.join(names)})" if names else command
 
 
 def _mconsole(folder: Path, request: str) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # In the order in which the guest carries them out.
 _PARTS_OF_A_PLAN = (
     *("setup", "recorders", "captures", "sinks", "sources"),
-    *("at_start", "timed_sources", "teardown"),
+    *("at_start", "timed_sources", "user_programs", "teardown"),
 )
 
 

@@ -22,6 +22,29 @@ class Metric(Record):
     )
 
 
+class Way(Record):
+    """One direction of a flow that the experiment does not declare."""
+
+    packets: int = Field(description="that its sender sent")
+    payload_bytes: int = Field(description="of these packets")
+    lost: int = Field(description="packets that never arrived")
+    metrics: dict[str, Metric] = Field(
+        description="of a TCP connection: what capture-analysis measures from both ends' captures"
+    )
+
+
+class FoundFlow(Record):
+    """A flow in the captures that the experiment does not declare, such as a program's."""
+
+    name: str = Field(description="both ends, that of the first packet first")
+    protocol: str = Field(description="tcp, udp, icmp, or IP's number of another")
+    hosts: tuple[str, str] = Field(description="the ends' hosts, in the order of the name")
+    start_s: float = Field(description="its first packet, after the start of traffic")
+    end_s: float = Field(description="the arrival of its last packet")
+    forward: Way = Field(description="from the first end to the second")
+    backward: Way = Field(description="from the second end to the first")
+
+
 class FidelityRow(Record):
     """A test of the testbed by the run's own captures."""
 
@@ -46,6 +69,9 @@ class Metrics(Document):
     kernel: str = Field(description="the kernel's release")
     analysis: str = Field(default="", description="hash of the code that measured")
     metrics: dict[str, Metric] = Field(description="by name")
+    found: tuple[FoundFlow, ...] = Field(
+        default=(), description="flows that the experiment does not declare, by time"
+    )
     fidelity: tuple[FidelityRow, ...] = Field(description="verdicts on the testbed")
 
     @property

@@ -70,6 +70,23 @@ class Queue(Record, Framing):
         return self.link_bytes(frame_bytes) * 1_000_000_000 // (self.rate_bit // 8)
 
 
+class Ended(Record):
+    """How a program that the experiment names ended."""
+
+    end_ns: int = Field(description="when it ended, ns on the plan's clock")
+    exit_status: int = Field(description="its exit code; a signal's number, negative")
+
+
+class ProgramRun(Ended):
+    """A program that the experiment names, and how it ended."""
+
+    name: str = Field(description="its name in metrics")
+    host: str = Field(description="the host that it ran on")
+    command: tuple[str, ...] = Field(description="the program and its arguments")
+    start_ns: int = Field(description="when it started, ns on the plan's clock")
+    by_itself: bool = Field(description="it ended before it was asked to")
+
+
 class Connection(Record):
     """One TCP connection of a flow."""
 

@@ -20,6 +20,8 @@ GUEST_BIN = "/mnt/bin"
 OWN_MODULES = "/mnt/own-modules"
 # The folder of samples in a guest.
 SOCKETS = "/mnt/run/sockets"
+# What became of the programs that the experiment names.
+ENDED = "programs/ended.json"
 # How long a program may take to end by itself, unless it says otherwise.
 PATIENCE_S = 5.0
 
@@ -170,6 +172,27 @@ class TimedProgram(_Daemon):
     at_ns: int = Field(description="when it starts, ns on the plan's clock")
 
 
+class PlannedFile(Record):
+    """A file that an experiment brings along."""
+
+    base64: str = Field(description="its content")
+    executable: bool = Field(description="it is a program")
+
+
+class UserProgram(_Daemon):
+    """Run a program of the host's file system, in a folder of its own in the guest's memory."""
+
+    kind: Literal["user_program"] = "user_program"
+    run: Words = Field(description="the command")
+    at_ns: int = Field(description="when it starts, ns on the plan's clock")
+    stop_ns: int = Field(description="when it is asked to end, ns on the plan's clock")
+    exit_code: int | None = Field(
+        description="what it must end with, by itself; null: it must run until it is asked to end"
+    )
+    environment: dict[str, str] = Field(description="its variables, beside PATH and HOME")
+    files: dict[str, PlannedFile] = Field(description="by their paths in its folder")
+
+
 class Capture(_Daemon):
     """Capture the packets of an interface."""
 
@@ -216,7 +239,7 @@ class Observe(_Derived, _Daemon):
         )
 
 
-Daemon = Program | TimedProgram | Capture | Observe
+Daemon = Program | TimedProgram | UserProgram | Capture | Observe
 
 
 class Topology(Record):
@@ -278,6 +301,9 @@ class Plan(Document):
     at_start: tuple[Step, ...] = Field(default=(), description="as traffic starts")
     timed_sources: tuple[TimedProgram, ...] = Field(
         default=(), description="programs that send from their time on, by time"
+    )
+    user_programs: tuple[UserProgram, ...] = Field(
+        default=(), description="programs that the experiment names, by time"
     )
     teardown: tuple[Step, ...] = Field(default=(), description="after traffic")
 

@@ -39,7 +39,9 @@ _PATCHES: dict[Flavour, str] = {
 # Programs to compile for a guest.
 GUEST_PROGRAMS = [VM / "guest" / name for name in ("init.c", "observe.c", "stream.c")]
 # The program that carries out a plan, with its modules.
-RUNNER_SOURCES = [VM / "guest" / name for name in ("run.py", "network.py", "offloads.py")]
+RUNNER_SOURCES = [
+    VM / "guest" / name for name in ("run.py", "network.py", "offloads.py", "programs.py")
+]
 GUEST_SOURCES = [*GUEST_PROGRAMS, VM / "guest/plan_clock.h"]
 _PROGRAMS: dict[Flavour, list[Path]] = {
     "guest": GUEST_PROGRAMS,

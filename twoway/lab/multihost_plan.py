@@ -47,6 +47,10 @@ def shares(case: Case, places: Mapping[str, Place]) -> dict[str, Plan]:
         for flow in case.experiment.flows
         if flow.generator == "iperf3"
     ]
+    problems += [
+        f"programs.{program.name}: the hosts of a lab run none, the backend uml does"
+        for program in case.experiment.programs
+    ]
     if problems:
         raise UsageError("\n".join(f"{case.id}: {problem}" for problem in problems), _WHERE)
     plan = build_plan(case)

@@ -348,7 +348,7 @@ class Analysis:
         run = self.run
         lost_ns = [self.lost(view).time_ns for view in self.connections.values()]
         victim = np.repeat(np.arange(len(lost_ns)), [len(each) for each in lost_ns])
-        time_ns = np.concatenate(lost_ns)
+        time_ns = np.concatenate([*lost_ns, np.zeros(0, dtype=np.int64)])
         order = np.argsort(time_ns, kind="stable")
         found = congestion_epochs(time_ns[order], victim[order], self.longest_round_trip_ns)
         return found.within(run.steady_ns, run.stop_ns)

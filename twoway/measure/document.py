@@ -6,6 +6,7 @@ from typing import Any
 from twoway.contract.metrics import Metric, Metrics
 from twoway.measure.analysis import Analysis
 from twoway.measure.fidelity import fidelity
+from twoway.measure.found import found_flows
 from twoway.measure.metric import Scope, of_scope
 from twoway.measure.real_time import ClockError
 
@@ -23,6 +24,7 @@ def compute(analysis: Analysis) -> Metrics:
         clock_source=manifest.clock_source,
         kernel=manifest.kernel.release,
         metrics=_with_errors(_measured(analysis), analysis),
+        found=found_flows(analysis.run),
         fidelity=tuple(fidelity(analysis)),
     )
 
@@ -48,6 +50,8 @@ def _measured(analysis: Analysis) -> Measured:
             found |= _of(Scope.CHANNEL, f".{name}", analysis, queue, queue.slots)
     for name, connection in analysis.connections.items():
         found |= _of(Scope.CONNECTION, f".{name}", analysis, connection)
+    for program in analysis.run.manifest.programs:
+        found |= _of(Scope.PROGRAM, f".{program.name}", analysis, program)
     return found
 
 

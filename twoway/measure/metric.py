@@ -21,12 +21,14 @@ class Scope(Enum):
     QUEUE: `(analysis, queue_view)`.
     CHANNEL: `(analysis, queue_view, slots)`, for queues that are DTM channels.
     CONNECTION: `(analysis, connection_view)`.
+    PROGRAM: `(analysis, program)`.
     """
 
     RUN = "run"
     QUEUE = "queue"
     CHANNEL = "channel"
     CONNECTION = "connection"
+    PROGRAM = "program"
 
 
 Measure = Callable[..., Sequence[float]]
@@ -73,7 +75,10 @@ def of_scope(scope: Scope) -> list[Estimator]:
 
 
 def metric_names(
-    queues: Iterable[str], connections: Iterable[str], channels: Iterable[str] = ()
+    queues: Iterable[str],
+    connections: Iterable[str],
+    channels: Iterable[str] = (),
+    programs: Iterable[str] = (),
 ) -> list[str]:
     """List the names of all metrics of a run.
 
@@ -81,12 +86,14 @@ def metric_names(
         queues: directions of all queues.
         connections: names of connections.
         channels: directions of those queues that are DTM channels.
+        programs: names of programs.
     """
     measured_on = {
         Scope.RUN: [""],
         Scope.QUEUE: [f".{name}" for name in queues],
         Scope.CHANNEL: [f".{name}" for name in channels],
         Scope.CONNECTION: [f".{name}" for name in connections],
+        Scope.PROGRAM: [f".{name}" for name in programs],
     }
     return [
         f"{definition.name}{suffix}"

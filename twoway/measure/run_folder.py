@@ -107,7 +107,7 @@ class Run:
     def _read(self) -> tuple[FlowTable, dict[str, Packets]]:
         """All flows; and packets by interface, with common flow numbers."""
         captures = {
-            name: read_capture(self._capture_file(name), every_protocol=True)
+            name: read_capture(self.capture_file(name), every_protocol=True)
             for name in self.manifest.captures
         }
         common, mappings = unify(table for _, table in captures.values())
@@ -122,7 +122,7 @@ class Run:
         """All connections of all captures; `Packets.flow` counts them."""
         return self._read[0]
 
-    def _capture_file(self, interface: str) -> Path:
+    def capture_file(self, interface: str) -> Path:
         """Find an interface's capture file, compressed or plain."""
         plain = f"pcap/{interface}.pcap"
         for name in (f"{plain}.zst", plain):

@@ -7,14 +7,15 @@ from typing import Literal
 
 from twoway.contract.plan import Plan, Times, Topology
 from twoway.plan.captures import captures
+from twoway.plan.programs import user_programs
 from twoway.plan.setup import channel_recorders, channel_restarts, queue_statistics, setup_steps
 from twoway.plan.shaping import compile_profile
 from twoway.plan.timing import stop_ns
 from twoway.plan.traffic import iperf3_source, observer, send_buffer_bytes, sink, source
 from twoway.spec.point import Case
 
-# Guest memory, MiB: of the system, and the most that each node, capture and connection may take.
-SYSTEM_MIB, NODE_MIB, CAPTURE_MIB, CONNECTION_MIB = 512, 8, 4, 4
+# Guest memory, MiB: of the system, and the most that each of the others may take.
+SYSTEM_MIB, NODE_MIB, CAPTURE_MIB, CONNECTION_MIB, PROGRAM_MIB = 512, 8, 4, 4, 128
 
 
 def build_plan(
@@ -52,6 +53,7 @@ def build_plan(
             *(source(case, c) for c in untimed),
         ),
         timed_sources=tuple(sorted(timed, key=lambda program: program.at_ns)),
+        user_programs=user_programs(case),
         teardown=queue_statistics(shapers, "after"),
     )
 
@@ -64,5 +66,6 @@ def _memory_mib(case: Case, captures: int) -> int:
         + NODE_MIB * len(case.graph.nodes)
         + CAPTURE_MIB * captures
         + CONNECTION_MIB * len(case.connections)
+        + PROGRAM_MIB * len(case.experiment.programs)
         + buffers
     )

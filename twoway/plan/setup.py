@@ -20,6 +20,7 @@ from twoway.contract.plan import (
     Step,
 )
 from twoway.plan import personality
+from twoway.plan.programs import host_names
 from twoway.plan.shaping import Shaper
 from twoway.spec.congestion import CONTROLS, Control
 from twoway.spec.point import Case
@@ -44,7 +45,7 @@ def setup_steps(case: Case, shapers: Sequence[Shaper], *, instruments: bool) -> 
     for number, connection in enumerate(case.connections):
         if connection.generator == "iperf3":
             steps += _control_link(connection, number)
-    return (*steps, *queue_statistics(shapers, "before"))
+    return (*steps, *host_names(case), *queue_statistics(shapers, "before"))
 
 
 def _modules(case: Case, shapers: Sequence[Shaper]) -> Iterable[LoadModule]:

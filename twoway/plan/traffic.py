@@ -24,13 +24,15 @@ PROGRESS_REPORTS = 400
 
 def observer(case: Case, *, in_kernel: bool) -> Observe:
     """Run the observer, which samples TCP_INFO and queues."""
+    senders = [c.from_ for c in case.connections]
+    senders += [program.host for program in case.experiment.programs]
     observe = Observe(
         name="observe",
         start_ns=START_NS,
         stop_ns=stop_ns(case),
         interval_ns=round(case.experiment.observe.tcp_info_ms * 1e6),
         progress_interval_ns=max((stop_ns(case) - START_NS) // PROGRESS_REPORTS, 1_000_000),
-        sockets=tuple(dict.fromkeys(c.from_ for c in case.connections)),
+        sockets=tuple(dict.fromkeys(senders)),
         queues={i.name: i.node for placed in case.graph.queues.values() for i in placed},
     )
     return observe.model_copy(update={"lines": _sampler(observe)}) if in_kernel else observe

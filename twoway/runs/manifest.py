@@ -1,5 +1,6 @@
 """manifest.json: a run's description for the analysis, and origins."""
 
+import json
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from twoway.backends.backend import Backend
+from twoway.backends.guest_files import read_guest_file
 from twoway.backends.sandbox import GUEST_PATH
 from twoway.contract.clock import START_NS
 from twoway.contract.digests import digest
@@ -24,8 +26,8 @@ from twoway.contract.manifest import (
     Timing,
     Window,
 )
-from twoway.contract.network import Queue
-from twoway.contract.plan import PLAN, Plan
+from twoway.contract.network import Ended, ProgramRun, Queue
+from twoway.contract.plan import ENDED, PLAN, Plan
 from twoway.errors import RunError
 from twoway.paths import ROOT
 from twoway.plan.timing import stop_ns
@@ -87,6 +89,7 @@ def build_manifest(
         ),
         queues=tuple(_queues(case)),
         connections=case.connections,
+        programs=tuple(_programs(plan, folder)),
         captures={c.interface: c.direction for c in plan.captures},
         clock_offset_ns=clocks.offset_ns,
         clocks=clocks.nodes,
@@ -136,6 +139,29 @@ def _queues(case: Case) -> Iterable[Queue]:
         )
 
 
+def _programs(plan: Plan, folder: Path) -> Iterable[ProgramRun]:
+    """Say how the programs that the experiment names ended.
+
+    Raises: RunError if the guest left nothing sound about one.
+    """
+    if not plan.user_programs:
+        return
+    try:
+        ended = json.loads(read_guest_file(folder, ENDED))
+        ends = {program.name: Ended(**ended[program.name]) for program in plan.user_programs}
+    except (ValueError, KeyError, TypeError) as error:
+        raise RunError(f"the guest left no sound {ENDED}: {error}") from error
+    for program in plan.user_programs:
+        yield ProgramRun(
+            **dict(ends[program.name]),
+            name=program.name,
+            host=str(program.node),
+            command=program.run,
+            start_ns=program.at_ns,
+            by_itself=program.exit_code is not None,
+        )
+
+
 def _capture_drops(plan: Plan, folder: Path) -> dict[str, int]:
     drops = {}
     for capture in plan.captures:
@@ -172,6 +198,11 @@ def _files(plan: Plan, folder: Path) -> tuple[str, ...]:
     steps = plan.setup + plan.teardown
     expected += [step.file for step in steps if step.kind == "save"]
     expected += [r.file for step in steps if step.kind == "check" for r in step.readings]
+    if plan.user_programs:
+        expected += [
+            *(f"programs/{p.name}.{s}" for p in plan.user_programs for s in ("out", "err")),
+            ENDED,
+        ]
     expected += [PLAN, "sockets/tcp-info.csv", "sockets/queues.csv", "log/console.txt"]
     missing = [name for name in expected if not (folder / name).is_file()]
     if missing:

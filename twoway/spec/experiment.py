@@ -15,6 +15,7 @@ from twoway.spec.channel import SLOT_MBIT, Channel, Slots
 from twoway.spec.congestion import CONTROLS
 from twoway.spec.loss import Loss
 from twoway.spec.matrix import Axis
+from twoway.spec.programs import HostProgram
 from twoway.spec.statements import Claimed, Found, Predicted, Statement, Unclaimed
 from twoway.spec.traffic import Span, Traffic, kinds
 
@@ -282,7 +283,12 @@ class Experiment(Model):
     topology: TopologyRef
     profile: Name = Field(description="file stem under tc-profiles/")
     stack: Stack = Stack()
-    flows: Annotated[list[Flow], Field(min_length=1, max_length=1000)]
+    flows: Annotated[list[Flow], Field(max_length=1000)] = Field(
+        default=[], description="TCP connections of our own sources and sinks"
+    )
+    programs: Annotated[list[HostProgram], Field(max_length=100)] = Field(
+        default=[], description="programs of the host's file system, such as curl"
+    )
     modules: dict[Name, dict[Name, Whole | ModuleValue]] = Field(
         default={}, description="parameters of the kernel modules in use, by module name"
     )

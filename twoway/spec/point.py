@@ -3,12 +3,13 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from twoway.contract.network import Connection
+from twoway.contract.plan import PlannedFile
 from twoway.contract.statements import Claim, Finding, Prediction
 from twoway.errors import SpecError
 from twoway.paths import EXPERIMENTS, PROFILES, ROOT, TOPOLOGIES
@@ -18,7 +19,7 @@ from twoway.spec.matrix import Point, changes, find_point, full_name, points
 from twoway.spec.own_modules import OwnModule
 from twoway.spec.placement import placement_problems
 from twoway.spec.predictions import claims_at, metric_problems, predictions_at, setup_of
-from twoway.spec.reading import load_experiment, load_profile, own_modules
+from twoway.spec.reading import load_experiment, load_profile, own_modules, program_files
 from twoway.spec.statements import said_at
 from twoway.spec.topology import Graph, load_topology
 
@@ -26,8 +27,8 @@ from twoway.spec.topology import Graph, load_topology
 _RESERVED_IDS = ("latest", "calibration", "papers")
 # The only point of an experiment without a matrix.
 WHOLE: Point = {}
-# Lists the metrics of a run, from the names of its queues, connections and DTM channels.
-MetricNames = Callable[[Iterable[str], Iterable[str], Iterable[str]], list[str]]
+# Lists the metrics of a run, from the names of all that metrics are measured on.
+MetricNames = Callable[..., list[str]]
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Case:
         connections: the connections of all flows.
         flows: each connection's flow, by the connection's name.
         own_modules: kernel modules that it brings along.
+        files: the files of each program, by their paths in its folder, by the program's name.
     """
 
     id: str
@@ -63,6 +65,7 @@ class Case:
     connections: tuple[Connection, ...]
     flows: Mapping[str, Flow]
     own_modules: tuple[OwnModule, ...]
+    files: Mapping[str, Mapping[str, PlannedFile]]
 
 
 def find_experiment(name: str) -> Path:
@@ -101,12 +104,10 @@ def load_case(name: str, metric_names: MetricNames) -> Case:
     where, path = _named(experiment_name)
     experiment = load_experiment(path)
     if not experiment.matrix and not point_name:
-        own = own_modules(path, experiment)
-        return make_case(where, path.stem, experiment, metric_names, own=own)
+        return make_case(where, path.stem, experiment, metric_names, path=path)
     point = find_point(where, experiment.matrix, point_name)
     where, experiment = f"{where}: point {point_name}", load_experiment(path, point)
-    own = own_modules(path, experiment)
-    return make_case(where, path.stem, experiment, metric_names, point, own=own)
+    return make_case(where, path.stem, experiment, metric_names, point, path=path)
 
 
 def case_names(name: str) -> list[str]:
@@ -137,7 +138,7 @@ def make_case(
     metric_names: MetricNames,
     point: Point = WHOLE,
     *,
-    own: tuple[OwnModule, ...] = (),
+    path: Path | None = None,
 ) -> Case:
     """Combine an experiment with all it refers to; check everything.
 
@@ -147,7 +148,7 @@ def make_case(
         experiment: the experiment's fields at the point.
         metric_names: lists the metrics that there are.
         point: the point of the experiment's matrix.
-        own: kernel modules that it brings along.
+        path: the experiment's file; None if it has none, and so brings nothing along.
 
     Raises: SpecError with every problem found.
     """
@@ -173,7 +174,12 @@ def make_case(
     connections = [connection for connection, _ in made]
     queues = graph.placed_queues
     channels = [queue.name for queue in queues if profile.directions[queue.direction].dtm]
-    known = metric_names([q.name for q in queues], [c.name for c in connections], channels)
+    known = metric_names(
+        queues=[q.name for q in queues],
+        connections=[c.name for c in connections],
+        channels=channels,
+        programs=[p.name for p in experiment.programs],
+    )
     setup = setup_of(experiment, profile, graph, connections)
     problems = [f"{where}: {p}" for p in metric_problems(experiment, point, known)]
     if problems:
@@ -192,22 +198,31 @@ def make_case(
         graph=graph,
         connections=tuple(connections),
         flows={connection.name: flow for connection, flow in made},
-        own_modules=own,
+        own_modules=own_modules(path, experiment) if path else (),
+        files=program_files(path, experiment) if path else {},
     )
 
 
 def _unknown_hosts(experiment: Experiment, graph: Graph) -> list[str]:
     known = ", ".join(graph.hosts)
-    return [
-        f'flows.{index}.{end}: no host "{host}"; the topology has {known}'
-        for index, flow in enumerate(experiment.flows)
-        for end, host in (("from", flow.from_), ("to", flow.to))
-        if host not in graph.hosts
-    ] + [
-        f'flows.{index}.to: "{flow.to}" is where the flow comes from'
-        for index, flow in enumerate(experiment.flows)
-        if flow.to == flow.from_
-    ]
+    return (
+        [
+            f'flows.{index}.{end}: no host "{host}"; the topology has {known}'
+            for index, flow in enumerate(experiment.flows)
+            for end, host in (("from", flow.from_), ("to", flow.to))
+            if host not in graph.hosts
+        ]
+        + [
+            f'flows.{index}.to: "{flow.to}" is where the flow comes from'
+            for index, flow in enumerate(experiment.flows)
+            if flow.to == flow.from_
+        ]
+        + [
+            f'programs.{index}.host: no host "{program.host}"; the topology has {known}'
+            for index, program in enumerate(experiment.programs)
+            if program.host not in graph.hosts
+        ]
+    )
 
 
 def spec_document(case: Case) -> dict[str, Any]:

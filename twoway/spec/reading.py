@@ -15,11 +15,13 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from twoway.contract.model import Model
+from twoway.contract.plan import PlannedFile
 from twoway.errors import SpecError
 from twoway.spec.experiment import Experiment, Profile
 from twoway.spec.matrix import Point, Scalar, changed, changed_profile, changes, point_name
 from twoway.spec.own_modules import OwnModule, read_own_modules
 from twoway.spec.parsing import parse, shown
+from twoway.spec.programs import read_files
 from twoway.spec.rules import experiment_problems, profile_problems
 
 # The most that a file may hold, and that is said of one.
@@ -64,6 +66,17 @@ def own_modules(path: Path, experiment: Experiment) -> tuple[OwnModule, ...]:
     """
     try:
         return read_own_modules(experiment.own_modules, path.parent)
+    except SpecError as error:
+        raise SpecError([f"{path}: {problem}" for problem in error.problems]) from error
+
+
+def program_files(path: Path, experiment: Experiment) -> dict[str, dict[str, PlannedFile]]:
+    """Read the files of an experiment's programs.
+
+    Raises: SpecError with every path that cannot be copied.
+    """
+    try:
+        return read_files(experiment.programs, path.parent)
     except SpecError as error:
         raise SpecError([f"{path}: {problem}" for problem in error.problems]) from error
 

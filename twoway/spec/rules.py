@@ -7,6 +7,7 @@ from twoway.spec.congestion import PARAMETER_FIELDS, Control, module_parameters
 from twoway.spec.experiment import Direction, Experiment, Flow, Profile, Stack
 from twoway.spec.matrix import matrix_problems
 from twoway.spec.own_modules import OwnModule, controls_with
+from twoway.spec.programs import program_problems
 from twoway.spec.statement_rules import statement_problems
 from twoway.spec.traffic import kinds
 
@@ -82,18 +83,23 @@ def experiment_problems(experiment: Experiment, own: Sequence[OwnModule]) -> lis
             f"got {experiment.warm_up_s:g}"
         )
     seen: set[str] = set()
+    named = [(f"flows.{index}", flow.name) for index, flow in enumerate(experiment.flows)]
+    named += [(f"programs.{n}", program.name) for n, program in enumerate(experiment.programs)]
+    for field, name in named:
+        if name in seen:
+            problems.append(f'{field}.name: "{name}" is used twice')
+        seen.add(name)
     for index, flow in enumerate(experiment.flows):
-        if flow.name in seen:
-            problems.append(f'flows.{index}.name: "{flow.name}" is used twice')
-        seen.add(flow.name)
         problems += [f"flows.{index}{p}" for p in _flow_problems(flow, experiment, controls)]
+    problems += program_problems(experiment.programs, experiment.duration_s)
     count = 0
     for flow in experiment.flows if not problems else ():
         arrivals = flow.traffic.arrivals(experiment.span(flow)) if flow.traffic else None
         count += flow.count if arrivals is None else len(arrivals)
-    if not problems and not 1 <= count <= _MOST_CONNECTIONS:
+    least = 0 if experiment.programs else 1
+    if not problems and not least <= count <= _MOST_CONNECTIONS:
         problems.append(
-            f"flows: must be 1 to {_MOST_CONNECTIONS} connections together, got {count}"
+            f"flows: must be {least} to {_MOST_CONNECTIONS} connections together, got {count}"
         )
     problems += matrix_problems(experiment.matrix)
     problems += statement_problems(experiment)

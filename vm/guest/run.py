@@ -21,6 +21,8 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,9 +36,10 @@ from network import (
     run_program,
 )
 from offloads import switch_off
+from programs import UserPrograms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 RUN = Path("/mnt/run")
 # Environment variable of all programs: how far the host's clock is ahead of the plan's, ns.
@@ -371,10 +374,16 @@ def perform(plan: dict[str, Any]) -> None:
         sleep_until(plan["clock"]["start_ns"])
     for step in plan["at_start"]:
         execute(step)
-    for program in plan["timed_sources"]:
-        sleep_until(program["at_ns"])
-        programs.start([program])
+    named = UserPrograms(plan["user_programs"], RUN / "programs", plan_now_ns)
+    events: list[tuple[int, Callable[[], None]]] = [
+        *((p["at_ns"], partial(programs.start, [p])) for p in plan["timed_sources"]),
+        *named.events(),
+    ]
+    for at_ns, act in sorted(events, key=itemgetter(0)):
+        sleep_until(at_ns)
+        act()
     sleep_until(plan["clock"]["stop_ns"])
+    named.finish()
     programs.finish()
     time.sleep(plan["clock"]["settle_ns"] / 1e9)
     for step in plan["teardown"]:  # of what the captures hold, no more and no less

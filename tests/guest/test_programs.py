@@ -1,0 +1,276 @@
+"""Programs of the host's file system run on an experiment's hosts, unmodified."""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from plans import run_folder
+from running import ROOT, SMALL, carry_out, measure, twoway, write_experiment
+
+from twoway.backends import uml
+from twoway.backends.native import Native
+from twoway.backends.sandbox import GUEST_PATH
+from twoway.contract.manifest import read_manifest
+from twoway.errors import RunError, UsageError
+from twoway.guest.build import Guest
+from twoway.plan.plan import build_plan
+from twoway.runs.cases import load_case
+
+GUIDE = ROOT / "docs/guides/programs.md"
+PAGE_BYTES = 100_000
+SSHD = """
+mkdir -p /run/sshd && echo root:x:1:::::: > /etc/shadow
+exec /usr/sbin/sshd -f /dev/null -D -e -h $HOME/host_key -o PidFile=none \
+  -o AuthorizedKeysFile=$HOME/key.pub -o StrictModes=no -o "Subsystem=sftp internal-sftp"
+"""
+SCP = f"""
+head -c {PAGE_BYTES} /dev/zero > data
+exec scp -q -i key -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null data h2:/tmp/got
+"""
+SERVE = f"head -c {PAGE_BYTES} /dev/zero > page; exec python3 -u -m http.server 80"
+# Both ends of each pair, and the payload that the server's or client's answer has at least.
+PAIRS: dict[str, tuple[str | None, str, int]] = {
+    "curl": (SERVE, "curl -sS -o page http://h2/page", PAGE_BYTES),
+    "wget": (SERVE, "wget -q http://h2/page", PAGE_BYTES),
+    "iperf": ("iperf -s", "iperf -c h2 -t 0.2", PAGE_BYTES),
+    "iperf3": ("iperf3 -s", "iperf3 -c h2 -u -b 1M -n 20000", 1000),
+    "socat": ("socat UDP-RECVFROM:7,fork EXEC:cat", "echo echo | socat -t 0.1 - UDP:h2:7", 5),
+    "ping": (None, "ping -c 3 -i 0.1 h2", 64),
+    "scp": (SSHD, SCP, PAGE_BYTES),
+    "nginx": (
+        f"head -c {PAGE_BYTES} /dev/zero > page; exec nginx -p $HOME -c nginx.conf",
+        "curl -sS -o page http://h2/page",
+        PAGE_BYTES,
+    ),
+}
+NGINX = """
+user root;
+daemon off;
+worker_processes 2;
+pid nginx.pid;
+error_log stderr;
+events {}
+http { access_log off; server { listen 80; root .; } }
+"""
+
+
+def _experiment(folder: Path, *programs: dict[str, Any], **fields: Any) -> Path:
+    return write_experiment(folder, {**SMALL, "flows": [], "programs": list(programs), **fields})
+
+
+def _shell(name: str, host: str, script: str, **fields: Any) -> dict[str, Any]:
+    return {"name": name, "host": host, "command": ["sh", "-c", script], **fields}
+
+
+def _trouble(folder: Path, *programs: dict[str, Any]) -> str:
+    """The sentence with which a run of programs fails."""
+    with pytest.raises(RunError) as caught:
+        carry_out(_experiment(folder, *programs), folder / "results")
+    return str(caught.value)
+
+
+def _need(*commands: str) -> None:
+    for command in commands:
+        if shutil.which(command, path=GUEST_PATH) is None:
+            pytest.skip(f"{command} is not installed here")
+
+
+def _left(run: Path) -> dict[str, str]:
+    """Digests of what programs and captures left."""
+    files = (path for part in ("pcap", "programs") for path in sorted((run / part).iterdir()))
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def _keys(folder: Path) -> None:
+    for name in ("host_key", "key"):
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", folder / name],
+            check=True,
+        )
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_pairs_of_programs(name: str, tmp_path: Path) -> None:
+    """A server and a client work as they do anywhere, and twice leave the same bytes."""
+    server, client, payload = PAIRS[name]
+    _need({"scp": "sshd", "nginx": "nginx"}.get(name, name), client.split()[0])
+    if name == "scp":
+        _keys(tmp_path)
+    (tmp_path / "nginx.conf").write_text(NGINX)
+    files = {"scp": (["host_key", "key.pub"], ["key"]), "nginx": (["nginx.conf"], [])}
+    of_server, of_client = files.get(name, ([], []))
+    programs = [_shell("client", "h1", client, start_s=0.5, files=of_client)]
+    if server:
+        programs.append(_shell("server", "h2", server, exit_code=None, files=of_server))
+    path = _experiment(tmp_path, *programs)
+    found = measure(path, tmp_path / "results")["found"]
+    ways = [each[way] for each in found for way in ("forward", "backward")]
+    assert sum(way["payload_bytes"] for way in ways) >= payload
+    assert not any(way["lost"] for way in ways)
+    first, second = (_left(carry_out(path, tmp_path / f"again-{n}")) for n in (1, 2))
+    assert first == second
+
+
+@pytest.mark.slow
+def test_a_static_program_with_threads(tmp_path: Path) -> None:
+    """A static Go binary, whose runtime has threads, is copied in, works, and repeats its bytes."""
+    go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
+    if go is None:
+        pytest.skip("go is not installed here")
+    (tmp_path / "main.go").write_text(
+        """package main
+import ("fmt"; "io"; "net"; "os")
+func main() {
+	if len(os.Args) > 1 {
+		c, err := net.Dial("tcp", os.Args[1])
+		if err != nil { panic(err) }
+		n, _ := io.Copy(io.Discard, c)
+		fmt.Println(n)
+		return
+	}
+	l, err := net.Listen("tcp", ":80")
+	if err != nil { panic(err) }
+	for {
+		c, _ := l.Accept()
+		go func() { c.Write(make([]byte, 100000)); c.Close() }()
+	}
+}
+"""
+    )
+    settings = {**os.environ, "CGO_ENABLED": "0", "GOCACHE": str(tmp_path / "cache")}
+    build = [go, "build", "-ldflags", "-s -w", "-o", "tool", "main.go"]
+    subprocess.run(build, cwd=tmp_path, env=settings, check=True)
+    server = {"name": "server", "host": "h2", "files": ["tool"], "exit_code": None}
+    client = {"name": "client", "host": "h1", "files": ["tool"], "start_s": 0.5}
+    path = _experiment(
+        tmp_path, {**server, "command": ["./tool"]}, {**client, "command": ["./tool", "h2:80"]}
+    )
+    runs = [carry_out(path, tmp_path / f"results-{number}") for number in (1, 2)]
+    assert (runs[0] / "programs/client.out").read_text() == f"{PAGE_BYTES}\n"
+    assert _left(runs[0]) == _left(runs[1])
+
+
+def test_flows_that_nobody_declares(tmp_path: Path) -> None:
+    """A program's connection beside a flow is found, with its bytes, times and measures."""
+    curl = PAIRS["curl"][1]
+    path = _experiment(
+        tmp_path,
+        _shell("server", "h2", SERVE, exit_code=None),
+        _shell("fetch", "h1", curl, start_s=0.5),
+        flows=SMALL["flows"],
+    )
+    document = measure(path, tmp_path / "results")
+    (found,) = document["found"]
+    assert found["hosts"] == ["h1", "h2"]
+    assert found["protocol"] == "tcp"
+    assert re.fullmatch(r"10\.0\.1\.2:\d+ > 10\.0\.2\.2:80", found["name"])
+    page = found["backward"]
+    assert PAGE_BYTES < page["payload_bytes"] < PAGE_BYTES + 1000
+    assert page["metrics"]["data_offered"]["value"] <= page["packets"]
+    took_s = document["metrics"]["run_time.fetch"]["value"]
+    assert found["start_s"] - 0.5 < took_s < found["end_s"] - 0.5
+    assert document["metrics"]["run_time.server"]["value"] is None
+    assert all(row["verdict"] == "pass" for row in document["fidelity"])
+
+
+def test_a_program_sees_its_folder_and_its_variables(tmp_path: Path) -> None:
+    """Files keep their content and may be run; there are three variables, and hosts have names."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/page").write_bytes(bytes(range(256)))
+    tool = tmp_path / "tool"
+    tool.write_text("#!/bin/sh\nenv -u PWD -u SHLVL -u _ | sort; cat site/page | wc -c; id -u\n")
+    tool.chmod(0o755)
+    program = _shell("see", "h1", "./tool; getent hosts h2; stat -c %a site/page tool")
+    program |= {"files": ["tool", "site"], "environment": {"COLOUR": "a b"}}
+    run = carry_out(_experiment(tmp_path, program), tmp_path / "results")
+    assert (run / "programs/see.out").read_text().split("\n") == [
+        "COLOUR=a b",
+        "HOME=/tmp/programs/see",
+        "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+        "256",
+        "0",
+        "10.0.2.2        h2",
+        "600",
+        "700",
+        "",
+    ]
+    (ended,) = read_manifest(run).programs
+    assert (ended.exit_status, ended.by_itself) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("script", "fields", "trouble"),
+    [
+        ("echo no luck >&2; exit 3", {}, "it: exit status 3, not 0: no luck"),
+        ("exit 0", {"exit_code": 3}, "it: exit status 0, not 3"),
+        ("exit 4", {"exit_code": None}, "it: ended by itself, with exit status 4, before it was"),
+        ("sleep 9", {}, "it: had not ended when it was to; `exit_code: null` is for what runs"),
+        ("exec head -c 65M /dev/zero", {}, "it: exit status -25, not 0"),
+    ],
+)
+def test_programs_that_do_not_end_as_they_must(
+    script: str, fields: dict[str, Any], trouble: str, tmp_path: Path
+) -> None:
+    """An exit code, an early or missing end and too much output fail the run in a sentence."""
+    assert f"in the guest: {trouble}" in _trouble(tmp_path, _shell("it", "h1", script, **fields))
+
+
+def test_a_command_that_is_not_there(tmp_path: Path) -> None:
+    """A command that the guest does not find is named, with its program."""
+    program = {"name": "it", "host": "h1", "command": ["no-such-command"]}
+    said = _trouble(tmp_path, program)
+    assert said == "in the guest: it: no-such-command: No such file or directory"
+
+
+def test_programs_stop_when_they_are_to(tmp_path: Path) -> None:
+    """What is stopped ends at its time, with its children, even if it does not listen."""
+    programs = [
+        _shell("listens", "h1", "sleep 9 & wait", exit_code=None, stop_s=0.25),
+        _shell("deaf", "h1", "trap '' TERM; sleep 99", exit_code=None, stop_s=0.25),
+    ]
+    run = carry_out(_experiment(tmp_path, *programs), tmp_path / "results")
+    manifest = read_manifest(run)
+    after = {p.name: (p.end_ns - manifest.clock.start_ns) / 1e9 for p in manifest.programs}
+    assert after["listens"] == pytest.approx(0.25, abs=0.001)
+    assert 6.5 <= after["deaf"] < 7
+
+
+def test_a_program_that_spins_is_named(guest: Guest, tmp_path: Path) -> None:
+    """The watchdog names the command that lets no time pass, and the program it is of."""
+    path = _experiment(tmp_path, _shell("spinner", "h1", "while :; do :; done"))
+    folder = run_folder(tmp_path / "run", build_plan(load_case(str(path)), in_kernel=True))
+    with pytest.raises(RunError) as caught:
+        uml.run(guest, folder, lambda _: None, stall_s=5)
+    assert str(caught.value) == (
+        "the guest's clock has not moved for 5 s of wall time; "
+        "running in the guest: sh (programs: spinner)"
+    )
+
+
+def test_other_backends_run_none(tmp_path: Path) -> None:
+    """A backend that has no guest of ours says so before it changes anything."""
+    path = _experiment(tmp_path, _shell("it", "h1", "exit 0"))
+    folder = run_folder(tmp_path / "run", build_plan(load_case(str(path))))
+    with pytest.raises(UsageError, match="programs: it: the backend native runs none, uml does"):
+        Native(tmp_path).run(folder, lambda _: None)
+
+
+def test_the_guide_works_as_written(tmp_path: Path) -> None:
+    """The guide's experiment, in a folder of its own, prints the times that the guide tells."""
+    _need("curl")
+    text = GUIDE.read_text("utf-8")
+    listing, changed = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    path = tmp_path / "page.yml"
+    path.write_text(listing, "utf-8")
+    assert twoway("vet", path).returncode == 0
+    alone = measure(path, tmp_path / "alone")["metrics"]["run_time.fetch"]["value"]
+    path.write_text(listing + changed, "utf-8")
+    assert len(yaml.safe_load(path.read_text())["flows"]) == 1
+    beside = measure(path, tmp_path / "beside")["metrics"]["run_time.fetch"]["value"]
+    assert re.findall(r"\*\*([0-9.]+) s\*\*", text) == [f"{alone:.2f}", f"{beside:.2f}"]

@@ -1,0 +1,93 @@
+"""Programs that an experiment names: what is refused before anything runs, and what is copied."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import SMALL, problems_of, write_experiment
+
+from twoway.contract.plan import Command
+from twoway.plan.plan import build_plan
+from twoway.runs.cases import load_case
+
+PROGRAM = {"name": "it", "host": "h1", "command": ["true"]}
+
+
+def _problems(folder: Path, *programs: dict[str, Any], **fields: Any) -> list[str]:
+    document = {**SMALL, "programs": [{**PROGRAM, **each} for each in programs], **fields}
+    return problems_of(str(write_experiment(folder, document)))
+
+
+def test_an_experiment_of_programs_alone(tmp_path: Path) -> None:
+    """Programs need no flow beside them; an experiment with neither is refused."""
+    assert _problems(tmp_path, {}, flows=[]) == []
+    assert _problems(tmp_path, flows=[]) == ["flows: must be 1 to 1000 connections together, got 0"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"host": "h9"}, 'programs.0.host: no host "h9"; the topology has h1, h2'),
+        ({"name": "left"}, 'programs.0.name: "left" is used twice'),
+        ({"start_s": 1.5}, "programs.0.start_s: must be below duration_s (1.5), got 1.5"),
+        ({"start_s": 1, "stop_s": 1}, "programs.0.start_s: must be below stop_s (1), got 1"),
+        ({"stop_s": 2}, "programs.0.stop_s: must be at most duration_s (1.5), got 2"),
+        ({"command": [""]}, "programs.0.command.0: names no program"),
+        ({"files": ["absent"]}, "programs.0.files: absent: No such file or directory"),
+        (
+            {"files": ["/etc/passwd"]},
+            "programs.0.files: /etc/passwd: is not below the experiment's",
+        ),
+        (
+            {"files": ["../other"]},
+            "programs.0.files: ../other: is not below the experiment's folder",
+        ),
+        ({"files": ["mine/away"]}, "programs.0.files: mine/away: is not below the experiment's"),
+        ({"files": ["mine"]}, "programs.0.files: mine: away leads out of it"),
+        ({"files": ["big"]}, "programs.0.files: big: more than 16 MiB or 1000 files together"),
+        ({"exit_code": 256}, "programs.0.exit_code: must be less than or equal to 255, got 256"),
+        ({"environment": {"A=B": "1"}}, "programs.0.environment.A=B: String should match pattern"),
+    ],
+)
+def test_refusals(fields: dict[str, Any], problem: str, tmp_path: Path) -> None:
+    """Each mistake is a sentence with its field and value; no file is of another folder."""
+    (tmp_path / "other").write_text("secret")
+    folder = tmp_path / "here"
+    (folder / "mine").mkdir(parents=True)
+    (folder / "mine/away").symlink_to(tmp_path / "other")
+    with (folder / "big").open("wb") as big:
+        big.truncate((16 << 20) + 1)
+    (found,) = _problems(folder, fields)
+    assert found.startswith(problem)
+
+
+def test_files_are_part_of_the_plan(tmp_path: Path) -> None:
+    """A file's content and its right to be run are in the plan, a folder's files by their paths."""
+    (tmp_path / "site/deep").mkdir(parents=True)
+    (tmp_path / "site/deep/page").write_bytes(b"\0\xff")
+    (tmp_path / "tool").write_text("#!/bin/sh\n")
+    (tmp_path / "tool").chmod(0o755)
+    program = {**PROGRAM, "files": ["tool", "site"], "start_s": 1}
+    path = write_experiment(tmp_path, {**SMALL, "programs": [program]})
+    (planned,) = build_plan(load_case(str(path))).user_programs
+    files = {name: (base64.b64decode(f.base64), f.executable) for name, f in planned.files.items()}
+    assert files == {"tool": (b"#!/bin/sh\n", True), "site/deep/page": (b"\0\xff", False)}
+    assert (planned.node, planned.run, planned.exit_code) == ("h1", ("true",), 0)
+    assert planned.stop_ns - planned.at_ns == 500_000_000
+
+
+def test_hosts_have_names_where_there_are_programs() -> None:
+    """/etc/hosts is written for programs, and no plan without programs has such a step."""
+    writes = {
+        name: [
+            step.stdin
+            for step in build_plan(load_case(name)).setup
+            if isinstance(step, Command) and "/etc/hosts" in step.run
+        ]
+        for name in ("web-page@bulk=none", "kalampoukas-5.2")
+    }
+    assert writes == {
+        "web-page@bulk=none": [("127.0.0.1 localhost", "10.0.1.2 h1", "10.0.2.2 h2")],
+        "kalampoukas-5.2": [],
+    }

@@ -1,0 +1,123 @@
+"""Flows that an experiment does not declare: found in the captures of the hosts at both ends.
+
+A program makes its own connections, from ports that nobody knows before. Their packets are counted
+here; all else that is known of a TCP connection is what capture-analysis measures from two
+captures.
+"""
+
+from itertools import combinations
+
+import numpy as np
+from capture_analysis import match
+from capture_analysis.columns import TCP, UDP, Packets
+
+from twoway.contract.metrics import FoundFlow, Metric, Way
+from twoway.measure.queues import lost_between
+from twoway.measure.run_folder import Run
+
+_ICMP = 1
+_NAMES = {TCP: "tcp", UDP: "udp", _ICMP: "icmp"}
+# The most that are described: those with most packets.
+_MOST = 200
+# Half of a flow, and the name of that direction in documents.
+_WAYS = ((0, "forward"), (1, "backward"))
+
+Measures = dict[tuple[str, str], dict[str, Metric]]
+
+
+def found_flows(run: Run) -> tuple[FoundFlow, ...]:
+    """Describe the flows between two hosts that the experiment does not declare, by time."""
+    declared = {
+        flow
+        for connection in run.connections
+        for flow, _ in run.flows.find(
+            (connection.source, connection.source_port), (connection.destination, connection.port)
+        )
+    }
+    taps = {i.address: i for i in run.manifest.interfaces if i.node in run.manifest.nodes.hosts}
+    ends = {
+        flow: (run.flows.source(flow)[0], run.flows.destination(flow)[0])
+        for flow in range(len(run.flows))
+        if flow not in declared
+    }
+    between = {flow: pair for flow, pair in ends.items() if set(pair) <= taps.keys()}
+    packets = {tap.name: run.capture(tap.name) for tap in taps.values()}
+    measures: Measures = {}
+    for a, b in combinations(taps, 2):
+        if any({a, b} == {*between[flow]} and _is_tcp(run, flow) for flow in between):
+            measures |= _measured(run, taps[a].name, taps[b].name)
+    described = [
+        _described(
+            run,
+            flow,
+            (taps[first].node, taps[second].node),
+            (packets[taps[first].name], packets[taps[second].name]),
+            measures,
+        )
+        for flow, (first, second) in between.items()
+    ]
+    described.sort(key=lambda each: -(each.forward.packets + each.backward.packets))
+    return tuple(sorted(described[:_MOST], key=lambda each: each.start_s))
+
+
+def _is_tcp(run: Run, flow: int) -> bool:
+    return bool(run.flows.rows["protocol"][flow] == TCP)
+
+
+def _measured(run: Run, a: str, b: str) -> Measures:
+    """Measure all TCP connections between two interfaces, by name and direction."""
+    document = match(
+        run.capture_file(a), run.capture_file(b), same_clock=True, flows=len(run.flows)
+    )
+    return {
+        (each["name"], way): {
+            name: Metric(value=metric["value"], unit=metric["unit"])
+            for name, metric in each[way].items()
+            if isinstance(metric, dict)
+        }
+        for each in document["flows"]
+        for _, way in _WAYS
+        if each[way]
+    }
+
+
+def _described(
+    run: Run,
+    flow: int,
+    hosts: tuple[str, str],
+    at_ends: tuple[Packets, Packets],
+    measures: Measures,
+) -> FoundFlow:
+    """Describe a flow.
+
+    Args:
+        run: the run.
+        flow: its number.
+        hosts: its ends' hosts.
+        at_ends: all packets at the first end, and at the second.
+        measures: of TCP connections.
+    """
+    name, protocol = run.flows.name(flow), int(run.flows.rows["protocol"][flow])
+    mine = [packets.where(packets.flow == flow) for packets in at_ends]
+    seen_ns = np.concatenate([packets.time_ns for packets in mine])
+    ways = {
+        way: Way(
+            packets=int(np.count_nonzero(sent := mine[half].half == half)),
+            payload_bytes=int(mine[half].payload_bytes[sent].sum()),
+            lost=_lost(mine[half].where(sent), mine[1 - half]),
+            metrics=measures.get((name, way), {}) if protocol == TCP else {},
+        )
+        for half, way in _WAYS
+    }
+    return FoundFlow(
+        name=name,
+        protocol=_NAMES.get(protocol, str(protocol)),
+        hosts=hosts,
+        start_s=run.seconds(int(seen_ns.min())),
+        end_s=run.seconds(int(seen_ns.max())),
+        **ways,
+    )
+
+
+def _lost(sent: Packets, arrived: Packets) -> int:
+    return int(lost_between(sent, arrived).sum())

@@ -1,0 +1,36 @@
+"""The programs that an experiment names, and the names by which they find other hosts."""
+
+from twoway.contract.clock import START_NS
+from twoway.contract.plan import Command, UserProgram
+from twoway.plan.timing import stop_ns
+from twoway.spec.point import Case
+
+
+def user_programs(case: Case) -> tuple[UserProgram, ...]:
+    """List the programs, by the times of their starts."""
+    programs = [
+        UserProgram(
+            name=program.name,
+            node=program.host,
+            stdout=f"programs/{program.name}.out",
+            run=tuple(program.command),
+            at_ns=START_NS + round(program.start_s * 1e9),
+            stop_ns=stop_ns(case)
+            if program.stop_s is None
+            else START_NS + round(program.stop_s * 1e9),
+            exit_code=program.exit_code,
+            environment=program.environment,
+            files=dict(case.files[program.name]),
+        )
+        for program in case.experiment.programs
+    ]
+    return tuple(sorted(programs, key=lambda program: program.at_ns))
+
+
+def host_names(case: Case) -> tuple[Command, ...]:
+    """Give hosts their names in the guest's /etc/hosts, if there are programs to use them."""
+    if not case.experiment.programs:
+        return ()
+    lines = [f"{case.graph.address(host)} {host}" for host in case.graph.hosts]
+    hosts = ("127.0.0.1 localhost", *lines)
+    return (Command(node=None, run=("tee", "/etc/hosts"), stdin=hosts),)

@@ -1,0 +1,122 @@
+"""Programs of the host's file system that an experiment runs on its hosts, and their files."""
+
+import base64
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from twoway.contract.model import Model, Name, NonNegative, Positive
+from twoway.contract.plan import PlannedFile
+from twoway.errors import SpecError
+
+# All files of an experiment's programs together; they become part of the run's plan.
+_MOST_BYTES = 16 << 20
+_MOST_FILES = 1000
+_MOST_WORDS = 256
+
+# A word of a command, or a value of the environment.
+_Word = Annotated[str, Field(max_length=16384)]
+_Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=256)]
+
+
+class HostProgram(Model):
+    """A program on a host: a command, when it starts, and how it must end."""
+
+    name: Name = Field(description="as it appears in metrics, and names its folder and its output")
+    host: str = Field(description="host that it runs on")
+    command: Annotated[list[_Word], Field(min_length=1, max_length=_MOST_WORDS)] = Field(
+        description="the program and its arguments, without a shell; other hosts have their names"
+    )
+    start_s: NonNegative = Field(default=0, description="when it starts, after the traffic's start")
+    stop_s: Positive | None = Field(
+        default=None,
+        description="when it is asked to end (SIGTERM), after the traffic's start; at the end of "
+        "traffic by default",
+    )
+    exit_code: Annotated[int, Field(ge=0, le=255)] | None = Field(
+        default=0,
+        description="what it must end with, by itself; null for a program that must run until it "
+        "is asked to end",
+    )
+    files: list[Annotated[str, Field(min_length=1, max_length=256)]] = Field(
+        default=[],
+        description="copied to the folder in which it starts: files, and folders with all that is "
+        "in them, by their paths from the experiment's file",
+    )
+    environment: dict[_Variable, _Word] = Field(
+        default={}, description="variables beside PATH and HOME, which is its folder"
+    )
+
+
+def program_problems(programs: Sequence[HostProgram], duration_s: float) -> list[str]:
+    """List contradictions in programs, each after its field."""
+    problems = []
+    for index, program in enumerate(programs):
+        end_s = duration_s if program.stop_s is None else program.stop_s
+        where = f"programs.{index}"
+        if not program.command[0]:
+            problems.append(f"{where}.command.0: names no program")
+        if end_s > duration_s:
+            problems.append(
+                f"{where}.stop_s: must be at most duration_s ({duration_s:g}), got {end_s:g}"
+            )
+        if program.start_s >= end_s:
+            field = "duration_s" if program.stop_s is None else "stop_s"
+            problems.append(
+                f"{where}.start_s: must be below {field} ({end_s:g}), got {program.start_s:g}"
+            )
+    return problems
+
+
+def read_files(programs: Sequence[HostProgram], folder: Path) -> dict[str, dict[str, PlannedFile]]:
+    """Read the files of programs.
+
+    Args:
+        programs: the experiment's.
+        folder: the experiment's folder, to which paths are relative and which they do not leave.
+
+    Returns: files by their paths in the folder of the program, by the program's name.
+    Raises: SpecError with every path that cannot be copied.
+    """
+    found: dict[str, dict[str, PlannedFile]] = {}
+    problems, sizes = [], [0]
+    for index, program in enumerate(programs):
+        mine = found.setdefault(program.name, {})
+        for path in program.files:
+            try:
+                for name, file in _below(folder, path):
+                    sizes.append(file.stat().st_size)
+                    _refuse_too_much(sizes)
+                    mine[name] = _planned(file)
+            except (OSError, ValueError) as error:
+                reason = error.strerror if isinstance(error, OSError) else error
+                problems.append(f"programs.{index}.files: {path}: {reason}")
+    if problems:
+        raise SpecError(problems)
+    return found
+
+
+def _refuse_too_much(sizes: Sequence[int]) -> None:
+    if sum(sizes) > _MOST_BYTES or len(sizes) > _MOST_FILES:
+        raise ValueError(f"more than {_MOST_BYTES >> 20} MiB or {_MOST_FILES} files together")
+
+
+def _planned(file: Path) -> PlannedFile:
+    content = base64.b64encode(file.read_bytes()).decode()
+    return PlannedFile(base64=content, executable=bool(file.stat().st_mode & 0o100))
+
+
+def _below(folder: Path, path: str) -> Iterator[tuple[str, Path]]:
+    """List a file, or all files of a folder, by their paths in a program's folder."""
+    start = (folder / path).resolve(strict=True)
+    if not start.is_relative_to(folder.resolve()):
+        raise ValueError("is not below the experiment's folder")
+    for file in sorted(start.rglob("*")) if start.is_dir() else [start]:
+        if not file.resolve(strict=True).is_relative_to(start):
+            raise ValueError(f"{file.name} leads out of it")
+        if file.is_file():
+            yield str(file.relative_to(start.parent)), file
+        elif not file.is_dir():
+            raise ValueError(f"{file.name} is no plain file")

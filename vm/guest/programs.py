@@ -1,0 +1,155 @@
+"""The programs that an experiment names: started, asked to end, and judged by their exit codes.
+
+Each has a folder of its own in the guest's memory and a clean environment. Its output goes to
+programs/ in the run's folder.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import resource
+import signal
+import subprocess
+import threading
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from network import GuestError, namespace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HOMES = Path("/tmp/programs")  # noqa: S108 - in the guest's memory, with nobody else there
+# The most that a file which a program writes may hold, its output included.
+MOST_BYTES = 64 << 20
+# How long a program may take to end when it has been asked to, in virtual time.
+PATIENCE_S = 5.0
+
+
+class _Running:
+    """A program that has been started, and a thread that waits for its end."""
+
+    def __init__(self, program: dict[str, Any], output: Path, now_ns: Callable[[], int]) -> None:
+        self.program = program
+        self.asked = False
+        self.end_ns = 0
+        self.error = output / f"{program['name']}.err"
+        home = HOMES / program["name"]
+        _furnish(home, program["files"])
+        environment = {"PATH": os.environ["PATH"], "HOME": str(home), **program["environment"]}
+        out = output / f"{program['name']}.out"
+        with namespace(program["node"]), out.open("wb") as stdout, self.error.open("wb") as stderr:
+            limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES))
+            try:
+                self.process = subprocess.Popen(
+                    program["run"],
+                    cwd=home,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=stdout,
+                    stderr=stderr,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                said = f"{program['name']}: {program['run'][0]}: {error.strerror}"
+                raise GuestError(said) from error
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        self._waiter = threading.Thread(target=self._wait, args=(now_ns,), daemon=True)
+        self._waiter.start()
+
+    def _wait(self, now_ns: Callable[[], int]) -> None:
+        self.process.wait()
+        self.end_ns = now_ns()
+
+    def ask_to_end(self) -> None:
+        """Ask the program, and its children, to end, if it has not ended."""
+        if not self.asked and self._waiter.is_alive():
+            self.asked = True
+            os.killpg(self.process.pid, signal.SIGTERM)
+
+    def finish(self) -> None:
+        """Wait until the program has ended, and make it."""
+        self._waiter.join(PATIENCE_S)
+        if self._waiter.is_alive():
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self._waiter.join()
+
+    @property
+    def trouble(self) -> str | None:
+        """What is wrong with how it ended; None if nothing is."""
+        code, wanted = self.process.returncode, self.program["exit_code"]
+        if wanted is None and self.asked:
+            return None
+        if self.asked:
+            how = "had not ended when it was to; `exit_code: null` is for what runs until then"
+        elif wanted is None:
+            how = f"ended by itself, with exit status {code}, before it was asked to"
+        elif code != wanted:
+            how = f"exit status {code}, not {wanted}"
+        else:
+            return None
+        said = self.error.read_text(errors="replace").strip()
+        return f"{self.program['name']}: {how}" + (f": {said[-400:]}" if said else "")
+
+
+def _furnish(home: Path, files: dict[str, dict[str, Any]]) -> None:
+    """Make a program's folder, with its files, which are for its user alone."""
+    home.mkdir(parents=True)
+    for name, file in files.items():
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(base64.b64decode(file["base64"]))
+        path.chmod(0o700 if file["executable"] else 0o600)
+
+
+class UserPrograms:
+    """All programs that an experiment names.
+
+    Args:
+        programs: as in the plan.
+        output: the folder for their output.
+        now_ns: reads the plan's clock.
+    """
+
+    def __init__(
+        self, programs: list[dict[str, Any]], output: Path, now_ns: Callable[[], int]
+    ) -> None:
+        self._programs, self._output, self._now_ns = programs, output, now_ns
+        self._running: dict[str, _Running] = {}
+
+    def events(self) -> list[tuple[int, Callable[[], None]]]:
+        """List what is to be done, each with its time on the plan's clock."""
+        return [
+            (program[time], partial(act, program))
+            for program in self._programs
+            for time, act in (("at_ns", self._start), ("stop_ns", self._ask_to_end))
+        ]
+
+    def _start(self, program: dict[str, Any]) -> None:
+        self._output.mkdir(exist_ok=True)
+        self._running[program["name"]] = _Running(program, self._output, self._now_ns)
+
+    def _ask_to_end(self, program: dict[str, Any]) -> None:
+        self._running[program["name"]].ask_to_end()
+
+    def finish(self) -> None:
+        """Wait until all have ended, and write how.
+
+        Raises: GuestError if one did not end as it must.
+        """
+        for running in self._running.values():
+            running.finish()
+        ended = {
+            name: {"end_ns": running.end_ns, "exit_status": running.process.returncode}
+            for name, running in self._running.items()
+        }
+        if ended:
+            (self._output / "ended.json").write_text(json.dumps(ended))
+        for running in self._running.values():
+            if running.trouble:
+                raise GuestError(running.trouble)
