@@ -265,12 +265,14 @@ def test_the_guide_works_as_written(tmp_path: Path) -> None:
     """The guide's experiment, in a folder of its own, prints the times that the guide tells."""
     _need("curl")
     text = GUIDE.read_text("utf-8")
-    listing, changed = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    listing, changed, datagrams = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     path = tmp_path / "page.yml"
     path.write_text(listing, "utf-8")
     assert twoway("vet", path).returncode == 0
     alone = measure(path, tmp_path / "alone")["metrics"]["run_time.fetch"]["value"]
     path.write_text(listing + changed, "utf-8")
     assert len(yaml.safe_load(path.read_text())["flows"]) == 1
+    (tmp_path / "udp.yml").write_text(listing + datagrams, "utf-8")
+    assert twoway("vet", tmp_path / "udp.yml").returncode == 0
     beside = measure(path, tmp_path / "beside")["metrics"]["run_time.fetch"]["value"]
     assert re.findall(r"\*\*([0-9.]+) s\*\*", text) == [f"{alone:.2f}", f"{beside:.2f}"]

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field
 
 from twoway.contract.digests import digest, sha256
 from twoway.contract.model import Document, Record
-from twoway.contract.network import Connection, ProgramRun, Queue
+from twoway.contract.network import Connection, DatagramFlow, ProgramRun, Queue
 from twoway.contract.statements import Claim, Finding, Prediction
 
 MANIFEST = "manifest.json"
@@ -246,6 +246,7 @@ class Manifest(Described, Machines, Origin):
     interfaces: tuple[Interface, ...]
     queues: tuple[Queue, ...]
     connections: tuple[Connection, ...]
+    datagrams: tuple[DatagramFlow, ...] = ()
     programs: tuple[ProgramRun, ...] = Field(default=(), description="those that it names")
     captures: dict[str, Literal["in", "out", "inout"]] = Field(description="by interface")
     clock_offset_ns: int = Field(

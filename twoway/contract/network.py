@@ -70,6 +70,28 @@ class Queue(Record, Framing):
         return self.link_bytes(frame_bytes) * 1_000_000_000 // (self.rate_bit // 8)
 
 
+class DatagramFlow(Record):
+    """UDP from one host to another, at times of its own."""
+
+    name: str = Field(description="its name in metrics")
+    from_: str = Field(description="the host that sends")
+    to: str = Field(description="the host that receives")
+    source: str = Field(description="address of the host that sends")
+    destination: str = Field(description="address of the host that receives")
+    source_port: int = Field(description="the sender's port")
+    port: int = Field(description="the receiver's port")
+    source_interface: str = Field(description="the sender's interface, captured")
+    sink_interface: str = Field(description="the receiver's interface, captured")
+    directions: tuple[str, ...] = Field(description="the queues that it passes, in order")
+    packet_bytes: int = Field(description="size of its IP packets")
+    rate_mbit: float = Field(description="rate of its packets while it sends")
+    poisson: bool = Field(description="its packets are a Poisson process; else at equal intervals")
+    mean_on_s: float | None = Field(description="how long it sends; null: always")
+    mean_off_s: float | None = Field(description="how long it then pauses")
+    start_ns: int = Field(description="when it starts, ns on the plan's clock")
+    stop_ns: int = Field(description="when it stops, ns on the plan's clock")
+
+
 class Ended(Record):
     """How a program that the experiment names ended."""
 

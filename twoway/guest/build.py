@@ -37,7 +37,9 @@ _PATCHES: dict[Flavour, str] = {
     "newest": "patches/upstream/*.patch",
 }
 # Programs to compile for a guest.
-GUEST_PROGRAMS = [VM / "guest" / name for name in ("init.c", "observe.c", "stream.c")]
+GUEST_PROGRAMS = [
+    VM / "guest" / name for name in ("datagrams.c", "init.c", "observe.c", "stream.c")
+]
 # The program that carries out a plan, with its modules.
 RUNNER_SOURCES = [
     VM / "guest" / name for name in ("run.py", "network.py", "offloads.py", "programs.py")
@@ -392,7 +394,7 @@ def build_programs(
         built, tree = Path(scratch) / "built", Path(scratch) / "modules"
         built.mkdir()
         for source in sources:
-            call([*_COMPILE, "-o", str(built / source.stem), str(source)])
+            call([*_COMPILE, "-o", str(built / source.stem), str(source), "-lm"])
         shutil.copytree(KERNEL_MODULES, tree, ignore=shutil.ignore_patterns("*.md"))
         if isinstance(modules, Mapping):
             for module, content in modules.items():

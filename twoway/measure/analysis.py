@@ -14,8 +14,10 @@ from capture_analysis.errors import AnalysisError
 from twoway.contract.network import Connection, Queue
 from twoway.measure import channel, throughput
 from twoway.measure.busy_periods import BusyPeriods, busy_periods
+from twoway.measure.datagrams import DatagramView, join
 from twoway.measure.lanes import Lanes, lanes_of
 from twoway.measure.queues import (
+    STILL_QUEUED,
     Occupancy,
     Passage,
     lingering,
@@ -234,6 +236,21 @@ class Analysis:
     def connections(self) -> dict[str, ConnectionView]:
         """Connections by name."""
         return {c.name: self._connection(c) for c in self.run.connections}
+
+    @cached_property
+    def datagrams(self) -> dict[str, DatagramView]:
+        """UDP flows by name."""
+        passed = [view.passed for view in self.queues.values()]
+        queued = merge([each.packets.where(each.left_ns == STILL_QUEUED) for each in passed])
+        return {
+            flow.name: join(
+                flow,
+                self.run.of_datagrams(flow, flow.source_interface),
+                self.run.of_datagrams(flow, flow.sink_interface),
+                queued,
+            )
+            for flow in self.run.datagrams
+        }
 
     @cached_property
     def socket_samples(self) -> dict[str, IntArray]:

@@ -50,6 +50,8 @@ def _measured(analysis: Analysis) -> Measured:
             found |= _of(Scope.CHANNEL, f".{name}", analysis, queue, queue.slots)
     for name, connection in analysis.connections.items():
         found |= _of(Scope.CONNECTION, f".{name}", analysis, connection)
+    for name, datagrams in analysis.datagrams.items():
+        found |= _of(Scope.DATAGRAMS, f".{name}", analysis, datagrams)
     for program in analysis.run.manifest.programs:
         found |= _of(Scope.PROGRAM, f".{program.name}", analysis, program)
     return found

@@ -47,6 +47,7 @@ def fidelity(analysis: Analysis) -> list[FidelityRow]:
         checks += _generator_bytes(analysis, name, connection)
         checks += _ack_checks(analysis, name, connection)
         checks += _window_check(analysis, name, connection)
+    checks += [_datagrams_sent(analysis, name) for name in analysis.datagrams]
     return checks
 
 
@@ -252,6 +253,14 @@ def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> lis
             holds,
         )
     ]
+
+
+def _datagrams_sent(analysis: Analysis, name: str) -> FidelityRow:
+    """Compare the source's count of packets with its host's capture."""
+    said = analysis.run.document(f"traffic/{name}-source.json")["packets_sent"]
+    off = len(analysis.datagrams[name].sent) - said
+    what = f"{name}: packets in the capture less the source's {said}"
+    return _check(what, off, "0", off == 0)
 
 
 def _ack_checks(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:

@@ -34,6 +34,13 @@ def found_flows(run: Run) -> tuple[FoundFlow, ...]:
             (connection.source, connection.source_port), (connection.destination, connection.port)
         )
     }
+    declared |= {
+        flow
+        for each in run.datagrams
+        for flow, _ in run.flows.find(
+            (each.source, each.source_port), (each.destination, each.port), UDP
+        )
+    }
     taps = {i.address: i for i in run.manifest.interfaces if i.node in run.manifest.nodes.hosts}
     ends = {
         flow: (run.flows.source(flow)[0], run.flows.destination(flow)[0])

@@ -21,6 +21,7 @@ class Scope(Enum):
     QUEUE: `(analysis, queue_view)`.
     CHANNEL: `(analysis, queue_view, slots)`, for queues that are DTM channels.
     CONNECTION: `(analysis, connection_view)`.
+    DATAGRAMS: `(analysis, datagram_view)`, for UDP flows.
     PROGRAM: `(analysis, program)`.
     """
 
@@ -28,6 +29,7 @@ class Scope(Enum):
     QUEUE = "queue"
     CHANNEL = "channel"
     CONNECTION = "connection"
+    DATAGRAMS = "datagrams"
     PROGRAM = "program"
 
 
@@ -78,6 +80,7 @@ def metric_names(
     queues: Iterable[str],
     connections: Iterable[str],
     channels: Iterable[str] = (),
+    datagrams: Iterable[str] = (),
     programs: Iterable[str] = (),
 ) -> list[str]:
     """List the names of all metrics of a run.
@@ -86,6 +89,7 @@ def metric_names(
         queues: directions of all queues.
         connections: names of connections.
         channels: directions of those queues that are DTM channels.
+        datagrams: names of UDP flows.
         programs: names of programs.
     """
     measured_on = {
@@ -93,6 +97,7 @@ def metric_names(
         Scope.QUEUE: [f".{name}" for name in queues],
         Scope.CHANNEL: [f".{name}" for name in channels],
         Scope.CONNECTION: [f".{name}" for name in connections],
+        Scope.DATAGRAMS: [f".{name}" for name in datagrams],
         Scope.PROGRAM: [f".{name}" for name in programs],
     }
     return [

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from capture_analysis.columns import FlowTable, IntArray, Packets, merge, unify
+from capture_analysis.columns import UDP, FlowTable, IntArray, Packets, merge, unify
 from capture_analysis.errors import AnalysisError
 from capture_analysis.reading.capture import read_capture
 
 from twoway.contract.manifest import Manifest, read_manifest
-from twoway.contract.network import Connection, Queue
+from twoway.contract.network import Connection, DatagramFlow, Queue
 from twoway.measure.clocks import Clock, read_clock
 from twoway.measure.lanes import Lanes, lanes_of
 
@@ -58,6 +58,7 @@ class Run:
             )
         self.queues = self.manifest.queues
         self.connections = self.manifest.connections
+        self.datagrams = self.manifest.datagrams
         self.start_ns = self.manifest.clock.start_ns
         self.steady_ns = self.manifest.clock.steady_ns
         self.stop_ns = self.manifest.clock.stop_ns
@@ -201,6 +202,13 @@ class Run:
             ends = (source, sink) if forward else (sink, source)
             self._halves[known] = [2 * flow + half for flow, half in self.flows.find(*ends)]
         return lanes.rows(*self._halves[known])
+
+    def of_datagrams(self, flow: DatagramFlow, interface: str) -> Packets:
+        """Select a UDP flow's packets at an interface."""
+        sender, receiver = (flow.source, flow.source_port), (flow.destination, flow.port)
+        packets, found = self.capture(interface), self.flows.find(sender, receiver, UDP)
+        lanes = [2 * number + half for number, half in found]
+        return packets.where(np.isin(lanes_of(packets), lanes)).widened()
 
     def document(self, name: str) -> Any:
         """Read a JSON file of the folder.

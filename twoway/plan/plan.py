@@ -11,7 +11,15 @@ from twoway.plan.programs import user_programs
 from twoway.plan.setup import channel_recorders, channel_restarts, queue_statistics, setup_steps
 from twoway.plan.shaping import compile_profile
 from twoway.plan.timing import stop_ns
-from twoway.plan.traffic import iperf3_source, observer, send_buffer_bytes, sink, source
+from twoway.plan.traffic import (
+    datagram_sink,
+    datagram_source,
+    iperf3_source,
+    observer,
+    send_buffer_bytes,
+    sink,
+    source,
+)
 from twoway.spec.point import Case
 
 # Guest memory, MiB: of the system, and the most that each of the others may take.
@@ -47,10 +55,14 @@ def build_plan(
         recorders=channel_recorders(shapers),
         captures=found,
         at_start=channel_restarts(shapers),
-        sinks=tuple(sink(case, c) for c in case.connections),
+        sinks=(
+            *(sink(case, c) for c in case.connections),
+            *(datagram_sink(flow) for flow in case.datagrams),
+        ),
         sources=(
             observer(case, in_kernel=samples),
             *(source(case, c) for c in untimed),
+            *(datagram_source(case, flow) for flow in case.datagrams),
         ),
         timed_sources=tuple(sorted(timed, key=lambda program: program.at_ns)),
         user_programs=user_programs(case),
@@ -65,7 +77,7 @@ def _memory_mib(case: Case, captures: int) -> int:
         SYSTEM_MIB
         + NODE_MIB * len(case.graph.nodes)
         + CAPTURE_MIB * captures
-        + CONNECTION_MIB * len(case.connections)
+        + CONNECTION_MIB * (len(case.connections) + len(case.datagrams))
         + PROGRAM_MIB * len(case.experiment.programs)
         + buffers
     )

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 
 from twoway.contract.clock import START_NS
-from twoway.contract.network import Connection
+from twoway.contract.network import Connection, DatagramFlow
 from twoway.contract.plan import (
     GUEST_BIN,
     PATIENCE_S,
@@ -20,11 +20,13 @@ from twoway.spec.point import Case
 # The smallest send buffer: a large one is refilled in few, large copies.
 LEAST_SEND_BUFFER_BYTES = 1 << 20
 PROGRESS_REPORTS = 400
+_UDP_HEADERS_BYTES = 28
 
 
 def observer(case: Case, *, in_kernel: bool) -> Observe:
     """Run the observer, which samples TCP_INFO and queues."""
     senders = [c.from_ for c in case.connections]
+    senders += [flow.from_ for flow in case.datagrams]
     senders += [program.host for program in case.experiment.programs]
     observe = Observe(
         name="observe",
@@ -123,6 +125,38 @@ def _source_options(case: Case, connection: Connection) -> Iterable[str]:
 
 def _ns(seconds: float) -> int:
     return round(seconds * 1e9)
+
+
+def datagram_sink(flow: DatagramFlow) -> Program:
+    """Keep the port of a UDP flow open until the end of traffic."""
+    return Program(
+        name=f"sink-{flow.name}",
+        node=flow.to,
+        patience_s=0,
+        run=(f"{GUEST_BIN}/datagrams", "receive", "--port", str(flow.port)),
+    )
+
+
+def datagram_source(case: Case, flow: DatagramFlow) -> Program:
+    """Send a UDP flow."""
+    (asked,) = (each for each in case.experiment.datagrams if each.name == flow.name)
+    send = f"""
+        {GUEST_BIN}/datagrams send --to {flow.destination} --port {flow.port}
+        --source-port {flow.source_port} --bytes {flow.packet_bytes - _UDP_HEADERS_BYTES}
+        --interval {asked.interval_ns} --start-at {flow.start_ns} --stop-at {flow.stop_ns}
+        --seed {asked.seed}
+    """
+    if flow.poisson:
+        send += " --poisson"
+    if asked.on_off:
+        on_ns, off_ns = (round(1e9 * s) for s in (asked.on_off.mean_on_s, asked.on_off.mean_off_s))
+        send += f" --on {on_ns} --off {off_ns}"
+    return Program(
+        name=f"source-{flow.name}",
+        node=flow.from_,
+        stdout=f"traffic/{flow.name}-source.json",
+        run=tuple(send.split()),
+    )
 
 
 def send_buffer_bytes(case: Case, connection: Connection) -> int:

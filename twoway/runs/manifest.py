@@ -89,6 +89,7 @@ def build_manifest(
         ),
         queues=tuple(_queues(case)),
         connections=case.connections,
+        datagrams=case.datagrams,
         programs=tuple(_programs(plan, folder)),
         captures={c.interface: c.direction for c in plan.captures},
         clock_offset_ns=clocks.offset_ns,

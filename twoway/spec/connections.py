@@ -1,11 +1,11 @@
-"""The TCP connections of an experiment, and the queues that each passes."""
+"""The connections and UDP flows of an experiment, and the queues that each passes."""
 
 from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from twoway.contract.clock import CONNECT_NS, START_NS
-from twoway.contract.network import Connection
+from twoway.contract.network import Connection, DatagramFlow
 from twoway.errors import SpecError
 from twoway.spec.congestion import CONTROLS, Control
 from twoway.spec.experiment import Experiment, Flow, Profile
@@ -13,6 +13,8 @@ from twoway.spec.topology import Graph, Interface
 
 FIRST_PORT = 5001
 FIRST_SOURCE_PORT = 40001
+FIRST_UDP_PORT = 20001
+FIRST_UDP_SOURCE_PORT = 30001
 
 
 def make_connections(
@@ -25,8 +27,8 @@ def make_connections(
     connections: list[tuple[Connection, Flow]] = []
     problems = []
     for index, flow in enumerate(experiment.flows):
-        directions = _passed(graph, flow.from_, flow.to)
-        ack_directions = _passed(graph, flow.to, flow.from_)
+        directions = passed_queues(graph, flow.from_, flow.to)
+        ack_directions = passed_queues(graph, flow.to, flow.from_)
         if not directions or not ack_directions:
             ends = (flow.to, flow.from_) if directions else (flow.from_, flow.to)
             problems.append(f"{where}: flows.{index}: {' to '.join(ends)} passes no queue")
@@ -47,6 +49,45 @@ def make_connections(
     if problems:
         raise SpecError(problems)
     return connections
+
+
+def make_datagram_flows(where: str, experiment: Experiment, graph: Graph) -> list[DatagramFlow]:
+    """Give UDP flows their addresses, ports and queues.
+
+    Raises: SpecError naming flows that pass no queue.
+    """
+    found, problems = [], []
+    for index, each in enumerate(experiment.datagrams):
+        directions = tuple(passed_queues(graph, each.from_, each.to))
+        if not directions:
+            problems.append(
+                f"{where}: datagrams.{index}: {each.from_} to {each.to} passes no queue"
+            )
+            continue
+        stop_s = each.stop_s or experiment.duration_s
+        flow = DatagramFlow(
+            name=each.name,
+            from_=each.from_,
+            to=each.to,
+            source=str(graph.address(each.from_)),
+            destination=str(graph.address(each.to)),
+            source_port=FIRST_UDP_SOURCE_PORT + index,
+            port=FIRST_UDP_PORT + index,
+            source_interface=graph.of(each.from_)[0].name,
+            sink_interface=graph.of(each.to)[0].name,
+            directions=directions,
+            packet_bytes=each.packet_bytes,
+            rate_mbit=each.rate_mbit,
+            poisson=each.arrivals == "poisson",
+            mean_on_s=each.on_off.mean_on_s if each.on_off else None,
+            mean_off_s=each.on_off.mean_off_s if each.on_off else None,
+            start_ns=START_NS + round(each.start_s * 1e9),
+            stop_ns=START_NS + round(stop_s * 1e9),
+        )
+        found.append(flow)
+    if problems:
+        raise SpecError(problems)
+    return found
 
 
 def _connections_of(
@@ -98,7 +139,7 @@ def _name_in_kernel(flow: Flow) -> str:
     return f"{flow.congestion}{getattr(flow, field) if field else ''}"
 
 
-def _passed(graph: Graph, start: str, goal: str) -> dict[str, str]:
+def passed_queues(graph: Graph, start: str, goal: str) -> dict[str, str]:
     """List the queues on the path between two hosts, in order.
 
     Returns: directions of the profile by queue name.

@@ -13,6 +13,7 @@ from twoway.contract.model import Model, Name, NonNegative, Whole
 from twoway.contract.network import Framing
 from twoway.spec.channel import SLOT_MBIT, Channel, Slots
 from twoway.spec.congestion import CONTROLS
+from twoway.spec.datagrams import Datagrams
 from twoway.spec.loss import Loss
 from twoway.spec.matrix import Axis
 from twoway.spec.programs import HostProgram
@@ -285,6 +286,9 @@ class Experiment(Model):
     stack: Stack = Stack()
     flows: Annotated[list[Flow], Field(max_length=1000)] = Field(
         default=[], description="TCP connections of our own sources and sinks"
+    )
+    datagrams: Annotated[list[Datagrams], Field(max_length=100)] = Field(
+        default=[], description="UDP between hosts, at times of its own"
     )
     programs: Annotated[list[HostProgram], Field(max_length=100)] = Field(
         default=[], description="programs of the host's file system, such as curl"

@@ -155,7 +155,7 @@ def _set(document: dict[str, Any], path: str, value: Scalar) -> None:
         if not isinstance(place, dict):
             raise SpecError([f"{path}: leads to no field"])
         if step not in place:
-            if parents[0] in ("flows", "programs", "directions") and depth == 1:
+            if parents[0] in ("flows", "datagrams", "programs", "directions") and depth == 1:
                 raise SpecError([f'{path}: no "{step}"; there are: {", ".join(place)}'])
             place[step] = {}  # absent so far; validation refuses unknown fields
         place = place[step]

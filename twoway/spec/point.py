@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from twoway.contract.network import Connection
+from twoway.contract.network import Connection, DatagramFlow
 from twoway.contract.plan import PlannedFile
 from twoway.contract.statements import Claim, Finding, Prediction
 from twoway.errors import SpecError
 from twoway.paths import EXPERIMENTS, PROFILES, ROOT, TOPOLOGIES
-from twoway.spec.connections import make_connections
+from twoway.spec.connections import make_connections, make_datagram_flows
 from twoway.spec.experiment import Experiment, Flow, Profile
 from twoway.spec.matrix import Point, changes, find_point, full_name, points
 from twoway.spec.own_modules import OwnModule
@@ -48,6 +48,7 @@ class Case:
         profile: the link profile at this point.
         graph: the topology.
         connections: the connections of all flows.
+        datagrams: the UDP flows.
         flows: each connection's flow, by the connection's name.
         own_modules: kernel modules that it brings along.
         files: the files of each program, by their paths in its folder, by the program's name.
@@ -63,6 +64,7 @@ class Case:
     profile: Profile
     graph: Graph
     connections: tuple[Connection, ...]
+    datagrams: tuple[DatagramFlow, ...]
     flows: Mapping[str, Flow]
     own_modules: tuple[OwnModule, ...]
     files: Mapping[str, Mapping[str, PlannedFile]]
@@ -172,15 +174,17 @@ def make_case(
         raise SpecError([f"{profile_name}: {problem}" for problem in problems])
     made = make_connections(where, experiment, profile, graph)
     connections = [connection for connection, _ in made]
+    datagrams = make_datagram_flows(where, experiment, graph)
     queues = graph.placed_queues
     channels = [queue.name for queue in queues if profile.directions[queue.direction].dtm]
     known = metric_names(
         queues=[q.name for q in queues],
         connections=[c.name for c in connections],
         channels=channels,
+        datagrams=[d.name for d in datagrams],
         programs=[p.name for p in experiment.programs],
     )
-    setup = setup_of(experiment, profile, graph, connections)
+    setup = setup_of(experiment, profile, graph, connections, datagrams)
     problems = [f"{where}: {p}" for p in metric_problems(experiment, point, known)]
     if problems:
         raise SpecError(problems)
@@ -197,6 +201,7 @@ def make_case(
         profile=profile,
         graph=graph,
         connections=tuple(connections),
+        datagrams=tuple(datagrams),
         flows={connection.name: flow for connection, flow in made},
         own_modules=own_modules(path, experiment) if path else (),
         files=program_files(path, experiment) if path else {},
@@ -204,25 +209,22 @@ def make_case(
 
 
 def _unknown_hosts(experiment: Experiment, graph: Graph) -> list[str]:
+    ends: list[tuple[str, str]] = []
+    problems = []
+    between = [(f"flows.{n}", flow.from_, flow.to) for n, flow in enumerate(experiment.flows)]
+    between += [(f"datagrams.{n}", u.from_, u.to) for n, u in enumerate(experiment.datagrams)]
+    for where, sender, receiver in between:
+        ends += [(f"{where}.from", sender), (f"{where}.to", receiver)]
+        if sender == receiver:
+            problems.append(f'{where}.to: "{receiver}" is where the flow comes from')
+    ends += [(f"programs.{n}.host", program.host) for n, program in enumerate(experiment.programs)]
     known = ", ".join(graph.hosts)
-    return (
-        [
-            f'flows.{index}.{end}: no host "{host}"; the topology has {known}'
-            for index, flow in enumerate(experiment.flows)
-            for end, host in (("from", flow.from_), ("to", flow.to))
-            if host not in graph.hosts
-        ]
-        + [
-            f'flows.{index}.to: "{flow.to}" is where the flow comes from'
-            for index, flow in enumerate(experiment.flows)
-            if flow.to == flow.from_
-        ]
-        + [
-            f'programs.{index}.host: no host "{program.host}"; the topology has {known}'
-            for index, program in enumerate(experiment.programs)
-            if program.host not in graph.hosts
-        ]
-    )
+    unknown = [
+        f'{where}: no host "{host}"; the topology has {known}'
+        for where, host in ends
+        if host not in graph.hosts
+    ]
+    return unknown + problems
 
 
 def spec_document(case: Case) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from twoway.contract.network import Connection
+from twoway.contract.network import Connection, DatagramFlow, Framing
 from twoway.contract.statements import Claim, Prediction
 from twoway.errors import SpecError
 from twoway.spec.experiment import Direction, Experiment, Profile
@@ -112,7 +112,11 @@ def _computed(where: str, theory: str, setup: Setup) -> Computed:
 
 
 def setup_of(
-    experiment: Experiment, profile: Profile, graph: Graph, connections: list[Connection]
+    experiment: Experiment,
+    profile: Profile,
+    graph: Graph,
+    connections: Iterable[Connection],
+    datagrams: Iterable[DatagramFlow] = (),
 ) -> Setup:
     """Collect the parameters of an experiment that theories use."""
     queues = {q.name: profile.directions[q.direction] for q in graph.placed_queues}
@@ -129,6 +133,7 @@ def setup_of(
         parameters=experiment.topology.parameters,
         pacing=experiment.stack.pacing,
         receive_window_packets=experiment.stack.receive_window_packets,
+        datagrams=tuple(datagrams),
     )
 
 
@@ -147,6 +152,7 @@ def _link(direction: Direction, experiment: Experiment, pools: Mapping[str, int]
         dtm=_channel(direction, pools),
         ack_queue=direction.has_ack_queue,
         loss=direction.loss.model_dump() if direction.loss else None,
+        framing=Framing(**{name: getattr(direction, name) for name in Framing.model_fields}),
     )
 
 

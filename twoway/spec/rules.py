@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 
 from twoway.spec.congestion import PARAMETER_FIELDS, Control, module_parameters
+from twoway.spec.datagrams import datagram_problems
 from twoway.spec.experiment import Direction, Experiment, Flow, Profile, Stack
 from twoway.spec.matrix import matrix_problems
 from twoway.spec.own_modules import OwnModule, controls_with
@@ -84,6 +85,7 @@ def experiment_problems(experiment: Experiment, own: Sequence[OwnModule]) -> lis
         )
     seen: set[str] = set()
     named = [(f"flows.{index}", flow.name) for index, flow in enumerate(experiment.flows)]
+    named += [(f"datagrams.{n}", each.name) for n, each in enumerate(experiment.datagrams)]
     named += [(f"programs.{n}", program.name) for n, program in enumerate(experiment.programs)]
     for field, name in named:
         if name in seen:
@@ -91,12 +93,15 @@ def experiment_problems(experiment: Experiment, own: Sequence[OwnModule]) -> lis
         seen.add(name)
     for index, flow in enumerate(experiment.flows):
         problems += [f"flows.{index}{p}" for p in _flow_problems(flow, experiment, controls)]
+    problems += datagram_problems(
+        experiment.datagrams, experiment.duration_s, experiment.stack.mtu_bytes
+    )
     problems += program_problems(experiment.programs, experiment.duration_s)
     count = 0
     for flow in experiment.flows if not problems else ():
         arrivals = flow.traffic.arrivals(experiment.span(flow)) if flow.traffic else None
         count += flow.count if arrivals is None else len(arrivals)
-    least = 0 if experiment.programs else 1
+    least = 0 if experiment.programs or experiment.datagrams else 1
     if not problems and not least <= count <= _MOST_CONNECTIONS:
         problems.append(
             f"flows: must be {least} to {_MOST_CONNECTIONS} connections together, got {count}"

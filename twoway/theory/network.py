@@ -3,11 +3,11 @@
 import importlib
 import pkgutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from twoway.contract.network import Connection
+from twoway.contract.network import Connection, DatagramFlow, Framing
 from twoway.theory import predictions
 
 
@@ -25,6 +25,7 @@ class Link:
         dtm: the field `dtm` of the profile; None for other links.
         ack_queue: True if ACKs wait in a queue of their own, whose turn comes with the next packet.
         loss: the field `loss` of the profile; None if the link loses no packets.
+        framing: what the link adds to a frame.
     """
 
     rate_bit: float
@@ -36,6 +37,7 @@ class Link:
     dtm: Mapping[str, Any] | None = None
     ack_queue: bool = False
     loss: Mapping[str, Any] | None = None
+    framing: Framing = field(default_factory=Framing)
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Setup:
         pacing: senders spread each window over its round trip.
         receive_window_packets: full segments that receivers offer at most; None if their buffers
             decide.
+        datagrams: UDP flows in the experiment's order.
     """
 
     links: Mapping[str, Link]
@@ -65,6 +68,7 @@ class Setup:
     parameters: Mapping[str, int]
     pacing: bool = False
     receive_window_packets: int | None = None
+    datagrams: tuple[DatagramFlow, ...] = ()
 
 
 def known_theories() -> list[str]:

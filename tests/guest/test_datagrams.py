@@ -1,0 +1,75 @@
+"""UDP sources leave their packets when they say, and each of them is counted once."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from capture_analysis.columns import IntArray
+from running import SMALL, carry_out, measure, write_experiment
+
+from twoway.measure.analysis import Analysis
+
+UDP = {"name": "udp", "from": "h1", "to": "h2", "rate_mbit": 8}
+INTERVAL_NS = 1_000_000
+# What the guest's other work of the same instant may put a departure off.
+LATE_NS = 5000
+
+
+def _run(folder: Path, name: str, **fields: Any) -> Path:
+    where = folder / name
+    where.mkdir()
+    document = {**SMALL, "flows": [], "datagrams": [{**UDP, **fields}]}
+    return carry_out(write_experiment(where, document), where / "results")
+
+
+def _sent_ns(run: Path) -> IntArray:
+    """When packets left, ns after the start of traffic."""
+    analysis = Analysis(run)
+    return analysis.datagrams["udp"].sent.time_ns - analysis.run.start_ns
+
+
+def test_a_constant_rate(tmp_path: Path) -> None:
+    """Packets leave at equal intervals, from start to stop."""
+    found = _sent_ns(_run(tmp_path, "one", start_s=0.25, stop_s=0.75))
+    assert len(found) == 500
+    assert np.abs(found - 250_000_000 - INTERVAL_NS * np.arange(500)).max() < LATE_NS
+
+
+def test_a_poisson_process(tmp_path: Path) -> None:
+    """Intervals are exponential; a seed repeats every byte, another one none of the times."""
+    first, again, other = (
+        _run(tmp_path, name, arrivals="poisson", seed=seed, rate_mbit=40)
+        for name, seed in (("first", 3), ("again", 3), ("other", 4))
+    )
+    digests = [
+        [hashlib.sha256(path.read_bytes()).digest() for path in sorted((run / "pcap").iterdir())]
+        for run in (first, again)
+    ]
+    assert digests[0] == digests[1]
+    gaps = np.diff(_sent_ns(first))
+    count = len(gaps)
+    assert gaps.mean() == pytest.approx(INTERVAL_NS / 5, rel=4 / np.sqrt(count))
+    assert gaps.std() == pytest.approx(gaps.mean(), rel=4 * np.sqrt(2 / count))
+    assert not np.isin(_sent_ns(other), _sent_ns(first)).any()
+
+
+def test_pauses(tmp_path: Path) -> None:
+    """Within an `on` packets leave at equal intervals; between them there are pauses."""
+    pauses = {"mean_on_s": 0.05, "mean_off_s": 0.05}
+    gaps = np.diff(_sent_ns(_run(tmp_path, "one", on_off=pauses, rate_mbit=80)))
+    steady = np.abs(gaps - INTERVAL_NS // 10) < LATE_NS
+    assert (gaps[~steady] > INTERVAL_NS // 10).all()
+    assert 5 <= np.count_nonzero(~steady) <= 35
+    assert np.count_nonzero(steady) > 2000
+
+
+def test_udp_beside_tcp(tmp_path: Path) -> None:
+    """With TCP both ways beside it, UDP is measured, found nowhere else, and every check holds."""
+    path = write_experiment(tmp_path, {**SMALL, "datagrams": [UDP]})
+    document = measure(path, tmp_path / "results")
+    assert document["found"] == []
+    assert document["metrics"]["datagram_loss.udp"]["value"] == 0
+    assert document["metrics"]["datagram_delay.udp"]["value"] > 0.0084
+    assert all(row["verdict"] == "pass" for row in document["fidelity"])

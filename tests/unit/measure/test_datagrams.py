@@ -1,0 +1,73 @@
+"""Loss, delay and jitter of UDP, on packets made by hand."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from packet_columns import packets
+
+from twoway.measure.datagrams import DatagramView, jitter_ns, join
+from twoway.measure.metrics.datagrams import datagrams
+
+FLOW: Any = SimpleNamespace(packet_bytes=1000)
+NONE = packets(time_ns=[])
+
+
+def _view(
+    sent_ns: list[int], arrived: dict[int, int], queued: tuple[int, ...] = ()
+) -> DatagramView:
+    """A flow whose packets have numbers, of which some arrive, in the order of these times."""
+    in_order = sorted(arrived, key=lambda number: arrived[number])
+    return join(
+        FLOW,
+        packets(time_ns=sent_ns, seq=[*range(len(sent_ns))]),
+        packets(time_ns=[arrived[number] for number in in_order], seq=in_order),
+        packets(time_ns=[0] * len(queued), seq=[*queued]),
+    )
+
+
+def _measured(view: DatagramView, steady_ns: int, stop_ns: int) -> tuple[float, ...]:
+    run = SimpleNamespace(steady_ns=steady_ns, stop_ns=stop_ns, window_ns=stop_ns - steady_ns)
+    return tuple(datagrams.measure(SimpleNamespace(run=run), view))
+
+
+def test_each_packet_finds_its_arrival() -> None:
+    """Packets are joined by what they hold, also where one overtakes another."""
+    view = _view([0, 10, 20], {0: 105, 2: 106})
+    assert view.arrived_ns.tolist() == [105, -1, 106]
+    assert view.lost.tolist() == [False, True, False]
+    assert _view([0, 10], {}).lost.all()
+
+
+def test_what_is_still_queued_is_not_lost() -> None:
+    """A packet in a queue as the captures end counts neither as lost nor among those sent."""
+    view = _view([0, 10, 20, 30], {0: 50}, queued=(3,))
+    assert view.lost.tolist() == [False, True, True, False]
+    assert _measured(view, 0, 40)[1] == 2 / 3
+
+
+def test_jitter_is_that_of_the_rfc() -> None:
+    """The estimate follows |D| with a gain of 1/16, in the order of arrival."""
+    found = jitter_ns(np.array([0, 100, 200]), np.array([50, 166, 250]))
+    assert found.tolist() == [0, 1, 1 + (16 - 1) / 16]
+    assert jitter_ns(np.array([0, 1, 2]), np.array([7, 8, 9])).tolist() == [0, 0, 0]
+    assert len(jitter_ns(np.zeros(0, np.int64), np.zeros(0, np.int64))) == 0
+
+
+def test_only_the_steady_window_counts() -> None:
+    """Rate, loss, delay and jitter are of the packets that are sent after warm-up."""
+    view = _view([0, 1000, 2000, 3000], {1: 6000, 3: 10_000})
+    rate, loss, delay_s, late_s, jitter_s = _measured(view, 1000, 4000)
+    assert rate == pytest.approx(3 * 8e6 / 3000)
+    assert loss == pytest.approx(1 / 3)
+    assert delay_s == pytest.approx(6e-6)
+    assert late_s == pytest.approx(6.9e-6)
+    assert jitter_s == pytest.approx(2e-6 / 16 / 2)
+
+
+def test_a_flow_of_which_nothing_arrives() -> None:
+    """Without an arrival all is lost, and there is no delay; without a packet there is no loss."""
+    assert _measured(_view([0, 1], {}), 0, 2)[1] == 1
+    assert np.isnan(_measured(_view([0, 1], {}), 0, 2)[2:]).all()
+    assert np.isnan(_measured(_view([0], {0: 1}), 5, 9)[1:]).all()

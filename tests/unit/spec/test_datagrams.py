@@ -1,0 +1,79 @@
+"""UDP flows: what is refused, and what their source is told."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import SMALL, problems_of, write_experiment
+
+from twoway.plan.plan import build_plan
+from twoway.runs.cases import load_case
+
+UDP = {"name": "udp", "from": "h1", "to": "h2", "rate_mbit": 8}
+
+
+def _write(folder: Path, *flows: dict[str, Any], **fields: Any) -> Path:
+    datagrams = [{**UDP, **each} for each in flows]
+    return write_experiment(folder, {**SMALL, "flows": [], "datagrams": datagrams, **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"to": "h9"}, 'datagrams.0.to: no host "h9"; the topology has h1, h2'),
+        ({"to": "h1"}, 'datagrams.0.to: "h1" is where the flow comes from'),
+        (
+            {"packet_bytes": 9181},
+            "datagrams.0.packet_bytes: must be at most stack.mtu_bytes (9180)",
+        ),
+        ({"start_s": 1.5}, "datagrams.0.start_s: must be below duration_s (1.5), got 1.5"),
+        ({"stop_s": 0.5, "start_s": 1}, "datagrams.0.start_s: must be below stop_s (0.5), got 1"),
+        ({"stop_s": 2}, "datagrams.0.stop_s: must be at most duration_s (1.5), got 2"),
+        (
+            {"rate_mbit": 0},
+            "datagrams.0.rate_mbit: must be greater than or equal to 0.000001, got 0",
+        ),
+        ({"packet_bytes": 36, "rate_mbit": 9999}, "datagrams: 51724138 packets together, at most"),
+    ],
+)
+def test_refusals(fields: dict[str, Any], problem: str, tmp_path: Path) -> None:
+    """Each mistake is a sentence with its field and value."""
+    (found,) = problems_of(str(_write(tmp_path, fields)))
+    assert found.startswith(problem)
+
+
+def test_names_are_of_one_thing(tmp_path: Path) -> None:
+    """A UDP flow, a TCP flow and a program do not share a name."""
+    path = _write(tmp_path, {}, {}, flows=SMALL["flows"])
+    assert problems_of(str(path)) == ['datagrams.1.name: "udp" is used twice']
+
+
+def test_a_source_is_told_all(tmp_path: Path) -> None:
+    """The source's options are the payload, interval, times, process and pauses of its flow."""
+    pauses = {"mean_on_s": 0.1, "mean_off_s": 0.2}
+    flow = {"arrivals": "poisson", "on_off": pauses, "seed": 7, "stop_s": 1, "start_s": 0.5}
+    plan = build_plan(load_case(str(_write(tmp_path, flow))))
+    (source,) = (each for each in plan.sources if each.name == "source-udp")
+    words = " ".join(source.run)
+    start_ns = plan.clock.start_ns
+    assert "--bytes 972 --interval 1000000" in words
+    assert f"--start-at {start_ns + 500_000_000} --stop-at {start_ns + 10**9} --seed 7" in words
+    assert words.endswith("--poisson --on 100000000 --off 200000000")
+
+
+@pytest.mark.parametrize(
+    ("flows", "problem"),
+    [
+        ([{"arrivals": "poisson", "rate_mbit": 131.5}], "offers 1.0"),
+        ([{}, {"name": "other"}], "udp is not alone in the queue forward"),
+        ([{"on_off": {"mean_on_s": 1, "mean_off_s": 1}}], "udp pauses, or passes several queues"),
+    ],
+)
+def test_a_theory_says_where_it_holds(
+    flows: list[dict[str, Any]], problem: str, tmp_path: Path
+) -> None:
+    """The closed forms are of a flow that is alone in one queue, does not pause, and fits."""
+    row = {"metric": "datagram_delay.udp", "value": "theory", "tolerance": 0, "why": "a test"}
+    path = _write(tmp_path, *flows, theory="datagrams", predictions=[row])
+    (found,) = problems_of(str(path))
+    assert problem in found

@@ -1,0 +1,50 @@
+"""Loss, delay and jitter of a UDP flow, of the packets that it sends in the steady window.
+
+A packet's delay is from its sender's capture to its receiver's. A packet that was still in a queue
+as the captures ended is neither lost nor delayed.
+
+    datagram_loss   = packets lost / packets sent
+    datagram_jitter = mean of RFC 3550's J, which follows |D| with a gain of 1/16; D is by how much
+                      two consecutive arrivals are spaced otherwise than they were sent
+"""
+
+import math
+
+import numpy as np
+from capture_analysis.definition import Definition
+
+from twoway.measure.analysis import Analysis
+from twoway.measure.datagrams import DatagramView, jitter_ns
+from twoway.measure.metric import Scope, estimates
+
+DATAGRAM_RATE = Definition("datagram_rate", "Mbit/s", "rate at which a UDP flow sends IP packets")
+DATAGRAM_LOSS = Definition(
+    "datagram_loss", "1", "share of a UDP flow's packets that the network loses", most=1
+)
+DATAGRAM_DELAY = Definition("datagram_delay", "s", "mean one-way delay of a UDP flow's packets")
+DATAGRAM_DELAY_P95 = Definition(
+    "datagram_delay_p95", "s", "95th percentile of the one-way delays of a UDP flow's packets"
+)
+DATAGRAM_JITTER = Definition(
+    "datagram_jitter", "s", "mean interarrival jitter of a UDP flow", "RFC 3550, section 6.4.1"
+)
+
+
+@estimates(
+    Scope.DATAGRAMS,
+    *(DATAGRAM_RATE, DATAGRAM_LOSS, DATAGRAM_DELAY, DATAGRAM_DELAY_P95, DATAGRAM_JITTER),
+)
+def datagrams(analysis: Analysis, view: DatagramView) -> tuple[float, float, float, float, float]:
+    """Return rate, loss, mean and 95th percentile of the delay, and jitter; NaN where undefined."""
+    run, sent_ns = analysis.run, view.sent.time_ns
+    steady = (sent_ns >= run.steady_ns) & (sent_ns < run.stop_ns)
+    rate_mbit = np.count_nonzero(steady) * view.flow.packet_bytes * 8e3 / run.window_ns
+    known, arrived = steady & view.known, steady & (view.arrived_ns >= 0)
+    loss = float(view.lost[known].mean()) if known.any() else math.nan
+    if not arrived.any():
+        return rate_mbit, loss, math.nan, math.nan, math.nan
+    order = np.argsort(view.arrived_ns[arrived], kind="stable")
+    left_ns, arrived_ns = sent_ns[arrived][order], view.arrived_ns[arrived][order]
+    delay_s = (arrived_ns - left_ns) / 1e9
+    jitter_s = float(jitter_ns(left_ns, arrived_ns).mean()) / 1e9
+    return rate_mbit, loss, float(delay_s.mean()), float(np.quantile(delay_s, 0.95)), jitter_s

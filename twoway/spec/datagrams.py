@@ -1,0 +1,77 @@
+"""UDP between hosts, at times that nothing but the experiment decides."""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from twoway.contract.model import Model, Name, NonNegative, Positive
+
+# The most packets of all together: 4 GB in the captures of a two_node.
+_MOST_PACKETS = 10_000_000
+_Mean = Annotated[float, Field(ge=1e-6, le=1e6)]
+
+
+class OnOff(Model):
+    """Times of sending and of silence, both exponential, from an `on` at the start."""
+
+    mean_on_s: _Mean = Field(description="how long it sends, on average")
+    mean_off_s: _Mean = Field(description="how long it is then silent, on average")
+
+
+class Datagrams(Model):
+    """UDP packets of one size from one host to another, whatever becomes of them."""
+
+    name: Name = Field(description="as it appears in metrics")
+    from_: str = Field(alias="from", description="host that sends")
+    to: str = Field(description="host that receives")
+    packet_bytes: Annotated[int, Field(ge=36, le=65535)] = Field(
+        default=1000, description="size of an IP packet, 28 bytes of headers included"
+    )
+    rate_mbit: Annotated[float, Field(ge=1e-6, le=10_000)] = Field(
+        description="mean rate of the IP packets while it sends, in Mbit/s"
+    )
+    arrivals: Literal["constant", "poisson"] = Field(
+        default="constant",
+        description="when packets leave: at equal intervals, or as a Poisson process",
+    )
+    on_off: OnOff | None = Field(default=None, description="pauses; none by default")
+    seed: Annotated[int, Field(ge=0, le=10**15)] = Field(
+        default=1, description="which times, where they are random"
+    )
+    start_s: NonNegative = Field(default=0, description="when it starts, after the traffic's start")
+    stop_s: Positive | None = Field(
+        default=None, description="when it stops; at the end of traffic by default"
+    )
+
+    @property
+    def interval_ns(self) -> int:
+        """The mean time between two packets while it sends, ns."""
+        return round(self.packet_bytes * 8e3 / self.rate_mbit)
+
+
+def datagram_problems(
+    datagrams: Sequence[Datagrams], duration_s: float, mtu_bytes: int
+) -> list[str]:
+    """List contradictions in UDP flows, each after its field."""
+    problems, packets = [], 0.0
+    for index, each in enumerate(datagrams):
+        where, end_s = f"datagrams.{index}", each.stop_s or duration_s
+        packets += max(end_s - each.start_s, 0) * 1e9 / each.interval_ns
+        if each.packet_bytes > mtu_bytes:
+            problems.append(
+                f"{where}.packet_bytes: must be at most stack.mtu_bytes ({mtu_bytes}), "
+                f"got {each.packet_bytes}"
+            )
+        if end_s > duration_s:
+            problems.append(
+                f"{where}.stop_s: must be at most duration_s ({duration_s:g}), got {end_s:g}"
+            )
+        if each.start_s >= end_s:
+            field = "stop_s" if each.stop_s else "duration_s"
+            problems.append(
+                f"{where}.start_s: must be below {field} ({end_s:g}), got {each.start_s:g}"
+            )
+    if packets > _MOST_PACKETS:
+        problems.append(f"datagrams: {packets:.0f} packets together, at most {_MOST_PACKETS}")
+    return problems
