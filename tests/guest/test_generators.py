@@ -9,6 +9,7 @@ from running import SMALL, write_experiment
 
 from twoway.backends.uml import Uml
 from twoway.contract.clock import CONNECT_NS, START_NS
+from twoway.contract.verdict import Verdict
 from twoway.guest.build import Guest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
@@ -120,3 +121,15 @@ def test_pacing_spreads_windows(guest: Guest, tmp_path: Path) -> None:
         shares.append(found.metrics["utilisation.reverse"].value)
     assert shares == pytest.approx([0.914, 1], abs=0.02)
     assert shares[1] == pytest.approx(1, abs=1e-6)
+
+
+def test_a_flow_that_stops(guest: Guest, tmp_path: Path) -> None:
+    """A flow sends nothing new after its `stop_s`, another goes on, and every check holds."""
+    stopping, going = SMALL["flows"]
+    flows = [{**stopping, "start_s": 0.2, "stop_s": 0.6}, going]
+    of = load_case(str(write_experiment(tmp_path, {**SMALL, "warm_up_s": 0.1, "flows": flows})))
+    analysis = Analysis(run_case(of, Uml(guest), tmp_path / "results"))
+    stops, goes = (analysis.connections[name] for name in ("left", "right"))
+    assert 0.59e9 < int(stops.sent.data().time_ns.max()) - START_NS <= 0.6e9
+    assert int(goes.sent.data().time_ns.max()) - START_NS > 1.49e9
+    assert {row.verdict for row in compute(analysis).fidelity} == {Verdict.PASS}

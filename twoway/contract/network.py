@@ -141,6 +141,9 @@ class Connection(Record):
     )
     connect_ns: int = Field(description="when it is set up, ns on the plan's clock")
     start_ns: int = Field(description="when it has its first data, ns on the plan's clock")
+    stop_ns: int | None = Field(
+        default=None, description="when it ends, ns on the plan's clock; null: as traffic does"
+    )
 
     @property
     def start_s(self) -> float:

@@ -96,7 +96,7 @@ def _stream_source(case: Case, connection: Connection) -> str:
     return f"""
         {GUEST_BIN}/stream send --to {connection.destination} --port {connection.port}
         --source-port {connection.source_port} --connect-at {connection.connect_ns}
-        --start-at {connection.start_ns} --stop-at {stop_ns(case)}
+        --start-at {connection.start_ns} --stop-at {connection.stop_ns or stop_ns(case)}
         --congestion {connection.congestion_in_kernel}
         --send-buffer {send_buffer_bytes(case, connection)} {options}
     """
@@ -106,7 +106,12 @@ def _kernel_source(case: Case, connection: Connection) -> str:
     c = connection
     words = (
         *("send", c.source_port, _ns(PATIENCE_S), c.destination, c.port, c.connect_ns),
-        *(c.start_ns, stop_ns(case), c.congestion_in_kernel, send_buffer_bytes(case, c)),
+        *(
+            c.start_ns,
+            c.stop_ns or stop_ns(case),
+            c.congestion_in_kernel,
+            send_buffer_bytes(case, c),
+        ),
         *_source_options(case, c),
     )
     return " ".join(map(str, words))
@@ -187,7 +192,8 @@ def _most_packets(case: Case, connection: Connection) -> int:
 
 def iperf3_source(case: Case, connection: Connection) -> TimedProgram:
     """Send a connection's data with iperf3, from its start for whole seconds."""
-    seconds = (stop_ns(case) - connection.start_ns) // 1_000_000_000
+    stops_ns = connection.stop_ns or stop_ns(case)
+    seconds = (stops_ns - connection.start_ns) // 1_000_000_000
     iperf3 = f"""
         iperf3 -c {connection.destination} -p {connection.port}
         --cport {connection.source_port} -t {seconds} -C {connection.congestion_in_kernel} -J

@@ -131,6 +131,7 @@ def _connections_of(
             paced=traffic is not None,
             connect_ns=CONNECT_NS if flow.connect == "before" else start_ns,
             start_ns=start_ns,
+            stop_ns=START_NS + round(flow.stop_s * 1e9) if flow.stop_s else None,
         )
 
 

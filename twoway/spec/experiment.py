@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, create_model
 
-from twoway.contract.model import Model, Name, NonNegative, Whole
+from twoway.contract.model import Model, Name, NonNegative, Positive, Whole
 from twoway.contract.network import Framing
 from twoway.spec.channel import SLOT_MBIT, Channel, Slots
 from twoway.spec.congestion import CONTROLS
@@ -202,6 +202,11 @@ class Connections(Model):
         default=1, description="how many such connections; a sweep may have points with none"
     )
     start_s: NonNegative = Field(default=0, description="first data, after the traffic's start")
+    stop_s: Positive | None = Field(
+        default=None,
+        description="when it ends with a reset, as all flows do at the end of traffic, after the "
+        "traffic's start; the end of traffic by default",
+    )
     connect: Literal["before", "at-start"] = Field(
         default="before",
         description="when the connection is set up: `before` all traffic, at zero load, or "
@@ -342,5 +347,5 @@ class Experiment(Model):
 
     def span(self, flow: Flow) -> Span:
         """Tell a flow's kind of traffic how long it lasts, and its packets."""
-        stack = self.stack
-        return Span(self.duration_s - flow.start_s, stack.mtu_bytes, stack.segment_bytes)
+        stack, stop_s = self.stack, flow.stop_s or self.duration_s
+        return Span(stop_s - flow.start_s, stack.mtu_bytes, stack.segment_bytes)

@@ -153,13 +153,16 @@ def _flow_problems(
     flow: Flow, experiment: Experiment, controls: Mapping[str, Control]
 ) -> list[str]:
     problems = []
-    seconds = experiment.duration_s - flow.start_s
-    if seconds <= 0:
+    stop, stop_s = ("stop_s", flow.stop_s) if flow.stop_s else ("duration_s", experiment.duration_s)
+    seconds = stop_s - flow.start_s
+    if stop_s > experiment.duration_s:
         problems.append(
-            f".start_s: must be below duration_s ({experiment.duration_s:g}), got {flow.start_s:g}"
+            f".stop_s: must be at most duration_s ({experiment.duration_s:g}), got {stop_s:g}"
         )
+    if seconds <= 0:
+        problems.append(f".start_s: must be below {stop} ({stop_s:g}), got {flow.start_s:g}")
     elif flow.generator == "iperf3" and seconds != int(seconds):
-        problems.append(f": iperf3 runs for whole seconds; duration_s less start_s is {seconds:g}")
+        problems.append(f": iperf3 runs for whole seconds; {stop} less start_s is {seconds:g}")
     problems += _traffic_problems(flow, experiment, controls[flow.congestion])
     needed = controls[flow.congestion].field
     for field in PARAMETER_FIELDS:

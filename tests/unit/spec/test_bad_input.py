@@ -68,6 +68,19 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
         ({"own_modules": ["mine.c"]}, "own_modules: mine.c: No such file or directory"),
         ({"flows": [_flow(count=2), _flow(name="left-1")]}, '"left-1" is used twice'),
         ({"flows": [_flow(generator="iperf3")]}, "iperf3 runs for whole seconds; duration_s less"),
+        ({"flows": [_flow(stop_s=2)]}, "flows.0.stop_s: must be at most duration_s (1.5), got 2"),
+        (
+            {"flows": [_flow(start_s=1, stop_s=1)]},
+            "flows.0.start_s: must be below stop_s (1), got 1",
+        ),
+        (
+            {"flows": [_flow(transfers={**_TRANSFERS, "shape": 2})]},
+            "flows.0.transfers.shape: pareto alone has one; got 2 with exponential",
+        ),
+        (
+            {"flows": [_flow(transfers={**_TRANSFERS, "sizes": "pareto"})]},
+            "flows.0.transfers.shape: pareto alone has one; got none with pareto",
+        ),
         ({"duration_s": float("inf")}, "duration_s: "),
         ({"observe": {"tcp_info_ms": 1e-7}}, "tcp_info_ms: must be greater than or equal to 0.01"),
         ({"flows": [_flow(congestion="cubic")]}, "only congestion: fixed takes it, got 28"),

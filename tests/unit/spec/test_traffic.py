@@ -85,3 +85,26 @@ def test_another_seed_is_another_series() -> None:
         Transfers.model_validate({**TRANSFERS, "seed": n}).arrivals(span(9)) for n in (1, 1, 2)
     ]
     assert arrivals[0] == arrivals[1] != arrivals[2]
+
+
+def test_sizes_of_three_distributions() -> None:
+    """Of the same arrivals, sizes are equal, exponential or Pareto's, with the mean asked for."""
+    long = span(10_000)
+    drawn = {
+        sizes: Transfers.model_validate({**TRANSFERS, "sizes": sizes, "shape": shape}).arrivals(
+            long
+        )
+        for sizes, shape in (("constant", None), ("exponential", None), ("pareto", 3.0))
+    }
+    starts = [[start for start, _ in each] for each in drawn.values()]
+    assert starts[0] == starts[1] == starts[2]
+    sizes = {name: np.array([size for _, size in each]) for name, each in drawn.items()}
+    assert (sizes["constant"] == 50_000).all()
+    # Standard deviations of one size, in means: 1, and 1 / sqrt(a (a - 2)) for Pareto's shape a.
+    for name, deviation in (("exponential", 1), ("pareto", 3**-0.5)):
+        error = 4 * deviation / len(sizes[name]) ** 0.5
+        assert sizes[name].mean() == pytest.approx(50_000, rel=error)
+    assert sizes["pareto"].min() >= 50_000 * 2 / 3
+    # One in eight has twice the least, and more.
+    share = np.mean(sizes["pareto"] > 2 * 50_000 * 2 / 3)
+    assert share == pytest.approx(1 / 8, rel=4 * (7 / len(starts[0])) ** 0.5)

@@ -16,7 +16,7 @@ class Span:
     """What a kind of traffic knows of its experiment.
 
     Attributes:
-        seconds: from the flow's start to the end of traffic.
+        seconds: from the flow's start to its end.
         mtu_bytes: a full IP packet.
         segment_bytes: the payload of a full segment.
     """

@@ -1,12 +1,12 @@
 """Transfers that arrive at random, from a seed.
 
-Arrivals are a Poisson process, sizes are exponential. All transfers are part of the plan
-(docs/decisions/0026).
+Arrivals are a Poisson process; sizes are exponential, equal, or Pareto's, of which a few have most
+of the bytes. All transfers are part of the plan (docs/decisions/0026).
 """
 
 import math
 import random
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -27,10 +27,19 @@ class Transfers(Model, Traffic):
         description="mean number of arrivals per second"
     )
     mean_bytes: Annotated[float, Field(ge=1, le=1e12)] = Field(description="mean payload of one")
+    sizes: Literal["exponential", "constant", "pareto"] = Field(
+        default="exponential", description="the distribution of payloads"
+    )
+    shape: Annotated[float, Field(gt=1, le=100)] | None = Field(
+        default=None, description="Pareto's shape: the closer to 1, the more a few payloads have"
+    )
     seed: Whole = Field(default=1, description="which arrivals and sizes they are")
 
     def problems(self, span: Span) -> list[str]:
         """Refuse more transfers than can be run, and none."""
+        if (self.shape is None) == (self.sizes == "pareto"):
+            given = "none" if self.shape is None else f"{self.shape:g}"
+            return [f".shape: pareto alone has one; got {given} with {self.sizes}"]
         expected, seconds = self.per_s * span.seconds, span.seconds
         if expected > _MOST:
             return [f".per_s: {expected:g} transfers in {seconds:g} s, at most {_MOST} can be run"]
@@ -43,10 +52,19 @@ class Transfers(Model, Traffic):
         source = random.Random(self.seed)  # noqa: S311 - a repeatable one
         found, now = [], _exponential(source) / self.per_s
         while now < span.seconds:
-            size = math.ceil(_exponential(source) * self.mean_bytes)
+            size = math.ceil(self._relative_size(source) * self.mean_bytes)
             found.append((now, max(size, 1)))
             now += _exponential(source) / self.per_s
         return found
+
+    def _relative_size(self, source: random.Random) -> float:
+        """Draw a payload, in means."""
+        exponential = _exponential(source)  # in any case: arrivals are the same for all sizes
+        if self.sizes == "constant":
+            return 1
+        if self.shape is None:
+            return exponential
+        return (self.shape - 1) / self.shape * math.exp(exponential / self.shape)
 
 
 def _exponential(source: random.Random) -> float:
