@@ -1,6 +1,7 @@
 """Queues without a capture: what passed them, for the tests of what is measured of them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from packet_columns import packets
@@ -28,7 +29,7 @@ def passage_of(
 
 def queue_of(*, leaves_at_start: bool = False, **settings: int) -> Queue:
     """A queue whose link sends a byte in a microsecond, unless said otherwise."""
-    values = {
+    values: dict[str, Any] = {
         "rate_bit": 8_000_000,
         "limit_packets": 10,
         "overhead_bytes": 0,

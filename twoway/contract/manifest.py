@@ -91,6 +91,9 @@ class Direction(_Quoted):
     """One direction of a link."""
 
     dtm: dict[str, Any] | None = Field(description="options of a DTM channel; null for others")
+    rate: dict[str, Any] | None = Field(
+        default=None, description="how the rate changes; null for others"
+    )
     loss: dict[str, Any] | None = Field(
         default=None, description="how the link loses packets behind its queue; null: it loses none"
     )

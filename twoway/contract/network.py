@@ -41,9 +41,13 @@ class Queue(Record, Framing):
     """A bottleneck queue: its place, its link and the taps around it."""
 
     direction: str = Field(description="the queue's name: a direction of the profile")
+    link: str | None = Field(
+        default=None, description="the direction of the profile; null in older runs"
+    )
     interface: str = Field(description="the router's outgoing interface")
     rate_bit: int = Field(
-        description="link rate, bit/s; of a DTM channel the rate at the start of traffic"
+        description="link rate, bit/s; of one that changes the rate at the start of traffic, "
+        "or a trace's mean"
     )
     reallocations: str | None = Field(
         default=None,

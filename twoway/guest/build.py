@@ -404,7 +404,7 @@ def build_programs(
             # (docs/decisions/0029).
             call(["make", *modules, f"M={tree}", f"TWOWAY_REVISION={folder.name}", "modules"])
         call(["make", "-C", str(tree / "tc")])
-        for made in [*tree.rglob("*.ko"), tree / "tc/q_dtm.so", tree / "tc/dtm"]:
+        for made in [*tree.rglob("*.ko"), *tree.glob("tc/q_*.so"), tree / "tc/dtm"]:
             made.rename(built / made.name)
         write_json(_seal(folder), digests_of(built.iterdir()))
         built.rename(folder)

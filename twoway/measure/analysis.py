@@ -1,7 +1,7 @@
 """Everything measured on one run, shared by metrics, figures and report."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ from capture_analysis.columns import BoolArray, IntArray, Packets, merge
 from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epochs
 from capture_analysis.errors import AnalysisError
 
+from twoway.contract.clock import START_NS
 from twoway.contract.network import Connection, Queue
 from twoway.measure import channel, throughput
 from twoway.measure.busy_periods import BusyPeriods, busy_periods
@@ -30,6 +31,7 @@ from twoway.measure.queues import (
 )
 from twoway.measure.run_folder import Run
 from twoway.theory.dtm import SLOT_BIT
+from twoway.theory.timetable import Timetable, rate_table
 
 ETHERNET_BYTES = 14
 
@@ -48,6 +50,7 @@ class QueueView:
             will drop. Both bounds equal `all_packets` for a drop-tail queue.
         data_packets: the queue's length over time, data packets alone.
         slots: a DTM channel's slots; None for other queues.
+        table: the table by which the rate changes; None for other queues.
         error_ns: shape (m,), how late each departure was.
     """
 
@@ -58,10 +61,14 @@ class QueueView:
     kernel_most: Occupancy
     data_packets: Occupancy
     slots: channel.Slots | None
+    table: Timetable | None
     error_ns: IntArray
 
     def rate_bit(self, start_ns: int, stop_ns: int) -> float:
         """Compute the link's mean rate between two times, bit/s."""
+        if self.table:
+            offered = self.table.offered_bytes(START_NS, start_ns, stop_ns)
+            return offered * 8e9 / (stop_ns - start_ns)
         if self.slots is None:
             return self.queue.rate_bit
         return self.slots.mean(start_ns, stop_ns) * SLOT_BIT
@@ -69,7 +76,7 @@ class QueueView:
     @property
     def has_one_rate(self) -> bool:
         """True if the link's rate, hence transmission time, never changes."""
-        return self.slots is None or len(self.slots.time_ns) == 1
+        return self.table is None and (self.slots is None or len(self.slots.time_ns) == 1)
 
     @cached_property
     def lanes(self) -> Lanes:
@@ -286,16 +293,22 @@ class Analysis:
 
     def _queue(self, queue: Queue) -> QueueView:
         run = self.run
+        link = run.link(queue)
+        table = rate_table(link.rate) if link and link.rate else None
+        ends = partial(table.leaves, START_NS) if table else None
+        captures = run.entering(queue), run.capture(queue.interface)
         try:
-            seen = passage(
-                queue, run.entering(queue), run.capture(queue.interface), run.last_seen_ns
-            )
+            seen = passage(queue, *captures, run.last_seen_ns, ends)
         except AnalysisError as error:
             if lost := run.manifest.lost_by_captures:
                 raise AnalysisError(f"{error}; captures lost packets: {lost}") from error
             raise
         passed = transmitted(queue, seen)
         slots = channel.read_slots(run, queue) if queue.reallocations else None
+        if slots:
+            error_ns = channel.service_error_ns(queue, slots, passed)
+        else:
+            error_ns = service_error_ns(queue, passed, ends)
         all_packets = occupancy(passed)
         return QueueView(
             queue=queue,
@@ -305,9 +318,8 @@ class Analysis:
             kernel_most=occupancy(lingering(queue, seen)) if queue.leaves_at_start else all_packets,
             data_packets=occupancy(passed, passed.is_data),
             slots=slots,
-            error_ns=channel.service_error_ns(queue, slots, passed)
-            if slots
-            else service_error_ns(queue, passed),
+            table=table,
+            error_ns=error_ns,
         )
 
     def _connection(self, connection: Connection) -> ConnectionView:

@@ -4,7 +4,7 @@ Taps on incoming interfaces see a packet before the queue, the tap on the outgoi
 their difference is exactly the queue, packet by packet.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -99,7 +99,13 @@ class Occupancy:
         return float((np.diff(edges) * levels).sum() / (stop_ns - start_ns))
 
 
-def passage(queue: Queue, entering: Packets, leaving: Packets, until_ns: int = 0) -> Passage:
+def passage(
+    queue: Queue,
+    entering: Packets,
+    leaving: Packets,
+    until_ns: int = 0,
+    ends: Callable[[IntArray, IntArray], IntArray] | None = None,
+) -> Passage:
     """Match the packets on both sides of a first-in-first-out queue.
 
     A packet that never left was dropped if one that entered after it did leave, or if it should
@@ -110,6 +116,8 @@ def passage(queue: Queue, entering: Packets, leaving: Packets, until_ns: int = 0
         entering: packets offered to the queue, in time order.
         leaving: packets that left the queue, in time order.
         until_ns: time of the last packet in any capture of the run.
+        ends: computes when packets that reach an idle link have been sent, from their times and
+            sizes there; None: by the queue's rate, each as if alone.
 
     Raises: AnalysisError if a packet left that never entered: the captures are incomplete.
     """
@@ -129,8 +137,11 @@ def passage(queue: Queue, entering: Packets, leaving: Packets, until_ns: int = 0
     found = left_ns >= 0
     after_last = np.flatnonzero(found)[-1] + 1 if found.any() else 0
     idle_ns = leaving.time_ns.max(initial=0)
-    service_ns = queue.service_ns(entering.frame_bytes[after_last:])
-    would_leave = np.maximum(entering.time_ns[after_last:], idle_ns) + service_ns
+    begin_ns, size = np.maximum(entering.time_ns[after_last:], idle_ns), entering.frame_bytes
+    if ends:
+        would_leave = ends(begin_ns, queue.link_bytes(size[after_last:]))
+    else:
+        would_leave = begin_ns + queue.service_ns(size[after_last:])
     left_ns[after_last:][would_leave >= until_ns] = STILL_QUEUED
     return Passage(entering, left_ns, entering.payload_bytes > 0)
 
@@ -319,16 +330,21 @@ def _empty_at(passed: Passage, time_ns: IntArray) -> IntArray:
     return np.asarray(last_ns[np.searchsorted(entered, time_ns, side="right")])
 
 
-def service_error_ns(queue: Queue, passed: Passage) -> IntArray:
+def service_error_ns(
+    queue: Queue, passed: Passage, ends: Callable[[IntArray, IntArray], IntArray] | None = None
+) -> IntArray:
     """Compute how late each departure from a queue was.
 
     A transmission starts when the packet arrives or when the one before it ends, whichever is
-    later, and takes its analytic service time.
+    later, and takes its analytic service time, or ends when `ends` says (see `passage`).
 
     Returns: shape (m,), ns, one per departure, positive if late; all zeros on an exact clock.
     """
     rows = passed.departures
     left, arrived = passed.left_ns[rows], passed.packets.time_ns[rows]
+    size = passed.packets.frame_bytes[rows]
+    if ends:
+        return left - ends(arrived, queue.link_bytes(size))
     before = np.concatenate(([0], left[:-1]))
-    expected = np.maximum(arrived, before) + queue.service_ns(passed.packets.frame_bytes[rows])
+    expected = np.maximum(arrived, before) + queue.service_ns(size)
     return np.asarray(left - expected, dtype=np.int64)

@@ -18,7 +18,7 @@ from capture_analysis.columns import UDP, FlowTable, IntArray, Packets, merge, u
 from capture_analysis.errors import AnalysisError
 from capture_analysis.reading.capture import read_capture
 
-from twoway.contract.manifest import Manifest, read_manifest
+from twoway.contract.manifest import Direction, Manifest, read_manifest
 from twoway.contract.network import Connection, DatagramFlow, Queue
 from twoway.measure.clocks import Clock, read_clock
 from twoway.measure.lanes import Lanes, lanes_of
@@ -80,6 +80,10 @@ class Run:
     def loses_on_links(self) -> bool:
         """True if a link loses packets behind its queue."""
         return any(d.loss for d in self.manifest.profile.directions.values())
+
+    def link(self, queue: Queue) -> Direction | None:
+        """Return what the profile says of a queue's link; None if an older run does not know."""
+        return self.manifest.profile.directions.get(queue.link or queue.direction)
 
     def clock(self, interface: str) -> Clock:
         """Return the clock of an interface's host."""

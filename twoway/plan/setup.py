@@ -51,8 +51,9 @@ def setup_steps(case: Case, shapers: Sequence[Shaper], *, instruments: bool) -> 
 def _modules(case: Case, shapers: Sequence[Shaper]) -> Iterable[LoadModule]:
     """Load the modules in use, with the variants that flows name, then those it brings."""
     variants: dict[str, dict[str, set[int]]] = {}
-    if any(shaper.is_channel for shaper in shapers):
-        variants["sch_dtm"] = {}
+    for shaper in shapers:
+        if shaper.module:
+            variants[shaper.module] = {}
     for flow in case.experiment.flows:
         control = CONTROLS.get(flow.congestion, Control())
         if control.module:
@@ -150,8 +151,8 @@ def _ip_batch(node: str, *lines: str) -> Command:
 
 
 def _tc(shapers: Sequence[Shaper]) -> tuple[str, ...]:
-    """Build the command tc, with our plugin if there is a DTM channel."""
-    if any(shaper.is_channel for shaper in shapers):
+    """Build the command tc, with our plugins if a qdisc is ours."""
+    if any(shaper.module for shaper in shapers):
         return ("env", f"TC_LIB_DIR={GUEST_BIN}", "tc")
     return ("tc",)
 

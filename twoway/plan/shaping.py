@@ -7,9 +7,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from twoway.contract.clock import START_NS
 from twoway.plan import ack_queue
+from twoway.spec import timetable
 from twoway.spec.experiment import Direction, Profile
 from twoway.spec.topology import Graph, Interface
+from twoway.theory.timetable import Timetable
 
 # The smallest frame: a delay queue holds more of these than of any other.
 _SMALLEST_FRAME_BYTES = 54
@@ -39,6 +42,12 @@ class Shaper:
         """True for our qdisc dtm, which has its own clock and events to record."""
         return self.arguments[0] == "dtm"
 
+    @property
+    def module(self) -> str | None:
+        """The module of ours that it needs, with a plugin for tc; None for the kernel's own."""
+        kind = self.arguments[0]
+        return f"sch_{kind}" if kind in ("dtm", "timetable") else None
+
 
 def compile_profile(profile: Profile, graph: Graph) -> list[Shaper]:
     """List the qdiscs of every shaped interface.
@@ -58,6 +67,8 @@ def compile_profile(profile: Profile, graph: Graph) -> list[Shaper]:
 def _queue(interface: Interface, direction: Direction) -> Shaper:
     if direction.dtm:
         return _channel(interface, direction)
+    if direction.rate:
+        return _by_table(interface, direction.rate.table, direction)
     if direction.is_under_htb:
         return _under_htb(interface, direction)
     if direction.aqm != "drop-tail":
@@ -126,6 +137,29 @@ def _under_htb(interface: Interface, direction: Direction) -> Shaper:
         (
             f"class add dev {dev} parent 1: classid 1:1 htb rate {rate_bit}bit burst 1 cburst 1",
             f"qdisc add dev {dev} parent 1:1 handle 2: {direction.aqm}{limit}",
+        ),
+    )
+
+
+def _by_table(interface: Interface, table: Timetable, direction: Direction) -> Shaper:
+    """Build a queue whose packets leave by a table that starts with the traffic."""
+    limit, overhead = direction.queue_packets, direction.overhead_bytes
+    said = {
+        "table": table.kind,
+        "steps": len(table.steps),
+        "digest": table.digest,
+        "period_ns": table.period_ns,
+        "start_ns": START_NS,
+        "limit": limit,
+        "overhead": overhead,
+    }
+    return Shaper(
+        interface,
+        timetable.arguments(table, START_NS, limit, overhead),
+        ((("kind",), "timetable"), *((("options", name), value) for name, value in said.items())),
+        tuple(
+            f"qdisc change dev {interface.name} root {words}"
+            for words in timetable.more_arguments(table)
         ),
     )
 

@@ -2,6 +2,7 @@
 
 from collections import deque
 from html import escape
+from typing import Any
 
 from twoway.contract.manifest import Manifest
 from twoway.contract.network import Queue
@@ -40,7 +41,12 @@ def topology_svg(manifest: Manifest) -> str:
         )
         for row, queue in enumerate(shaped):
             right = x2 > x1 if queue.interface == min(link) else x1 > x2
-            label = _label(queue, "\N{RIGHTWARDS ARROW}" if right else "\N{LEFTWARDS ARROW}")
+            said = manifest.profile.directions.get(queue.link or queue.direction)
+            label = _label(
+                queue,
+                said.rate if said else None,
+                "\N{RIGHTWARDS ARROW}" if right else "\N{LEFTWARDS ARROW}",
+            )
             y = (y1 + y2) / 2 + (-10 if row == 0 else 20)
             parts.append(f'<text x="{(x1 + x2) / 2}" y="{y}" class="label">{escape(label)}</text>')
     for node, (x, y) in positions.items():
@@ -56,10 +62,12 @@ def topology_svg(manifest: Manifest) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def _label(queue: Queue, arrow: str) -> str:
+def _label(queue: Queue, changes: dict[str, Any] | None, arrow: str) -> str:
     rate = f"{queue.rate_bit / 1e6:g} Mbit/s"
     if queue.reallocations:
         rate = f"DTM, {rate} at first"
+    if changes:
+        rate += " at first" if changes["schedule"] else " on average"
     delay = queue.delay_ns / 1e6
     return f"{arrow} {rate}, {delay:g} ms, {queue.limit_packets} packets"
 

@@ -126,6 +126,7 @@ def _queues(case: Case) -> Iterable[Queue]:
         reallocations = f"qdisc/{interface.node}-reallocations.csv"
         yield Queue(
             direction=queue.name,
+            link=queue.direction,
             interface=interface.name,
             rate_bit=round(direction.start_mbit * 1e6),
             reallocations=reallocations if direction.dtm else None,

@@ -18,6 +18,7 @@ from twoway.spec.loss import Loss
 from twoway.spec.matrix import Axis
 from twoway.spec.programs import HostProgram
 from twoway.spec.statements import Claimed, Found, Predicted, Statement, Unclaimed
+from twoway.spec.timetable import Rate
 from twoway.spec.traffic import Span, Traffic, kinds
 
 # Without spaces and quotes, which the kernel interprets in a module's parameters.
@@ -34,7 +35,12 @@ class Direction(Framing):
     """One direction of a link: rate and queue at one hop, delay at another."""
 
     rate_mbit: Annotated[float, Field(ge=0.001, le=100_000)] | None = Field(
-        default=None, description="link rate in Mbit/s (10^6 bit/s), unless it is a dtm channel"
+        default=None,
+        description="link rate in Mbit/s (10^6 bit/s), unless it changes or is a dtm channel",
+    )
+    rate: Rate | None = Field(
+        default=None,
+        description="a rate that changes by a schedule or a trace, instead of rate_mbit",
     )
     dtm: Channel | None = Field(
         default=None, description="a channel of a DTM network, instead of a rate_mbit"
@@ -73,17 +79,23 @@ class Direction(Framing):
 
     @property
     def start_mbit(self) -> float:
-        """The link's rate at the start of traffic, Mbit/s."""
+        """The link's rate at the start of traffic, of a trace its mean, Mbit/s."""
+        if self.rate:
+            return self.rate.start_mbit
         return self.rate_mbit or (self.dtm or Channel()).slots * SLOT_MBIT
 
     @property
     def least_mbit(self) -> float:
         """The lowest rate that the link may have, Mbit/s."""
+        if self.rate:
+            return self.rate.least_mbit
         return self.rate_mbit or (self.dtm or Channel()).min_slots * SLOT_MBIT
 
     @property
     def most_mbit(self) -> float:
         """The highest rate that the link may have, Mbit/s."""
+        if self.rate:
+            return self.rate.most_mbit
         return self.rate_mbit or (self.dtm or Channel()).max_slots * SLOT_MBIT
 
     @property

@@ -153,6 +153,7 @@ def _link(direction: Direction, experiment: Experiment, pools: Mapping[str, int]
         ack_queue=direction.has_ack_queue,
         loss=direction.loss.model_dump() if direction.loss else None,
         framing=Framing(**{name: getattr(direction, name) for name in Framing.model_fields}),
+        rate=direction.rate.model_dump() if direction.rate else None,
     )
 
 

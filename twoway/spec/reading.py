@@ -92,10 +92,25 @@ def load_profile(path: Path, values: Mapping[str, Scalar] | None = None) -> Prof
     """
     document = changed_profile(_read(path), values or {})
     profile = _validated(str(path), document, Profile)
-    problems = [f"{path}: {problem}" for problem in profile_problems(profile)]
+    profile, problems = _with_traces(profile, path.parent)
+    problems = [f"{path}: {problem}" for problem in problems or profile_problems(profile)]
     if problems:
         raise SpecError(problems)
     return profile
+
+
+def _with_traces(profile: Profile, folder: Path) -> tuple[Profile, list[str]]:
+    """Read the traces that a profile's directions name; list those that cannot be."""
+    directions, problems = {}, []
+    for name, direction in profile.directions.items():
+        rate = direction.rate
+        try:
+            read = rate.read(folder) if rate else None
+        except ValueError as error:
+            problems.append(f"directions.{name}.rate.mahimahi: {error}")
+            continue
+        directions[name] = direction.model_copy(update={"rate": read})
+    return profile.model_copy(update={"directions": directions}), problems
 
 
 @cache

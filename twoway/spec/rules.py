@@ -43,9 +43,18 @@ def _pool_problems(direction: Direction, profile: Profile) -> list[str]:
 def _direction_problems(direction: Direction) -> list[str]:
     """List contradictions in a profile's direction, as ".FIELD: ..."."""
     problems = []
-    if (direction.rate_mbit is None) == (direction.dtm is None):
-        given = "neither" if direction.dtm is None else "both"
-        problems.append(f": rate_mbit or dtm says how fast it is; got {given}")
+    given = [n for n in ("rate_mbit", "rate", "dtm") if getattr(direction, n) is not None]
+    if len(given) != 1:
+        got = " and ".join(given) or "none"
+        problems.append(f": rate_mbit, rate or dtm says how fast it is; got {got}")
+    if direction.rate is not None:
+        problems += [f".rate{problem}" for problem in direction.rate.problems()]
+        manager = {"aqm": "drop-tail", "ack_queue": "shared", "cell_bytes": 0}
+        problems += [
+            f".{field}: a rate that changes has one drop-tail queue, without cells; got {value!r}"
+            for field, usual in manager.items()
+            if (value := getattr(direction, field)) != usual
+        ]
     if direction.dtm is not None:
         problems += [f".dtm{problem}" for problem in direction.dtm.problems()]
         if direction.cell_bytes:

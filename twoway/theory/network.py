@@ -26,6 +26,7 @@ class Link:
         ack_queue: True if ACKs wait in a queue of their own, whose turn comes with the next packet.
         loss: the field `loss` of the profile; None if the link loses no packets.
         framing: what the link adds to a frame.
+        rate: the field `rate` of the profile; None if the rate does not change.
     """
 
     rate_bit: float
@@ -38,6 +39,7 @@ class Link:
     ack_queue: bool = False
     loss: Mapping[str, Any] | None = None
     framing: Framing = field(default_factory=Framing)
+    rate: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -227,8 +227,8 @@ def test_results_that_cannot_be_written_are_a_sentence() -> None:
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ("queue_packets: 9", "forward: rate_mbit or dtm says how fast it is; got neither"),
-        ("queue_packets: 9, rate_mbit: 1, dtm: {}", "says how fast it is; got both"),
+        ("queue_packets: 9", "forward: rate_mbit, rate or dtm says how fast it is; got none"),
+        ("queue_packets: 9, rate_mbit: 1, dtm: {}", "says how fast it is; got rate_mbit and dtm"),
         (
             "queue_packets: 9, dtm: {rate: {}, buffer: {}}",
             "forward.dtm: takes one allocator, got rate, buffer",

@@ -15,4 +15,7 @@ typedef uint64_t u64, __u64;
 typedef int32_t s32, __s32;
 typedef int64_t s64, __s64;
 
+#define U64_MAX UINT64_MAX
+#define S64_MAX INT64_MAX
+
 #endif

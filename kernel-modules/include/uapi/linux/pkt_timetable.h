@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/* The queueing discipline "timetable" as seen from user space: options of tc. */
+#ifndef _UAPI_LINUX_PKT_TIMETABLE_H
+#define _UAPI_LINUX_PKT_TIMETABLE_H
+
+#include <linux/types.h>
+
+/* The most steps of a table: those of a cell's trace with an opportunity each ms for 17 minutes. */
+#define TC_TIMETABLE_MAX_STEPS	(1 << 20)
+/* The most steps of one message, which is what tc has room for. */
+#define TC_TIMETABLE_MESSAGE_STEPS	4000
+/* What a table that is repeated must carry each time: a packet of 64 KiB then takes 44 laps. */
+#define TC_TIMETABLE_LEAST_BYTES	1500
+
+/**
+ * enum tc_timetable_kind - what the values of a table's steps are
+ * @TC_TIMETABLE_RATE: bytes/s from the step on
+ * @TC_TIMETABLE_OPPORTUNITY: bytes that may leave at the time of the step
+ * @TC_TIMETABLE_DELAY: ns from a packet's arrival to its departure, from the step on
+ */
+enum tc_timetable_kind {
+	TC_TIMETABLE_RATE,
+	TC_TIMETABLE_OPPORTUNITY,
+	TC_TIMETABLE_DELAY,
+	__TC_TIMETABLE_KIND_MAX
+};
+
+#define TC_TIMETABLE_KIND_MAX (__TC_TIMETABLE_KIND_MAX - 1)
+
+/**
+ * struct tc_timetable_step - one step of a table
+ * @at_ns: its time since the table's start; of the first 0, of each later than of the one before
+ * @value: see enum tc_timetable_kind
+ */
+struct tc_timetable_step {
+	__u64 at_ns;
+	__u64 value;
+};
+
+enum {
+	TCA_TIMETABLE_UNSPEC,
+	TCA_TIMETABLE_KIND,	/* u8 */
+	TCA_TIMETABLE_LIMIT,	/* u32: packets */
+	TCA_TIMETABLE_OVERHEAD,	/* s32: bytes that the link adds to a packet */
+	TCA_TIMETABLE_START,	/* u64: when the table starts, ns of CLOCK_REALTIME */
+	TCA_TIMETABLE_PERIOD,	/* u64: ns after which it starts again; 0: the last step lasts */
+	TCA_TIMETABLE_STEPS,	/* struct tc_timetable_step[]; of a change: more steps */
+	TCA_TIMETABLE_N_STEPS,	/* u32: how many there are; of dumps alone */
+	TCA_TIMETABLE_DIGEST,	/* u64: FNV-1a of their words; of dumps alone */
+	TCA_TIMETABLE_PAD,
+	__TCA_TIMETABLE_MAX
+};
+
+#define TCA_TIMETABLE_MAX (__TCA_TIMETABLE_MAX - 1)
+
+#endif /* _UAPI_LINUX_PKT_TIMETABLE_H */

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * sch_timetable: a link that changes by a table
+ *
+ *	enqueue --> departure computed by the table --> FIFO --> dequeue at that time
+ *
+ * The table is one of rates, of opportunities to send so many bytes, or of delays; timetable.h
+ * has the arithmetic. A packet leaves when its last bit has been sent; a rate that changes
+ * meanwhile affects it pro rata. Of opportunities this is what mahimahi's mm-link does with a trace
+ * (Netravali et al., ATC 2015): a packet that does not fit waits for the next with what is left.
+ *
+ * How this differs from a netem whose rate or delay is changed at some times: that fixes a packet's
+ * departure by the rate at its arrival, changes when a program gets to it, and lets a packet with a
+ * shorter delay overtake. Here packets keep their order.
+ *
+ * A GSO buffer is one packet: switch it off where it matters.
+ *
+ * Locking: all is under the qdisc's root lock.
+ */
+
+#include <linux/module.h>
+#include <linux/netdevice.h>
+#include <linux/slab.h>
+
+#include "compat/compat.h"
+#include "timetable.h"
+
+struct timetable_sched_data {
+	struct timetable table;
+	struct tc_timetable_step *steps;	/* of the table */
+	u64 start_real;				/* as given, ns of CLOCK_REALTIME */
+	s32 overhead;				/* bytes */
+	struct qdisc_watchdog watchdog;
+};
+
+struct timetable_skb_cb {
+	u64 leaves_at;
+};
+
+static struct timetable_skb_cb *timetable_skb_cb(const struct sk_buff *skb)
+{
+	qdisc_cb_private_validate(skb, sizeof(struct timetable_skb_cb));
+	return (struct timetable_skb_cb *)qdisc_skb_cb(skb)->data;
+}
+
+static int timetable_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct timetable_sched_data *q = qdisc_priv(sch);
+	u32 bytes = max_t(s64, (s64)qdisc_pkt_len(skb) + q->overhead, 1);
+
+	if (sch->q.qlen >= sch->limit)
+		return qdisc_drop(skb, sch, to_free);
+	timetable_skb_cb(skb)->leaves_at = timetable_arrive(&q->table, ktime_get_ns(), bytes);
+	return qdisc_enqueue_tail(skb, sch);
+}
+
+static struct sk_buff *timetable_dequeue(struct Qdisc *sch)
+{
+	struct timetable_sched_data *q = qdisc_priv(sch);
+	struct sk_buff *skb = qdisc_peek_head(sch);
+
+	if (!skb)
+		return NULL;
+	if (timetable_skb_cb(skb)->leaves_at > ktime_get_ns()) {
+		qdisc_watchdog_schedule_ns(&q->watchdog, timetable_skb_cb(skb)->leaves_at);
+		qdisc_qstats_overlimit(sch);
+		return NULL;
+	}
+	return qdisc_dequeue_head(sch);
+}
+
+static void timetable_reset(struct Qdisc *sch)
+{
+	struct timetable_sched_data *q = qdisc_priv(sch);
+
+	qdisc_reset_queue(sch);
+	qdisc_watchdog_cancel(&q->watchdog);
+}
+
+static const struct nla_policy timetable_policy[TCA_TIMETABLE_MAX + 1] = {
+	[TCA_TIMETABLE_KIND]	= NLA_POLICY_MAX(NLA_U8, TC_TIMETABLE_KIND_MAX),
+	[TCA_TIMETABLE_LIMIT]	= NLA_POLICY_MIN(NLA_U32, 1),
+	[TCA_TIMETABLE_OVERHEAD] = NLA_POLICY_RANGE(NLA_S32, -64, 1024),
+	[TCA_TIMETABLE_START]	= { .type = NLA_U64 },
+	[TCA_TIMETABLE_PERIOD]	= { .type = NLA_U64 },
+	[TCA_TIMETABLE_STEPS]	= { .type = NLA_BINARY },
+};
+
+/* The present steps, and those that an attribute adds. */
+static struct tc_timetable_step *timetable_longer(const struct timetable *tt,
+						  const struct nlattr *more, u32 *n_steps,
+						  struct netlink_ext_ack *extack)
+{
+	u32 added = more ? nla_len(more) / sizeof(struct tc_timetable_step) : 0;
+	struct tc_timetable_step *steps;
+
+	if (added * sizeof(*steps) != (more ? nla_len(more) : 0)) {
+		NL_SET_ERR_MSG(extack, "a part of a step");
+		return ERR_PTR(-EINVAL);
+	}
+	if (added > TC_TIMETABLE_MAX_STEPS - tt->n_steps) {
+		NL_SET_ERR_MSG(extack, "a table has at most 1048576 steps");
+		return ERR_PTR(-ENOSPC);
+	}
+	*n_steps = tt->n_steps + added;
+	steps = kvmalloc_array(max(*n_steps, 1U), sizeof(*steps), GFP_KERNEL_ACCOUNT);
+	if (!steps)
+		return ERR_PTR(-ENOMEM);
+	if (tt->n_steps)
+		memcpy(steps, tt->steps, tt->n_steps * sizeof(*steps));
+	if (added)
+		memcpy(steps + tt->n_steps, nla_data(more), added * sizeof(*steps));
+	return steps;
+}
+
+/* Of a change: what is not given stays, and steps are added. */
+static int timetable_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct timetable_sched_data *q = qdisc_priv(sch);
+	struct nlattr *tb[TCA_TIMETABLE_MAX + 1];
+	struct timetable table = q->table;
+	struct tc_timetable_step *steps;
+	u64 start_real = q->start_real;
+	const char *problem;
+	u64 now, now_real;
+	int err;
+
+	if (!opt) {
+		NL_SET_ERR_MSG(extack, "a timetable needs steps");
+		return -EINVAL;
+	}
+	err = nla_parse_nested(tb, TCA_TIMETABLE_MAX, opt, timetable_policy, extack);
+	if (err)
+		return err;
+	if (tb[TCA_TIMETABLE_KIND])
+		table.kind = nla_get_u8(tb[TCA_TIMETABLE_KIND]);
+	if (tb[TCA_TIMETABLE_PERIOD])
+		table.period = nla_get_u64(tb[TCA_TIMETABLE_PERIOD]);
+	if (tb[TCA_TIMETABLE_START])
+		start_real = nla_get_u64(tb[TCA_TIMETABLE_START]);
+	steps = timetable_longer(&q->table, tb[TCA_TIMETABLE_STEPS], &table.n_steps, extack);
+	if (IS_ERR(steps))
+		return PTR_ERR(steps);
+	table.steps = steps;
+	problem = timetable_problem(&table);
+	if (problem) {
+		NL_SET_ERR_MSG_FMT(extack, "%s", problem);
+		kvfree(steps);
+		return -EINVAL;
+	}
+
+	sch_tree_lock(sch);
+	now = ktime_get_ns();
+	now_real = ktime_get_real_ns();
+	if (!start_real)
+		start_real = now_real;
+	/* Packets may have come since. */
+	table.free_at = q->table.free_at;
+	table.rest = q->table.rest;
+	if (start_real < now_real - now) {
+		sch_tree_unlock(sch);
+		NL_SET_ERR_MSG(extack, "the start is before the kernel's");
+		kvfree(steps);
+		return -EINVAL;
+	}
+	timetable_start(&table, start_real - now_real + now, now);
+	q->table = table;
+	q->start_real = start_real;
+	swap(q->steps, steps);
+	if (tb[TCA_TIMETABLE_LIMIT])
+		sch->limit = nla_get_u32(tb[TCA_TIMETABLE_LIMIT]);
+	if (tb[TCA_TIMETABLE_OVERHEAD])
+		q->overhead = nla_get_s32(tb[TCA_TIMETABLE_OVERHEAD]);
+	sch_tree_unlock(sch);
+	kvfree(steps);
+	return 0;
+}
+
+static int timetable_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct timetable_sched_data *q = qdisc_priv(sch);
+
+	qdisc_watchdog_init(&q->watchdog, sch);
+	sch->limit = 1000;
+	return timetable_change(sch, opt, extack);
+}
+
+static void timetable_destroy(struct Qdisc *sch)
+{
+	struct timetable_sched_data *q = qdisc_priv(sch);
+
+	qdisc_watchdog_cancel(&q->watchdog);
+	kvfree(q->steps);
+}
+
+static int timetable_dump(struct Qdisc *sch, struct sk_buff *skb)
+{
+	struct timetable_sched_data *q = qdisc_priv(sch);
+	const struct timetable *tt = &q->table;
+	struct nlattr *nest = nla_nest_start(skb, TCA_OPTIONS);
+
+	if (!nest)
+		return -EMSGSIZE;
+	if (nla_put_u8(skb, TCA_TIMETABLE_KIND, tt->kind) ||
+	    nla_put_u32(skb, TCA_TIMETABLE_LIMIT, sch->limit) ||
+	    nla_put_s32(skb, TCA_TIMETABLE_OVERHEAD, q->overhead) ||
+	    nla_put_u64_64bit(skb, TCA_TIMETABLE_START, q->start_real, TCA_TIMETABLE_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_TIMETABLE_PERIOD, tt->period, TCA_TIMETABLE_PAD) ||
+	    nla_put_u32(skb, TCA_TIMETABLE_N_STEPS, tt->n_steps) ||
+	    nla_put_u64_64bit(skb, TCA_TIMETABLE_DIGEST, timetable_digest(tt),
+			      TCA_TIMETABLE_PAD)) {
+		nla_nest_cancel(skb, nest);
+		return -EMSGSIZE;
+	}
+	return nla_nest_end(skb, nest);
+}
+
+static struct Qdisc_ops timetable_qdisc_ops __read_mostly = {
+	.id		= "timetable",
+	.priv_size	= sizeof(struct timetable_sched_data),
+	.enqueue	= timetable_enqueue,
+	.dequeue	= timetable_dequeue,
+	.peek		= qdisc_peek_dequeued,
+	.init		= timetable_init,
+	.reset		= timetable_reset,
+	.destroy	= timetable_destroy,
+	.change		= timetable_change,
+	.dump		= timetable_dump,
+	.owner		= THIS_MODULE,
+};
+MODULE_ALIAS_NET_SCH("timetable");
+
+static int __init timetable_module_init(void)
+{
+	BUILD_BUG_ON(sizeof(struct timetable_skb_cb) > QDISC_CB_PRIV_LEN);
+	return register_qdisc(&timetable_qdisc_ops);
+}
+
+static void __exit timetable_module_exit(void)
+{
+	unregister_qdisc(&timetable_qdisc_ops);
+}
+
+module_init(timetable_module_init);
+module_exit(timetable_module_exit);
+
+MODULE_AUTHOR("the twoway authors");
+MODULE_DESCRIPTION("A link that changes by a table of rates, opportunities or delays");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,92 @@
+"""The arithmetic of sch_timetable, compiled for user space, against tags computed in Python."""
+
+import random
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from twoway.theory.timetable import Kind, Timetable
+
+HERE = Path(__file__).parent
+KINDS: tuple[Kind, ...] = ("rates", "opportunities", "delays")
+MS, S = 10**6, 10**9
+Packets = Sequence[tuple[int, int]]
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The compiled arithmetic."""
+    made = tmp_path_factory.mktemp("timetable") / "timetable_model"
+    subprocess.run(
+        f"cc -O1 -g -fsanitize=undefined,address -fno-sanitize-recover -Wall -Wextra -Werror "
+        f"-I {HERE}/userspace -I {HERE.parent} -I {HERE.parent}/include/uapi "
+        f"-o {made} {HERE}/userspace/timetable_model.c".split(),
+        check=True,
+    )
+    return made
+
+
+def told(program: Path, table: Timetable, start: int, now: int, packets: Packets) -> list[str]:
+    """What the kernel's arithmetic says: the digest and departures, or what is wrong."""
+    rows = [*table.steps, *packets]
+    said = f"{KINDS.index(table.kind)} {table.period_ns} {start} {now} {len(table.steps)}\n"
+    said += "".join(f"{first} {second}\n" for first, second in rows)
+    done = subprocess.run([program], input=said, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def leaves(table: Timetable, start: int, packets: Packets) -> list[int]:
+    """When Python says that packets leave."""
+    arrived, size = np.array(packets, dtype=np.int64).T
+    return [int(each) for each in table.leaves(start, arrived, size)]
+
+
+def _random_table(kind: Kind, at_random: random.Random) -> Timetable:
+    times = [0, *sorted(at_random.sample(range(1, 100), at_random.randint(0, 20)))]
+    most = {"rates": 3 * 10**6, "opportunities": 6000, "delays": 50 * MS}[kind]
+    values = [at_random.choice((0, at_random.randint(1, most))) for _ in times]
+    values[-1] = most
+    period = (times[-1] + at_random.randint(1, 50)) * MS
+    repeated = kind == "opportunities" or at_random.random() < 0.5
+    steps = tuple((MS * at, value) for at, value in zip(times, values, strict=True))
+    return Timetable(kind, steps, period if repeated else 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_departures_are_those_of_tags(program: Path, kind: Kind) -> None:
+    """Of random tables and packets, in bunches and after pauses, each departure is the tags'."""
+    at_random = random.Random(kind)
+    for _ in range(60):
+        table, start = _random_table(kind, at_random), S + at_random.randint(0, S)
+        now, packets = at_random.choice((start, start - 300 * MS, 3)), []
+        for _ in range(100):
+            now += at_random.choice((0, 1, at_random.randint(0, 5 * MS), 20 * MS, 500 * MS))
+            packets.append((now, at_random.randint(1, 3000)))
+        digest, *found = told(program, table, start, packets[0][0], packets)
+        assert int(digest) == table.digest
+        assert [int(each) for each in found] == leaves(table, start, packets)
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (Timetable("rates", ((5, 1000),)), "the first step is at 0"),
+        (Timetable("rates", ((0, 9), (7, 9), (7, 9))), "each step is later than the one before"),
+        (Timetable("rates", ((0, 9), (7, 9)), 7), "the period is longer than the table"),
+        (Timetable("rates", ((0, 2**40 + 1),)), "a value or time is too large"),
+        (Timetable("rates", ((0, 10), (5, 0))), "the table ends without a rate"),
+        (Timetable("rates", ((0, 1000),), S), "carries less than 1500 bytes"),
+        (Timetable("opportunities", ((0, 1499),), S), "carries less than 1500 bytes"),
+        (Timetable("opportunities", ((0, 1500),)), "opportunities need a period"),
+    ],
+)
+def test_a_table_that_would_hold_packets_is_refused(
+    program: Path, table: Timetable, said: str
+) -> None:
+    """Each table by which a packet might never leave, or late, has a sentence."""
+    (found,) = told(program, table, 0, 0, [])
+    assert said in found

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A table and packets from standard input, and when each packet leaves, as sch_timetable has it:
+ *
+ *	KIND PERIOD START NOW STEPS, then STEPS of AT VALUE, then TIME BYTES for each packet
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "timetable.h"
+
+int main(void)
+{
+	struct tc_timetable_step *steps;
+	struct timetable tt = { 0 };
+	uint64_t start, now, bytes;
+	const char *problem;
+	unsigned int kind;
+
+	if (scanf("%u %" SCNu64 " %" SCNu64 " %" SCNu64 " %u", &kind, &tt.period, &start, &now,
+		  &tt.n_steps) != 5)
+		return 1;
+	steps = calloc(tt.n_steps + 1, sizeof(*steps));
+	for (u32 i = 0; i < tt.n_steps; i++)
+		if (scanf("%" SCNu64 " %" SCNu64, &steps[i].at_ns, &steps[i].value) != 2)
+			return 1;
+	tt.kind = kind;
+	tt.steps = steps;
+	problem = timetable_problem(&tt);
+	if (problem) {
+		printf("%s\n", problem);
+	} else {
+		printf("%" PRIu64 "\n", timetable_digest(&tt));
+		timetable_start(&tt, start, now);
+	}
+	while (!problem && scanf("%" SCNu64 " %" SCNu64, &now, &bytes) == 2)
+		printf("%" PRIu64 "\n", timetable_arrive(&tt, now, bytes));
+	free(steps);
+	return 0;
+}

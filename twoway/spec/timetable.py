@@ -1,0 +1,191 @@
+"""Rates that change by a table: a schedule, or the opportunities of a mahimahi trace."""
+
+import itertools
+from collections import Counter
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import Field
+
+from twoway.contract.model import Model
+from twoway.theory.timetable import OPPORTUNITY_BYTES, Timetable, rate_table
+
+Second = Annotated[float, Field(ge=0, le=100_000, multiple_of=1e-6)]
+Mbit = Annotated[float, Field(ge=0, le=100_000)]
+Change = tuple[Second, Mbit]
+Milliseconds = Annotated[int, Field(ge=0, le=10**8)]
+Chance = tuple[Milliseconds, Annotated[int, Field(ge=1, le=10**6)]]
+# A trace of 17 minutes with opportunities each ms, and a file's bytes.
+_MOST_STEPS, _MOST_BYTES = 1 << 20, 1 << 24
+# The steps of one message to the kernel.
+_MESSAGE_STEPS = 4000
+
+
+class Rate(Model):
+    """A rate that changes at given times, or a trace of opportunities to send a packet.
+
+    The table starts with the traffic, and before that the first rate holds, or the trace repeats.
+    """
+
+    schedule: Annotated[list[Change], Field(min_length=1, max_length=100_000)] | None = Field(
+        default=None, description="[s, Mbit/s] in order, the first at 0; a rate of 0 is an outage"
+    )
+    repeat_s: Annotated[float, Field(gt=0, le=100_000)] | None = Field(
+        default=None, description="the schedule starts again after it; else its last rate lasts"
+    )
+    mahimahi: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
+        default=None,
+        description="a trace's file, beside the profile: a line for each opportunity to send "
+        f"{OPPORTUNITY_BYTES} bytes, with its time in ms; after the last it starts again",
+    )
+    opportunities: Annotated[list[Chance], Field(min_length=1, max_length=_MOST_STEPS)] | None = (
+        Field(default=None, description="the same as a list: [ms, packets]; of a file what it says")
+    )
+
+    def read(self, folder: Path) -> Self:
+        """Read the trace, if it is a file.
+
+        Args:
+            folder: the profile's folder.
+
+        Raises: ValueError with a sentence that names the file.
+        """
+        if not self.mahimahi:
+            return self
+        if self.opportunities:
+            raise ValueError(f"{self.mahimahi}: opportunities are given as well")
+        try:
+            found = _read(folder / self.mahimahi)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise ValueError(f"{self.mahimahi}: {reason}") from error
+        return self.model_copy(update={"opportunities": found})
+
+    def problems(self) -> list[str]:
+        """List contradictions between fields, each starting with the field's path."""
+        found = []
+        given = [n for n in ("schedule", "mahimahi", "opportunities") if getattr(self, n)]
+        if len(given) != 1 and given != ["mahimahi", "opportunities"]:
+            found.append(
+                ": takes one of schedule, mahimahi and opportunities; "
+                f"got {' and '.join(given) or 'none'}"
+            )
+        if self.repeat_s and not self.schedule:
+            found.append(f".repeat_s: a trace has its own end, got {self.repeat_s:g}")
+        if self.schedule:
+            found += self._schedule_problems(self.schedule)
+        times = [ms for ms, _ in self.opportunities or ()]
+        found += [
+            f".opportunities.{n}: must be later than the one before ({first} ms), got {second}"
+            for n, (first, second) in enumerate(itertools.pairwise(times), start=1)
+            if second <= first
+        ]
+        if times and not times[-1]:
+            found.append(".opportunities: the last must be after 0 ms, got 0")
+        return found
+
+    def _schedule_problems(self, schedule: list[tuple[float, float]]) -> list[str]:
+        found = []
+        if schedule[0][0]:
+            found.append(f".schedule.0: the first rate is from 0 s on, got {schedule[0][0]:g}")
+        if not schedule[0][1]:
+            found.append(".schedule.0: the first rate must be above 0, got 0")
+        found += [
+            f".schedule.{n}: must be later than the one before ({first:g} s), got {second:g}"
+            for n, ((first, _), (second, _)) in enumerate(itertools.pairwise(schedule), start=1)
+            if second <= first
+        ]
+        if self.repeat_s and self.repeat_s <= schedule[-1][0]:
+            found.append(
+                f".repeat_s: must be after the last rate ({schedule[-1][0]:g} s), "
+                f"got {self.repeat_s:g}"
+            )
+        if self.repeat_s and not found and self.table.lap_bytes < OPPORTUNITY_BYTES:
+            found.append(
+                f".repeat_s: must be long enough for {OPPORTUNITY_BYTES} bytes, "
+                f"got {self.repeat_s:g}"
+            )
+        if not self.repeat_s and not schedule[-1][1]:
+            found.append(f".schedule.{len(schedule) - 1}: the last rate must be above 0, got 0")
+        return found
+
+    @cached_property
+    def table(self) -> Timetable:
+        """The table of the qdisc."""
+        return rate_table(self.model_dump())
+
+    @property
+    def start_mbit(self) -> float:
+        """The rate at the start; of a trace its mean."""
+        if self.schedule:
+            return self.schedule[0][1]
+        return self._packets * OPPORTUNITY_BYTES * 8e3 / self.table.period_ns
+
+    @property
+    def least_mbit(self) -> float:
+        """The lowest rate but 0; of a trace its mean."""
+        rates = [mbit for _, mbit in self.schedule or () if mbit]
+        return min(rates) if rates else self.start_mbit
+
+    @property
+    def most_mbit(self) -> float:
+        """The highest rate; of a trace that of the fullest ms."""
+        if self.schedule:
+            return max(mbit for _, mbit in self.schedule)
+        return max(value for _, value in self.table.steps) * 8e-3
+
+    @property
+    def _packets(self) -> int:
+        return sum(count for _, count in self.opportunities or ())
+
+
+def arguments(table: Timetable, start_ns: int, limit: int, overhead: int) -> tuple[str, ...]:
+    """Build the arguments of `tc qdisc add dev X root`, with as many steps as a message takes."""
+    words = (
+        f"timetable {table.kind} {_steps(table, 0)} period {table.period_ns}ns "
+        f"start {start_ns}ns limit {limit} overhead {overhead}"
+    )
+    return tuple(words.split())
+
+
+def more_arguments(table: Timetable) -> list[str]:
+    """Build the arguments of the changes that add the rest of the steps."""
+    return [
+        f"timetable {table.kind} {_steps(table, first)}"
+        for first in range(_MESSAGE_STEPS, len(table.steps), _MESSAGE_STEPS)
+    ]
+
+
+def _steps(table: Timetable, first: int) -> str:
+    factor, unit = {"rates": (8, "bit"), "opportunities": (1, ""), "delays": (1, "ns")}[table.kind]
+    steps = table.steps[first : first + _MESSAGE_STEPS]
+    return ",".join(f"{at_ns}ns:{factor * value}{unit}" for at_ns, value in steps)
+
+
+def _read(path: Path) -> list[tuple[int, int]]:
+    """Read a mahimahi trace: times in ms, and how many opportunities each has."""
+    with path.open("rb") as file:
+        content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise ValueError(f"more than {_MOST_BYTES >> 20} MiB")
+    lines = content.decode("ascii", "replace").split("\n")
+    times: Counter[int] = Counter()
+    last = 0
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() and number == len(lines):
+            break
+        if not (line.strip().isdigit() and len(line.strip()) < 10):
+            raise ValueError(f"line {number}: must be a time in whole ms, got {line[:20]!r}")
+        at_ms = int(line)
+        if at_ms < last:
+            raise ValueError(
+                f"line {number}: must not be before the one before ({last}), got {at_ms}"
+            )
+        last = at_ms
+        times[at_ms] += 1
+    if not last:
+        raise ValueError("has no opportunity after 0 ms")
+    if len(times) > _MOST_STEPS:
+        raise ValueError(f"has opportunities at more than {_MOST_STEPS} times")
+    return [*times.items()]

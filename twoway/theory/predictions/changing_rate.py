@@ -1,0 +1,27 @@
+"""A link whose rate changes by a table, and one connection that always has a packet waiting there.
+
+Nothing of what the link offers is lost but the end of what a window's edges cut: throughput is the
+offered mean, and the efficiency 1.
+"""
+
+from twoway.theory.network import Setup
+from twoway.theory.timetable import rate_table
+
+NAME = "changing_rate"
+
+
+def predict(setup: Setup) -> dict[str, float]:
+    """Predict throughput and efficiency of each connection that is alone on such a link.
+
+    Raises: ValueError with a sentence if it is not.
+    """
+    found = {}
+    for each in setup.connections:
+        rate = setup.links[each.direction].rate
+        if len([c for c in setup.connections if c.direction == each.direction]) > 1 or not rate:
+            raise ValueError(f"{each.name} is not alone on a link whose rate changes")
+        start, stop = (round(s * 1e9) for s in (setup.warm_up_s, setup.duration_s))
+        offered = rate_table(rate).offered_bytes(0, start, stop)
+        found[f"throughput.{each.name}"] = offered * 8e3 / (stop - start)
+        found[f"efficiency.{each.name}"] = 1.0
+    return found

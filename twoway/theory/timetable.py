@@ -1,0 +1,154 @@
+"""Links that change by a table: their steps, and when packets leave them.
+
+Let W(t) be the work that a link has offered by time t: of rates their integral, in 10^-9 bytes; of
+opportunities the bytes of those up to t. A packet of L bytes that arrives at time a leaves when W
+reaches its tag, max(tag of the packet before it, W(a)) + L. Of delays, it leaves d(a) after a, and
+never before the packet before it. The kernel's sch_timetable keeps no tags, and is compared with
+these.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+Kind = Literal["rates", "opportunities", "delays"]
+
+# What an opportunity of a mahimahi trace may carry (Netravali et al. 2015).
+OPPORTUNITY_BYTES = 1500
+_NS = 10**9
+_FNV_START, _FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
+
+
+@dataclass(frozen=True)
+class Timetable:
+    """A table of steps, the first at 0.
+
+    Attributes:
+        kind: what the values are: bytes/s from the step on, bytes that may leave at its time, or
+            ns from arrival to departure from the step on.
+        steps: times in ns since the start, ascending, and values.
+        period_ns: ns after which the table starts again; 0: its last step lasts.
+    """
+
+    kind: Kind
+    steps: tuple[tuple[int, int], ...]
+    period_ns: int = 0
+
+    @property
+    def digest(self) -> int:
+        """FNV-1a of the steps, a word at a time, as the kernel computes it."""
+        words = (word for step in self.steps for word in step)
+        return reduce(lambda digest, word: (digest ^ word) * _FNV_PRIME % 2**64, words, _FNV_START)
+
+    @cached_property
+    def _columns(self) -> tuple[IntArray, IntArray]:
+        columns = np.array(self.steps, dtype=np.int64)
+        return columns[:, 0], columns[:, 1]
+
+    @property
+    def lap_bytes(self) -> float:
+        """What the link offers from the table's start to its repetition."""
+        return self.offered_bytes(0, 0, self.period_ns)
+
+    def laps(self, start_ns: int, first_ns: int, last_ns: int) -> tuple[IntArray, IntArray]:
+        """Repeat the table from before one time to after another.
+
+        Before its start a table with a period has been repeated, and another's first step holds.
+
+        Args:
+            start_ns: when the table starts.
+            first_ns: the first time.
+            last_ns: the last time.
+
+        Returns: shape (m,), times of steps, and their values.
+        """
+        at_ns, value = self._columns
+        if not self.period_ns:
+            begin_ns = min(start_ns, first_ns)
+            return np.concatenate(([begin_ns], start_ns + at_ns[1:])), value
+        first, last = ((t - start_ns) // self.period_ns for t in (first_ns, last_ns))
+        lap_ns = start_ns + self.period_ns * np.arange(first, last + 1)
+        return (lap_ns[:, None] + at_ns).ravel(), np.tile(value, len(lap_ns))
+
+    def offered_bytes(self, start_ns: int, first_ns: int, last_ns: int) -> float:
+        """Compute what the link offers between two times, of rates or opportunities."""
+        time_ns, value = self.laps(start_ns, first_ns, last_ns)
+        if self.kind == "opportunities":
+            return float(value[(time_ns >= first_ns) & (time_ns < last_ns)].sum())
+        edges = np.clip(np.append(time_ns, max(last_ns, time_ns[-1])), first_ns, last_ns)
+        return float((np.diff(edges) * value).sum()) / _NS
+
+    def leaves(self, start_ns: int, arrived_ns: IntArray, size_bytes: IntArray) -> IntArray:
+        """Compute when packets leave.
+
+        Args:
+            start_ns: when the table starts.
+            arrived_ns: shape (n,), when they arrive, ascending; the link is idle before.
+            size_bytes: shape (n,), their sizes on the link.
+        """
+        if not len(arrived_ns):
+            return np.zeros(0, dtype=np.int64)
+        first_ns, last_ns = int(arrived_ns[0]), int(arrived_ns[-1])
+        if self.kind == "delays":
+            time_ns, delay_ns = self.laps(start_ns, first_ns, last_ns)
+            row = np.searchsorted(time_ns, arrived_ns, side="right") - 1
+            return np.maximum.accumulate(arrived_ns + delay_ns[row])
+        # A backlog at the last arrival takes laps more: twice as many until they do.
+        ahead_ns = self.period_ns
+        while True:
+            found = self._by_tags(
+                *self.laps(start_ns, first_ns, last_ns + ahead_ns), arrived_ns, size_bytes
+            )
+            if found is not None:
+                return found
+            ahead_ns *= 2
+
+    def _by_tags(
+        self, time_ns: IntArray, value: IntArray, arrived_ns: IntArray, size_bytes: IntArray
+    ) -> IntArray | None:
+        """Compute when W reaches each packet's tag; None if the steps end before."""
+        row = np.searchsorted(time_ns, arrived_ns, side="right") - 1
+        if self.kind == "rates":
+            offered = np.concatenate(([0], np.cumsum(np.diff(time_ns) * value[:-1])))
+            before, work = offered[row] + (arrived_ns - time_ns[row]) * value[row], size_bytes * _NS
+        else:
+            offered = np.cumsum(value)
+            before, work = offered[row], size_bytes
+        total = np.cumsum(work)
+        tag = np.maximum.accumulate(before - (total - work)) + total
+        at = np.searchsorted(offered, tag, side="left")
+        if self.kind == "opportunities":
+            return time_ns[at] if at[-1] < len(time_ns) else None
+        if self.period_ns and at[-1] == len(time_ns):
+            return None
+        at -= 1
+        return np.asarray(time_ns[at] - (-(tag - offered[at]) // value[at]))
+
+
+def rate_table(rate: Mapping[str, Any]) -> Timetable:
+    """Make the table of a profile's field `rate`: a schedule in s and Mbit/s, or opportunities.
+
+    Rates are cut to whole bytes/s, as netem has them.
+    """
+    if rate["schedule"]:
+        rows = [(round(s * _NS), round(mbit * 1e6) // 8) for s, mbit in rate["schedule"]]
+        return Timetable("rates", tuple(rows), round((rate["repeat_s"] or 0) * _NS))
+    return _opportunities(rate["opportunities"])
+
+
+def _opportunities(rows: Sequence[Sequence[int]]) -> Timetable:
+    """Make the table of opportunities, times in ms and numbers of packets.
+
+    The last time is the period, and the time 0 of its repetition.
+    """
+    end_ms = rows[-1][0]
+    packets = {0: 0}
+    for at_ms, count in rows:
+        packets[at_ms % end_ms] = packets.get(at_ms % end_ms, 0) + count
+    steps = [(ms * 10**6, OPPORTUNITY_BYTES * n) for ms, n in sorted(packets.items())]
+    return Timetable("opportunities", tuple(steps), end_ms * 10**6)
