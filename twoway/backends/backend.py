@@ -66,7 +66,7 @@ def refuse_what_uml_has(plan: Plan, backend: str) -> None:
     are told after set-up.
     """
     if "sch_timetable.ko" in plan.modules:
-        raise UsageError(f"a rate that changes: the backend {backend} has none, uml does")
+        raise UsageError(f"a rate or delay that changes: the backend {backend} has none, uml does")
     for step in plan.own_modules:
         raise UsageError(f"own_modules: {step.module}: the backend {backend} builds none, uml does")
     for program in plan.user_programs:

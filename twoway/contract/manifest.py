@@ -94,6 +94,9 @@ class Direction(_Quoted):
     rate: dict[str, Any] | None = Field(
         default=None, description="how the rate changes; null for others"
     )
+    delay: dict[str, Any] | None = Field(
+        default=None, description="how the delay changes; null for others"
+    )
     loss: dict[str, Any] | None = Field(
         default=None, description="how the link loses packets behind its queue; null: it loses none"
     )

@@ -57,7 +57,7 @@ class Queue(Record, Framing):
     taps_in: tuple[str, ...] = Field(
         description="interfaces whose incoming packets may enter the queue"
     )
-    delay_ns: int = Field(description="propagation delay behind the queue")
+    delay_ns: int = Field(description="propagation delay behind the queue, the longest")
     leaves_at_start: bool = Field(
         default=False,
         description="captures see a packet leave when its transmission begins, not when it ends",

@@ -10,14 +10,17 @@ told.
 import numpy as np
 from capture_analysis import ack_compression
 
+from twoway.contract.clock import START_NS
 from twoway.contract.metrics import FidelityRow
 from twoway.contract.verdict import Verdict
 from twoway.measure import channel, real_time
 from twoway.measure.allocations import agreement
 from twoway.measure.analysis import ETHERNET_BYTES, Analysis, ConnectionView, QueueView
 from twoway.measure.flight import most_in_flight
+from twoway.measure.queues import times_after
 from twoway.measure.throughput import before_reset, in_order_bytes
 from twoway.theory.dtm import SLOT_BIT
+from twoway.theory.timetable import Timetable, delay_table
 
 # A queue's times must be known to this share of a full segment's transmission time: then nobody
 # takes one packet for two.
@@ -41,6 +44,9 @@ def fidelity(analysis: Analysis) -> list[FidelityRow]:
             _kernel_queue(analysis, direction, queue, error),
             _kernel_drops(analysis, direction, queue),
         ]
+        link = analysis.run.link(queue.queue)
+        if link and link.delay:
+            checks.append(_delays(analysis, direction, queue, delay_table(link.delay)))
         if queue.slots and queue.slots.options["rate"]:
             checks.append(_allocations(analysis, direction, queue, queue.slots, error))
     for name, connection in analysis.connections.items():
@@ -189,6 +195,28 @@ def _link_losses(analysis: Analysis) -> FidelityRow:
     what = f"packets lost behind queues in the captures less the kernel's {kernel}"
     bound = f"{-under_way}..0" if under_way else "0"
     return _check(what, lost - kernel, bound, -under_way <= lost - kernel <= 0)
+
+
+def _delays(analysis: Analysis, direction: str, view: QueueView, table: Timetable) -> FidelityRow:
+    """Compare the times that packets travel behind a queue with a table of delays."""
+    run = analysis.run
+    sent = run.capture(view.queue.interface)
+    due_ns = table.leaves(START_NS, sent.time_ns, sent.frame_bytes)
+    off = []
+    for each in analysis.connections.values():
+        ends = each.connection
+        for queues, end, forward in (
+            (ends.directions, ends.sink_interface, True),
+            (ends.ack_directions, ends.source_interface, False),
+        ):
+            if queues[-1] == direction:
+                mine = run.belongs(sent, ends, forward=forward)
+                came_ns = times_after(sent.where(mine), run.between(end, ends, forward=forward))
+                off.append((came_ns - due_ns[mine])[came_ns >= 0])
+    found = np.concatenate(off) if off else np.zeros(0, dtype=np.int64)
+    worst = int(np.abs(found).max(initial=0))
+    what = f"{direction}: worst error of {len(found)} packets' delays, ns"
+    return _check(what, worst, "0", worst == 0)
 
 
 def _allocations(

@@ -121,17 +121,13 @@ def passage(
 
     Raises: AnalysisError if a packet left that never entered: the captures are incomplete.
     """
-    in_key, out_key = _occurrence_keys(entering), _occurrence_keys(leaving)
-    order = np.argsort(out_key, kind="stable")
-    place = np.minimum(np.searchsorted(out_key[order], in_key), max(len(order) - 1, 0))
-    found = out_key[order[place]] == in_key if len(order) else np.zeros(len(in_key), dtype=np.bool_)
+    left_ns = times_after(entering, leaving)
+    found = left_ns >= 0
     unknown = len(leaving) - int(found.sum())
     if unknown:
         raise AnalysisError(
             f"{queue.interface}: {unknown} packets left the queue that no capture saw enter"
         )
-    left_ns = np.full(len(entering), -1, dtype=np.int64)
-    left_ns[found] = leaving.time_ns[order[place[found]]]
     for rows in _twins(entering, ~found):
         left_ns[rows] = _latest_first(entering.time_ns[rows], left_ns[rows])
     found = left_ns >= 0
@@ -176,7 +172,21 @@ def _latest_first(entered_ns: IntArray, left_ns: IntArray) -> IntArray:
 
 def lost_between(before: Packets, after: Packets) -> BoolArray:
     """Mark the packets of one capture that another, further on, does not have; shape (n,)."""
-    return ~np.isin(_occurrence_keys(before), _occurrence_keys(after))
+    return times_after(before, after) < 0
+
+
+def times_after(before: Packets, after: Packets) -> IntArray:
+    """Find the times of one capture's packets in another, further on; -1 if it does not have one.
+
+    Of packets that look alike the first is the first there, too.
+    """
+    in_key, out_key = _occurrence_keys(before), _occurrence_keys(after)
+    time_ns = np.full(len(before), -1, dtype=np.int64)
+    order = np.argsort(out_key, kind="stable")
+    if len(order):
+        place = order[np.minimum(np.searchsorted(out_key[order], in_key), len(order) - 1)]
+        time_ns = np.where(out_key[place] == in_key, after.time_ns[place], time_ns)
+    return time_ns
 
 
 def transmitted(queue: Queue, seen: Passage) -> Passage:

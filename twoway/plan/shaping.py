@@ -68,7 +68,8 @@ def _queue(interface: Interface, direction: Direction) -> Shaper:
     if direction.dtm:
         return _channel(interface, direction)
     if direction.rate:
-        return _by_table(interface, direction.rate.table, direction)
+        limits = (direction.queue_packets, direction.overhead_bytes)
+        return _by_table(interface, direction.rate.table, *limits)
     if direction.is_under_htb:
         return _under_htb(interface, direction)
     if direction.aqm != "drop-tail":
@@ -141,9 +142,8 @@ def _under_htb(interface: Interface, direction: Direction) -> Shaper:
     )
 
 
-def _by_table(interface: Interface, table: Timetable, direction: Direction) -> Shaper:
+def _by_table(interface: Interface, table: Timetable, limit: int, overhead: int = 0) -> Shaper:
     """Build a queue whose packets leave by a table that starts with the traffic."""
-    limit, overhead = direction.queue_packets, direction.overhead_bytes
     said = {
         "table": table.kind,
         "steps": len(table.steps),
@@ -179,6 +179,8 @@ def _delay(interface: Interface, direction: Direction) -> Shaper:
     delay_ns = direction.delay_ns
     most = direction.most_mbit * 1e6 / 8 * delay_ns * 1e-9 / _SMALLEST_FRAME_BYTES
     limit = max(1000, math.ceil(_DELAY_LIMIT_MARGIN * most))
+    if direction.delay:
+        return _by_table(interface, direction.delay.table, limit)
     rate, readback = _rate(direction) if direction.has_ack_queue else ([], [])
     loss = direction.loss.arguments if direction.loss else ()
     return Shaper(

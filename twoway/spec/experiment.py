@@ -18,7 +18,7 @@ from twoway.spec.loss import Loss
 from twoway.spec.matrix import Axis
 from twoway.spec.programs import HostProgram
 from twoway.spec.statements import Claimed, Found, Predicted, Statement, Unclaimed
-from twoway.spec.timetable import Rate
+from twoway.spec.timetable import ChangingDelay, Rate
 from twoway.spec.traffic import Span, Traffic, kinds
 
 # Without spaces and quotes, which the kernel interprets in a module's parameters.
@@ -56,8 +56,13 @@ class Direction(Framing):
         "`cake-flowblind` (CoDel, one queue), which have no limit of packets; or, under HTB, the "
         "kernel's qdisc of that name with queue_packets as its limit, `fq_codel` without",
     )
-    delay_ms: Annotated[float, Field(ge=0, le=100_000)] = Field(
-        description="propagation delay in ms, from the end of transmission to arrival"
+    delay_ms: Annotated[float, Field(ge=0, le=100_000)] | None = Field(
+        default=None,
+        description="propagation delay in ms, from the end of transmission to arrival, unless it "
+        "changes",
+    )
+    delay: ChangingDelay | None = Field(
+        default=None, description="a delay that changes by a schedule, instead of delay_ms"
     )
     loss: Loss | None = Field(
         default=None, description="packets that the link loses, after its queue; none by default"
@@ -74,8 +79,10 @@ class Direction(Framing):
 
     @property
     def delay_ns(self) -> int:
-        """Propagation delay, ns."""
-        return round(self.delay_ms * 1e6)
+        """Propagation delay, of one that changes the longest, ns."""
+        if self.delay:
+            return self.delay.longest_ns
+        return round((self.delay_ms or 0) * 1e6)
 
     @property
     def start_mbit(self) -> float:

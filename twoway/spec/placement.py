@@ -36,40 +36,45 @@ def placement_problems(profile: Profile, graph: Graph) -> list[str]:
         if i.node in graph.hosts
     ]
     problems += [
-        f"directions.{name}.delay_ms: the topology has no place for it, got {direction.delay_ms:g}"
+        f"directions.{name}.delay{'' if direction.delay else '_ms'}: the topology has no place for "
+        f"it, got {direction.delay_ns / 1e6:g}"
         for name, direction in profile.directions.items()
-        if direction.delay_ms and name not in graph.delays
+        if direction.delay_ns and name not in graph.delays
     ]
-    problems += _misplaced_ack_queues(profile, graph)
+    problems += _shared_delays(profile, graph)
     problems += [
         f"directions.{name}.aqm: {direction.aqm} is a shaper of its own, without cells or slots"
         for name, direction in profile.directions.items()
         if direction.aqm != "drop-tail" and (direction.dtm or direction.cell_bytes)
     ]
     for name, direction in profile.directions.items():
-        delay_us = direction.delay_ms * 1000
+        delay_us = (direction.delay_ms or 0) * 1000
         if abs(delay_us / _DELAY_STEP_US - round(delay_us / _DELAY_STEP_US)) > 1e-9:
             below = math.floor(delay_us / _DELAY_STEP_US) * _DELAY_STEP_US / 1000
             problems.append(
                 f"directions.{name}.delay_ms: tc sets netem's delay in whole microseconds and "
-                f"ticks of 64 ns, exact for multiples of 0.008 ms only; got {direction.delay_ms:g},"
+                f"ticks of 64 ns, exact for multiples of 0.008 ms only; got {delay_us / 1000:g},"
                 f" nearest {below:g} and {below + _DELAY_STEP_US / 1000:g}"
             )
     return problems
 
 
-def _misplaced_ack_queues(profile: Profile, graph: Graph) -> list[str]:
-    """List separate ACK queues whose delay serves several queues.
+def _shared_delays(profile: Profile, graph: Graph) -> list[str]:
+    """List delays that serve several queues and must not.
 
-    The delay adds the transmission time, which it can do for one queue only.
+    That of separate ACK queues adds the transmission time, which it can do for one queue only. One
+    that changes keeps packets in order, which can be told of one queue only.
     """
     fed = [i.name for placed in graph.delays.values() for i in placed]
     problems = []
     for name, direction in profile.directions.items():
         places = [fed.count(i.name) for i in graph.delays.get(name, ())]
-        if direction.has_ack_queue and (len(graph.queues.get(name, ())) != 1 or set(places) != {1}):
-            problems.append(
-                f"directions.{name}.ack_queue: takes a direction with one queue, and with delays "
-                f'that no other direction has; got "{direction.ack_queue}"'
-            )
+        if len(graph.queues.get(name, ())) == 1 and set(places) == {1}:
+            continue
+        problems += [
+            f"directions.{name}.{field}: takes a direction with one queue, and with delays "
+            f"that no other direction has"
+            for field, given in (("ack_queue", direction.has_ack_queue), ("delay", direction.delay))
+            if given
+        ]
     return problems

@@ -47,14 +47,7 @@ def _direction_problems(direction: Direction) -> list[str]:
     if len(given) != 1:
         got = " and ".join(given) or "none"
         problems.append(f": rate_mbit, rate or dtm says how fast it is; got {got}")
-    if direction.rate is not None:
-        problems += [f".rate{problem}" for problem in direction.rate.problems()]
-        manager = {"aqm": "drop-tail", "ack_queue": "shared", "cell_bytes": 0}
-        problems += [
-            f".{field}: a rate that changes has one drop-tail queue, without cells; got {value!r}"
-            for field, usual in manager.items()
-            if (value := getattr(direction, field)) != usual
-        ]
+    problems += _changing_problems(direction)
     if direction.dtm is not None:
         problems += [f".dtm{problem}" for problem in direction.dtm.problems()]
         if direction.cell_bytes:
@@ -69,6 +62,29 @@ def _direction_problems(direction: Direction) -> list[str]:
     if direction.has_ack_queue and (direction.dtm is not None or direction.cell_bytes):
         kind = "a dtm channel" if direction.dtm is not None else "a link with cells"
         problems.append(f".ack_queue: {kind} has one queue, got {direction.ack_queue!r}")
+    return problems
+
+
+def _changing_problems(direction: Direction) -> list[str]:
+    """List contradictions between a direction's fields and a rate or delay that changes."""
+    problems = []
+    if (direction.delay_ms is None) == (direction.delay is None):
+        got = "none" if direction.delay is None else "both"
+        problems.append(f": delay_ms or delay says how long packets travel; got {got}")
+    if direction.delay is not None:
+        problems += [f".delay{problem}" for problem in direction.delay.problems()]
+        if direction.loss:
+            problems.append(".loss: netem's, which a delay that changes is without")
+        if direction.has_ack_queue:
+            problems.append(".ack_queue: needs netem, which a delay that changes is without")
+    if direction.rate is not None:
+        problems += [f".rate{problem}" for problem in direction.rate.problems()]
+        manager = {"aqm": "drop-tail", "ack_queue": "shared", "cell_bytes": 0}
+        problems += [
+            f".{field}: a rate that changes has one drop-tail queue, without cells; got {value!r}"
+            for field, usual in manager.items()
+            if (value := getattr(direction, field)) != usual
+        ]
     return problems
 
 

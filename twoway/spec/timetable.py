@@ -1,4 +1,4 @@
-"""Rates that change by a table: a schedule, or the opportunities of a mahimahi trace."""
+"""Rates and delays that change by a table: a schedule, or the opportunities of a mahimahi trace."""
 
 import itertools
 from collections import Counter
@@ -9,7 +9,7 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from twoway.contract.model import Model
-from twoway.theory.timetable import OPPORTUNITY_BYTES, Timetable, rate_table
+from twoway.theory.timetable import OPPORTUNITY_BYTES, Timetable, delay_table, rate_table
 
 Second = Annotated[float, Field(ge=0, le=100_000, multiple_of=1e-6)]
 Mbit = Annotated[float, Field(ge=0, le=100_000)]
@@ -22,6 +22,55 @@ _MOST_STEPS, _MOST_BYTES = 1 << 20, 1 << 24
 _MESSAGE_STEPS = 4000
 
 
+# In whole ns.
+Delay = Annotated[float, Field(ge=0, le=100_000, multiple_of=1e-6)]
+Repeat = Annotated[float, Field(gt=0, le=100_000)]
+
+
+class ChangingDelay(Model):
+    """A propagation delay that changes at given times after the traffic's start.
+
+    A packet has the delay of the time at which it was sent, and none overtakes another. Before the
+    start the first delay holds, or the schedule repeats.
+    """
+
+    schedule: Annotated[list[tuple[Second, Delay]], Field(min_length=1, max_length=100_000)] = (
+        Field(description="[s, ms] in order, the first at 0")
+    )
+    repeat_s: Repeat | None = Field(
+        default=None, description="the schedule starts again after it; else its last delay lasts"
+    )
+
+    def problems(self) -> list[str]:
+        """List contradictions between fields, each starting with the field's path."""
+        return _order_problems(self.schedule, self.repeat_s)
+
+    @cached_property
+    def table(self) -> Timetable:
+        """The table of the qdisc."""
+        return delay_table(self.model_dump())
+
+    @property
+    def longest_ns(self) -> int:
+        """The longest delay."""
+        return max(value for _, value in self.table.steps)
+
+
+def _order_problems(schedule: list[tuple[float, float]], repeat_s: float | None) -> list[str]:
+    """List what is wrong with the times of a schedule."""
+    found = []
+    if schedule[0][0]:
+        found.append(f".schedule.0: the first is from 0 s on, got {schedule[0][0]:g}")
+    found += [
+        f".schedule.{n}: must be later than the one before ({first:g} s), got {second:g}"
+        for n, ((first, _), (second, _)) in enumerate(itertools.pairwise(schedule), start=1)
+        if second <= first
+    ]
+    if repeat_s and repeat_s <= schedule[-1][0]:
+        found.append(f".repeat_s: must be after the last ({schedule[-1][0]:g} s), got {repeat_s:g}")
+    return found
+
+
 class Rate(Model):
     """A rate that changes at given times, or a trace of opportunities to send a packet.
 
@@ -31,7 +80,7 @@ class Rate(Model):
     schedule: Annotated[list[Change], Field(min_length=1, max_length=100_000)] | None = Field(
         default=None, description="[s, Mbit/s] in order, the first at 0; a rate of 0 is an outage"
     )
-    repeat_s: Annotated[float, Field(gt=0, le=100_000)] | None = Field(
+    repeat_s: Repeat | None = Field(
         default=None, description="the schedule starts again after it; else its last rate lasts"
     )
     mahimahi: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
@@ -86,21 +135,9 @@ class Rate(Model):
         return found
 
     def _schedule_problems(self, schedule: list[tuple[float, float]]) -> list[str]:
-        found = []
-        if schedule[0][0]:
-            found.append(f".schedule.0: the first rate is from 0 s on, got {schedule[0][0]:g}")
+        found = _order_problems(schedule, self.repeat_s)
         if not schedule[0][1]:
             found.append(".schedule.0: the first rate must be above 0, got 0")
-        found += [
-            f".schedule.{n}: must be later than the one before ({first:g} s), got {second:g}"
-            for n, ((first, _), (second, _)) in enumerate(itertools.pairwise(schedule), start=1)
-            if second <= first
-        ]
-        if self.repeat_s and self.repeat_s <= schedule[-1][0]:
-            found.append(
-                f".repeat_s: must be after the last rate ({schedule[-1][0]:g} s), "
-                f"got {self.repeat_s:g}"
-            )
         if self.repeat_s and not found and self.table.lap_bytes < OPPORTUNITY_BYTES:
             found.append(
                 f".repeat_s: must be long enough for {OPPORTUNITY_BYTES} bytes, "

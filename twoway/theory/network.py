@@ -26,6 +26,7 @@ class Link:
         ack_queue: True if ACKs wait in a queue of their own, whose turn comes with the next packet.
         loss: the field `loss` of the profile; None if the link loses no packets.
         framing: what the link adds to a frame.
+        delay: the field `delay` of the profile; None if the delay does not change.
         rate: the field `rate` of the profile; None if the rate does not change.
     """
 
@@ -40,6 +41,7 @@ class Link:
     loss: Mapping[str, Any] | None = None
     framing: Framing = field(default_factory=Framing)
     rate: Mapping[str, Any] | None = None
+    delay: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

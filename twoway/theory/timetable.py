@@ -83,6 +83,11 @@ class Timetable:
         edges = np.clip(np.append(time_ns, max(last_ns, time_ns[-1])), first_ns, last_ns)
         return float((np.diff(edges) * value).sum()) / _NS
 
+    def value_at(self, start_ns: int, time_ns: IntArray) -> IntArray:
+        """Look up the values in force at some times, ascending."""
+        steps_ns, value = self.laps(start_ns, int(time_ns[0]), int(time_ns[-1]))
+        return value[np.searchsorted(steps_ns, time_ns, side="right") - 1]
+
     def leaves(self, start_ns: int, arrived_ns: IntArray, size_bytes: IntArray) -> IntArray:
         """Compute when packets leave.
 
@@ -95,9 +100,7 @@ class Timetable:
             return np.zeros(0, dtype=np.int64)
         first_ns, last_ns = int(arrived_ns[0]), int(arrived_ns[-1])
         if self.kind == "delays":
-            time_ns, delay_ns = self.laps(start_ns, first_ns, last_ns)
-            row = np.searchsorted(time_ns, arrived_ns, side="right") - 1
-            return np.maximum.accumulate(arrived_ns + delay_ns[row])
+            return np.maximum.accumulate(arrived_ns + self.value_at(start_ns, arrived_ns))
         # A backlog at the last arrival takes laps more: twice as many until they do.
         ahead_ns = self.period_ns
         while True:
@@ -139,6 +142,12 @@ def rate_table(rate: Mapping[str, Any]) -> Timetable:
         rows = [(round(s * _NS), round(mbit * 1e6) // 8) for s, mbit in rate["schedule"]]
         return Timetable("rates", tuple(rows), round((rate["repeat_s"] or 0) * _NS))
     return _opportunities(rate["opportunities"])
+
+
+def delay_table(delay: Mapping[str, Any]) -> Timetable:
+    """Make the table of a profile's field `delay`: a schedule in s and ms."""
+    rows = [(round(s * _NS), round(ms * 1e6)) for s, ms in delay["schedule"]]
+    return Timetable("delays", tuple(rows), round((delay["repeat_s"] or 0) * _NS))
 
 
 def _opportunities(rows: Sequence[Sequence[int]]) -> Timetable:

@@ -66,7 +66,7 @@ def test_a_long_trace_comes_in_parts(tmp_path: Path) -> None:
     ("rate", "sentence"),
     [
         ({}, ".rate: takes one of schedule, mahimahi and opportunities; got none"),
-        ({"schedule": [[1, 8]]}, ".rate.schedule.0: the first rate is from 0 s on, got 1"),
+        ({"schedule": [[1, 8]]}, ".rate.schedule.0: the first is from 0 s on, got 1"),
         ({"schedule": [[0, 0], [1, 8]]}, ".rate.schedule.0: the first rate must be above 0"),
         ({"schedule": [[0, 8], [1, 0]]}, ".rate.schedule.1: the last rate must be above 0"),
         ({"schedule": [[0, 8], [2, 1], [2, 3]]}, ".rate.schedule.2: must be later than the one"),
