@@ -97,6 +97,9 @@ class Direction(_Quoted):
     delay: dict[str, Any] | None = Field(
         default=None, description="how the delay changes; null for others"
     )
+    impairments: dict[str, Any] | None = Field(
+        default=None, description="jitter, reordering and copies behind the queue; null: none"
+    )
     loss: dict[str, Any] | None = Field(
         default=None, description="how the link loses packets behind its queue; null: it loses none"
     )

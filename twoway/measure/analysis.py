@@ -27,6 +27,7 @@ from twoway.measure.queues import (
     occupancy,
     passage,
     service_error_ns,
+    times_after,
     transmitted,
 )
 from twoway.measure.run_folder import Run
@@ -216,6 +217,23 @@ class LinkView:
     under_way: BoolArray
 
 
+@dataclass(frozen=True)
+class Travel:
+    """Packets of a connection between a queue and the end of their way.
+
+    Attributes:
+        queue: the last queue of the way.
+        sent: shape (n,), the packets as they left it.
+        came_ns: shape (n,), when each arrived, the first copy; -1 if it was lost.
+        arrivals: how many packets arrived in all.
+    """
+
+    queue: Queue
+    sent: Packets
+    came_ns: IntArray
+    arrivals: int
+
+
 class Analysis:
     """The measurements of one run, each computed when it is first used.
 
@@ -367,6 +385,25 @@ class Analysis:
         under_way = left.time_ns + last.delay_ns >= run.last_seen_ns
         missing = lost_between(left, run.between(end, connection, forward=forward))
         return LinkView(left.payload_bytes > 0, missing & ~under_way, missing & under_way)
+
+    def keeps_spacing(self, connection: Connection) -> bool:
+        """Tell whether ACKs keep the spacing that they have when they leave their queues."""
+        links = [self.run.link(self.queues[name].queue) for name in connection.ack_directions]
+        return not any(link and (link.delay or link.impairments) for link in links)
+
+    def travel(self, connection: Connection, *, forward: bool = True) -> Travel:
+        """Follow a connection's packets from its last queue to their end.
+
+        Args:
+            connection: the connection.
+            forward: its data packets' way; False: its ACKs'.
+        """
+        names = connection.directions if forward else connection.ack_directions
+        end = connection.sink_interface if forward else connection.source_interface
+        queue = self.queues[names[-1]].queue
+        sent = self.run.between(queue.interface, connection, forward=forward)
+        came = self.run.between(end, connection, forward=forward)
+        return Travel(queue, sent, times_after(sent, came), len(came))
 
     @cached_property
     def congestion_epochs(self) -> CongestionEpochs:

@@ -7,6 +7,9 @@ run's own; where it is larger than what the experiment needs to be resolved, the
 told.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from capture_analysis import ack_compression
 
@@ -17,7 +20,7 @@ from twoway.measure import channel, real_time
 from twoway.measure.allocations import agreement
 from twoway.measure.analysis import ETHERNET_BYTES, Analysis, ConnectionView, QueueView
 from twoway.measure.flight import most_in_flight
-from twoway.measure.queues import times_after
+from twoway.measure.lanes import Lanes, lanes_of
 from twoway.measure.throughput import before_reset, in_order_bytes
 from twoway.theory.dtm import SLOT_BIT
 from twoway.theory.timetable import Timetable, delay_table
@@ -47,6 +50,8 @@ def fidelity(analysis: Analysis) -> list[FidelityRow]:
         link = analysis.run.link(queue.queue)
         if link and link.delay:
             checks.append(_delays(analysis, direction, queue, delay_table(link.delay)))
+        if impairments := analysis.run.impairments(queue.queue):
+            checks.append(_impaired(analysis, direction, queue, impairments))
         if queue.slots and queue.slots.options["rate"]:
             checks.append(_allocations(analysis, direction, queue, queue.slots, error))
     for name, connection in analysis.connections.items():
@@ -201,22 +206,44 @@ def _delays(analysis: Analysis, direction: str, view: QueueView, table: Timetabl
     """Compare the times that packets travel behind a queue with a table of delays."""
     run = analysis.run
     sent = run.capture(view.queue.interface)
-    due_ns = table.leaves(START_NS, sent.time_ns, sent.frame_bytes)
+    due_ns = table.leaves(START_NS, sent.time_ns, sent.frame_bytes.astype(np.int64))
+    lanes = Lanes(lanes_of(sent))
     off = []
     for each in analysis.connections.values():
-        ends = each.connection
-        for queues, end, forward in (
-            (ends.directions, ends.sink_interface, True),
-            (ends.ack_directions, ends.source_interface, False),
-        ):
-            if queues[-1] == direction:
-                mine = run.belongs(sent, ends, forward=forward)
-                came_ns = times_after(sent.where(mine), run.between(end, ends, forward=forward))
-                off.append((came_ns - due_ns[mine])[came_ns >= 0])
+        for forward in (True, False):
+            travel = analysis.travel(each.connection, forward=forward)
+            if travel.queue == view.queue:
+                mine = run.rows(lanes, each.connection, forward=forward)
+                off.append((travel.came_ns - due_ns[mine])[travel.came_ns >= 0])
     found = np.concatenate(off) if off else np.zeros(0, dtype=np.int64)
     worst = int(np.abs(found).max(initial=0))
     what = f"{direction}: worst error of {len(found)} packets' delays, ns"
     return _check(what, worst, "0", worst == 0)
+
+
+def _impaired(
+    analysis: Analysis, direction: str, view: QueueView, impairments: Mapping[str, Any]
+) -> FidelityRow:
+    """Count packets that travelled neither within the jitter nor, reordered, at once."""
+    jitter_ns = round(impairments["jitter_ms"] * 1e6)
+    least, most = (view.queue.delay_ns + sign * jitter_ns for sign in (-1, 1))
+    total = odd = 0
+    for each in analysis.connections.values():
+        for forward in (True, False):
+            travel = analysis.travel(each.connection, forward=forward)
+            if travel.queue != view.queue:
+                continue
+            arrived = travel.came_ns >= 0
+            sent_ns, came_ns = travel.sent.time_ns[arrived], travel.came_ns[arrived]
+            latest = sent_ns + most
+            if jitter_ns and not impairments["jitter_reorders"]:
+                latest = np.maximum.accumulate(latest)  # behind one that was sent before
+            good = (came_ns >= sent_ns + least) & (came_ns <= latest)
+            if impairments["reorder_percent"]:
+                good |= came_ns == sent_ns
+            total, odd = total + len(good), odd + int((~good).sum())
+    what = f"{direction}: packets of {total} that arrived too early or too late"
+    return _check(what, odd, "0", odd == 0)
 
 
 def _allocations(
@@ -297,7 +324,8 @@ def _ack_checks(analysis: Analysis, name: str, view: ConnectionView) -> list[Fid
         off = view.acks_sent - len(analysis.run.steady(view.arrived.data()))
         checks.append(_check(f"{name}: acks less data segments", off, "-1..1", abs(off) <= 1))
     factors = ack_compression.compression_factors(view.acks, view.data_service_ns)
-    if len(factors) and view.ack_service_ns and view.has_one_rate:
+    bounded = view.has_one_rate and analysis.keeps_spacing(view.connection)
+    if len(factors) and view.ack_service_ns and bounded:
         checks.append(_largest_factor(analysis, name, view, factors.max()))
     return checks
 

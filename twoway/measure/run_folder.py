@@ -85,6 +85,11 @@ class Run:
         """Return what the profile says of a queue's link; None if an older run does not know."""
         return self.manifest.profile.directions.get(queue.link or queue.direction)
 
+    def impairments(self, queue: Queue) -> dict[str, Any] | None:
+        """Return what a queue's link does to packets besides losing them; None: nothing."""
+        link = self.link(queue)
+        return link.impairments if link else None
+
     def clock(self, interface: str) -> Clock:
         """Return the clock of an interface's host."""
         return self._clocks[interface]

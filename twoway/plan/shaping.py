@@ -59,7 +59,7 @@ def compile_profile(profile: Profile, graph: Graph) -> list[Shaper]:
     shapers = []
     for name, direction in profile.directions.items():
         shapers += [_queue(i, direction) for i in graph.queues[name]]
-        if direction.delay_ns or direction.has_ack_queue or direction.loss:
+        if direction.delay_ns or direction.has_ack_queue or direction.loss or direction.impairments:
             shapers += [_delay(i, direction) for i in graph.delays[name]]
     return shapers
 
@@ -183,14 +183,17 @@ def _delay(interface: Interface, direction: Direction) -> Shaper:
         return _by_table(interface, direction.delay.table, limit)
     rate, readback = _rate(direction) if direction.has_ack_queue else ([], [])
     loss = direction.loss.arguments if direction.loss else ()
+    impairments = direction.impairments
+    words = impairments.arguments if impairments else ()
     return Shaper(
         interface,
-        ("netem", "limit", str(limit), "delay", f"{delay_ns // 1000}us", *loss, *rate),
+        ("netem", "limit", str(limit), "delay", f"{delay_ns // 1000}us", *words, *loss, *rate),
         (
             (("kind",), "netem"),
             (("options", "limit"), limit),
             # tc prints seconds with six digits.
             (("options", "delay", "delay"), float(f"{delay_ns / 1e9:.6g}")),
+            *(impairments.readback() if impairments else ()),
             *(direction.loss.readback() if direction.loss else ()),
             *readback,
         ),

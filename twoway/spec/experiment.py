@@ -14,6 +14,7 @@ from twoway.contract.network import Framing
 from twoway.spec.channel import SLOT_MBIT, Channel, Slots
 from twoway.spec.congestion import CONTROLS
 from twoway.spec.datagrams import Datagrams
+from twoway.spec.impairments import Impairments
 from twoway.spec.loss import Loss
 from twoway.spec.matrix import Axis
 from twoway.spec.programs import HostProgram
@@ -66,6 +67,9 @@ class Direction(Framing):
     )
     loss: Loss | None = Field(
         default=None, description="packets that the link loses, after its queue; none by default"
+    )
+    impairments: Impairments | None = Field(
+        default=None, description="jitter, reordering and copies after the queue; none by default"
     )
     ack_queue: Literal["shared", "own", "priority"] = Field(
         default="shared",

@@ -154,6 +154,7 @@ def _link(direction: Direction, experiment: Experiment, pools: Mapping[str, int]
         loss=direction.loss.model_dump() if direction.loss else None,
         framing=Framing(**{name: getattr(direction, name) for name in Framing.model_fields}),
         rate=direction.rate.model_dump() if direction.rate else None,
+        impairments=direction.impairments.model_dump() if direction.impairments else None,
         delay=direction.delay.model_dump() if direction.delay else None,
     )
 

@@ -48,6 +48,17 @@ def _direction_problems(direction: Direction) -> list[str]:
         got = " and ".join(given) or "none"
         problems.append(f": rate_mbit, rate or dtm says how fast it is; got {got}")
     problems += _changing_problems(direction)
+    if direction.impairments is not None:
+        found = direction.impairments.problems(direction.delay_ns)
+        problems += [f".impairments{problem}" for problem in found]
+        if direction.impairments.duplicate_percent and direction.loss:
+            problems.append(
+                ".impairments.duplicate_percent: a copy that is lost leaves no trace, so that "
+                "losses could not be counted; a link has copies or losses"
+            )
+        if direction.delay or direction.has_ack_queue:
+            other = "delay" if direction.delay else "ack_queue"
+            problems.append(f".impairments: netem's, which {other} uses or is without")
     if direction.dtm is not None:
         problems += [f".dtm{problem}" for problem in direction.dtm.problems()]
         if direction.cell_bytes:

@@ -27,6 +27,7 @@ class Link:
         loss: the field `loss` of the profile; None if the link loses no packets.
         framing: what the link adds to a frame.
         delay: the field `delay` of the profile; None if the delay does not change.
+        impairments: the field `impairments` of the profile; None if there are none.
         rate: the field `rate` of the profile; None if the rate does not change.
     """
 
@@ -42,6 +43,7 @@ class Link:
     framing: Framing = field(default_factory=Framing)
     rate: Mapping[str, Any] | None = None
     delay: Mapping[str, Any] | None = None
+    impairments: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

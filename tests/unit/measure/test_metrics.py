@@ -87,6 +87,7 @@ RUN = {
     "synchronisation": None,  # no queue in some tenths of the window
     "synchronisation_error": None,
 }
+IMPAIRED = ("jitter", "overtaking", "copies")
 CONNECTIONS = {
     # Windows of 20 ms have no whole second, and no whole cycle.
     # Their data are unlimited.
@@ -96,6 +97,7 @@ CONNECTIONS = {
     **dict.fromkeys(("link_loss_burst.first", "link_loss_burst.second")),
     **dict.fromkeys(("link_loss_deviation.first", "link_loss_deviation.second")),
     **dict.fromkeys(("link_loss_burst_deviation.first", "link_loss_burst_deviation.second")),
+    **{f"link_{what}.{name}": 0 for what in IMPAIRED for name in ("first", "second")},
     **dict.fromkeys(("throughput_dip.first", "throughput_dip.second")),
     **dict.fromkeys(("window_growth.first", "window_growth.second")),
     "congestion_window_max.first": 5,

@@ -1,0 +1,35 @@
+"""Jitter, overtaking and copies behind a queue: each packet is where the profile lets it be."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from running import SMALL, carry_out, write_experiment
+
+from twoway.contract.verdict import Verdict
+from twoway.measure.analysis import Analysis
+from twoway.measure.document import compute
+
+
+def test_packets_arrive_within_their_jitter(tmp_path: Path) -> None:
+    """All checks pass with jitter one way and losses the other; a narrower jitter is noticed."""
+    flows = [
+        {"name": "left", "from": "h1", "to": "h2", "congestion": "cubic"},
+        {"name": "right", "from": "h2", "to": "h1", "congestion": "reno"},
+    ]
+    document: dict[str, Any] = {**SMALL, "profile": "impaired-8mbit", "flows": flows}
+    document["matrix"] = {
+        "jitter": {"set": ["profile.forward.impairments.jitter_ms"], "to": [8]},
+        "loss": {"set": ["profile.reverse.loss.percent"], "to": [1]},
+    }
+    document |= {"duration_s": 10, "stack": {"mtu_bytes": 1500}}
+    path = write_experiment(tmp_path, document)
+    folder = carry_out(Path(f"{path}@jitter=8,loss=1"), tmp_path / "results")
+    found = compute(Analysis(folder))
+    assert {row.verdict for row in found.fidelity} == {Verdict.PASS}
+    assert found.metrics["link_overtaking.left"].value == 0
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["profile"]["directions"]["forward"]["impairments"]["jitter_ms"] = 7.992
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (row,) = [r for r in compute(Analysis(folder)).fidelity if "too early" in r.check]
+    assert row.verdict is Verdict.FAIL

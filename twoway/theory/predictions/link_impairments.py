@@ -1,0 +1,30 @@
+"""Jitter that is uniform, packets that overtake, and copies, each packet by itself.
+
+A uniform delay of D +- J has the standard deviation J / sqrt(3). On a busy link, where some packet
+always is on its way, a share of packets that leave at once is one that overtakes.
+"""
+
+import math
+
+from twoway.theory.network import Setup
+
+NAME = "link_impairments"
+
+
+def predict(setup: Setup) -> dict[str, float]:
+    """Predict of each connection's data what its only link does besides losing them.
+
+    Raises: ValueError with a sentence if a connection passes several links.
+    """
+    found = {}
+    for each in setup.connections:
+        if len(each.directions) != 1:
+            raise ValueError(f"{each.name} passes several links")
+        given = setup.links[each.direction].impairments
+        if not given:
+            continue
+        found[f"link_copies.{each.name}"] = given["duplicate_percent"] / 100
+        found[f"link_jitter.{each.name}"] = given["jitter_ms"] / math.sqrt(3)
+        if not given["jitter_reorders"]:
+            found[f"link_overtaking.{each.name}"] = given["reorder_percent"] / 100
+    return found
