@@ -245,7 +245,10 @@ Daemon = Program | TimedProgram | UserProgram | Capture | Observe
 class Topology(Record):
     """The Mininet topology."""
 
-    name: str = Field(description="file stem under topologies/")
+    name: str = Field(description="file stem under topologies/, or beside the experiment's file")
+    source: str | None = Field(
+        default=None, description="the file's content, if it is not under topologies/"
+    )
     parameters: dict[str, int] = Field(default={}, description="passed to the topology's build()")
 
 

@@ -49,7 +49,10 @@ def build_plan(
         mode=mode,
         memory_mib=_memory_mib(case, len(found)),
         seed=chosen.seed,
-        topology=Topology(**dict(case.experiment.topology)),
+        topology=Topology(
+            **dict(case.experiment.topology),
+            source=None if case.in_checkout else case.topology_source,
+        ),
         clock=Times(stop_ns=stop_ns(case)),
         setup=setup_steps(case, shapers, instruments=taps or samples or sends),
         recorders=channel_recorders(shapers),

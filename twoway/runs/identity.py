@@ -4,7 +4,6 @@ import hashlib
 import json
 
 from twoway.backends.backend import Backend
-from twoway.paths import TOPOLOGIES
 from twoway.plan.plan import build_plan
 from twoway.runs.manifest import tool_versions
 from twoway.spec.point import Case
@@ -18,7 +17,7 @@ def identity(case: Case, backend: Backend) -> str:
     plan = build_plan(case, in_kernel=backend.in_kernel)
     document = {
         "plan": plan.model_dump(mode="json"),
-        "topology": (TOPOLOGIES / f"{case.experiment.topology.name}.py").read_text("utf-8"),
+        "topology": case.topology_source,
         "tools": tool_versions(),
         "backend": {"name": backend.name, **backend.decisive(plan.modules)},
     }

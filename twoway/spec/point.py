@@ -3,10 +3,12 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from twoway.contract.network import Connection, DatagramFlow
 from twoway.contract.plan import PlannedFile
@@ -14,12 +16,19 @@ from twoway.contract.statements import Claim, Finding, Prediction
 from twoway.errors import SpecError
 from twoway.paths import EXPERIMENTS, PROFILES, ROOT, TOPOLOGIES
 from twoway.spec.connections import make_connections, make_datagram_flows
-from twoway.spec.experiment import Experiment, Flow, Profile
+from twoway.spec.experiment import Experiment, Flow, Profile, TopologyRef
 from twoway.spec.matrix import Point, changes, find_point, full_name, points
 from twoway.spec.own_modules import OwnModule
+from twoway.spec.parsing import shown
 from twoway.spec.placement import placement_problems
 from twoway.spec.predictions import claims_at, metric_problems, predictions_at, setup_of
-from twoway.spec.reading import load_experiment, load_profile, own_modules, program_files
+from twoway.spec.reading import (
+    load_experiment,
+    load_profile,
+    own_modules,
+    program_files,
+    read_document,
+)
 from twoway.spec.statements import said_at
 from twoway.spec.topology import Graph, load_topology
 
@@ -27,6 +36,8 @@ from twoway.spec.topology import Graph, load_topology
 _RESERVED_IDS = ("latest", "calibration", "papers")
 # The only point of an experiment without a matrix.
 WHOLE: Point = {}
+# Fields that name hosts.
+_HOSTS = {"flows": ("from", "to"), "datagrams": ("from", "to"), "programs": ("host",)}
 # Lists the metrics of a run, from the names of all that metrics are measured on.
 MetricNames = Callable[..., list[str]]
 
@@ -47,6 +58,8 @@ class Case:
         metrics: the names of all its metrics.
         profile: the link profile at this point.
         graph: the topology.
+        topology_source: the content of its file.
+        in_checkout: the topology is one of the checkout's.
         connections: the connections of all flows.
         datagrams: the UDP flows.
         flows: each connection's flow, by the connection's name.
@@ -63,6 +76,8 @@ class Case:
     metrics: tuple[str, ...]
     profile: Profile
     graph: Graph
+    topology_source: str
+    in_checkout: bool
     connections: tuple[Connection, ...]
     datagrams: tuple[DatagramFlow, ...]
     flows: Mapping[str, Flow]
@@ -81,16 +96,38 @@ def find_experiment(name: str) -> Path:
     return path
 
 
-def find_profile(name: str) -> Path:
+def find_profile(name: str, beside: Path | None = None) -> Path:
     """Find a link profile's file by name.
+
+    Args:
+        name: the profile's name.
+        beside: the experiment's file, whose folder is looked into first; None for none.
 
     Raises: SpecError if there is no such profile.
     """
-    path = PROFILES / f"{name}.yml"
+    path = _beside(beside, f"{name}.yml") or PROFILES / f"{name}.yml"
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in PROFILES.glob("*.yml")))
-        raise SpecError([f"{path.relative_to(ROOT)}: no such profile"], f"there are: {known}")
+        raise SpecError([f"{_shown(path)}: no such profile"], f"there are: {known}")
     return path
+
+
+def _find_topology(name: str, beside: Path | None) -> Path:
+    """Find a topology's file, which may not exist, by name."""
+    return _beside(beside, f"{name}.py") or TOPOLOGIES / f"{name}.py"
+
+
+def _beside(experiment: Path | None, name: str) -> Path | None:
+    """Find a file beside an experiment's file that is not the checkout's own."""
+    if experiment is None or experiment.parent.resolve() == EXPERIMENTS:
+        return None
+    path = experiment.parent / name
+    return path if path.is_file() and path.name != experiment.name else None
+
+
+def _shown(path: Path) -> str:
+    """Return a path for errors: within the checkout from there on."""
+    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
 
 def load_case(name: str, metric_names: MetricNames) -> Case:
@@ -104,7 +141,7 @@ def load_case(name: str, metric_names: MetricNames) -> Case:
     """
     experiment_name, _, point_name = name.partition("@")
     where, path = _named(experiment_name)
-    experiment = load_experiment(path)
+    experiment = _loaded(path)
     if not experiment.matrix and not point_name:
         return make_case(where, path.stem, experiment, metric_names, path=path)
     point = find_point(where, experiment.matrix, point_name)
@@ -122,7 +159,39 @@ def case_names(name: str) -> list[str]:
     if "@" in name:
         return [name]
     _, path = _named(name)
-    return [full_name(name, point) for point in points(load_experiment(path).matrix)]
+    return [full_name(name, point) for point in points(_loaded(path).matrix)]
+
+
+def _loaded(path: Path) -> Experiment:
+    """Load an experiment's file; if it has problems, add those of what it refers to."""
+    try:
+        return load_experiment(path)
+    except SpecError as error:
+        problems = [*error.problems, *_problems_referred_to(path)]
+        raise SpecError(problems, error.hint) from error
+
+
+def _problems_referred_to(path: Path) -> list[str]:
+    """List the problems of topology, hosts and profile, as far as a file with problems has them."""
+    try:
+        document = read_document(path)
+    except SpecError:
+        return []
+    problems = []
+    try:
+        topology = TopologyRef.model_validate(document.get("topology"))
+        graph = load_topology(_find_topology(topology.name, path), topology.parameters)
+        problems += _unknown_hosts(document, graph)
+    except ValidationError:
+        pass  # its shape has been complained about
+    except SpecError as error:
+        problems += [f"topology: {problem}" for problem in error.problems]
+    try:
+        if isinstance(name := document.get("profile"), str):
+            load_profile(find_profile(name, path))
+    except SpecError as error:
+        problems += [f"profile: {problem}" for problem in error.problems]
+    return [f"{path}: {problem}" for problem in problems]
 
 
 def _named(name: str) -> tuple[str, Path]:
@@ -130,7 +199,7 @@ def _named(name: str) -> tuple[str, Path]:
     path = find_experiment(name)
     if path.stem in _RESERVED_IDS or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", path.stem):
         raise SpecError([f'{path}: "{path.stem}" cannot be an experiment\'s id'])
-    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path), path
+    return _shown(path), path
 
 
 def make_case(
@@ -150,28 +219,30 @@ def make_case(
         experiment: the experiment's fields at the point.
         metric_names: lists the metrics that there are.
         point: the point of the experiment's matrix.
-        path: the experiment's file; None if it has none, and so brings nothing along.
+        path: the experiment's file, beside which all that it brings along is, and topology and
+            profile may be; None if it has none.
 
     Raises: SpecError with every problem found.
     """
     problems: list[str] = []
-    topology_path = TOPOLOGIES / f"{experiment.topology.name}.py"
+    topology_path = _find_topology(experiment.topology.name, path)
     graph = profile = None
     try:
         graph = load_topology(topology_path, experiment.topology.parameters)
-        problems += [f"{where}: {p}" for p in _unknown_hosts(experiment, graph)]
+        document = experiment.model_dump(by_alias=True, include={"flows", "datagrams", "programs"})
+        problems += [f"{where}: {p}" for p in _unknown_hosts(document, graph)]
     except SpecError as error:
         problems += [f"{where}: topology: {problem}" for problem in error.problems]
     try:
         values = changes(experiment.matrix, point)
-        profile = load_profile(find_profile(experiment.profile), values)
+        profile_path = find_profile(experiment.profile, path)
+        profile = load_profile(profile_path, values)
     except SpecError as error:
         problems += [f"{where}: profile: {problem}" for problem in error.problems]
     if problems or graph is None or profile is None:
         raise SpecError(problems)
-    profile_name = f"tc-profiles/{experiment.profile}.yml"
     if problems := placement_problems(profile, graph):
-        raise SpecError([f"{profile_name}: {problem}" for problem in problems])
+        raise SpecError([f"{_shown(profile_path)}: {problem}" for problem in problems])
     made = make_connections(where, experiment, profile, graph)
     connections = [connection for connection, _ in made]
     datagrams = make_datagram_flows(where, experiment, graph)
@@ -200,6 +271,8 @@ def make_case(
         metrics=tuple(known),
         profile=profile,
         graph=graph,
+        topology_source=topology_path.read_text("utf-8"),
+        in_checkout=topology_path.parent == TOPOLOGIES,
         connections=tuple(connections),
         datagrams=tuple(datagrams),
         flows={connection.name: flow for connection, flow in made},
@@ -208,23 +281,38 @@ def make_case(
     )
 
 
-def _unknown_hosts(experiment: Experiment, graph: Graph) -> list[str]:
-    ends: list[tuple[str, str]] = []
-    problems = []
-    between = [(f"flows.{n}", flow.from_, flow.to) for n, flow in enumerate(experiment.flows)]
-    between += [(f"datagrams.{n}", u.from_, u.to) for n, u in enumerate(experiment.datagrams)]
-    for where, sender, receiver in between:
-        ends += [(f"{where}.from", sender), (f"{where}.to", receiver)]
-        if sender == receiver:
-            problems.append(f'{where}.to: "{receiver}" is where the flow comes from')
-    ends += [(f"programs.{n}.host", program.host) for n, program in enumerate(experiment.programs)]
+def _unknown_hosts(document: Mapping[str, Any], graph: Graph) -> list[str]:
+    """List the hosts in a document that the topology has not, and flows that go nowhere."""
     known = ", ".join(graph.hosts)
-    unknown = [
-        f'{where}: no host "{host}"; the topology has {known}'
-        for where, host in ends
+    problems = [
+        f'{where}: no host "{shown(host)}"; the topology has {known}'
+        for where, host in _hosts(document)
         if host not in graph.hosts
     ]
-    return unknown + problems
+    for kind in ("flows", "datagrams"):
+        problems += [
+            f'{kind}.{n}.to: "{shown(each["to"])}" is where the flow comes from'
+            for n, each in _entries(document, kind)
+            if isinstance(each.get("to"), str) and each["to"] == each.get("from")
+        ]
+    return problems
+
+
+def _hosts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """List the hosts that a document names, as far as it is sound, each with its field."""
+    for kind, ends in _HOSTS.items():
+        for n, each in _entries(document, kind):
+            yield from ((f"{kind}.{n}.{e}", each[e]) for e in ends if isinstance(each.get(e), str))
+
+
+def _entries(document: Mapping[str, Any], field: str) -> list[tuple[int, dict[str, Any]]]:
+    """List the entries of a document's field that are mappings, each with its place."""
+    found = document.get(field)
+    return [
+        (n, each)
+        for n, each in enumerate(found if isinstance(found, list) else ())
+        if isinstance(each, dict)
+    ]
 
 
 def spec_document(case: Case) -> dict[str, Any]:
@@ -244,6 +332,6 @@ def spec_hash(case: Case) -> str:
     document = {
         "experiment": spec_document(case),
         "profile": case.profile.model_dump(by_alias=True, mode="json"),
-        "topology": (TOPOLOGIES / f"{case.experiment.topology.name}.py").read_text("utf-8"),
+        "topology": case.topology_source,
     }
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()

@@ -42,7 +42,7 @@ def load_experiment(path: Path, point: Point | None = None) -> Experiment:
 
     Raises: SpecError with every problem of the file, or of the point.
     """
-    document = _read(path)
+    document = read_document(path)
     experiment = _validated(str(path), document, Experiment)
     own = own_modules(path, experiment)
     problems = experiment_problems(experiment, own)
@@ -90,7 +90,7 @@ def load_profile(path: Path, values: Mapping[str, Scalar] | None = None) -> Prof
 
     Raises: SpecError with every problem of the file.
     """
-    document = changed_profile(_read(path), values or {})
+    document = changed_profile(read_document(path), values or {})
     profile = _validated(str(path), document, Profile)
     profile, problems = _with_traces(profile, path.parent)
     problems = [f"{path}: {problem}" for problem in problems or profile_problems(profile)]
@@ -122,7 +122,11 @@ def _parsed(text: str) -> Any:
     return parse(text)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_document(path: Path) -> dict[str, Any]:
+    """Read a file's fields as they are.
+
+    Raises: SpecError with a sentence if it is no YAML, or no mapping.
+    """
     try:
         with path.open("rb") as file:
             content = file.read((_MOST_KIB << 10) + 1)
@@ -197,7 +201,11 @@ def _complaint(details: Sequence[ErrorDetails], model: type[BaseModel]) -> str:
 
 
 def _suggestion(detail: ErrorDetails, model: type[BaseModel]) -> str:
-    """Suggest the known field that is most like an unknown one."""
+    """Suggest the known field that is most like an unknown one, or where it belongs."""
+    if detail["loc"][:-1] == ("topology",):
+        name = shown(str(detail["loc"][-1]))
+        value = shown(repr(detail["input"]), 20)
+        return f"; a topology's own are under parameters: {{{name}: {value}}}"
     known: set[str] = set()
     _collect_fields(model.model_json_schema(by_alias=True), known)
     close = difflib.get_close_matches(shown(str(detail["loc"][-1])), sorted(known), n=1)

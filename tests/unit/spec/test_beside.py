@@ -1,0 +1,73 @@
+"""Profiles and topologies beside an experiment's file, and all that is wrong with one at once."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from running import SMALL, write_experiment
+
+from twoway.errors import SpecError
+from twoway.paths import PROFILES, TOPOLOGIES
+from twoway.plan.plan import build_plan
+from twoway.runs.cases import load_case
+from twoway.spec.point import case_names
+
+
+def _problems(folder: Path, **changes: Any) -> list[str]:
+    path = write_experiment(folder, {**SMALL, **changes})
+    with pytest.raises(SpecError) as caught:
+        case_names(str(path))
+    return [problem.removeprefix(f"{path}: ") for problem in caught.value.problems]
+
+
+def test_a_profile_beside_the_experiment(tmp_path: Path) -> None:
+    """It is found without being in the checkout, and comes before one there."""
+    document = yaml.safe_load((PROFILES / "atm-131mbit.yml").read_text())
+    document["directions"]["forward"]["queue_packets"] = 7
+    for name in ("mine", "atm-131mbit"):
+        (tmp_path / f"{name}.yml").write_text(yaml.safe_dump(document))
+        path = write_experiment(tmp_path, {**SMALL, "profile": name})
+        assert load_case(str(path)).profile.directions["forward"].queue_packets == 7
+
+
+def test_a_profile_is_not_the_experiments_own_file(tmp_path: Path) -> None:
+    """An experiment may be called as its profile in the checkout is."""
+    path = write_experiment(tmp_path, SMALL, name="atm-131mbit")
+    assert load_case(str(path)).profile.title
+
+
+def test_a_topology_beside_the_experiment(tmp_path: Path) -> None:
+    """The plan has its program, which the guest does not find; one in the checkout it finds."""
+    program = (TOPOLOGIES / "two_node.py").read_text().replace('"two_node"', '"mine"')
+    (tmp_path / "mine.py").write_text(program)
+    path = write_experiment(tmp_path, {**SMALL, "topology": {"name": "mine"}})
+    assert build_plan(load_case(str(path))).topology.source == program
+    path = write_experiment(tmp_path, SMALL)
+    assert build_plan(load_case(str(path))).topology.source is None
+
+
+def test_references_are_told_with_the_shape(tmp_path: Path) -> None:
+    """A field of the wrong type hides neither a wrong host nor a profile that is missing."""
+    flow = {"name": "f", "from": "h1", "to": "h9", "congestion": "reno"}
+    found = _problems(tmp_path, duration_s="long", flows=[flow], profile="none")
+    assert found == [
+        "duration_s: must be a valid number, unable to parse string as a number, got 'long'",
+        'flows.0.to: no host "h9"; the topology has h1, h2',
+        "profile: tc-profiles/none.yml: no such profile",
+    ]
+
+
+def test_contradictions_hide_no_references(tmp_path: Path) -> None:
+    """A rule between fields that is broken does not hide a topology that is missing."""
+    found = _problems(tmp_path, warm_up_s=9, topology={"name": "none"})
+    assert found[0].startswith("warm_up_s: must be below duration_s")
+    assert found[1].endswith("topologies/none.py: no such topology")
+
+
+def test_parameters_at_the_wrong_place(tmp_path: Path) -> None:
+    """Who forgets `parameters` is told where they belong."""
+    (found,) = _problems(tmp_path, topology={"name": "two_node", "hops": 3})
+    assert found == (
+        "topology.hops: unknown field; a topology's own are under parameters: {hops: 3}"
+    )
