@@ -36,7 +36,7 @@ def node_sysctls(stack: Stack, *, router: bool) -> dict[str, int | str]:
         "net.ipv4.tcp_early_retrans": 3 if stack.tail_loss_probe else 0,
         "net.ipv4.tcp_recovery": int(stack.rack),
         "net.ipv4.tcp_frto": 2 if stack.spurious_timeout_detection else 0,
-        "net.ipv4.tcp_ecn": 0,
+        "net.ipv4.tcp_ecn": int(stack.ecn),
         "net.ipv4.tcp_no_metrics_save": 1,
         "net.ipv4.tcp_autocorking": 0,
         "net.ipv4.tcp_slow_start_after_idle": 0,

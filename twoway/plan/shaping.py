@@ -17,6 +17,8 @@ from twoway.theory.timetable import Timetable
 # The smallest frame: a delay queue holds more of these than of any other.
 _SMALLEST_FRAME_BYTES = 54
 _ETHERNET_BYTES = 14
+# What red takes for a packet.
+_AVERAGE_BYTES = 1500
 # A delay queue must never drop: its limit is ten times the most packets that the delay can hold.
 _DELAY_LIMIT_MARGIN = 10
 
@@ -128,8 +130,6 @@ def _cake(interface: Interface, direction: Direction) -> Shaper:
 def _under_htb(interface: Interface, direction: Direction) -> Shaper:
     """Build a managed queue inside HTB, which keeps the rate as in ack_queue.py."""
     rate_bit = round(direction.start_mbit * 1e6)
-    # fq_codel's own limit of 10240 packets is there only to bound its memory.
-    limit = "" if direction.aqm == "fq_codel" else f" limit {direction.queue_packets}"
     dev = interface.name
     return Shaper(
         interface,
@@ -137,9 +137,26 @@ def _under_htb(interface: Interface, direction: Direction) -> Shaper:
         ((("kind",), "htb"),),
         (
             f"class add dev {dev} parent 1: classid 1:1 htb rate {rate_bit}bit burst 1 cburst 1",
-            f"qdisc add dev {dev} parent 1:1 handle 2: {direction.aqm}{limit}",
+            f"qdisc add dev {dev} parent 1:1 handle 2: {_managed(direction, rate_bit)}",
         ),
     )
+
+
+def _managed(direction: Direction, rate_bit: int) -> str:
+    """Build the arguments of a managed queue; what is not given is tc's default."""
+    aqm, limit = direction.aqm, direction.queue_packets
+    words = f"{aqm} limit {limit}"
+    if aqm == "fq_codel":  # whose own limit of 10240 packets is there only to bound its memory
+        words = aqm
+    if aqm == "choke":
+        words += f" bandwidth {rate_bit}bit"
+    if aqm == "red":  # which counts bytes
+        words = f"red limit {limit * _AVERAGE_BYTES} avpkt {_AVERAGE_BYTES} bandwidth {rate_bit}bit"
+    if direction.ecn:
+        words += " ecn"
+    elif aqm == "fq_codel":
+        words += " noecn"
+    return words
 
 
 def _by_table(interface: Interface, table: Timetable, limit: int, overhead: int = 0) -> Shaper:

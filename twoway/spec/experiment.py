@@ -32,6 +32,10 @@ CongestionName = Annotated[
 ]
 
 
+# What manages a queue whose rate HTB keeps.
+UnderHtb = Literal["codel", "pie", "sfq", "fq", "fq_codel", "fq_pie", "red", "choke"]
+
+
 class Direction(Framing):
     """One direction of a link: rate and queue at one hop, delay at another."""
 
@@ -49,13 +53,15 @@ class Direction(Framing):
     queue_packets: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
         description="drop-tail limit in packets, the one in service included"
     )
-    aqm: Literal[
-        "drop-tail", "cake", "cake-flowblind", "codel", "pie", "sfq", "fq", "fq_codel", "fq_pie"
-    ] = Field(
+    aqm: Literal["drop-tail", "cake", "cake-flowblind", UnderHtb] = Field(
         default="drop-tail",
         description="what manages the queue: `cake` (CoDel, a queue for each flow) and "
         "`cake-flowblind` (CoDel, one queue), which have no limit of packets; or, under HTB, the "
         "kernel's qdisc of that name with queue_packets as its limit, `fq_codel` without",
+    )
+    ecn: bool = Field(
+        default=False,
+        description="what manages the queue marks packets of flows with stack.ecn, not drops them",
     )
     delay_ms: Annotated[float, Field(ge=0, le=100_000)] | None = Field(
         default=None,
@@ -171,6 +177,9 @@ class Stack(Model):
     sack: bool = Field(default=True, description="selective acknowledgements")
     acks: Literal["every-segment", "delayed"] = Field(
         default="every-segment", description="when the receiver acknowledges"
+    )
+    ecn: bool = Field(
+        default=False, description="connections ask for ECN: queues may mark what they would drop"
     )
     tail_loss_probe: bool = Field(  # docs/decisions/0011, 0012
         default=True,

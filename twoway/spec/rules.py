@@ -12,6 +12,9 @@ from twoway.spec.programs import program_problems
 from twoway.spec.statement_rules import statement_problems
 from twoway.spec.traffic import kinds
 
+# What can be told to mark packets, and what marks them without being told.
+_MARKS = ("codel", "pie", "fq_codel", "fq_pie", "red", "choke")
+_DOES_NOT_MARK = dict.fromkeys(("cake", "cake-flowblind"), "always marks, without it")
 # Each has two processes in the guest, and two ports of 25 000.
 _MOST_CONNECTIONS = 1000
 
@@ -48,17 +51,11 @@ def _direction_problems(direction: Direction) -> list[str]:
         got = " and ".join(given) or "none"
         problems.append(f": rate_mbit, rate or dtm says how fast it is; got {got}")
     problems += _changing_problems(direction)
-    if direction.impairments is not None:
-        found = direction.impairments.problems(direction.delay_ns)
-        problems += [f".impairments{problem}" for problem in found]
-        if direction.impairments.duplicate_percent and direction.loss:
-            problems.append(
-                ".impairments.duplicate_percent: a copy that is lost leaves no trace, so that "
-                "losses could not be counted; a link has copies or losses"
-            )
-        if direction.delay or direction.has_ack_queue:
-            other = "delay" if direction.delay else "ack_queue"
-            problems.append(f".impairments: netem's, which {other} uses or is without")
+    if direction.ecn and direction.aqm not in _MARKS:
+        problems.append(
+            f".ecn: {direction.aqm} {_DOES_NOT_MARK.get(direction.aqm, 'marks nothing')}"
+        )
+    problems += _impairment_problems(direction)
     if direction.dtm is not None:
         problems += [f".dtm{problem}" for problem in direction.dtm.problems()]
         if direction.cell_bytes:
@@ -73,6 +70,23 @@ def _direction_problems(direction: Direction) -> list[str]:
     if direction.has_ack_queue and (direction.dtm is not None or direction.cell_bytes):
         kind = "a dtm channel" if direction.dtm is not None else "a link with cells"
         problems.append(f".ack_queue: {kind} has one queue, got {direction.ack_queue!r}")
+    return problems
+
+
+def _impairment_problems(direction: Direction) -> list[str]:
+    """List contradictions between a direction's fields and its impairments."""
+    problems: list[str] = []
+    if direction.impairments is not None:
+        found = direction.impairments.problems(direction.delay_ns)
+        problems += [f".impairments{problem}" for problem in found]
+        if direction.impairments.duplicate_percent and direction.loss:
+            problems.append(
+                ".impairments.duplicate_percent: a copy that is lost leaves no trace, so that "
+                "losses could not be counted; a link has copies or losses"
+            )
+        if direction.delay or direction.has_ack_queue:
+            other = "delay" if direction.delay else "ack_queue"
+            problems.append(f".impairments: netem's, which {other} uses or is without")
     return problems
 
 

@@ -16,6 +16,7 @@ from twoway.measure.metric import all_estimators, metric_names
 
 # A window of 20000 us. Times in us; a segment takes 500, an ACK 50.
 QUEUES = {
+    **dict.fromkeys(("marks.forward", "marks.reverse"), 0),
     "queue_ack_bunch_max.forward": 1,
     "queue_ack_bunch_max.reverse": 3,
     # Busy periods with peaks of 4, 4 and 1 data packets; and of 5 and 1.

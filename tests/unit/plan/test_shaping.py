@@ -10,6 +10,7 @@ from twoway.paths import TOPOLOGIES
 from twoway.plan.shaping import compile_profile
 from twoway.spec.experiment import Profile
 from twoway.spec.placement import placement_problems
+from twoway.spec.rules import profile_problems
 from twoway.spec.topology import Graph, load_topology
 
 
@@ -157,7 +158,7 @@ def test_fq_codel_has_htb_for_the_rate(graph: Graph) -> None:
     shaper = compile_profile(profile, graph)[0]
     rate, queue = shaper.inner
     assert rate.endswith("htb rate 2000000bit burst 1 cburst 1")
-    assert queue.endswith("handle 2: fq_codel")
+    assert queue.endswith("handle 2: fq_codel noecn")
     assert profile.directions["forward"].credit_ns == 3968
     assert _profile(rate_mbit=2).directions["forward"].credit_ns == 0
 
@@ -169,6 +170,34 @@ def test_others_under_htb_keep_the_limit(graph: Graph, aqm: str) -> None:
     shaper = compile_profile(profile, graph)[0]
     assert shaper.inner[-1].endswith(f"handle 2: {aqm} limit 17")
     assert profile.directions["forward"].leaves_at_start
+
+
+@pytest.mark.parametrize(
+    ("aqm", "words"),
+    [
+        ("codel", "codel limit 17 ecn"),
+        ("pie", "pie limit 17 ecn"),
+        ("fq_codel", "fq_codel ecn"),
+        ("fq_pie", "fq_pie limit 17 ecn"),
+        ("red", "red limit 25500 avpkt 1500 bandwidth 10000000bit ecn"),
+        ("choke", "choke limit 17 bandwidth 10000000bit ecn"),
+    ],
+)
+def test_queues_that_mark(graph: Graph, aqm: str, words: str) -> None:
+    """What manages a queue is told to mark, and red's limit is in bytes."""
+    profile = _profile(aqm=aqm, queue_packets=17, ecn=True)
+    assert profile_problems(profile) == []
+    assert compile_profile(profile, graph)[0].inner[-1].endswith(f"handle 2: {words}")
+
+
+@pytest.mark.parametrize(
+    ("aqm", "sentence"),
+    [("drop-tail", "marks nothing"), ("sfq", "marks nothing"), ("cake", "always marks")],
+)
+def test_queues_that_do_not_mark(aqm: str, sentence: str) -> None:
+    """What cannot be told to mark is refused with the reason."""
+    found = profile_problems(_profile(aqm=aqm, ecn=True))
+    assert found[0].startswith(f"directions.forward.ecn: {aqm} {sentence}")
 
 
 def test_managed_queue_has_no_cells(graph: Graph) -> None:
