@@ -144,7 +144,9 @@ static int timetable_change(struct Qdisc *sch, struct nlattr *opt, struct netlin
 	table.steps = steps;
 	problem = timetable_problem(&table);
 	if (problem) {
-		NL_SET_ERR_MSG_FMT(extack, "%s", problem);
+		/* NL_SET_ERR_MSG() takes no variable, NL_SET_ERR_MSG_FMT() came with 6.2. */
+		if (extack)
+			extack->_msg = problem;
 		kvfree(steps);
 		return -EINVAL;
 	}
