@@ -322,6 +322,7 @@ def test_queue_with_no_packets(tmp_path: Path) -> None:
         "busy_peak_low.reverse": None,
         "busy_period_growth.reverse": None,
         "bottleneck_time.reverse": 0,
+        "marks.reverse": 0,
         "utilisation.reverse": 0,
         "utilisation_data.reverse": 0,
         "queue_peak.reverse": 0,
