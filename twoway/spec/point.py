@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
+from twoway.contract.model import Name
 from twoway.contract.network import Connection, DatagramFlow
 from twoway.contract.plan import PlannedFile
 from twoway.contract.statements import Claim, Finding, Prediction
@@ -187,8 +188,10 @@ def _problems_referred_to(path: Path) -> list[str]:
     except SpecError as error:
         problems += [f"topology: {problem}" for problem in error.problems]
     try:
-        if isinstance(name := document.get("profile"), str):
-            load_profile(find_profile(name, path))
+        name = TypeAdapter(Name).validate_python(document.get("profile"))
+        load_profile(find_profile(name, path))
+    except ValidationError:
+        pass
     except SpecError as error:
         problems += [f"profile: {problem}" for problem in error.problems]
     return [f"{path}: {problem}" for problem in problems]
