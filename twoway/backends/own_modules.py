@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from twoway.backends.sandbox import GUEST_PATH
 from twoway.confinement import NOBODY, confined
 from twoway.contract.plan import OWN_MODULES, LoadModule
 from twoway.errors import UsageError
@@ -69,16 +68,7 @@ def _build(guest: Guest, step: LoadModule, into: Path) -> None:
                 os.chown(path, NOBODY, NOBODY)
         trees = {str(path): path for path in (kernel.parent / "source", kernel)}
         box = confined(trees, Path(scratch), shm_mib=_SHM_MIB, own_mib=_OWN_MIB)
-        make = [
-            "env",
-            f"PATH={GUEST_PATH}",
-            "make",
-            "-C",
-            str(kernel),
-            "ARCH=um",
-            f"M={_SCRATCH}",
-            "modules",
-        ]
+        make = ["make", "-C", str(kernel), "ARCH=um", f"M={_SCRATCH}", "modules"]
         done = subprocess.run(
             [*box, *make],
             capture_output=True,

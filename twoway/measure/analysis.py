@@ -22,7 +22,6 @@ from twoway.measure.queues import (
     Occupancy,
     Passage,
     lingering,
-    lost_between,
     merged,
     occupancy,
     passage,
@@ -203,35 +202,27 @@ class ConnectionView:
 
 
 @dataclass(frozen=True)
-class LinkView:
-    """What became of the packets that left a connection's last queue, in order.
-
-    Attributes:
-        is_data: shape (n,), it carries data.
-        lost: shape (n,), it never arrived.
-        under_way: shape (n,), it may still have been on its way when the captures ended.
-    """
-
-    is_data: BoolArray
-    lost: BoolArray
-    under_way: BoolArray
-
-
-@dataclass(frozen=True)
 class Travel:
     """Packets of a connection between a queue and the end of their way.
 
     Attributes:
         queue: the last queue of the way.
         sent: shape (n,), the packets as they left it.
-        came_ns: shape (n,), when each arrived, the first copy; -1 if it was lost.
+        came_ns: shape (n,), when each arrived, the first copy; -1 if it never did.
         arrivals: how many packets arrived in all.
+        under_way: shape (n,), it may still have been on its way when the captures ended.
     """
 
     queue: Queue
     sent: Packets
     came_ns: IntArray
     arrivals: int
+    under_way: BoolArray
+
+    @property
+    def lost(self) -> BoolArray:
+        """Mark the packets that the link lost; shape (n,)."""
+        return (self.came_ns < 0) & ~self.under_way
 
 
 class Analysis:
@@ -252,7 +243,7 @@ class Analysis:
     def queues(self) -> dict[str, QueueView]:
         """Queues by direction."""
         found = {q.direction: self._queue(q) for q in self.run.queues}
-        if not self.run.loses_on_links:
+        if not self.run.follows_packets:
             for queue in self.run.queues:
                 self.run.release(queue.interface)
         return found
@@ -368,24 +359,6 @@ class Analysis:
         drops = merge([self.drops(queue) for queue in self.queues.values()])
         return drops, Lanes(lanes_of(drops))
 
-    def link(self, connection: Connection, *, forward: bool = True) -> LinkView | None:
-        """Look at the packets behind a connection's last queue; None if no link loses packets.
-
-        Args:
-            connection: the connection.
-            forward: its packets from source to sink; False: from sink to source.
-        """
-        run = self.run
-        if not run.loses_on_links:
-            return None
-        names = connection.directions if forward else connection.ack_directions
-        end = connection.sink_interface if forward else connection.source_interface
-        last = self.queues[names[-1]].queue
-        left = run.between(last.interface, connection, forward=forward)
-        under_way = left.time_ns + last.delay_ns >= run.last_seen_ns
-        missing = lost_between(left, run.between(end, connection, forward=forward))
-        return LinkView(left.payload_bytes > 0, missing & ~under_way, missing & under_way)
-
     def keeps_spacing(self, connection: Connection) -> bool:
         """Tell whether ACKs keep the spacing that they have when they leave their queues."""
         links = [self.run.link(self.queues[name].queue) for name in connection.ack_directions]
@@ -403,7 +376,9 @@ class Analysis:
         queue = self.queues[names[-1]].queue
         sent = self.run.between(queue.interface, connection, forward=forward)
         came = self.run.between(end, connection, forward=forward)
-        return Travel(queue, sent, times_after(sent, came), len(came))
+        came_ns = times_after(sent, came)
+        under_way = (came_ns < 0) & (sent.time_ns + queue.delay_ns >= self.run.last_seen_ns)
+        return Travel(queue, sent, came_ns, len(came), under_way)
 
     @cached_property
     def congestion_epochs(self) -> CongestionEpochs:

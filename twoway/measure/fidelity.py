@@ -190,13 +190,13 @@ def _link_losses(analysis: Analysis) -> FidelityRow:
         for sign, when in ((-1, "before"), (1, "after")):
             qdiscs = analysis.run.document(f"qdisc/{node}-{when}.json")
             kernel += sign * sum(q["drops"] for q in qdiscs if q["dev"] not in queues)
-    links = [
-        analysis.link(view.connection, forward=forward)
+    ways = [
+        analysis.travel(view.connection, forward=forward)
         for view in analysis.connections.values()
         for forward in (True, False)
     ]
-    lost = sum(int(link.lost.sum()) for link in links if link)
-    under_way = sum(int(link.under_way.sum()) for link in links if link)
+    lost = sum(int(way.lost.sum()) for way in ways)
+    under_way = sum(int(way.under_way.sum()) for way in ways)
     what = f"packets lost behind queues in the captures less the kernel's {kernel}"
     bound = f"{-under_way}..0" if under_way else "0"
     return _check(what, lost - kernel, bound, -under_way <= lost - kernel <= 0)

@@ -81,6 +81,12 @@ class Run:
         """True if a link loses packets behind its queue."""
         return any(d.loss for d in self.manifest.profile.directions.values())
 
+    @property
+    def follows_packets(self) -> bool:
+        """True if a link does something to packets behind its queue."""
+        directions = self.manifest.profile.directions.values()
+        return any(d.loss or d.delay or d.impairments for d in directions)
+
     def link(self, queue: Queue) -> Direction | None:
         """Return what the profile says of a queue's link; None if an older run does not know."""
         return self.manifest.profile.directions.get(queue.link or queue.direction)

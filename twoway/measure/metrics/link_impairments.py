@@ -29,9 +29,10 @@ LINK_COPIES = Definition(
 @estimates(Scope.CONNECTION, LINK_JITTER, LINK_OVERTAKING, LINK_COPIES)
 def link_impairments(analysis: Analysis, view: ConnectionView) -> tuple[float, float, float]:
     """Return the standard deviation and the two shares; NaN if no data packet arrived."""
-    travel = analysis.travel(view.connection)
-    if not analysis.run.impairments(travel.queue):
+    last = analysis.queues[view.connection.directions[-1]].queue
+    if not analysis.run.impairments(last):
         return 0.0, 0.0, 0.0
+    travel = analysis.travel(view.connection)
     arrived = (travel.came_ns >= 0) & (travel.sent.payload_bytes > 0)
     if not arrived.any():
         return math.nan, math.nan, math.nan

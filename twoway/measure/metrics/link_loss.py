@@ -56,18 +56,18 @@ LINK_LOSS_BURST_DEVIATION = Definition(
 )
 def link_loss(analysis: Analysis, view: ConnectionView) -> tuple[float, float, float, float]:
     """Return the share lost, the mean length of a burst, and both ones' deviations."""
-    link = analysis.link(view.connection)
-    if link is None:
+    if not analysis.run.loses_on_links:
         return 0.0, math.nan, math.nan, math.nan
-    lost = link.lost[link.is_data & ~link.under_way]
+    travel = analysis.travel(view.connection)
+    lost = travel.lost[(travel.sent.payload_bytes > 0) & ~travel.under_way]
     if not len(lost):
         return math.nan, math.nan, math.nan, math.nan
     bursts = int(lost[0]) + int((np.diff(lost.astype(np.int8)) == 1).sum())
     share, length = float(lost.mean()), float(lost.sum()) / bursts if bursts else math.nan
-    said = analysis.run.manifest.profile.directions[view.connection.direction].loss
-    if not said:
+    link = analysis.run.link(travel.queue)
+    if not link or not link.loss:
         return share, length, math.nan, math.nan
-    return share, length, *deviations(said, share, len(lost), length, bursts)
+    return share, length, *deviations(link.loss, share, len(lost), length, bursts)
 
 
 def deviations(
