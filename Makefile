@@ -53,7 +53,7 @@ doctor: env ## what this machine can do, and what is missing
 
 ##@ Check
 unit: .venv/.synced ## the quick loop: what needs no guest, no kernel and little time
-	@$(PYTEST) --quiet -m "not guest and not slow and not sanitized and not lab"
+	@$(PYTEST) --quiet -m "not guest and not slow and not sanitized and not newest and not long and not lab and not smp"
 
 test: setup test-packages ## what must hold, on the real kernel and in a real browser
 	@$(PYTEST)
