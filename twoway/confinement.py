@@ -42,7 +42,7 @@ _SETTINGS = (
     "localtime",
 )
 # A process may have this much memory of its own, and a sandbox this many processes.
-_OWN_MIB, _PROCESSES = 1024, 8192
+OWN_MIB, _PROCESSES = 1024, 8192
 
 
 def confined(
@@ -51,7 +51,7 @@ def confined(
     *,
     devices: Sequence[Path] = (),
     shm_mib: int,
-    own_mib: int = _OWN_MIB,
+    own_mib: int = OWN_MIB,
 ) -> list[str]:
     """Build the command prefix that runs a program in the sandbox.
 

@@ -153,10 +153,11 @@ def _short(experiment: Path) -> dict[str, Any]:
     document.update(duration_s=SHORT_S, warm_up_s=WARM_UP_S)
     if "own_modules" in document:  # their paths are relative to the experiment's file
         document["own_modules"] = [str(EXPERIMENTS / path) for path in document["own_modules"]]
-    for flow in document.get("flows", []):
-        flow["start_s"] = min(flow.get("start_s", 0), WARM_UP_S)
-        if "transfers" in flow:
-            flow["transfers"]["per_s"] = 10  # so that some come in this time
+    for kind in ("flows", "datagrams", "programs"):
+        for each in document.get(kind, []):
+            each["start_s"] = min(each.get("start_s", 0), WARM_UP_S)
+            if "transfers" in each:
+                each["transfers"]["per_s"] = 10  # so that some come in this time
     return document
 
 
@@ -164,8 +165,8 @@ def _kernel_side(experiment: Path) -> tuple[Any, ...]:
     """What an experiment asks of the kernel: topology, family of links, kinds of flows."""
     document = yaml.safe_load(experiment.read_text())
     kinds = sorted({(flow["congestion"], *sorted(flow)) for flow in document.get("flows", [])})
-    modules = sorted(document.get("modules", {}))
-    return document["topology"]["name"], document["profile"].partition("-")[0], kinds, modules
+    more = sorted(document.get("modules", {})), "programs" in document, "datagrams" in document
+    return document["topology"]["name"], document["profile"].partition("-")[0], kinds, more
 
 
 def _representatives() -> list[Path]:

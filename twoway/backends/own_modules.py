@@ -20,8 +20,8 @@ from twoway.guest.build import Guest, content_hash
 from twoway.paths import cache
 
 _SCRATCH = "/mnt/run"
-# Room in memory for the compiler's files, and for the compiler.
-_SHM_MIB, _OWN_MIB = 256, 1024
+# Room in memory for the compiler's files.
+_SHM_MIB = 256
 _MOST_LINES = 20
 
 
@@ -67,7 +67,7 @@ def _build(guest: Guest, step: LoadModule, into: Path) -> None:
             if os.geteuid() == 0:  # then the compiler is nobody's (confinement.py)
                 os.chown(path, NOBODY, NOBODY)
         trees = {str(path): path for path in (kernel.parent / "source", kernel)}
-        box = confined(trees, Path(scratch), shm_mib=_SHM_MIB, own_mib=_OWN_MIB)
+        box = confined(trees, Path(scratch), shm_mib=_SHM_MIB)
         make = ["make", "-C", str(kernel), "ARCH=um", f"M={_SCRATCH}", "modules"]
         done = subprocess.run(
             [*box, *make],

@@ -27,7 +27,7 @@ from twoway.backends.sandbox import (
     places,
     read_console,
 )
-from twoway.confinement import confined
+from twoway.confinement import OWN_MIB, confined
 from twoway.contract.digests import sha256
 from twoway.contract.manifest import Kernel, Module, Platform
 from twoway.contract.plan import read_plan
@@ -35,6 +35,8 @@ from twoway.guest.build import RUNNER_SOURCES, Guest, built_guest
 
 # Room in /dev/shm beside the guest's memory, MiB.
 _BESIDE_MEMORY_MIB = 16
+# KASAN's map of an address space of 128 TiB, a byte for 8, of which next to nothing is touched.
+_SHADOW_MIB = 16 << 20
 _UMID = "twoway"
 _MCONSOLE_MAGIC = 0xCAFEBABE
 # As much of a program's file name as the kernel keeps.
@@ -114,6 +116,7 @@ def command(
         places(guest.programs, guest.kernel, own_modules(guest, plan.own_modules)),
         home,
         shm_mib=plan.memory_mib + _BESIDE_MEMORY_MIB,
+        own_mib=(_SHADOW_MIB if guest.flavour == "sanitized" else 0) + OWN_MIB,
     )
     return [*sandboxed, *kernel.split(), "--", *runner]
 
