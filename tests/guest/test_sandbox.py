@@ -131,8 +131,8 @@ def test_files_that_the_plan_does_not_make_fail_the_run(
 ) -> None:
     """A plain file where the host or a later step writes is named, and the run is not kept."""
 
-    def plan_with_file(case: Case) -> Plan:
-        plan = build_plan(case)
+    def plan_with_file(case: Case, *, in_kernel: bool) -> Plan:
+        plan = build_plan(case, in_kernel=in_kernel)
         script = 'mkdir -p "/mnt/run/$(dirname "$1")"; echo {} > "/mnt/run/$1"'
         return plan.model_copy(update={"setup": (*plan.setup, shell(script, "sh", name))})
 

@@ -54,8 +54,11 @@ def _new_folder(path: Path) -> Iterator[Path]:
         folder = Path(scratch) / "built"
         folder.mkdir()
         yield folder
-        with contextlib.suppress(FileExistsError):  # another process was faster
+        try:
             folder.rename(path)
+        except OSError:
+            if not path.is_dir():  # else another process was faster
+                raise
 
 
 def _build(guest: Guest, step: LoadModule, into: Path) -> None:
