@@ -21,6 +21,7 @@ from twoway.commands.options import (
     CREW,
     JSON,
     RESULTS,
+    RUN,
     SCHEMAS,
     Option,
     all_ids,
@@ -96,11 +97,13 @@ COMMANDS = (
         "report",
         "reporting.report",
         "analyse a finished run again; the latest by default",
-        options=(
-            ("run", {"type": Path, "nargs": "?", "help": "the run's folder"}),
-            JSON,
-            RESULTS,
-        ),
+        options=(RUN, JSON, RESULTS),
+    ),
+    Command(
+        "figures",
+        "reporting.figures",
+        "the pictures of a finished run's report as PNG and SVG files, into figures/ beside it",
+        options=(RUN, RESULTS),
     ),
     Command(
         "compare",
@@ -269,7 +272,8 @@ def main() -> int:
         return 0
     except OSError as error:
         sys.stdout = None  # what it still holds cannot be written either
-        complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        name = error.filename2 or error.filename  # of a renaming what it was to become
+        complain(f"{name}: {error.strerror}" if name else str(error))
         return 1
     except KeyboardInterrupt:
         complain("interrupted")

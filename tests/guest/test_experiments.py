@@ -73,7 +73,7 @@ def test_fixed_window_survives_loss(
     monkeypatch.setattr(point, "PROFILES", tmp_path)
     loaded = load_case(str(write_experiment(tmp_path, SMALL)))
     folder = run_case(loaded, Uml(guest), tmp_path / "results")
-    assert analyse_run(folder, pictures=False).misses == []
+    assert analyse_run(folder, page=False).misses == []
     metrics = Metrics.read(folder / METRICS).metrics
     assert (metrics["drops_data.forward"].value or 0) > 0
     rows = (folder / "sockets/tcp-info.csv").read_text().splitlines()[3:]

@@ -65,9 +65,3 @@ def test_page_is_self_contained(report: Path) -> None:
     for part in (head, tail):
         assert 'src="' not in part
         assert '<link rel="stylesheet"' not in part
-
-
-def test_figures_are_there_for_print(report: Path) -> None:
-    """Each figure also exists as PNG and SVG."""
-    names = {path.name for path in (report.parent / "figures").iterdir()}
-    assert {"queues.png", "queues.svg", "sequence.png", "spacing.svg", "cwnd.png"} <= names

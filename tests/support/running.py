@@ -128,7 +128,7 @@ def carry_out(experiment: Path, results: Path) -> Path:
 def measure(experiment: Path, results: Path) -> dict[str, Any]:
     """Run an experiment in this process; the content of its metrics.json, without pictures."""
     folder = carry_out(experiment, results)
-    analyse_run(folder, pictures=False)
+    analyse_run(folder, page=False)
     return metrics(folder)
 
 

@@ -21,6 +21,10 @@ def at_least_one(text: str) -> int:
 
 
 JSON: Option = ("--json", {"action": "store_true", "help": "machine-readable output on stdout"})
+RUN: Option = (
+    "run",
+    {"type": Path, "nargs": "?", "help": "its folder (default: the latest)"},
+)
 RESULTS: Option = (
     "--results",
     {

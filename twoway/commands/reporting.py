@@ -1,4 +1,4 @@
-"""The subcommands about runs that there are: report, clean."""
+"""The subcommands about runs that there are: report, figures, clean."""
 
 import argparse
 import json
@@ -24,8 +24,24 @@ MOST_CHECKS = 10
 
 
 def report(args: argparse.Namespace) -> int:
-    """Analyse a finished run again; rewrite metrics, figures and report."""
+    """Analyse a finished run again; rewrite metrics, verdicts and report."""
     return report_on(args.run or args.results / "latest", as_json=args.json)
+
+
+def figures(args: argparse.Namespace) -> int:
+    """Draw a finished run's figures into files and list them."""
+    from twoway.report.report import draw_figures
+
+    folder = _finished(args.run or args.results / "latest")
+    try:
+        paths = draw_figures(folder)
+    except AnalysisError as error:
+        raise TwowayError(str(error), f"the run is in {folder}") from error
+    finally:
+        chown_like_parent(folder)
+    for path in paths:
+        print(shown(path))
+    return 0
 
 
 def clean(args: argparse.Namespace) -> int:
@@ -48,9 +64,7 @@ def report_on(folder: Path, *, as_json: bool) -> int:
     """Analyse a run, print its verdicts and return the exit code."""
     from twoway.report.report import analyse_run
 
-    if not (folder / "manifest.json").is_file():
-        raise UsageError(f"{folder}: not a finished run", "`twoway run` makes one")
-    folder = folder.resolve()
+    folder = _finished(folder)
     try:
         document = analyse_run(folder)
     except AnalysisError as error:
@@ -67,6 +81,13 @@ def report_on(folder: Path, *, as_json: bool) -> int:
     _print_connections(folder)
     say(f"report: {shown(folder)}/report.html", markup=False)
     return document.exit_code
+
+
+def _finished(folder: Path) -> Path:
+    """Return where a run is that is finished."""
+    if not (folder / "manifest.json").is_file():
+        raise UsageError(f"{folder}: not a finished run", "`twoway run` makes one")
+    return folder.resolve()
 
 
 def _print_verdicts(document: "Verdicts") -> None:

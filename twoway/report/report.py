@@ -1,4 +1,4 @@
-"""Analysing a run's folder: metrics.json, verdicts.json, figures and report.html."""
+"""Analysing a run's folder: metrics.json, verdicts.json, report.html, and figures on demand."""
 
 import hashlib
 from functools import cache
@@ -12,17 +12,20 @@ from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.verdicts import VERDICTS, Verdicts
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
+from twoway.report.figures import all_figures
 from twoway.report.judging import judge_run
+from twoway.report.page import write_page
 
 PAGE = "report.html"
+FIGURES = "figures"
 
 
-def analyse_run(folder: Path, *, pictures: bool = True) -> Verdicts:
-    """Analyse a run and write metrics, verdicts, figures and report into its folder.
+def analyse_run(folder: Path, *, page: bool = True) -> Verdicts:
+    """Analyse a run and write metrics, verdicts and report into its folder.
 
     Args:
         folder: a run's folder with manifest.json.
-        pictures: False writes metrics.json and verdicts.json alone.
+        page: False writes metrics.json and verdicts.json alone.
 
     Returns: the content of verdicts.json.
     Raises: AnalysisError if the run cannot be analysed; an earlier report is removed.
@@ -36,10 +39,31 @@ def analyse_run(folder: Path, *, pictures: bool = True) -> Verdicts:
         raise
     metrics.write(folder / METRICS)
     verdicts = judge_run(folder)
-    if pictures:
+    if page:
         _write_page(analysis, metrics, verdicts, folder)
     verdicts.write(folder / VERDICTS)  # last: its presence means that the page is complete
     return verdicts
+
+
+def draw_figures(folder: Path) -> list[Path]:
+    """Draw the figures of a run's report as PNG and SVG, into figures/ in its folder.
+
+    At the foot of each stand the conditions under which it was measured.
+
+    Returns: the files.
+    Raises: AnalysisError if the run cannot be analysed.
+    """
+    # Drawing takes longer than all else that a short run needs, so nobody waits for it unasked.
+    from capture_analysis.pictures import plots  # noqa: PLC0415 - a drawing library
+
+    analysis = Analysis(folder)
+    metrics = compute(analysis)
+    manifest = analysis.run.manifest
+    conditions = (
+        f"{manifest.experiment.id}: {manifest.experiment.title}. Linux {metrics.kernel}, "
+        f"{metrics.clock_source} time, twoway run {manifest.run}, identity {manifest.identity}"
+    )
+    return plots.save_all(all_figures(analysis, metrics), folder / FIGURES, conditions)
 
 
 def rejudge(folder: Path) -> Verdicts:
@@ -69,15 +93,7 @@ def is_measured(folder: Path, manifest: Manifest) -> bool:
 
 
 def _write_page(analysis: Analysis, metrics: Metrics, verdicts: Verdicts, folder: Path) -> None:
-    # Imported here, so that a program that wants only numbers does not load drawing libraries.
-    from capture_analysis.pictures import plots  # noqa: PLC0415 - a drawing library
-
-    from twoway.report import page  # noqa: PLC0415 - imports a drawing library
-    from twoway.report.figures import all_figures  # noqa: PLC0415 - imports a drawing library
-
-    figures = all_figures(analysis, metrics)
-    plots.save_all(figures, folder / "figures")
-    page.write_page(analysis, metrics, verdicts, figures, folder)
+    write_page(analysis, metrics, verdicts, all_figures(analysis, metrics), folder)
 
 
 @cache

@@ -19,7 +19,7 @@ from twoway.contract.verdicts import GOOD, Verdicts, row_in_words
 from twoway.contract.writing import chown_like_parent, out_of_space
 from twoway.errors import DiskFullError, TwowayError
 from twoway.measure.run_folder import manifest_of
-from twoway.report.report import analyse_run, is_measured, rejudge
+from twoway.report.report import PAGE, analyse_run, is_measured, rejudge
 from twoway.runs.cases import load_case
 from twoway.runs.run import kept_run, run_case
 from twoway.spec.point import Case
@@ -150,13 +150,11 @@ def run_point(
 def measured(folder: Path, case: Case) -> Verdicts:
     """Measure and judge a run; only judge it if its metrics.json is up to date.
 
-    Points of a sweep get metrics and verdicts only, single runs also figures and a report.
+    Points of a sweep get metrics and verdicts only, single runs also a report.
     """
-    pictures = not case.point
-    if is_measured(folder, manifest_of(folder)) and (
-        not pictures or (folder / "report.html").is_file()
-    ):
+    page = not case.point
+    if is_measured(folder, manifest_of(folder)) and (not page or (folder / PAGE).is_file()):
         return rejudge(folder)
-    verdicts = analyse_run(folder, pictures=pictures)
+    verdicts = analyse_run(folder, page=page)
     chown_like_parent(folder)
     return verdicts

@@ -24,15 +24,25 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-def save_all(figures: list[Figure], folder: Path) -> None:
-    """Write each figure as ID.png and ID.svg."""
+def save_all(figures: list[Figure], folder: Path, conditions: str = "") -> list[Path]:
+    """Write each figure as ID.png and ID.svg; return the files.
+
+    Args:
+        figures: what to draw.
+        folder: made if it is not there.
+        conditions: under which it was measured, printed at each foot.
+    """
     folder.mkdir(exist_ok=True)
+    paths = []
     for figure in figures:
-        save(figure, folder / f"{figure.id}.png", folder / f"{figure.id}.svg")
+        both = [folder / f"{figure.id}.{ending}" for ending in ("png", "svg")]
+        save(figure, *both, conditions=conditions)
+        paths += both
+    return paths
 
 
-def save(figure: Figure, *paths: Path) -> None:
-    """Write a figure to files, each in the format of its ending."""
+def save(figure: Figure, *paths: Path, conditions: str = "") -> None:
+    """Write a figure to files, each in the format of its ending, with its caption inside."""
     with mpl.rc_context(_STYLE):
         canvas = Canvas(figsize=_INCHES, layout="constrained")
         axes = canvas.subplots()
@@ -51,13 +61,15 @@ def save(figure: Figure, *paths: Path) -> None:
             axes.set_ylim(*_heights(lines))
         if figure.lines:
             axes.legend(frameon=False, fontsize=7, ncols=2)
+        canvas.supxlabel(conditions, fontsize=5, color="0.4", x=0.01, ha="left")
         layout = canvas.get_layout_engine()
         if layout is not None:
             layout.execute(canvas)  # once for all files: it takes a third of the time of each
             canvas.set_layout_engine("none")
         for path in paths:
-            metadata = {"Date": None} if path.suffix == ".svg" else None
-            canvas.savefig(path, dpi=_DPI, metadata=metadata)
+            metadata = {"Title": figure.title, "Description": f"{figure.caption} {conditions}"}
+            undated = {"Date": None} if path.suffix == ".svg" else {}
+            canvas.savefig(path, dpi=_DPI, metadata=metadata | undated)
 
 
 def _in_view(line: Line, figure: Figure) -> Line:

@@ -23,7 +23,7 @@ def test_report_of_a_run_that_holds(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert f"report: {folder}/report.html" in done.stderr
     assert (folder / "report.html").is_file()
-    assert len(list((folder / "figures").iterdir())) == 18
+    assert not (folder / "figures").exists()
     said = json.loads(done.stdout)
     assert said.pop("verdicts") == json.loads((folder / "verdicts.json").read_text())
     assert said == json.loads((folder / "metrics.json").read_text())
@@ -87,12 +87,33 @@ def test_unknown_metric(tmp_path: Path) -> None:
 
 
 def test_report_that_cannot_be_written(tmp_path: Path) -> None:
-    """A folder in which nothing can be written is an error with the file's name, status 1."""
+    """A page that cannot be written is an error with the file's name, status 1."""
     folder = write_run(tmp_path)
-    (folder / "figures").write_text("in the way")
+    (folder / "report.html").mkdir()
     done = twoway("report", folder)
     assert done.returncode == 1
-    assert str(folder / "figures") in done.stderr
+    assert str(folder / "report.html") in done.stderr
+
+
+def test_figures_of_a_run(tmp_path: Path) -> None:
+    """The files are listed, and each says which run it is of and what it shows."""
+    folder = write_run(tmp_path)
+    done = twoway("figures", folder)
+    assert done.returncode == 0, done.stderr
+    figures = done.stdout.splitlines()
+    assert sorted(figures) == sorted(str(path) for path in (folder / "figures").iterdir())
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for name in ("queues.png", "queues.svg"):
+        drawn = (folder / "figures" / name).read_bytes()
+        assert b"Packets in each router's queue" in drawn
+        assert manifest["identity"].encode() in drawn
+
+
+def test_figures_of_no_run(tmp_path: Path) -> None:
+    """A folder without a finished run is a usage error."""
+    done = twoway("figures", tmp_path)
+    assert done.returncode == 2
+    assert "not a finished run" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.report.figures import all_figures
 from twoway.report.map import topology_svg
-from twoway.report.report import analyse_run
+from twoway.report.report import analyse_run, draw_figures
 
 pytestmark = pytest.mark.slow
 
@@ -166,8 +166,9 @@ def test_windows_in_detail(figures: dict[str, Figure]) -> None:
 
 
 def test_files_of_figures(reported: Path) -> None:
-    """Each figure is saved as PNG and SVG, and nothing else is left beside the report."""
-    saved = sorted(path.name for path in (reported / "figures").iterdir())
+    """Each figure is saved as PNG and SVG, and beside the report is nothing else."""
+    assert not (reported / "figures").exists()
+    saved = sorted(path.name for path in draw_figures(reported))
     assert saved == sorted(f"{name}.{kind}" for name in IDS for kind in ("png", "svg"))
     assert sorted(path.name for path in reported.iterdir() if path.is_file()) == [
         "manifest.json",

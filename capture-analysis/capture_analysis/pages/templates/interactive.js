@@ -245,7 +245,7 @@
   start().catch((error) => {
     const problem = document.getElementById("problem");
     problem.hidden = false;
-    problem.textContent = `The plots need a browser of 2023 or later (${error}); they are in figures/, too.`;
+    problem.textContent = `The plots need a browser of 2023 or later (${error}).`;
     console.error(error);
   });
 })();
