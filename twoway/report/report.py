@@ -60,8 +60,8 @@ def draw_figures(folder: Path) -> list[Path]:
     metrics = compute(analysis)
     manifest = analysis.run.manifest
     conditions = (
-        f"{manifest.experiment.id}: {manifest.experiment.title}. Linux {metrics.kernel}, "
-        f"{metrics.clock_source} time, twoway run {manifest.run}, identity {manifest.identity}"
+        f"twoway {manifest.experiment.id}, Linux {metrics.kernel}, {metrics.clock_source} time, "
+        f"run {manifest.run}, identity {manifest.identity}"
     )
     return plots.save_all(all_figures(analysis, metrics), folder / FIGURES, conditions)
 
