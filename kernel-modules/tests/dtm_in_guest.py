@@ -29,7 +29,7 @@ import dtm_event_scenarios  # noqa: E402 - python -I leaves the folder out
 import dtm_interface_scenarios  # noqa: E402
 import dtm_scenarios  # noqa: E402
 from dtm_claims import RUN, ClaimError, expect, run  # noqa: E402
-from dtm_genl import Dtm  # noqa: E402
+from dtm_genl import Dtm, Message  # noqa: E402
 from dtm_raw import Raw, raw_cases  # noqa: E402
 from rtnetlink import Handle, Rtnetlink  # noqa: E402
 
@@ -120,8 +120,14 @@ def clear(*interfaces: str) -> None:
             if Path("/sys/class/net", interface).exists():
                 with Rtnetlink() as route:
                     route.qdisc("del", interface, options=None, kind=None)
-        for pool in json.loads(run("dtm pool show -j")):
-            run(f"dtm pool del {pool['pool']}")
+        for pool in pools():
+            run(f"dtm pool del {pool['POOL']}")
+
+
+def pools() -> list[Message]:
+    """Ask the module for its pools; a program would take far longer, and this is asked often."""
+    with Dtm() as dtm:
+        return dtm.dump("DTM_CMD_POOL_GET")
 
 
 # tdc
@@ -161,10 +167,10 @@ def tdc_command(command: str) -> str:
 
 
 def shell(command: str) -> int:
-    """Run a command of tdc's; its status."""
-    done = subprocess.run(
-        ["sh", "-c", tdc_command(command)], capture_output=True, check=False, cwd=RUN
-    )
+    """Run a command of tdc's, in a shell if it needs one; its status."""
+    line = tdc_command(command)
+    words = ["sh", "-c", line] if set("<>$'") & set(line) else line.split()
+    done = subprocess.run(words, capture_output=True, check=False, cwd=RUN)
     return done.returncode
 
 
@@ -193,7 +199,7 @@ def state() -> tuple[Any, ...]:
     for qdisc in shown:
         for clock in ("age_ns", "slot_seconds", "slot_ns"):
             qdisc.pop(clock, None)
-    return shown, json.loads(run("dtm pool show -j"))
+    return shown, pools()
 
 
 def give_back(dtm: Dtm) -> None:
