@@ -61,14 +61,19 @@ test: setup test-packages ## what must hold, on the real kernel and in a real br
 check: lint lint-kernel docs test test-long test-sanitized test-smp test-lab ## lint, documents and every test but fuzzing; hours
 
 test-long: setup test-packages ## the playbooks, over SSH, on hosts made of namespaces; workers that die
-	@$(PYTEST) -m long
+	@$(PYTEST) -m "long and not sanitized"
 
-test-sanitized: env test-packages ## the modules under KASAN, lockdep and others; fuzz; KUnit
-	@$(BIN)/twoway build --sanitized
+test-sanitized: sanitized ## the modules under KASAN, lockdep and others; fuzz; KUnit
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um TWOWAY_TESTS=m \
 		KDIR=$$($(BIN)/twoway build --sanitized --kernel-dir)
 	@$(PYTEST) --guest sanitized -m "" tests/guest/test_sanitized.py \
 		tests/guest/test_dtm_tc.py tests/guest/test_tahoe.py tests/guest/test_testbed.py
+
+test-sanitized-short: sanitized ## its part that is soon over: planted bugs, KUnit, the first seconds of experiments
+	@$(PYTEST) --guest sanitized -m "not long" tests/guest/test_sanitized.py
+
+sanitized: env test-packages
+	@$(BIN)/twoway build --sanitized
 
 test-newest: env test-packages ## the modules on Debian's newest kernel, patched by vm/patches/upstream
 	@$(BIN)/twoway build --newest
@@ -162,5 +167,5 @@ help: ## this list
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment papers results report list manual docs shell calibrate doctor unit test check test-long test-sanitized test-newest test-smp test-lab mutation torture lint lint-kernel bench bench-lab fuzz \
+.PHONY: experiment papers results report list manual docs shell calibrate doctor unit test check test-long test-sanitized test-sanitized-short sanitized test-newest test-smp test-lab mutation torture lint lint-kernel bench bench-lab fuzz \
 	bench-captures setup env docs-env packages test-packages qemu-packages lab-packages smp-packages wheel clean help

@@ -87,16 +87,19 @@ def test_arithmetic(kunit: dict[str, str], case: str) -> None:
     assert kunit.get(case, "did not run") == "ok"
 
 
+@pytest.mark.long
 def test_modules_come_and_go(guest: Guest, tmp_path: Path) -> None:
     """A hundred loads and unloads of each module leave no memory behind."""
     endure(guest, tmp_path / "run", "load_and_unload", *congestion_modules(guest.programs))
 
 
+@pytest.mark.long
 def test_queues_and_sockets_end_under_traffic(guest: Guest, tmp_path: Path) -> None:
     """Channels, devices, hosts and sockets go away in use, modules in use stay, nothing leaks."""
     endure(guest, tmp_path / "run", "traffic", *congestion_modules(guest.programs))
 
 
+@pytest.mark.long
 def test_any_allocation_may_fail(guest: Guest, tmp_path: Path) -> None:
     """Each allocation of a load or of a channel's request fails once, and all else goes on."""
     folder = tmp_path / "run"
@@ -135,6 +138,7 @@ def test_fast_traces_its_updates(guest: Guest, tmp_path: Path) -> None:
         assert row["window_milli"] == pytest.approx(law, abs=2 if at >= len(rows) // 2 else 1000)
 
 
+@pytest.mark.long
 def test_dtm_survives_any_request(guest: Guest, tmp_path: Path) -> None:
     """100 000 requests of dtm_fuzz.c are taken or refused with a sentence, all of which occur."""
     folder = tmp_path / "run"
