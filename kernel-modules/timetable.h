@@ -155,12 +155,13 @@ static inline u64 timetable_arrive(struct timetable *tt, u64 now, u32 bytes)
 
 /*
  * What is wrong with a table, if anything. Each packet must leave at some time: the work of a table
- * that is repeated is bounded from below, the last rate of another is not 0.
+ * that is repeated is bounded from below, the last rate of another is not 0. And the largest packet
+ * must be placed in so many steps as the longest table has: the queue's lock is held meanwhile.
  */
 static inline const char *timetable_problem(const struct timetable *tt)
 {
 	const struct tc_timetable_step *steps = tt->steps;
-	u64 bytes = 0;
+	u64 bytes = 0;	/* that a lap carries, up to the largest packet */
 
 	if (!tt->n_steps || steps[0].at_ns)
 		return "the first step is at 0";
@@ -180,8 +181,8 @@ static inline const char *timetable_problem(const struct timetable *tt)
 			work = U64_MAX;
 		else
 			work = div_u64(work, NSEC_PER_SEC);
-		bytes = min_t(u64, bytes + min_t(u64, work, TC_TIMETABLE_LEAST_BYTES),
-			      TC_TIMETABLE_LEAST_BYTES);
+		bytes = min_t(u64, bytes + min_t(u64, work, TC_TIMETABLE_LARGEST_PACKET),
+			      TC_TIMETABLE_LARGEST_PACKET);
 	}
 	if (steps[tt->n_steps - 1].value > 1ULL << 40)
 		return "a value or time is too large";
@@ -191,6 +192,9 @@ static inline const char *timetable_problem(const struct timetable *tt)
 		return "opportunities need a period";
 	if (tt->period ? bytes < TC_TIMETABLE_LEAST_BYTES : !steps[tt->n_steps - 1].value)
 		return "the table ends without a rate, or carries less than 1500 bytes each time";
+	if (tt->period && DIV_ROUND_UP_ULL(TC_TIMETABLE_LARGEST_PACKET, bytes) * tt->n_steps >
+				  TC_TIMETABLE_MAX_STEPS)
+		return "too many steps for the little that the table carries each time";
 	return NULL;
 }
 

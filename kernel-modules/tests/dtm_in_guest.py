@@ -2,9 +2,9 @@
 
     python -I dtm_in_guest.py [only=PREFIX]        # writes /mnt/run/results.json
 
-The kernel's own tdc runs tdc/dtm.json. Its cases are then run once more, for what tdc cannot
-say: what was refused changed nothing, and what a channel shows changes nothing when it is given
-back to it, and makes the same channel elsewhere.
+The kernel's own tdc runs tdc/dtm.json, and tdc/timetable.json for sch_timetable. Those of dtm are
+then run once more, for what tdc cannot say: what was refused changed nothing, and what a channel
+shows changes nothing when it is given back to it, and makes the same channel elsewhere.
 """
 
 import errno
@@ -33,13 +33,12 @@ from dtm_genl import Dtm, Message  # noqa: E402
 from dtm_raw import Raw, raw_cases  # noqa: E402
 from rtnetlink import Handle, Rtnetlink  # noqa: E402
 
-MODULE = "/mnt/bin/sch_dtm.ko"
+MODULES = Path("/mnt/bin")
 SCENARIOS = {
     name: function
     for module in (dtm_scenarios, dtm_event_scenarios, dtm_interface_scenarios)
     for name, function in vars(module).items()
 }
-TDC_CASES = HERE / "tdc/dtm.json"
 # The kernel's tdc, which the host has put there.
 TDC = RUN / "tools/testing/selftests/tc-testing"
 
@@ -57,9 +56,9 @@ def main() -> int:
     results = {
         name: judge(case) for name, case in scenarios.items() if case.get("module") == "absent"
     }
-    run(f"insmod {MODULE}")
+    run(f"insmod {MODULES / 'sch_dtm.ko'}", f"insmod {MODULES / 'sch_timetable.ko'}")
     if "tdc".startswith(only) or only.startswith("tdc"):
-        results |= run_tdc()
+        results |= run_tdc("dtm") | run_tdc("timetable")
     run("ip link add d1 type dummy", "ip link set d1 up")
     for name, case in tdc_cases().items():
         if f"again: {name}".startswith(only):
@@ -79,16 +78,17 @@ def all_names() -> list[str]:
     """Every case, as results are called."""
     tdc = tdc_cases()
     return [
-        *(f"tdc: {name}" for name in tdc),
+        *(f"tdc: {name}" for name in [*tdc, *tdc_cases("timetable")]),
         *(f"again: {name}" for name in tdc),
         *raw_cases(),
         *scenario_cases(),
     ]
 
 
-def tdc_cases() -> dict[str, Case]:
-    """The cases of tdc/dtm.json by name."""
-    return {case["name"]: case for case in json.loads(TDC_CASES.read_text(encoding="utf-8"))}
+def tdc_cases(qdisc: str = "dtm") -> dict[str, Case]:
+    """The cases of a file in tdc/ by name."""
+    cases = json.loads((HERE / f"tdc/{qdisc}.json").read_text(encoding="utf-8"))
+    return {case["name"]: case for case in cases}
 
 
 def scenario_cases() -> dict[str, Case]:
@@ -133,21 +133,21 @@ def pools() -> list[Message]:
 # tdc
 
 
-def run_tdc() -> dict[str, Result]:
-    """Give tdc/dtm.json to tdc; results by name."""
+def run_tdc(qdisc: str) -> dict[str, Result]:
+    """Give a file in tdc/ to tdc; results by name."""
     shutil.copy(HERE / "tdc/tdc_config_local.py", TDC)
     tap = TDC / "results.tap"
     done = subprocess.run(
-        [sys.executable, "tdc.py", "--outfile", str(tap), "--file", str(TDC_CASES)],
+        [sys.executable, "tdc.py", "--outfile", str(tap), "--file", HERE / f"tdc/{qdisc}.json"],
         cwd=TDC,
         capture_output=True,
         text=True,
         check=False,
     )
-    (RUN / "tdc.txt").write_text(done.stdout + done.stderr)
+    (RUN / f"tdc-{qdisc}.txt").write_text(done.stdout + done.stderr)
     text = tap.read_text() if tap.exists() else ""
     results: dict[str, Result] = {}
-    for name, case in tdc_cases().items():
+    for name, case in tdc_cases(qdisc).items():
         found = re.search(
             rf"^(not )?ok \d+ {case['id']} - (.*?)(?=^(?:not )?ok |\Z)",
             text,

@@ -26,8 +26,9 @@ RUN = Path("/mnt/run")
 DEBUG = Path("/sys/kernel/debug")
 KMEMLEAK = DEBUG / "kmemleak"
 CLONE_NEWNET = 0x40000000
+QDISCS = ("sch_dtm", "sch_timetable")
 ROUNDS = 100
-TRAFFIC_ROUNDS = 20  # four of each way to end a channel
+TRAFFIC_ROUNDS = 24  # four of each way to end a channel
 # kmemleak leaves an object alone that is younger than 5 s (MSECS_MIN_AGE); time costs nothing.
 LEAK_AGE_S = 6
 # A SYN behind a full queue, or lost with it several times.
@@ -216,7 +217,14 @@ def delete_device() -> None:
     wire_hosts()
 
 
-WAYS = (delete_qdisc, replace_qdisc, hide_qdisc, interrupt_link, delete_device)
+def change_table() -> None:
+    """A link that changes takes its place, changes once more with packets waiting, and goes."""
+    tc("replace", "root", "handle", "5:", "timetable", "rates", "0s:8Mbit")
+    tc("change", "root", "handle", "5:", "timetable", "rates", "1ms:1Mbit")
+    tc("replace", "root", "handle", "1:", "dtm")
+
+
+WAYS = (delete_qdisc, replace_qdisc, hide_qdisc, interrupt_link, delete_device, change_table)
 
 
 # Trials
@@ -230,7 +238,7 @@ def parse(told: str) -> tuple[str, list[str], list[str]]:
 
 def load_and_unload(*told: str) -> None:
     """Each module comes and goes, alone and with its parameters."""
-    for module, parameters, _ in [*map(parse, told), ("sch_dtm", [], [])]:
+    for module, parameters, _ in [*map(parse, told), *((name, [], []) for name in QDISCS)]:
         for count in range(ROUNDS):
             load(module, *(parameters if count % 2 else []))
             unload(module)
@@ -240,7 +248,8 @@ def traffic(*told: str) -> None:
     """Channels go away under traffic, connections are closed, and modules stay while in use."""
     chance = random.Random(1)
     modules, names = ["sch_dtm"], []
-    load("sch_dtm")
+    for name in QDISCS:
+        load(name)
     for module, parameters, controls in map(parse, told):
         load(module, *parameters)
         modules.append(module)
@@ -262,7 +271,7 @@ def traffic(*told: str) -> None:
     run("ip", "netns", "del", "a")
     run("ip", "netns", "del", "b")
     time.sleep(ORPHANS_GONE_S)
-    for module in modules:
+    for module in [*modules, "sch_timetable"]:
         unload(module)
 
 

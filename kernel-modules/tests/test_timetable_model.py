@@ -13,6 +13,8 @@ from twoway.theory.timetable import Kind, Timetable
 HERE = Path(__file__).parent
 KINDS: tuple[Kind, ...] = ("rates", "opportunities", "delays")
 MS, S = 10**6, 10**9
+# With a byte less, the longest table whose laps carry a packet's bytes in two: 2^20 steps a packet.
+LONG = ((0, 32768 - 1), *((at, 0) for at in range(1, 1 << 19)))
 Packets = Sequence[tuple[int, int]]
 
 
@@ -82,6 +84,7 @@ def test_departures_are_those_of_tags(program: Path, kind: Kind) -> None:
         (Timetable("rates", ((0, 1000),), S), "carries less than 1500 bytes"),
         (Timetable("opportunities", ((0, 1499),), S), "carries less than 1500 bytes"),
         (Timetable("opportunities", ((0, 1500),)), "opportunities need a period"),
+        (Timetable("opportunities", LONG, len(LONG)), "too many steps for the little"),
     ],
 )
 def test_a_table_that_would_hold_packets_is_refused(
@@ -90,3 +93,10 @@ def test_a_table_that_would_hold_packets_is_refused(
     """Each table by which a packet might never leave, or late, has a sentence."""
     (found,) = told(program, table, 0, 0, [])
     assert said in found
+
+
+def test_the_longest_table_is_taken(program: Path) -> None:
+    """A table by which the largest packet is just within the bound has a departure for it."""
+    table = Timetable("opportunities", ((0, 32768), *LONG[1:]), len(LONG))
+    _, leaves_at = told(program, table, 0, 0, [(1, 65536)])
+    assert int(leaves_at) == 2 * len(LONG)

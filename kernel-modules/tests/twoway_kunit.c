@@ -18,6 +18,7 @@
 #include "../fast_window.h"
 #include "../tahoe_timer.h"
 #include "../tahoe_window.h"
+#include "../timetable.h"
 #include "../variants.h"
 
 /* A full Ethernet frame, and a TCP ACK in one. */
@@ -571,6 +572,71 @@ static struct kunit_suite fast_suite = {
 	.test_cases = fast_cases,
 };
 
+/* timetable.h */
+
+/* 1500 bytes at 1 MB/s take 1.5 ms; half of them at 2 MB/s take half as long. */
+static void timetable_rate_counts_pro_rata(struct kunit *test)
+{
+	static const struct tc_timetable_step steps[] = { { 0, 1000000 }, { 750000, 2000000 } };
+	struct timetable tt = {
+		.kind = TC_TIMETABLE_RATE, .n_steps = 2,
+		.steps = steps,
+	};
+
+	KUNIT_EXPECT_NULL(test, timetable_problem(&tt));
+	timetable_start(&tt, 1000, 0);
+	KUNIT_EXPECT_EQ(test, timetable_arrive(&tt, 1000, 1500), 1000 + 750000 + 375000);
+	/* One that waits goes on where that one ended. */
+	KUNIT_EXPECT_EQ(test, timetable_arrive(&tt, 2000, 1500), 1000 + 750000 + 375000 + 750000);
+}
+
+/* A packet that does not fit waits with what is left; what nobody took is lost. */
+static void timetable_opportunities_add_up(struct kunit *test)
+{
+	static const struct tc_timetable_step steps[] = { { 0, 1500 }, { 4, 1500 } };
+	struct timetable tt = {
+		.kind = TC_TIMETABLE_OPPORTUNITY, .n_steps = 2, .period = 10,
+		.steps = steps,
+	};
+
+	KUNIT_EXPECT_NULL(test, timetable_problem(&tt));
+	timetable_start(&tt, 0, 0);
+	KUNIT_EXPECT_EQ(test, timetable_arrive(&tt, 1, 1000), 4);
+	KUNIT_EXPECT_EQ(test, timetable_arrive(&tt, 1, 500), 4);
+	KUNIT_EXPECT_EQ(test, timetable_arrive(&tt, 1, 2000), 14);
+	KUNIT_EXPECT_EQ(test, timetable_arrive(&tt, 1, 1000), 14);
+	/* An opportunity at the very time of an arrival is gone. */
+	KUNIT_EXPECT_EQ(test, timetable_arrive(&tt, 34, 1), 40);
+}
+
+/* A packet with a shorter delay leaves with the one before it, not earlier. */
+static void timetable_delays_keep_order(struct kunit *test)
+{
+	static const struct tc_timetable_step steps[] = { { 0, 100 }, { 50, 10 } };
+	struct timetable tt = {
+		.kind = TC_TIMETABLE_DELAY, .n_steps = 2,
+		.steps = steps,
+	};
+
+	KUNIT_EXPECT_NULL(test, timetable_problem(&tt));
+	timetable_start(&tt, 0, 0);
+	KUNIT_EXPECT_EQ(test, timetable_arrive(&tt, 49, 1500), 149);
+	KUNIT_EXPECT_EQ(test, timetable_arrive(&tt, 50, 1500), 149);
+	KUNIT_EXPECT_EQ(test, timetable_arrive(&tt, 140, 1500), 150);
+}
+
+static struct kunit_case timetable_cases[] = {
+	KUNIT_CASE(timetable_rate_counts_pro_rata),
+	KUNIT_CASE(timetable_opportunities_add_up),
+	KUNIT_CASE(timetable_delays_keep_order),
+	{}
+};
+
+static struct kunit_suite timetable_suite = {
+	.name = "timetable",
+	.test_cases = timetable_cases,
+};
+
 /* variants.h */
 
 /* Congestion controls of these names, to be registered. */
@@ -825,7 +891,7 @@ static struct kunit_suite timer_suite = {
 };
 
 kunit_test_suites(&service_suite, &rate_suite, &channel_suite, &fast_suite, &variants_suite,
-		  &tahoe_suite, &timer_suite);
+		  &tahoe_suite, &timer_suite, &timetable_suite);
 
 MODULE_DESCRIPTION("Unit tests of the modules of twoway");
 MODULE_LICENSE("GPL");

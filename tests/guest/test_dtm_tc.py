@@ -1,9 +1,13 @@
-"""sch_dtm with the distribution's tc, the kernel's tdc and raw netlink, each case a test."""
+"""sch_dtm with the distribution's tc, the kernel's tdc and raw netlink, each case a test.
+
+sch_timetable with the kernel's tdc.
+"""
 
 import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from dtm_cases import plugin_says, run_dtm_cases
@@ -106,11 +110,12 @@ def test_manual_has_the_defaults(case: str) -> None:
             assert re.search(default, manual_on(option)), option
 
 
-def test_manual_is_clean() -> None:
-    """Neither groff nor man finds fault with tc-dtm(8)."""
+@pytest.mark.parametrize("manual", [MANUAL, MODULES / "tc/tc-timetable.8"], ids=lambda m: m.stem)
+def test_manual_is_clean(manual: Path) -> None:
+    """Neither groff nor man finds fault with a manual page."""
     for command in (
-        ["groff", "-ww", "-man", "-Tutf8", str(MANUAL)],
-        ["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", str(MANUAL)],
+        ["groff", "-ww", "-man", "-Tutf8", str(manual)],
+        ["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", str(manual)],
     ):
         if not shutil.which(command[0]):
             pytest.skip(f"{command[0]}: not on this machine")

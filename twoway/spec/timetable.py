@@ -143,6 +143,11 @@ class Rate(Model):
                 f".repeat_s: must be long enough for {OPPORTUNITY_BYTES} bytes, "
                 f"got {self.repeat_s:g}"
             )
+        elif self.repeat_s and not found and not self.table.soon_placed:
+            found.append(
+                f".schedule: {len(schedule)} changes are too many for the "
+                f"{self.table.lap_bytes:.0f} bytes that are sent until they are repeated"
+            )
         if not self.repeat_s and not schedule[-1][1]:
             found.append(f".schedule.{len(schedule) - 1}: the last rate must be above 0, got 0")
         return found

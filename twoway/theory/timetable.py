@@ -7,6 +7,7 @@ never before the packet before it. The kernel's sch_timetable keeps no tags, and
 these.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -20,6 +21,8 @@ Kind = Literal["rates", "opportunities", "delays"]
 
 # What an opportunity of a mahimahi trace may carry (Netravali et al. 2015).
 OPPORTUNITY_BYTES = 1500
+# The kernel's TC_TIMETABLE_LARGEST_PACKET, bytes, and TC_TIMETABLE_MAX_STEPS.
+_LARGEST_PACKET, _MOST_STEPS = 1 << 16, 1 << 20
 _NS = 10**9
 _FNV_START, _FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 
@@ -54,6 +57,12 @@ class Timetable:
     def lap_bytes(self) -> float:
         """What the link offers from the table's start to its repetition."""
         return self.offered_bytes(0, 0, self.period_ns)
+
+    @property
+    def soon_placed(self) -> bool:
+        """Tell whether the largest packet passes so few steps as the kernel demands."""
+        laps = math.ceil(_LARGEST_PACKET / min(int(self.lap_bytes), _LARGEST_PACKET))
+        return laps * len(self.steps) <= _MOST_STEPS
 
     def laps(self, start_ns: int, first_ns: int, last_ns: int) -> tuple[IntArray, IntArray]:
         """Repeat the table from before one time to after another.

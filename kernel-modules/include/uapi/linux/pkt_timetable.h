@@ -9,8 +9,10 @@
 #define TC_TIMETABLE_MAX_STEPS	(1 << 20)
 /* The most steps of one message, which is what tc has room for. */
 #define TC_TIMETABLE_MESSAGE_STEPS	4000
-/* What a table that is repeated must carry each time: a packet of 64 KiB then takes 44 laps. */
+/* What a table that is repeated must carry each time. */
 #define TC_TIMETABLE_LEAST_BYTES	1500
+/* The largest packet that there is, of GSO: of this and a table's steps the product is bounded. */
+#define TC_TIMETABLE_LARGEST_PACKET	65536
 
 /**
  * enum tc_timetable_kind - what the values of a table's steps are

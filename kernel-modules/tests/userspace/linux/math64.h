@@ -4,6 +4,8 @@
 
 #include <linux/types.h>
 
+#define DIV_ROUND_UP_ULL(dividend, divisor) (((dividend) + (divisor) - 1) / (divisor))
+
 static inline u64 div_u64_rem(u64 dividend, u32 divisor, u32 *remainder)
 {
 	*remainder = dividend % divisor;
