@@ -1,5 +1,6 @@
 """Fixtures for tests on the real guest, marks of folders, and which worker has which test."""
 
+import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,9 @@ from running import SMALL, write_experiment
 
 from twoway.guest.build import Guest, find_guest
 from twoway.guest.source import Flavour
+
+# Hundreds of tests run `twoway`; a machine may forbid that it is compiled but once.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 _HERE = Path(__file__).parent
 # What takes longest begins first, so that no worker is left with it when the others have ended.

@@ -3,6 +3,8 @@
 import argparse
 import json
 import shlex
+from importlib import import_module
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from twoway.commands.options import all_ids, shown
@@ -28,6 +30,8 @@ def run(args: argparse.Namespace) -> int:
         args.experiments = [args.experiment]
         return sweep(args)
     case = load_case(names[0])
+    # What the report takes is loaded while the guest runs, on a processor of its own.
+    Thread(target=import_module, args=("twoway.report.report",), daemon=True).start()
     folder = run_watched(case, find_backend(args.backend), args.results)
     return report_on(folder, as_json=args.json)
 
