@@ -106,11 +106,17 @@ COMMANDS = (
         options=(RUN, RESULTS),
     ),
     Command(
+        "runs",
+        "reporting.runs",
+        "the finished runs, with identities and verdicts; and a page of them, results/index.html",
+        options=(JSON, RESULTS),
+    ),
+    Command(
         "compare",
         "comparing.compare",
         "what differs between runs: parameters, metrics, the first packet; exit code 1 if so",
         options=(
-            ("runs", {"nargs": "+", "help": "runs' folders, or experiments and points"}),
+            ("runs", {"nargs": "+", "help": "folders, experiments, points or identities"}),
             ("--to", {"type": Path, "help": "the page (default: comparison.html in results/)"}),
             JSON,
             RESULTS,

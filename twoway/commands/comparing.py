@@ -1,7 +1,6 @@
 """The subcommand compare: runs side by side."""
 
 import argparse
-from pathlib import Path
 
 from twoway.commands.options import shown
 from twoway.contract.comparison import Comparison, Values
@@ -16,10 +15,11 @@ def compare(args: argparse.Namespace) -> int:
     """Compare runs; print what differs, and write a page."""
     from twoway.report.comparing import compare as compare_runs
     from twoway.report.comparison_page import write_page
+    from twoway.runs.finding import find_run
 
     if len(args.runs) < 2:
         raise UsageError("compare takes two runs or more", "`twoway compare modern-cc@... other`")
-    folders = [_find(name, args.results) for name in args.runs]
+    folders = [find_run(name, args.results) for name in args.runs]
     document = compare_runs(folders)
     if args.json:
         print(document.model_dump_json(indent=1))
@@ -28,20 +28,6 @@ def compare(args: argparse.Namespace) -> int:
     write_page(document, folders, page)
     say(f"report: {shown(page)}", markup=False)
     return SAME if document.same else DIFFERENT
-
-
-def _find(name: str, results: Path) -> Path:
-    """Find a run by its folder, or the newest one of an experiment or point.
-
-    Raises: UsageError if there is none.
-    """
-    for folder in (Path(name), *sorted((results / name).glob("[0-9]*"), reverse=True)):
-        if (folder / "manifest.json").is_file():
-            return folder.resolve()
-    raise UsageError(
-        f"{name}: neither a finished run's folder nor an experiment that has one in {results}",
-        "`twoway run` makes one",
-    )
 
 
 def _print(document: Comparison) -> None:

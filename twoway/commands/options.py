@@ -23,7 +23,11 @@ def at_least_one(text: str) -> int:
 JSON: Option = ("--json", {"action": "store_true", "help": "machine-readable output on stdout"})
 RUN: Option = (
     "run",
-    {"type": Path, "nargs": "?", "help": "its folder (default: the latest)"},
+    {
+        "nargs": "?",
+        "help": "its folder, an experiment or point, or the first digits of an identity "
+        "(default: the latest)",
+    },
 )
 RESULTS: Option = (
     "--results",

@@ -1,7 +1,8 @@
-"""The subcommands about runs that there are: report, figures, clean."""
+"""The subcommands about runs that there are: report, figures, runs, clean."""
 
 import argparse
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from twoway.contract.metrics import METRICS
 from twoway.contract.verdict import Verdict, marked
 from twoway.contract.verdicts import row_in_words
 from twoway.contract.writing import chown_like_parent
-from twoway.errors import TwowayError, UsageError
+from twoway.errors import TwowayError
 from twoway.messages import say
 
 if TYPE_CHECKING:
@@ -25,14 +26,14 @@ MOST_CHECKS = 10
 
 def report(args: argparse.Namespace) -> int:
     """Analyse a finished run again; rewrite metrics, verdicts and report."""
-    return report_on(args.run or args.results / "latest", as_json=args.json)
+    return report_on(_named(args), as_json=args.json)
 
 
 def figures(args: argparse.Namespace) -> int:
     """Draw a finished run's figures into files and list them."""
     from twoway.report.report import draw_figures
 
-    folder = _finished(args.run or args.results / "latest")
+    folder = _named(args)
     try:
         paths = draw_figures(folder)
     except AnalysisError as error:
@@ -41,6 +42,36 @@ def figures(args: argparse.Namespace) -> int:
         chown_like_parent(folder)
     for path in paths:
         print(shown(path))
+    return 0
+
+
+def runs(args: argparse.Namespace) -> int:
+    """List the finished runs, and write a page of them."""
+    from twoway.contract.run_summary import RunSummary, summarize
+    from twoway.report.runs_page import write_runs_page
+    from twoway.runs.finding import finished_runs
+
+    found: list[RunSummary] = []
+    unreadable: list[str] = []
+    for folder in finished_runs(args.results):
+        try:
+            found.append(summarize(folder, args.results))
+        except ValueError as error:
+            unreadable.append(str(error))
+    if unreadable:
+        more = f"; and {len(unreadable) - 1} more" if len(unreadable) > 1 else ""
+        say(f"left out: {unreadable[0]}{more}", markup=False)
+    if args.json:
+        print(json.dumps([asdict(run) for run in found], indent=1))
+    for run in [] if args.json else found:
+        print(f"{run.identity[:12]}  {run.run}  {run.experiment}  {run.verdict or 'not reported'}")
+    if not found:
+        say(f"{shown(args.results)}: no finished run; `twoway run` makes one", markup=False)
+        return 0
+    page = args.results / "index.html"
+    write_runs_page(found, page)
+    chown_like_parent(page)
+    say(f"page: {shown(page)}", markup=False)
     return 0
 
 
@@ -64,7 +95,6 @@ def report_on(folder: Path, *, as_json: bool) -> int:
     """Analyse a run, print its verdicts and return the exit code."""
     from twoway.report.report import analyse_run
 
-    folder = _finished(folder)
     try:
         document = analyse_run(folder)
     except AnalysisError as error:
@@ -83,11 +113,11 @@ def report_on(folder: Path, *, as_json: bool) -> int:
     return document.exit_code
 
 
-def _finished(folder: Path) -> Path:
-    """Return where a run is that is finished."""
-    if not (folder / "manifest.json").is_file():
-        raise UsageError(f"{folder}: not a finished run", "`twoway run` makes one")
-    return folder.resolve()
+def _named(args: argparse.Namespace) -> Path:
+    """Find the run that the command line names; the latest if it names none."""
+    from twoway.runs.finding import find_run
+
+    return find_run(args.run or str(args.results / "latest"), args.results)
 
 
 def _print_verdicts(document: "Verdicts") -> None:

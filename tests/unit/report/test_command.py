@@ -113,7 +113,7 @@ def test_figures_of_no_run(tmp_path: Path) -> None:
     """A folder without a finished run is a usage error."""
     done = twoway("figures", tmp_path)
     assert done.returncode == 2
-    assert "not a finished run" in done.stderr
+    assert "neither a finished run" in done.stderr
 
 
 @pytest.mark.parametrize(

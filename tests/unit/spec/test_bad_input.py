@@ -185,7 +185,7 @@ def test_report_of_an_unfinished_run_is_refused(tmp_path: Path) -> None:
     """A folder without a manifest is not a run."""
     done = twoway("report", tmp_path)
     assert done.returncode == 2
-    assert "not a finished run" in done.stderr
+    assert "neither a finished run" in done.stderr
 
 
 def test_every_experiment_in_the_tree_is_sound() -> None:

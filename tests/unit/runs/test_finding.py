@@ -1,0 +1,79 @@
+"""Finding finished runs, and listing them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from running import twoway
+from synthetic_run import edit_json, write_run
+
+from twoway.errors import UsageError
+from twoway.runs.finding import find_run, finished_runs
+
+OLD, NEW = "20260101-000000-000001", "20260102-000000-000001"
+
+
+def _run(results: Path, experiment: str, name: str, identity: str) -> Path:
+    (results / experiment).mkdir(parents=True, exist_ok=True)
+    folder = write_run(results / experiment / ".made").rename(results / experiment / name)
+    edit_json(folder / "manifest.json", lambda m: m.update(run=name, identity=identity))
+    return folder
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Two runs of one experiment, one of another, and a folder that is no run."""
+    results = tmp_path / "results"
+    _run(results, "a", OLD, "1" * 64)
+    _run(results, "a", NEW, "2" * 64)
+    _run(results, "b@x=1", OLD, "3" * 64)
+    (results / "papers").mkdir()
+    return results
+
+
+def test_runs_are_found_the_newest_of_each_first(results: Path) -> None:
+    """Runs come by experiment, and what is going on or no run is not among them."""
+    (results / "a" / f"{NEW}.partial").mkdir()
+    (results / "a" / f"{NEW}.partial/manifest.json").write_text("{}")
+    names = [str(run.relative_to(results)) for run in finished_runs(results)]
+    assert names == [f"a/{NEW}", f"a/{OLD}", f"b@x=1/{OLD}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("a", f"a/{NEW}"), ("b@x=1", f"b@x=1/{OLD}"), ("111111", f"a/{OLD}")]
+)
+def test_a_run_has_three_names(results: Path, name: str, found: str) -> None:
+    """An experiment or point means its newest run, six digits the run of that identity."""
+    assert find_run(name, results) == results / found
+    assert find_run(str(results / found), results) == results / found
+
+
+@pytest.mark.parametrize("name", ["11111", "444444", "c", "papers"])
+def test_no_such_run(results: Path, name: str) -> None:
+    """Five digits, another identity and what has no run are refused in words."""
+    with pytest.raises(UsageError, match=f"^{name}: neither a finished run"):
+        find_run(name, results)
+
+
+def test_runs_are_listed(results: Path) -> None:
+    """`twoway runs` prints and writes one line a run; one that it cannot read it names."""
+    assert twoway("report", "111111", "--results", results).returncode == 0
+    (results / "b@x=1" / OLD / "manifest.json").write_text("{")
+    done = twoway("runs", "--results", results, "--json")
+    assert done.returncode == 0
+    rows = json.loads(done.stdout)
+    assert [(row["run"], row["has_page"], row["exit_code"]) for row in rows] == [
+        (NEW, False, -1),
+        (OLD, True, 0),
+    ]
+    assert f"left out: {results}/b@x=1/{OLD}/manifest.json" in done.stderr
+    page = (results / "index.html").read_text()
+    assert page.count("<tr>") == 3
+    assert f'href="a/{OLD}/report.html"' in page
+
+
+def test_no_runs(tmp_path: Path) -> None:
+    """Of an empty folder the list is empty, and no page is written."""
+    done = twoway("runs", "--results", tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert not (tmp_path / "index.html").exists()
