@@ -98,16 +98,20 @@ def test_large_window_is_reached(tmp_path: Path) -> None:
     assert checks["left: most segments in flight, of a window of 900"] == 900
 
 
-def test_delayed_acks_halve_the_acks(tmp_path: Path) -> None:
-    """With acks: delayed the receiver answers every second segment of a bulk flow."""
+def test_delayed_acks_are_fewer(tmp_path: Path) -> None:
+    """With acks: delayed there are fewer ACKs than segments, but one for two at least.
+
+    One for two would be all if no bunch of segments had an odd number.
+    """
     document = {**SMALL, "stack": {"mtu_bytes": 9180, "acks": "delayed"}}
     found = measure(write_experiment(tmp_path, document), tmp_path / "results")
-    ratio = found["metrics"]["ack_to_data.left"]["value"]
-    assert 0.45 < ratio < 0.75
+    ratios = [found["metrics"][f"ack_to_data.{name}"]["value"] for name in ("left", "right")]
+    assert [round(ratio, 6) for ratio in ratios] == [0.554859, 0.673626]
+    assert min(ratios) >= 0.5
 
 
 def test_dumbbell_runs_two_pairs(tmp_path: Path) -> None:
-    """Two pairs of hosts share the bottleneck of a dumbbell."""
+    """Two pairs of hosts with equal windows have equal shares of a dumbbell's bottleneck."""
     flows = [
         {
             "name": f"pair{n}",
@@ -124,10 +128,7 @@ def test_dumbbell_runs_two_pairs(tmp_path: Path) -> None:
         "topology": {"name": "dumbbell", "parameters": {"pairs": 2}},
     }
     found = measure(write_experiment(tmp_path, document), tmp_path / "results")["metrics"]
-    assert found["goodput.pair1"]["value"] > 0
-    assert found["goodput.pair1"]["value"] == pytest.approx(
-        found["goodput.pair2"]["value"], rel=0.2
-    )
+    assert found["goodput.pair1"]["value"] == found["goodput.pair2"]["value"] > 0
 
 
 def test_a_claim_that_is_missed_is_exit_code_1(tmp_path: Path) -> None:

@@ -95,7 +95,8 @@ def test_a_responder_nobody_asks() -> None:
     with responder(0.2) as (port, thread):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
             stranger.sendto(b"?", (HERE, port))
-        thread.join()
+        thread.join(timeout=5)
+    assert not thread.is_alive()
 
 
 def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
