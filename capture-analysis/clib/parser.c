@@ -123,7 +123,7 @@ size_t ca_parser_link_types(const struct ca_parser *parser, uint32_t *types, siz
 		return 1;
 	}
 	for (uint32_t type = 0; type < LINK_TYPES; type++) {
-		uint64_t word = parser->pcapng.link_types[type / LINK_TYPES_IN_WORD];
+		uint64_t word = parser->pcapng.interfaces.link_types[type / LINK_TYPES_IN_WORD];
 
 		if (!(word >> type % LINK_TYPES_IN_WORD & 1))
 			continue;

@@ -8,8 +8,7 @@
  *	packet (obsolete)	frame with a short interface number and time
  *	simple packet		frame without a time: counted only
  *
- * Other blocks are skipped by their length. Times are integers throughout: ticks of 10^-n or
- * 2^-n seconds for any n become ns, truncated.
+ * Other blocks are skipped by their length.
  */
 #include <stdlib.h>
 
@@ -35,112 +34,9 @@ enum block {
 /* No block is larger: a length above it is damage. */
 #define BLOCK_BYTES_MAX (UINT32_C(64) << 20)
 #define LENGTH_BYTES 4		/* the second copy of the length */
-#define PADDING 4		/* sizes of blocks and options are multiples of this */
+#define PADDING 4		/* sizes of blocks are multiples of this */
 
 #define PACKET_FRAME 28		/* offset of the frame */
-#define INTERFACE_OPTIONS 16
-
-#define OPTION_HEADER_BYTES 4
-#define OPTION_END 0
-#define OPTION_RESOLUTION 9
-#define OPTION_OFFSET 14
-#define RESOLUTION_BINARY 0x80	/* powers of two instead of ten; the exponent is in the bits below */
-
-#define NS_PER_SECOND INT64_C(1000000000)
-#define NS_DECIMALS 9
-#define TICKS_DECIMALS 19	/* 10^19 is the largest power of ten in 64 bits */
-#define DEFAULT_RESOLUTION 6	/* microseconds */
-
-/* Limits the descriptions of interfaces to 32 MiB. */
-#ifndef INTERFACES_MAX
-#define INTERFACES_MAX (UINT32_C(1) << 20)
-#endif
-#define INTERFACES_FIRST 8
-
-static uint64_t power_of_ten(unsigned int exponent)
-{
-	uint64_t power = 1;
-
-	while (exponent--)
-		power *= 10;
-	return power;
-}
-
-static void set_resolution(struct interface *interface, uint8_t resolution)
-{
-	unsigned int exponent = resolution & (RESOLUTION_BINARY - 1u);
-
-	interface->multiplier = 1;
-	interface->divisor = 1;
-	interface->shift = 0;
-	if (resolution & RESOLUTION_BINARY) {
-		interface->multiplier = NS_PER_SECOND;
-		interface->shift = (uint8_t)exponent;
-	} else if (exponent <= NS_DECIMALS) {
-		interface->multiplier = power_of_ten(NS_DECIMALS - exponent);
-	} else if (exponent <= NS_DECIMALS + TICKS_DECIMALS) {
-		interface->divisor = power_of_ten(exponent - NS_DECIMALS);
-	} else {
-		interface->multiplier = 0;	/* 2^64 such ticks are less than a nanosecond */
-	}
-}
-
-/* Converts ticks to ns since the epoch; false if the time does not fit. */
-static bool time_of(const struct interface *interface, uint64_t ticks, int64_t *time_ns)
-{
-	ca_u128 since = (ca_u128)ticks * interface->multiplier >> interface->shift;
-
-	if (interface->divisor > 1)
-		since = (uint64_t)since / interface->divisor;
-
-	ca_s128 ns = (ca_s128)since + (ca_s128)interface->offset_s * NS_PER_SECOND;
-
-	*time_ns = (int64_t)ns;
-	return ns >= INT64_MIN && ns <= INT64_MAX;
-}
-
-static void read_interface_options(struct view options, bool big, struct interface *interface)
-{
-	while (view_has(options, OPTION_HEADER_BYTES)) {
-		uint16_t code = view_u16(options, 0, big), length = view_u16(options, 2, big);
-		struct view value = view_after(options, OPTION_HEADER_BYTES);
-
-		if (code == OPTION_END || !view_has(value, length))
-			return;
-		if (code == OPTION_RESOLUTION && length == sizeof(uint8_t))
-			set_resolution(interface, view_u8(value, 0));
-		if (code == OPTION_OFFSET && length == sizeof(int64_t))
-			interface->offset_s = (int64_t)view_u64(value, 0, big);
-		options = view_after(value, (length + PADDING - 1u) / PADDING * PADDING);
-	}
-}
-
-/* Records an interface; false if there are too many, or without memory. */
-static bool add_interface(struct pcapng *pcapng, struct view block)
-{
-	bool big = pcapng->big_endian;
-	uint16_t link_type = view_u16(block, 8, big);
-	struct interface *interface;
-
-	if (pcapng->count == pcapng->capacity) {
-		uint32_t capacity = pcapng->capacity ? 2 * pcapng->capacity : INTERFACES_FIRST;
-
-		if (capacity > INTERFACES_MAX)
-			return false;
-		interface = realloc(pcapng->interfaces, capacity * sizeof(*interface));
-		if (!interface)
-			return false;
-		pcapng->interfaces = interface;
-		pcapng->capacity = capacity;
-	}
-	interface = &pcapng->interfaces[pcapng->count++];
-	*interface = (struct interface){ .link_type = link_type };
-	set_resolution(interface, DEFAULT_RESOLUTION);
-	read_interface_options(view_after(block, INTERFACE_OPTIONS), big, interface);
-	pcapng->link_types[link_type / LINK_TYPES_IN_WORD] |=
-		UINT64_C(1) << link_type % LINK_TYPES_IN_WORD;
-	return true;
-}
 
 /* Adds the frame of a packet block that starts at byte start of this call. */
 static void take_frame(const struct pcapng *pcapng, struct view block, uint32_t number, size_t start,
@@ -153,12 +49,12 @@ static void take_frame(const struct pcapng *pcapng, struct view block, uint32_t 
 	const struct interface *interface;
 	struct frame frame;
 
-	if (number >= pcapng->count || !view_has(kept, captured)) {
+	if (number >= pcapng->interfaces.count || !view_has(kept, captured)) {
 		rows_add_unread(rows, FATE_MALFORMED, start);
 		return;
 	}
-	interface = &pcapng->interfaces[number];
-	if (!time_of(interface, ticks, &frame.time_ns)) {
+	interface = &pcapng->interfaces.rows[number];
+	if (!interface_time(interface, ticks, &frame.time_ns)) {
 		rows_add_unread(rows, FATE_BEYOND_2262, start);
 		return;
 	}
@@ -184,7 +80,7 @@ static bool take_packet(const struct pcapng *pcapng, struct view block, uint32_t
 		take_frame(pcapng, block, view_u16(block, 8, big), start, rows);
 		return true;
 	case BLOCK_SIMPLE_PACKET:	/* always of interface 0 */
-		rows_add_unread(rows, pcapng->count ? FATE_NO_TIMESTAMP : FATE_MALFORMED, start);
+		rows_add_unread(rows, pcapng->interfaces.count ? FATE_NO_TIMESTAMP : FATE_MALFORMED, start);
 		return true;
 	default:
 		return false;
@@ -196,12 +92,12 @@ static bool take_block(struct pcapng *pcapng, struct view block, uint32_t type, 
 {
 	switch (type) {
 	case BLOCK_SECTION:
-		pcapng->count = 0;
+		pcapng->interfaces.count = 0;
 		return true;
 	case BLOCK_INTERFACE:
-		if (add_interface(pcapng, block))
+		if (interfaces_add(&pcapng->interfaces, block, pcapng->big_endian))
 			return true;
-		rows_say(rows, "more than %" PRIu32 " interfaces in a section", pcapng->count);
+		rows_say(rows, "more than %" PRIu32 " interfaces in a section", pcapng->interfaces.count);
 		return false;
 	default:
 		rows->counts.other_blocks++;
@@ -245,7 +141,7 @@ bool pcapng_open(struct pcapng *pcapng, struct view start)
 
 void pcapng_close(struct pcapng *pcapng)
 {
-	free(pcapng->interfaces);
+	free(pcapng->interfaces.rows);
 }
 
 /* The length of the block at the front of data; 0 if it is not whole, or with rows->trouble. */

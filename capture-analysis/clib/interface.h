@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef CAPTURE_ANALYSIS_INTERFACE_H
+#define CAPTURE_ANALYSIS_INTERFACE_H
+
+#include "bytes.h"
+
+#define LINK_TYPES (UINT16_MAX + 1)
+#define LINK_TYPES_IN_WORD 64
+
+/* An interface of the section and its clock: ns = (ticks * multiplier >> shift) / divisor. */
+struct interface {
+	uint64_t multiplier;
+	uint64_t divisor;
+	int64_t offset_s;	/* added to every time */
+	uint16_t link_type;
+	uint8_t shift;
+};
+
+struct interfaces {
+	struct interface *rows;
+	uint32_t count;		/* of this section */
+	uint32_t capacity;
+	uint64_t link_types[LINK_TYPES / LINK_TYPES_IN_WORD];	/* a bit for each type seen */
+};
+
+bool interfaces_add(struct interfaces *interfaces, struct view block, bool big);
+bool interface_time(const struct interface *interface, uint64_t ticks, int64_t *time_ns);
+
+#endif
