@@ -19,8 +19,14 @@ struct ca_parser {
 	struct pcap pcap;
 	struct pcapng pcapng;
 	uint64_t offset;	/* bytes of the file taken by earlier calls */
+	uint64_t damaged_at;	/* where the damage began behind which a record is looked for */
+	bool broken;		/* nothing more can be read */
 	struct rows rows;
+	char damage[TROUBLE_LENGTH];	/* the first damage behind which reading went on */
 };
+
+/* Damage that is longer is not searched: it is no part of a capture, or a bomb. */
+#define DAMAGE_BYTES_MAX (UINT64_C(64) << 20)
 
 /*
  * Makes a parser for one capture; NULL without memory. The capture's author must not know seed.
@@ -68,36 +74,104 @@ static bool open_container(struct ca_parser *parser, struct view *data)
 	return true;
 }
 
+/* Takes records from the front of data, at an offset in the file; returns how many bytes. */
+static size_t take_records(struct ca_parser *parser, struct view data, uint64_t offset)
+{
+	parser->rows.done = 0;
+	if (parser->container == CONTAINER_PCAP)
+		pcap_parse(&parser->pcap, data, offset, &parser->rows);
+	else if (parser->container == CONTAINER_PCAPNG)
+		pcapng_parse(&parser->pcapng, data, offset, &parser->rows);
+	return parser->rows.done;
+}
+
+/* Finds the first offset, at or behind `at`, where a record is likely or bytes are too few to tell. */
+static size_t find_record(const struct ca_parser *parser, struct view data, size_t at, bool last,
+			  enum likely *likely)
+{
+	for (; at < data.length; at++) {
+		struct view rest = view_after(data, at);
+
+		*likely = parser->container == CONTAINER_PCAP ?
+				  pcap_likely(&parser->pcap, rest, parser->rows.last_ns, last) :
+				  pcapng_likely(&parser->pcapng, rest, last);
+		if (*likely != UNLIKELY)
+			return at;
+	}
+	*likely = last ? UNLIKELY : UNDECIDED;
+	return at;
+}
+
 /*
- * Takes whole records from the front of bytes until none is left, the columns are full, or the next
- * record cannot be found. Sets *taken to the number of bytes taken, *row to the next free row.
+ * Goes on behind the record at *position, which is damaged, or which the end of the file cuts off.
+ * False if no record is likely there, or none yet.
+ */
+static bool pass_damage(struct ca_parser *parser, struct view data, size_t *position, bool last)
+{
+	uint64_t here = parser->offset + *position;
+	struct rows *rows = &parser->rows;
+	enum likely likely;
+	size_t at = find_record(parser, view_after(data, *position), here == parser->damaged_at,
+				last, &likely);
+
+	if (likely != LIKELY && !rows->damaged)
+		return false;
+	*position += at;
+	if (likely != LIKELY) {
+		parser->broken = last || here + at - parser->damaged_at > DAMAGE_BYTES_MAX;
+		return false;
+	}
+	if (!rows->damaged)
+		rows_say(rows, "record %" PRIu64 " at byte %" PRIu64
+			 " claims more bytes than the file has", rows_frame_number(rows), here);
+	if (!rows->counts.damages++)
+		memcpy(parser->damage, rows->trouble, TROUBLE_LENGTH);
+	rows->counts.damaged_bytes += here + at - parser->damaged_at;
+	rows->damaged = false;
+	*rows->trouble = '\0';
+	return true;
+}
+
+/*
+ * Takes whole records from the front of bytes until none is left, the columns are full, or no
+ * record can be found any more. Sets *taken to the number of bytes taken, *row to the next free row.
  */
 enum ca_status ca_parser_parse(struct ca_parser *parser, const uint8_t *bytes, size_t length,
-			       const struct ca_columns *columns, size_t capacity, size_t *taken,
-			       size_t *row)
+			       bool last, const struct ca_columns *columns, size_t capacity,
+			       size_t *taken, size_t *row)
 {
-	struct view data = { bytes, length };
+	struct view data = { bytes, length }, behind = data;
 	struct rows *rows = &parser->rows;
-	size_t header;
+	size_t position;
 
 	*taken = 0;
-	if (*rows->trouble)
-		return CA_BROKEN;
-	if (parser->container == CONTAINER_UNKNOWN && !open_container(parser, &data))
+	if (parser->container == CONTAINER_UNKNOWN && !open_container(parser, &behind))
 		return CA_NO_CAPTURE;
-	header = length - data.length;
+	if (parser->container == CONTAINER_UNKNOWN)
+		return CA_GOING_ON;
+	position = length - behind.length;
 	rows->columns = columns;
 	rows->capacity = capacity;
 	rows->next = *row;
-	rows->done = 0;
-	if (parser->container == CONTAINER_PCAP)
-		pcap_parse(&parser->pcap, data, parser->offset + header, rows);
-	else if (parser->container == CONTAINER_PCAPNG)
-		pcapng_parse(&parser->pcapng, data, parser->offset + header, rows);
-	*taken = header + rows->done;
+	while (!parser->broken) {
+		if (!rows->damaged) {
+			position += take_records(parser, view_after(data, position),
+						 parser->offset + position);
+			parser->damaged_at = parser->offset + position;
+			parser->broken = rows->overflow || (*rows->trouble && !rows->damaged);
+			if (parser->broken)
+				break;
+			if (!rows->damaged &&
+			    (!last || rows->next == capacity || position == length))
+				break;
+		}
+		if (!pass_damage(parser, data, &position, last))
+			break;
+	}
+	*taken = position;
 	*row = rows->next;
-	parser->offset += *taken;
-	return *rows->trouble ? CA_BROKEN : CA_GOING_ON;
+	parser->offset += position;
+	return parser->broken ? CA_BROKEN : CA_GOING_ON;
 }
 
 const struct ca_counts *ca_parser_counts(const struct ca_parser *parser)
@@ -148,8 +222,14 @@ const char *ca_parser_format(const struct ca_parser *parser)
 	}
 }
 
-/* The reason why the next record cannot be found: a sentence; empty if there is none. */
+/* The first damage behind which reading went on: a sentence; empty if there is none. */
+const char *ca_parser_damage(const struct ca_parser *parser)
+{
+	return parser->damage;
+}
+
+/* The reason why nothing more can be read: a sentence; empty if there is none. */
 const char *ca_parser_trouble(const struct ca_parser *parser)
 {
-	return parser->rows.trouble;
+	return parser->broken ? parser->rows.trouble : "";
 }

@@ -6,10 +6,14 @@
  *	do {
  *		... append the file's next bytes to those that were not taken ...
  *		row = 0;
- *		status = ca_parser_parse(parser, bytes, length, &columns, capacity, &taken, &row);
+ *		status = ca_parser_parse(parser, bytes, length, last, &columns, capacity, &taken,
+ *					 &row);
  *		... use the rows before row ...
  *	} while (status == CA_GOING_ON);
  *	ca_parser_free(parser);
+ *
+ * It is over when `last`, which says that the file ends with these bytes, was true and rows are
+ * left free. Damaged records are skipped up to the next likely ones.
  *
  * The parser takes whole records only, so it does not matter where the bytes are cut. Nothing here
  * reads files, and no number in a file decides how much is allocated, except for the tables of
@@ -56,12 +60,14 @@ struct ca_counts {
 	uint64_t length_beyond;
 	uint64_t fraction_beyond;
 	uint64_t other_blocks;
+	uint64_t damages;
+	uint64_t damaged_bytes;
 };
 
 enum ca_status {
 	CA_GOING_ON,		/* give more bytes or more room */
 	CA_NO_CAPTURE,		/* the first bytes are not those of a capture file */
-	CA_BROKEN,		/* the next record cannot be found: ca_parser_trouble() */
+	CA_BROKEN,		/* nothing more can be read: ca_parser_trouble() */
 };
 
 struct ca_parser;
@@ -69,13 +75,14 @@ struct ca_parser;
 CA_API struct ca_parser *ca_parser_new(uint64_t seed, bool every_protocol);
 CA_API void ca_parser_free(struct ca_parser *parser);
 CA_API enum ca_status ca_parser_parse(struct ca_parser *parser, const uint8_t *bytes, size_t length,
-				      const struct ca_columns *columns, size_t capacity,
+				      bool last, const struct ca_columns *columns, size_t capacity,
 				      size_t *taken, size_t *rows);
 CA_API const struct ca_counts *ca_parser_counts(const struct ca_parser *parser);
 CA_API const struct ca_flow *ca_parser_flows(const struct ca_parser *parser, size_t *count);
 CA_API size_t ca_parser_link_types(const struct ca_parser *parser, uint32_t *types,
 				   size_t capacity);
 CA_API const char *ca_parser_format(const struct ca_parser *parser);
+CA_API const char *ca_parser_damage(const struct ca_parser *parser);
 CA_API const char *ca_parser_trouble(const struct ca_parser *parser);
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef CAPTURE_ANALYSIS_PCAP_H
 #define CAPTURE_ANALYSIS_PCAP_H
 
+#include "likely.h"
 #include "rows.h"
 
 #define PCAP_FILE_HEADER_BYTES 24
@@ -17,5 +18,6 @@ struct pcap {
 bool pcap_open(struct pcap *pcap, struct view header);
 const char *pcap_format(const struct pcap *pcap);
 void pcap_parse(const struct pcap *pcap, struct view data, uint64_t offset, struct rows *rows);
+enum likely pcap_likely(const struct pcap *pcap, struct view data, int64_t last_ns, bool last);
 
 #endif

@@ -18,6 +18,8 @@ enum block {
 	BLOCK_INTERFACE = 1,
 	BLOCK_PACKET = 2,
 	BLOCK_SIMPLE_PACKET = 3,
+	BLOCK_NAMES = 4,
+	BLOCK_STATISTICS = 5,
 	BLOCK_ENHANCED_PACKET = 6,
 	BLOCK_SECTION = PCAPNG_MAGIC,
 };
@@ -33,6 +35,7 @@ enum block {
 
 /* No block is larger: a length above it is damage. */
 #define BLOCK_BYTES_MAX (UINT32_C(64) << 20)
+#define LIKELY_BYTES_MAX (UINT32_C(1) << 20)	/* behind damage, where a length proves little */
 #define LENGTH_BYTES 4		/* the second copy of the length */
 #define PADDING 4		/* sizes of blocks are multiples of this */
 
@@ -125,8 +128,12 @@ static uint32_t least_bytes(uint32_t type)
 /* Reads a section's byte order; false if it has none. */
 static bool read_byte_order(struct view section, bool *big_endian)
 {
-	*big_endian = view_be32(section, 8) == BYTE_ORDER_MAGIC;
-	return *big_endian || view_le32(section, 8) == BYTE_ORDER_MAGIC;
+	bool big = view_be32(section, 8) == BYTE_ORDER_MAGIC;
+
+	if (!big && view_le32(section, 8) != BYTE_ORDER_MAGIC)
+		return false;
+	*big_endian = big;
+	return true;
 }
 
 /* Reads the start of a file; false if it is not a pcapng file. */
@@ -151,24 +158,52 @@ static uint32_t block_length(struct pcapng *pcapng, struct view data, uint32_t t
 	uint32_t length, copy;
 
 	if (type == BLOCK_SECTION && !read_byte_order(data, &pcapng->big_endian)) {
-		rows_say(rows, "section at byte %" PRIu64 " has no byte order: %08" PRIx32, offset,
-			 view_be32(data, 8));
+		rows_damaged(rows, "section at byte %" PRIu64 " has no byte order: %08" PRIx32, offset,
+			     view_be32(data, 8));
 		return 0;
 	}
 	length = view_u32(data, 4, pcapng->big_endian);
 	if (length < least_bytes(type) || length % PADDING || length > BLOCK_BYTES_MAX) {
-		rows_say(rows, "block at byte %" PRIu64 " claims %" PRIu32 " bytes", offset, length);
+		rows_damaged(rows, "block at byte %" PRIu64 " claims %" PRIu32 " bytes", offset, length);
 		return 0;
 	}
 	if (!view_has(data, length))
 		return 0;
 	copy = view_u32(data, length - LENGTH_BYTES, pcapng->big_endian);
 	if (copy != length) {
-		rows_say(rows, "block at byte %" PRIu64 " claims %" PRIu32 " bytes before and %"
-			 PRIu32 " behind", offset, length, copy);
+		rows_damaged(rows, "block at byte %" PRIu64 " claims %" PRIu32 " bytes before and %"
+			     PRIu32 " behind", offset, length, copy);
 		return 0;
 	}
 	return length;
+}
+
+/* Tells whether blocks of a type are looked for behind damage: those that other readers know. */
+static bool is_known(uint32_t type)
+{
+	return type == BLOCK_SECTION ||
+	       (type >= BLOCK_INTERFACE && type <= BLOCK_ENHANCED_PACKET);
+}
+
+/*
+ * Tells whether a block is likely to start here: of a known type, between two copies of a length.
+ * last: the file ends with these bytes.
+ */
+enum likely pcapng_likely(const struct pcapng *pcapng, struct view data, bool last)
+{
+	bool big = pcapng->big_endian;
+	uint32_t type = view_u32(data, 0, big), length;
+
+	if (!view_has(data, BLOCK_BYTES))
+		return last ? UNLIKELY : UNDECIDED;
+	if (!is_known(type) || (type == BLOCK_SECTION && !read_byte_order(data, &big)))
+		return UNLIKELY;
+	length = view_u32(data, 4, big);
+	if (length < least_bytes(type) || length % PADDING || length > LIKELY_BYTES_MAX)
+		return UNLIKELY;
+	if (!view_has(data, length))
+		return last ? UNLIKELY : UNDECIDED;
+	return view_u32(data, length - LENGTH_BYTES, big) == length ? LIKELY : UNLIKELY;
 }
 
 /* Takes whole blocks while there are rows for them; offset: place of data in the file. */

@@ -3,6 +3,7 @@
 #define CAPTURE_ANALYSIS_PCAPNG_H
 
 #include "interface.h"
+#include "likely.h"
 #include "rows.h"
 
 #define PCAPNG_MAGIC 0x0a0d0d0a		/* the same in both byte orders */
@@ -17,5 +18,6 @@ struct pcapng {
 bool pcapng_open(struct pcapng *pcapng, struct view start);
 void pcapng_close(struct pcapng *pcapng);
 void pcapng_parse(struct pcapng *pcapng, struct view data, uint64_t offset, struct rows *rows);
+enum likely pcapng_likely(const struct pcapng *pcapng, struct view data, bool last);
 
 #endif

@@ -38,9 +38,11 @@ struct rows {
 	struct flows flows;
 	struct ca_counts counts;
 	char trouble[TROUBLE_LENGTH];	/* why the next record cannot be found; empty if it can */
+	bool damaged;		/* ... and one may follow the damage */
 };
 
 #define rows_say(rows, ...) ((void)snprintf((rows)->trouble, TROUBLE_LENGTH, __VA_ARGS__))
+#define rows_damaged(rows, ...) ((rows)->damaged = true, rows_say(rows, __VA_ARGS__))
 
 bool rows_room(struct rows *rows, size_t end);
 void rows_add(struct rows *rows, const struct frame *frame, size_t start);

@@ -1,13 +1,14 @@
 """Captures that end early or are damaged: what comes before is read, and the damage is said."""
 
+import struct
 from pathlib import Path
 
 import hand_built as built
 import numpy as np
 import pytest
-from both_parsers import PARSERS, AnyParser, assert_alike, in_pieces
+from both_parsers import PARSERS, AnyParser, assert_alike, in_pieces, parse
 from capture_analysis.errors import AnalysisError
-from capture_analysis.reading.capture import Capture
+from capture_analysis.reading.capture import Capture, read_capture
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -57,14 +58,91 @@ def test_cut_inside_header(tmp_path: Path, content: bytes) -> None:
 
 
 def test_broken_chain(tmp_path: Path) -> None:
-    """A record of impossible length ends the packets, and a warning says where."""
+    """With no record behind one of impossible length, a warning says that reading ends."""
     path = tmp_path / "x"
-    path.write_bytes(PCAP + b"\xff" * 200 + PCAP)
+    path.write_bytes(PCAP + b"\xff" * 200)
     capture = Capture(path)
     assert sum(map(len, capture.chunks())) == 4
     assert capture.warnings == [
         f"record 5 at byte {len(PCAP)} claims 4294967295 bytes; what follows was not read"
     ]
+
+
+LONG_FRAMES = [built.ethernet(built.ipv4(built.tcp(seq=k) + bytes(k))) for k in range(12)]
+LONG = {
+    order: (
+        built.pcap(LONG_FRAMES, order=order, magic=0xA1B2C3D4).replace(
+            struct.pack(order + "I", 1000), struct.pack(order + "I", 1_700_000_000)
+        ),
+        built.section(order)
+        + built.interface(order=order)
+        + b"".join(built.enhanced(frame, order=order) for frame in LONG_FRAMES),
+    )
+    for order in "<>"
+}
+
+
+@pytest.mark.parametrize("order", LONG)
+@pytest.mark.parametrize("pcapng", [False, True])
+@pytest.mark.parametrize("damage", ["huge", "longer than the file", "noise", "zeros"])
+@pytest.mark.parametrize("place", [0, 1, 5, 9])
+def test_reading_goes_on_behind_damage(
+    tmp_path: Path, order: str, damage: str, place: int, *, pcapng: bool
+) -> None:
+    """Of a damaged record alone the packet is lost, and skipped bytes and places are told."""
+    content = LONG[order][pcapng]
+    start = content.index(LONG_FRAMES[place]) - (28 if pcapng else 16)
+    end = content.index(LONG_FRAMES[place + 1]) - (28 if pcapng else 16)
+    length_at = start + (4 if pcapng else 8)
+    changed = {
+        "huge": content[:length_at] + b"\xfe" * 4 + content[length_at + 4 :],
+        "longer than the file": (
+            content[:length_at] + struct.pack(order + "I", 65_536) + content[length_at + 4 :]
+        ),
+        "noise": content[:start] + b"\xc3\x90" * 61 + content[end:],
+        "zeros": content[:start] + bytes(end - start) + content[end:],
+    }[damage]
+    assert_alike(changed, 5)
+    path = tmp_path / "x"
+    path.write_bytes(changed)
+    capture = Capture(path)
+    seen = [seq for chunk in capture.chunks() for seq in chunk.seq.tolist()]
+    assert seen == [seq for seq in range(12) if seq != place]
+    assert capture.counts.damages == 1
+    skipped = end - start + len(changed) - len(content)
+    assert f"1 damaged place, {capture.counts.damaged_bytes} bytes skipped" in str(capture.damage)
+    assert capture.counts.damaged_bytes == skipped
+    with pytest.raises(AnalysisError, match="damaged place"):
+        read_capture(path)
+
+
+@pytest.mark.parametrize("pcapng", [False, True])
+@pytest.mark.parametrize("cut", range(1, 90, 8))
+def test_bytes_cut_out(cut: int, *, pcapng: bool) -> None:
+    """Where bytes are cut out of the middle, some packets are lost and the later ones are read."""
+    content = LONG["<"][pcapng]
+    at = content.index(LONG_FRAMES[4]) + 20
+    changed = content[:at] + content[at + cut :]
+    assert_alike(changed, 5)
+    packets, parser = parse(changed)
+    seen = packets.seq.tolist()
+    assert seen == sorted(set(seen))
+    assert {0, 1, 2, 3, 10, 11} <= set(seen)
+    assert parser.counts.damages == 1
+
+
+def test_what_is_no_likely_record() -> None:
+    """Behind damage a record of another day, cut longer than it was, or of no bytes is none."""
+    record = built.pcap(LONG_FRAMES)[24:]
+    for spoiled in (
+        (100_000).to_bytes(4, "little") + record[4:],
+        record[:4] + b"\xff" * 4 + record[8:],
+        record[:12] + bytes(4) + record[16:],
+        record[:8] + bytes(8) + record[16:],
+    ):
+        _, parser = parse(PCAP + b"\xff" * 40 + spoiled)
+        assert parser.counts.packets == 4 + 11
+        assert parser.counts.damaged_bytes == 40 + 16 + len(LONG_FRAMES[0])
 
 
 @settings(deadline=None)

@@ -83,14 +83,17 @@ class Capture:
                 self._compression = source.compression
                 buffer = _Buffer(source)
                 self._check_start(buffer)
+                last = False
                 while True:
-                    taken, rows = parser.parse(buffer.content, columns, rows)
+                    taken, rows = parser.parse(buffer.content, columns, rows, last=last)
                     buffer.take(taken)
                     if rows == packets:
                         yield columns
                         rows = 0
-                    elif parser.broken or not buffer.fill():
+                    elif parser.broken or last:
                         break
+                    else:
+                        last = not buffer.fill()
                 if not parser.format:
                     raise not_a_capture(buffer.content.tobytes())
                 self.damage = self._damage_at(buffer)
@@ -112,16 +115,22 @@ class Capture:
             raise AnalysisError(buffer.source.damage or content)
 
     def _damage_at(self, buffer: "_Buffer") -> str | None:
-        """Describe the defect at which reading ended; None if there is none."""
+        """Describe the damage that was skipped and the defect at which reading ended."""
         assert self._parser is not None
-        left = len(buffer.content)
+        counts, left, sentences = self.counts, len(buffer.content), []
+        if counts.damages:
+            places = f"{counts.damages} damaged place{'s' if counts.damages > 1 else ''}"
+            sentences.append(
+                f"{self._parser.damage}: {places}, {counts.damaged_bytes} bytes skipped up to the"
+                " next likely record, packets are missing"
+            )
         if self._parser.broken:
-            return f"{self._parser.broken}; what follows was not read"
-        if not (left or buffer.source.damage):
-            return None
-        inside = f"ends inside record {self.counts.frames + 1} at byte {buffer.position}"
-        sentences = [f"{inside}: {left} bytes left over"] if left else []
-        return "; ".join([*sentences, buffer.source.damage or "the capture was cut off"])
+            sentences.append(f"{self._parser.broken}; what follows was not read")
+        elif left or buffer.source.damage:
+            inside = f"ends inside record {counts.frames + 1} at byte {buffer.position}"
+            sentences += [f"{inside}: {left} bytes left over"] if left else []
+            sentences.append(buffer.source.damage or "the capture was cut off")
+        return "; ".join(sentences) or None
 
 
 class _Buffer:

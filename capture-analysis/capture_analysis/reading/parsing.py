@@ -60,6 +60,8 @@ class Counts:
         length_beyond: packets whose IP length goes beyond their frame.
         fraction_beyond: packets at a fraction of a second that is a second or more.
         other_blocks: pcapng blocks other than frames, sections and interfaces, such as statistics.
+        damages: places where records were damaged and reading went on behind them.
+        damaged_bytes: bytes skipped at these places, up to the next likely record or block.
     """
 
     frames: int = 0
@@ -78,6 +80,8 @@ class Counts:
     length_beyond: int = 0
     fraction_beyond: int = 0
     other_blocks: int = 0
+    damages: int = 0
+    damaged_bytes: int = 0
 
 
 class _Counts(ctypes.Structure):
@@ -132,21 +136,29 @@ class Parser:
         return list(types)
 
     @property
+    def damage(self) -> str | None:
+        """A sentence about the first damage behind which reading went on; else None."""
+        return str(self._library.ca_parser_damage(self._parser).decode()) or None
+
+    @property
     def broken(self) -> str | None:
-        """A sentence once the parser cannot find the next record; else None."""
+        """A sentence once the parser can read nothing more; else None."""
         return str(self._library.ca_parser_trouble(self._parser).decode()) or None
 
-    def parse(self, data: NDArray[np.uint8], columns: Packets, row: int) -> tuple[int, int]:
+    def parse(
+        self, data: NDArray[np.uint8], columns: Packets, row: int, *, last: bool = False
+    ) -> tuple[int, int]:
         """Take whole records from the front of `data`.
 
-        Ends where `data` has no whole record, the columns are full, or the next record cannot be
-        found.
+        Ends where `data` has no whole record, the columns are full, or nothing more can be read.
+        Damaged records are skipped up to the next likely ones.
 
         Args:
             data: the file's bytes behind those that earlier calls took; at first at least
                 PCAP_HEADER_BYTES (PCAPNG_HEADER_BYTES after PCAPNG_MAGIC).
             columns: to be written from `row` on.
             row: the first free row.
+            last: the file ends with these bytes.
 
         Returns: the number of bytes taken, and the next free row.
         Raises: AnalysisError, without the file's name, if the file starts as no capture does.
@@ -161,6 +173,7 @@ class Parser:
             self._parser,
             data.ctypes.data,
             len(data),
+            last,
             ctypes.byref(self._pointers),
             len(columns),
             taken,

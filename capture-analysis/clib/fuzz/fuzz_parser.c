@@ -40,7 +40,7 @@ static void parse_whole(const uint8_t *data, size_t size, bool every_protocol, s
 	check(whole->parser);
 	table_new(&whole->columns, capacity);
 	whole->rows = 0;
-	whole->status = ca_parser_parse(whole->parser, data, size, &whole->columns, capacity,
+	whole->status = ca_parser_parse(whole->parser, data, size, true, &whole->columns, capacity,
 					&whole->taken, &whole->rows);
 	check(whole->taken <= size);
 	check(whole->rows <= capacity);
@@ -74,8 +74,8 @@ static void parse_pieces(const uint8_t *data, size_t size, bool every_protocol, 
 		size_t given = end - pieces->taken;
 		uint8_t *piece = table_copy(data + pieces->taken, given);
 
-		pieces->status = ca_parser_parse(pieces->parser, piece, given, &few, capacity,
-						 &taken, &rows);
+		pieces->status = ca_parser_parse(pieces->parser, piece, given, end == size, &few,
+						 capacity, &taken, &rows);
 		free(piece);
 		check(taken <= given);
 		check(rows <= capacity);
@@ -106,6 +106,8 @@ static void check_sane(const struct outcome *outcome)
 	check(counts->fates[FATE_PACKET] == outcome->rows);
 	check(counts->backward + 1 <= outcome->rows || !counts->backward);
 	check(flows <= outcome->rows);
+	check(counts->damaged_bytes <= outcome->taken);
+	check(!counts->damages == !*ca_parser_damage(outcome->parser));
 	check((outcome->status == CA_BROKEN) == (*ca_parser_trouble(outcome->parser) != 0));
 	for (size_t row = 0; row < outcome->rows; row++) {
 		check(outcome->columns.flow[row] < flows);
@@ -133,6 +135,7 @@ static void check_same(const struct outcome *a, const struct outcome *b)
 	check(count_a == count_b);
 	check(!memcmp(flows_a, flows_b, count_a * sizeof(*flows_a)));
 	check(!strcmp(ca_parser_trouble(a->parser), ca_parser_trouble(b->parser)));
+	check(!strcmp(ca_parser_damage(a->parser), ca_parser_damage(b->parser)));
 	check(!strcmp(ca_parser_format(a->parser), ca_parser_format(b->parser)));
 	count_a = ca_parser_link_types(a->parser, types_a, LINK_TYPES_MAX);
 	count_b = ca_parser_link_types(b->parser, types_b, LINK_TYPES_MAX);

@@ -27,8 +27,8 @@ static void parse(const uint8_t *bytes, size_t length, bool every_protocol, cons
 	table_new(&columns, ROWS);
 	do {
 		rows = 0;
-		status = ca_parser_parse(parser, data + taken, length - taken, &columns, ROWS,
-					 &step, &rows);
+		status = ca_parser_parse(parser, data + taken, length - taken, true, &columns,
+					 ROWS, &step, &rows);
 		taken += step;
 	} while (status == CA_GOING_ON && rows == ROWS);
 	ca_parser_flows(parser, &flows);

@@ -10,6 +10,7 @@ from capture_analysis.reading.parsing import Parser
 from reference.parser import NumpyParser
 
 AnyParser = Parser | NumpyParser
+_SAID = ("format", "link_types", "damage", "broken", "counts")
 PARSERS: list[type[AnyParser]] = [NumpyParser, Parser]
 
 
@@ -21,13 +22,13 @@ def outcome(parser: AnyParser, content: bytes, rows: int = 64) -> dict[str, Any]
     taken, at = -1, 0
     try:
         while taken:
-            taken, end = parser.parse(data[at:], columns, 0)
+            taken, end = parser.parse(data[at:], columns, 0, last=True)
             at += taken
             filled = (getattr(columns, field.name)[:end].tolist() for field in fields(Packets))
             found += zip(*filled, strict=True)
     except AnalysisError as error:
         return {"error": str(error)}
-    said = {name: getattr(parser, name) for name in ("format", "link_types", "broken", "counts")}
+    said = {name: getattr(parser, name) for name in _SAID}
     return {"rows": found, "taken": at, "flows": parser.flows.rows.tobytes(), **said}
 
 
@@ -43,7 +44,7 @@ def parse(content: bytes, rows: int = 64) -> tuple[Packets, Parser]:
     assert_alike(content, rows)
     parser = Parser()
     columns = empty_columns(rows)
-    _, end = parser.parse(np.frombuffer(content, np.uint8), columns, 0)
+    _, end = parser.parse(np.frombuffer(content, np.uint8), columns, 0, last=True)
     return columns.where(slice(0, end)), parser
 
 
@@ -57,7 +58,7 @@ def in_pieces(parser: AnyParser, content: bytes, piece_bytes: int, rows: int) ->
     found: list[list[int]] = []
     at, end = 0, min(piece_bytes, len(data))
     while True:
-        taken, filled = parser.parse(data[at:end], columns, 0)
+        taken, filled = parser.parse(data[at:end], columns, 0, last=end == len(data))
         at += taken
         kept = [getattr(columns, field.name)[:filled].tolist() for field in fields(Packets)]
         found += map(list, zip(*kept, strict=True))

@@ -29,6 +29,9 @@ class NumpyParser:
         self._records: PcapRecords | PcapngRecords | None = None
         self._last_ns = np.array([np.iinfo(np.int64).min])
         self._no_room: str | None = None
+        self._over = False  # nothing more can be read
+        self._damaged_at = 0
+        self.damage: str | None = None
 
     @property
     def flows(self) -> FlowTable:
@@ -48,22 +51,58 @@ class NumpyParser:
     @property
     def broken(self) -> str | None:
         """See Parser."""
-        return self._no_room or (self._records.broken if self._records else None)
+        found = self._records.broken if self._records and self._over else None
+        return self._no_room or found
 
-    def parse(self, data: NDArray[np.uint8], columns: Packets, row: int) -> tuple[int, int]:
+    def parse(
+        self, data: NDArray[np.uint8], columns: Packets, row: int, *, last: bool = False
+    ) -> tuple[int, int]:
         """See Parser."""
         taken = self._open(data)
-        if self._records is None:
+        if (records := self._records) is None:
             return 0, row
         capacity = len(columns)
-        while row < capacity and not self.broken:
-            frames, length = self._records.walk(data[taken:], capacity - row)
-            if not length:
+        while not self.broken:
+            if not records.broken:
+                frames, length = records.walk(data[taken:], capacity - row)
+                row = self._add(data[taken:], frames, columns, row)
+                taken += length
+                self._damaged_at = records.position
+                self._over = records.final
+                if self.broken or (length and not records.broken):
+                    continue
+                if not records.broken and (not last or row == capacity or taken == len(data)):
+                    break
+            skipped = self._pass_damage(data.data[taken:], last=last)
+            taken += skipped or 0
+            if skipped is None or records.broken:
                 break
-            row = self._add(data[taken:], frames, columns, row)
-            taken += length
-        self.counts.other_blocks = self._records.other_blocks
+        self.counts.other_blocks = records.other_blocks
         return taken, row
+
+    def _pass_damage(self, content: memoryview, *, last: bool) -> int | None:
+        """Skip to the next likely record; None if the file was cut off here."""
+        records = self._records
+        assert records is not None
+        begins = records.position == self._damaged_at
+        for at in range(begins, len(content)):
+            likely = records.likely(content, at, int(self._last_ns[0]), last=last)
+            if likely is not False:
+                break
+        else:
+            at, likely = len(content), False if last else None
+        if not likely and not records.broken:
+            return None
+        if likely:
+            cut = "claims more bytes than the file has"
+            inside = f"record {records.frames + 1} at byte {records.position} {cut}"
+            self.damage = self.damage or records.broken or inside
+            self.counts.damages += 1
+            self.counts.damaged_bytes += records.position + at - self._damaged_at
+            records.broken = None
+        self._over = likely is False
+        records.position += at
+        return at
 
     def _open(self, data: NDArray[np.uint8]) -> int:
         """Find out what the file is, unless it is known; how many bytes of it that takes.

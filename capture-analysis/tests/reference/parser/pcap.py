@@ -3,14 +3,15 @@
 import struct
 
 import numpy as np
-from capture_analysis.reading.parsing import LONGEST_RECORD_BYTES, PCAP_HEADER_BYTES
+from capture_analysis.reading.parsing import PCAP_HEADER_BYTES
 
 from reference.parser.frames import Bytes, Frames, headers_at
 
 _MICROSECONDS, _NANOSECONDS, _MODIFIED = 0xA1B2C3D4, 0xA1B23C4D, 0xA1B2CD34
 # The bits above tell the length of a frame check sequence, and whether it is known.
 _LINK_TYPE_MASK = 0x03FFFFFF
-_LONGEST_FRAME_BYTES = LONGEST_RECORD_BYTES - 24
+_LONGEST_FRAME_BYTES = 1 << 18  # libpcap's
+_LIKELY_RECORDS, _LIKELY_APART_S = 3, 86400
 
 
 class PcapRecords:
@@ -19,7 +20,8 @@ class PcapRecords:
     Attributes:
         format: see Parser.
         link_types: see Parser.
-        broken: see Parser.
+        broken: why the next record cannot be found.
+        final: whether nothing more can be read then.
         other_blocks: always 0.
         position: bytes taken so far.
         frames: records taken so far.
@@ -39,6 +41,7 @@ class PcapRecords:
         unit = "ns" if magic == _NANOSECONDS else "us"
         self.format = f"pcap{' modified' if modified else ''}, {endian}, {unit}"
         self.broken: str | None = None
+        self.final = False
         self.other_blocks = 0
         self.position = PCAP_HEADER_BYTES
         self.frames = 0
@@ -60,7 +63,7 @@ class PcapRecords:
         length = self._captured_length.unpack_from
         while at <= last and len(starts) < most:
             (captured,) = length(content, at + 8)
-            if captured > _LONGEST_FRAME_BYTES:
+            if captured > _LONGEST_FRAME_BYTES or not any(content[at : at + 16]):
                 record, byte = self.frames + len(starts) + 1, self.position + at
                 self.broken = f"record {record} at byte {byte} claims {captured} bytes"
                 break
@@ -71,6 +74,28 @@ class PcapRecords:
         self.frames += len(starts)
         self.position += at
         return self._frames(data, starts), at
+
+    def _fields(self, content: memoryview, at: int) -> tuple[int, ...]:
+        return struct.unpack_from(f"{self._captured_length.format[0]}IIII", content, at)
+
+    def likely(self, content: memoryview, at: int, last_ns: int, *, last: bool) -> bool | None:
+        """Whether records start there; None if more bytes are needed to tell."""
+        before = None if last_ns < 0 else last_ns // 10**9
+        for passed in range(_LIKELY_RECORDS):
+            if len(content) - at >= self._header_bytes:
+                seconds, fraction, captured, original = self._fields(content, at)
+                if fraction >= 10**9 // self._fraction_ns:
+                    return False
+                if not 0 < captured <= original <= _LONGEST_FRAME_BYTES:
+                    return False
+                if before is not None and abs(seconds - before) > _LIKELY_APART_S:
+                    return False
+                before, end = seconds, at + self._header_bytes + captured
+                if end <= len(content):
+                    at = end
+                    continue
+            return passed > 0 if last else None
+        return True
 
     def _frames(self, data: Bytes, starts: list[int]) -> Frames:
         at = np.array(starts, dtype=np.int64)

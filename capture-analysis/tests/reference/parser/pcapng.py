@@ -20,6 +20,10 @@ _OPTION_RESOLUTION, _OPTION_OFFSET = 9, 14
 _MICROSECONDS = 6
 
 
+_KNOWN = {_SECTION, *range(1, 7)}
+_LONGEST_LIKELY_BYTES = 1 << 20
+
+
 class _BrokenChainError(Exception):
     """Nothing tells where the next block is."""
 
@@ -39,8 +43,10 @@ class PcapngRecords:
     def __init__(self, order: str) -> None:
         self.format = f"pcapng, {'little-endian' if order == '<' else 'big-endian'}"
         self.broken: str | None = None
+        self.final = False
         self.other_blocks = 0
         self.position = 0
+        self.frames = 0
         self._link_types: set[int] = set()
         self._start_section(order)
 
@@ -86,6 +92,7 @@ class PcapngRecords:
         later = len(declared) - np.searchsorted(declared, np.arange(len(starts)), side="right")
         known = len(self._interfaces) - later
         self.position += at
+        self.frames += len(starts)
         return self._frames(data, np.array(starts, dtype=np.int64), known), at
 
     def _whole_block(self, content: memoryview, at: int) -> tuple[int, int]:
@@ -115,8 +122,30 @@ class PcapngRecords:
                 f"block at byte {byte} claims {length} bytes before and {again} behind"
             )
         if kind == _INTERFACE and len(self._interfaces) == _MOST_INTERFACES:
+            self.final = True
             raise _BrokenChainError(f"more than {_MOST_INTERFACES} interfaces in a section")
         return kind, length
+
+    def likely(self, content: memoryview, at: int, last_ns: int, *, last: bool) -> bool | None:
+        """Whether a block starts there; None if more bytes are needed to tell."""
+        del last_ns
+        left = len(content) - at
+        if left < _BLOCK_BYTES:
+            return False if last else None
+        (kind,) = struct.unpack_from(self._order + "I", content, at)
+        order: str | None = self._order
+        if kind == _SECTION:
+            order = _BYTE_ORDER_MARKS.get(bytes(content[at + 8 : at + 12]))
+        if kind not in _KNOWN or not order:
+            return False
+        (length,) = struct.unpack_from(order + "I", content, at + 4)
+        least = _LEAST_BYTES.get(kind, _BLOCK_BYTES)
+        if not least <= length <= _LONGEST_LIKELY_BYTES or length % 4:
+            return False
+        if length > left:
+            return False if last else None
+        (again,) = struct.unpack_from(order + "I", content, at + length - _LENGTH_BYTES)
+        return bool(again == length)
 
     def _start_section(self, order: str) -> None:
         self._order = order
