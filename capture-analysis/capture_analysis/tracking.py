@@ -28,7 +28,9 @@ class Kind(IntEnum):
     """
 
     CONTROL = 0
-    """SYN (also with payload, then new_bytes counts it), RST, or a FIN without payload."""
+    """SYN (also with payload, then new_bytes counts it), RST, or a FIN without payload. A second
+    SYN of another initial number moves nothing, unless it is the first to be acknowledged: its half
+    then begins again, and counts from there."""
     NEW_DATA = 1
     """Payload with at least one byte above everything seen before in this half."""
     RETRANSMISSION = 2
@@ -72,6 +74,7 @@ TRACKED_TYPES: dict[str, np.dtype[Any]] = {
     "new_bytes": np.dtype("<u4"),
     "acked_bytes": np.dtype("<u4"),
     "in_flight_bytes": np.dtype("<u4"),
+    "unseen_bytes": np.dtype("<u4"),
     "kind": np.dtype("u1"),
 }
 
@@ -109,6 +112,9 @@ class Tracked:
             this packet; of this packet's half if it has payload, else of the other. Until there
             is an acknowledgement, from the base. 0 if more is acknowledged than was seen (the
             capture lost it).
+        unseen_bytes: of acked_bytes those that the capture lacks up to this packet: it missed the
+            packets, or has them later. 0 in an answer to a SYN without a SYN of its own, which is
+            of the connection before.
         kind: a value of Kind.
     """
 
@@ -119,6 +125,7 @@ class Tracked:
     new_bytes: IntArray
     acked_bytes: IntArray
     in_flight_bytes: IntArray
+    unseen_bytes: IntArray
     kind: IntArray
 
     def __len__(self) -> int:

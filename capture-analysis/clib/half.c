@@ -52,6 +52,7 @@ void half_start(struct half *half)
 	memset(half, 0, sizeof(*half));
 	half->acked = NO_NUMBER;
 	half->first = NO_NUMBER;
+	half->rival = NO_NUMBER;
 	half->fin_at = INT64_MAX;
 	half->unclear = (struct span){ INT64_MAX, NO_NUMBER };
 	half->last_ns[0] = NO_TIME;
@@ -138,6 +139,35 @@ int64_t half_gap(struct half *half, const struct packet *packet)
 		return -1;
 	*last_ns = packet->time_ns;
 	return before_ns == NO_TIME ? -1 : elapsed(before_ns, packet->time_ns);
+}
+
+/*
+ * Tells whether a SYN has another number than the half's own: of a server that answered twice, or of
+ * an old connection. It moves nothing, unless it is the one that is acknowledged.
+ */
+bool half_is_stray(struct half *half, const struct packet *packet, int64_t start)
+{
+	if (!(packet->flags & FLAG_SYN) || half->first == NO_NUMBER || half->first == start + 1)
+		return false;
+	half->rival = start + 1;
+	return true;
+}
+
+/* Starts the half anew at its other SYN if the answer acknowledges that one, and none before. */
+void half_choose(struct half *half, const struct packet *answer)
+{
+	if (half->rival == NO_NUMBER || half->acked != NO_NUMBER ||
+	    half->base + (uint32_t)half->rival != answer->ack)
+		return;
+	half->base = answer->ack - 1;
+	half->rival = NO_NUMBER;
+	half->low = 0;
+	half->high = 1;
+	half->first = 1;
+	half->fin_at = INT64_MAX;
+	half->unclear = (struct span){ INT64_MAX, NO_NUMBER };
+	half->segments.count = 0;
+	half->holes.count = 0;
 }
 
 bool half_is_probe(const struct half *half, const struct packet *packet, int64_t start,
@@ -294,6 +324,20 @@ int64_t half_acknowledge(struct half *half, int64_t ack, int64_t time_ns, int64_
 		half->unclear = (struct span){ INT64_MAX, NO_NUMBER };
 	half->acked = ack;
 	return max(payload_edge(half, ack) - payload_edge(half, before), 0);
+}
+
+/* The payload up to ack that is not acknowledged yet, and that was not seen, either. */
+int64_t half_unseen(const struct half *half, int64_t ack)
+{
+	int64_t acked = payload_edge(half, half_acked(half)), end = payload_edge(half, ack);
+	int64_t unseen = max(end - max(acked, half->high), 0);
+
+	for (unsigned int at = 0; at < half->holes.count; at++) {
+		const struct span *hole = &half->holes.spans[at];
+
+		unseen += max(min(hole->end, end) - max(hole->first, acked), 0);
+	}
+	return unseen;
 }
 
 int64_t half_in_flight(const struct half *half)

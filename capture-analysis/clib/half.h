@@ -58,6 +58,7 @@ struct half {
 	int64_t high;		/* one past the highest number seen */
 	int64_t acked;		/* highest acknowledged; NO_NUMBER: nothing yet */
 	int64_t first;		/* first number behind the SYN; NO_NUMBER: no SYN seen */
+	int64_t rival;		/* as first, of another SYN; NO_NUMBER: none */
 	int64_t fin_at;		/* end of the payload, where the FIN is; INT64_MAX: not seen */
 	struct span unclear;	/* numbers that give no RTT (half.c); end is NO_NUMBER: none */
 	int64_t last_ns[2];	/* last packet without and with payload, or NO_TIME */
@@ -77,11 +78,14 @@ void half_end(struct half *half);
 int64_t half_unwrap(const struct half *half, uint32_t number);
 bool half_is_copy(struct half *half, const struct packet *packet);
 int64_t half_gap(struct half *half, const struct packet *packet);
+bool half_is_stray(struct half *half, const struct packet *packet, int64_t start);
+void half_choose(struct half *half, const struct packet *answer);
 bool half_is_probe(const struct half *half, const struct packet *packet, int64_t start,
 		   uint16_t other_window);
 uint32_t half_send(struct half *half, const struct packet *packet, int64_t start,
 		   struct ca_forgotten *forgotten);
 int64_t half_acknowledge(struct half *half, int64_t ack, int64_t time_ns, int64_t *rtt_ns);
+int64_t half_unseen(const struct half *half, int64_t ack);
 int64_t half_in_flight(const struct half *half);
 
 #endif

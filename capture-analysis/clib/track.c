@@ -5,6 +5,7 @@
  *
  *	copy?  ----------------> COPY       nothing changes
  *	RST?   ----------------> CONTROL    nothing changes
+ *	another SYN?  ---------> CONTROL    nothing changes
  *	SYN, or FIN alone?  ---> CONTROL
  *	payload?  -------------> PROBE, NEW_DATA, LATE_DATA or RETRANSMISSION,
  *	                         by the bytes of its half that were seen before
@@ -160,9 +161,13 @@ static enum kind kind_of(const struct packet *packet, const struct half *mine,
 	return kind_of_ack(packet, mine, other, start, ack);
 }
 
-/* Records an acknowledgement; returns how much payload it is the first to acknowledge. */
+/*
+ * Records an acknowledgement; returns how much payload it is the first to acknowledge. What it
+ * acknowledges and the capture lacks proves a hole in the capture, unless one end opened with a SYN
+ * and the other has not: that is then an answer of the connection before.
+ */
 static int64_t take_ack(const struct packet *packet, struct half *mine, struct half *other,
-			int64_t ack, int64_t *rtt_ns)
+			int64_t ack, int64_t *rtt_ns, int64_t *unseen)
 {
 	if (packet->flags & FLAG_SYN && other->seen && other->acked > other->high) {
 		other->acked = NO_NUMBER;
@@ -172,6 +177,8 @@ static int64_t take_ack(const struct packet *packet, struct half *mine, struct h
 		mine->window = packet->window;
 	if (ack <= other->acked)
 		return 0;
+	if (other->seen && (other->first == NO_NUMBER || mine->first != NO_NUMBER))
+		*unseen = half_unseen(other, ack);
 	return half_acknowledge(other, ack, packet->time_ns, rtt_ns);
 }
 
@@ -185,17 +192,19 @@ static void track_packet(const struct packet *packet, struct half *mine, struct 
 			 struct ca_forgotten *forgotten, const struct ca_tracked *to, size_t row)
 {
 	bool has_ack = packet->flags & FLAG_ACK, acknowledges = has_ack && other->seen;
-	int64_t start, ack = 0, gap_ns = -1, rtt_ns = -1, acked = 0;
+	int64_t start, ack = 0, gap_ns = -1, rtt_ns = -1, acked = 0, unseen = 0;
 	uint32_t new = 0;
 	enum kind kind;
 
 	half_begin(mine, packet->seq);
 	start = half_unwrap(mine, packet->seq);
-	if (has_ack)
+	if (has_ack) {
+		half_choose(other, packet);
 		ack = half_unwrap(other, packet->ack);
+	}
 	if (half_is_copy(mine, packet)) {
 		kind = KIND_COPY;
-	} else if (packet->flags & FLAG_RST) {
+	} else if (packet->flags & FLAG_RST || half_is_stray(mine, packet, start)) {
 		kind = KIND_CONTROL;
 	} else {
 		if (has_ack && !other->seen && other->acked == NO_NUMBER) {
@@ -208,7 +217,7 @@ static void track_packet(const struct packet *packet, struct half *mine, struct 
 		if (kind == KIND_RETRANSMISSION && new)
 			kind = KIND_LATE_DATA;
 		if (has_ack)
-			acked = take_ack(packet, mine, other, ack, &rtt_ns);
+			acked = take_ack(packet, mine, other, ack, &rtt_ns, &unseen);
 	}
 	to->seq_bytes[row] = start;
 	to->ack_bytes[row] = acknowledges && ack >= 0 ? ack : -1;
@@ -217,6 +226,7 @@ static void track_packet(const struct packet *packet, struct half *mine, struct 
 	to->new_bytes[row] = new;
 	to->acked_bytes[row] = at_most_u32(acked);
 	to->in_flight_bytes[row] = at_most_u32(half_in_flight(packet->payload_bytes ? mine : other));
+	to->unseen_bytes[row] = at_most_u32(unseen);
 	to->kind[row] = (uint8_t)kind;
 }
 

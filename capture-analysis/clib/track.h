@@ -21,6 +21,7 @@ struct ca_tracked {
 	uint32_t *new_bytes;
 	uint32_t *acked_bytes;
 	uint32_t *in_flight_bytes;
+	uint32_t *unseen_bytes;
 	uint8_t *kind;
 };
 

@@ -1,5 +1,6 @@
 """What a capture does to its packets is counted, and said with its consequence."""
 
+import numpy as np
 from capture_analysis.one_capture.document import document
 from capture_analysis.one_capture.single import measure
 from capture_analysis.reading.capture_warnings import warnings_of
@@ -36,6 +37,22 @@ def test_merged_segments() -> None:
     count = values(measured, 0).segments_merged
     assert said.startswith(f"{count} packets")
     assert count == (measured.capture.whole.payload_bytes > 1460).sum()  # type: ignore[attr-defined]
+
+
+def test_holes() -> None:
+    """Data that are acknowledged and not captured are counted, and named with their effect."""
+    capture = capture_of(arriving())
+    whole = values(measure(capture), 0)
+    assert (whole.unseen_bytes, whole.capture_holes, whole.unseen) == (0, 0, 0)
+    segments = np.flatnonzero(capture.whole.payload_bytes)
+    capture.whole = capture.whole.where(np.delete(np.arange(len(capture.whole)), segments[300:320]))
+    measured = measure(capture)
+    found, lost = values(measured, 0), 20 * 1448
+    assert (found.unseen_bytes, found.capture_holes) == (lost, 20)
+    assert found.unseen == 20 / 600
+    assert found.payload + lost == whole.payload
+    (said,) = document(measured)["warnings"]
+    assert said.startswith(f"{lost} bytes are acknowledged that the capture lacks, at 20 places")
 
 
 def test_interfaces() -> None:

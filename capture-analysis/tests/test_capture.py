@@ -253,7 +253,11 @@ def test_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: in
         (pcap([]), "there is no frame in it, nothing but a header"),
         (pcap([(1, b"x")] * 2, link_type=147), "2 frames of unknown link type: 147"),
         (pcap([(1, b"x")], link_type=105), "1 frame of unknown link type: 105 (IEEE 802.11)"),
-        (pcap([(1, b"x")]), "of 1 frame too little was kept to tell the protocol"),
+        (
+            pcap([(1, b"x")]),
+            "of 1 frame too little was kept to tell the protocol (the snap length cuts headers):"
+            " they are left out, and what they carried is missing in every number",
+        ),
         (
             built.pcap([built.ethernet(built.ipv4(first=0x44))]),
             "1 frame with contradictory headers, left out",

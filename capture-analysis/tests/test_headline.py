@@ -168,3 +168,10 @@ def test_pair() -> None:
 def test_pair_without_acks() -> None:
     """Without gaps there is no share."""
     assert pair_verdict(metrics(acks_compressed=None)).startswith("Too few ACKs")
+
+
+def test_what_the_capture_lacks() -> None:
+    """A share of the payload that is acknowledged and not captured is told, and what it spoils."""
+    said = dict(headline(COMPRESSED | metrics(unseen=0.02), SENDER))["How sure is this?"]
+    assert "2 % of its payload is acknowledged and not in the capture: goodput" in said
+    assert "not in the capture" not in dict(headline(COMPRESSED, SENDER))["How sure is this?"]

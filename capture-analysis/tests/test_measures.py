@@ -80,6 +80,13 @@ def test_factor_above_bound() -> None:
     assert found.compression_factor > found.compression_factor_bound
 
 
+def test_no_bound_without_the_rate_of_acks() -> None:
+    """Where the rate that ACKs pass is unknown, the factor has no bound but a reason."""
+    measured = measure(capture_of(compressed()), KNOWN)
+    measured.facts.rate_bit[1] = np.nan
+    assert values(measured, 0).compression_factor_bound == "no rate for the ACKs' bottleneck"
+
+
 def test_ties() -> None:
     """ACKs at one time have no factor; they are counted, and as compressed."""
     exchange = compressed()

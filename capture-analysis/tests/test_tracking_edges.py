@@ -68,6 +68,67 @@ def test_a_challenge_ack_to_the_syn(new_tracker: NewTracker, offset: int) -> Non
     assert tracked.rtt_ns.tolist()[2:] == [10_000, 10_000]
 
 
+@pytest.mark.parametrize("offset", [1 << 20, (1 << 31) + 5, -(1 << 29)])
+def test_a_second_answer_with_another_number(new_tracker: NewTracker, offset: int) -> None:
+    """A SYN-ACK of another initial number, after the one that is acknowledged, moves nothing."""
+    talk = Conversation()
+    talk.send(0, 0, 0, flags=FLAG_SYN)
+    talk.send(1, 10, 0, ack=1, flags=FLAG_SYN)
+    talk.send(0, 20, 1, ack=1)
+    talk.send(1, 30, offset, ack=1, flags=FLAG_SYN)
+    talk.send(1, 40, 1, 100, ack=1)
+    talk.send(0, 50, 1, ack=101)
+    tracked = talk.tracked(new_tracker())
+    assert tracked.kind.tolist()[3:] == [Kind.CONTROL, Kind.NEW_DATA, Kind.ACK]
+    assert tracked.seq_bytes.tolist()[4:] == [1, 1]
+    assert tracked.acked_bytes.tolist() == [0, 0, 0, 0, 0, 100]
+    assert tracked.in_flight_bytes.tolist()[4:] == [100, 0]
+    assert tracked.rtt_ns.tolist()[4:] == [-1, 10_000]
+    assert not tracked.unseen_bytes.any()
+
+
+@pytest.mark.parametrize("offset", [1 << 20, (1 << 31) + 5, -(1 << 29)])
+def test_the_answer_that_is_acknowledged(new_tracker: NewTracker, offset: int) -> None:
+    """Of two SYN-ACKs with different numbers the one that is acknowledged first is the half's."""
+    talk = Conversation()
+    talk.send(0, 0, 0, flags=FLAG_SYN)
+    talk.send(1, 10, -offset, ack=1, flags=FLAG_SYN)
+    talk.send(1, 20, 0, ack=1, flags=FLAG_SYN)
+    talk.send(0, 30, 1, ack=1)
+    talk.send(1, 40, 1, 100, ack=1)
+    talk.send(0, 50, 1, ack=101)
+    tracked = talk.tracked(new_tracker()).where(slice(3, None))
+    assert tracked.kind.tolist() == [Kind.ACK, Kind.NEW_DATA, Kind.ACK]
+    assert tracked.seq_bytes.tolist() == [1, 1, 1]
+    assert tracked.new_bytes.tolist() == [0, 100, 0]
+    assert tracked.acked_bytes.tolist() == [0, 0, 100]
+    assert not tracked.unseen_bytes.any()
+
+
+def test_what_is_acknowledged_and_not_in_the_capture(new_tracker: NewTracker) -> None:
+    """Bytes of holes and beyond the highest count once, when they are first acknowledged."""
+    talk = Conversation().handshake()
+    talk.send(0, 40, 1, 100, ack=1)
+    talk.send(0, 50, 201, 100, ack=1)
+    talk.send(1, 60, 1, ack=151)
+    talk.send(1, 70, 1, ack=301)
+    talk.send(1, 80, 1, ack=701)
+    talk.send(1, 90, 1, ack=701)
+    talk.send(0, 95, 401, 100, ack=1)
+    talk.send(0, 98, 701, 100, ack=1)
+    talk.send(1, 99, 1, ack=801)
+    tracked = talk.tracked(new_tracker())
+    assert tracked.unseen_bytes.tolist()[3:] == [0, 0, 50, 50, 400, 0, 0, 0, 0]
+
+
+def test_a_challenge_ack_proves_no_hole(new_tracker: NewTracker) -> None:
+    """An answer to a SYN without a SYN of its own says nothing of what the capture lacks."""
+    talk = Conversation()
+    talk.send(0, 0, 0, flags=FLAG_SYN)
+    talk.send(1, 10, 1, ack=1 << 29)
+    assert not talk.tracked(new_tracker()).unseen_bytes.any()
+
+
 def test_data_in_the_syn(new_tracker: NewTracker) -> None:
     """Payload of a SYN (TCP Fast Open) counts, and is acknowledged with it or not."""
     talk = Conversation()

@@ -22,6 +22,7 @@ import numpy as np
 from capture_analysis.ack_compression import BACK_TO_BACK, COMPRESSED_BELOW, factor_bound
 from capture_analysis.definition import Definition
 from capture_analysis.histogram import Histogram
+from capture_analysis.metrics import ack_bunches
 from capture_analysis.metrics.ack_spacing import ACKS_COMPRESSED
 from capture_analysis.metrics.utilisation import NO_RATE
 from capture_analysis.one_capture.blocks import Block
@@ -147,11 +148,11 @@ class FactorAtTap(FromOne):
             return {q.name: why for q in self.per_direction}
         bins = self.factors.bins(direction)
         middle, high = bins.quantile(0.5), bins.quantile(0.95)
-        none = "no ACK is compressed"
+        none, most = "no ACK is compressed", bound(direction, facts)
         return {
             "compression_factor": middle / _PARTS if middle else none,
             "compression_factor_p95": high / _PARTS if high else none,
-            "compression_factor_bound": bound(direction, facts),
+            "compression_factor_bound": ack_bunches.NO_RATE if np.isnan(most) else most,
             "acks_compressed": (int(bins.count.sum()) + tied) / acks,
             "acks_tied": tied,
             "acks_too_close": too_close,

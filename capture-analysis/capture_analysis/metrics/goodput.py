@@ -7,8 +7,8 @@ is a gap of a second or more with nothing outstanding: the application had nothi
 2647, 3.17, defines goodput alike, but with the pauses. A run of the testbed divides what arrived in
 its steady window by the window.
 
-Vantage: any. Packets that the capture lost are missing; data that were sent again before the tap
-and lost behind it count once, whether they arrived or not.
+Vantage: any. Packets that the capture lost (`unseen`) are missing; data that were sent again before
+the tap and lost behind it count once, whether they arrived or not.
 """
 
 from collections.abc import Sequence

@@ -224,6 +224,13 @@ def warnings(measured: Measured) -> list[str]:
             "the machine that captured: their gaps are not the network's, and there is no verdict "
             "on their connections"
         )
+    unseen, holes = (int(n) for n in measured.tally.unseen.values().sum(axis=0))
+    if unseen:
+        found.append(
+            f"{unseen} bytes are acknowledged that the capture lacks, at {holes} places: it missed "
+            "packets, or saw one of several paths; goodput, rates, losses and what limits a "
+            "transfer lack them, too"
+        )
     if len(measured.interfaces) > 1:
         found.append(
             f"packets of {len(measured.interfaces)} interfaces in one capture: gaps between them "

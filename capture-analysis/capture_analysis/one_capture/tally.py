@@ -30,6 +30,7 @@ class Tally:
         first_new: new payload of the first data packet.
         merged: packets with more payload than a segment can have.
         syns: SYN and SYN-ACK packets.
+        unseen: payload that was acknowledged and not seen, and ACKs that were the first to do so.
         pause_ns: sum of the application's pauses, see PAUSE_NS.
     """
 
@@ -42,6 +43,7 @@ class Tally:
         self.acked = LaneArray(np.add, 0)
         self.first_new = LaneArray(np.add, 0)
         self.merged, self.syns = LaneArray(np.add, 0), LaneArray(np.add, 0)
+        self.unseen = LaneArray(np.add, 0, 2)
         self.pause_ns = LaneArray(np.add, 0)
         self.first_ns = LaneArray(np.minimum, NEVER)
         self.first_ack_ns = LaneArray(np.minimum, NEVER)
@@ -54,6 +56,10 @@ class Tally:
         syn = (block.packets.flags & FLAG_SYN) != 0
         rows = np.flatnonzero(syn & (block.tracked.kind == Kind.CONTROL))
         self.syns.add_rows(block.direction[rows].astype(np.int64), np.ones_like(rows))
+        rows = np.flatnonzero(block.tracked.unseen_bytes)
+        unseen = block.tracked.unseen_bytes[rows].astype(np.int64)
+        holes = np.stack((unseen, np.ones_like(unseen)), axis=1)
+        self.unseen.add_rows(block.acknowledging(rows), holes)
         data, acks = block.data, block.acks
         fresh = self.first_ns.at(data.directions) == NEVER
         self.first_new.add(data.directions[fresh], data["new_bytes"][data.starts[fresh]])

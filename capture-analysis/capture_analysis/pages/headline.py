@@ -173,6 +173,9 @@ def _sureness(metrics: Metrics, facts: Mapping[str, Any], vantage: str) -> Itera
     else:
         yield f"The bottleneck's rate is a guess, {rate}, from {_SOURCES.get(source, source)}"
         yield f"({agree}{least})."
+    if unseen := value(metrics, "unseen"):
+        yield f"{percent(unseen)} of its payload is acknowledged and not in the capture:"
+        yield "goodput, rates and losses are those of the rest."
     if vantage == "unknown":
         yield "Where on the path the capture was made is unknown."
     else:

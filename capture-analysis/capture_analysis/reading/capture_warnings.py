@@ -64,7 +64,10 @@ def warnings_of(counts: Counts, link_types: Iterable[int]) -> list[str]:
         found.append(f"{_many(counts.unknown_link_type, 'frame')} of unknown link type: {names}")
     if counts.too_short:
         frames = _many(counts.too_short, "frame")
-        found.append(f"of {frames} too little was kept to tell the protocol")
+        found.append(
+            f"of {frames} too little was kept to tell the protocol (the snap length cuts headers):"
+            " they are left out, and what they carried is missing in every number"
+        )
     for name, sentence in _SENTENCES.items():
         count = getattr(counts, name)
         if count:

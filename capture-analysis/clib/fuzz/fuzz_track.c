@@ -18,7 +18,7 @@
 /* Name and width in bytes, in the order of struct ca_tracked. */
 #define TRACKED_COLUMNS(X)							\
 	X(seq_bytes, 8) X(ack_bytes, 8) X(gap_ns, 8) X(rtt_ns, 8) X(new_bytes, 4)	\
-	X(acked_bytes, 4) X(in_flight_bytes, 4) X(kind, 1)
+	X(acked_bytes, 4) X(in_flight_bytes, 4) X(unseen_bytes, 4) X(kind, 1)
 
 /* Values of Kind in tracking.py. */
 enum { CONTROL, NEW_DATA, RETRANSMISSION, LATE_DATA, PROBE, ACK, OLD_ACK = 8, COPY };
@@ -146,6 +146,7 @@ static void check_row(const struct ca_columns *packets, const struct ca_tracked 
 		check(!payload);
 	if (kind == PROBE)
 		check(payload <= 1);
+	check(tracked->unseen_bytes[row] <= tracked->acked_bytes[row]);
 	if (kind > ACK && kind <= COPY)
 		check(!tracked->acked_bytes[row] && tracked->rtt_ns[row] == -1);
 	if (kind == COPY)

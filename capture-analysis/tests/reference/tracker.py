@@ -70,6 +70,7 @@ class _Row(NamedTuple):
     new_bytes: int
     acked_bytes: int
     in_flight_bytes: int
+    unseen_bytes: int
     kind: Kind
 
 
@@ -83,6 +84,7 @@ class _Half:
     low: int = 0  # lowest sequence number seen, from the base
     high: int = 0  # one past the highest
     first: int | None = None  # behind the SYN, if it was seen
+    rival: int | None = None  # the same of another SYN
     fin_at: int | None = None
     acked: int | None = None
     window: int = 0  # with the highest acknowledgement that this half sent
@@ -112,6 +114,24 @@ class _Half:
             return True
         self.recent.append((packet.time_ns, likeness))
         return False
+
+    def is_stray(self, packet: _Packet, start: int) -> bool:
+        """Whether it is a SYN of another number; remembers which."""
+        if not packet.flags & FLAG_SYN or self.first in (None, start + 1):
+            return False
+        self.rival = start + 1
+        return True
+
+    def choose(self, answer: _Packet) -> None:
+        """Begin again at the other SYN if that is the first to be acknowledged."""
+        if self.rival is None or self.acked is not None:
+            return
+        if (self.base + self.rival - answer.ack) & _U32:
+            return
+        self.base, self.rival = (answer.ack - 1) & _U32, None
+        self.low, self.high, self.first, self.fin_at = 0, 1, 1, None
+        self.holes, self.unclear = [], None
+        self.segments.clear()
 
     def gap(self, packet: _Packet) -> int:
         """See `Tracked.gap_ns`."""
@@ -229,6 +249,13 @@ class _Half:
             number = max(number, self.first)
         return number if self.fin_at is None else min(number, self.fin_at)
 
+    def unseen(self, ack: int) -> int:
+        """The payload that an ACK is the first to acknowledge and that was not seen."""
+        acked = self._payload_edge(self._origin() if self.acked is None else self.acked)
+        end = self._payload_edge(ack)
+        inside = (min(last, end) - max(first, acked) for first, last in self.holes)
+        return max(end - max(acked, self.high), 0) + sum(max(each, 0) for each in inside)
+
     def acked_unseen(self) -> bool:
         """Whether more is acknowledged than was seen."""
         return self.acked is not None and self.acked > self.high
@@ -270,11 +297,13 @@ class PythonTracker:
         other = self._half(packet.flow, 1 - packet.half)
         mine.begin(packet.seq)
         start = mine.unwrap(packet.seq)
+        if packet.flags & FLAG_ACK:
+            other.choose(packet)
         ack = other.unwrap(packet.ack) if packet.flags & FLAG_ACK and other.seen else -1
-        gap_ns, new, acked, rtt_ns = -1, 0, 0, -1
+        gap_ns, new, acked, rtt_ns, unseen = -1, 0, 0, -1, 0
         if mine.is_copy(packet):
             kind = Kind.COPY
-        elif packet.flags & FLAG_RST:
+        elif packet.flags & FLAG_RST or mine.is_stray(packet, start):
             kind = Kind.CONTROL
         else:
             gap_ns = mine.gap(packet)
@@ -283,16 +312,17 @@ class PythonTracker:
             if kind is Kind.RETRANSMISSION and new:
                 kind = Kind.LATE_DATA
             if packet.flags & FLAG_ACK:
-                acked, rtt_ns = _take_ack(packet, mine, other)
+                acked, rtt_ns, unseen = _take_ack(packet, mine, other)
         in_flight = (mine if packet.payload_bytes else other).in_flight()
         return _Row(
             *(start, max(ack, -1), gap_ns, rtt_ns),
-            *(new, min(acked, _U32), min(in_flight, _U32), kind),
+            *(new, min(acked, _U32), min(in_flight, _U32), min(unseen, _U32)),
+            kind,
         )
 
 
-def _take_ack(packet: _Packet, mine: _Half, other: _Half) -> tuple[int, int]:
-    """Account for the acknowledgement; return payload newly acknowledged, RTT."""
+def _take_ack(packet: _Packet, mine: _Half, other: _Half) -> tuple[int, int, int]:
+    """Account for the acknowledgement; return payload newly acknowledged, RTT, payload unseen."""
     if not other.seen and other.acked is None:
         other.base = packet.ack
     if packet.flags & FLAG_SYN and other.seen and other.acked_unseen():
@@ -301,8 +331,10 @@ def _take_ack(packet: _Packet, mine: _Half, other: _Half) -> tuple[int, int]:
     if other.acked is None or ack >= other.acked:
         mine.window = packet.window
     if other.acked is not None and ack <= other.acked:
-        return 0, -1
-    return other.acknowledge(ack, packet.time_ns)
+        return 0, -1, 0
+    known = other.seen and (other.first is None or mine.first is not None)
+    unseen = other.unseen(ack) if known else 0
+    return *other.acknowledge(ack, packet.time_ns), unseen
 
 
 def _kind(packet: _Packet, mine: _Half, other: _Half, start: int) -> Kind:

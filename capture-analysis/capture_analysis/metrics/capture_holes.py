@@ -1,0 +1,50 @@
+"""Holes of the capture: payload that was acknowledged and is not in it.
+
+    unseen = unseen bytes / (new payload + unseen bytes)
+
+An ACK of bytes that the tap has not seen proves that they passed elsewhere or that the capture
+missed them: it dropped packets, or saw one of several paths. A hole is an ACK that is the first to
+acknowledge such bytes. Bytes that are captured behind their ACK count, too: an interface of several
+queues writes so. Answers of an old connection to a SYN count nothing, and of a half's holes only
+the last 64 are known. Wireshark's "ACKed unseen segment" is an ACK beyond the highest byte seen;
+here the bytes in front of that count as well.
+
+Self-check: where no packet is missing, all three are 0. Otherwise goodput, shares of links, rates,
+retransmissions, losses and limits lack what the capture lacks.
+
+Vantage: any.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from capture_analysis.definition import Definition
+from capture_analysis.one_capture.facts import Facts
+from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.tally import Tally
+
+UNSEEN_BYTES = Definition(
+    "unseen_bytes", "bytes", "payload that was acknowledged and is not in the capture"
+)
+CAPTURE_HOLES = Definition(
+    "capture_holes", "1", "ACKs that are the first to acknowledge what is not in the capture"
+)
+UNSEEN = Definition("unseen", "1", "share of the payload that is not in the capture", most=1)
+
+
+class CaptureHoles(FromOne):
+    """What each direction's capture lacks, by its ACKs."""
+
+    title = "Holes of the capture"
+    per_direction: ClassVar[Sequence[Definition]] = (UNSEEN_BYTES, CAPTURE_HOLES, UNSEEN)
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """Return the quantities of one direction, by name."""
+        del facts
+        unseen, holes = (int(n) for n in tally.unseen.of(direction))
+        payload = unseen + int(tally.new_payload.of(direction))
+        return {
+            "unseen_bytes": unseen,
+            "capture_holes": holes,
+            "unseen": unseen / payload if payload else "no data",
+        }
