@@ -145,6 +145,15 @@ def test_what_is_no_likely_record() -> None:
         assert parser.counts.damaged_bytes == 40 + 16 + len(LONG_FRAMES[0])
 
 
+def test_what_is_no_likely_block() -> None:
+    """Behind damage a block of an unknown type, or between two different lengths, is none."""
+    block = BLOCKS[2]
+    for spoiled in (b"\x77" + block[1:], block[:-4] + b"\x04" + block[-3:]):
+        _, parser = parse(PCAPNG + b"\xff" * 40 + spoiled + b"".join(BLOCKS[3:]))
+        assert parser.counts.packets == 4 + 3
+        assert parser.counts.damaged_bytes == 40 + len(block)
+
+
 @settings(deadline=None)
 @given(
     content=st.sampled_from(FILES),
