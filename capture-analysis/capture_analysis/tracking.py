@@ -66,6 +66,27 @@ class Kind(IntEnum):
     identification and within a millisecond look the same and are taken for copies."""
 
 
+class Repair(IntEnum):
+    """Why a RETRANSMISSION was sent (`Tracked.repair`), as its sender's tap shows it.
+
+    The first that holds; clib/repair.c has the state that it takes.
+    """
+
+    NONE = 0
+    """It is no retransmission."""
+    SPURIOUS = 1
+    """All of it had been acknowledged before."""
+    TIMEOUT = 2
+    """It begins a repair after 0.2 s without data or pure ACKs of its direction, or is part of one.
+    """
+    FAST = 3
+    """It begins a repair after a duplicate ACK or a SACK block that nothing newly acknowledged
+    followed, or is part of one."""
+    OTHER = 4
+    """It begins a repair otherwise, or is part of one: a tail loss probe, or ACKs that the capture
+    lacks."""
+
+
 TRACKED_TYPES: dict[str, np.dtype[Any]] = {
     "seq_bytes": np.dtype("<i8"),
     "ack_bytes": np.dtype("<i8"),
@@ -76,6 +97,7 @@ TRACKED_TYPES: dict[str, np.dtype[Any]] = {
     "in_flight_bytes": np.dtype("<u4"),
     "unseen_bytes": np.dtype("<u4"),
     "kind": np.dtype("u1"),
+    "repair": np.dtype("u1"),
 }
 
 
@@ -116,6 +138,7 @@ class Tracked:
             packets, or has them later. 0 in an answer to a SYN without a SYN of its own, which is
             of the connection before.
         kind: a value of Kind.
+        repair: a value of Repair.
     """
 
     seq_bytes: IntArray
@@ -127,6 +150,7 @@ class Tracked:
     in_flight_bytes: IntArray
     unseen_bytes: IntArray
     kind: IntArray
+    repair: IntArray
 
     def __len__(self) -> int:
         return len(self.kind)

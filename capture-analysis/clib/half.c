@@ -55,6 +55,7 @@ void half_start(struct half *half)
 	half->rival = NO_NUMBER;
 	half->fin_at = INT64_MAX;
 	half->unclear = (struct span){ INT64_MAX, NO_NUMBER };
+	repairs_start(&half->repairs);
 	half->last_ns[0] = NO_TIME;
 	half->last_ns[1] = NO_TIME;
 }
@@ -168,6 +169,7 @@ void half_choose(struct half *half, const struct packet *answer)
 	half->unclear = (struct span){ INT64_MAX, NO_NUMBER };
 	half->segments.count = 0;
 	half->holes.count = 0;
+	repairs_start(&half->repairs);
 }
 
 bool half_is_probe(const struct half *half, const struct packet *packet, int64_t start,

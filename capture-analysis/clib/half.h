@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "holes.h"
+#include "repair.h"
 #include "track.h"
 
 /* Limits of tracking.py: 1 MiB of segments; 1 KiB until the other end acknowledges anything. */
@@ -65,6 +66,7 @@ struct half {
 	struct recent recent[RECENT];
 	struct segments segments;
 	struct holes holes;
+	struct repairs repairs;
 	uint32_t base;		/* first number; until one is seen, the first acknowledged */
 	uint16_t window;	/* in the highest acknowledgement that this half sent */
 	uint8_t remembered;	/* packets in recent[] */

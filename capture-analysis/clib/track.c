@@ -182,6 +182,27 @@ static int64_t take_ack(const struct packet *packet, struct half *mine, struct h
 	return half_acknowledge(other, ack, packet->time_ns, rtt_ns);
 }
 
+/* Tells why a segment is sent again. */
+static enum repair repair_of(const struct packet *packet, struct half *mine, int64_t start)
+{
+	return repairs_of(&mine->repairs, &(struct again){ start + packet->payload_bytes, mine->acked,
+							    mine->high, packet->time_ns });
+}
+
+/* Takes what a packet says of losses: of its own half's data, or of those that it acknowledges. */
+static void hear(const struct packet *packet, enum kind kind, int64_t acked, struct half *mine,
+		 struct half *other)
+{
+	bool told = kind == KIND_DUPLICATE_ACK ||
+		    (packet->marks & MARK_SACK && (int32_t)(packet->sack_right - packet->ack) > 0);
+
+	if (kind == KIND_CONTROL || kind == KIND_COPY)
+		return;
+	(packet->payload_bytes ? mine : other)->repairs.heard_ns = packet->time_ns;
+	if (told || acked)
+		other->repairs.told = told;
+}
+
 static uint32_t at_most_u32(int64_t bytes)
 {
 	return bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
@@ -193,6 +214,7 @@ static void track_packet(const struct packet *packet, struct half *mine, struct 
 {
 	bool has_ack = packet->flags & FLAG_ACK, acknowledges = has_ack && other->seen;
 	int64_t start, ack = 0, gap_ns = -1, rtt_ns = -1, acked = 0, unseen = 0;
+	enum repair repair = REPAIR_NONE;
 	uint32_t new = 0;
 	enum kind kind;
 
@@ -216,8 +238,11 @@ static void track_packet(const struct packet *packet, struct half *mine, struct 
 		new = half_send(mine, packet, start, forgotten);
 		if (kind == KIND_RETRANSMISSION && new)
 			kind = KIND_LATE_DATA;
+		if (kind == KIND_RETRANSMISSION)
+			repair = repair_of(packet, mine, start);
 		if (has_ack)
 			acked = take_ack(packet, mine, other, ack, &rtt_ns, &unseen);
+		hear(packet, kind, acked, mine, other);
 	}
 	to->seq_bytes[row] = start;
 	to->ack_bytes[row] = acknowledges && ack >= 0 ? ack : -1;
@@ -228,6 +253,7 @@ static void track_packet(const struct packet *packet, struct half *mine, struct 
 	to->in_flight_bytes[row] = at_most_u32(half_in_flight(packet->payload_bytes ? mine : other));
 	to->unseen_bytes[row] = at_most_u32(unseen);
 	to->kind[row] = (uint8_t)kind;
+	to->repair[row] = (uint8_t)repair;
 }
 
 static struct packet packet_at(const struct ca_columns *from, size_t row)

@@ -23,6 +23,7 @@ struct ca_tracked {
 	uint32_t *in_flight_bytes;
 	uint32_t *unseen_bytes;
 	uint8_t *kind;
+	uint8_t *repair;
 };
 
 /* Laid out as Forgotten in tracking.py. */

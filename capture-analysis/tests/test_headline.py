@@ -97,21 +97,25 @@ def test_a_guess_is_no_reference() -> None:
 
 
 def test_limits_are_told() -> None:
-    """What a transfer waited for is told by share, most first, with time-outs and SYNs."""
+    """What a transfer waited for is told by share, most first, with losses and SYNs."""
     found = metrics(
         limited_application=0.2,
         limited_recovery=0.001,
         limited_receive_window=0.5,
-        limited_congestion_window=0.299,
+        limited_congestion_window=0.199,
+        limited_ack_compression=0.1,
         handshake_rtt=16.8,
         retransmissions=12,
-        timeouts=2,
+        retransmissions_fast=9,
+        retransmissions_timeout=3,
+        retransmissions_spurious=0,
         syns_again=1,
     )
     assert dict(headline(found, SENDER))["What limits the transfer?"] == (
-        "By share of time it waited for 50 % the receiver's window, 29.9 % its congestion window, "
-        "20 % its application. The handshake took a round trip of 16.8 ms. "
-        "Segments sent again: 12, 2 of them after a time-out. "
+        "By share of time it waited for 50 % the receiver's window, 20 % its application, "
+        "19.9 % its congestion window, 10 % ACKs held on their way. "
+        "The handshake took a round trip of 16.8 ms. "
+        "Segments sent again: 12 (9 because ACKs told of a gap, 3 after a time-out). "
         "Packets of the handshake sent again: 1."
     )
     told = headline(metrics(limited_application="not from here"), SENDER)

@@ -17,6 +17,7 @@ SHARES = (
     "limited_recovery",
     "limited_receive_window",
     "limited_congestion_window",
+    "limited_ack_compression",
 )
 
 
@@ -24,6 +25,16 @@ def captured(place: Place = "near", loss: float = 0, **settings: Any) -> ColumnC
     """A transfer over 10 Mbit/s, whose window fills the link several times."""
     links = Link(1e7, loss=loss), Link(1e7)
     return Simulation(links, [Connection(**{"window": 20} | settings)], place).run().captured()
+
+
+def two_way(tick_ns: int = 1000, loss: float = 0) -> Simulation:
+    """Two transfers that share a link, one each way: ACKs queue behind the other's data."""
+    links = Link(1e7, loss=loss), Link(1e7, loss=loss)
+    transfers = [
+        Connection(window=20, tick_ns=tick_ns),
+        Connection(sender=1, window=30, begin_ns=3_000_000, tick_ns=tick_ns),
+    ]
+    return Simulation(links, transfers, "near").run()
 
 
 def limits(capture: ColumnCapture) -> SimpleNamespace:
@@ -60,6 +71,7 @@ def test_nothing_outstanding() -> None:
     whole.seq[-1] += 1448
     whole.ip_id[-2:] += 1000
     whole.window[-2] = 50_000
+    whole.ts_value[-2] += 60_000
     assert limits(capture).limited_application > 0.98
     whole.window[-3] = 0
     assert limits(capture).limited_receive_window > 0.98
@@ -113,9 +125,33 @@ def test_recovery() -> None:
         capture = captured(loss=0.02)
         capture.whole.window[:] = window
         found = limits(capture)
-        assert [getattr(found, name) for name in SHARES] == pytest.approx(by_hand(capture))
+        shares = [getattr(found, name) for name in SHARES]
+        assert shares == pytest.approx([*by_hand(capture), 0])
         assert found.limited_recovery > 0.1
     assert limits(captured()).limited_recovery == 0
+
+
+@pytest.mark.parametrize("tick_ns", [1000, 1_000_000, 4_000_000])
+def test_ack_compression(tick_ns: int) -> None:
+    """Time in which ACKs stood in a queue is told as far as ticks of their time stamps show it."""
+    simulation = two_way(tick_ns)
+    capture, truth = simulation.captured(), simulation.truth(0)
+    longer = np.diff(truth.seen_ns) - np.diff(truth.sent_ns)
+    held, lasted = longer[longer > 0], capture.whole.time_ns[-1] - capture.whole.time_ns[0]
+    share = held.sum() / lasted
+    assert share > 0.4
+    found = limits(capture)
+    # Two ticks: one is taken off, another is lost where stamps round the gap when sent up.
+    assert share - 2 * tick_ns * len(held) / lasted < found.limited_ack_compression < share + 0.02
+    assert found.limited_congestion_window > 0.4
+    assert limits(captured()).limited_ack_compression == 0
+
+
+def test_ack_compression_without_time_stamps() -> None:
+    """Without time stamps the time of held ACKs stays in the window's share."""
+    found = limits(two_way(tick_ns=0).captured())
+    assert found.limited_ack_compression == transfer_limits.NO_STAMPS
+    assert found.limited_congestion_window > 0.9
 
 
 def test_timeouts() -> None:
@@ -132,17 +168,22 @@ def test_timeouts() -> None:
 
 
 def test_shares_sum_to_one() -> None:
-    """The four shares divide all of the time."""
-    found = limits(captured(loss=0.02))
+    """The shares divide all of the time."""
+    found = limits(two_way(loss=0.01).captured())
+    assert found.limited_ack_compression > 0.1
     assert sum(getattr(found, name) for name in SHARES) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("packets", [1, 7, 100])
 def test_blocks_do_not_matter(packets: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever blocks end, the shares are the same."""
-    expected = limits(captured(loss=0.02, segments=200))
+    capture = two_way(loss=0.01).captured()
+    capture.whole = capture.whole.where(slice(2500))
+    expected = limits(capture)
     monkeypatch.setattr(single, "BLOCK_PACKETS", packets)
-    found = limits(captured(loss=0.02, segments=200))
+    found = limits(capture)
+    assert expected.limited_recovery > 0.01
+    assert expected.limited_ack_compression > 0.1
     assert [getattr(found, n) for n in SHARES] == [getattr(expected, n) for n in SHARES]
 
 

@@ -9,11 +9,15 @@ pure ACKs. Each part belongs to one cause, the first that holds:
     application        nothing is outstanding; or the next data come neither within delta of an ACK
                        nor of data before them, or there are none
     congestion window  otherwise: data wait for an ACK
+    ACK compression    of a wait for either window that part by which the ACK's gap to the one
+                       before grew since both were sent, less a tick of their time stamps: a queue
+                       on the ACKs' way held it, from which those behind it come compressed
 
 delta = a tenth of the round trip, 1 ms at least. Self-check: the shares sum to 1. `timeouts` counts
-retransmissions that follow 0.2 s of silence. After Zhang, Breslau, Paxson, Shenker 2002. A sender
-that paces seems limited by its application where its gaps exceed delta. What part of a wait was a
-queue's, or that of compressed ACKs, is not told apart.
+retransmissions that follow 0.2 s of silence. After Zhang, Breslau, Paxson, Shenker 2002, who have
+no ACK compression. A sender that paces seems limited by its application where its gaps exceed
+delta. ACKs that a queue held and ACKs that their medium delayed look alike. What the tick hides
+stays in the windows' shares, and so does all of it without time stamps.
 
 Vantage: near the data's sender, where data follow what released them. The window's scale needs the
 handshake.
@@ -33,13 +37,15 @@ from capture_analysis.one_capture.lanes import LaneArray, Previous
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.tracking import Kind
 
-APPLICATION, RECOVERY, RECEIVER, CONGESTION = range(4)
+APPLICATION, RECOVERY, RECEIVER, CONGESTION, ACKS = range(5)
+_CAUSES = 5
 _SOURCE = "Zhang, Breslau, Paxson, Shenker 2002"
 _DELTA, _LEAST_DELTA_NS = 0.1, 1_000_000
 _TIMEOUT_NS = 200_000_000
 NOT_NEAR = "not captured near the data's sender, where what releases data is seen"
 NO_SCALE_SEEN = "no handshake in the capture: the scale of windows is unknown"
 NO_TIME = "fewer than two packets"
+NO_STAMPS = "no time stamps in the ACKs: when they were sent is unknown"
 
 LIMITED_APPLICATION = Definition(
     "limited_application", "1", "share of time that the sender had nothing to send", _SOURCE, most=1
@@ -61,6 +67,12 @@ LIMITED_CONGESTION_WINDOW = Definition(
     _SOURCE,
     most=1,
 )
+LIMITED_ACK_COMPRESSION = Definition(
+    "limited_ack_compression",
+    "1",
+    "share of time that data waited for ACKs which were held on their way",
+    most=1,
+)
 TIMEOUTS = Definition("timeouts", "1", "retransmissions after 0.2 s without a packet")
 
 
@@ -74,13 +86,14 @@ class TransferLimits(FromOne):
         LIMITED_RECOVERY,
         LIMITED_RECEIVE_WINDOW,
         LIMITED_CONGESTION_WINDOW,
+        LIMITED_ACK_COMPRESSION,
         TIMEOUTS,
     )
 
     def __init__(self) -> None:
-        # Time by cause; what is decided by the next data; time-outs.
-        self._ns = LaneArray(np.add, 0, 4)
-        self._open = LaneArray(np.add, 0)
+        # Time by cause; what is decided by the next data, that of held ACKs apart; time-outs.
+        self._ns = LaneArray(np.add, 0, _CAUSES)
+        self._open, self._open_held = LaneArray(np.add, 0), LaneArray(np.add, 0)
         self._timeouts = LaneArray(np.add, 0)
         self._time, self._flight, self._window = Previous(), Previous(0), Previous(-1)
         self._sent, self._acked, self._again = (LaneArray(np.maximum, -1) for _ in range(3))
@@ -93,9 +106,9 @@ class TransferLimits(FromOne):
         kept = near[block.direction] & ~np.isin(block.tracked.kind, (Kind.COPY, Kind.CONTROL))
         view = View(block, np.flatnonzero(kept))
         if len(view):
-            self._take(view, block.facts)
+            self._take(view, block.facts, _held_ns(block)[view.rows])
 
-    def _take(self, view: View, facts: Facts) -> None:
+    def _take(self, view: View, facts: Facts, held_ns: IntArray) -> None:
         time_ns, kind = view["time_ns"], view["kind"]
         before_ns = self._time.of(view.directions, view.starts, time_ns)
         flight = self._flight.of(view.directions, view.starts, view["in_flight_bytes"])
@@ -116,10 +129,14 @@ class TransferLimits(FromOne):
         delta_ns = np.maximum(np.nan_to_num(_DELTA * facts.round_trip_ns), _LEAST_DELTA_NS)
         prompt = wait_ns <= view.spread(delta_ns)
         by_next = np.where(again, RECOVERY, np.where(prompt, CONGESTION, APPLICATION))
-        decided = self._by_next(view, np.where(cause < 0, wait_ns, 0), is_data, by_next)
-        for each in range(4):
-            share = np.where(cause == each, wait_ns, 0)
-            decided[:, each] += view.sum(share)
+        held_ns = np.minimum(held_ns, wait_ns) * ((cause < 0) | (cause == RECEIVER))
+        rest_ns = wait_ns - held_ns
+        decided = self._by_next(view, rest_ns * (cause < 0), is_data, by_next, self._open)
+        by_next[by_next == CONGESTION] = ACKS
+        decided += self._by_next(view, held_ns * (cause < 0), is_data, by_next, self._open_held)
+        for each in (APPLICATION, RECOVERY, RECEIVER):
+            decided[:, each] += view.sum(rest_ns * (cause == each))
+        decided[:, ACKS] += view.sum(held_ns * (cause == RECEIVER))
         self._ns.add(view.directions, decided)
 
     def _windows(self, view: View, is_data: BoolArray) -> IntArray:
@@ -160,7 +177,12 @@ class TransferLimits(FromOne):
         return highest
 
     def _by_next(
-        self, view: View, open_ns: IntArray, is_data: BoolArray, cause: IntArray
+        self,
+        view: View,
+        open_ns: IntArray,
+        is_data: BoolArray,
+        cause: IntArray,
+        undecided: LaneArray,
     ) -> IntArray:
         """Give undecided waits the cause of the next data; shape (directions, causes)."""
         total = np.cumsum(open_ns)
@@ -169,9 +191,9 @@ class TransferLimits(FromOne):
         start = total[view.starts[place]] - open_ns[view.starts[place]]
         previous = np.concatenate(([0], total[rows][:-1])) if len(rows) else total[:0]
         first = np.concatenate(([True], np.diff(place) > 0)) if len(rows) else np.zeros(0, bool)
-        carried = self._open.at(view.directions[place]) * first
+        carried = undecided.at(view.directions[place]) * first
         spent = total[rows] - np.where(first, start, previous) + carried
-        found = np.zeros((len(view.directions), 4), dtype=np.int64)
+        found = np.zeros((len(view.directions), _CAUSES), dtype=np.int64)
         np.add.at(found, (place, cause[rows]), spent)
         # What follows a direction's last data here is decided by later ones.
         left = total[view.ends] - total[view.starts] + open_ns[view.starts]
@@ -179,13 +201,13 @@ class TransferLimits(FromOne):
         np.add.at(used, place, spent - carried)
         some = np.zeros(len(view.directions), dtype=np.bool_)
         some[place] = True
-        before = self._open.at(view.directions)
-        self._open.replace(view.directions, np.where(some, 0, before) + left - used)
+        before = undecided.at(view.directions)
+        undecided.replace(view.directions, np.where(some, 0, before) + left - used)
         return found
 
     def merge(self, other: Self) -> None:
         """Add the results of another instance, which took other connections."""
-        for name in ("_ns", "_open", "_timeouts"):
+        for name in ("_ns", "_open", "_open_held", "_timeouts"):
             getattr(self, name).merge(getattr(other, name))
 
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
@@ -194,7 +216,7 @@ class TransferLimits(FromOne):
         if not facts.tap_at[direction] <= NEAR:
             return {q.name: NOT_NEAR for q in self.per_direction}
         spent = [int(n) for n in self._ns.of(direction)]
-        spent[APPLICATION] += int(self._open.of(direction))
+        spent[APPLICATION] += int(self._open.of(direction) + self._open_held.of(direction))
         if not sum(spent):
             return {q.name: NO_TIME for q in self.per_direction}
         shares = [each / sum(spent) for each in spent]
@@ -204,5 +226,20 @@ class TransferLimits(FromOne):
             "limited_recovery": shares[RECOVERY],
             "limited_receive_window": shares[RECEIVER] if scaled else NO_SCALE_SEEN,
             "limited_congestion_window": shares[CONGESTION] if scaled else NO_SCALE_SEEN,
+            "limited_ack_compression": (
+                NO_STAMPS if np.isnan(facts.tick_ns[direction]) else shares[ACKS]
+            ),
             "timeouts": int(self._timeouts.of(direction)),
         }
+
+
+def _held_ns(block: Block) -> IntArray:
+    """Compute for each packet how much longer an ACK's gap is than when it was sent, ns.
+
+    0 for other packets and where it is unknown; at least, because a tick is taken off.
+    """
+    acks, held_ns = block.acks, np.zeros(len(block.direction), dtype=np.int64)
+    sent_ns, gap_ns = block.sent_gap_ns, acks["gap_ns"]
+    longer_ns = gap_ns - sent_ns - acks.spread(block.facts.tick_whole_ns)
+    held_ns[acks.rows] = np.where((sent_ns >= 0) & (gap_ns >= 0), np.maximum(longer_ns, 0), 0)
+    return held_ns

@@ -19,7 +19,14 @@ _WAITED_FOR = {
     "recovery": "the repair of losses",
     "receive_window": "the receiver's window",
     "congestion_window": "its congestion window",
+    "ack_compression": "ACKs held on their way",
 }
+_SENT_AGAIN = (
+    ("fast", "because ACKs told of a gap"),
+    ("timeout", "after a time-out"),
+    ("spurious", "though acknowledged"),
+    ("other", "for another reason"),
+)
 _VERDICTS = {
     "compressed": "ACKs are compressed",
     "spaced": "ACKs are not compressed",
@@ -141,9 +148,9 @@ def _limits_of_transfer(metrics: Metrics) -> Iterator[str]:
     if handshake is not None:
         yield f"The handshake took a round trip of {number(handshake)} ms."
     if again:
-        late = value(metrics, "timeouts")
-        after = f", {number(late)} of them after a time-out" if late else ""
-        yield f"Segments sent again: {number(again)}{after}."
+        kinds = {what: value(metrics, f"retransmissions_{kind}") for kind, what in _SENT_AGAIN}
+        why = ", ".join(f"{number(count)} {what}" for what, count in kinds.items() if count)
+        yield f"Segments sent again: {number(again)}{f' ({why})' if why else ''}."
     if syns := value(metrics, "syns_again"):
         yield f"Packets of the handshake sent again: {number(syns)}."
 

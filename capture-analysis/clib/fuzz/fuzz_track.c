@@ -18,7 +18,7 @@
 /* Name and width in bytes, in the order of struct ca_tracked. */
 #define TRACKED_COLUMNS(X)							\
 	X(seq_bytes, 8) X(ack_bytes, 8) X(gap_ns, 8) X(rtt_ns, 8) X(new_bytes, 4)	\
-	X(acked_bytes, 4) X(in_flight_bytes, 4) X(unseen_bytes, 4) X(kind, 1)
+	X(acked_bytes, 4) X(in_flight_bytes, 4) X(unseen_bytes, 4) X(kind, 1) X(repair, 1)
 
 /* Values of Kind in tracking.py. */
 enum { CONTROL, NEW_DATA, RETRANSMISSION, LATE_DATA, PROBE, ACK, OLD_ACK = 8, COPY };
@@ -144,6 +144,8 @@ static void check_row(const struct ca_columns *packets, const struct ca_tracked 
 		check(payload && !new);
 	if (kind >= ACK && kind <= OLD_ACK)
 		check(!payload);
+	check(!tracked->repair[row] == (kind != RETRANSMISSION));
+	check(tracked->repair[row] <= REPAIR_OTHER);
 	if (kind == PROBE)
 		check(payload <= 1);
 	check(tracked->unseen_bytes[row] <= tracked->acked_bytes[row]);

@@ -90,9 +90,9 @@ int main(void)
 {
 	static int64_t numbers[4][ROWS];
 	static uint32_t bytes[4][ROWS];
-	static uint8_t kind[ROWS];
+	static uint8_t kind[ROWS], repair[ROWS];
 	struct ca_tracked tracked = { numbers[0], numbers[1], numbers[2], numbers[3],
-				      bytes[0], bytes[1], bytes[2], bytes[3], kind };
+				      bytes[0], bytes[1], bytes[2], bytes[3], kind, repair };
 	struct ca_columns packets;
 	unsigned int untold = 0, with_less = 0;
 

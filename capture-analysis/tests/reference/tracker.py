@@ -25,12 +25,14 @@ from capture_analysis.tracking import (
     TRACKED_TYPES,
     Forgotten,
     Kind,
+    Repair,
     Tracked,
 )
 
 RECENT = 4
 COPY_NS = 200_000_000
 COPY_WITHOUT_ID_NS = 1_000_000
+TIMEOUT_NS = 200_000_000
 _U32 = (1 << 32) - 1
 
 
@@ -72,6 +74,7 @@ class _Row(NamedTuple):
     in_flight_bytes: int
     unseen_bytes: int
     kind: Kind
+    repair: Repair
 
 
 @dataclass(slots=True)
@@ -92,6 +95,9 @@ class _Half:
     unclear: tuple[int, int] | None = None  # spans what no RTT can be told of, not acknowledged
     segments: deque[tuple[int, int]] = field(default_factory=deque)  # end, time; not acknowledged
     recent: deque[tuple[int, tuple[int, ...]]] = field(default_factory=lambda: deque(maxlen=RECENT))
+    heard_ns: int | None = None  # last data or pure ACK of its direction
+    told: bool = False  # of a gap, by the last ACKs
+    repair: tuple[int, Repair] | None = None  # under way: until what is acknowledged, and why
     last_ns: dict[bool, int] = field(default_factory=dict)  # by whether it had payload
 
     def begin(self, seq: int) -> None:
@@ -122,6 +128,16 @@ class _Half:
         self.rival = start + 1
         return True
 
+    def why_again(self, packet: _Packet, start: int) -> Repair:
+        """See `Repair`; begins a repair, or goes on with one."""
+        if self.acked is not None and start + packet.payload_bytes <= self.acked:
+            return Repair.SPURIOUS
+        if self.heard_ns is not None and packet.time_ns - self.heard_ns >= TIMEOUT_NS:
+            self.repair = self.high, Repair.TIMEOUT
+        elif self.repair is None or (self.acked is not None and self.acked >= self.repair[0]):
+            self.repair = self.high, Repair.FAST if self.told else Repair.OTHER
+        return self.repair[1]
+
     def choose(self, answer: _Packet) -> None:
         """Begin again at the other SYN if that is the first to be acknowledged."""
         if self.rival is None or self.acked is not None:
@@ -131,6 +147,7 @@ class _Half:
         self.base, self.rival = (answer.ack - 1) & _U32, None
         self.low, self.high, self.first, self.fin_at = 0, 1, 1, None
         self.holes, self.unclear = [], None
+        self.heard_ns, self.told, self.repair = None, False, None
         self.segments.clear()
 
     def gap(self, packet: _Packet) -> int:
@@ -301,6 +318,7 @@ class PythonTracker:
             other.choose(packet)
         ack = other.unwrap(packet.ack) if packet.flags & FLAG_ACK and other.seen else -1
         gap_ns, new, acked, rtt_ns, unseen = -1, 0, 0, -1, 0
+        repair = Repair.NONE
         if mine.is_copy(packet):
             kind = Kind.COPY
         elif packet.flags & FLAG_RST or mine.is_stray(packet, start):
@@ -311,14 +329,28 @@ class PythonTracker:
             new = mine.send(packet, start)
             if kind is Kind.RETRANSMISSION and new:
                 kind = Kind.LATE_DATA
+            if kind is Kind.RETRANSMISSION:
+                repair = mine.why_again(packet, start)
             if packet.flags & FLAG_ACK:
                 acked, rtt_ns, unseen = _take_ack(packet, mine, other)
+            if kind is not Kind.CONTROL:
+                _hear(packet, kind, acked, mine, other)
         in_flight = (mine if packet.payload_bytes else other).in_flight()
         return _Row(
             *(start, max(ack, -1), gap_ns, rtt_ns),
             *(new, min(acked, _U32), min(in_flight, _U32), min(unseen, _U32)),
             kind,
+            repair,
         )
+
+
+def _hear(packet: _Packet, kind: Kind, acked: int, mine: _Half, other: _Half) -> None:
+    """Take what a packet says of losses of its own half's data, or of those it acknowledges."""
+    (mine if packet.payload_bytes else other).heard_ns = packet.time_ns
+    sack = packet.marks & Mark.SACK and _signed(packet.sack_right - packet.ack) > 0
+    told = bool(sack) or kind is Kind.DUPLICATE_ACK
+    if told or acked:
+        other.told = told
 
 
 def _take_ack(packet: _Packet, mine: _Half, other: _Half) -> tuple[int, int, int]:

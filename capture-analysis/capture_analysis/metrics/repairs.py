@@ -1,0 +1,101 @@
+"""Repairs: why segments are sent again.
+
+Each retransmission has one kind, the first that holds:
+
+    spurious    all of it had been acknowledged before
+    time-out    it begins a repair after 0.2 s without a packet of its direction
+    fast        it begins a repair, and a duplicate ACK or a SACK block had told of a gap since
+                anything new was acknowledged
+    other       it begins a repair otherwise: a tail loss probe, or ACKs that the capture lacks
+
+A repair goes on until all is acknowledged that had been sent when it began; what is sent again in
+it is of its kind. 0.2 s is Linux's shortest timer: an earlier one counts as other, a sender that
+pauses before it repairs as a time-out. `timeouts` (transfer_limits) counts the silences themselves.
+After RFC 5681, RFC 6675 and RFC 8985; Wireshark's "fast retransmission" is the first of a repair
+alone, within 20 ms of at least the second duplicate ACK, and its "spurious" is the one here.
+
+`duplicates_told` counts ACKs whose first SACK block lies below their number: the receiver had the
+bytes already (RFC 2883). It tells of spurious retransmissions whose ACK was still on its way, which
+are in the other kinds.
+
+Self-check: the four kinds sum to `retransmissions`.
+
+Vantage: near the data's sender, where everything that is sent again passes twice.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+
+from capture_analysis.columns import Mark
+from capture_analysis.definition import Definition
+from capture_analysis.metrics.transfer_limits import NOT_NEAR
+from capture_analysis.one_capture.blocks import Block
+from capture_analysis.one_capture.facts import NEAR, Facts
+from capture_analysis.one_capture.from_one import FromOne, Values
+from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.one_capture.tally import Tally
+from capture_analysis.tracking import Repair
+
+FAST = Definition(
+    "retransmissions_fast", "1", "segments sent again because ACKs told of a gap", "RFC 5681"
+)
+TIMEOUT = Definition(
+    "retransmissions_timeout", "1", "segments sent again in repairs that a time-out began"
+)
+SPURIOUS = Definition(
+    "retransmissions_spurious", "1", "segments sent again after they were acknowledged"
+)
+OTHER = Definition("retransmissions_other", "1", "segments sent again for none of these reasons")
+DUPLICATES_TOLD = Definition(
+    "duplicates_told", "1", "ACKs that tell of data which arrived twice", "RFC 2883"
+)
+
+
+class Repairs(FromOne):
+    """Retransmissions of each direction, by kind."""
+
+    title = "Losses and their repair"
+    vantage = "near the data's sender"
+    per_direction: ClassVar[Sequence[Definition]] = (
+        FAST,
+        TIMEOUT,
+        SPURIOUS,
+        OTHER,
+        DUPLICATES_TOLD,
+    )
+
+    def __init__(self) -> None:
+        self._repairs = LaneArray(np.add, 0, len(Repair))
+        self._duplicates = LaneArray(np.add, 0)
+
+    def add(self, block: Block) -> None:
+        """Take the next packets."""
+        rows = np.flatnonzero(block.tracked.repair)
+        each = np.eye(len(Repair), dtype=np.int64)[block.tracked.repair[rows]]
+        self._repairs.add_rows(block.direction[rows].astype(np.int64), each)
+        packets = block.packets
+        rows = np.flatnonzero(block.is_ack & ((packets.marks & Mark.SACK) != 0))
+        rows = rows[(packets.sack_right[rows] - packets.ack[rows]).astype(np.int32) <= 0]
+        self._duplicates.add_rows(block.direction[rows].astype(np.int64), np.ones_like(rows))
+
+    def merge(self, other: Self) -> None:
+        """Add the results of another instance, which took other connections."""
+        self._repairs.merge(other._repairs)
+        self._duplicates.merge(other._duplicates)
+
+    def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
+        """Return the quantities of one direction, by name."""
+        if not facts.tap_at[direction] <= NEAR:
+            return {q.name: NOT_NEAR for q in self.per_direction}
+        if not tally.segments(direction):
+            return {q.name: "no data" for q in self.per_direction}
+        repairs = self._repairs.of(direction)
+        return {
+            "retransmissions_fast": int(repairs[Repair.FAST]),
+            "retransmissions_timeout": int(repairs[Repair.TIMEOUT]),
+            "retransmissions_spurious": int(repairs[Repair.SPURIOUS]),
+            "retransmissions_other": int(repairs[Repair.OTHER]),
+            "duplicates_told": int(self._duplicates.of(direction)),
+        }
