@@ -56,6 +56,7 @@ FLOW = np.dtype(
     ],
 )
 NO_SCALE = 255
+_IPV6 = 6  # value of version
 # IP's numbers of protocols.
 TCP, UDP = 6, 17
 
@@ -227,12 +228,12 @@ class FlowTable:
     def source(self, flow: int) -> tuple[str, int]:
         """Return address and port of the end that sent the first packet seen."""
         row = self.rows[flow]
-        return _address(row["source"]), int(row["source_port"])
+        return _address(row["source"], int(row["version"])), int(row["source_port"])
 
     def destination(self, flow: int) -> tuple[str, int]:
         """Return address and port of the other end than `source`."""
         row = self.rows[flow]
-        return _address(row["destination"]), int(row["destination_port"])
+        return _address(row["destination"], int(row["version"])), int(row["destination_port"])
 
     def name(self, flow: int) -> str:
         """Format both ends as text, the source first; IPv6 addresses in brackets."""
@@ -243,7 +244,7 @@ class FlowTable:
 
     def wireshark_filter(self, flow: int) -> str:
         """Write the display filter with which Wireshark and tshark show a connection."""
-        field = "ipv6" if self.rows[flow]["version"] == 6 else "ip"
+        field = "ipv6" if self.rows[flow]["version"] == _IPV6 else "ip"
         ends = self.source(flow), self.destination(flow)
         addresses = [f"{field}.addr == {address}" for address, _ in ends]
         return " && ".join([*addresses, *(f"tcp.port == {port}" for _, port in ends)])
@@ -264,6 +265,7 @@ class FlowTable:
                 & (self.rows["source_port"] == source_port)
                 & (self.rows["destination_port"] == port)
                 & (self.rows["protocol"] == protocol)
+                & ((self.rows["version"] == _IPV6) == (":" in sender[0]))
             )
             found += [(int(flow), half) for flow in np.flatnonzero(same)]
         return sorted(found)
@@ -329,6 +331,10 @@ def _packed(address: str) -> NDArray[np.uint8]:
     return np.frombuffer(packed, dtype=np.uint8)
 
 
-def _address(packed: NDArray[np.uint8]) -> str:
+def _address(packed: NDArray[np.uint8], version: int) -> str:
+    """Format an address; one of IPv6 that maps one of IPv4 as ::ffff:a.b.c.d, not as IPv4's."""
     ip = IPv6Address(packed.tobytes())
-    return str(ip.ipv4_mapped or ip)
+    mapped = ip.ipv4_mapped
+    if not mapped:
+        return str(ip)
+    return f"::ffff:{mapped}" if version == _IPV6 else str(mapped)

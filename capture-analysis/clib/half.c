@@ -14,9 +14,6 @@
  * each segment: `unclear` spans everything that was sent again or late and is not acknowledged yet,
  * and an ACK that reaches into it gives no sample. That loses samples between two retransmissions
  * in the same window, and never takes a wrong one. Segments that find no room are unclear, too.
- *
- * Copies are found by a hash of their fields, 16 bytes for each of the last packets of the half:
- * two packets that differ are taken for copies with a chance of 2^-64.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +21,6 @@
 #include "half.h"
 
 #define SEGMENTS_FIRST_CAPACITY 2		/* most connections are short */
-#define COPY_NS UINT64_C(200000000)		/* see Kind.COPY in tracking.py */
-#define COPY_WITHOUT_ID_NS UINT64_C(1000000)
 
 static int64_t min(int64_t a, int64_t b)
 {
@@ -82,54 +77,6 @@ int64_t half_unwrap(const struct half *half, uint32_t number)
 	int64_t front = max(half->high, half->acked);
 
 	return front + (int32_t)(number - half->base - (uint32_t)front);
-}
-
-/* Folds the halves of the product: every bit of a and b affects every bit of the result. */
-static uint64_t fold(uint64_t a, uint64_t b)
-{
-	ca_u128 product = (ca_u128)a * b;
-
-	return (uint64_t)(product >> 64) ^ (uint64_t)product;
-}
-
-/* Hashes a packet's fields. The constants are digits of pi: any numbers without structure do. */
-static uint64_t likeness_of(const struct packet *packet)
-{
-	uint64_t numbers = (uint64_t)packet->seq << 32 | packet->ack;
-	uint64_t stamps = (uint64_t)packet->ts_value << 32 | packet->ts_echo;
-	uint64_t sack = (uint64_t)packet->sack_left << 32 | packet->sack_right;
-	uint64_t rest = (uint64_t)packet->payload_bytes << 32 | (uint32_t)packet->window << 16 |
-			packet->ip_id;
-
-	return fold(numbers ^ UINT64_C(0x243f6a8885a308d3), stamps ^ UINT64_C(0x13198a2e03707344)) ^
-	       fold(sack ^ UINT64_C(0xa4093822299f31d0), rest ^ UINT64_C(0x082efa98ec4e6c89)) ^
-	       (packet->flags * UINT64_C(0x452821e638d01377));
-}
-
-static uint64_t apart(int64_t a_ns, int64_t b_ns)
-{
-	return a_ns > b_ns ? (uint64_t)a_ns - (uint64_t)b_ns : (uint64_t)b_ns - (uint64_t)a_ns;
-}
-
-/* Tells whether the packet was captured before; remembers it if not. */
-bool half_is_copy(struct half *half, const struct packet *packet)
-{
-	uint64_t limit_ns = packet->ip_id ? COPY_NS : COPY_WITHOUT_ID_NS;
-	uint64_t likeness = likeness_of(packet);
-	unsigned int alike = 0;
-
-	for (unsigned int at = 0; at < RECENT; at++)
-		alike |= (unsigned int)(half->recent[at].likeness == likeness) << at;
-	alike &= (1u << half->remembered) - 1;
-	for (; alike; alike &= alike - 1) {
-		if (apart(half->recent[__builtin_ctz(alike)].time_ns, packet->time_ns) < limit_ns)
-			return true;
-	}
-	half->recent[half->oldest] = (struct recent){ likeness, packet->time_ns };
-	half->oldest = (uint8_t)((half->oldest + 1) % RECENT);
-	if (half->remembered < RECENT)
-		half->remembered++;
-	return false;
 }
 
 int64_t half_gap(struct half *half, const struct packet *packet)

@@ -18,7 +18,7 @@ def connection() -> bytes:
         frames.append((EPOCH_NS + at_us * 1000, frame))
 
     def answer(at_us: int, **fields: Any) -> None:
-        ends = {"source": "10.0.2.2", "destination": "10.0.1.2"}
+        ends: dict[str, Any] = {"source": "10.0.2.2", "destination": "10.0.1.2"}
         send(at_us, **ends, sport=5001, dport=40001, **fields)
 
     send(0, seq=0, flags="S")

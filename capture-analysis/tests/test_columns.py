@@ -146,6 +146,18 @@ def test_find(tmp_path: Path) -> None:
     assert flows.find(one, ("10.0.0.2", 2001)) == []
 
 
+def test_mapped_addresses(tmp_path: Path) -> None:
+    """An IPv6 address that maps one of IPv4 is another end than that, printed and found apart."""
+    six = bytearray(ipv6(tcp()))
+    six[8:24] = bytes(10) + b"\xff\xff\x0a\0\0\1"
+    six[24:40] = bytes(10) + b"\xff\xff\x0a\0\0\2"
+    _, flows = read(tmp_path, sent(), ethernet(bytes(six), 0x86DD))
+    assert flows.name(0) == "10.0.0.1:1000 > 10.0.0.2:2000"
+    assert flows.name(1) == "[::ffff:10.0.0.1]:1000 > [::ffff:10.0.0.2]:2000"
+    assert flows.find(flows.source(0), flows.destination(0)) == [(0, 0)]
+    assert flows.find(flows.source(1), flows.destination(1)) == [(1, 0)]
+
+
 def test_unify_by_ends(tmp_path: Path) -> None:
     """A connection that one capture saw begin at the other end is the same, turned."""
     six = ethernet(ipv6(), 0x86DD)
