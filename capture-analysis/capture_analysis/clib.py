@@ -20,7 +20,7 @@ _SIZE_POINTER = ctypes.POINTER(ctypes.c_size_t)
 
 # The result and the arguments of each function.
 _PROTOTYPES = {
-    "ca_parser_new": (ctypes.c_void_p, [ctypes.c_uint64, ctypes.c_bool]),
+    "ca_parser_new": (ctypes.c_void_p, [ctypes.c_uint64, ctypes.c_bool, ctypes.c_bool]),
     "ca_parser_free": (None, [ctypes.c_void_p]),
     "ca_parser_parse": (
         ctypes.c_int,

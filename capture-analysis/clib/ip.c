@@ -56,10 +56,10 @@ static enum fate from_ipv4(struct view ip, int64_t room, bool every_protocol,
 	if (first >> 4 != 4 || found->offset < IPV4_BYTES)
 		return FATE_MALFORMED;
 	segment->protocol = view_u8(ip, 9);
-	if (segment->protocol != PROTOCOL_TCP && !every_protocol)
-		return FATE_NOT_TCP;
 	fragment = view_be16(ip, 6);
 	found->later = fragment & IPV4_FRAGMENT_OFFSET;
+	if (segment->protocol != PROTOCOL_TCP && !every_protocol)
+		return FATE_NOT_TCP;
 	if (found->later && !every_protocol)
 		return FATE_LATER_FRAGMENT;
 	if (fragment & IPV4_MORE_FRAGMENTS && !found->later)

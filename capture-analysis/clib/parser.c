@@ -30,9 +30,9 @@ struct ca_parser {
 
 /*
  * Makes a parser for one capture; NULL without memory. The capture's author must not know seed.
- * every_protocol: other IP packets than TCP's are rows, too.
+ * every_protocol: other IP packets than TCP's are rows, too. Otherwise inside: TCP in tunnels is.
  */
-struct ca_parser *ca_parser_new(uint64_t seed, bool every_protocol)
+struct ca_parser *ca_parser_new(uint64_t seed, bool every_protocol, bool inside)
 {
 	struct ca_parser *parser = calloc(1, sizeof(*parser));
 
@@ -40,6 +40,7 @@ struct ca_parser *ca_parser_new(uint64_t seed, bool every_protocol)
 		return NULL;
 	parser->rows.last_ns = INT64_MIN;
 	parser->rows.every_protocol = every_protocol;
+	parser->rows.inside = inside;
 	if (!flows_start(&parser->rows.flows, seed)) {
 		ca_parser_free(parser);
 		return NULL;

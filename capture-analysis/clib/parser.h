@@ -2,7 +2,7 @@
 /*
  * Parser: takes bytes of a capture, writes columns of its TCP packets, or of all IP packets.
  *
- *	struct ca_parser *parser = ca_parser_new(seed, every_protocol);
+ *	struct ca_parser *parser = ca_parser_new(seed, every_protocol, inside);
  *	do {
  *		... append the file's next bytes to those that were not taken ...
  *		row = 0;
@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #include "flows.h"
+#include "tunnel.h"
 
 #define CA_API __attribute__((visibility("default")))
 
@@ -60,6 +61,7 @@ struct ca_counts {
 	uint64_t length_beyond;
 	uint64_t fraction_beyond;
 	uint64_t other_blocks;
+	uint64_t tunnels[TUNNELS];
 	uint64_t damages;
 	uint64_t damaged_bytes;
 };
@@ -72,7 +74,7 @@ enum ca_status {
 
 struct ca_parser;
 
-CA_API struct ca_parser *ca_parser_new(uint64_t seed, bool every_protocol);
+CA_API struct ca_parser *ca_parser_new(uint64_t seed, bool every_protocol, bool inside);
 CA_API void ca_parser_free(struct ca_parser *parser);
 CA_API enum ca_status ca_parser_parse(struct ca_parser *parser, const uint8_t *bytes, size_t length,
 				      bool last, const struct ca_columns *columns, size_t capacity,

@@ -5,10 +5,46 @@
 #include "link.h"
 #include "rows.h"
 #include "tcp.h"
+#include "tunnel.h"
 
-static enum fate read_segment(const struct frame *frame, bool every_protocol,
+/* Tunnels in tunnels that are followed. */
+#define TUNNELS_MAX 4
+
+static enum fate read_segment(const struct frame *frame, struct rows *rows,
+			      struct segment *segment);
+
+/* Reads the frame in a tunnel, if it is one and is to be read; counts tunnels, by the outermost. */
+static enum fate read_inside(const struct frame *frame, size_t offset, struct rows *rows,
+			     struct segment *segment)
+{
+	struct view outer = view_after(frame->captured, offset);
+	struct frame inner = *frame;
+	struct carried carried;
+	enum tunnel tunnel = tunnel_find(outer, segment->protocol, &carried);
+	enum fate fate;
+
+	if (tunnel == NO_TUNNEL)
+		return FATE_NOT_TCP;
+	if (!rows->depth)
+		rows->counts.tunnels[tunnel]++;
+	if (!rows->inside || rows->depth == TUNNELS_MAX)
+		return FATE_NOT_TCP;
+	offset += carried.offset;
+	if (offset > frame->captured.length)
+		return FATE_TOO_SHORT;
+	inner.captured = view_after(frame->captured, offset);
+	inner.bytes -= (uint32_t)offset;
+	inner.link_type = carried.link_type;
+	rows->depth++;
+	fate = read_segment(&inner, rows, segment);
+	rows->depth--;
+	return fate;
+}
+
+static enum fate read_segment(const struct frame *frame, struct rows *rows,
 			      struct segment *segment)
 {
+	bool every_protocol = rows->every_protocol;
 	struct link_payload payload;
 	struct transport found;
 	enum fate fate = link_find_ip(frame->link_type, frame->captured, &payload);
@@ -20,6 +56,8 @@ static enum fate read_segment(const struct frame *frame, bool every_protocol,
 	int64_t room = (int64_t)frame->bytes - (int64_t)payload.offset;
 
 	fate = ip_find_transport(ip, payload.version, room, every_protocol, segment, &found);
+	if (fate == FATE_NOT_TCP && !found.later)
+		return read_inside(frame, payload.offset + found.offset, rows, segment);
 	if (fate)
 		return fate;
 	ip = view_after(ip, found.offset);
@@ -116,7 +154,7 @@ void rows_add(struct rows *rows, const struct frame *frame, size_t start)
 {
 	struct waiting *waiting = &rows->waiting[rows->waiting_count++];
 
-	waiting->fate = read_segment(frame, rows->every_protocol, &waiting->segment);
+	waiting->fate = read_segment(frame, rows, &waiting->segment);
 	waiting->frame_bytes = frame->bytes;
 	waiting->time_ns = frame->time_ns;
 	waiting->start = start;

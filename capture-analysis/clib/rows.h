@@ -33,6 +33,8 @@ struct rows {
 	struct waiting waiting[ROWS_BATCH];
 	unsigned int waiting_count;
 	bool every_protocol;	/* other IP packets than TCP's are rows, too */
+	bool inside;		/* frames in tunnels are read */
+	unsigned int depth;	/* tunnels around the frame that is being read */
 	bool overflow;		/* there is no room for the next connection */
 	int64_t last_ns;	/* time of the row before, also if an earlier call wrote it */
 	struct flows flows;

@@ -255,7 +255,7 @@ def test_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: in
         (pcap([(1, b"x")], link_type=105), "1 frame of unknown link type: 105 (IEEE 802.11)"),
         (
             pcap([(1, b"x")]),
-            "(the snap length cuts headers): they are left out, and what they carried is missing",
+            "of 1 frame too little was kept to tell the protocol (the snap length cuts headers)",
         ),
         (
             built.pcap([built.ethernet(built.ipv4(first=0x44))]),

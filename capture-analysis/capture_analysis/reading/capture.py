@@ -7,7 +7,7 @@ import numpy as np
 
 from capture_analysis.columns import FLOW, FlowTable, Packets, concatenate, empty_columns
 from capture_analysis.errors import AnalysisError
-from capture_analysis.reading.byte_source import ByteSource
+from capture_analysis.reading.byte_source import STANDARD_INPUT, ByteSource
 from capture_analysis.reading.capture_warnings import warnings_of
 from capture_analysis.reading.parsing import (
     LONGEST_RECORD_BYTES,
@@ -43,6 +43,7 @@ class Capture:
         self.damage: str | None = None
         self._compression: str | None = None
         self._parser: Parser | None = None
+        self._inside = False
 
     @property
     def flows(self) -> FlowTable:
@@ -65,18 +66,27 @@ class Capture:
         """Sentences about defects and oddities of the file."""
         link_types = self._parser.link_types if self._parser else []
         damage = [self.damage] if self.damage else []
-        return damage + warnings_of(self.counts, link_types)
+        return damage + warnings_of(self.counts, link_types, inside=self._inside)
 
     def chunks(self, packets: int = CHUNK_PACKETS) -> Iterator[Packets]:
         """Yield the packets from the file's start, at most `packets` at a time.
+
+        Where there is no TCP but in tunnels, that is read, except from standard input.
 
         The columns are overwritten by the next chunk: copy values that must last.
 
         Raises: AnalysisError if the file cannot be read, is not a capture, or is a decompression
             bomb. A file that is damaged or cut off is read as far as possible.
         """
+        self._inside = False
+        yield from self._read(packets)
+        if not self.counts.packets and self.counts.tunnels() and self.path != STANDARD_INPUT:
+            self._inside = True
+            yield from self._read(packets)
+
+    def _read(self, packets: int) -> Iterator[Packets]:
         self.damage = None
-        self._parser = parser = Parser(every_protocol=self._every_protocol)
+        self._parser = parser = Parser(every_protocol=self._every_protocol, inside=self._inside)
         columns, rows = empty_columns(packets), 0
         try:
             with ByteSource(self.path) as source:

@@ -21,6 +21,16 @@ _LINK_TYPE_NAMES = {
 }
 
 
+# Kinds of tunnels, by the names of their counts.
+_TUNNELS = {
+    "tunnels_ip": "IP in IP",
+    "tunnels_gre": "GRE",
+    "tunnels_erspan": "ERSPAN",
+    "tunnels_vxlan": "VXLAN",
+    "tunnels_geneve": "Geneve",
+    "tunnels_gtp": "GTP-U",
+}
+
 # What is said of frames and packets that are counted under a name, and what follows from it.
 _SENTENCES = {
     "malformed": "{frames} with contradictory headers, left out",
@@ -49,12 +59,13 @@ _SENTENCES = {
 }
 
 
-def warnings_of(counts: Counts, link_types: Iterable[int]) -> list[str]:
+def warnings_of(counts: Counts, link_types: Iterable[int], *, inside: bool = False) -> list[str]:
     """Describe missing frames and odd packets of a capture.
 
     Args:
         counts: counts of the frames by what became of each.
         link_types: the link types that the file names.
+        inside: packets in tunnels were read.
     """
     found = []
     if not counts.frames:
@@ -67,6 +78,14 @@ def warnings_of(counts: Counts, link_types: Iterable[int]) -> list[str]:
         found.append(
             f"of {frames} too little was kept to tell the protocol (the snap length cuts headers):"
             " they are left out, and what they carried is missing in every number"
+        )
+    if tunnels := {kind: n for name, kind in _TUNNELS.items() if (n := getattr(counts, name))}:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in tunnels.items())
+        found.append(
+            f"all TCP is inside tunnels ({kinds}): sizes of frames are those with their headers"
+            if inside
+            else f"{counts.tunnels()} packets are inside tunnels ({kinds}), left out: they are "
+            "read of a file without TCP outside of tunnels"
         )
     for name, sentence in _SENTENCES.items():
         count = getattr(counts, name)

@@ -60,6 +60,8 @@ class Counts:
         length_beyond: packets whose IP length goes beyond their frame.
         fraction_beyond: packets at a fraction of a second that is a second or more.
         other_blocks: pcapng blocks other than frames, sections and interfaces, such as statistics.
+        tunnels_ip, tunnels_gre, tunnels_erspan, tunnels_vxlan, tunnels_geneve, tunnels_gtp: packets
+            that carry another in a tunnel, by the outermost; not_tcp unless that is read, too.
         damages: places where records were damaged and reading went on behind them.
         damaged_bytes: bytes skipped at these places, up to the next likely record or block.
     """
@@ -80,8 +82,18 @@ class Counts:
     length_beyond: int = 0
     fraction_beyond: int = 0
     other_blocks: int = 0
+    tunnels_ip: int = 0
+    tunnels_gre: int = 0
+    tunnels_erspan: int = 0
+    tunnels_vxlan: int = 0
+    tunnels_geneve: int = 0
+    tunnels_gtp: int = 0
     damages: int = 0
     damaged_bytes: int = 0
+
+    def tunnels(self) -> int:
+        """Sum the packets that carry another in a tunnel."""
+        return sum(n for name, n in vars(self).items() if name.startswith("tunnels_"))
 
 
 class _Counts(ctypes.Structure):
@@ -95,12 +107,13 @@ class Parser:
 
     Args:
         every_protocol: other IP packets than TCP's are rows, too, and so are all fragments.
+        inside: otherwise, TCP packets in tunnels are rows.
     """
 
-    def __init__(self, *, every_protocol: bool = False) -> None:
+    def __init__(self, *, every_protocol: bool = False, inside: bool = False) -> None:
         self._library = clib.load()
         # The author of a capture cannot know the seed, and so cannot make connections collide.
-        self._parser = self._library.ca_parser_new(clib.random_bits(), every_protocol)
+        self._parser = self._library.ca_parser_new(clib.random_bits(), every_protocol, inside)
         if not self._parser:
             raise MemoryError
         weakref.finalize(self, self._library.ca_parser_free, self._parser)

@@ -2,7 +2,7 @@
 /*
  * Fuzz target: arbitrary bytes as a capture (libFuzzer, with sanitisers).
  *
- * The input is parsed twice, for TCP and for every protocol: at once, and as by a reader of a slow pipe, in pieces of any size into
+ * The input is parsed twice, for TCP, for TCP in tunnels, and for every protocol: at once, and as by a reader of a slow pipe, in pieces of any size into
  * a few rows at a time, each piece in memory of its own. Both must give the same rows, counts,
  * connections and sentences; every frame must be counted once; no number may be out of range.
  */
@@ -33,10 +33,10 @@ static uint32_t cut_at(uint32_t *state, uint32_t below)
 	return *state % below;
 }
 
-static void parse_whole(const uint8_t *data, size_t size, bool every_protocol, size_t capacity,
+static void parse_whole(const uint8_t *data, size_t size, bool every_protocol, bool inside, size_t capacity,
 			struct outcome *whole)
 {
-	whole->parser = ca_parser_new(SEED_WHOLE, every_protocol);
+	whole->parser = ca_parser_new(SEED_WHOLE, every_protocol, inside);
 	check(whole->parser);
 	table_new(&whole->columns, capacity);
 	whole->rows = 0;
@@ -56,14 +56,14 @@ static void append(struct outcome *outcome, const struct ca_columns *few, size_t
 	outcome->rows += rows;
 }
 
-static void parse_pieces(const uint8_t *data, size_t size, bool every_protocol, size_t room,
+static void parse_pieces(const uint8_t *data, size_t size, bool every_protocol, bool inside, size_t room,
 			 struct outcome *pieces)
 {
 	uint32_t random = (uint32_t)size * 2654435761u | 1;
 	struct ca_columns few;
 	size_t end = 0;
 
-	pieces->parser = ca_parser_new(SEED_PIECES, every_protocol);
+	pieces->parser = ca_parser_new(SEED_PIECES, every_protocol, inside);
 	check(pieces->parser);
 	table_new(&pieces->columns, room);
 	table_new(&few, PIECE_ROWS_MAX);
@@ -143,14 +143,14 @@ static void check_same(const struct outcome *a, const struct outcome *b)
 	check(!memcmp(types_a, types_b, count_a * sizeof(*types_a)));
 }
 
-static void parse_twice(const uint8_t *data, size_t size, bool every_protocol)
+static void parse_twice(const uint8_t *data, size_t size, bool every_protocol, bool inside)
 {
 	size_t room = size / FEWEST_BYTES_OF_A_ROW + 1;
 	struct outcome whole, pieces;
 
-	parse_whole(data, size, every_protocol, room, &whole);
+	parse_whole(data, size, every_protocol, inside, room, &whole);
 	check_sane(&whole);
-	parse_pieces(data, size, every_protocol, room, &pieces);
+	parse_pieces(data, size, every_protocol, inside, room, &pieces);
 	check_sane(&pieces);
 	check_same(&whole, &pieces);
 	ca_parser_free(whole.parser);
@@ -161,7 +161,8 @@ static void parse_twice(const uint8_t *data, size_t size, bool every_protocol)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	parse_twice(data, size, false);
-	parse_twice(data, size, true);
+	parse_twice(data, size, false, false);
+	parse_twice(data, size, false, true);
+	parse_twice(data, size, true, false);
 	return 0;
 }

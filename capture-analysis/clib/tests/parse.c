@@ -18,7 +18,7 @@
 
 static void parse(const uint8_t *bytes, size_t length, bool every_protocol, const char *name)
 {
-	struct ca_parser *parser = ca_parser_new(SEED, every_protocol);
+	struct ca_parser *parser = ca_parser_new(SEED, every_protocol, !every_protocol);
 	uint8_t *data = table_copy(bytes, length);
 	struct ca_columns columns;
 	size_t taken = 0, rows, flows, step;

@@ -33,9 +33,9 @@ def outcome(parser: AnyParser, content: bytes, rows: int = 64) -> dict[str, Any]
 
 
 def assert_alike(content: bytes, rows: int = 64) -> None:
-    """Both parsers say the same of a file, of TCP and of every protocol."""
-    for every in (False, True):
-        one, other = (parser(every_protocol=every) for parser in PARSERS)
+    """Both parsers say the same of a file: of TCP, of TCP in tunnels, and of every protocol."""
+    for every, inside in ((False, False), (False, True), (True, False)):
+        one, other = (parser(every_protocol=every, inside=inside) for parser in PARSERS)
         assert outcome(one, content, rows) == outcome(other, content, rows)
 
 

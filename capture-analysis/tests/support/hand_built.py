@@ -166,6 +166,49 @@ def conversation() -> list[bytes]:
     ]
 
 
+def udp(content: bytes, port: int) -> bytes:
+    """A datagram to a port."""
+    return struct.pack(">HHHH", 50_000, port, 8 + len(content), 0) + content
+
+
+def gre(content: bytes, kind: int, flags: int = 0) -> bytes:
+    """A GRE header with as many optional words as its flags say, and what it carries."""
+    words = sum(bool(flags & bit) for bit in (0x8000, 0x2000, 0x1000))
+    return struct.pack(">HH", flags, kind) + bytes(4 * words) + content
+
+
+def tunnels() -> dict[str, list[bytes]]:
+    """Packets of IP with a segment in a tunnel, by its kind."""
+    frame, packet = ethernet(ipv4()), ipv4()
+    vxlan, eth = b"\x08" + bytes(7), 0x6558
+    gtp = b"\x30\xff" + bytes(6)
+    extended = b"\x34\xff" + bytes(9) + b"\x85" + b"\1\0\0\x85" + b"\2" + bytes(7)
+    return {
+        "ip": [ipv4(packet, 4), ipv4(ipv6(), 41), ipv6(packet, 4)],
+        "gre": [
+            ipv4(gre(packet, 0x0800), 47),
+            ipv4(gre(ipv6(), 0x86DD, 0xB000), 47),
+            ipv4(gre(frame, eth, 0x2000), 47),
+        ],
+        "erspan": [
+            ipv4(gre(frame, 0x88BE), 47),
+            ipv4(gre(bytes(8) + frame, 0x88BE, 0x1000), 47),
+            ipv4(gre(bytes(12) + frame, 0x22EB, 0x1000), 47),
+            ipv4(gre(bytes(11) + b"\1" + bytes(8) + frame, 0x22EB, 0x1000), 47),
+        ],
+        "vxlan": [ipv4(udp(vxlan + frame, port), 17) for port in (4789, 8472)],
+        "geneve": [
+            ipv4(udp(struct.pack(">BBHI", 2, 0, eth, 0) + bytes(8) + frame, 6081), 17),
+            ipv4(udp(struct.pack(">BBHI", 0, 0, 0x0800, 0) + packet, 6081), 17),
+        ],
+        "gtp": [
+            ipv4(udp(gtp + packet, 2152), 17),
+            ipv4(udp(b"\x32\xff" + bytes(10) + packet, 2152), 17),
+            ipv4(udp(extended + packet, 2152), 17),
+        ],
+    }
+
+
 def captures() -> list[bytes]:
     """Whole files of every format and link type."""
     frames = conversation()
@@ -195,4 +238,5 @@ def captures() -> list[bytes]:
     ppp = [b"\x21" + plain, b"\xff\3\0\x57" + six, b"\x0f\0\x08\0" + plain]
     files += [pcap(ppp, link_type=kind) for kind in (9, 50, 104)]
     files.append(pcap([b"\x86\xdd" + bytes(18) + six], link_type=276))
+    files.append(pcap([packet for kind in tunnels().values() for packet in kind], link_type=101))
     return files

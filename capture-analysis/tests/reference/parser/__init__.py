@@ -11,19 +11,20 @@ from numpy.typing import NDArray
 
 from reference.parser.flows import Connections, Segments
 from reference.parser.frames import Cursor, Fate, Frames
-from reference.parser.ip import find_transport
+from reference.parser.ip import Datagrams, find_transport
 from reference.parser.limits import MOST_FLOWS
 from reference.parser.link import find_ip
 from reference.parser.pcap import PcapRecords
 from reference.parser.pcapng import PcapngRecords
 from reference.parser.transport import OF_CONNECTIONS, OF_PACKETS, read_transport
+from reference.parser.tunnels import MOST_TUNNELS, inside
 
 
 class NumpyParser:
     """See Parser in parsing.py."""
 
-    def __init__(self, *, every_protocol: bool = False) -> None:
-        self._every_protocol = every_protocol
+    def __init__(self, *, every_protocol: bool = False, inside: bool = False) -> None:
+        self._every_protocol, self._inside = every_protocol, inside
         self.counts = Counts()
         self._connections = Connections()
         self._records: PcapRecords | PcapngRecords | None = None
@@ -122,9 +123,13 @@ class NumpyParser:
 
     def _add(self, data: NDArray[np.uint8], frames: Frames, columns: Packets, row: int) -> int:
         """Write the packets among some frames and count the others; the next free row."""
-        cursor = Cursor.at_start(data, frames)
-        version = find_ip(cursor)
-        datagrams = find_transport(cursor.left(), version, every_protocol=self._every_protocol)
+        frame_bytes = frames.bytes.copy()
+        for depth in range(MOST_TUNNELS + 1):
+            cursor = Cursor.at_start(data, frames)
+            version = find_ip(cursor)
+            datagrams = find_transport(cursor.left(), version, every_protocol=self._every_protocol)
+            if self._every_protocol or not self._enter(cursor, datagrams, depth):
+                break
         header = read_transport(cursor.left(), datagrams)
         rows = header["row"]
         flow, half = self._connections.place(
@@ -149,7 +154,7 @@ class NumpyParser:
         for name, values in {
             **{name: header[name] for name in OF_PACKETS},
             "time_ns": frames.time_ns[rows],
-            "frame_bytes": frames.bytes[rows],
+            "frame_bytes": frame_bytes[rows],
             "flow": flow,
             "frame": self.counts.frames + rows + 1,
             "ip_id": datagrams.ip_id[rows],
@@ -161,6 +166,33 @@ class NumpyParser:
         self.counts.fraction_beyond += int(np.count_nonzero(frames.fraction_beyond[rows]))
         self._count(fate, written)
         return row + len(rows)
+
+    def _enter(self, cursor: Cursor, datagrams: Datagrams, depth: int) -> bool:
+        """Move frames to what they carry in tunnels; whether any was moved and must be read."""
+        frames, entered = cursor.frames, {}
+        for row in np.flatnonzero((frames.fate == Fate.NOT_TCP) & ~datagrams.later).tolist():
+            end = int(frames.start[row] + frames.captured[row])
+            place = min(int(cursor.place[row]), end)
+            found = inside(cursor.data[place:end].tobytes(), int(datagrams.protocol[row]))
+            if found is None:
+                continue
+            name, offset, link_type = found
+            if not depth:
+                counted = getattr(self.counts, f"tunnels_{name}")
+                setattr(self.counts, f"tunnels_{name}", counted + 1)
+            entered[row] = place + offset - int(frames.start[row]), link_type
+        if not self._inside or depth == MOST_TUNNELS:
+            return False
+        for row, (offset, link_type) in entered.items():
+            if offset > frames.captured[row]:
+                frames.fate[row] = Fate.TOO_SHORT
+                continue
+            frames.fate[row] = Fate.PACKETS
+            frames.original[row] = frames.bytes[row] - offset
+            frames.start[row] += offset
+            frames.captured[row] -= offset
+            frames.link_type[row] = link_type
+        return bool(entered)
 
     def _count(self, fate: NDArray[np.uint8], packets: Packets) -> None:
         """Count some frames, and what is to be said of the packets among them."""

@@ -1,0 +1,83 @@
+"""TCP in tunnels: counted by kind, and read where they carry all."""
+
+from pathlib import Path
+
+import hand_built as built
+import numpy as np
+import pytest
+from both_parsers import assert_alike
+from capture_analysis.columns import Packets, empty_columns
+from capture_analysis.reading.capture import Capture
+from capture_analysis.reading.parsing import Parser
+from hand_built import ethernet, ipv4, tunnels
+
+
+def inside(content: bytes) -> tuple[Packets, Parser]:
+    """The packets of a capture, those in tunnels too, as both parsers have them."""
+    assert_alike(content)
+    parser, columns = Parser(inside=True), empty_columns(64)
+    _, end = parser.parse(np.frombuffer(content, np.uint8), columns, 0, last=True)
+    return columns.where(slice(0, end)), parser
+
+
+@pytest.mark.parametrize("kind", tunnels())
+def test_each_kind(kind: str) -> None:
+    """Of every header the segment inside is read, and the packet counts under its tunnel's kind."""
+    outer = tunnels()[kind]
+    packets, parser = inside(built.pcap(outer, link_type=101))
+    assert packets.payload_bytes.tolist() == [len(built.PAYLOAD)] * len(outer)
+    assert packets.ts_value.tolist() == [10] * len(outer)
+    assert packets.frame_bytes.tolist() == [len(each) + 1 for each in outer]
+    assert getattr(parser.counts, f"tunnels_{kind}") == len(outer)
+
+
+@pytest.mark.parametrize("kind", tunnels())
+def test_cut_at_every_byte(kind: str) -> None:
+    """However little was kept of a packet in a tunnel, both parsers say the same."""
+    for packet in tunnels()[kind]:
+        cut = [packet[:length] for length in range(20, len(packet))]
+        assert_alike(built.pcap(cut, link_type=101))
+
+
+def test_tunnels_in_tunnels() -> None:
+    """Four tunnels are followed, and the packet counts once; in a fifth it is not looked for."""
+    packet = ipv4()
+    for depth in range(1, 6):
+        packet = ipv4(packet, 4)
+        packets, parser = inside(built.pcap([packet], link_type=101))
+        assert len(packets) == (depth < 5)
+        assert parser.counts.tunnels_ip == 1
+
+
+def test_what_is_no_tunnel() -> None:
+    """Other versions, message types and later fragments carry nothing that is read."""
+    frame, packet = ethernet(ipv4()), ipv4()
+    for other in (
+        ipv4(built.gre(packet, 0x0800, 1), 47),
+        ipv4(built.gre(packet, 0x1234), 47),
+        ipv4(built.udp(bytes(8) + frame, 4789), 17),
+        ipv4(built.udp(b"\x40\0\x65\x58" + bytes(4) + frame, 6081), 17),
+        ipv4(built.udp(b"\x30\xfe" + bytes(6) + packet, 2152), 17),
+        ipv4(built.udp(b"\x34\xff" + bytes(9) + b"\x85" + bytes(4) + packet, 2152), 17),
+        ipv4(packet, 4, fragment=5),
+        ipv4(built.udp(frame, 53), 17),
+    ):
+        packets, parser = inside(built.pcap([other], link_type=101))
+        assert len(packets) == 0
+        assert parser.counts.not_tcp == 1
+
+
+def test_read_where_all_else_is_empty(tmp_path: Path) -> None:
+    """Without TCP outside tunnels that in them is read; with it they are counted, and a warning."""
+    path = tmp_path / "x.pcap"
+    carried = [packet for kind in tunnels().values() for packet in kind]
+    path.write_bytes(built.pcap(carried, link_type=101))
+    capture = Capture(path)
+    assert sum(map(len, capture.chunks())) == len(carried)
+    (said,) = [each for each in capture.warnings if "tunnel" in each]
+    assert said.startswith("all TCP is inside tunnels (3 IP in IP, 3 GRE, 4 ERSPAN, 2 VXLAN,")
+    path.write_bytes(built.pcap([*carried, ipv4()], link_type=101))
+    assert sum(map(len, capture.chunks())) == 1
+    (said,) = [each for each in capture.warnings if "tunnel" in each]
+    assert said.startswith("17 packets are inside tunnels (3 IP in IP, 3 GRE,")
+    assert said.endswith("left out: they are read of a file without TCP outside of tunnels")
