@@ -12,6 +12,13 @@ TOPOLOGIES = ROOT / "topologies"
 PROFILES = ROOT / "tc-profiles"
 KERNEL_MODULES = ROOT / "kernel-modules"
 VM = ROOT / "vm"
+# The guest that a Debian package brings, in the cache's layout. A checkout has none.
+PACKAGED = ROOT / "guest"
+
+
+def results() -> Path:
+    """Return where runs are kept: in the checkout, or where a package is used, in this folder."""
+    return Path("results") if PACKAGED.is_dir() else ROOT / "results"
 
 
 def cache() -> Path:

@@ -33,10 +33,15 @@ def own_modules(guest: Guest, steps: Sequence[LoadModule]) -> dict[str, Path]:
         steps: those that load modules which the experiment brings along.
 
     Returns: the folder with the modules, by its path in the sandbox.
-    Raises: UsageError with the compiler's errors.
+    Raises: UsageError with the compiler's errors, or if the guest came without its build tree.
     """
     if not steps:
         return {}
+    if not (guest.kernel.parent / "Makefile").is_file():
+        raise UsageError(
+            "own_modules: this guest came ready-made, without what modules are built against",
+            "run the experiment from a checkout",
+        )
     parts = [guest.key, *(part for s in steps for item in s.sources.items() for part in item)]
     built = cache() / "own-modules" / content_hash(*(part.encode() for part in parts))
     if not built.is_dir():

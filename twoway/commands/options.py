@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from twoway.paths import EXPERIMENTS, ROOT
+from twoway.paths import EXPERIMENTS, results
 
 # A name, and argparse's settings, or a function that makes them if the command is called.
 Option = tuple[str, dict[str, Any] | Callable[[], dict[str, Any]]]
@@ -33,9 +33,10 @@ RESULTS: Option = (
     "--results",
     {
         "type": Path,
-        "default": ROOT / "results",
+        "default": results(),
         "metavar": "FOLDER",
-        "help": "where runs are kept (default: results/)",
+        "help": "where runs are kept (default: results/ in the checkout; of a package, in the "
+        "current folder)",
     },
 )
 

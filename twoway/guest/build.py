@@ -138,10 +138,9 @@ def find_guest(flavour: Flavour = "guest") -> Guest | None:
     """
     if flavour == "newest" and fetched_source() is None:
         return None
-    source = kernel_source(flavour)
-    kernel = cache() / "kernel" / _kernel_key(source, flavour)
+    source, kernel = kernel_source(flavour), kernel_folder(flavour)
     facts = kernel / "guest.json"
-    programs = cache() / "programs" / _programs_key(source, flavour)
+    programs = source.builds / "programs" / _programs_key(source, flavour)
     if not facts.is_file() or not programs.is_dir():
         return None
     known = read_facts(facts)
@@ -192,7 +191,10 @@ def build_guest(steps: Steps, flavour: Flavour = "guest") -> Guest:
         call([str(VM / "fetch-newest-source")])
     source = kernel_source(flavour)
     if source.path is None:
-        raise BuildError("the guest that was deployed is not this checkout's", "deploy again")
+        raise BuildError(
+            f"the guest in {source.builds} is not this twoway's, or not whole",
+            "deploy again; of Debian packages, install twoway and twoway-guest anew",
+        )
     with build_lock(flavour):
         _remove_broken(flavour)
         kernel = cache() / "kernel" / _kernel_key(source, flavour)
@@ -219,6 +221,15 @@ def _remove_broken(flavour: Flavour) -> None:
                 shutil.rmtree(cache() / "kernel" / _kernel_key(source, flavour))
             else:
                 shutil.rmtree(cache() / "programs" / _programs_key(source, flavour))
+
+
+def kernel_folder(flavour: Flavour) -> Path:
+    """Return where this checkout's kernel is, or will be built.
+
+    Raises: UsageError without a source.
+    """
+    source = kernel_source(flavour)
+    return source.builds / "kernel" / _kernel_key(source, flavour)
 
 
 def _kernel_key(source: KernelSource, flavour: Flavour) -> str:
@@ -253,6 +264,22 @@ def content_hash(*parts: bytes) -> str:
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
     return digest.hexdigest()[:16]
+
+
+def copy_guest(guest: Guest, to: Path) -> None:
+    """Copy a guest without the files that only builds need.
+
+    deployed.json names the source that the guest was built from.
+    """
+    built = guest.kernel.parent.parent
+    kernel, programs = to / "kernel" / built.name, to / "programs" / guest.programs.name
+    (kernel / "build").mkdir(parents=True)
+    shutil.copy2(guest.kernel, kernel / "build")
+    shutil.copy2(built / "guest.json", kernel)
+    shutil.copytree(guest.programs, programs)
+    if _seal(guest.programs).is_file():
+        shutil.copy2(_seal(guest.programs), _seal(programs))
+    shutil.copy2(built / "guest.json", to / "deployed.json")
 
 
 @contextlib.contextmanager

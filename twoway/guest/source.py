@@ -3,13 +3,13 @@
 import hashlib
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from twoway.errors import UsageError
 from twoway.guest.seals import read_facts
-from twoway.paths import cache
+from twoway.paths import PACKAGED, cache
 
 # "guest" runs the experiments; "sanitized" has all of the kernel's checkers (KASAN, lockdep, ...);
 # "newest" is Debian's newest kernel with the series in vm/patches/upstream.
@@ -35,19 +35,21 @@ class KernelSource:
     """A kernel to build: a distribution's tarball or an unpacked tree.
 
     Attributes:
-        path: the tarball or tree; None on a host to which a built guest was deployed.
+        path: the tarball or tree; None where a built guest was deployed or packaged.
         identity: a text that differs between sources.
+        builds: the folder that has the guests built from it.
     """
 
     path: Path | None
     identity: str
+    builds: Path = field(default_factory=cache)
 
 
 def kernel_source(flavour: Flavour = "guest") -> KernelSource:
     """Find the kernel's source.
 
     The source of the flavour "newest" is what `vm/fetch-newest-source` fetched. That of the others
-    is $KERNEL_SRC if set, else that of a guest deployed here, else the tarball of the
+    is $KERNEL_SRC if set, else that of a guest packaged or deployed here, else the tarball of the
     distribution's package, the oldest that is new enough.
 
     Raises: UsageError if there is no source, or only one that is too old.
@@ -60,9 +62,10 @@ def kernel_source(flavour: Flavour = "guest") -> KernelSource:
     chosen = os.environ.get("KERNEL_SRC")
     if chosen:
         return _tree(Path(chosen).resolve())
-    deployed = cache() / "deployed.json"
-    if deployed.is_file():
-        return KernelSource(None, read_facts(deployed).get("source", ""))
+    for builds in (PACKAGED, cache()):
+        deployed = builds / "deployed.json"
+        if deployed.is_file():
+            return KernelSource(None, read_facts(deployed).get("source", ""), builds)
     found = []
     for path in Path("/usr/src").glob("linux-source-*.tar.*"):
         match = re.match(r"linux-source-(\d+)\.(\d+)", path.name)

@@ -21,7 +21,7 @@ from typing import Any
 from twoway.contract.digests import sha256
 from twoway.contract.writing import write_json
 from twoway.errors import TwowayError
-from twoway.guest.build import Guest
+from twoway.guest.build import Guest, copy_guest
 from twoway.paths import KERNEL_MODULES, ROOT, cache
 from twoway.runs.manifest import REVISION_FILE, git_revision
 
@@ -71,7 +71,7 @@ def make_bundles(guest: Guest) -> list[Bundle]:
     return [
         _bundle("checkout", _key(checkout, git_revision()), lambda to: _copy_files(checkout, to)),
         _bundle("environment", _key(locked, python, _COMMAND, _BESIDE), _make_environment),
-        _bundle("guest", guest.key, lambda to: _copy_guest(guest, to)),
+        _bundle("guest", guest.key, lambda to: copy_guest(guest, to)),
     ]
 
 
@@ -164,19 +164,6 @@ def _uv() -> str:
     if not found:
         raise TwowayError("uv is not there", "`make env` installs it")
     return str(found[-1])
-
-
-def _copy_guest(guest: Guest, to: Path) -> None:
-    """Copy the guest without the files that only builds need.
-
-    deployed.json names the source that the guest was built from.
-    """
-    kernel = to / "kernel" / guest.kernel.parent.parent.name
-    (kernel / "build").mkdir(parents=True)
-    shutil.copy2(guest.kernel, kernel / "build")
-    shutil.copy2(guest.kernel.parent.parent / "guest.json", kernel)
-    shutil.copytree(guest.programs, to / "programs" / guest.programs.name)
-    shutil.copy2(guest.kernel.parent.parent / "guest.json", to / "deployed.json")
 
 
 def _output_of(argv: list[str], settings: dict[str, str] | None = None) -> str:
