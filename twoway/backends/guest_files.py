@@ -11,6 +11,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 # The most that is read of one file: the guest may have written without end.
 _MOST_BYTES = 64 << 20
@@ -44,14 +45,14 @@ def open_guest_folder(folder: Path, name: str) -> Iterator[int]:
         os.close(opened)
 
 
-def read_guest_file(folder: Path, name: str) -> str:
-    """Read a plain file of a run's folder; never follow a link or block.
+@contextlib.contextmanager
+def open_guest_file(folder: Path, name: str) -> Iterator[BinaryIO]:
+    """Open a plain file of a run's folder; never follow a link or block.
 
     Args:
         folder: the run's folder.
         name: path relative to `folder`.
 
-    Returns: the file's text; its last 64 MiB if the file is larger.
     Raises: OSError if the file is missing or no plain file.
     """
     path = PurePosixPath(name)
@@ -59,11 +60,16 @@ def read_guest_file(folder: Path, name: str) -> str:
         # O_NONBLOCK: opening a pipe does not wait for a writer.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
         with open(os.open(path.name, flags, dir_fd=parent), "rb") as file:  # noqa: PTH123 - no path
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise OSError(f"{folder / name}: not a plain file")
-            file.seek(max(0, status.st_size - _MOST_BYTES))
-            return file.read(_MOST_BYTES).decode(errors="replace")
+            yield file
+
+
+def read_guest_file(folder: Path, name: str) -> str:
+    """Read the text of a file as open_guest_file() opens it: its last 64 MiB if it is larger."""
+    with open_guest_file(folder, name) as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - _MOST_BYTES))
+        return file.read(_MOST_BYTES).decode(errors="replace")
 
 
 def remove_special_files(folder: Path) -> list[str]:

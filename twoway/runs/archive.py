@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
+from twoway.backends.guest_files import open_guest_file
 from twoway.contract.manifest import MACHINE, MANIFEST, read_manifest
 from twoway.errors import TwowayError
 
@@ -46,10 +47,19 @@ def pack_runs(results: Path, runs: Iterable[str], to: BinaryIO) -> None:
             for path in sorted((results / run).rglob("*")):
                 if path.is_file() and not path.is_symlink() and path.name[0] != ".":
                     name = str(path.relative_to(results))
-                    content = path.read_bytes()  # only once: an analysis may replace the file
+                    content = _content(results, name)  # only once: an analysis may replace the file
                     sums.append(f"{hashlib.sha256(content).hexdigest()}  {name}\n")
                     _add(archive, name, content, int(path.stat().st_mtime))
         _add(archive, _SUMS, "".join(sums).encode(), 0)
+
+
+def _content(results: Path, name: str) -> bytes:
+    """Read a run's file, of a user who may put links there while root reads."""
+    try:
+        with open_guest_file(results, name) as file:
+            return file.read()
+    except OSError as error:
+        raise ArchiveError(f"{results / name}: no plain file, or below a link") from error
 
 
 def _end_of(folder: Path) -> bytes | None:

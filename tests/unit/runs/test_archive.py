@@ -158,3 +158,11 @@ def test_part_of_a_run(tmp_path: Path) -> None:
     packed.seek(0)
     assert unpack_runs(packed, there) == [there / part]
     assert (there / part / "machine.json").read_text() == "{}"
+
+
+def test_a_run_below_a_link_is_not_sent(results: Path, tmp_path: Path) -> None:
+    """Files that a link leads to are not read, though root may read them."""
+    (results / "one").rename(tmp_path / "elsewhere")
+    (results / "one").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ArchiveError, match="no plain file, or below a link"):
+        _packed(results)
