@@ -29,7 +29,7 @@ from twoway.commands.options import (
     complain,
 )
 from twoway.errors import TwowayError
-from twoway.messages import say
+from twoway.messages import hush, say
 
 DEFAULT_EXPERIMENT = "kalampoukas-5.2"
 EXIT_HELP = (
@@ -125,7 +125,8 @@ COMMANDS = (
     Command(
         "clean",
         "reporting.clean",
-        "list runs that failed, and finished ones by number or age; with --yes, remove them",
+        "list runs that failed, finished ones by number or age, and what was built for other "
+        "versions; with --yes, remove them",
         options=(
             (
                 "--keep",
@@ -135,12 +136,22 @@ COMMANDS = (
                 "--older-than",
                 {"type": float, "metavar": "DAYS", "help": "if they are older"},
             ),
+            (
+                "--kernels",
+                {"action": "store_true", "help": "of the cache, kernels that no build now is"},
+            ),
             ("--yes", {"action": "store_true", "help": "remove them"}),
             RESULTS,
         ),
     ),
     Command(
-        "doctor", "machine.doctor", "what this machine can do, and what is missing", options=(JSON,)
+        "doctor",
+        "machine.doctor",
+        "what this machine can do, and what is missing",
+        options=(
+            ("--disk", {"action": "store_true", "help": "also what runs and the cache take"}),
+            JSON,
+        ),
     ),
     Command("shell", "machine.shell", "the network in the guest, with Mininet's prompt", "one"),
     Command(
@@ -164,6 +175,14 @@ COMMANDS = (
                 {
                     "action": "store_true",
                     "help": "print the kernel's build folder, to build modules against",
+                },
+            ),
+            (
+                "--copy",
+                {
+                    "type": Path,
+                    "metavar": "FOLDER",
+                    "help": "copy what runs need of it there, as a package has it",
                 },
             ),
             (
@@ -262,13 +281,15 @@ def main() -> int:
 
         argcomplete.autocomplete(_parser(os.environ["COMP_LINE"].split()))
     args = _parser(sys.argv[1:]).parse_args()
+    if args.quiet:
+        hush()
     try:
         status = int(args.command(args))
         sys.stdout.flush()  # a full disk is said now, not passed over at the end
     except TwowayError as error:
         complain(str(error))
         if error.hint:
-            say(f"\nhint: {error.hint}", markup=False)
+            say(f"\nhint: {error.hint}", markup=False, wrong=True)
         return error.exit_code
     except AnalysisError as error:
         complain(str(error))
@@ -324,6 +345,8 @@ def _add(subparsers: Any, commands: Iterable[Command], words: Sequence[str]) -> 
             named.completer = _experiments
         for name, settings in command.options:
             sub.add_argument(name, **(settings() if callable(settings) else settings))
+        quiet = "print on standard error only what is wrong"
+        sub.add_argument("--quiet", "-q", action="store_true", help=quiet)
 
 
 def _experiments(prefix: str, **_: Any) -> list[str]:

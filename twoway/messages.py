@@ -15,6 +15,20 @@ def console() -> "Console":
     return Console(stderr=True, highlight=False)
 
 
-def say(text: str, *, markup: bool = True) -> None:
-    """Print a line for people on standard error, never wrapped."""
-    console().print(text, markup=markup, soft_wrap=True)
+def hush() -> None:
+    """Leave out all that is said from now on, but for what is wrong."""
+    console().quiet = True
+
+
+def say(text: str, *, markup: bool = True, wrong: bool = False) -> None:
+    """Print a line for people on standard error, never wrapped.
+
+    Args:
+        text: the line.
+        markup: rich's, such as [red], is in it.
+        wrong: it says what is wrong, and is printed after hush(), too.
+    """
+    shown = console()
+    quiet, shown.quiet = shown.quiet, shown.quiet and not wrong
+    shown.print(text, markup=markup, soft_wrap=True)
+    shown.quiet = quiet

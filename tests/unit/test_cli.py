@@ -97,3 +97,23 @@ def test_backends() -> None:
     qemu = {"qemu", "qemu-kvm", "qemu-icount", "qemu-tcg"}
     assert set(names) == {"uml", "uml-newest", *qemu, "native"}
     assert "; qemu, a distribution's own kernel" in " ".join(twoway("run", "--help").stdout.split())
+
+
+def test_quiet(tmp_path: Path) -> None:
+    """With --quiet standard error has only what is wrong, with its hint."""
+    done = twoway("clean", "--quiet", "--results", str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    done = twoway("report", "--quiet", str(tmp_path))
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"twoway: {tmp_path}: not a finished run\n\nhint: `twoway run` makes one\n"
+    )
+
+
+def test_disk_use(tmp_path: Path) -> None:
+    """`twoway doctor --disk` says what each folder of the cache takes."""
+    folder = tmp_path / "twoway/kernel"
+    folder.mkdir(parents=True)
+    (folder / "linux").write_bytes(bytes(3_000_000))
+    done = twoway("doctor", "--disk", env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)})
+    assert f"disk: kernel                        3 MB in {folder}\n" in done.stdout

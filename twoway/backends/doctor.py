@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from typing import Any
 
 from twoway.backends.native import unfit
@@ -11,6 +12,7 @@ from twoway.confinement import confined
 from twoway.errors import TwowayError
 from twoway.guest.build import find_guest
 from twoway.guest.stock_kernel import find_stock
+from twoway.paths import PACKAGED, cache, results
 from twoway.system_calls import filters
 
 # Program, the Debian and Ubuntu package that has it, and what it is for.
@@ -25,7 +27,7 @@ PROGRAMS = (
     ("iperf3", "iperf3", "standard traffic"),
     ("insmod", "kmod", "kernel modules"),
 )
-# Programs that build the guest; a lab host does without, because it receives a built guest.
+# Programs that build the guest; lab hosts and Debian packages receive a built guest.
 COMPILERS = (
     ("cc", "gcc", "guest programs"),
     ("flex", "flex", "kernel build"),
@@ -39,8 +41,24 @@ def examine() -> list[dict[str, Any]]:
     Returns: a row per check: {what, ok, found, remedy, required}.
     """
     guest = _guest()
-    compilers = [_program(*p) | {"required": not guest["ok"]} for p in COMPILERS]
+    builders = () if PACKAGED.is_dir() else COMPILERS
+    compilers = [_program(*p) | {"required": not guest["ok"]} for p in builders]
     return [*(_program(*p) for p in PROGRAMS), *compilers, _sandbox(), guest, _qemu(), _native()]
+
+
+def disk_use() -> Iterator[dict[str, Any]]:
+    """Say what runs take on the disk, and what each folder of the cache: rows as of examine()."""
+    places = [results(), *(path for path in sorted(cache().glob("*")) if path.is_dir())]
+    places = [path for path in places if path.is_dir()]
+    if not places:
+        return
+    argv = ["du", "-s", "-B1", *map(str, places)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    sizes = {path: int(size) for size, path in (s.split("\t") for s in done.stdout.splitlines())}
+    for path in places:
+        size = f"{sizes.get(str(path), 0) / 1e6:8.0f} MB in {path}"
+        remedy = "`twoway clean` lists what can go"
+        yield _finding(f"disk: {path.name}", True, size, remedy, required=False)
 
 
 def _finding(

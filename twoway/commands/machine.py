@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 def doctor(args: argparse.Namespace) -> int:
     """Print what this machine can do, and what is missing."""
-    from twoway.backends.doctor import examine
+    from twoway.backends.doctor import disk_use, examine
 
-    findings = examine()
+    findings = [*examine(), *(disk_use() if args.disk else ())]
     if args.json:
         print(json.dumps(findings, indent=1))
     else:
@@ -38,7 +38,7 @@ def shell(args: argparse.Namespace) -> int:
 
 def build(args: argparse.Namespace) -> int:
     """Build the guest kernel, its modules and programs into the cache."""
-    from twoway.guest.build import build_guest, find_guest
+    from twoway.guest.build import build_guest, copy_guest, find_guest
     from twoway.guest.seals import BrokenBuildError
     from twoway.progress import Steps
 
@@ -50,6 +50,8 @@ def build(args: argparse.Namespace) -> int:
     if guest is None:
         with Steps() as steps:
             guest = build_guest(steps, flavour)
+    if args.copy:
+        copy_guest(guest, args.copy)
     if args.kernel_dir:
         print(guest.kernel.parent)
     return 0

@@ -76,11 +76,13 @@ def runs(args: argparse.Namespace) -> int:
 
 
 def clean(args: argparse.Namespace) -> int:
-    """List the runs that can be removed; remove them if so told."""
+    """List what can be removed: runs, and kernels of the cache; remove it if so told."""
+    from twoway.guest.old_kernels import old_kernels
     from twoway.runs.clean import removable, remove, size_bytes
 
     total = 0
-    for run, why in [*removable(args.results, args.keep, args.older_than)]:
+    found = [*removable(args.results, args.keep, args.older_than)]
+    for run, why in [*found, *(old_kernels() if args.kernels else ())]:
         size = size_bytes(run)
         total += size
         print(f"{shown(run)}  {size / 1e6:.1f} MB  {why}")
@@ -121,16 +123,17 @@ def _named(args: argparse.Namespace) -> Path:
 
 
 def _print_verdicts(document: "Verdicts") -> None:
+    misses = document.misses
     for row in document.rows:
-        say(marked(row.verdict, row_in_words(row)))
+        say(marked(row.verdict, row_in_words(row)), wrong=row in misses)
     doubtful = [check for check in document.fidelity if check.verdict is not Verdict.PASS]
     for check in doubtful[:MOST_CHECKS]:
-        say(marked(check.verdict, row_in_words(check)))
+        say(marked(check.verdict, row_in_words(check)), wrong=check in misses)
     if len(doubtful) > MOST_CHECKS:
         say(f"     and {len(doubtful) - MOST_CHECKS} more fidelity checks", markup=False)
     if all(check.verdict is Verdict.PASS for check in document.fidelity):
         say(marked(Verdict.PASS, f"{len(document.fidelity)} fidelity checks"))
-    say(document.headline, markup=False)
+    say(document.headline, markup=False, wrong=bool(misses))
 
 
 def _print_connections(folder: Path) -> None:

@@ -104,9 +104,9 @@ def _judge(outcomes: "list[Outcome]") -> int:
     """Print the failed points and how to rerun them; return the exit code."""
     bad = [outcome for outcome in outcomes if not outcome.good]
     for outcome in bad:
-        say(_line(outcome))
+        say(_line(outcome), wrong=True)
         for line in (*outcome.missed, f"twoway run {shlex.quote(outcome.name)}"):
-            say(f"     {line}", markup=False)
+            say(f"     {line}", markup=False, wrong=True)
     say(f"{len(outcomes) - len(bad)} of {len(outcomes)} points are as their files say")
     if any(outcome.folder is None or outcome.exit_code == BAD for outcome in outcomes):
         return BAD

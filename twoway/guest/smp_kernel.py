@@ -5,6 +5,7 @@ because KASAN and KCSAN exclude each other.
 """
 
 import re
+from pathlib import Path
 from typing import Literal
 
 from twoway.contract.writing import write_json
@@ -51,9 +52,7 @@ def build_smp(checkers: Checkers, steps: Steps) -> StockKernel:
     source = kernel_source()
     if source.path is None:
         raise BuildError("a host to which a guest was deployed builds no kernels")
-    options = [_OPTION.findall((VM / name).read_text()) for name in _FRAGMENTS[checkers]]
-    key = content_hash(source.identity.encode(), repr(options).encode())
-    folder = cache() / "kernel" / key
+    folder = kernel_folder(checkers)
     complete, modules = folder / "guest.json", folder / "modules"
     build = folder / "build"
     with build_lock(checkers):
@@ -65,13 +64,23 @@ def build_smp(checkers: Checkers, steps: Steps) -> StockKernel:
             # All of it is built in.
             (modules / release / "modules.dep").touch()
             write_json(complete, {"release": release, "source": source.identity})
-        programs = cache() / "programs" / _programs_key(key)
+        programs = cache() / "programs" / _programs_key(folder.name)
         if not programs.is_dir():
             kbuild = ["-C", str(build), "ARCH=x86_64", "KCFLAGS=-Werror", "TWOWAY_TESTS=m"]
             build_programs(programs, _PROGRAMS, kbuild, steps, checkers)
     release = next(modules.iterdir()).name
     package = f"{release} with {checkers}.config"
     return StockKernel(build / _IMAGE, modules, programs, release, package, programs.name)
+
+
+def kernel_folder(checkers: Checkers) -> Path:
+    """Return where this checkout's kernel is, or will be built.
+
+    Raises: UsageError without a source.
+    """
+    options = [_OPTION.findall((VM / name).read_text()) for name in _FRAGMENTS[checkers]]
+    key = content_hash(kernel_source().identity.encode(), repr(options).encode())
+    return cache() / "kernel" / key
 
 
 def _programs_key(kernel: str) -> str:

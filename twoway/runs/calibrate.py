@@ -120,4 +120,5 @@ def _show(row: dict[str, Any]) -> None:
         f"departures off by {row['departure_error_worst_ns']} ns at most, timers late by "
         f"{row['timer_lateness_worst_ns']} ns at most"
     )
-    say(marked(Verdict.PASS if row["pass"] else Verdict.FAIL, text))
+    verdict = Verdict.PASS if row["pass"] else Verdict.FAIL
+    say(marked(verdict, text), wrong=not row["pass"])

@@ -8,7 +8,7 @@ from pathlib import Path
 from twoway.contract.manifest import MANIFEST
 
 _DAY_S = 24 * 3600
-# Start of the name of a run that is being removed.
+# Start of the name of what is being removed.
 _GOING = ".removing-"
 
 
@@ -45,7 +45,7 @@ def size_bytes(folder: Path) -> int:
 
 
 def remove(run: Path) -> None:
-    """Remove a run; while that lasts it does not look finished."""
+    """Remove a run, or a kernel; while that lasts it does not look finished."""
     going = run.with_name(f"{_GOING}{run.name.removeprefix(_GOING)}")
     run.rename(going)
     shutil.rmtree(going)

@@ -127,13 +127,14 @@ def kept_run(case: Case, backend: Backend, results: Path) -> Path | None:
             manifest = read_manifest(folder)
         except ValueError as error:
             if (folder / MANIFEST).exists():  # broken, or another version's; else a partial run
-                say(f"not kept: {error}", markup=False)
+                say(f"not kept: {error}", markup=False, wrong=True)
             continue
         if manifest.identity != wanted:
             continue
         if damaged := manifest.damaged(folder):
             names = ", ".join(damaged)
-            say(f"not kept: {folder}: missing or not as the run left it: {names}", markup=False)
+            what = f"not kept: {folder}: missing or not as the run left it: {names}"
+            say(what, markup=False, wrong=True)
             continue
         now = describe(case)
         if not manifest.describes(now):

@@ -29,5 +29,5 @@ def open_shell(case: Case, guest: Guest) -> int:
         done = subprocess.run(uml.command(guest, home, virtual_time=False), check=False)
         error = guest_error(home)
         if error is not None:
-            say(error, markup=False)
+            say(error, markup=False, wrong=True)
         return 1 if error is not None or done.returncode else 0

@@ -131,7 +131,7 @@ def _run_there(client: Any, unfit: set[str], case: Case, backend: Backend, resul
     while sent.unfit:
         if sent.unfit not in unfit:
             unfit.add(sent.unfit)
-            say(sent.error, markup=False)
+            say(sent.error, markup=False, wrong=True)
         fit = client.nthreads().keys() - unfit
         if not fit:
             break

@@ -1,0 +1,25 @@
+"""Kernels in the cache that were built for other sources or configurations."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+from twoway.guest import build, smp_kernel
+from twoway.guest.source import Flavour, fetched_source
+from twoway.paths import cache
+
+
+def old_kernels() -> Iterator[tuple[Path, str]]:
+    """Find complete kernels that are not this checkout's; another one may have to build them again.
+
+    Yields: a kernel's folder, and why it can go.
+    Raises: UsageError without a source of kernels, for then nobody knows which are in use.
+    """
+    flavours = [each for each in get_args(Flavour) if each != "newest" or fetched_source()]
+    used = {build.kernel_folder(flavour) for flavour in flavours}
+    used |= {smp_kernel.kernel_folder(checkers) for checkers in get_args(smp_kernel.Checkers)}
+    kernels = cache() / "kernel"
+    yield from ((path, "half removed") for path in sorted(kernels.glob(".removing-*")))
+    for facts in sorted(kernels.glob("[0-9a-f]*/guest.json")):
+        if facts.parent not in used:
+            yield facts.parent, "kernel of another version or configuration"
