@@ -6,7 +6,7 @@ ROUNDS     ?= 500
 SEED       ?= 1
 PYTHON     ?= /usr/bin/python3
 UV_VERSION := 0.13.8
-CACHE      := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/twoway
+CACHE      := $(or $(XDG_CACHE_HOME),$(addsuffix /.cache,$(HOME)),$(error no home folder: set HOME or XDG_CACHE_HOME))/twoway
 UV         := $(CACHE)/uv-$(UV_VERSION)/bin/uv
 BIN        := .venv/bin
 SHELL      := /bin/bash
@@ -100,7 +100,8 @@ lint: env test-packages ## style, types, layers: ruff, mypy, lint-imports, yamll
 	@$(BIN)/yamllint --strict experiments tc-profiles kernel-modules/tests/dtm playbooks
 	@cd playbooks && PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint --offline -q --profile production
 	@shellcheck vm/install-packages .ci/run kernel-modules/tests/fetch-headers tests/support/*.sh \
-		vm/fetch-newest-source $$(find playbooks -path '*/files/*' -type f)
+		vm/fetch-newest-source packaging/make-deb debian/depends debian/man-pages debian/completions \
+		tests/distros/*.sh $$(find playbooks -path '*/files/*' -type f)
 
 lint-kernel: setup test-packages ## the modules: checkpatch, sparse, W=1
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um KDIR=$$($(BIN)/twoway build --kernel-dir)
@@ -138,6 +139,9 @@ lab-packages:
 smp-packages:
 	@vm/install-packages smp
 
+deb-packages:
+	@vm/install-packages deb
+
 docs-env: env
 	@UV_PROJECT_ENVIRONMENT=.venv $(UV) sync --quiet --locked --inexact --group docs --python $(PYTHON)
 
@@ -152,10 +156,22 @@ $(UV): | packages
 	@$(PYTHON) -m venv $(CACHE)/uv-$(UV_VERSION)
 	@$(CACHE)/uv-$(UV_VERSION)/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
+uv: $(UV)
+	@echo $(UV)
+
 wheel: env ## the package capture-analysis as a wheel, into dist/
 	@rm -rf capture-analysis/build/lib* capture-analysis/build/bdist* # of sources that are gone
 	@$(UV) build --quiet --wheel --python $(PYTHON) --out-dir dist capture-analysis
 	@ls dist/capture_analysis-*.whl
+
+deb: packages deb-packages ## Debian packages for this release: guest ready-made, no compiler needed; into dist/
+	@packaging/make-deb
+
+lint-deb: deb ## the packages: lintian, minutes
+	@lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs dist/deb/*/*.changes
+
+test-distros: env ## packages and a bare checkout on bare Debian systems (as root; CELLS="12:user:deb ..."); long
+	@tests/distros/distros.sh $(CELLS)
 
 clean: ## remove the environment and what was packed; keep results and the cache of built kernels
 	rm -rf .venv dist capture-analysis/build .mypy_cache .pytest_cache .ruff_cache
@@ -168,4 +184,4 @@ help: ## this list
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
 .PHONY: experiment papers results report list manual docs shell calibrate doctor unit test check test-long test-sanitized test-sanitized-short sanitized test-newest test-smp test-lab mutation torture lint lint-kernel bench bench-lab fuzz \
-	bench-captures setup env docs-env packages test-packages qemu-packages lab-packages smp-packages wheel clean help
+	bench-captures setup env docs-env packages test-packages qemu-packages lab-packages smp-packages deb-packages uv wheel deb lint-deb test-distros clean help

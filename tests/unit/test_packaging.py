@@ -1,0 +1,126 @@
+"""The Debian packages: what they name, and how an installed twoway finds what it brings."""
+
+import os
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from running import ROOT, twoway
+
+from twoway import __version__, paths
+from twoway.backends.own_modules import own_modules
+from twoway.contract.digests import digest
+from twoway.contract.plan import LoadModule
+from twoway.contract.writing import write_json
+from twoway.errors import UsageError
+from twoway.guest import build, source
+from twoway.guest.seals import BrokenBuildError
+
+
+@pytest.fixture
+def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Copy a guest, of which the kernel and a program are but names, to where a package has it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    paths.cache().mkdir(parents=True)
+    write_json(paths.cache() / "deployed.json", {"source": "some kernel"})
+    kernel = build.kernel_folder("guest")
+    (kernel / "build").mkdir(parents=True)
+    (kernel / "build/linux").write_text("a kernel")
+    sums = {"linux": digest(kernel / "build/linux")}
+    facts = {"release": "6.12", "has_seccomp": False, "source": "some kernel", "digests": sums}
+    write_json(kernel / "guest.json", facts)
+    programs = paths.cache() / "programs" / build._programs_key(source.kernel_source(), "guest")
+    programs.mkdir(parents=True)
+    (programs / "init").write_text("an init")
+    write_json(build._seal(programs), {"init": digest(programs / "init")})
+    built = build.find_guest()
+    assert built is not None
+    folder = tmp_path / "package"
+    build.copy_guest(built, folder)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
+    for module in (paths, source):
+        monkeypatch.setattr(module, "PACKAGED", folder)
+    return folder
+
+
+def test_a_packaged_guest_is_found(packaged: Path) -> None:
+    """The guest that a package brings is used where it lies, with nothing in the cache."""
+    guest = build.find_guest()
+    assert guest is not None
+    assert guest.kernel.read_text() == "a kernel"
+    assert guest.kernel.is_relative_to(packaged)
+    assert guest.programs.is_relative_to(packaged)
+
+
+def test_a_packaged_guest_is_compared_with_its_digests(packaged: Path) -> None:
+    """A program that changed after the package was built is named."""
+    (program,) = packaged.glob("programs/*/init")
+    program.write_text("another init")
+    with pytest.raises(BrokenBuildError, match="init: not as it was built"):
+        build.find_guest()
+
+
+@pytest.mark.usefixtures("packaged")
+def test_results_of_a_package_are_kept_in_the_current_folder() -> None:
+    """A package's own folder is not written to: its runs go to where the user is."""
+    assert paths.results() == Path("results")
+
+
+def test_results_of_a_checkout_are_kept_in_it() -> None:
+    """A checkout keeps its runs, whatever the current folder is."""
+    assert paths.results() == ROOT / "results"
+
+
+@pytest.mark.usefixtures("packaged")
+def test_a_packaged_guest_builds_no_modules() -> None:
+    """An experiment with a kernel module of its own is refused where nothing can build it."""
+    guest = build.find_guest()
+    assert guest is not None
+    step = LoadModule(module="tcp_own", parameters={}, sources={"tcp_own.c": ""})
+    with pytest.raises(UsageError, match="this guest came ready-made"):
+        own_modules(guest, [step])
+
+
+def test_one_version() -> None:
+    """Every file that has the version has that of twoway/__init__.py."""
+    analysis = tomllib.loads((ROOT / "capture-analysis/pyproject.toml").read_text())
+    assert analysis["project"]["version"] == __version__
+    dkms = (ROOT / "kernel-modules/dkms.conf").read_text()
+    assert f'PACKAGE_VERSION="{__version__}"' in dkms
+
+
+def test_licences_of_what_is_vendored() -> None:
+    """debian/copyright names each package that is vendored, and no other."""
+    packages = {
+        package["name"]: package
+        for package in tomllib.loads((ROOT / "uv.lock").read_text())["package"]
+    }
+    needed: set[str] = set()
+    waiting = ["twoway"]
+    while waiting:
+        name = waiting.pop()
+        if name not in needed:
+            needed.add(name)
+            waiting += [wanted["name"] for wanted in packages[name].get("dependencies", ())]
+    comment = " ".join((ROOT / "debian/copyright").read_text().partition("\n\n")[0].split())
+    named = set(re.findall(r"[a-z0-9-]+", ",".join(re.findall(r": ([a-z0-9, -]+)\.", comment))))
+    assert named == needed - {"twoway", "capture-analysis"}
+
+
+def test_old_kernels(packaged: Path) -> None:
+    """`twoway clean --kernels` lists and removes complete kernels that are not this checkout's."""
+    folder = packaged.parent / "cache/twoway/kernel"
+    old, unfinished = folder / ("0" * 16), folder / ("1" * 16)
+    for path in (old, unfinished):
+        path.mkdir()
+    (old / "guest.json").touch()
+    before = {path.name for path in folder.iterdir()}
+    options = ("clean", "--results", str(packaged.parent / "none"), "--kernels")
+    environment = os.environ | {"XDG_CACHE_HOME": str(packaged.parent / "cache")}
+    assert twoway(*options, env=environment).stdout.splitlines() == [
+        f"{old}  0.0 MB  kernel of another version or configuration"
+    ]
+    assert {path.name for path in folder.iterdir()} == before
+    twoway(*options, "--yes", env=environment)
+    assert {path.name for path in folder.iterdir()} == before - {old.name}
