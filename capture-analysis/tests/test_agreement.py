@@ -39,6 +39,7 @@ def connection() -> bytes:
     return pcap(frames)
 
 
+@pytest.mark.slow
 def test_agreement(tmp_path: Path) -> None:
     """We and tshark name the same packets, and tcptrace counts as many sent again."""
     for program in ("tshark", "tcptrace"):

@@ -123,6 +123,7 @@ def test_something_follows(tmp_path: Path, kind: str, compress: Compress) -> Non
 
 
 @each_kind
+@pytest.mark.slow
 def test_bomb(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, compress: Compress
 ) -> None:

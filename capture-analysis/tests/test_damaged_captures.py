@@ -21,6 +21,7 @@ PCAPNG_ENDS = np.cumsum([len(block) for block in BLOCKS])[2:].tolist()
 FILES = built.captures()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "ends", "before"),
     [
@@ -161,6 +162,7 @@ def test_what_is_no_likely_block() -> None:
     length=st.integers(24, 4000),
     rows=st.integers(1, 64),
 )
+@pytest.mark.slow
 def test_mutations_are_read_alike(
     content: bytes, changes: list[tuple[int, int]], length: int, rows: int
 ) -> None:
@@ -173,6 +175,7 @@ def test_mutations_are_read_alike(
 
 @settings(deadline=None)
 @given(content=st.binary(max_size=400), start=st.sampled_from([*FILES[:4], PCAPNG]))
+@pytest.mark.slow
 def test_noise_is_read_alike(content: bytes, start: bytes) -> None:
     """Both parsers say the same of noise behind a file's start."""
     assert_alike(start[:24] + content)
@@ -186,6 +189,7 @@ def test_noise_is_read_alike(content: bytes, start: bytes) -> None:
     piece_bytes=st.integers(24, 500),
     rows=st.integers(1, 5),
 )
+@pytest.mark.slow
 def test_pieces(kind: type[AnyParser], content: bytes, piece_bytes: int, rows: int) -> None:
     """Into what pieces a file is cut, and how many rows there are, changes nothing."""
     whole, parts = kind(), kind()

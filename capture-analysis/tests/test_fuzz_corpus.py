@@ -3,12 +3,14 @@
 import tarfile
 from pathlib import Path
 
+import pytest
 from both_parsers import assert_alike
 from hand_built import captures
 
 ARCHIVE = Path(__file__).parents[1] / "clib" / "fuzz" / "corpus.tar.xz"
 
 
+@pytest.mark.slow
 def test_alike() -> None:
     """Both parsers give the same rows, counts, connections and sentences, however broken a file."""
     with tarfile.open(ARCHIVE) as archive:

@@ -261,6 +261,7 @@ PACKETS = st.lists(
 
 @settings(deadline=None)
 @given(packets=PACKETS)
+@pytest.mark.slow
 def test_connections_alike(packets: list[tuple[int, int, int, int]]) -> None:
     """Ports used again and SYNs sent again mean the same connections to both parsers."""
     assert_alike(conversation(packets))

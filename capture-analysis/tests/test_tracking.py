@@ -164,6 +164,7 @@ def test_only_so_many_holes_are_remembered(new_tracker: NewTracker) -> None:
 
 
 @each_tracker
+@pytest.mark.slow
 def test_only_so_many_segments_are_remembered(new_tracker: NewTracker) -> None:
     """Of too many segments outstanding the newest have no RTT, which is counted."""
     talk = Conversation().handshake()

@@ -174,6 +174,7 @@ def test_shares_sum_to_one() -> None:
     assert sum(getattr(found, name) for name in SHARES) == pytest.approx(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packets", [1, 7, 100])
 def test_blocks_do_not_matter(packets: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever blocks end, the shares are the same."""

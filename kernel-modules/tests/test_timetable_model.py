@@ -58,6 +58,7 @@ def _random_table(kind: Kind, at_random: random.Random) -> Timetable:
     return Timetable(kind, steps, period if repeated else 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_departures_are_those_of_tags(program: Path, kind: Kind) -> None:
     """Of random tables and packets, in bunches and after pauses, each departure is the tags'."""
@@ -95,6 +96,7 @@ def test_a_table_that_would_hold_packets_is_refused(
     assert said in found
 
 
+@pytest.mark.slow
 def test_the_longest_table_is_taken(program: Path) -> None:
     """A table by which the largest packet is just within the bound has a departure for it."""
     table = Timetable("opportunities", ((0, 32768), *LONG[1:]), len(LONG))

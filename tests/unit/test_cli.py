@@ -106,7 +106,8 @@ def test_quiet(tmp_path: Path) -> None:
     done = twoway("report", "--quiet", str(tmp_path))
     assert done.returncode == 2
     assert done.stderr == (
-        f"twoway: {tmp_path}: not a finished run\n\nhint: `twoway run` makes one\n"
+        f"twoway: {tmp_path}: neither a finished run's folder nor an experiment or identity that "
+        f"has one in {ROOT}/results\n\nhint: `twoway run` makes one, `twoway runs` lists them\n"
     )
 
 

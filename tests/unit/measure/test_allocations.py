@@ -59,6 +59,7 @@ RATES: dict[str, Any] = {
 
 @settings(deadline=None, max_examples=40)
 @given(st.fixed_dictionaries(RATES), st.integers(0, 10**6))
+@pytest.mark.slow
 def test_without_lateness_it_is_the_paper_exactly(changed: dict[str, Any], seed: int) -> None:
     """Packets that count when captures see them leave no doubt, and decisions are the paper's."""
     made = host(arrivals(seed), dropped=DROPPED, **changed)
@@ -76,6 +77,7 @@ def test_without_lateness_it_is_the_paper_exactly(changed: dict[str, Any], seed:
     st.integers(0, 10**6),
     st.sampled_from([1000, 10**5, 10**6, 10**7, 10**8]),
 )
+@pytest.mark.slow
 def test_honest_host_is_never_wrong(changed: dict[str, Any], seed: int, most_ns: int) -> None:
     """However late a host counts its packets, what it decides is possible."""
     came = arrivals(seed)

@@ -55,6 +55,7 @@ def test_no_such_run(results: Path, name: str) -> None:
         find_run(name, results)
 
 
+@pytest.mark.slow
 def test_runs_are_listed(results: Path) -> None:
     """`twoway runs` prints and writes one line a run; one that it cannot read it names."""
     assert twoway("report", "111111", "--results", results).returncode == 0

@@ -8,16 +8,17 @@ import pytest
 from running import CLAIMED, SMALL, twoway, write_experiment
 
 from twoway.errors import SpecError
+from twoway.runs.cases import load_case
+from twoway.spec.point import case_names
 from twoway.spec.reading import load_profile
 
 
 def _vet(tmp_path: Path, **changes: Any) -> str:
-    document = copy.deepcopy(SMALL) | changes
-    done = twoway("run", write_experiment(tmp_path, document), "--results", tmp_path / "results")
-    assert done.returncode == 2, done.stderr
-    assert done.stdout == ""
-    assert not (tmp_path / "results").exists()
-    return done.stderr
+    """What `twoway run` says of a file, which the test of all problems at once has it say."""
+    path = write_experiment(tmp_path, copy.deepcopy(SMALL) | changes)
+    with pytest.raises(SpecError) as raised:
+        load_case(case_names(str(path))[0])
+    return str(raised.value)
 
 
 def _flow(**changes: Any) -> dict[str, Any]:
@@ -142,11 +143,16 @@ def test_each_mistake_has_its_sentence(
 
 
 def test_all_problems_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
-    """Three mistakes in one file give three lines in one go."""
-    said = _vet(tmp_path, duration_s=-1, warm_up_s=-2, colour="red")
-    assert [word in said for word in ("duration_s:", "warm_up_s:", "colour:")] == [True] * 3
+    """Three mistakes in one file give three lines in one go, and nothing is begun."""
+    mistakes = {"duration_s": -1, "warm_up_s": -2, "colour": "red"}
+    path, results = write_experiment(tmp_path, SMALL | mistakes), tmp_path / "results"
+    done = twoway("run", path, "--results", results)
+    assert (done.returncode, done.stdout, results.exists()) == (2, "", False)
+    assert [f"{word}: " in done.stderr for word in mistakes] == [True] * 3
+    assert all(line in done.stderr for line in _vet(tmp_path, **mistakes).splitlines())
 
 
+@pytest.mark.slow
 def test_missing_and_unreadable_files(tmp_path: Path) -> None:
     """An experiment that is not there, not YAML, or not a mapping is exit code 2."""
     assert twoway("run", "no-such-experiment").returncode == 2
@@ -159,6 +165,7 @@ def test_missing_and_unreadable_files(tmp_path: Path) -> None:
     assert "must be a mapping of fields, got str" in twoway("vet", broken).stderr
 
 
+@pytest.mark.slow
 def test_files_that_yaml_alone_would_let_pass(tmp_path: Path) -> None:
     """Duplicate keys and files that are not UTF-8 are refused with a sentence."""
     twice = tmp_path / "twice.yml"
@@ -188,6 +195,7 @@ def test_report_of_an_unfinished_run_is_refused(tmp_path: Path) -> None:
     assert "neither a finished run" in done.stderr
 
 
+@pytest.mark.slow
 def test_every_experiment_in_the_tree_is_sound() -> None:
     """`twoway vet` accepts all that we ship."""
     done = twoway("vet")
@@ -217,6 +225,7 @@ def test_profile_mistakes_have_their_sentence(tmp_path: Path, line: str, sentenc
     assert caught.value.exit_code == 2
 
 
+@pytest.mark.slow
 def test_results_that_cannot_be_written_are_a_sentence() -> None:
     """A results folder under a file is an error, not a traceback."""
     done = twoway("run", "--results", "/dev/null/results")

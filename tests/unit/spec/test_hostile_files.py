@@ -112,6 +112,7 @@ def test_cells(tmp_path: Path) -> None:
     assert "cell_overhead_bytes: a link without cell_bytes has none, got 5" in problem
 
 
+@pytest.mark.slow
 def test_many_problems_are_counted(tmp_path: Path) -> None:
     """Of a file with hundreds of problems fifty are said, and how many there are besides."""
     text = BASE + "".join(f"x{number}: 1\n" for number in range(60))

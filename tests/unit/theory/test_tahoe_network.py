@@ -72,6 +72,7 @@ def test_a_table_is_what_the_model_computes(theory: ModuleType, name: str) -> No
     assert kept == pytest.approx(theory.compute(given), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_the_mean_of_starts_has_its_first_start() -> None:
     """The first of the random starts comes out of the model again."""
     given = setup("zhang-fig3@buffer=30")
