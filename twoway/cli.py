@@ -103,7 +103,11 @@ COMMANDS = (
         "figures",
         "reporting.figures",
         "the pictures of a finished run's report as PNG and SVG files, into figures/ beside it",
-        options=(RUN, RESULTS),
+        options=(
+            RUN,
+            ("--csv", {"action": "store_true", "help": "the numbers behind them instead"}),
+            RESULTS,
+        ),
     ),
     Command(
         "runs",

@@ -30,12 +30,12 @@ def report(args: argparse.Namespace) -> int:
 
 
 def figures(args: argparse.Namespace) -> int:
-    """Draw a finished run's figures into files and list them."""
+    """Draw a finished run's figures into files, or write their numbers; list the files."""
     from twoway.report.report import draw_figures
 
     folder = _named(args)
     try:
-        paths = draw_figures(folder)
+        paths = draw_figures(folder, numbers=args.csv)
     except AnalysisError as error:
         raise TwowayError(str(error), f"the run is in {folder}") from error
     finally:

@@ -12,6 +12,7 @@ from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.verdicts import VERDICTS, Verdicts
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
+from twoway.report.figure_numbers import save_numbers
 from twoway.report.figures import all_figures
 from twoway.report.judging import judge_run
 from twoway.report.page import write_page
@@ -45,25 +46,32 @@ def analyse_run(folder: Path, *, page: bool = True) -> Verdicts:
     return verdicts
 
 
-def draw_figures(folder: Path) -> list[Path]:
+def draw_figures(folder: Path, *, numbers: bool = False) -> list[Path]:
     """Draw the figures of a run's report as PNG and SVG, into figures/ in its folder.
 
     At the foot of each stand the conditions under which it was measured.
 
+    Args:
+        folder: a run's folder with manifest.json.
+        numbers: writes what they show as CSV instead.
+
     Returns: the files.
     Raises: AnalysisError if the run cannot be analysed.
     """
+    analysis = Analysis(folder)
+    metrics = compute(analysis)
+    figures = all_figures(analysis, metrics)
+    if numbers:
+        return save_numbers(figures, folder / FIGURES)
     # Drawing takes longer than all else that a short run needs, so nobody waits for it unasked.
     from capture_analysis.pictures import plots  # noqa: PLC0415 - a drawing library
 
-    analysis = Analysis(folder)
-    metrics = compute(analysis)
     manifest = analysis.run.manifest
     conditions = (
         f"twoway {manifest.experiment.id}, Linux {metrics.kernel}, {metrics.clock_source} time, "
         f"run {manifest.run}, identity {manifest.identity}"
     )
-    return plots.save_all(all_figures(analysis, metrics), folder / FIGURES, conditions)
+    return plots.save_all(figures, folder / FIGURES, conditions)
 
 
 def rejudge(folder: Path) -> Verdicts:

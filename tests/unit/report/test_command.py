@@ -109,6 +109,18 @@ def test_figures_of_a_run(tmp_path: Path) -> None:
         assert manifest["identity"].encode() in drawn
 
 
+def test_numbers_of_figures(tmp_path: Path) -> None:
+    """With --csv each figure's points are there in the units of its axes, and nothing is drawn."""
+    folder = write_run(tmp_path)
+    assert twoway("figures", "--csv", folder).returncode == 0
+    assert {path.suffix for path in (folder / "figures").iterdir()} == {".csv"}
+    rows = (folder / "figures/queues.csv").read_text().splitlines()
+    assert rows[0] == 'line,"time, s",packets,to'
+    lines = dict.fromkeys(row.split(",")[0] for row in rows[1:])
+    assert next(iter(lines)) == "forward queue"
+    assert max(int(float(row.split(",")[2])) for row in rows[1:] if "forward queue" in row) == 4
+
+
 def test_figures_of_no_run(tmp_path: Path) -> None:
     """A folder without a finished run is a usage error."""
     done = twoway("figures", tmp_path)

@@ -1,0 +1,30 @@
+"""The numbers behind a run's figures, as CSV files."""
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+
+from capture_analysis.pictures.figure import Figure
+
+
+def save_numbers(figures: Iterable[Figure], folder: Path) -> list[Path]:
+    """Write each figure's lines as ID.csv, a row for each point; return the files.
+
+    The columns are the line's name, x and y in the units of the axes, and of vertical lines their
+    upper end. Numbers are those of the page, to the last digit.
+    """
+    folder.mkdir(exist_ok=True)
+    paths = []
+    for figure in figures:
+        path = folder / f"{figure.id}.csv"
+        with path.open("w", encoding="utf-8", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(["line", figure.x_label, figure.y_label, "to"])
+            for line in figure.lines:
+                tops = line.top.tolist() if line.top is not None else [""] * len(line.x)
+                rows.writerows(
+                    (line.name, *point)
+                    for point in zip(line.x.tolist(), line.y.tolist(), tops, strict=True)
+                )
+        paths.append(path)
+    return paths
