@@ -3,7 +3,6 @@
 import argparse
 import json
 import shlex
-from importlib import import_module
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -30,10 +29,18 @@ def run(args: argparse.Namespace) -> int:
         args.experiments = [args.experiment]
         return sweep(args)
     case = load_case(names[0])
-    # What the report takes is loaded while the guest runs, on a processor of its own.
-    Thread(target=import_module, args=("twoway.report.report",), daemon=True).start()
+    # The guest has a processor of its own meanwhile.
+    Thread(target=_prepare_report, daemon=True).start()
     folder = run_watched(case, find_backend(args.backend), args.results)
     return report_on(folder, as_json=args.json)
+
+
+def _prepare_report() -> None:
+    """Load what the analysis and the page of a run take."""
+    import twoway.report.report  # noqa: F401 - for what it imports
+    from twoway.report.page import prepare
+
+    prepare()
 
 
 def sweep(args: argparse.Namespace) -> int:

@@ -12,6 +12,13 @@ from twoway.report.connections import checks_of, metrics_of, shown_names, spread
 from twoway.report.map import topology_svg
 from twoway.report.papers import find_paper
 
+_TEMPLATE = "report.html.j2"
+
+
+def prepare() -> None:
+    """Load and compile what every page takes."""
+    templated.prepare(_TEMPLATE)
+
 
 def write_page(
     analysis: Analysis, document: Metrics, verdicts: Verdicts, figures: list[Figure], folder: Path
@@ -23,7 +30,7 @@ def write_page(
     left_out = metrics_of(hidden)
     templated.write(
         folder / "report.html",
-        "report.html.j2",
+        _TEMPLATE,
         figures,
         document=document,
         verdicts=verdicts,

@@ -1,11 +1,12 @@
 """Render a page from a template; a failure leaves no file."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
 
 from capture_analysis.pages import provenance
 from capture_analysis.pictures.figure import Figure
@@ -34,6 +35,35 @@ def write(
         filters: functions that the template calls, by name.
         context: other values that the template names, beside `versions` and `written`.
     """
+    text = prepared(template, package, filters).render(
+        figures=figures,
+        versions=provenance.versions(),
+        written=provenance.now(),
+        **(embedded(figures) if figures else {}),
+        **context,
+    )
+    partial = path.with_name(f".{path.name}")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)
+
+
+def prepared(
+    template: str, package: str, filters: Mapping[str, Callable[..., str]] = MappingProxyType({})
+) -> Template:
+    """Compile a template, once in a process.
+
+    Args:
+        template: as for write().
+        package: as for write().
+        filters: as for write().
+    """
+    environment = _environment(package)
+    environment.filters |= filters
+    return environment.get_template(template)
+
+
+@cache
+def _environment(package: str) -> Environment:
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(each, "templates") for each in (package, _BASE)]),
         autoescape=True,
@@ -41,17 +71,8 @@ def write(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"figure": number, **filters}
-    text = environment.get_template(template).render(
-        figures=figures,
-        versions=provenance.versions(),
-        written=provenance.now(),
-        **embedded(figures),
-        **context,
-    )
-    partial = path.with_name(f".{path.name}")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    environment.filters["figure"] = number
+    return environment
 
 
 def number(value: float | None) -> str:
