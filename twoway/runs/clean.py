@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from twoway.contract.manifest import MANIFEST
+from twoway.runs.finding import finished_runs_of
 
 _DAY_S = 24 * 3600
 # Start of the name of what is being removed.
@@ -31,9 +32,7 @@ def removable(results: Path, keep: int | None, days: float | None) -> Iterator[t
         yield from ((path, "failed") for path in sorted(experiment.glob("[0-9]*.partial")))
         if keep is None and days is None:
             continue
-        finished = sorted(path.parent for path in experiment.glob(f"[0-9]*/{MANIFEST}"))
-        finished = [run for run in finished if run.suffix != ".partial"]
-        for run in finished[: max(0, len(finished) - (keep or 0))]:
+        for run in reversed(finished_runs_of(experiment)[keep or 0 :]):
             age_days = (time.time() - (run / MANIFEST).stat().st_mtime) / _DAY_S
             if days is None or age_days >= days:
                 yield run, f"{age_days:.0f} days old"

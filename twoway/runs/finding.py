@@ -10,11 +10,17 @@ from twoway.errors import UsageError
 _IDENTITY = re.compile(r"[0-9a-f]{6,64}")
 
 
+def finished_runs_of(experiment: Path) -> list[Path]:
+    """List the folders of an experiment's or point's finished runs, the newest first."""
+    found = sorted((path.parent for path in experiment.glob(f"[0-9]*/{MANIFEST}")), reverse=True)
+    return [folder for folder in found if folder.suffix != ".partial"]
+
+
 def finished_runs(results: Path) -> Iterator[Path]:
     """Find the folders of finished runs, by experiment, the newest of each first."""
     for experiment in sorted(results.glob("*")):
         if experiment.is_dir() and not experiment.is_symlink():
-            yield from _newest_first(experiment)
+            yield from finished_runs_of(experiment)
 
 
 def find_run(name: str, results: Path) -> Path:
@@ -26,7 +32,7 @@ def find_run(name: str, results: Path) -> Path:
 
     Raises: UsageError if there is none.
     """
-    for folder in (Path(name), *_newest_first(results / name)):
+    for folder in (Path(name), *finished_runs_of(results / name)):
         if (folder / MANIFEST).is_file():
             return folder.resolve()
     if _IDENTITY.fullmatch(name):
@@ -38,11 +44,6 @@ def find_run(name: str, results: Path) -> Path:
         f"in {results}",
         "`twoway run` makes one, `twoway runs` lists them",
     )
-
-
-def _newest_first(experiment: Path) -> list[Path]:
-    found = sorted((path.parent for path in experiment.glob(f"[0-9]*/{MANIFEST}")), reverse=True)
-    return [folder for folder in found if folder.suffix != ".partial"]
 
 
 def _identity(folder: Path) -> str:
