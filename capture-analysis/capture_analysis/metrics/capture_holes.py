@@ -33,7 +33,7 @@ UNSEEN = Definition("unseen", "1", "share of the payload that is not in the capt
 
 
 class CaptureHoles(FromOne):
-    """What each direction's capture lacks, by its ACKs."""
+    """Payload of each direction that ACKs prove and the capture lacks."""
 
     title = "Holes of the capture"
     per_direction: ClassVar[Sequence[Definition]] = (UNSEEN_BYTES, CAPTURE_HOLES, UNSEEN)

@@ -122,14 +122,14 @@ class _Half:
         return False
 
     def is_stray(self, packet: _Packet, start: int) -> bool:
-        """Whether it is a SYN of another number; remembers which."""
+        """Tell whether a SYN has another number than the connection; remember that number."""
         if not packet.flags & FLAG_SYN or self.first in (None, start + 1):
             return False
         self.rival = start + 1
         return True
 
     def why_again(self, packet: _Packet, start: int) -> Repair:
-        """See `Repair`; begins a repair, or goes on with one."""
+        """Name the kind of a retransmission, which begins a repair or goes on with one."""
         if self.acked is not None and start + packet.payload_bytes <= self.acked:
             return Repair.SPURIOUS
         if self.heard_ns is not None and packet.time_ns - self.heard_ns >= TIMEOUT_NS:

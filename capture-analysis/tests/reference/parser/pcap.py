@@ -79,7 +79,7 @@ class PcapRecords:
         return struct.unpack_from(f"{self._captured_length.format[0]}IIII", content, at)
 
     def likely(self, content: memoryview, at: int, last_ns: int, *, last: bool) -> bool | None:
-        """Whether records start there; None if more bytes are needed to tell."""
+        """Tell whether records start at a byte; None if more bytes are needed to tell."""
         before = None if last_ns < 0 else last_ns // 10**9
         for passed in range(_LIKELY_RECORDS):
             if len(content) - at >= self._header_bytes:

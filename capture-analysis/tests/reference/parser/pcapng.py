@@ -127,7 +127,7 @@ class PcapngRecords:
         return kind, length
 
     def likely(self, content: memoryview, at: int, last_ns: int, *, last: bool) -> bool | None:
-        """Whether a block starts there; None if more bytes are needed to tell."""
+        """Tell whether a block starts at a byte; None if more bytes are needed to tell."""
         del last_ns
         left = len(content) - at
         if left < _BLOCK_BYTES:

@@ -11,7 +11,7 @@ Inner = tuple[str, int, int]  # name of the tunnel, offset of what it carries, i
 
 
 def inside(outer: bytes, protocol: int) -> Inner | None:
-    """What a packet carries in a tunnel, from the header of its protocol on; None if nothing."""
+    """Find the packet that a tunnel's packet carries; None if it is of no tunnel."""
     if protocol in (_IPV4, _IPV6):
         return "ip", 0, RAW
     if protocol == _GRE:
