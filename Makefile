@@ -60,7 +60,7 @@ test: setup test-packages ## what must hold, on the real kernel and in a real br
 
 check: lint lint-kernel docs test test-long test-sanitized test-smp test-lab ## lint, documents and every test but fuzzing; hours
 
-test-long: setup test-packages ## the playbooks, over SSH, on hosts made of namespaces; workers that die
+test-long: setup test-packages ## the playbooks, over SSH, on hosts made of namespaces; workers that die; builds for Debian's kernels
 	@$(PYTEST) -m "long and not sanitized"
 
 test-sanitized: sanitized ## the modules under KASAN, lockdep and others; fuzz; KUnit

@@ -123,6 +123,7 @@ def test_manual_is_clean(manual: Path) -> None:
         assert done.stderr == ""
 
 
+@pytest.mark.filterwarnings("ignore:The metaschema specified:DeprecationWarning")  # the kernel's
 def test_spec_is_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
     """netlink/dtm.yaml fits the kernel's schema, and has the numbers of pkt_dtm.h, all of them."""
     monkeypatch.syspath_prepend(str(kernel_tools() / YNL))

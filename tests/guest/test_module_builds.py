@@ -72,6 +72,7 @@ def check_modules(folder: Path, release: str, revision: str) -> None:
     assert "net-sch-dtm" in say("modinfo", "-F", "alias", folder / "sch_dtm.ko").split()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kernel", say(FETCH_HEADERS, "--list").split())
 def test_builds_for_debian(kernel: str, sources: Path) -> None:
     """For Debian's 6.1, 6.12 and newest kernel all modules build with W=1, in silence."""
@@ -136,6 +137,7 @@ def test_packaging_names_every_module() -> None:
     assert f'PACKAGE_VERSION="{__version__}"' in packaging
 
 
+@pytest.mark.long
 def test_dkms_installs_and_removes(tmp_path: Path) -> None:
     """With 6.1's headers `make dkms-install` installs all modules, and dkms-remove leaves none."""
     headers = kdir("6.1")
