@@ -33,6 +33,19 @@ CHANGES = (
     "dtm allocator trace steps {few}ms:30,{few}ms:90,{few}ms:150",
     "dtm allocator static signalling {few}ms",
 )
+# The same of sch_timetable, which has the root of a device; some 100 Mbit/s.
+TABLES = (
+    "timetable rates 0s:200Mbit,10ms:20Mbit,20ms:0bit period 30ms limit 300",
+    "timetable rates 0s:100Mbit,1s:50Mbit limit 50 overhead 24",
+    "timetable opportunities 0s:15000,1ms:1500,2ms:30000 period 3ms limit 1000",
+    "timetable delays 0s:5ms,50ms:1ms,100ms:20ms period 200ms",
+)
+TABLE_CHANGES = (
+    "timetable limit {slots}",
+    "timetable overhead {few}",
+    "timetable rates {slots}s:{few}Mbit",
+    "timetable delays {slots}ms:{few}ms",
+)
 # Members of `tc -s -j qdisc show` that rise while a channel has traffic, whatever is changed.
 COUNTERS = ("bytes", "packets", "slot_seconds")
 # A channel that nobody but an operator changes.

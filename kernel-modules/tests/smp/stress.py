@@ -31,8 +31,16 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import endurance  # noqa: E402 - python -I leaves the folders out
-from channels import ALONE, CHANGES, COUNTERS, POOL_SLOTS, POOLED  # noqa: E402
-from endurance import load, namespace, run  # noqa: E402
+from channels import (  # noqa: E402
+    ALONE,
+    CHANGES,
+    COUNTERS,
+    POOL_SLOTS,
+    POOLED,
+    TABLE_CHANGES,
+    TABLES,
+)
+from endurance import QDISCS, load, namespace, run  # noqa: E402
 from progress import report  # noqa: E402
 
 RUN = Path("/mnt/run")
@@ -47,8 +55,9 @@ PORT = 5001
 UDP_SEGMENT = 103
 SHORT_LIVES = {"tcp_retries2": 3, "tcp_orphan_retries": 1, "tcp_syn_retries": 1}
 # Where channels are: the root, each queue of a device with several (their root locks differ, their
-# pool is one), classes, the way in, and where netlink's messages pass. Two at a time.
-PLACES = (("root", "mq"), ("htb", "nlmon"), ("mq", "ifb"))
+# pool is one), classes, the way in, and where netlink's messages pass; and a device whose root has
+# no channel but a timetable. Two at a time.
+PLACES = (("root", "mq"), ("htb", "nlmon"), ("timetable", "ifb"))
 QUEUES = 4
 DTM = "/mnt/bin/dtm"
 
@@ -98,8 +107,14 @@ class Pair:
         tc(self.near, *(self.line("replace", p, self.beginnings()[0]) for p in self.parents))
 
     def beginnings(self) -> tuple[str, ...]:
-        """How channels of this place begin."""
+        """How channels, or timetables, of this place begin."""
+        if self.place == "timetable":
+            return TABLES
         return ALONE if self.place in ("root", "ifb", "nlmon") else POOLED
+
+    def changes(self) -> tuple[str, ...]:
+        """What an operator changes on them."""
+        return TABLE_CHANGES if self.place == "timetable" else CHANGES
 
     def line(self, verb: str, parent: str, options: str) -> str:
         """Make a command of tc for the channel below a parent."""
@@ -107,6 +122,9 @@ class Pair:
         return f"qdisc {verb} dev {self.device} {where} {options.format(pool=self.place)}"
 
     def _place_root(self) -> None:
+        pass
+
+    def _place_timetable(self) -> None:
         pass
 
     def _place_mq(self) -> None:
@@ -165,7 +183,8 @@ def _request(pair: Pair, chance: random.Random) -> str:
     kind = chance.random()
     if kind < 0.85:  # the others wait for all processors, with everybody's lock
         slots, few = chance.randint(1, 400), chance.randint(1, 20)
-        return pair.line("change", parent, chance.choice(CHANGES).format(slots=slots, few=few))
+        options = chance.choice(pair.changes()).format(slots=slots, few=few)
+        return pair.line("change", parent, options)
     if kind < 0.92:
         # Another handle is another channel; without one, the channel would be changed.
         other = f"handle {chance.randint(16, 99)}: {chance.choice(pair.beginnings())}"
@@ -183,7 +202,7 @@ def look(pair: Pair, until: float, tally: "Tally") -> None:
         if done.returncode:
             return  # the host is dead
         for qdisc in json.loads(done.stdout):
-            if qdisc["kind"] == "dtm":
+            if qdisc["kind"] in ("dtm", "timetable"):
                 for name, highest in tally.highest.items():
                     highest.value = max(highest.value, int(qdisc.get(name, 0)))
         time.sleep(0.5)
@@ -356,7 +375,7 @@ def main() -> None:
     os.environ["TC_LIB_DIR"] = "/mnt/bin"
     Path("/dev/shm").mkdir(exist_ok=True)  # for what processes share
     requests, *told = sys.argv[1:]
-    modules = [("sch_dtm", [], []), *map(endurance.parse, told)]
+    modules = [*((name, [], []) for name in QDISCS), *map(endurance.parse, told)]
     rounds: list[dict[str, Any]] = []
     granted = 0
     while len(rounds) < len(PLACES) or granted < int(requests):
