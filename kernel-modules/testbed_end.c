@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Threads, sockets and signals of the ends of connections: see testbed_end.h. */
 
-#include <linux/in.h>
+#include <linux/inet.h>
 #include <linux/jiffies.h>
 #include <linux/kthread.h>
 #include <linux/nsproxy.h>
@@ -75,21 +75,20 @@ static int end_thread(void *data)
 	return 0;
 }
 
-int end_prepare(struct end *end, int (*run)(struct end *end), const char *port,
+int end_prepare(struct end *end, int (*run)(struct end *end), int family, const char *port,
 		const char *patience_ns)
 {
-	struct sockaddr_in local = { .sin_family = AF_INET };
-	u16 number;
+	struct sockaddr_storage local = { .ss_family = family };
 	int err;
 
 	end->run = run;
 	init_completion(&end->over);
-	if (kstrtou16(port, 10, &number) || !number ||
+	if (inet_pton_with_scope(NULL, family, family == AF_INET6 ? "::" : "0.0.0.0", port,
+				 &local) ||
 	    kstrtos64(patience_ns, 10, &end->patience_ns) || end->patience_ns < 0)
 		return -EINVAL;
-	local.sin_port = htons(number);
 	/* Not a socket of the kernel's: this one holds its namespace, as a program's does. */
-	err = __sock_create(current->nsproxy->net_ns, AF_INET, SOCK_STREAM, 0, &end->socket, 0);
+	err = __sock_create(current->nsproxy->net_ns, family, SOCK_STREAM, 0, &end->socket, 0);
 	if (!err)
 		err = end_set_int(end->socket, SOL_SOCKET, SO_REUSEADDR, 1);
 	return err ?: kernel_bind(end->socket, (TWOWAY_SOCKADDR *)&local, sizeof(local));

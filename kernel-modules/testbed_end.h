@@ -28,8 +28,8 @@ struct end {
 
 #define end_of(pointer) container_of(pointer, struct end, instrument)
 
-/* Initialise: a socket bound to a port. The caller releases, whatever this returns. */
-int end_prepare(struct end *end, int (*run)(struct end *end), const char *port,
+/* Initialise: a socket of a family, bound to a port. The caller releases, whatever this returns. */
+int end_prepare(struct end *end, int (*run)(struct end *end), int family, const char *port,
 		const char *patience_ns);
 /* Start the thread. */
 int end_start(struct end *end, const char *name);

@@ -141,7 +141,7 @@ static bool find_in_bucket(struct sampler *s, struct inet_hashinfo *hash, unsign
 		return true;
 	spin_lock_bh(lock);
 	sk_nulls_for_each(sk, node, &head->chain) {
-		if (sk->sk_state != TCP_ESTABLISHED || sk->sk_family != AF_INET)
+		if (sk->sk_state != TCP_ESTABLISHED)
 			continue;
 		if (s->n_found == s->room) {
 			fits = false;
@@ -182,18 +182,33 @@ static void find_sockets(struct sampler *s, struct inet_hashinfo *hash)
 	}
 }
 
-static void write_socket(struct sampler *s, const struct place *place, s64 at, struct sock *sk)
+/* The columns from node to port. */
+static void write_ends(char *row, size_t size, const struct place *place, struct sock *sk)
 {
 	const struct inet_sock *inet = inet_sk(sk);
+
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6) {
+		scnprintf(row, size, "%s,%pI6c,%u,%pI6c,%u", place->name, &sk->sk_v6_rcv_saddr,
+			  ntohs(inet->inet_sport), &sk->sk_v6_daddr, ntohs(inet->inet_dport));
+		return;
+	}
+#endif
+	scnprintf(row, size, "%s,%pI4,%u,%pI4,%u", place->name, &inet->inet_rcv_saddr,
+		  ntohs(inet->inet_sport), &inet->inet_daddr, ntohs(inet->inet_dport));
+}
+
+static void write_socket(struct sampler *s, const struct place *place, s64 at, struct sock *sk)
+{
+	char ends[ROW_BYTES], row[2 * ROW_BYTES];
 	struct tcp_info info;
-	char row[ROW_BYTES];
 	int n;
 
 	tcp_get_info(sk, &info);
 	s->acked_bytes += info.tcpi_bytes_acked;
-	n = scnprintf(row, sizeof(row), "%lld,%s,%pI4,%u,%pI4,%u,%u,%d,%u,%u,%u,%u,%u,%llu,%u\n",
-		      at, place->name, &inet->inet_rcv_saddr, ntohs(inet->inet_sport),
-		      &inet->inet_daddr, ntohs(inet->inet_dport), info.tcpi_snd_cwnd,
+	write_ends(ends, sizeof(ends), place, sk);
+	n = scnprintf(row, sizeof(row), "%lld,%s,%u,%d,%u,%u,%u,%u,%u,%llu,%u\n",
+		      at, ends, info.tcpi_snd_cwnd,
 		      info.tcpi_snd_ssthresh > S32_MAX / 2 ? -1 : (int)info.tcpi_snd_ssthresh,
 		      info.tcpi_rtt, info.tcpi_rttvar, info.tcpi_unacked,
 		      info.tcpi_total_retrans, info.tcpi_ca_state, info.tcpi_bytes_acked,

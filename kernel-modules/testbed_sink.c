@@ -2,7 +2,7 @@
 /*
  * Receive one connection's data, as `stream receive` does, and drop it unread.
  *
- *	receive PORT PATIENCE BUFFER
+ *	receive PORT PATIENCE BUFFER [ipv6]
  *
  * A sink that has no end PATIENCE ns after it was asked for its summary ends then: a full queue
  * may have dropped the reset.
@@ -10,6 +10,7 @@
 
 #include <linux/sizes.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/tcp.h>
 #include <net/sock.h>
 #include <net/tcp.h>
@@ -82,15 +83,16 @@ static const struct instrument_ops sink_ops = {
 int sink_command(struct instrument **instrument, int argc, char **argv)
 {
 	struct end *end;
+	bool ipv6 = argc == 5 && !strcmp(argv[4], "ipv6");
 	int err, buffer;
 
-	if (argc != 4 || *instrument)
+	if ((argc != 4 && !ipv6) || *instrument)
 		return -EINVAL;
 	end = kzalloc(sizeof(*end), GFP_KERNEL);
 	if (!end)
 		return -ENOMEM;
 	end->instrument.ops = &sink_ops;
-	err = end_prepare(end, sink_run, argv[1], argv[2]);
+	err = end_prepare(end, sink_run, ipv6 ? AF_INET6 : AF_INET, argv[1], argv[2]);
 	if (!err && (kstrtoint(argv[3], 10, &buffer) || buffer <= 0))
 		err = -EINVAL;
 	if (!err)

@@ -13,6 +13,7 @@
 
 #include <linux/inet.h>
 #include <linux/mm.h>
+#include <linux/nsproxy.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -36,7 +37,7 @@
 struct source {
 	struct end end;
 	struct hrtimer stop;
-	struct sockaddr_in to;
+	struct sockaddr_storage to;
 	s64 connect_ns, start_ns, stop_ns;
 	s64 interval_ns;		/* 0: as fast as it goes */
 	s64 bytes;			/* 0: without end */
@@ -168,7 +169,7 @@ static void source_sum_up(struct source *s)
 	end_spend_call(0);
 	scnprintf(s->end.summary, sizeof(s->end.summary),
 		  "{\"role\": \"send\", \"source_port\": %u, \"port\": %u, \"congestion\": \"%s\", \"bytes_acked\": %llu, \"bytes_sent\": %llu, \"bytes_retransmitted\": %llu, \"retransmits\": %u, \"rwnd_limited_us\": %llu, \"sndbuf_limited_us\": %llu}\n",
-		  ntohs(inet_sk(sk)->inet_sport), ntohs(s->to.sin_port), name,
+		  ntohs(inet_sk(sk)->inet_sport), ntohs(inet_sk(sk)->inet_dport), name,
 		  info.tcpi_bytes_acked, info.tcpi_bytes_sent, info.tcpi_bytes_retrans,
 		  info.tcpi_total_retrans, info.tcpi_rwnd_limited, info.tcpi_sndbuf_limited);
 	end_spend_call(0);		/* stdio asks what standard output is */
@@ -281,27 +282,22 @@ static int parse_options(struct source *s, int argc, char **argv)
 	return err;
 }
 
-/* Words from ADDRESS on. */
+/* Words from CONNECT on. */
 static int source_parse(struct source *s, int argc, char **argv)
 {
 	struct linger reset = { .l_onoff = 1, .l_linger = 0 };
 	struct socket *socket = s->end.socket;
-	u16 port;
 	int buffer, err;
 
-	s->to.sin_family = AF_INET;
-	if (!in4_pton(argv[0], -1, (u8 *)&s->to.sin_addr, -1, NULL) ||
-	    kstrtou16(argv[1], 10, &port) || kstrtos64(argv[2], 10, &s->connect_ns) ||
-	    kstrtos64(argv[3], 10, &s->start_ns) || kstrtos64(argv[4], 10, &s->stop_ns) ||
-	    kstrtoint(argv[6], 10, &buffer) || buffer <= 0)
+	if (kstrtos64(argv[0], 10, &s->connect_ns) || kstrtos64(argv[1], 10, &s->start_ns) ||
+	    kstrtos64(argv[2], 10, &s->stop_ns) || kstrtoint(argv[4], 10, &buffer) || buffer <= 0)
 		return -EINVAL;
-	s->to.sin_port = htons(port);
-	err = end_set_option(socket, SOL_TCP, TCP_CONGESTION, argv[5], strlen(argv[5]));
+	err = end_set_option(socket, SOL_TCP, TCP_CONGESTION, argv[3], strlen(argv[3]));
 	if (!err)
 		err = end_set_int(socket, SOL_SOCKET, SO_SNDBUF, buffer);
 	if (!err)
 		err = end_set_option(socket, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-	return err ?: parse_options(s, argc - 7, argv + 7);
+	return err ?: parse_options(s, argc - 5, argv + 5);
 }
 
 static void lay_out_pieces(void)
@@ -325,9 +321,11 @@ int source_command(struct instrument **instrument, int argc, char **argv)
 	lay_out_pieces();
 	s->end.instrument.ops = &source_ops;
 	hrtimer_setup(&s->stop, source_stop, CLOCK_REALTIME, HRTIMER_MODE_ABS);
-	err = end_prepare(&s->end, source_run, argv[1], argv[2]);
+	err = inet_pton_with_scope(current->nsproxy->net_ns, AF_UNSPEC, argv[3], argv[4], &s->to);
 	if (!err)
-		err = source_parse(s, argc - 3, argv + 3);
+		err = end_prepare(&s->end, source_run, s->to.ss_family, argv[1], argv[2]);
+	if (!err)
+		err = source_parse(s, argc - 5, argv + 5);
 	if (!err)
 		err = end_start(&s->end, argv[0]);
 	if (err) {

@@ -31,6 +31,7 @@ TRAFFIC: dict[str, dict[str, Any]] = {
     "rate": {"rate_mbit": 20, "start_s": 0.0015},
     "transfers": {"transfers": {"per_s": 20, "mean_bytes": 50_000}, "connect": "at-start"},
     "pacing": {"connect": "at-start", "start_s": 0.0015},
+    "ipv6": {"ip": 6, "start_s": 0.0015},
 }
 
 

@@ -205,7 +205,7 @@ def test_thresholds_differ(traces: dict[str, Trace]) -> None:
 
 def test_scripted_stack_is_that_of_experiments() -> None:
     """The sender's settings are those that an experiment on the papers' TCP gives its hosts."""
-    wanted = personality.node_sysctls(PAPERS, router=False)
+    wanted = personality.node_sysctls(PAPERS, router=False, ipv6=False)
     assert {name: wanted.get(name, value) for name, value in SYSCTLS.items()} == SYSCTLS
     assert personality.root_sysctls(PAPERS)["net.core.wmem_max"] == SYSCTLS["net.core.wmem_max"]
 

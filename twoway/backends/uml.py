@@ -100,7 +100,7 @@ def command(
     """
     plan = read_plan(home)
     kernel = f"/mnt/linux mem={plan.memory_mib}M {_ROOT_FILE_SYSTEM}"
-    kernel += f" uml_dir=/mnt/run/uml umid={_UMID}"
+    kernel += f" uml_dir=/mnt/run/uml umid={_UMID} ipv6.disable_ipv6=1"
     if guest.flavour == "sanitized":
         kernel += " panic_on_warn=1"
     if guest.has_seccomp:

@@ -213,6 +213,7 @@ class Interface(Record):
     node: str = Field(description="the node")
     name: str = Field(description="NODE-ethN")
     address: str = Field(description="IPv4")
+    address6: str | None = Field(default=None, description="IPv6; null if the run had none")
     peer: str = Field(description="the interface at the link's other end")
 
 

@@ -1,11 +1,18 @@
 """Links, queues and connections: one description of each, for all stages."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from twoway.contract.clock import START_NS
 from twoway.contract.model import Model, Record
+
+IpVersion = Literal[4, 6]
+
+
+def ip_version(address: str) -> IpVersion:
+    """Tell the version of IP of an address."""
+    return 6 if ":" in address else 4
 
 
 class Framing(Model):

@@ -211,7 +211,8 @@ class Observe(_Derived, _Daemon):
     stop_ns: int = Field(description="last sample, ns on the plan's clock")
     interval_ns: int = Field(description="time between samples")
     progress_interval_ns: int = Field(description="time between reports of progress")
-    sockets: Words = Field(description="nodes whose connections are sampled")
+    sockets: Words = Field(description="nodes whose connections of IPv4 are sampled")
+    sockets6: Words = Field(default=(), description="nodes whose connections of IPv6 are sampled")
     queues: dict[str, str] = Field(description="nodes of the queues that are sampled, by interface")
 
     @computed_field(description="the command")  # type: ignore[prop-decorator] # as pydantic has it
@@ -226,6 +227,7 @@ class Observe(_Derived, _Daemon):
             *("--progress-interval", str(self.progress_interval_ns)),
             *("--out", SOCKETS),
             *(word for node in self.sockets for word in ("--sockets", node)),
+            *(word for node in self.sockets6 for word in ("--sockets6", node)),
             *(word for i, node in self.queues.items() for word in ("--queue", f"{node}/{i}")),
         )
 
@@ -234,6 +236,7 @@ class Observe(_Derived, _Daemon):
         return self.model_copy(
             update={
                 "sockets": tuple(node for node in self.sockets if node in nodes),
+                "sockets6": tuple(node for node in self.sockets6 if node in nodes),
                 "queues": {i: node for i, node in self.queues.items() if node in nodes},
             }
         )
@@ -290,6 +293,7 @@ class Plan(Document):
     memory_mib: int = Field(description="memory of a guest, MiB")
     seed: int = Field(default=1, description="of the guest kernel's random numbers")
     topology: Topology = Topology(name="none")
+    ipv6: bool = Field(default=False, description="nodes have IPv6, too")
     clock: Times = Times()
     share: Share | None = Field(
         default=None, description="one host's share of a multi-host run; null for a whole plan"

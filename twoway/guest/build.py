@@ -44,7 +44,7 @@ GUEST_PROGRAMS = [
 RUNNER_SOURCES = [
     VM / "guest" / name for name in ("run.py", "network.py", "offloads.py", "programs.py")
 ]
-GUEST_SOURCES = [*GUEST_PROGRAMS, VM / "guest/plan_clock.h"]
+GUEST_SOURCES = [*GUEST_PROGRAMS, VM / "guest/endpoint.h", VM / "guest/plan_clock.h"]
 _PROGRAMS: dict[Flavour, list[Path]] = {
     "guest": GUEST_PROGRAMS,
     "sanitized": [*GUEST_PROGRAMS, KERNEL_MODULES / "tests/dtm_fuzz.c"],

@@ -41,7 +41,13 @@ def found_flows(run: Run) -> tuple[FoundFlow, ...]:
             (each.source, each.source_port), (each.destination, each.port), UDP
         )
     }
-    taps = {i.address: i for i in run.manifest.interfaces if i.node in run.manifest.nodes.hosts}
+    taps = {
+        address: i
+        for i in run.manifest.interfaces
+        if i.node in run.manifest.nodes.hosts
+        for address in (i.address, i.address6)
+        if address
+    }
     ends = {
         flow: (run.flows.source(flow)[0], run.flows.destination(flow)[0])
         for flow in range(len(run.flows))

@@ -10,8 +10,12 @@ from collections.abc import Iterable
 
 from twoway.spec.experiment import Direction
 
-# IPv4, TCP, and in all less than 128 bytes: a pure ACK has 40 bytes and at most 40 of options.
-_IS_ACK = "protocol ip u32 match ip protocol 6 0xff match u16 0 0xff80 at 2"
+# TCP, and less than 128 bytes: a pure ACK has 40 bytes, or 60 of IPv6, and at most 40 of options.
+_ARE_ACKS = (
+    "prio 1 protocol ip u32 match ip protocol 6 0xff match u16 0 0xff80 at 2",
+    # IPv6 counts what follows its header.
+    "prio 2 protocol ipv6 u32 match ip6 protocol 6 0xff match u16 0 0xffc0 at 4",
+)
 _BANDS = {
     # Strict priority: ACKs (band 1) first, data (band 2) if no ACK waits.
     "priority": ("prio bands 2 priomap" + " 1" * 16, ()),
@@ -42,6 +46,7 @@ def inner_lines(dev: str, direction: Direction) -> Iterable[str]:
         yield f"class add dev {dev} parent 2: classid 2:{number} drr"
     for number in ("1", "2"):
         yield f"qdisc add dev {dev} parent 2:{number} pfifo limit {direction.queue_packets}"
-    yield f"filter add dev {dev} parent 2: prio 1 {_IS_ACK} flowid 2:1"
+    for is_ack in _ARE_ACKS:
+        yield f"filter add dev {dev} parent 2: {is_ack} flowid 2:1"
     if classes:
-        yield f"filter add dev {dev} parent 2: prio 2 matchall flowid 2:2"
+        yield f"filter add dev {dev} parent 2: prio 3 matchall flowid 2:2"

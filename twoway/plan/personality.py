@@ -3,9 +3,10 @@
 The guest reads every setting back before any traffic; a mismatch fails the run.
 """
 
+from twoway.contract.network import IpVersion
 from twoway.contract.plan import Readback
 from twoway.spec.experiment import Stack
-from twoway.spec.topology import Graph, Interface
+from twoway.spec.topology import Graph, Interface, address_in
 
 # Offloads that merge, split or defer packets; off on every interface.
 OFFLOADS = ("tso", "gso", "gro", "tx", "rx", "sg")
@@ -22,10 +23,11 @@ def root_sysctls(stack: Stack) -> dict[str, int | str]:
     }
 
 
-def node_sysctls(stack: Stack, *, router: bool) -> dict[str, int | str]:
+def node_sysctls(stack: Stack, *, router: bool, ipv6: bool) -> dict[str, int | str]:
     """List the sysctls of one node's network namespace."""
     most = max(2 * stack.receive_buffer_bytes, 1 << 25)
     return {
+        **({"net.ipv6.conf.all.forwarding": int(router)} if ipv6 else {}),
         "net.ipv4.ip_forward": int(router),
         "net.ipv4.conf.all.rp_filter": 0,
         "net.ipv4.conf.default.rp_filter": 0,
@@ -70,29 +72,31 @@ def link_commands(stack: Stack, interface: Interface) -> list[str]:
     ]
 
 
-def neighbour_command(graph: Graph, interface: Interface) -> str:
-    """Build the ip(8) batch line that makes ARP unnecessary on one interface."""
+def neighbour_command(graph: Graph, interface: Interface, ip: IpVersion) -> str:
+    """Build the ip(8) batch line that spares one interface ARP, or neighbour discovery."""
     peer = graph.peer(interface)
-    return f"neigh replace {peer.address.ip} lladdr {peer.mac} dev {interface.name} nud permanent"
+    address = address_in(peer.address.ip, ip)
+    return f"neigh replace {address} lladdr {peer.mac} dev {interface.name} nud permanent"
 
 
-def neighbour_readback(graph: Graph, interface: Interface) -> list[Readback]:
+def neighbour_readback(graph: Graph, interface: Interface, ip: IpVersion) -> list[Readback]:
     """List what `ip -j neigh show` must print for an interface's peer."""
     peer = graph.peer(interface)
+    address = str(address_in(peer.address.ip, ip))
     return [
-        Readback(path=(str(peer.address.ip), "lladdr"), value=peer.mac),
-        Readback(path=(str(peer.address.ip), "state"), value=["PERMANENT"]),
+        Readback(path=(address, "lladdr"), value=peer.mac),
+        Readback(path=(address, "state"), value=["PERMANENT"]),
     ]
 
 
-def route_command(stack: Stack, graph: Graph, interface: Interface) -> str:
+def route_command(stack: Stack, graph: Graph, interface: Interface, ip: IpVersion) -> str:
     """Build the ip(8) batch line of a host's default route.
 
     The route carries TCP's metrics.
     """
-    gateway = graph.peer(interface).address.ip
+    gateway = address_in(graph.peer(interface).address.ip, ip)
     quickack = " quickack 1" if stack.acks == "every-segment" else ""
-    window = f" window {stack.receive_window_bytes}" if stack.receive_window_packets else ""
+    window = f" window {stack.receive_window_bytes(ip)}" if stack.receive_window_packets else ""
     return (
         f"route replace default via {gateway} dev {interface.name}"
         f" initcwnd {stack.initial_window_packets}{quickack}"
@@ -109,7 +113,7 @@ def link_readback(stack: Stack, interface: Interface) -> list[Readback]:
     ]
 
 
-def route_readback(stack: Stack) -> list[Readback]:
+def route_readback(stack: Stack, ip: IpVersion) -> list[Readback]:
     """List what `ip -j route show default` must print on a host."""
     metrics: dict[str, int] = {
         "initcwnd": stack.initial_window_packets,
@@ -118,6 +122,6 @@ def route_readback(stack: Stack) -> list[Readback]:
     if stack.acks == "every-segment":
         metrics["quickack"] = 1
     if stack.receive_window_packets:
-        metrics["window"] = stack.receive_window_bytes
+        metrics["window"] = stack.receive_window_bytes(ip)
     where = ("default", "metrics", "0")
     return [Readback(path=(*where, name), value=value) for name, value in metrics.items()]

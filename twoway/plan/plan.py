@@ -53,6 +53,7 @@ def build_plan(
             **dict(case.experiment.topology),
             source=None if case.in_checkout else case.topology_source,
         ),
+        ipv6=case.experiment.has_ipv6,
         clock=Times(stop_ns=stop_ns(case)),
         setup=setup_steps(case, shapers, instruments=taps or samples or sends),
         recorders=channel_recorders(shapers),

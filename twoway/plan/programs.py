@@ -28,9 +28,13 @@ def user_programs(case: Case) -> tuple[UserProgram, ...]:
 
 
 def host_names(case: Case) -> tuple[Command, ...]:
-    """Give hosts their names in the guest's /etc/hosts, if there are programs to use them."""
+    """Give hosts their names in the guest's /etc/hosts, if there are programs to use them.
+
+    A name is the address in the stack's version of IP.
+    """
     if not case.experiment.programs:
         return ()
-    lines = [f"{case.graph.address(host)} {host}" for host in case.graph.hosts]
+    ip = case.experiment.stack.ip
+    lines = [f"{case.graph.address(host, ip)} {host}" for host in case.graph.hosts]
     hosts = ("127.0.0.1 localhost", *lines)
     return (Command(node=None, run=("tee", "/etc/hosts"), stdin=hosts),)

@@ -4,8 +4,9 @@ Every setting is read back.
 """
 
 from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Address
 
-from twoway.contract.network import Connection
+from twoway.contract.network import Connection, IpVersion, ip_version
 from twoway.contract.plan import (
     GUEST_BIN,
     Check,
@@ -24,6 +25,12 @@ from twoway.plan.programs import host_names
 from twoway.plan.shaping import Shaper
 from twoway.spec.congestion import CONTROLS, Control
 from twoway.spec.point import Case
+from twoway.spec.topology import address_in
+
+
+# A node tells its neighbours twice which groups of IPv6 it has joined, within 1 s each, and begins
+# up to 1 s late (RFC 3810, section 9.11).
+_REPORTS_S = 4
 
 
 def setup_steps(case: Case, shapers: Sequence[Shaper], *, instruments: bool) -> tuple[Step, ...]:
@@ -45,6 +52,8 @@ def setup_steps(case: Case, shapers: Sequence[Shaper], *, instruments: bool) -> 
     for number, connection in enumerate(case.connections):
         if connection.generator == "iperf3":
             steps += _control_link(connection, number)
+    if case.experiment.has_ipv6:
+        steps.append(Command(node=None, run=("sleep", str(_REPORTS_S))))
     return (*steps, *host_names(case), *queue_statistics(shapers, "before"))
 
 
@@ -82,39 +91,42 @@ def _pools(case: Case) -> Iterable[Command]:
 
 def _node_setup(case: Case, shapers: Sequence[Shaper], node: str) -> list[Step]:
     """Set one node's stack, links and queues, then read everything back."""
-    router = node in case.graph.routers
-    sysctls = personality.node_sysctls(case.experiment.stack, router=router)
+    router, ipv6 = node in case.graph.routers, case.experiment.has_ipv6
+    sysctls = personality.node_sysctls(case.experiment.stack, router=router, ipv6=ipv6)
     return [
         SetSysctls(node=node, sysctls=sysctls),
         *(
             SetOffloads(node=node, interface=interface.name, off=personality.OFFLOADS)
             for interface in case.graph.of(node)
         ),
-        _ip_setup(case, node, router=router),
+        *(_ip_setup(case, node, ip, router=router) for ip in ((4, 6) if ipv6 else (4,))),
         *_qdisc_setup(case, shapers, node, router=router),
     ]
 
 
-def _ip_setup(case: Case, node: str, *, router: bool) -> Check:
-    """Set one node's links, neighbours and route, and read them back."""
+def _ip_setup(case: Case, node: str, ip: IpVersion, *, router: bool) -> Check:
+    """Set one node's neighbours and route, with IPv4 its links, too, and read them back."""
     stack, graph = case.experiment.stack, case.graph
     lines, links, neighbours = [], [], []
     for interface in graph.of(node):
-        lines += personality.link_commands(stack, interface)
-        lines.append(personality.neighbour_command(graph, interface))
-        links += personality.link_readback(stack, interface)
-        neighbours += personality.neighbour_readback(graph, interface)
-    wanted = {"link show": links, "neigh show": neighbours}
+        if ip == 4:
+            lines += personality.link_commands(stack, interface)
+            links += personality.link_readback(stack, interface)
+        lines.append(personality.neighbour_command(graph, interface, ip))
+        neighbours += personality.neighbour_readback(graph, interface, ip)
+    wanted = {"link": ("link show", links)} if ip == 4 else {}
+    wanted["neighbour"] = ("neigh show", neighbours)
     if not router:
-        lines.append(personality.route_command(stack, graph, graph.of(node)[0]))
-        wanted["route show default"] = personality.route_readback(stack)
+        lines.append(personality.route_command(stack, graph, graph.of(node)[0], ip))
+        wanted["route"] = ("route show default", personality.route_readback(stack, ip))
+    version = ("-6",) if ip == 6 else ()
     return Check(
         node=node,
-        run=("ip", "-json", "-details", "-batch", "-"),
-        stdin=(*lines, *wanted),
+        run=("ip", *version, "-json", "-details", "-batch", "-"),
+        stdin=(*lines, *(show for show, _ in wanted.values())),
         readings=tuple(
-            Reading(file=f"stack/{node}-{name}.json", expect=tuple(expect))
-            for name, expect in zip(("link", "neighbour", "route"), wanted.values(), strict=False)
+            Reading(file=f"stack/{node}-{name}{'6' * (ip == 6)}.json", expect=tuple(expect))
+            for name, (_, expect) in wanted.items()
         ),
     )
 
@@ -146,8 +158,8 @@ def _qdisc_setup(case: Case, shapers: Sequence[Shaper], node: str, *, router: bo
     ]
 
 
-def _ip_batch(node: str, *lines: str) -> Command:
-    return Command(node=node, run=("ip", "-batch", "-"), stdin=lines)
+def _ip_batch(node: str, ip: IpVersion, *lines: str) -> Command:
+    return Command(node=node, run=("ip", f"-{ip}", "-batch", "-"), stdin=lines)
 
 
 def _tc(shapers: Sequence[Shaper]) -> tuple[str, ...]:
@@ -200,8 +212,9 @@ def _control_link(connection: Connection, number: int) -> list[Step]:
     (docs/decisions/0007). Policy rules select the link: only data comes from the connection's
     source port.
     """
-    source, sink = connection.from_, connection.to
-    interface, subnet = f"ctl{number}", f"10.255.{number}"
+    source, sink, ip = connection.from_, connection.to, ip_version(connection.source)
+    interface, bits = f"ctl{number}", 24 if ip == 4 else 120
+    here, there = (address_in(IPv4Address(f"10.255.{number}.{end}"), ip) for end in (1, 2))
     table = str(1000 + number)
     select = f"ipproto tcp dport {connection.port}"
     data = f"{select} sport {connection.source_port}"
@@ -210,14 +223,16 @@ def _control_link(connection: Connection, number: int) -> list[Step]:
         Command(node=source, run=tuple(veth.split())),
         _ip_batch(
             sink,
-            f"address add {subnet}.2/24 dev {interface}",
+            ip,
+            f"address add {there}/{bits} dev {interface}",
             f"link set {interface} up",
         ),
         _ip_batch(
             source,
-            f"address add {subnet}.1/24 dev {interface}",
+            ip,
+            f"address add {here}/{bits} dev {interface}",
             f"link set {interface} up",
-            f"route add {connection.destination} via {subnet}.2 dev {interface} table {table}",
+            f"route add {connection.destination} via {there} dev {interface} table {table}",
             f"rule add pref {100 + 2 * number} {data} lookup main",
             f"rule add pref {101 + 2 * number} {select} lookup {table}",
         ),

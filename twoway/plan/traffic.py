@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 
 from twoway.contract.clock import START_NS
-from twoway.contract.network import Connection, DatagramFlow
+from twoway.contract.network import Connection, DatagramFlow, ip_version
 from twoway.contract.plan import (
     GUEST_BIN,
     PATIENCE_S,
@@ -15,26 +15,30 @@ from twoway.contract.plan import (
     TimedProgram,
 )
 from twoway.plan.timing import drain_s, stop_ns
+from twoway.spec.datagrams import UDP_HEADER_BYTES
 from twoway.spec.point import Case
 
 # The smallest send buffer: a large one is refilled in few, large copies.
 LEAST_SEND_BUFFER_BYTES = 1 << 20
 PROGRESS_REPORTS = 400
-_UDP_HEADERS_BYTES = 28
 
 
 def observer(case: Case, *, in_kernel: bool) -> Observe:
     """Run the observer, which samples TCP_INFO and queues."""
-    senders = [c.from_ for c in case.connections]
-    senders += [flow.from_ for flow in case.datagrams]
-    senders += [program.host for program in case.experiment.programs]
+    # Each sends a connection, if it may be one that only a program makes, in the stack's version.
+    own_ip = case.experiment.stack.ip
+    senders = [(c.from_, ip_version(c.source)) for c in case.connections]
+    senders += [(flow.from_, own_ip) for flow in case.datagrams]
+    senders += [(program.host, own_ip) for program in case.experiment.programs]
+    nodes = {ip: tuple(dict.fromkeys(node for node, its in senders if its == ip)) for ip in (4, 6)}
     observe = Observe(
         name="observe",
         start_ns=START_NS,
         stop_ns=stop_ns(case),
         interval_ns=round(case.experiment.observe.tcp_info_ms * 1e6),
         progress_interval_ns=max((stop_ns(case) - START_NS) // PROGRESS_REPORTS, 1_000_000),
-        sockets=tuple(dict.fromkeys(senders)),
+        sockets=nodes[4],
+        sockets6=nodes[6],
         queues={i.name: i.node for placed in case.graph.queues.values() for i in placed},
     )
     return observe.model_copy(update={"lines": _sampler(observe)}) if in_kernel else observe
@@ -44,7 +48,10 @@ def _sampler(observe: Observe) -> tuple[Line, ...]:
     """List what our module testbed is told to do the observer's work."""
     times = (observe.start_ns, observe.stop_ns, observe.interval_ns, observe.progress_interval_ns)
     return (
-        *(Line(node=node, text=f"sockets {node}") for node in observe.sockets),
+        *(
+            Line(node=node, text=f"sockets {node}")
+            for node in dict.fromkeys((*observe.sockets, *observe.sockets6))
+        ),
         *(Line(node=node, text=f"queue {name}") for name, node in observe.queues.items()),
         Line(node=None, text=f"sample {' '.join(map(str, times))} {SOCKETS}"),
     )
@@ -54,14 +61,16 @@ def sink(case: Case, connection: Connection) -> Program:
     """Receive a connection's data."""
     node, patience_s = connection.to, drain_s(case)
     buffer = case.experiment.stack.receive_buffer_bytes
+    ipv6 = ip_version(connection.destination) == 6
     run, lines = "", ""
     if connection.generator == "iperf3":
         # -1: the server ends when its first test is over.
         run = f"iperf3 -s -1 -J -p {connection.port}"
     elif connection.generator == "kernel":
-        lines = f"receive {connection.port} {_ns(patience_s)} {buffer}"
+        lines = f"receive {connection.port} {_ns(patience_s)} {buffer}" + " ipv6" * ipv6
     else:
         run = f"{GUEST_BIN}/stream receive --port {connection.port} --receive-buffer {buffer}"
+        run += " --ipv6" * ipv6
     return Program(
         name=f"sink-{connection.name}",
         node=node,
@@ -134,20 +143,23 @@ def _ns(seconds: float) -> int:
 
 def datagram_sink(flow: DatagramFlow) -> Program:
     """Keep the port of a UDP flow open until the end of traffic."""
+    receive = f"{GUEST_BIN}/datagrams receive --port {flow.port}"
+    receive += " --ipv6" * (ip_version(flow.destination) == 6)
     return Program(
         name=f"sink-{flow.name}",
         node=flow.to,
         patience_s=0,
-        run=(f"{GUEST_BIN}/datagrams", "receive", "--port", str(flow.port)),
+        run=tuple(receive.split()),
     )
 
 
 def datagram_source(case: Case, flow: DatagramFlow) -> Program:
     """Send a UDP flow."""
     (asked,) = (each for each in case.experiment.datagrams if each.name == flow.name)
+    payload_bytes = flow.packet_bytes - UDP_HEADER_BYTES[ip_version(flow.destination)]
     send = f"""
         {GUEST_BIN}/datagrams send --to {flow.destination} --port {flow.port}
-        --source-port {flow.source_port} --bytes {flow.packet_bytes - _UDP_HEADERS_BYTES}
+        --source-port {flow.source_port} --bytes {payload_bytes}
         --interval {asked.interval_ns} --start-at {flow.start_ns} --stop-at {flow.stop_ns}
         --seed {asked.seed}
     """

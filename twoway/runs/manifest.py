@@ -33,6 +33,7 @@ from twoway.paths import ROOT
 from twoway.plan.timing import stop_ns
 from twoway.runs.captures import packed_name
 from twoway.spec.point import Case, spec_document, spec_hash
+from twoway.spec.topology import address_in
 
 # File in a deployed checkout: the revision of the checkout it was copied from.
 REVISION_FILE = "REVISION"
@@ -84,7 +85,13 @@ def build_manifest(
         tools=tool_versions(),
         nodes=Nodes(hosts=case.graph.hosts, routers=case.graph.routers),
         interfaces=tuple(
-            Interface(node=i.node, name=i.name, address=str(i.address.ip), peer=i.peer_name)
+            Interface(
+                node=i.node,
+                name=i.name,
+                address=str(i.address.ip),
+                address6=str(address_in(i.address.ip, 6)) if plan.ipv6 else None,
+                peer=i.peer_name,
+            )
             for i in case.graph.interfaces
         ),
         queues=tuple(_queues(case)),

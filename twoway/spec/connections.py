@@ -64,13 +64,13 @@ def make_datagram_flows(where: str, experiment: Experiment, graph: Graph) -> lis
                 f"{where}: datagrams.{index}: {each.from_} to {each.to} passes no queue"
             )
             continue
-        stop_s = each.stop_s or experiment.duration_s
+        stop_s, ip = each.stop_s or experiment.duration_s, experiment.ip_of(each)
         flow = DatagramFlow(
             name=each.name,
             from_=each.from_,
             to=each.to,
-            source=str(graph.address(each.from_)),
-            destination=str(graph.address(each.to)),
+            source=str(graph.address(each.from_, ip)),
+            destination=str(graph.address(each.to, ip)),
             source_port=FIRST_UDP_SOURCE_PORT + index,
             port=FIRST_UDP_PORT + index,
             source_interface=graph.of(each.from_)[0].name,
@@ -102,7 +102,7 @@ def _connections_of(
         queues: the queues that each of them passes, by field.
         first: the number of the first of them, which determines its ports.
     """
-    span, traffic = experiment.span(flow), flow.traffic
+    span, traffic, ip = experiment.span(flow), flow.traffic, experiment.ip_of(flow)
     arrivals = traffic.arrivals(span) if traffic else None
     starts: list[tuple[float, int | None]] = [(0.0, None)] * flow.count
     if arrivals is not None:
@@ -114,8 +114,8 @@ def _connections_of(
             name=f"{flow.name}-{index + 1}" if numbered else flow.name,
             from_=flow.from_,
             to=flow.to,
-            source=str(graph.address(flow.from_)),
-            destination=str(graph.address(flow.to)),
+            source=str(graph.address(flow.from_, ip)),
+            destination=str(graph.address(flow.to, ip)),
             source_port=FIRST_SOURCE_PORT + first + index,
             port=FIRST_PORT + first + index,
             source_interface=graph.of(flow.from_)[0].name,

@@ -1,11 +1,12 @@
 """UDP between hosts, at times that nothing but the experiment decides."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from twoway.contract.model import Model, Name, NonNegative, Positive
+from twoway.contract.network import IpVersion
 
 # The most packets of all together: 4 GB in the captures of a two_node.
 _MOST_PACKETS = 10_000_000
@@ -19,15 +20,21 @@ class OnOff(Model):
     mean_off_s: _Mean = Field(description="how long it is then silent, on average")
 
 
+# Headers of IP and UDP, and what datagrams have with a number in it.
+UDP_HEADER_BYTES: Mapping[IpVersion, int] = {4: 28, 6: 48}
+LEAST_PACKET_BYTES = {ip: size + 8 for ip, size in UDP_HEADER_BYTES.items()}
+
+
 class Datagrams(Model):
     """UDP packets of one size from one host to another, whatever becomes of them."""
 
     name: Name = Field(description="as it appears in metrics")
     from_: str = Field(alias="from", description="host that sends")
     to: str = Field(description="host that receives")
-    packet_bytes: Annotated[int, Field(ge=36, le=65535)] = Field(
-        default=1000, description="size of an IP packet, 28 bytes of headers included"
+    packet_bytes: Annotated[int, Field(ge=LEAST_PACKET_BYTES[4], le=65535)] = Field(
+        default=1000, description="size of an IP packet, headers (28 bytes, in IPv6 48) included"
     )
+    ip: IpVersion | None = Field(default=None, description="version of IP; by default stack.ip")
     rate_mbit: Annotated[float, Field(ge=1e-6, le=10_000)] = Field(
         description="mean rate of the IP packets while it sends, in Mbit/s"
     )
@@ -51,13 +58,18 @@ class Datagrams(Model):
 
 
 def datagram_problems(
-    datagrams: Sequence[Datagrams], duration_s: float, mtu_bytes: int
+    datagrams: Sequence[Datagrams], duration_s: float, mtu_bytes: int, ip: IpVersion
 ) -> list[str]:
     """List contradictions in UDP flows, each after its field."""
     problems, packets = [], 0.0
     for index, each in enumerate(datagrams):
         where, end_s = f"datagrams.{index}", each.stop_s or duration_s
         packets += max(end_s - each.start_s, 0) * 1e9 / each.interval_ns
+        if each.packet_bytes < LEAST_PACKET_BYTES[each.ip or ip]:
+            problems.append(
+                f"{where}.packet_bytes: must be at least {LEAST_PACKET_BYTES[each.ip or ip]} in "
+                f"IPv{each.ip or ip}, got {each.packet_bytes}"
+            )
         if each.packet_bytes > mtu_bytes:
             problems.append(
                 f"{where}.packet_bytes: must be at most stack.mtu_bytes ({mtu_bytes}), "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, create_model
 
 from twoway.contract.model import Model, Name, NonNegative, Positive, Whole
-from twoway.contract.network import Framing
+from twoway.contract.network import Framing, IpVersion
 from twoway.spec.channel import SLOT_MBIT, Channel, Slots
 from twoway.spec.congestion import CONTROLS
 from twoway.spec.datagrams import Datagrams
@@ -170,6 +170,11 @@ class TopologyRef(Model):
 class Stack(Model):
     """The TCP stack's personality: the same on every host."""
 
+    ip: IpVersion = Field(
+        default=4,
+        description="version of IP; a flow may have its own. Each host has an address of both: "
+        "in IPv6 fd00:: and the 32 bits of its IPv4 address",
+    )
     mtu_bytes: Annotated[int, Field(ge=88, le=65535)] = Field(
         default=1500, description="IP packet size limit of every interface"
     )
@@ -213,15 +218,17 @@ class Stack(Model):
         default=1 << 24, description="SO_RCVBUF of sinks; the kernel doubles it"
     )
 
-    @property
-    def segment_bytes(self) -> int:
-        """Payload of a full segment."""
-        return self.mtu_bytes - 40 - (12 if self.timestamps else 0)
+    def header_bytes(self, ip: IpVersion) -> int:
+        """Count the headers of a segment: IP's, TCP's and its options."""
+        return (40 if ip == 4 else 60) + (12 if self.timestamps else 0)
 
-    @property
-    def receive_window_bytes(self) -> int:
-        """The largest window a receiver offers; 0: as its buffer allows."""
-        return (self.receive_window_packets or 0) * self.segment_bytes
+    def segment_bytes(self, ip: IpVersion) -> int:
+        """Count the payload of a full segment."""
+        return self.mtu_bytes - self.header_bytes(ip)
+
+    def receive_window_bytes(self, ip: IpVersion) -> int:
+        """Compute the largest window a receiver offers; 0: as its buffer allows."""
+        return (self.receive_window_packets or 0) * self.segment_bytes(ip)
 
 
 class Connections(Model):
@@ -255,6 +262,7 @@ class Connections(Model):
     alpha_packets: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         default=None, description="segments that a flow of `fast` keeps queued in the path"
     )
+    ip: IpVersion | None = Field(default=None, description="version of IP; by default stack.ip")
     generator: Literal["stream", "iperf3", "kernel"] = Field(
         default="stream",
         description="`stream` (our blocking source and sink), `iperf3`, or `kernel`, our module "
@@ -380,4 +388,15 @@ class Experiment(Model):
     def span(self, flow: Flow) -> Span:
         """Tell a flow's kind of traffic how long it lasts, and its packets."""
         stack, stop_s = self.stack, flow.stop_s or self.duration_s
-        return Span(stop_s - flow.start_s, stack.mtu_bytes, stack.segment_bytes)
+        segment_bytes = stack.segment_bytes(self.ip_of(flow))
+        return Span(stop_s - flow.start_s, stack.mtu_bytes, segment_bytes)
+
+    def ip_of(self, flow: Flow | Datagrams) -> IpVersion:
+        """Tell a flow's version of IP."""
+        return flow.ip or self.stack.ip
+
+    @property
+    def has_ipv6(self) -> bool:
+        """True if anything here uses IPv6."""
+        used = [self.stack.ip, *(f.ip for f in self.flows), *(d.ip for d in self.datagrams)]
+        return 6 in used

@@ -13,7 +13,7 @@ from twoway.spec.statements import Computed, Predicted, full_run, said_at
 from twoway.spec.topology import Graph
 from twoway.theory.network import Link, Setup, known_theories, predict, printed
 
-_ETHERNET_BYTES, _HEADER_BYTES, _TIMESTAMP_BYTES = 14, 40, 12
+_ETHERNET_BYTES = 14
 
 
 def predictions_at(
@@ -125,7 +125,7 @@ def setup_of(
             name: _link(direction, experiment, profile.pools) for name, direction in queues.items()
         },
         connections=tuple(connections),
-        segment_bytes=experiment.stack.segment_bytes,
+        segment_bytes=experiment.stack.segment_bytes(experiment.stack.ip),
         acks_every_segment=experiment.stack.acks == "every-segment",
         warm_up_s=experiment.warm_up_s,
         duration_s=experiment.duration_s,
@@ -140,15 +140,14 @@ def setup_of(
 def _link(direction: Direction, experiment: Experiment, pools: Mapping[str, int]) -> Link:
     stack, rate_bit = experiment.stack, direction.start_mbit * 1e6
     data = direction.link_bytes(stack.mtu_bytes + _ETHERNET_BYTES)
-    options = _TIMESTAMP_BYTES if stack.timestamps else 0
-    ack = direction.link_bytes(_HEADER_BYTES + options + _ETHERNET_BYTES)
+    ack = direction.link_bytes(stack.header_bytes(stack.ip) + _ETHERNET_BYTES)
     return Link(
         rate_bit=rate_bit,
         delay_ns=direction.delay_ns,
         buffer_packets=direction.queue_packets,
         data_s=data * 8 / rate_bit,
         ack_s=ack * 8 / rate_bit,
-        payload_share=stack.segment_bytes / data,
+        payload_share=stack.segment_bytes(stack.ip) / data,
         dtm=_channel(direction, pools),
         ack_queue=direction.has_ack_queue,
         loss=direction.loss.model_dump() if direction.loss else None,

@@ -17,6 +17,7 @@ _MARKS = ("codel", "pie", "fq_codel", "fq_pie", "red", "choke")
 _DOES_NOT_MARK = dict.fromkeys(("cake", "cake-flowblind"), "always marks, without it")
 # Each has two processes in the guest, and two ports of 25 000.
 _MOST_CONNECTIONS = 1000
+_LEAST_IPV6_MTU_BYTES = 1280  # RFC 8200, section 5
 
 
 def profile_problems(profile: Profile) -> list[str]:
@@ -144,8 +145,12 @@ def experiment_problems(experiment: Experiment, own: Sequence[OwnModule]) -> lis
     for index, flow in enumerate(experiment.flows):
         problems += [f"flows.{index}{p}" for p in _flow_problems(flow, experiment, controls)]
     problems += datagram_problems(
-        experiment.datagrams, experiment.duration_s, experiment.stack.mtu_bytes
+        experiment.datagrams,
+        experiment.duration_s,
+        experiment.stack.mtu_bytes,
+        experiment.stack.ip,
     )
+    problems += _ip_problems(experiment)
     problems += program_problems(experiment.programs, experiment.duration_s)
     count = 0
     for flow in experiment.flows if not problems else ():
@@ -159,6 +164,22 @@ def experiment_problems(experiment: Experiment, own: Sequence[OwnModule]) -> lis
     problems += matrix_problems(experiment.matrix)
     problems += statement_problems(experiment)
     return problems + _module_problems(experiment, own, controls)
+
+
+def _ip_problems(experiment: Experiment) -> list[str]:
+    stack, problems = experiment.stack, []
+    if experiment.has_ipv6 and stack.mtu_bytes < _LEAST_IPV6_MTU_BYTES:
+        problems.append(
+            f"stack.mtu_bytes: IPv6 needs {_LEAST_IPV6_MTU_BYTES} at least, got {stack.mtu_bytes}"
+        )
+    if experiment.predictions:
+        problems += [
+            f"flows.{index}.ip: theories have the headers of one version, stack.ip ({stack.ip}), "
+            f"got {flow.ip}"
+            for index, flow in enumerate(experiment.flows)
+            if experiment.ip_of(flow) != stack.ip
+        ]
+    return problems
 
 
 def _unknown(name: str, controls: Mapping[str, Control]) -> str:

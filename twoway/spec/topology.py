@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache as memoised
 from importlib.metadata import version
-from ipaddress import IPv4Address, IPv4Interface
+from ipaddress import IPv4Address, IPv4Interface, IPv6Address
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,6 +32,8 @@ DESCRIBE, _DESCRIBE = Path(__file__).with_name("describe_topology.py"), "/mnt/de
 _LIMITS = ("prlimit", "--cpu=20", f"--fsize={1 << 20}")
 _LONGEST_S = 60
 _MOST_NODES = 1000
+# Before the 32 bits of an IPv4 address: unique local addresses (RFC 4193).
+_IPV6_PREFIX = 0xFD << 120
 # An interface is called NODE-eth0 and has at most 15 characters.
 NodeName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]{0,8}$")]
 Direction = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
@@ -91,9 +93,17 @@ class Graph:
         """Return the other end of an interface's link."""
         return next(i for i in self.interfaces if i.name == interface.peer_name)
 
-    def address(self, host: str) -> IPv4Address:
-        """Return a host's address: that of its first interface."""
-        return self.of(host)[0].address.ip
+    def address(self, host: str, ip: int) -> IPv4Address | IPv6Address:
+        """Return a host's address in a version of IP: that of its first interface."""
+        return address_in(self.of(host)[0].address.ip, ip)
+
+
+def address_in(address: IPv4Address, ip: int) -> IPv4Address | IPv6Address:
+    """Return an interface's address in a version of IP, given that in IPv4.
+
+    The guest gives interfaces the same (vm/guest/network.py).
+    """
+    return address if ip == 4 else IPv6Address(_IPV6_PREFIX | int(address))
 
 
 class _End(BaseModel):

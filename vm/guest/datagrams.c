@@ -4,7 +4,7 @@
  *
  *   datagrams send     --to ADDRESS --port N --source-port N --bytes N --interval NS
  *                      --start-at NS --stop-at NS [--poisson] [--on NS --off NS] [--seed N]
- *   datagrams receive  --port N
+ *   datagrams receive  --port N [--ipv6]
  *
  * Times are ns on the plan's clock (plan_clock.h). A datagram of --bytes of payload leaves at each
  * multiple of the interval; with --poisson intervals are exponential with that mean. With --on and
@@ -15,13 +15,11 @@
  * reads nothing, which costs no wake-up: what arrives is in the captures. The source prints one
  * JSON line, how many it sent; the sink ends with SIGTERM.
  */
-#include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -30,16 +28,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "endpoint.h"
 #include "plan_clock.h"
 
 #define MOST_BYTES 65507
 
 struct options {
-	struct in_addr to;
+	const char *to;
 	int port, source_port, bytes;
 	int64_t interval_ns, start_at_ns, stop_at_ns, on_ns, off_ns;
 	uint64_t seed;
-	bool poisson;
+	bool poisson, ipv6;
 };
 
 static void die(const char *what)
@@ -65,14 +64,14 @@ static int64_t exponential(uint64_t *state, int64_t mean_ns)
 	return llround(-log(uniform) * (double)mean_ns);
 }
 
-static int udp_socket(int port)
+static int udp_socket(int family, int port)
 {
-	struct sockaddr_in local = { .sin_family = AF_INET, .sin_port = htons(port) };
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	struct endpoint local = endpoint_here(family, port);
+	int fd = socket(family, SOCK_DGRAM, 0);
 
 	if (fd < 0)
 		die("socket");
-	if (bind(fd, (struct sockaddr *)&local, sizeof(local)) < 0)
+	if (bind(fd, &local.any, local.size) < 0)
 		die("bind");
 	return fd;
 }
@@ -85,15 +84,16 @@ static int64_t interval(const struct options *o, uint64_t *random)
 static void send_all(const struct options *o)
 {
 	static char payload[MOST_BYTES];
-	struct sockaddr_in to = { .sin_family = AF_INET,
-				  .sin_port = htons(o->port),
-				  .sin_addr = o->to };
 	uint64_t random = o->seed, number = 0;
 	int64_t at = o->start_at_ns + (o->poisson ? interval(o, &random) : 0);
 	int64_t on_until = o->on_ns ? o->start_at_ns + exponential(&random, o->on_ns) : INT64_MAX;
-	int fd = udp_socket(o->source_port);
+	struct endpoint to;
+	int fd;
 
-	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
+	if (!endpoint_there(&to, o->to, o->port))
+		die(o->to);
+	fd = udp_socket(to.any.sa_family, o->source_port);
+	if (connect(fd, &to.any, to.size) < 0)
 		die("connect");
 	for (;; at += interval(o, &random)) {
 		while (at >= on_until) {
@@ -123,7 +123,7 @@ static void receive(const struct options *o)
 	sigaddset(&term, SIGTERM);
 	if (sigprocmask(SIG_BLOCK, &term, NULL) < 0)
 		die("sigprocmask");
-	udp_socket(o->port);
+	udp_socket(o->ipv6 ? AF_INET6 : AF_INET, o->port);
 	sigwait(&term, &signal);
 }
 
@@ -141,6 +141,7 @@ static struct options read_options(int argc, char **argv)
 		{ "on", required_argument, NULL, 'n' },
 		{ "off", required_argument, NULL, 'f' },
 		{ "seed", required_argument, NULL, 'r' },
+		{ "ipv6", no_argument, NULL, '6' },
 		{ 0 },
 	};
 	struct options o = { 0 };
@@ -148,8 +149,7 @@ static struct options read_options(int argc, char **argv)
 	for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
 		switch (c) {
 		case 't':
-			if (!inet_aton(optarg, &o.to))
-				die(optarg);
+			o.to = optarg;
 			break;
 		case 'p':
 			o.port = atoi(optarg);
@@ -181,6 +181,9 @@ static struct options read_options(int argc, char **argv)
 		case 'r':
 			o.seed = strtoull(optarg, NULL, 10);
 			break;
+		case '6':
+			o.ipv6 = true;
+			break;
 		default:
 			exit(2);
 		}
@@ -193,7 +196,7 @@ int main(int argc, char **argv)
 	struct options o = read_options(argc, argv);
 	const char *what = optind < argc ? argv[optind] : "";
 
-	if (!strcmp(what, "send") && o.bytes >= (int)sizeof(uint64_t) && o.bytes <= MOST_BYTES &&
+	if (!strcmp(what, "send") && o.to && o.bytes >= (int)sizeof(uint64_t) && o.bytes <= MOST_BYTES &&
 	    o.interval_ns > 0) {
 		send_all(&o);
 	} else if (!strcmp(what, "receive")) {

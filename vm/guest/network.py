@@ -8,6 +8,7 @@ collected, and then each node has one `ip -batch`. Only the mode "shell" has Min
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import resource
 import shlex
@@ -38,6 +39,16 @@ PROJECT = Path("/mnt/twoway")
 NETNS = Path("/run/netns")
 # mnexec closes every possible descriptor, a system call each (docs/decisions/0005).
 MOST_DESCRIPTORS = 1024
+IPV6_SETTINGS = Path("/proc/sys/net/ipv6/conf")
+# Of each interface, in this order: nobody is asked for an address or a router, there is no address
+# but those that are given, and then IPv6 is there.
+IPV6_IN_SILENCE = {
+    "accept_dad": 0,
+    "accept_ra": 0,
+    "router_solicitations": 0,
+    "addr_gen_mode": 1,
+    "disable_ipv6": 0,
+}
 CLONE_NEWNET = 0x40000000
 MS_BIND = 0x1000
 
@@ -217,7 +228,10 @@ def build_network(plan: dict[str, Any], report: Callable[[], None]) -> Mininet:
         net = _build_without_shells(topo)
     for node in net.hosts:
         with namespace(node.name):
-            _disable_ipv6()
+            if plan["ipv6"]:
+                _add_ipv6(node.name)
+            else:
+                _disable_ipv6()
     return net
 
 
@@ -237,11 +251,43 @@ def _build_without_shells(topo: Any) -> Mininet:
 
 
 def _disable_ipv6() -> None:
-    """Switch IPv6 off here: neighbour discovery sends packets by itself.
-
-    Our own kernels have no IPv6.
-    """
+    """Switch IPv6 off here, as our own kernels begin: it sends packets by itself."""
     for which in ("all", "default"):
-        path = Path("/proc/sys/net/ipv6/conf") / which / "disable_ipv6"
+        path = IPV6_SETTINGS / which / "disable_ipv6"
         if path.exists():
             path.write_text("1")
+
+
+def _add_ipv6(node: str) -> None:
+    """Give a node, here, an IPv6 address and route for each of IPv4's.
+
+    An address is fd00:: and IPv4's 32 bits, a prefix 96 bits longer.
+    """
+    show = ["ip", "-4", "-json"]
+    addresses = json.loads(run_program(node, [*show, "address", "show", "scope", "global"]))
+    routes = json.loads(run_program(node, [*show, "route", "show"]))
+    _disable_ipv6()
+    for name, value in IPV6_IN_SILENCE.items():
+        for path in IPV6_SETTINGS.glob(f"*/{name}"):
+            path.write_text(str(value))
+    lines = [
+        f"address add {in_ipv6(each['local'])}/{each['prefixlen'] + 96} dev {interface['ifname']}"
+        for interface in addresses
+        for each in interface["addr_info"]
+    ]
+    lines += [
+        f"route add {in_ipv6(route['dst'])} via {in_ipv6(route['gateway'])}"
+        for route in routes
+        if "gateway" in route
+    ]
+    run_program(node, ["ip", "-6", "-batch", "-"], lines)
+
+
+def in_ipv6(destination: str) -> str:
+    """Return the IPv6 address, or prefix, of one of IPv4, as twoway/spec/topology.py has it."""
+    address, _, length = destination.partition("/")
+    return (
+        destination
+        if address == "default"
+        else f"fd00::{address}" + (f"/{int(length) + 96}" if length else "")
+    )

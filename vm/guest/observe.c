@@ -3,10 +3,12 @@
  * observe - sample TCP_INFO and queue lengths in several network namespaces.
  *
  *   observe --start NS --stop NS --interval NS --progress-interval NS --out FOLDER
- *           [--sockets NAMESPACE]... [--queue NAMESPACE/INTERFACE]...
+ *           [--sockets NAMESPACE]... [--sockets6 NAMESPACE]...
+ *           [--queue NAMESPACE/INTERFACE]...
  *
  * Namespaces are names under /run/netns. Times are ns on the plan's clock (plan_clock.h). Writes
- * FOLDER/tcp-info.csv (one row per established connection and sample),
+ * FOLDER/tcp-info.csv (one row per established connection and sample, of IPv4 or, with
+ * --sockets6, of IPv6),
  * FOLDER/queues.csv (one row per queue and sample), and rewrites the one line of
  * FOLDER/progress.json, which is how the host knows that virtual time moves.
  *
@@ -47,6 +49,7 @@
 
 struct place {
 	const char *name;		/* namespace, for the rows */
+	int family;			/* sockets only */
 	const char *interface;		/* queues only */
 	int ifindex;			/* queues only */
 	int netlink;
@@ -78,7 +81,7 @@ static void enter(const char *namespace)
 	close(fd);
 }
 
-static void add_sockets(const char *namespace)
+static void add_sockets(const char *namespace, int family)
 {
 	struct place *place = &sockets[n_sockets++];
 
@@ -86,6 +89,7 @@ static void add_sockets(const char *namespace)
 		die("too many --sockets");
 	enter(namespace);
 	place->name = namespace;
+	place->family = family;
 	place->netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	if (place->netlink < 0)
 		die("sock_diag");
@@ -154,10 +158,10 @@ static void write_socket(const struct place *place, const struct nlmsghdr *nlh, 
 	const struct inet_diag_msg *msg = NLMSG_DATA(nlh);
 	const struct rtattr *attr = (const struct rtattr *)(msg + 1);
 	int left = nlh->nlmsg_len - NLMSG_LENGTH(sizeof(*msg));
-	char src[INET_ADDRSTRLEN], dst[INET_ADDRSTRLEN];
+	char src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN];
 
-	inet_ntop(AF_INET, msg->id.idiag_src, src, sizeof(src));
-	inet_ntop(AF_INET, msg->id.idiag_dst, dst, sizeof(dst));
+	inet_ntop(msg->idiag_family, msg->id.idiag_src, src, sizeof(src));
+	inet_ntop(msg->idiag_family, msg->id.idiag_dst, dst, sizeof(dst));
 	for (; RTA_OK(attr, left); attr = RTA_NEXT(attr, left)) {
 		struct tcp_info info = { 0 };
 		size_t size = RTA_PAYLOAD(attr);
@@ -184,13 +188,15 @@ static void sample_sockets(FILE *out)
 	} request = {
 		.nlh = { .nlmsg_len = sizeof(request), .nlmsg_type = SOCK_DIAG_BY_FAMILY,
 			 .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
-		.diag = { .sdiag_family = AF_INET, .sdiag_protocol = IPPROTO_TCP,
+		.diag = { .sdiag_protocol = IPPROTO_TCP,
 			  .idiag_ext = 1 << (INET_DIAG_INFO - 1),
 			  .idiag_states = 1 << TCP_ESTABLISHED },
 	};
 
-	for (int i = 0; i < n_sockets; i++)
+	for (int i = 0; i < n_sockets; i++) {
+		request.diag.sdiag_family = sockets[i].family;
 		dump(&sockets[i], &request, sizeof(request), write_socket, out);
+	}
 }
 
 static void write_queue(const struct place *place, const struct nlmsghdr *nlh, FILE *out)
@@ -273,6 +279,7 @@ int main(int argc, char **argv)
 		{ "progress-interval", required_argument, NULL, 'p' },
 		{ "out", required_argument, NULL, 'o' },
 		{ "sockets", required_argument, NULL, 't' },
+		{ "sockets6", required_argument, NULL, '6' },
 		{ "queue", required_argument, NULL, 'q' },
 		{ 0 },
 	};
@@ -289,14 +296,16 @@ int main(int argc, char **argv)
 		case 'i': interval = atoll(optarg); break;
 		case 'p': progress_interval = atoll(optarg); break;
 		case 'o': folder = optarg; break;
-		case 't': add_sockets(optarg); break;
+		case 't': add_sockets(optarg, AF_INET); break;
+		case '6': add_sockets(optarg, AF_INET6); break;
 		case 'q': add_queue(optarg); break;
 		default: return 2;
 		}
 	}
 	if (!start || stop <= start || interval <= 0 || progress_interval <= 0 || !folder) {
 		fputs("usage: observe --start NS --stop NS --interval NS --progress-interval NS\n"
-		      "               --out FOLDER [--sockets NAMESPACE]... [--queue NAMESPACE/INTERFACE]...\n",
+		      "               --out FOLDER [--sockets NAMESPACE]... [--sockets6 NAMESPACE]...\n"
+		      "               [--queue NAMESPACE/INTERFACE]...\n",
 		      stderr);
 		return 2;
 	}

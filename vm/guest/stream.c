@@ -5,7 +5,7 @@
  *   stream send    --to ADDRESS --port N [--source-port N] --connect-at NS
  *                  --start-at NS --stop-at NS [--congestion NAME] [--send-buffer BYTES]
  *                  [--pacing] [--bytes N | --interval NS --sizes BYTES,BYTES...]
- *   stream receive --port N [--receive-buffer BYTES]
+ *   stream receive --port N [--receive-buffer BYTES] [--ipv6]
  *
  * Times are ns on the plan's clock (plan_clock.h). In virtual time the cost of traffic is system
  * calls and wake-ups, not packets, so the source hands the kernel gigabytes in one
@@ -21,12 +21,10 @@
  *
  * Prints one JSON line: the bytes each side counted, from the kernel's TCP_INFO.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <linux/tcp.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -38,6 +36,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "endpoint.h"
 #include "plan_clock.h"
 
 #define BUFFER_BYTES  (1 << 20)
@@ -47,12 +46,12 @@
 #define MOST_PACING   UINT64_C(1000000000000)
 
 struct options {
-	struct in_addr to;
+	const char *to;
 	int port, source_port;
 	int64_t connect_at_ns, start_at_ns, stop_at_ns, interval_ns, bytes;
 	const char *congestion, *sizes;
 	int send_buffer_bytes, receive_buffer_bytes;
-	bool pacing;
+	bool pacing, ipv6;
 };
 
 static void die(const char *what)
@@ -83,16 +82,15 @@ static struct tcp_info tcp_info(int fd)
 	return info;
 }
 
-static int tcp_socket(int local_port)
+static int tcp_socket(int family, int local_port)
 {
-	struct sockaddr_in local = { .sin_family = AF_INET,
-				     .sin_port = htons(local_port) };
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	struct endpoint local = endpoint_here(family, local_port);
+	int fd = socket(family, SOCK_STREAM, 0);
 
 	if (fd < 0)
 		die("socket");
 	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
-	if (bind(fd, (struct sockaddr *)&local, sizeof(local)) < 0)
+	if (bind(fd, &local.any, local.size) < 0)
 		die("bind");
 	return fd;
 }
@@ -179,16 +177,14 @@ static void write_paced(int fd, const struct options *opt, const void *buffer)
 	}
 }
 
-static int send_stream(const struct options *opt)
+static int send_stream(const struct options *opt, const struct endpoint *to)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr = opt->to,
-				  .sin_port = htons(opt->port) };
 	struct linger reset = { .l_onoff = 1, .l_linger = 0 };
 	uint64_t most_pacing = MOST_PACING;
 	struct tcp_info info;
 	char name[16] = "";
 	socklen_t name_size = sizeof(name);
-	int fd = tcp_socket(opt->source_port);
+	int fd = tcp_socket(to->any.sa_family, opt->source_port);
 	void *buffer = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -205,7 +201,7 @@ static int send_stream(const struct options *opt)
 	set_option(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset), "SO_LINGER");
 
 	plan_sleep_until(opt->connect_at_ns);
-	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
+	if (connect(fd, &to->any, to->size) < 0)
 		die("connect");
 	/* One byte for a round-trip sample: a connection that exists has its timers set. */
 	if (send(fd, "", 1, 0) != 1)
@@ -234,7 +230,7 @@ static int send_stream(const struct options *opt)
 
 static int receive_stream(const struct options *opt)
 {
-	int listener = tcp_socket(opt->port), fd;
+	int listener = tcp_socket(opt->ipv6 ? AF_INET6 : AF_INET, opt->port), fd;
 	struct tcp_info info;
 	ssize_t n;
 
@@ -278,7 +274,7 @@ static int usage(void)
 	fputs("usage: stream send --to ADDRESS --port N [--source-port N] --connect-at NS --start-at NS\n"
 	      "                   --stop-at NS [--congestion NAME] [--send-buffer BYTES]\n"
 	      "                   [--pacing] [--bytes N | --interval NS --sizes BYTES,BYTES...]\n"
-	      "       stream receive --port N [--receive-buffer BYTES]\n", stderr);
+	      "       stream receive --port N [--receive-buffer BYTES] [--ipv6]\n", stderr);
 	return 2;
 }
 
@@ -298,9 +294,11 @@ int main(int argc, char **argv)
 		{ "pacing", no_argument, NULL, 'a' },
 		{ "send-buffer", required_argument, NULL, 'b' },
 		{ "receive-buffer", required_argument, NULL, 'r' },
+		{ "ipv6", no_argument, NULL, '6' },
 		{ 0 },
 	};
 	struct options opt = { 0 };
+	struct endpoint to;
 	int c;
 
 	if (argc < 2)
@@ -308,12 +306,7 @@ int main(int argc, char **argv)
 	optind = 2;
 	while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
 		switch (c) {
-		case 't':
-			if (inet_pton(AF_INET, optarg, &opt.to) != 1) {
-				fprintf(stderr, "stream: --to: not an IPv4 address: \"%s\"\n", optarg);
-				return 2;
-			}
-			break;
+		case 't': opt.to = optarg; break;
 		case 'p': opt.port = atoi(optarg); break;
 		case 'P': opt.source_port = atoi(optarg); break;
 		case 'c': opt.connect_at_ns = atoll(optarg); break;
@@ -326,6 +319,7 @@ int main(int argc, char **argv)
 		case 'a': opt.pacing = true; break;
 		case 'b': opt.send_buffer_bytes = atoi(optarg); break;
 		case 'r': opt.receive_buffer_bytes = atoi(optarg); break;
+		case '6': opt.ipv6 = true; break;
 		default: return usage();
 		}
 	}
@@ -338,8 +332,12 @@ int main(int argc, char **argv)
 		return usage();
 	if (opt.sizes && !valid_sizes(opt.sizes))
 		return usage();
-	if (!strcmp(argv[1], "send") && opt.to.s_addr && opt.port && opt.stop_at_ns)
-		return send_stream(&opt);
+	if (opt.to && !endpoint_there(&to, opt.to, opt.port)) {
+		fprintf(stderr, "stream: --to: not an address: \"%s\"\n", opt.to);
+		return 2;
+	}
+	if (!strcmp(argv[1], "send") && opt.to && opt.port && opt.stop_at_ns)
+		return send_stream(&opt, &to);
 	if (!strcmp(argv[1], "receive") && opt.port)
 		return receive_stream(&opt);
 	return usage();

@@ -118,8 +118,8 @@ def test_a_sound_topology_is_loaded_once(tmp_path: Path, monkeypatch: pytest.Mon
     (known,) = (tmp_path / "cache/twoway/topologies").iterdir()
     known.write_text(known.read_text().replace("10.0.0.1/24", "10.0.0.7/24"))
     monkeypatch.setattr(topology, "_load", topology._load.__wrapped__)  # forgets
-    assert str(load_topology(path, {}).address("a")) == "10.0.0.7"
+    assert str(load_topology(path, {}).address("a", 4)) == "10.0.0.7"
     known.write_text("{")
-    assert str(load_topology(path, {}).address("a")) == "10.0.0.1"
+    assert str(load_topology(path, {}).address("a", 4)) == "10.0.0.1"
     path.write_text(PAIR.replace("10.0.0.1", "10.0.0.3"))
-    assert str(load_topology(path, {}).address("a")) == "10.0.0.3"
+    assert str(load_topology(path, {}).address("a", 4)) == "10.0.0.3"

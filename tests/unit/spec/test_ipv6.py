@@ -1,0 +1,72 @@
+"""The version of IP: what is refused, and what it changes in a plan."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import SMALL, problems_of, write_experiment
+
+from twoway.plan.plan import build_plan
+from twoway.runs.cases import load_case
+
+LEFT, RIGHT = SMALL["flows"]
+PREDICTED = {
+    "theory": "kalampoukas",
+    "predictions": [
+        {"metric": "efficiency.left", "value": "theory", "tolerance": 1, "why": "for tests"}
+    ],
+}
+
+
+def _problems(folder: Path, **fields: Any) -> list[str]:
+    return problems_of(str(write_experiment(folder, {**SMALL, **fields})))
+
+
+@pytest.mark.parametrize(
+    ("fields", "problems"),
+    [
+        ({"stack": {"ip": 5}}, ["stack.ip: must be 4 or 6, got 5"]),
+        (
+            {"stack": {"ip": 6, "mtu_bytes": 1279}},
+            ["stack.mtu_bytes: IPv6 needs 1280 at least, got 1279"],
+        ),
+        ({"stack": {"ip": 6, "mtu_bytes": 1280}}, []),
+        (
+            {"flows": [LEFT, {**RIGHT, "ip": 6}], **PREDICTED},
+            ["flows.1.ip: theories have the headers of one version, stack.ip (4), got 6"],
+        ),
+        ({"flows": [LEFT, {**RIGHT, "ip": 4}], **PREDICTED}, []),
+        (
+            {
+                "stack": {"ip": 6},
+                "datagrams": [
+                    {"name": "u", "from": "h1", "to": "h2", "rate_mbit": 1, "packet_bytes": 55}
+                ],
+            },
+            ["datagrams.0.packet_bytes: must be at least 56 in IPv6, got 55"],
+        ),
+    ],
+)
+def test_refusals(fields: dict[str, Any], problems: list[str], tmp_path: Path) -> None:
+    """Each mistake is a sentence with its field and value."""
+    assert _problems(tmp_path, **fields) == problems
+
+
+def test_headers_are_20_bytes_longer(tmp_path: Path) -> None:
+    """A window of so many segments is offered in segments of each version's size."""
+    stack = {"mtu_bytes": 9180, "ip": 6, "receive_window_packets": 10}
+    case = load_case(str(write_experiment(tmp_path, {**SMALL, "stack": stack})))
+    routes = [
+        line
+        for step in build_plan(case).setup
+        for line in getattr(step, "stdin", ())
+        if line.startswith("route replace default") and "h1" in line
+    ]
+    assert [route.rpartition("window ")[2] for route in routes] == ["91400", "91200"]
+    assert ["fd00::" in route for route in routes] == [False, True]
+
+
+def test_without_ipv6_a_plan_says_nothing_of_it(tmp_path: Path) -> None:
+    """A plan of IPv4 alone has no address of IPv6, no setting, and no time for reports."""
+    plan = build_plan(load_case(str(write_experiment(tmp_path, SMALL)))).model_dump_json()
+    assert ("fd00" in plan, "net.ipv6" in plan, "sleep" in plan) == (False, False, False)
