@@ -245,6 +245,7 @@ def best_accelerator(stock: StockKernel) -> Accelerator:
         known = {}
     if tried not in known:
         known[tried] = why_not_kvm(stock)
+        verdicts.parent.mkdir(parents=True, exist_ok=True)
         write_json(verdicts, known)
         if known[tried]:
             say(f"KVM is of no use here: {known[tried]}; QEMU emulates and counts instructions")
