@@ -106,8 +106,11 @@ lint: env test-packages ## style, types, layers: ruff, mypy, lint-imports, yamll
 lint-kernel: setup test-packages ## the modules: checkpatch, sparse, W=1
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um KDIR=$$($(BIN)/twoway build --kernel-dir)
 
-bench: setup bench-captures qemu-packages ## speed, medians of five runs
+bench: setup bench-captures bench-ns3 qemu-packages ## speed, medians of five runs
 	@PYTHONPATH=tests/support $(BIN)/python tests/bench/speed.py
+
+bench-ns3: setup bench-packages ## 100 simulated seconds here and in ns-3, in turn
+	@PYTHONPATH=tests/support $(BIN)/python tests/bench/beside_ns3.py
 
 fuzz: test-packages ## any bytes are a capture: fuzz its parser in C for SECONDS=1800
 	@$(MAKE) --no-print-directory -C capture-analysis/clib fuzz SECONDS=$(SECONDS)
@@ -138,6 +141,9 @@ lab-packages:
 
 smp-packages:
 	@vm/install-packages smp
+
+bench-packages:
+	@vm/install-packages bench
 
 deb-packages:
 	@vm/install-packages deb
@@ -183,5 +189,5 @@ help: ## this list
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment papers results report list manual docs shell calibrate doctor unit test check test-long test-sanitized test-sanitized-short sanitized test-newest test-smp test-lab mutation torture lint lint-kernel bench bench-lab fuzz \
-	bench-captures setup env docs-env packages test-packages qemu-packages lab-packages smp-packages deb-packages uv wheel deb lint-deb test-distros clean help
+.PHONY: experiment papers results report list manual docs shell calibrate doctor unit test check test-long test-sanitized test-sanitized-short sanitized test-newest test-smp test-lab mutation torture lint lint-kernel bench bench-ns3 bench-lab fuzz \
+	bench-captures setup env docs-env packages test-packages qemu-packages lab-packages smp-packages bench-packages deb-packages uv wheel deb lint-deb test-distros clean help

@@ -35,7 +35,7 @@ SWEPT_POINTS = 8
 
 def main() -> int:
     """Measure and print one line per figure."""
-    print(f"{_machine()}, medians of {ROUNDS}")
+    print(f"{machine()}, medians of {ROUNDS}")
     show_module_costs()
     with tempfile.TemporaryDirectory(prefix="twoway-bench-") as scratch:
         folder = Path(scratch)
@@ -43,8 +43,8 @@ def main() -> int:
         _show("kalampoukas-5.2, command to report", statistics.median(walls), "s")
         _show("kalampoukas-5.2, command to first packet", statistics.median(firsts), "s")
         for name, longer_s in (("kalampoukas-5.2", 300), ("zhang-fig8", 5000)):
-            short = _guest_wall_s(folder, _experiment(name, 100))
-            longer = _guest_wall_s(folder, _experiment(name, longer_s))
+            short = _guest_wall_s(folder, experiment_of(name, 100))
+            longer = _guest_wall_s(folder, experiment_of(name, longer_s))
             _show(f"{name}, 100 s, whole life of the guest", 100 / short, "x")
             _show(f"{name}, traffic alone", (longer_s - 100) / (longer - short), "x")
         for generator in ("stream", "kernel"):
@@ -59,7 +59,8 @@ def _show(what: str, value: float, unit: str) -> None:
     print(f"{what:<46} {value:8.2f} {unit}", flush=True)
 
 
-def _machine() -> str:
+def machine() -> str:
+    """Name what figures hold for."""
     with Path("/proc/cpuinfo").open() as lines:
         model = next((x.split(":")[1].strip() for x in lines if x.startswith("model name")), "?")
     return f"{platform.node()}: {model}, {os.cpu_count()} processors, Linux {platform.release()}"
@@ -91,7 +92,7 @@ def _timed_run(folder: Path) -> tuple[float, float]:
     return wall, first
 
 
-def _experiment(name: str, duration_s: float) -> dict[str, Any]:
+def experiment_of(name: str, duration_s: float) -> dict[str, Any]:
     """An experiment of another length, of which nothing is expected."""
     document: dict[str, Any] = yaml.safe_load((ROOT / f"experiments/{name}.yml").read_text())
     return document | {
@@ -125,23 +126,25 @@ def _many_flows(generator: str) -> dict[str, Any]:
     }
 
 
+def run_experiment(folder: Path, document: dict[str, Any]) -> Path:
+    """Run an experiment; its folder."""
+    experiment = folder / "measured.yml"
+    experiment.write_text(yaml.safe_dump(document))
+    if _twoway("run", str(experiment), "--results", str(folder / "results")).wait() != 0:
+        raise SystemExit(f"bench: {document['title']} failed; run it by itself to see why")
+    return (folder / "results/latest").resolve()
+
+
 def _guest_wall_s(folder: Path, document: dict[str, Any]) -> float:
     """Median wall time of a guest's life for a run of an experiment."""
-    name = "measured"
-    experiment = folder / f"{name}.yml"
-    experiment.write_text(yaml.safe_dump(document))
-    walls = []
-    for _ in range(ROUNDS):
-        if _twoway("run", str(experiment), "--results", str(folder / "results")).wait() != 0:
-            raise SystemExit(f"bench: {name} failed; run it by itself to see why")
-        manifest = json.loads((folder / "results/latest/manifest.json").read_text())
-        walls.append(float(manifest["timing"]["wall_s"]))
-    return statistics.median(walls)
+    runs = [run_experiment(folder, document) for _ in range(ROUNDS)]
+    manifests = [json.loads((run / "manifest.json").read_text()) for run in runs]
+    return statistics.median(float(manifest["timing"]["wall_s"]) for manifest in manifests)
 
 
 def _sweep_wall_s(folder: Path, workers: int) -> float:
     """Wall time of a sweep of points alike, from the command to its end."""
-    document = _experiment("kalampoukas-5.2", 30)
+    document = experiment_of("kalampoukas-5.2", 30)
     starts = {"set": ["flows.left.start_s"], "to": [n / 1000 for n in range(SWEPT_POINTS)]}
     document |= {"theory": None, "matrix": {"start": starts}}
     experiment = folder / "sweep.yml"
