@@ -217,7 +217,10 @@ def write_run(
     files["sockets/tcp-info.csv"] = _tcp_info()
     for node, drops in (("r1", _drops(forward)), ("r2", _drops(reverse))):
         for when, count in (("before", 0), ("after", drops)):
-            qdiscs = [{"dev": "lo", "drops": 0}, {"dev": f"{node}-eth1", "drops": count}]
+            qdiscs = [
+                {"dev": dev, "kind": "netem", "root": True, "drops": drops}
+                for dev, drops in (("lo", 0), (f"{node}-eth1", count))
+            ]
             files[f"qdisc/{node}-{when}.json"] = json.dumps(qdiscs).encode()
     for name, segments in SEGMENTS.items():
         received = {"bytes_received": segments * PAYLOAD_BYTES}

@@ -100,6 +100,9 @@ class Direction(_Quoted):
     impairments: dict[str, Any] | None = Field(
         default=None, description="jitter, reordering and copies behind the queue; null: none"
     )
+    policer: dict[str, Any] | None = Field(
+        default=None, description="a token bucket before the queue; null: none"
+    )
     loss: dict[str, Any] | None = Field(
         default=None, description="how the link loses packets behind its queue; null: it loses none"
     )

@@ -21,6 +21,7 @@ from twoway.measure.allocations import agreement
 from twoway.measure.analysis import ETHERNET_BYTES, Analysis, ConnectionView, QueueView
 from twoway.measure.flight import most_in_flight
 from twoway.measure.lanes import Lanes, lanes_of
+from twoway.measure.policing import refused_by_policer
 from twoway.measure.throughput import before_reset, in_order_bytes
 from twoway.theory.dtm import SLOT_BIT
 from twoway.theory.timetable import Timetable, delay_table
@@ -48,6 +49,8 @@ def fidelity(analysis: Analysis) -> list[FidelityRow]:
             _kernel_drops(analysis, direction, queue),
         ]
         link = analysis.run.link(queue.queue)
+        if link and link.policer and error is None:
+            checks.append(_policed(analysis, direction, queue))
         if link and link.delay:
             checks.append(_delays(analysis, direction, queue, delay_table(link.delay)))
         if impairments := analysis.run.impairments(queue.queue):
@@ -164,12 +167,7 @@ def _kernel_queue(
 
 
 def _kernel_drops(analysis: Analysis, direction: str, view: QueueView) -> FidelityRow:
-    node = view.queue.interface.rsplit("-", 1)[0]
-    counts = []
-    for when in ("before", "after"):
-        qdiscs = analysis.run.document(f"qdisc/{node}-{when}.json")
-        counts.append(next(q["drops"] for q in qdiscs if q["dev"] == view.queue.interface))
-    kernel = counts[1] - counts[0]
+    kernel = _counted_drops(analysis, view, "root") + _counted_drops(analysis, view, "clsact")
     captured = int(view.passed.dropped.sum())
     return _check(
         f"{direction}: drops in the captures less the kernel's {kernel}",
@@ -177,6 +175,30 @@ def _kernel_drops(analysis: Analysis, direction: str, view: QueueView) -> Fideli
         "0",
         captured == kernel,
     )
+
+
+def _counted_drops(analysis: Analysis, view: QueueView, which: str) -> int:
+    """Read the kernel's count of a queue's drops ("root"), or of its policer's ("clsact")."""
+    node = view.queue.interface.rsplit("-", 1)[0]
+    counts = [
+        sum(
+            qdisc["drops"]
+            for qdisc in analysis.run.document(f"qdisc/{node}-{when}.json")
+            if qdisc["dev"] == view.queue.interface
+            and (qdisc.get("root") if which == "root" else qdisc["kind"] == which)
+        )
+        for when in ("before", "after")
+    ]
+    return int(counts[1] - counts[0])
+
+
+def _policed(analysis: Analysis, direction: str, view: QueueView) -> FidelityRow:
+    """Compare the packets that a policer dropped with those that its token bucket refuses."""
+    refused = refused_by_policer(analysis, view)
+    kernel = _counted_drops(analysis, view, "clsact")
+    odd = int((refused & ~view.passed.dropped).sum()) + abs(int(refused.sum()) - kernel)
+    what = f"{direction}: policer's {kernel} drops that are not its token bucket's"
+    return _check(what, odd, "0", odd == 0)
 
 
 def _link_losses(analysis: Analysis) -> FidelityRow:

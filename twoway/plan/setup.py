@@ -27,7 +27,6 @@ from twoway.spec.congestion import CONTROLS, Control
 from twoway.spec.point import Case
 from twoway.spec.topology import address_in
 
-
 # A node tells its neighbours twice which groups of IPv6 it has joined, within 1 s each, and begins
 # up to 1 s late (RFC 3810, section 9.11).
 _REPORTS_S = 4

@@ -4,7 +4,7 @@ spec/placement.py has checked the interfaces.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from twoway.contract.clock import START_NS
@@ -60,10 +60,18 @@ def compile_profile(profile: Profile, graph: Graph) -> list[Shaper]:
     """
     shapers = []
     for name, direction in profile.directions.items():
-        shapers += [_queue(i, direction) for i in graph.queues[name]]
+        shapers += [_policed(_queue(i, direction), direction) for i in graph.queues[name]]
         if direction.delay_ns or direction.has_ack_queue or direction.loss or direction.impairments:
             shapers += [_delay(i, direction) for i in graph.delays[name]]
     return shapers
+
+
+def _policed(shaper: Shaper, direction: Direction) -> Shaper:
+    """Put a policer before a queue, if the direction has one."""
+    if direction.policer is None:
+        return shaper
+    lines = direction.policer.lines(shaper.interface.name)
+    return replace(shaper, inner=(*shaper.inner, *lines))
 
 
 def _queue(interface: Interface, direction: Direction) -> Shaper:

@@ -17,6 +17,7 @@ from twoway.spec.datagrams import Datagrams
 from twoway.spec.impairments import Impairments
 from twoway.spec.loss import Loss
 from twoway.spec.matrix import Axis
+from twoway.spec.policer import Policer
 from twoway.spec.programs import HostProgram
 from twoway.spec.statements import Claimed, Found, Predicted, Statement, Unclaimed
 from twoway.spec.timetable import ChangingDelay, Rate
@@ -76,6 +77,9 @@ class Direction(Framing):
     )
     impairments: Impairments | None = Field(
         default=None, description="jitter, reordering and copies after the queue; none by default"
+    )
+    policer: Policer | None = Field(
+        default=None, description="a token bucket before the queue; none by default"
     )
     ack_queue: Literal["shared", "own", "priority"] = Field(
         default="shared",

@@ -25,8 +25,24 @@ def profile_problems(profile: Profile) -> list[str]:
     return [
         f"directions.{name}{problem}"
         for name, direction in profile.directions.items()
-        for problem in (*_direction_problems(direction), *_pool_problems(direction, profile))
+        for problem in (
+            *_direction_problems(direction),
+            *_policer_problems(direction),
+            *_pool_problems(direction, profile),
+        )
     ]
+
+
+def _policer_problems(direction: Direction) -> list[str]:
+    if direction.policer is None:
+        return []
+    problems = [f".policer{problem}" for problem in direction.policer.problems()]
+    if direction.dtm is not None or direction.leaves_at_start:
+        problems.append(
+            ".policer: drops cannot be told from those of a channel, of an aqm or of two queues; "
+            "it needs a drop-tail queue of rate_mbit or rate"
+        )
+    return problems
 
 
 def _pool_problems(direction: Direction, profile: Profile) -> list[str]:

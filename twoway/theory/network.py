@@ -9,6 +9,7 @@ from typing import Any
 
 from twoway.contract.network import Connection, DatagramFlow, Framing
 from twoway.theory import predictions
+from twoway.theory.token_bucket import TokenBucket
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Link:
         delay: the field `delay` of the profile; None if the delay does not change.
         impairments: the field `impairments` of the profile; None if there are none.
         rate: the field `rate` of the profile; None if the rate does not change.
+        policer: the token bucket before the queue; None if there is none.
     """
 
     rate_bit: float
@@ -44,6 +46,7 @@ class Link:
     rate: Mapping[str, Any] | None = None
     delay: Mapping[str, Any] | None = None
     impairments: Mapping[str, Any] | None = None
+    policer: TokenBucket | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,47 @@
+"""A policer drops what its token bucket refuses, and the queue behind it what it cannot hold."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from running import SMALL, carry_out, write_experiment
+
+from twoway.contract.verdict import Verdict
+from twoway.measure.analysis import Analysis
+from twoway.measure.fidelity import fidelity
+
+# A bucket that lets more at once through than the queue holds, whose link is as fast.
+TIGHT = {
+    "rate_mbit": 131,
+    "delay_ms": 8.416,
+    "queue_packets": 8,
+    "policer": {"rate_mbit": 120, "burst_bytes": 100_000},
+}
+
+
+def _rows(analysis: Analysis) -> dict[str, Verdict]:
+    return {row.check: row.verdict for row in fidelity(analysis)}
+
+
+def test_each_packet_has_the_fate_of_the_bucket(tmp_path: Path) -> None:
+    """Drops of a policer and of its queue are told apart; another bucket's would not be these."""
+    reverse: dict[str, Any] = {"rate_mbit": 131, "delay_ms": 8.416, "queue_packets": 1000}
+    profile = {"schema": 1, "title": "t", "directions": {"forward": TIGHT, "reverse": reverse}}
+    (tmp_path / "tight.yml").write_text(yaml.safe_dump(profile))
+    flows = [{**flow, "congestion": "cubic", "window_packets": None} for flow in SMALL["flows"]]
+    run = carry_out(
+        write_experiment(tmp_path, {**SMALL, "profile": "tight", "flows": flows}),
+        tmp_path / "results",
+    )
+    analysis = Analysis(run)
+    rows = _rows(analysis)
+    assert set(rows.values()) == {Verdict.PASS}
+    (policed,) = (check for check in rows if "token bucket" in check)
+    (dropped,) = (check for check in rows if check.startswith("forward: drops in the captures"))
+    kernel = [int(check.split()[at]) for check, at in ((policed, 2), (dropped, -1))]
+    assert 0 < kernel[0] < kernel[1]
+    link = analysis.run.link(analysis.queues["forward"].queue)
+    assert link
+    assert link.policer
+    link.policer["burst_bytes"] += 9194
+    assert _rows(analysis)[policed] is Verdict.FAIL

@@ -1,0 +1,63 @@
+"""The kernel's token bucket (net/sched/act_police.c), in its own integers.
+
+Tokens are nanoseconds of sending: the bucket gains one each ns and holds at most `burst_ns`. A
+packet needs what its frame takes at the rate, and is refused if that is not there.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from capture_analysis.columns import BoolArray, IntArray
+
+# tc tells the kernel times in ticks of 64 ns.
+_TICK_NS = 64
+
+
+@dataclass(frozen=True)
+class TokenBucket:
+    """A rate and a size.
+
+    Attributes:
+        rate_bit: rate at which tokens come, bit/s, a multiple of 8.
+        burst_bytes: what a full bucket lets through at once.
+    """
+
+    rate_bit: int
+    burst_bytes: int
+
+    @classmethod
+    def of(cls, rate_mbit: float, burst_bytes: int) -> Self:
+        """Make the bucket that the kernel has for a rate: it counts whole bytes a second."""
+        return cls(round(rate_mbit * 1e6 / 8) * 8, burst_bytes)
+
+    @property
+    def burst_ns(self) -> int:
+        """The most tokens, as tc computes them."""
+        usec = 1e6 * (self.burst_bytes / (self.rate_bit / 8))
+        return int(usec * 1000 / _TICK_NS) * _TICK_NS
+
+    def needs_ns(self, frame_bytes: int) -> int:
+        """Tokens that a frame needs, Ethernet header included, as psched_l2t_ns computes them."""
+        rate, factor, shift = self.rate_bit // 8, 1_000_000_000, 0
+        while not (factor // rate) & (1 << 31) and not factor & (1 << 63):
+            factor, shift = factor << 1, shift + 1
+        return frame_bytes * (factor // rate) >> shift
+
+    def refuses(self, time_ns: IntArray, frame_bytes: IntArray) -> BoolArray:
+        """Mark the frames that a bucket refuses, full before the first.
+
+        Args:
+            time_ns: shape (n,), when they come, ascending.
+            frame_bytes: shape (n,), Ethernet header included.
+        """
+        needs = {int(size): self.needs_ns(int(size)) for size in np.unique(frame_bytes)}
+        tokens = most = self.burst_ns
+        last, refused = 0, np.zeros(len(frame_bytes), dtype=bool)
+        for row, (now, size) in enumerate(zip(time_ns.tolist(), frame_bytes.tolist(), strict=True)):
+            left = min(tokens + min(now - last, most), most) - needs[size]
+            if left < 0:
+                refused[row] = True
+            else:
+                tokens, last = left, now
+        return refused
