@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from speed import ROUNDS, experiment_of, machine, run_experiment
+from timed_runs import ROUNDS, experiment_of, machine, run_experiment
 
 from twoway.contract.manifest import read_manifest
 from twoway.contract.metrics import METRICS, Metrics

@@ -11,11 +11,8 @@ at one hour than at another changes both.
 """
 
 import json
-import os
-import platform
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,13 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from flows_curve import show_flows_curve
 from module_costs import show_module_costs
+from timed_runs import ROUNDS, experiment_of, machine, run_experiment, start_twoway
 
 from twoway.backends.sandbox import read_progress
 from twoway.contract.clock import START_NS
 
-ROOT = Path(__file__).resolve().parents[2]
-ROUNDS = 5
 SWEPT_POINTS = 8
 
 
@@ -50,6 +47,7 @@ def main() -> int:
         for generator in ("stream", "kernel"):
             wall = _guest_wall_s(folder, _many_flows(generator))
             _show(f"200 flows of 20 hosts, 0.3 s, {generator}", wall, "s")
+        show_flows_curve()
         gains = [_sweep_wall_s(folder, 1) / _sweep_wall_s(folder, 2) for _ in range(ROUNDS)]
         _show("sweep, two workers over one", statistics.median(gains), "x")
     return 0
@@ -57,18 +55,6 @@ def main() -> int:
 
 def _show(what: str, value: float, unit: str) -> None:
     print(f"{what:<46} {value:8.2f} {unit}", flush=True)
-
-
-def machine() -> str:
-    """Name what figures hold for."""
-    with Path("/proc/cpuinfo").open() as lines:
-        model = next((x.split(":")[1].strip() for x in lines if x.startswith("model name")), "?")
-    return f"{platform.node()}: {model}, {os.cpu_count()} processors, Linux {platform.release()}"
-
-
-def _twoway(*arguments: str) -> subprocess.Popen[bytes]:
-    argv = [sys.executable, "-m", "twoway.cli", *arguments]
-    return subprocess.Popen(argv, cwd=ROOT, stderr=subprocess.DEVNULL)
 
 
 def _timed_run(folder: Path) -> tuple[float, float]:
@@ -79,7 +65,7 @@ def _timed_run(folder: Path) -> tuple[float, float]:
     results = Path(tempfile.mkdtemp(dir=folder))
     began = time.monotonic()
     first = None
-    run = _twoway("run", "kalampoukas-5.2", "--results", str(results))
+    run = start_twoway("run", "kalampoukas-5.2", "--results", str(results))
     while run.poll() is None:
         for running in results.glob("*/.running-*") if first is None else ():
             progress = read_progress(running)
@@ -90,18 +76,6 @@ def _timed_run(folder: Path) -> tuple[float, float]:
     if run.returncode != 0 or first is None:
         raise SystemExit("bench: kalampoukas-5.2 failed; run it by itself to see why")
     return wall, first
-
-
-def experiment_of(name: str, duration_s: float) -> dict[str, Any]:
-    """An experiment of another length, of which nothing is expected."""
-    document: dict[str, Any] = yaml.safe_load((ROOT / f"experiments/{name}.yml").read_text())
-    return document | {
-        "duration_s": duration_s,
-        "warm_up_s": duration_s / 10,
-        "predictions": [],
-        "claims": [],
-        "findings": [],
-    }
 
 
 def _many_flows(generator: str) -> dict[str, Any]:
@@ -126,15 +100,6 @@ def _many_flows(generator: str) -> dict[str, Any]:
     }
 
 
-def run_experiment(folder: Path, document: dict[str, Any]) -> Path:
-    """Run an experiment; its folder."""
-    experiment = folder / "measured.yml"
-    experiment.write_text(yaml.safe_dump(document))
-    if _twoway("run", str(experiment), "--results", str(folder / "results")).wait() != 0:
-        raise SystemExit(f"bench: {document['title']} failed; run it by itself to see why")
-    return (folder / "results/latest").resolve()
-
-
 def _guest_wall_s(folder: Path, document: dict[str, Any]) -> float:
     """Median wall time of a guest's life for a run of an experiment."""
     runs = [run_experiment(folder, document) for _ in range(ROUNDS)]
@@ -151,7 +116,9 @@ def _sweep_wall_s(folder: Path, workers: int) -> float:
     experiment.write_text(yaml.safe_dump(document))
     results = Path(tempfile.mkdtemp(dir=folder))
     began = time.monotonic()
-    sweep = _twoway("sweep", str(experiment), "--results", str(results), "--workers", str(workers))
+    sweep = start_twoway(
+        "sweep", str(experiment), "--results", str(results), "--workers", str(workers)
+    )
     if sweep.wait() != 0:
         raise SystemExit("bench: the sweep failed; run it by itself to see why")
     wall = time.monotonic() - began
