@@ -9,7 +9,9 @@ import pytest
 from capture_analysis.columns import IntArray
 from running import SMALL, carry_out, measure, write_experiment
 
+from twoway.contract.verdict import Verdict
 from twoway.measure.analysis import Analysis
+from twoway.measure.fidelity import fidelity
 
 UDP = {"name": "udp", "from": "h1", "to": "h2", "rate_mbit": 8}
 INTERVAL_NS = 1_000_000
@@ -73,3 +75,24 @@ def test_udp_beside_tcp(tmp_path: Path) -> None:
     assert document["metrics"]["datagram_loss.udp"]["value"] == 0
     assert document["metrics"]["datagram_delay.udp"]["value"] > 0.0084
     assert all(row["verdict"] == "pass" for row in document["fidelity"])
+
+
+@pytest.mark.parametrize("capture", ["kernel", "tcpdump"])
+def test_a_backlog_that_outlasts_the_run(capture: str, tmp_path: Path) -> None:
+    """With minutes of packets queued at the end, no capture lacks what another has.
+
+    Nobody waits for them at their host any more, which answers to some of them with ICMP.
+    """
+    document = {
+        **SMALL,
+        "profile": "zhang-10ms",
+        "stack": {"mtu_bytes": 1500},
+        "flows": [],
+        "datagrams": [{**UDP, "rate_mbit": 4}],
+        "capture": capture,
+    }
+    run = carry_out(write_experiment(tmp_path, document), tmp_path / "results")
+    analysis = Analysis(run)
+    waiting = analysis.queues["forward"].all_packets.at(np.array([analysis.run.stop_ns]))
+    assert int(waiting[0]) > 700
+    assert {row.verdict for row in fidelity(analysis)} == {Verdict.PASS}
