@@ -22,6 +22,7 @@ from twoway.measure.analysis import ETHERNET_BYTES, Analysis, ConnectionView, Qu
 from twoway.measure.flight import most_in_flight
 from twoway.measure.lanes import Lanes, lanes_of
 from twoway.measure.policing import refused_by_policer
+from twoway.measure.queues import repeated
 from twoway.measure.throughput import before_reset, in_order_bytes
 from twoway.theory.dtm import SLOT_BIT
 from twoway.theory.timetable import Timetable, delay_table
@@ -256,6 +257,9 @@ def _impaired(
             if travel.queue != view.queue:
                 continue
             arrived = travel.came_ns >= 0
+            if impairments["duplicate_percent"]:
+                # A copy may be taken for the next packet that looks like it; resets do.
+                arrived &= ~repeated(travel.sent)
             sent_ns, came_ns = travel.sent.time_ns[arrived], travel.came_ns[arrived]
             latest = sent_ns + most
             if jitter_ns and not impairments["jitter_reorders"]:

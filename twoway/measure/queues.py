@@ -175,6 +175,12 @@ def lost_between(before: Packets, after: Packets) -> BoolArray:
     return times_after(before, after) < 0
 
 
+def repeated(packets: Packets) -> BoolArray:
+    """Mark the packets that look like another of the same capture; shape (n,)."""
+    _, kind, count = np.unique(packets.key(), return_inverse=True, return_counts=True)
+    return np.asarray(count[kind] > 1)
+
+
 def times_after(before: Packets, after: Packets) -> IntArray:
     """Find the times of one capture's packets in another, further on; -1 if it does not have one.
 

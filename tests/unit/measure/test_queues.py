@@ -16,6 +16,7 @@ from twoway.measure.queues import (
     correlation,
     occupancy,
     passage,
+    repeated,
     service_error_ns,
 )
 
@@ -145,6 +146,12 @@ def test_of_identical_packets_none_leaves_before_it_entered() -> None:
     entering = packets(time_ns=[0, 1000, 1001], seq=[7, 7, 8])
     leaving = packets(time_ns=[10, 1010], seq=[7, 8])
     assert passage(queue_of(), entering, leaving).left_ns.tolist() == [10, NEVER, 1010]
+
+
+def test_packets_that_look_alike_are_named() -> None:
+    """Of resets without a count in IP each is marked that looks like another, the first as well."""
+    found = repeated(packets(time_ns=[0, 1, 2, 3], seq=[7, 8, 7, 7], ip_id=[0, 0, 0, 5]))
+    assert found.tolist() == [True, False, True, False]
 
 
 def test_retransmission_is_another_packet() -> None:
