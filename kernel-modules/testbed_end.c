@@ -85,6 +85,7 @@ int end_prepare(struct end *end, int (*run)(struct end *end), int family, const 
 	init_completion(&end->over);
 	if (inet_pton_with_scope(NULL, family, family == AF_INET6 ? "::" : "0.0.0.0", port,
 				 &local) ||
+	    !((struct sockaddr_in *)&local)->sin_port ||	/* where IPv6 has it, too */
 	    kstrtos64(patience_ns, 10, &end->patience_ns) || end->patience_ns < 0)
 		return -EINVAL;
 	/* Not a socket of the kernel's: this one holds its namespace, as a program's does. */
