@@ -27,7 +27,7 @@ def start_twoway(*arguments: str) -> subprocess.Popen[bytes]:
 
 
 def experiment_of(name: str, duration_s: float) -> dict[str, Any]:
-    """An experiment of another length, of which nothing is expected."""
+    """Make an experiment of another length, of which nothing is expected."""
     document: dict[str, Any] = yaml.safe_load((ROOT / f"experiments/{name}.yml").read_text())
     return document | {
         "duration_s": duration_s,

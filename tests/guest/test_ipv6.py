@@ -31,7 +31,7 @@ def _document(run: Path) -> dict[str, Any]:
 
 
 def content(path: Path) -> bytes:
-    """What a capture has, unpacked."""
+    """Unpack a capture."""
     with path.open("rb") as packed:
         return ZstdDecompressor().stream_reader(packed).read()
 

@@ -8,6 +8,7 @@ from twoway.contract.clock import START_NS
 from twoway.contract.model import Model, Record
 
 IpVersion = Literal[4, 6]
+ETHERNET_BYTES = 14
 
 
 def ip_version(address: str) -> IpVersion:
@@ -79,6 +80,11 @@ class Queue(Record, Framing):
         netem has rates in whole bytes/s.
         """
         return self.link_bytes(frame_bytes) * 1_000_000_000 // (self.rate_bit // 8)
+
+
+def mean_interval_ns(packet_bytes: int, rate_mbit: float) -> int:
+    """Compute the mean time between two packets of a rate, ns."""
+    return round(packet_bytes * 8e3 / rate_mbit)
 
 
 class DatagramFlow(Record):

@@ -33,8 +33,6 @@ from twoway.measure.run_folder import Run
 from twoway.theory.dtm import SLOT_BIT
 from twoway.theory.timetable import Timetable, rate_table
 
-ETHERNET_BYTES = 14
-
 
 @dataclass(frozen=True)
 class QueueView:

@@ -15,10 +15,11 @@ from capture_analysis import ack_compression
 
 from twoway.contract.clock import START_NS
 from twoway.contract.metrics import FidelityRow
+from twoway.contract.network import ETHERNET_BYTES
 from twoway.contract.verdict import Verdict
 from twoway.measure import channel, real_time
 from twoway.measure.allocations import agreement
-from twoway.measure.analysis import ETHERNET_BYTES, Analysis, ConnectionView, QueueView
+from twoway.measure.analysis import Analysis, ConnectionView, QueueView
 from twoway.measure.flight import most_in_flight
 from twoway.measure.lanes import Lanes, lanes_of
 from twoway.measure.policing import refused_by_policer

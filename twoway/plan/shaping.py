@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from twoway.contract.clock import START_NS
+from twoway.contract.network import ETHERNET_BYTES
 from twoway.plan import ack_queue
 from twoway.spec import timetable
 from twoway.spec.experiment import Direction, Profile
@@ -16,7 +17,6 @@ from twoway.theory.timetable import Timetable
 
 # The smallest frame: a delay queue holds more of these than of any other.
 _SMALLEST_FRAME_BYTES = 54
-_ETHERNET_BYTES = 14
 # What red takes for a packet.
 _AVERAGE_BYTES = 1500
 # A delay queue must never drop: its limit is ten times the most packets that the delay can hold.
@@ -120,7 +120,7 @@ def _cake(interface: Interface, direction: Direction) -> Shaper:
     """
     rate_bit = round(direction.start_mbit * 1e6)
     isolation = "flowblind" if direction.aqm == "cake-flowblind" else "flows"
-    overhead = direction.overhead_bytes + _ETHERNET_BYTES
+    overhead = direction.overhead_bytes + ETHERNET_BYTES
     arguments = f"cake bandwidth {rate_bit}bit besteffort {isolation} overhead {overhead}"
     return Shaper(
         interface,

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 
 from twoway.contract.clock import START_NS
-from twoway.contract.network import Connection, DatagramFlow, ip_version
+from twoway.contract.network import Connection, DatagramFlow, ip_version, mean_interval_ns
 from twoway.contract.plan import (
     GUEST_BIN,
     PATIENCE_S,
@@ -157,10 +157,11 @@ def datagram_source(case: Case, flow: DatagramFlow) -> Program:
     """Send a UDP flow."""
     (asked,) = (each for each in case.experiment.datagrams if each.name == flow.name)
     payload_bytes = flow.packet_bytes - UDP_HEADER_BYTES[ip_version(flow.destination)]
+    interval_ns = mean_interval_ns(flow.packet_bytes, flow.rate_mbit)
     send = f"""
         {GUEST_BIN}/datagrams send --to {flow.destination} --port {flow.port}
         --source-port {flow.source_port} --bytes {payload_bytes}
-        --interval {asked.interval_ns} --start-at {flow.start_ns} --stop-at {flow.stop_ns}
+        --interval {interval_ns} --start-at {flow.start_ns} --stop-at {flow.stop_ns}
         --seed {asked.seed}
     """
     if flow.poisson:

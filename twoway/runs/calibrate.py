@@ -11,10 +11,11 @@ import numpy as np
 
 from twoway.backends.backend import Backend
 from twoway.contract.clock import START_NS
+from twoway.contract.network import ETHERNET_BYTES
 from twoway.contract.verdict import Verdict, marked
 from twoway.contract.writing import chown_like_parent, write_json
 from twoway.errors import SpecError
-from twoway.measure.analysis import ETHERNET_BYTES, Analysis
+from twoway.measure.analysis import Analysis
 from twoway.measure.metric import metric_names
 from twoway.messages import say
 from twoway.paths import PROFILES

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from twoway.contract.model import Model, Name, NonNegative, Positive
-from twoway.contract.network import IpVersion
+from twoway.contract.network import IpVersion, mean_interval_ns
 
 # The most packets of all together: 4 GB in the captures of a two_node.
 _MOST_PACKETS = 10_000_000
@@ -51,11 +51,6 @@ class Datagrams(Model):
         default=None, description="when it stops; at the end of traffic by default"
     )
 
-    @property
-    def interval_ns(self) -> int:
-        """The mean time between two packets while it sends, ns."""
-        return round(self.packet_bytes * 8e3 / self.rate_mbit)
-
 
 def datagram_problems(
     datagrams: Sequence[Datagrams], duration_s: float, mtu_bytes: int, ip: IpVersion
@@ -64,7 +59,8 @@ def datagram_problems(
     problems, packets = [], 0.0
     for index, each in enumerate(datagrams):
         where, end_s = f"datagrams.{index}", each.stop_s or duration_s
-        packets += max(end_s - each.start_s, 0) * 1e9 / each.interval_ns
+        interval_ns = mean_interval_ns(each.packet_bytes, each.rate_mbit)
+        packets += max(end_s - each.start_s, 0) * 1e9 / interval_ns
         if each.packet_bytes < LEAST_PACKET_BYTES[each.ip or ip]:
             problems.append(
                 f"{where}.packet_bytes: must be at least {LEAST_PACKET_BYTES[each.ip or ip]} in "

@@ -6,17 +6,17 @@ refused with the reason.
 
 import math
 
+from twoway.contract.network import ETHERNET_BYTES
 from twoway.spec.experiment import Profile, Stack
 from twoway.spec.topology import Graph
 
 # The least common multiple of tc's microsecond and the kernel's 64 ns tick (docs/decisions/0008).
 _DELAY_STEP_US = 8
-_ETHERNET_BYTES = 14
 
 
 def burst_problems(profile: Profile, stack: Stack) -> list[str]:
     """List the policers that never let a full packet through."""
-    frame_bytes = stack.mtu_bytes + _ETHERNET_BYTES
+    frame_bytes = stack.mtu_bytes + ETHERNET_BYTES
     return [
         f"directions.{name}.policer.burst_bytes: a full frame has {frame_bytes}, "
         f"got {direction.policer.burst_bytes}"

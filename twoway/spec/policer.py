@@ -23,7 +23,7 @@ class Policer(Model):
 
     @property
     def bucket(self) -> TokenBucket:
-        """The token bucket, as the kernel has it."""
+        """Round the rate and the burst as the kernel does."""
         return TokenBucket.of(self.rate_mbit, self.burst_bytes)
 
     def problems(self) -> list[str]:

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from twoway.contract.network import Connection, DatagramFlow, Framing
+from twoway.contract.network import ETHERNET_BYTES, Connection, DatagramFlow, Framing
 from twoway.contract.statements import Claim, Prediction
 from twoway.errors import SpecError
 from twoway.spec.experiment import Direction, Experiment, Profile
@@ -12,8 +12,6 @@ from twoway.spec.matrix import Point
 from twoway.spec.statements import Computed, Predicted, full_run, said_at
 from twoway.spec.topology import Graph
 from twoway.theory.network import Link, Setup, known_theories, predict, printed
-
-_ETHERNET_BYTES = 14
 
 
 def predictions_at(
@@ -139,8 +137,8 @@ def setup_of(
 
 def _link(direction: Direction, experiment: Experiment, pools: Mapping[str, int]) -> Link:
     stack, rate_bit = experiment.stack, direction.start_mbit * 1e6
-    data = direction.link_bytes(stack.mtu_bytes + _ETHERNET_BYTES)
-    ack = direction.link_bytes(stack.header_bytes(stack.ip) + _ETHERNET_BYTES)
+    data = direction.link_bytes(stack.mtu_bytes + ETHERNET_BYTES)
+    ack = direction.link_bytes(stack.header_bytes(stack.ip) + ETHERNET_BYTES)
     return Link(
         rate_bit=rate_bit,
         delay_ns=direction.delay_ns,

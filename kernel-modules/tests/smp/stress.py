@@ -107,13 +107,13 @@ class Pair:
         tc(self.near, *(self.line("replace", p, self.beginnings()[0]) for p in self.parents))
 
     def beginnings(self) -> tuple[str, ...]:
-        """How channels, or timetables, of this place begin."""
+        """List the options with which channels, or timetables, of this place begin."""
         if self.place == "timetable":
             return TABLES
         return ALONE if self.place in ("root", "ifb", "nlmon") else POOLED
 
     def changes(self) -> tuple[str, ...]:
-        """What an operator changes on them."""
+        """List the options to which an operator changes them."""
         return TABLE_CHANGES if self.place == "timetable" else CHANGES
 
     def line(self, verb: str, parent: str, options: str) -> str:
@@ -287,7 +287,7 @@ class Tally:
         self.highest = {name: Value("Q") for name in COUNTERS}
 
     def numbers(self) -> dict[str, int]:
-        """Everything, by name."""
+        """Collect everything, by name."""
         own = {k: v.value for k, v in vars(self).items() if k != "highest"}
         return own | {name: v.value for name, v in self.highest.items()}
 

@@ -149,7 +149,7 @@ def test_of_identical_packets_none_leaves_before_it_entered() -> None:
 
 
 def test_packets_that_look_alike_are_named() -> None:
-    """Of resets without a count in IP each is marked that looks like another, the first as well."""
+    """Each reset without a count in IP is marked that looks like another, the first as well."""
     found = repeated(packets(time_ns=[0, 1, 2, 3], seq=[7, 8, 7, 7], ip_id=[0, 0, 0, 5]))
     assert found.tolist() == [True, False, True, False]
 

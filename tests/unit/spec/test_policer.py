@@ -47,7 +47,7 @@ def test_tc_is_told() -> None:
     ],
 )
 def test_refusals(fields: dict[str, Any], sentence: str) -> None:
-    """What could not be measured, or not be set, is a sentence."""
+    """A policer that could not be measured, or not be set, is refused in a sentence."""
     found = profile_problems(Profile.model_validate(_document(**fields)))
     assert [problem.partition("forward")[2].startswith(sentence) for problem in found[:1]] == [True]
 

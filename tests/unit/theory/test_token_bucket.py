@@ -21,7 +21,7 @@ def test_a_frame_needs_its_transmission_time(rate_mbit: float, frame_bytes: int)
 
 
 def test_a_full_bucket_lets_its_size_through_at_once() -> None:
-    """Of frames that come together as many pass as the bucket holds, and no more."""
+    """A full bucket lets through as many frames that come together as it holds, and no more."""
     sizes = np.full(40, 1000)
     refused = TokenBucket.of(8, 30_000).refuses(np.full(40, 5 * MS), sizes)
     assert np.flatnonzero(~refused).tolist() == list(range(30))
@@ -43,7 +43,7 @@ def test_a_refused_frame_costs_nothing() -> None:
 
 
 def test_the_share_in_the_long_run() -> None:
-    """Of frames at twice the rate half pass, and the bucket besides."""
+    """Half of the frames that come at twice the rate pass, and the bucket besides."""
     bucket = TokenBucket.of(8, 10_000)
     refused = bucket.refuses(np.arange(0, 10_000 * MS, MS // 2), np.full(20_000, 1000))
     assert int((~refused).sum()) == pytest.approx(10_000 + 10, abs=1)

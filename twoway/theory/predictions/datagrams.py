@@ -5,11 +5,10 @@ transmission time S, rho S / (2 (1 - rho)) on average (Pollaczek 1930, Khinchin 
 a constant rate a full queue loses what the link cannot carry: 1 - 1 / rho.
 """
 
-from twoway.contract.network import DatagramFlow
+from twoway.contract.network import ETHERNET_BYTES, DatagramFlow
 from twoway.theory.network import Setup
 
 NAME = "datagrams"
-_ETHERNET_BYTES = 14
 
 
 def predict(setup: Setup) -> dict[str, float]:
@@ -31,7 +30,7 @@ def predict(setup: Setup) -> dict[str, float]:
 
 def _alone(flow: DatagramFlow, setup: Setup) -> dict[str, float]:
     link = setup.links[flow.directions[0]]
-    size = link.framing.link_bytes(flow.packet_bytes + _ETHERNET_BYTES)
+    size = link.framing.link_bytes(flow.packet_bytes + ETHERNET_BYTES)
     service_s = size * 8 / link.rate_bit
     load = service_s * flow.rate_mbit * 1e6 / (flow.packet_bytes * 8)
     if not flow.poisson:

@@ -3,10 +3,10 @@
 import numpy as np
 
 from twoway.contract.clock import START_NS
+from twoway.contract.network import ETHERNET_BYTES, mean_interval_ns
 from twoway.theory.network import Setup
 
 NAME = "policing"
-_ETHERNET_BYTES = 14
 
 
 def predict(setup: Setup) -> dict[str, float]:
@@ -20,10 +20,10 @@ def predict(setup: Setup) -> dict[str, float]:
     if len(flow.directions) != 1 or flow.poisson or flow.mean_on_s is not None:
         raise ValueError(f"{flow.name} is random, or passes several queues")
     (name,) = flow.directions
-    link, size = setup.links[name], flow.packet_bytes + _ETHERNET_BYTES
+    link, size = setup.links[name], flow.packet_bytes + ETHERNET_BYTES
     if link.policer is None:
         raise ValueError(f"the queue {name} has no policer before it")
-    interval_ns = round(flow.packet_bytes * 8e3 / flow.rate_mbit)
+    interval_ns = mean_interval_ns(flow.packet_bytes, flow.rate_mbit)
     sent_ns = np.arange(flow.start_ns, flow.stop_ns, interval_ns)
     if link.framing.link_bytes(size) * 8e9 / link.rate_bit >= interval_ns:
         raise ValueError(f"{flow.name} is more than the link carries")
