@@ -47,7 +47,14 @@ with HostChanges() as kept:
     if sys.argv[1] == "failed":
         raise SystemExit("it failed")
 """
-SEEN = "ip -d -o link show; ethtool -k enp1s0; ethtool -k enp2s0; ip -o -4 address; ip netns list"
+# The kernel tells of a cable some time after both of its ends are up.
+SETTLED = """
+for end in enp1s0 enp2s0; do
+  until ip link show $end | grep -q 'state UP'; do sleep 0.01; done
+done
+"""
+SHOWN = "ip -d -o link show; ethtool -k enp1s0; ethtool -k enp2s0; ip -o -4 address; ip netns list"
+SEEN = SETTLED + SHOWN
 
 
 def on_a_machine(script: str, *arguments: str, before: str = "") -> list[str]:
