@@ -202,7 +202,8 @@ def _channel(interface: Interface, direction: Direction) -> Shaper:
 
 def _delay(interface: Interface, direction: Direction) -> Shaper:
     delay_ns = direction.delay_ns
-    most = direction.most_mbit * 1e6 / 8 * delay_ns * 1e-9 / _SMALLEST_FRAME_BYTES
+    held_ns = max(delay_ns, 10**6) if direction.rate else delay_ns  # a ms of a trace leaves at once
+    most = direction.most_mbit * 1e6 / 8 * held_ns * 1e-9 / _SMALLEST_FRAME_BYTES
     limit = max(1000, math.ceil(_DELAY_LIMIT_MARGIN * most))
     if direction.delay:
         return _by_table(interface, direction.delay.table, limit)

@@ -1,6 +1,7 @@
-"""Rates and delays that change by a table: a schedule, or the opportunities of a mahimahi trace."""
+"""Rates and delays that change by a table: a schedule, grants, or a mahimahi trace."""
 
 import itertools
+import math
 from collections import Counter
 from functools import cached_property
 from pathlib import Path
@@ -71,8 +72,22 @@ def _order_problems(schedule: list[tuple[float, float]], repeat_s: float | None)
     return found
 
 
+class Grants(Model):
+    """Leave to send some bytes at once, again and again, and nothing between.
+
+    As a shared medium does that collects packets (Wi-Fi's A-MPDU) or asks before it sends (DOCSIS).
+    """
+
+    every_ms: Annotated[float, Field(gt=0, le=10_000, multiple_of=1e-6)] = Field(
+        description="time between two grants, ms; the first is at the traffic's start"
+    )
+    bytes: Annotated[int, Field(ge=40, le=1 << 16)] = Field(
+        description="what one may carry; a packet that is larger waits for the sum of several"
+    )
+
+
 class Rate(Model):
-    """A rate that changes at given times, or a trace of opportunities to send a packet.
+    """A rate that changes at given times, or opportunities to send by grants or a trace.
 
     The table starts with the traffic, and before that the first rate holds, or the trace repeats.
     """
@@ -91,6 +106,7 @@ class Rate(Model):
     opportunities: Annotated[list[Chance], Field(min_length=1, max_length=_MOST_STEPS)] | None = (
         Field(default=None, description="the same as a list: [ms, packets]; of a file what it says")
     )
+    grants: Grants | None = Field(default=None, description="some bytes at once, every so often")
 
     def read(self, folder: Path) -> Self:
         """Read the trace, if it is a file.
@@ -114,14 +130,15 @@ class Rate(Model):
     def problems(self) -> list[str]:
         """List contradictions between fields, each starting with the field's path."""
         found = []
-        given = [n for n in ("schedule", "mahimahi", "opportunities") if getattr(self, n)]
+        ways = ("schedule", "grants", "mahimahi", "opportunities")
+        given = [name for name in ways if getattr(self, name)]
         if len(given) != 1 and given != ["mahimahi", "opportunities"]:
             found.append(
-                ": takes one of schedule, mahimahi and opportunities; "
+                ": takes one of schedule, grants, mahimahi and opportunities; "
                 f"got {' and '.join(given) or 'none'}"
             )
         if self.repeat_s and not self.schedule:
-            found.append(f".repeat_s: a trace has its own end, got {self.repeat_s:g}")
+            found.append(f".repeat_s: for a schedule alone, got {self.repeat_s:g}")
         if self.schedule:
             found += self._schedule_problems(self.schedule)
         times = [ms for ms, _ in self.opportunities or ()]
@@ -159,27 +176,25 @@ class Rate(Model):
 
     @property
     def start_mbit(self) -> float:
-        """The rate at the start; of a trace its mean."""
+        """The rate at the start; of opportunities their mean."""
         if self.schedule:
             return self.schedule[0][1]
-        return self._packets * OPPORTUNITY_BYTES * 8e3 / self.table.period_ns
+        return self.table.lap_bytes * 8e3 / self.table.period_ns
 
     @property
     def least_mbit(self) -> float:
-        """The lowest rate but 0; of a trace its mean."""
+        """The lowest rate but 0; of opportunities their mean."""
         rates = [mbit for _, mbit in self.schedule or () if mbit]
         return min(rates) if rates else self.start_mbit
 
     @property
     def most_mbit(self) -> float:
-        """The highest rate; of a trace that of the fullest ms."""
+        """The highest rate; of opportunities that of the fullest ms."""
         if self.schedule:
             return max(mbit for _, mbit in self.schedule)
+        if self.grants:
+            return self.grants.bytes * math.ceil(1 / self.grants.every_ms) * 8e-3
         return max(value for _, value in self.table.steps) * 8e-3
-
-    @property
-    def _packets(self) -> int:
-        return sum(count for _, count in self.opportunities or ())
 
 
 def arguments(table: Timetable, start_ns: int, limit: int, overhead: int) -> tuple[str, ...]:

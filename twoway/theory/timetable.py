@@ -150,6 +150,8 @@ def rate_table(rate: Mapping[str, Any]) -> Timetable:
     if rate["schedule"]:
         rows = [(round(s * _NS), round(mbit * 1e6) // 8) for s, mbit in rate["schedule"]]
         return Timetable("rates", tuple(rows), round((rate["repeat_s"] or 0) * _NS))
+    if rate.get("grants"):  # older runs know none
+        return _grants(**rate["grants"])
     return _opportunities(rate["opportunities"])
 
 
@@ -157,6 +159,13 @@ def delay_table(delay: Mapping[str, Any]) -> Timetable:
     """Make the table of a profile's field `delay`: a schedule in s and ms."""
     rows = [(round(s * _NS), round(ms * 1e6)) for s, ms in delay["schedule"]]
     return Timetable("delays", tuple(rows), round((delay["repeat_s"] or 0) * _NS))
+
+
+def _grants(every_ms: float, bytes: int) -> Timetable:  # noqa: A002
+    """Make the table of grants: as many as carry what the kernel demands of a lap."""
+    every_ns, count = round(every_ms * 1e6), math.ceil(OPPORTUNITY_BYTES / bytes)
+    steps = tuple((n * every_ns, bytes) for n in range(count))
+    return Timetable("opportunities", steps, count * every_ns)
 
 
 def _opportunities(rows: Sequence[Sequence[int]]) -> Timetable:

@@ -52,6 +52,16 @@ def test_a_trace_is_read_beside_the_profile(tmp_path: Path) -> None:
     assert link.most_mbit == 36
 
 
+def test_grants_carry_what_the_kernel_demands_of_a_lap(tmp_path: Path) -> None:
+    """A lap has grants for 1500 bytes; the rate is their mean, the highest that of a full ms."""
+    link = _direction(tmp_path, {"grants": {"every_ms": 0.3, "bytes": 400}})
+    assert link.rate is not None
+    assert link.rate.table.steps == ((0, 400), (300_000, 400), (600_000, 400), (900_000, 400))
+    assert link.rate.table.period_ns == 1_200_000
+    assert link.start_mbit == link.least_mbit == pytest.approx(400 * 8e-3 / 0.3)
+    assert link.most_mbit == 4 * 400 * 8e-3
+
+
 def test_a_long_trace_comes_in_parts(tmp_path: Path) -> None:
     """A message has at most 4000 steps; changes add the others, and all are read back."""
     (tmp_path / "cell").write_text("".join(f"{ms}\n" for ms in range(9000)))
@@ -65,16 +75,18 @@ def test_a_long_trace_comes_in_parts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rate", "sentence"),
     [
-        ({}, ".rate: takes one of schedule, mahimahi and opportunities; got none"),
+        ({}, ".rate: takes one of schedule, grants, mahimahi and opportunities; got none"),
         ({"schedule": [[1, 8]]}, ".rate.schedule.0: the first is from 0 s on, got 1"),
         ({"schedule": [[0, 0], [1, 8]]}, ".rate.schedule.0: the first rate must be above 0"),
         ({"schedule": [[0, 8], [1, 0]]}, ".rate.schedule.1: the last rate must be above 0"),
         ({"schedule": [[0, 8], [2, 1], [2, 3]]}, ".rate.schedule.2: must be later than the one"),
         ({"schedule": [[0, 8], [2, 1]], "repeat_s": 2}, ".rate.repeat_s: must be after the last"),
         ({"schedule": [[0, 0.001]], "repeat_s": 1}, ".rate.repeat_s: must be long enough"),
+        ({"grants": {"every_ms": 4, "bytes": 40}, "repeat_s": 1}, ".rate.repeat_s: for a schedule"),
+        ({"grants": {"every_ms": 4, "bytes": 40}, "schedule": [[0, 8]]}, ".rate: takes one of"),
         ({"opportunities": [[0, 1]]}, ".rate.opportunities: the last must be after 0 ms, got 0"),
         ({"opportunities": [[4, 1], [4, 1]]}, ".rate.opportunities.1: must be later than"),
-        ({"opportunities": [[4, 1]], "repeat_s": 1}, ".rate.repeat_s: a trace has its own end"),
+        ({"opportunities": [[4, 1]], "repeat_s": 1}, ".rate.repeat_s: for a schedule alone"),
         ({"mahimahi": "none"}, ".rate.mahimahi: none: No such file or directory"),
     ],
 )

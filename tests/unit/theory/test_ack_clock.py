@@ -1,0 +1,52 @@
+"""The theory of ACKs on links that send by a table, beside numbers counted by hand."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from twoway.runs.cases import load_case
+from twoway.spec.predictions import setup_of
+from twoway.theory.network import Setup
+from twoway.theory.predictions.ack_clock import predict
+
+
+def _setup(name: str, **rate: Any) -> Setup:
+    case = load_case(name)
+    found = setup_of(case.experiment, case.profile, case.graph, case.connections)
+    back = found.links["reverse"]
+    assert back.rate
+    changed = replace(back, rate={**back.rate, **rate})
+    if "grants" in rate:
+        rate_bit = rate["grants"]["bytes"] * 8e3 / rate["grants"]["every_ms"]
+        changed = replace(changed, rate_bit=rate_bit, ack_s=40 * 8 / rate_bit)
+    return replace(found, links={**found.links, "reverse": changed})
+
+
+@pytest.mark.parametrize(("every_ms", "mbit"), [(3, 4), (4, 3), (5, 2.4)])
+@pytest.mark.parametrize(("acks", "segments"), [("every-segment", 1), ("delayed", 2)])
+def test_a_grant_for_each_ack(every_ms: int, mbit: float, acks: str, segments: int) -> None:
+    """One or two packets of 1500 bytes come down in each interval."""
+    (prediction,) = load_case(f"request-grant@every_ms={every_ms},acks={acks}").predictions
+    assert prediction.value == pytest.approx(mbit * segments, abs=12e3 * segments / 24e6)
+
+
+def test_a_grant_for_four_acks() -> None:
+    """Grants that carry all ACKs do not slow data down, and make bunches of what came since."""
+    grants = {"every_ms": 0.54, "bytes": 400}
+    found = predict(_setup("request-grant@every_ms=3,acks=every-segment", grants=grants))
+    assert found == {"throughput.download": 100, "ack_bunch_max.download": 5}
+
+
+@pytest.mark.parametrize(("wait", "bunch"), [("0.002", 3), ("0.004", 6), ("0.008", 13)])
+def test_acks_that_came_in_a_silence_leave_in_one_bunch(wait: str, bunch: int) -> None:
+    """Silences of 1.4, 3.4 and 7.4 ms hold 3, 6 and 13 of ACKs that come 0.6 ms apart."""
+    found = predict(_setup(f"wifi-uplink@wait={wait}"))
+    assert found["ack_bunch_max.download"] == bunch
+    assert found["compression_factor.download"] == pytest.approx(600e3 / (320 / 0.065), abs=0.025)
+
+
+def test_a_bunch_that_hangs_on_chance_is_not_predicted() -> None:
+    """Silences of 3.4 ms each 4.2 hold 5 or 6 ACKs, always the same, by when the first comes."""
+    with pytest.raises(ValueError, match=r"depend on when the first ACK comes: \[5, 6\]"):
+        predict(_setup("wifi-uplink@wait=0.004", schedule=[[0, 65], [0.0008, 0]], repeat_s=0.0042))

@@ -1,0 +1,73 @@
+"""ACKs that pass a link which sends by a table, and what becomes of a connection whose they are.
+
+Each ACK lets its sender send what it acknowledges. If fewer ACKs pass than the data's link has time
+for segments, data go at the ACKs' pace: a cable network with a grant each 3 to 5 ms, and one ACK in
+each, lets 4 to 2.4 Mbit/s of full packets through however fast the way down is. Otherwise data
+leave back to back, so that ACKs come to their link equally spaced, and leave it as the table says.
+Either holds for a window that always has a segment, or an ACK, waiting.
+"""
+
+import numpy as np
+from capture_analysis.ack_compression import AckTimes, bunch_sizes, compression_factors
+from capture_analysis.columns import IntArray
+
+from twoway.theory.network import Link, Setup
+from twoway.theory.timetable import Timetable, rate_table
+
+NAME = "ack_clock"
+# How many times of the first ACK are tried, within the time of a segment.
+_PHASES = 16
+
+
+def predict(setup: Setup) -> dict[str, float]:
+    """Predict throughput, and bunches and compression of ACKs that come equally spaced.
+
+    Raises: ValueError with a sentence if there is more than one connection, if its ACKs pass no
+        such link, or if the largest bunch depends on when the first ACK comes.
+    """
+    if len(setup.connections) != 1 or setup.datagrams:
+        raise ValueError("it has one connection and nothing else")
+    (each,) = setup.connections
+    if len(each.directions) != 1 or len(each.ack_directions) != 1:
+        raise ValueError(f"{each.name} passes several queues")
+    link, back = setup.links[each.direction], setup.links[each.ack_direction]
+    if back.rate is None:
+        raise ValueError(f"{each.name}'s ACKs pass a link of one rate")
+    table, data_ns = rate_table(back.rate), int(link.data_s * 1e9)
+    start_ns, stop_ns = (round(s * 1e9) for s in (setup.warm_up_s, setup.duration_s))
+    per_ack = 1 if setup.acks_every_segment else 2
+    # As many as there is time for their segments, all waiting before the window begins.
+    most = (stop_ns - start_ns) // data_ns // per_ack
+    ends_ns = _leaves(table, back, np.full(most, start_ns - 1))
+    passed = int(np.count_nonzero(ends_ns < stop_ns))
+    if passed < most:
+        mbit = passed * per_ack * link.data_s * link.rate_bit / (stop_ns - start_ns) * 1e3
+        return {f"throughput.{each.name}": mbit}
+    found = {f"throughput.{each.name}": link.rate_bit / 1e6}
+    if setup.acks_every_segment:
+        sent_ns = np.arange(start_ns, stop_ns, data_ns)
+        found |= _bunches(each.name, table, back, sent_ns, data_ns)
+    return found
+
+
+def _leaves(table: Timetable, back: Link, sent_ns: IntArray) -> IntArray:
+    sizes = np.full(len(sent_ns), round(back.ack_s * back.rate_bit / 8))
+    return table.leaves(0, sent_ns, sizes)
+
+
+def _bunches(
+    name: str, table: Timetable, back: Link, sent_ns: IntArray, data_ns: int
+) -> dict[str, float]:
+    """Find the largest bunch and the median factor of ACKs that come `data_ns` apart."""
+    largest, factors = set(), []
+    for phase in range(_PHASES):
+        came_ns = sent_ns + phase * data_ns // _PHASES
+        left_ns = _leaves(table, back, came_ns)
+        largest.add(int(bunch_sizes(left_ns, int(back.ack_s * 1e9)).max()))
+        factors.append(compression_factors(AckTimes(came_ns, left_ns, came_ns), data_ns))
+    if len(largest) > 1:
+        raise ValueError(f"{name}'s bunches depend on when the first ACK comes: {sorted(largest)}")
+    found = {f"ack_bunch_max.{name}": float(largest.pop())}
+    if any(map(len, factors)):
+        found[f"compression_factor.{name}"] = float(np.median(np.concatenate(factors)))
+    return found
