@@ -40,6 +40,7 @@
 #define BATCH 32
 #define MOST_OUTCOMES 512
 #define MOST_CHANNELS 16
+#define MOST_LOOKS 1000	/* of 10 ms, in which a channel is to send its queue */
 #define REPLY_BYTES (1 << 20)
 
 /* What came of requests. */
@@ -57,6 +58,7 @@ struct channel {
 	const struct nlattr *by_type[TCA_DTM_MAX + 1];
 	struct tc_dtm_xstats state;
 	uint64_t packets;	/* that ever came: sent, queued or dropped */
+	uint32_t queued;
 };
 
 /* Slots of a pool, as its channels or as its dump has them. */
@@ -281,7 +283,7 @@ static struct pool dump_pool(void)
 			index_attributes(by_type, DTM_A_MAX,
 					 (const uint8_t *)NLMSG_DATA(h) + GENL_HDRLEN,
 					 h->nlmsg_len - NLMSG_LENGTH(GENL_HDRLEN));
-			if (strcmp((const char *)(by_type[DTM_A_POOL] + 1), POOL_NAME))
+			if (strcmp((const char *)(by_type[DTM_A_POOL] + 1), pool_name))
 				continue;
 			pool = (struct pool){
 				true, member(by_type, DTM_A_POOL_SLOTS),
@@ -333,6 +335,7 @@ static void parse_channel(struct channel *ch, const struct nlmsghdr *h)
 	memcpy(&basic, stats[TCA_STATS_BASIC] + 1, sizeof(basic));
 	memcpy(&queue, stats[TCA_STATS_QUEUE] + 1, sizeof(queue));
 	ch->packets = (uint64_t)basic.packets + queue.qlen + queue.drops;
+	ch->queued = queue.qlen;
 	ch->options = tca[TCA_OPTIONS];
 	index_attributes(ch->by_type, TCA_DTM_MAX, ch->options + 1,
 			 ch->options->nla_len - NLA_HDRLEN);
@@ -568,7 +571,10 @@ static void send_packets(int fd)
 	}
 }
 
-/* Packets that came to the channel that is the root of LONE; false if there is none. */
+/*
+ * Packets that came to the channel that is the root of LONE; false if there is none, or if it is
+ * not empty: the kernel reads its counters one after the other, and a packet may leave meanwhile.
+ */
 static bool lone_packets(uint64_t *packets)
 {
 	static uint8_t copies[1 << 18];
@@ -578,7 +584,7 @@ static bool lone_packets(uint64_t *packets)
 	for (i = 0; i < n; i++)
 		if (channels[i].tc.tcm_ifindex == (int)lone) {
 			*packets = channels[i].packets;
-			return true;
+			return !channels[i].queued;
 		}
 	return false;
 }
@@ -586,7 +592,8 @@ static bool lone_packets(uint64_t *packets)
 /* A packet enters a channel as one, and a buffer of many as many. */
 static void count_segments(int fd)
 {
-	unsigned int n = 1 + below(12);
+	const struct timespec a_while = { 0, 10000000 };
+	unsigned int n = 1 + below(12), looks;
 	int pending = 0;
 	uint64_t before, after = 0;
 
@@ -594,7 +601,12 @@ static void count_segments(int fd)
 	if (ioctl(fd, SIOCOUTQ, &pending) || pending || !lone_packets(&before))
 		return;
 	send_packet(fd, (n - 1) * 1000 + 1, n > 1 ? 1000 : 0);
-	if (!lone_packets(&after) || after - before != n)
+	for (looks = 0; !lone_packets(&after); looks++) {
+		if (looks == MOST_LOOKS)
+			return;
+		nanosleep(&a_while, NULL);
+	}
+	if (after - before != n)
 		fail("%u packets of a buffer came to the channel as %lu", n, after - before);
 	entered += n;
 	cut_up += n > 1;
@@ -682,7 +694,7 @@ static void keep_pool(void)
 	struct answer answer;
 
 	*command = (struct genlmsghdr){ .cmd = DTM_CMD_POOL_NEW, .version = 1 };
-	end = put(end, DTM_A_POOL, POOL_NAME, sizeof(POOL_NAME), NLA_HDRLEN + sizeof(POOL_NAME));
+	end = put(end, DTM_A_POOL, pool_name, sizeof(pool_name), NLA_HDRLEN + sizeof(pool_name));
 	end = put(end, DTM_A_POOL_SLOTS, &slots, 4, NLA_HDRLEN + 4);
 	*header = (struct nlmsghdr){ end - batch, family, NLM_F_REQUEST | NLM_F_ACK, 0, 0 };
 	if (send(genl, batch, end - batch, 0) < 0)
@@ -763,6 +775,7 @@ int main(int argc, char **argv)
 	if (argc != 5)
 		fail("usage: dtm_fuzz SEED REQUESTS LONE PARENT");
 	state = strtoull(argv[1], NULL, 0);
+	pool_name[sizeof(pool_name) - 2] += state % 10;
 	requests = strtoul(argv[2], NULL, 0);
 	lone = if_nametoindex(argv[3]);
 	parent = if_nametoindex(argv[4]);

@@ -66,8 +66,8 @@ static const struct option options[] = {
 	{ TCA_DTM_STEP, 4, TC_DTM_BUFFER, 1, TC_DTM_MAX_SLOTS },
 };
 
-/* The pool that the fuzzer keeps. */
-#define POOL_NAME	"bus"
+/* The pool that the fuzzer keeps: fuzzers that run at once have one each, by their seeds. */
+static char pool_name[] = "bus0";
 #define POOL_SLOTS	100
 
 struct attribute {
@@ -291,7 +291,7 @@ static void make_steps(struct step *steps, unsigned int n)
 
 static void add_pool(struct request *r)
 {
-	add(r, TCA_DTM_POOL, POOL_NAME, sizeof(POOL_NAME));
+	add(r, TCA_DTM_POOL, pool_name, sizeof(pool_name));
 }
 
 static void add_lists(struct request *r, unsigned int allocator)
@@ -789,7 +789,7 @@ static const char *mutation_names(uint32_t made)
 static uint8_t *make_genl_request(uint8_t *start, uint16_t family)
 {
 	static const char *const names[] = {
-		POOL_NAME, "a", "b", "a/b", "", "exactly15bytes.", "sixteen letters.", "a b",
+		pool_name, "a", "b", "a/b", "", "exactly15bytes.", "sixteen letters.", "a b",
 	};
 	struct nlmsghdr *header = (struct nlmsghdr *)start;
 	struct genlmsghdr *genl = NLMSG_DATA(header);
