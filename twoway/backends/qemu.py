@@ -72,9 +72,9 @@ _MACHINE = """
     -device virtio-9p-pci,fsdev=run,mount_tag=run
     -kernel /mnt/linux -initrd /mnt/run/qemu/initrd
 """
-# IPv6 off until an experiment has it: its neighbour discovery sends packets; a small table of connections, because
-# a sample of TCP_INFO walks all of it; and a console that shows warnings and worse, because
-# sandbox.complaints() looks for them there.
+# IPv6 off until an experiment has it: its neighbour discovery sends packets by itself. A table of
+# few connections, because a sample of TCP_INFO walks all of it; and a console that shows warnings
+# and worse, because sandbox.complaints() looks for them there.
 _KERNEL = "console=ttyS0 quiet loglevel=5 panic=-1 ipv6.disable_ipv6=1 thash_entries=256 share=run"
 
 
