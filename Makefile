@@ -76,7 +76,7 @@ sanitized: env test-packages
 	@$(BIN)/twoway build --sanitized
 
 test-newest: env test-packages ## the modules on Debian's newest kernel, patched by vm/patches/upstream
-	@$(BIN)/twoway build --newest
+	@$(BIN)/twoway build --kernel newest
 	@$(PYTEST) --guest newest -m "" tests/guest/test_newest.py tests/guest/test_dtm_traffic.py \
 		tests/guest/test_dtm_tc.py tests/guest/test_fast.py tests/guest/test_fixed.py tests/guest/test_tahoe.py
 

@@ -20,6 +20,7 @@ from twoway.commands.options import (
     BACKEND,
     CREW,
     JSON,
+    KERNEL,
     RESULTS,
     RUN,
     SCHEMAS,
@@ -77,21 +78,21 @@ COMMANDS = (
         "running.run",
         "run an experiment in virtual time and report",
         "one",
-        (JSON, RESULTS, *CREW, BACKEND),
+        (JSON, RESULTS, *CREW, BACKEND, KERNEL),
     ),
     Command(
         "sweep",
         "running.sweep",
         "run experiments, all by default, and every point of theirs that is not there yet",
         "many",
-        (JSON, RESULTS, *CREW, BACKEND),
+        (JSON, RESULTS, *CREW, BACKEND, KERNEL),
     ),
     Command(
         "papers",
         "running.papers",
         "the reproduction report: `sweep`, and everything compared with the papers",
         "many",
-        (JSON, RESULTS, *CREW, BACKEND),
+        (JSON, RESULTS, *CREW, BACKEND, KERNEL),
     ),
     Command(
         "report",
@@ -167,6 +168,7 @@ COMMANDS = (
             JSON,
             RESULTS,
             BACKEND,
+            KERNEL,
         ),
     ),
     Command(
@@ -196,13 +198,7 @@ COMMANDS = (
                     "help": "the guest with KASAN, lockdep and others, for `make test-sanitized`",
                 },
             ),
-            (
-                "--newest",
-                {
-                    "action": "store_true",
-                    "help": "the guest on Debian's newest kernel, for `make test-newest`",
-                },
-            ),
+            KERNEL,
         ),
     ),
     Command(

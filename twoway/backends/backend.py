@@ -82,8 +82,11 @@ class Kind:
         help: a few words for the help text; empty for variants that need none.
         make: returns the backend and builds its kernel and programs if need be; raises TwowayError
             if it cannot.
+        on_kernel: the same with a kernel of another source, which has been built; None if the
+            backend has a kernel of its own.
     """
 
     name: str
     help: str
     make: Callable[[], Backend]
+    on_kernel: Callable[[str], Backend] | None = None

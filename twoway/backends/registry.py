@@ -6,6 +6,8 @@ from capture_analysis.discovery import modules_of
 
 from twoway import backends
 from twoway.backends.backend import Backend, Kind
+from twoway.errors import UsageError
+from twoway.spec.point import Case
 
 
 @cache
@@ -15,9 +17,27 @@ def kinds() -> dict[str, Kind]:
     return {kind.name: kind for kind in sorted(found, key=lambda kind: kind.name != "uml")}
 
 
-def find_backend(name: str) -> Backend:
+def find_backend(name: str, kernel: str | None = None) -> Backend:
     """Make the backend that `--backend` names.
 
-    Raises: TwowayError if the backend cannot be used on this machine.
+    Args:
+        name: the backend's name.
+        kernel: the name of a kernel, see kernel_named(); None for the backend's own.
+
+    Raises: TwowayError if the backend cannot be used on this machine, or not with this kernel.
     """
-    return kinds()[name].make()
+    kind = kinds()[name]
+    if kernel is None:
+        return kind.make()
+    if kind.on_kernel is None:
+        raise UsageError(f"kernel: the backend {name} has one of its own, got {kernel:.80}")
+    return kind.on_kernel(kernel)
+
+
+def backend_for(case: Case, backend: Backend) -> Backend:
+    """Return a backend with the kernel that an experiment asks for, if it does.
+
+    Raises: as find_backend().
+    """
+    kernel = case.experiment.kernel
+    return find_backend(backend.name, kernel) if kernel else backend

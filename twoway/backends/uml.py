@@ -32,6 +32,7 @@ from twoway.contract.digests import sha256
 from twoway.contract.manifest import Kernel, Module, Platform
 from twoway.contract.plan import read_plan
 from twoway.guest.build import RUNNER_SOURCES, Guest, built_guest
+from twoway.guest.source import kernel_named
 
 # Room in /dev/shm beside the guest's memory, MiB.
 _BESIDE_MEMORY_MIB = 16
@@ -190,10 +191,10 @@ def _mconsole(folder: Path, request: str) -> None:
 
 
 KINDS = (
-    Kind("uml", "virtual time (default)", lambda: Uml(built_guest())),
     Kind(
-        "uml-newest",
-        "the same on Debian's newest kernel, which `twoway build --newest` builds",
-        lambda: Uml(built_guest("newest"), "uml-newest"),
+        "uml",
+        "virtual time (default)",
+        lambda: Uml(built_guest()),
+        lambda kernel: Uml(built_guest(kernel_named(kernel))),
     ),
 )

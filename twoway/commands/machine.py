@@ -5,7 +5,7 @@ import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from twoway.guest.source import Flavour
+    from twoway.guest.source import Choice
 
 
 def doctor(args: argparse.Namespace) -> int:
@@ -40,16 +40,17 @@ def build(args: argparse.Namespace) -> int:
     """Build the guest kernel, its modules and programs into the cache."""
     from twoway.guest.build import build_guest, copy_guest, find_guest
     from twoway.guest.seals import BrokenBuildError
+    from twoway.guest.source import kernel_named
     from twoway.progress import Steps
 
-    flavour: Flavour = "sanitized" if args.sanitized else "newest" if args.newest else "guest"
+    choice: Choice = "sanitized" if args.sanitized else kernel_named(args.kernel)
     try:
-        guest = find_guest(flavour)
+        guest = find_guest(choice)
     except BrokenBuildError:
         guest = None
     if guest is None:
         with Steps() as steps:
-            guest = build_guest(steps, flavour)
+            guest = build_guest(steps, choice)
     if args.copy:
         copy_guest(guest, args.copy)
     if args.kernel_dir:

@@ -53,6 +53,14 @@ def _backends() -> dict[str, Any]:
 
 
 BACKEND: Option = ("--backend", _backends)
+KERNEL: Option = (
+    "--kernel",
+    {
+        "metavar": "SOURCE",
+        "help": "of the backend uml: guest, as `make setup` built it (default); newest, Debian's "
+        "newest; or the folder of an unpacked kernel's source, 6.12 or later",
+    },
+)
 WORKERS: Option = (
     "--workers",
     {

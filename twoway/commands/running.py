@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     case = load_case(names[0])
     # The guest has a processor of its own meanwhile.
     Thread(target=_prepare_report, daemon=True).start()
-    folder = run_watched(case, find_backend(args.backend), args.results)
+    folder = run_watched(case, find_backend(args.backend, args.kernel), args.results)
     return report_on(folder, as_json=args.json)
 
 
@@ -77,7 +77,7 @@ def calibrate(args: argparse.Namespace) -> int:
     from twoway.backends.registry import find_backend
     from twoway.runs.calibrate import calibrate_profiles
 
-    rows = calibrate_profiles(find_backend(args.backend), args.profiles, args.results)
+    rows = calibrate_profiles(find_backend(args.backend, args.kernel), args.profiles, args.results)
     if args.json:
         print(json.dumps(rows, indent=1))
     return 0 if all(row["pass"] for row in rows) else 1
@@ -94,7 +94,7 @@ def _run_all(args: argparse.Namespace) -> "list[Outcome]":
 
     names = [case for name in args.experiments or all_ids() for case in case_names(name)]
     cases = {name: load_case(name) for name in names}
-    backend = find_backend(args.backend)
+    backend = find_backend(args.backend, args.kernel)
     if args.scheduler:
         from twoway.sweeps.scheduler import lab_workers
 

@@ -19,7 +19,14 @@ from pathlib import Path
 from twoway.contract.writing import write_json
 from twoway.errors import TwowayError
 from twoway.guest.seals import BrokenBuildError, digests_of, read_facts, refuse_changed
-from twoway.guest.source import Flavour, KernelSource, fetched_source, kernel_source
+from twoway.guest.source import (
+    Choice,
+    Flavour,
+    KernelSource,
+    fetched_source,
+    flavour_of,
+    kernel_source,
+)
 from twoway.messages import say
 from twoway.paths import KERNEL_MODULES, VM, cache
 from twoway.progress import Steps
@@ -131,14 +138,14 @@ class Recipe:
     left_out: Sequence[str] = (*_NEVER_BUILT, *_NEVER_PATCHED)
 
 
-def find_guest(flavour: Flavour = "guest") -> Guest | None:
+def find_guest(choice: Choice = "guest") -> Guest | None:
     """Find the guest in the cache; None if anything is new or not built.
 
     Raises: BrokenBuildError if something there is not as it was built.
     """
-    if flavour == "newest" and fetched_source() is None:
+    if choice == "newest" and fetched_source() is None:
         return None
-    source, kernel = kernel_source(flavour), kernel_folder(flavour)
+    source, flavour, kernel = kernel_source(choice), flavour_of(choice), kernel_folder(choice)
     facts = kernel / "guest.json"
     programs = source.builds / "programs" / _programs_key(source, flavour)
     if not facts.is_file() or not programs.is_dir():
@@ -164,39 +171,40 @@ def _seal(programs: Path) -> Path:
     return programs.with_suffix(".json")
 
 
-def built_guest(flavour: Flavour = "guest") -> Guest:
+def built_guest(choice: Choice = "guest") -> Guest:
     """Find the guest of user-mode Linux.
 
     Raises: TwowayError if it is not built.
     """
-    guest = find_guest(flavour)
+    guest = find_guest(choice)
     if guest is None:
-        if flavour != "guest":
-            raise TwowayError(f"the {flavour} guest is not built", f"`twoway build --{flavour}`")
+        if choice != "guest":
+            how = f"`twoway build --kernel {choice}` builds it"
+            raise TwowayError(f"the kernel {choice} is not built", how)
         raise TwowayError("the guest is not built", "`make setup` (or `twoway build`) builds it")
     return guest
 
 
-def build_guest(steps: Steps, flavour: Flavour = "guest") -> Guest:
+def build_guest(steps: Steps, choice: Choice = "guest") -> Guest:
     """Build the guest's kernel and programs, unless they are in the cache.
 
     Args:
         steps: shows progress.
-        flavour: which configuration.
+        choice: which configuration, or what tree.
 
     Raises: BuildError with the end of the compiler's output; UsageError without a source.
     """
-    if flavour == "newest":
+    if choice == "newest":
         steps.begin("newest kernel: fetch its source")
         call([str(VM / "fetch-newest-source")])
-    source = kernel_source(flavour)
+    source, flavour = kernel_source(choice), flavour_of(choice)
     if source.path is None:
         raise BuildError(
             f"the guest in {source.builds} is not this twoway's, or not whole",
             "deploy again; of Debian packages, install twoway and twoway-guest anew",
         )
     with build_lock(flavour):
-        _remove_broken(flavour)
+        _remove_broken(choice)
         kernel = cache() / "kernel" / _kernel_key(source, flavour)
         if not (kernel / "guest.json").is_file():
             _build_kernel(source, kernel, steps, flavour)
@@ -204,32 +212,32 @@ def build_guest(steps: Steps, flavour: Flavour = "guest") -> Guest:
         if not programs.is_dir():
             kbuild = ["-C", str(kernel / "build"), "ARCH=um", "W=1", *_MODULE_SETTINGS[flavour]]
             build_programs(programs, _PROGRAMS[flavour], kbuild, steps, flavour)
-    guest = find_guest(flavour)
+    guest = find_guest(choice)
     assert guest is not None
     return guest
 
 
-def _remove_broken(flavour: Flavour) -> None:
+def _remove_broken(choice: Choice) -> None:
     """Remove what is not as it was built, so that it is built again."""
     for _ in range(2):  # the kernel, and then the programs
         try:
-            find_guest(flavour)
+            find_guest(choice)
         except BrokenBuildError as error:
             say(f"{error}: it is built again", markup=False)
-            source = kernel_source(flavour)
+            source, flavour = kernel_source(choice), flavour_of(choice)
             if error.path.is_relative_to(cache() / "kernel"):
                 shutil.rmtree(cache() / "kernel" / _kernel_key(source, flavour))
             else:
                 shutil.rmtree(cache() / "programs" / _programs_key(source, flavour))
 
 
-def kernel_folder(flavour: Flavour) -> Path:
+def kernel_folder(choice: Choice) -> Path:
     """Return where this checkout's kernel is, or will be built.
 
     Raises: UsageError without a source.
     """
-    source = kernel_source(flavour)
-    return source.builds / "kernel" / _kernel_key(source, flavour)
+    source = kernel_source(choice)
+    return source.builds / "kernel" / _kernel_key(source, flavour_of(choice))
 
 
 def _kernel_key(source: KernelSource, flavour: Flavour) -> str:

@@ -14,9 +14,13 @@ from twoway.paths import PACKAGED, cache
 # "guest" runs the experiments; "sanitized" has all of the kernel's checkers (KASAN, lockdep, ...);
 # "newest" is Debian's newest kernel with the series in vm/patches/upstream.
 Flavour = Literal["guest", "sanitized", "newest"]
+# What a guest is built from: a flavour's own source, or an unpacked tree.
+Choice = Flavour | Path
 
 OLDEST_KERNEL = (6, 12)
-# Folders of a KERNEL_SRC tree in which a changed file causes another build.
+# From it on a tree is configured and patched as "newest".
+_FIRST_NEWEST = (7, 3)
+# Folders of an unpacked tree in which a changed file causes another build.
 _WATCHED_SOURCES = (
     "net/core",
     "net/ipv4",
@@ -45,7 +49,32 @@ class KernelSource:
     builds: Path = field(default_factory=cache)
 
 
-def kernel_source(flavour: Flavour = "guest") -> KernelSource:
+def kernel_named(name: str | None) -> Choice:
+    """Read the name of a kernel, as `--kernel` and an experiment's `kernel` have it.
+
+    Raises: UsageError if it is none.
+    """
+    if name in (None, "guest", "newest"):
+        return "newest" if name == "newest" else "guest"
+    path = Path(str(name)).expanduser()
+    if not path.is_dir():
+        raise UsageError(
+            f"kernel: must be guest, newest or the folder of an unpacked source, got {name:.80}"
+        )
+    return path.resolve()
+
+
+def flavour_of(choice: Choice) -> Flavour:
+    """Return how a guest is configured and patched.
+
+    Raises: UsageError if a tree is none, or too old.
+    """
+    if not isinstance(choice, Path):
+        return choice
+    return "newest" if _version(choice) >= _FIRST_NEWEST else "guest"
+
+
+def kernel_source(choice: Choice = "guest") -> KernelSource:
     """Find the kernel's source.
 
     The source of the flavour "newest" is what `vm/fetch-newest-source` fetched. That of the others
@@ -54,10 +83,12 @@ def kernel_source(flavour: Flavour = "guest") -> KernelSource:
 
     Raises: UsageError if there is no source, or only one that is too old.
     """
-    if flavour == "newest":
+    if isinstance(choice, Path):
+        return _tree(choice)
+    if choice == "newest":
         fetched = fetched_source()
         if fetched is None:
-            raise UsageError("no newest kernel source", "`twoway build --newest` fetches it")
+            raise UsageError("no newest kernel source", "`twoway build --kernel newest` fetches it")
         return _tarball(fetched)
     chosen = os.environ.get("KERNEL_SRC")
     if chosen:
@@ -89,17 +120,21 @@ def _tarball(path: Path) -> KernelSource:
 
 
 def _tree(path: Path) -> KernelSource:
+    _version(path)
+    return KernelSource(path, f"{path} {_tree_state(path)}")
+
+
+def _version(tree: Path) -> tuple[int, int]:
+    """Read a tree's version; raise UsageError if it is none, or too old."""
     try:
-        makefile = (path / "Makefile").read_text()
+        makefile = (tree / "Makefile").read_text()
     except OSError as error:
-        raise UsageError(f"KERNEL_SRC: {path}: not a kernel tree: {error.strerror}") from error
-    fields = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)", makefile, re.MULTILINE))
+        raise UsageError(f"{tree}: not a kernel tree: {error.strerror}") from error
+    fields = dict(re.findall(r"^(VERSION|PATCHLEVEL) = (\d+)", makefile, re.MULTILINE))
     version = (int(fields.get("VERSION", 0)), int(fields.get("PATCHLEVEL", 0)))
     if version < OLDEST_KERNEL:
-        raise UsageError(
-            f"KERNEL_SRC: {path}: kernel {version[0]}.{version[1]}; 6.12 is the oldest supported"
-        )
-    return KernelSource(path, f"{path} {_tree_state(path)}")
+        raise UsageError(f"{tree}: kernel {version[0]}.{version[1]}; 6.12 is the oldest supported")
+    return version
 
 
 def _tree_state(tree: Path) -> str:

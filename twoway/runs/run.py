@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from twoway.backends.backend import Backend, Progress
+from twoway.backends.registry import backend_for
 from twoway.contract.clock import START_NS
 from twoway.contract.manifest import EXPERIMENT, MANIFEST, read_manifest
 from twoway.contract.plan import PLAN
@@ -51,6 +52,7 @@ def run_case(
     Raises: DiskFullError, and the run's folder is removed; any other RunError, and the folder is
         kept as RUN.partial; UsageError if the experiment asks for what the backend has not.
     """
+    backend = backend_for(case, backend)
     _refuse_real_time(case, backend)
     running, lock = _new_folder(results / case.id)
     name = running.name.removeprefix(".running-")
@@ -121,7 +123,7 @@ def kept_run(case: Case, backend: Backend, results: Path) -> Path | None:
     If texts, statements or warm-up of the experiment have changed since the run, they are
     written to experiment.json in the run's folder; its other files stay as they are.
     """
-    wanted = identity(case, backend)
+    wanted = identity(case, backend_for(case, backend))
     for folder in sorted((results / case.id).glob("[0-9]*"), reverse=True):
         try:
             manifest = read_manifest(folder)

@@ -359,6 +359,11 @@ class Experiment(Model):
         description="what the kernel's random numbers come from, in virtual time: with another, "
         "losses (and what else is drawn) fall otherwise, and equally often",
     )
+    kernel: Annotated[str, Field(pattern=r"^(guest|newest|/.*)$", max_length=256)] | None = Field(
+        default=None,
+        description="what the backend `uml` runs: `guest`, the kernel of `make setup`; `newest`, "
+        "Debian's newest; or the path of an unpacked source; by default what `--kernel` says",
+    )
     capture: Literal["tcpdump", "kernel"] | None = Field(
         default=None,
         description="what writes the captures: `tcpdump`, or our module `testbed`, the same bytes "

@@ -22,6 +22,7 @@ from capture_analysis.errors import AnalysisError
 from capture_analysis.scale import RETRIES
 
 from twoway.backends.backend import Backend
+from twoway.backends.registry import backend_for
 from twoway.errors import DiskFullError, TwowayError, UsageError
 from twoway.messages import say
 from twoway.paths import ROOT, VM
@@ -117,7 +118,7 @@ def _security(scheduler: str, certificates: Path) -> Any:
 
 def wanted_there(case: Case, backend: Backend) -> str:
     """Identify what a worker must run: run's identity and loaded code."""
-    return f"{identity(case, backend)} {_CODE}"
+    return f"{identity(case, backend_for(case, backend))} {_CODE}"
 
 
 def _run_there(client: Any, unfit: set[str], case: Case, backend: Backend, results: Path) -> Path:
