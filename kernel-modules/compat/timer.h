@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Kernel versions, for timers: since 6.13 they are set up with their function. */
+/*
+ * Kernel versions, for timers: since 6.13 they are set up with their function, and newer kernels
+ * have clocks and their bases in a header that few others include.
+ */
 #ifndef TWOWAY_COMPAT_TIMER_H
 #define TWOWAY_COMPAT_TIMER_H
 
 #include <linux/hrtimer.h>
+#ifdef __has_include	/* which sparse does not know */
+#if __has_include("linux/hrtimer_bases.h")
+#include <linux/hrtimer_bases.h>
+#endif
+#endif
 
 #include "common.h"
 

@@ -67,7 +67,7 @@ static const struct option options[] = {
 };
 
 /* The pool that the fuzzer keeps: fuzzers that run at once have one each, by their seeds. */
-static char pool_name[] = "bus0";
+static char pool_name[sizeof("bus0")] = "bus0";
 #define POOL_SLOTS	100
 
 struct attribute {
