@@ -128,6 +128,27 @@ COMMANDS = (
         ),
     ),
     Command(
+        "bisect",
+        "comparing.bisect",
+        "the first commit of a kernel's git history on which an experiment comes out otherwise",
+        "one",
+        (
+            (
+                "--source",
+                {
+                    "type": Path,
+                    "required": True,
+                    "metavar": "FOLDER",
+                    "help": "a git repository of the kernel; it is read, and nothing changed in it",
+                },
+            ),
+            ("--good", {"required": True, "metavar": "REV", "help": "a commit before the change"}),
+            ("--bad", {"required": True, "metavar": "REV", "help": "a commit after it"}),
+            JSON,
+            RESULTS,
+        ),
+    ),
+    Command(
         "clean",
         "reporting.clean",
         "list runs that failed, finished ones by number or age, and what was built for other "

@@ -1,6 +1,7 @@
-"""The subcommand compare: runs side by side."""
+"""The subcommands that hold runs against each other: compare and bisect."""
 
 import argparse
+import json
 
 from twoway.commands.options import shown
 from twoway.contract.comparison import Comparison, Values
@@ -28,6 +29,31 @@ def compare(args: argparse.Namespace) -> int:
     write_page(document, folders, page)
     say(f"report: {shown(page)}", markup=False)
     return SAME if document.same else DIFFERENT
+
+
+def bisect(args: argparse.Namespace) -> int:
+    """Find the first commit of a kernel on which an experiment comes out otherwise."""
+    from twoway.guest.history import History
+    from twoway.report.comparing import compare as compare_runs
+    from twoway.report.comparison_page import write_page
+    from twoway.runs.cases import load_case
+    from twoway.sweeps.bisect import Search
+
+    def tell(line: str) -> None:
+        say(line, markup=False)
+
+    case, history = load_case(args.experiment), History(args.source)
+    found = Search(case, history, args.results, tell).find(args.good, args.bad)
+    tell(f"first bad commit: {found.title}")
+    if args.json:
+        document = {"commit": found.commit, "title": found.title, "differ": found.sign}
+        runs = {"good": str(found.good), "bad": found.bad and str(found.bad)}
+        print(json.dumps(document | runs, indent=1))
+    if found.bad:
+        folders, page = [found.good, found.bad], args.results / "comparison.html"
+        write_page(compare_runs(folders), folders, page)
+        tell(f"the run before it and its own: {shown(page)}")
+    return SAME
 
 
 def _print(document: Comparison) -> None:

@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from twoway.contract.writing import write_json
 from twoway.errors import TwowayError
@@ -26,6 +27,7 @@ from twoway.guest.source import (
     fetched_source,
     flavour_of,
     kernel_source,
+    version_of,
 )
 from twoway.messages import say
 from twoway.paths import KERNEL_MODULES, VM, cache
@@ -210,11 +212,15 @@ def build_guest(steps: Steps, choice: Choice = "guest") -> Guest:
             _build_kernel(source, kernel, steps, flavour)
         programs = cache() / "programs" / _programs_key(source, flavour)
         if not programs.is_dir():
-            kbuild = ["-C", str(kernel / "build"), "ARCH=um", "W=1", *_MODULE_SETTINGS[flavour]]
-            build_programs(programs, _PROGRAMS[flavour], kbuild, steps, flavour)
+            _build_modules(programs, kernel / "build", flavour, steps)
     guest = find_guest(choice)
     assert guest is not None
     return guest
+
+
+def _build_modules(programs: Path, build: Path, flavour: Flavour, steps: Steps) -> None:
+    kbuild = ["-C", str(build), "ARCH=um", "W=1", *_MODULE_SETTINGS[flavour]]
+    build_programs(programs, _PROGRAMS[flavour], kbuild, steps, flavour)
 
 
 def _remove_broken(choice: Choice) -> None:
@@ -301,21 +307,42 @@ def build_lock(name: str) -> Iterator[None]:
 
 def _build_kernel(source: KernelSource, folder: Path, steps: Steps, flavour: Flavour) -> None:
     """Build user-mode Linux's kernel; guest.json is written last and marks it as complete."""
-    left_out = _NEVER_BUILT if flavour == "newest" else (*_NEVER_BUILT, *_NEVER_PATCHED)
-    recipe = Recipe(
-        flavour, "um", "linux", _FRAGMENTS[flavour], _PATCHES[flavour], left_out=left_out
-    )
-    compile_kernel(source, folder, recipe, steps)
-    output = folder / "build"
-    release = (output / "include/config/kernel.release").read_text().strip()
-    has_seccomp = b"seccomp=" in (output / "linux").read_bytes()
-    facts = {
-        "release": release,
-        "has_seccomp": has_seccomp,
-        "source": source.identity,
-        "digests": digests_of([output / "linux"]),
-    }
+    compile_kernel(source, folder, recipe_of(flavour), steps)
+    digests = digests_of([folder / "build/linux"])
+    facts = _told_by(folder / "build") | {"source": source.identity, "digests": digests}
     write_json(folder / "guest.json", facts)
+
+
+def recipe_of(flavour: Flavour) -> Recipe:
+    """Return how a guest's kernel is configured and compiled."""
+    left_out = _NEVER_BUILT if flavour == "newest" else (*_NEVER_BUILT, *_NEVER_PATCHED)
+    return Recipe(flavour, "um", "linux", _FRAGMENTS[flavour], _PATCHES[flavour], left_out=left_out)
+
+
+def _told_by(build: Path) -> dict[str, Any]:
+    """Read off a kernel's build what backends have to know."""
+    release = (build / "include/config/kernel.release").read_text().strip()
+    return {"release": release, "has_seccomp": b"seccomp=" in (build / "linux").read_bytes()}
+
+
+def build_commit(folder: Path, commit: str, steps: Steps) -> Guest:
+    """Build a guest from a checkout with our patches, compiling what has changed since the last.
+
+    Args:
+        folder: with the checkout in the folder `source`.
+        commit: names it.
+        steps: shows progress.
+
+    Raises: BuildError with the end of the compiler's output; UsageError of a kernel too old.
+    """
+    tree, build = folder / "source", folder / "build"
+    flavour = flavour_of(tree)
+    make_kernel(folder, recipe_of(flavour), steps)
+    key = _programs_key(KernelSource(tree, commit), flavour)
+    programs = folder / "programs" / key
+    if not programs.is_dir():
+        _build_modules(programs, build, flavour, steps)
+    return Guest(build / "linux", programs, **_told_by(build), key=key, flavour=flavour)
 
 
 def compile_kernel(source: KernelSource, folder: Path, recipe: Recipe, steps: Steps) -> None:
@@ -329,16 +356,25 @@ def compile_kernel(source: KernelSource, folder: Path, recipe: Recipe, steps: St
 
     Raises: BuildError with the end of the compiler's output.
     """
-    tree, output = folder / "source", folder / "build"
+    tree = folder / "source"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    paths = [VM / fragment for fragment in recipe.fragments]
     steps.begin(f"{recipe.name} kernel: unpack")
     _unpack(source, tree, recipe.left_out)
-    if recipe.patches:
-        _patch(tree, recipe.patches)
+    for patch in patches_for(recipe.patches, tree):
+        call(["patch", "-p1", "--forward", "-d", str(tree), "-i", str(patch)])
+    make_kernel(folder, recipe, steps)
+
+
+def make_kernel(folder: Path, recipe: Recipe, steps: Steps) -> None:
+    """Configure and compile what changed in the folder `source`, into the folder `build`.
+
+    Raises: BuildError with the end of the compiler's output.
+    """
+    tree, output = folder / "source", folder / "build"
+    paths = [VM / fragment for fragment in recipe.fragments]
     steps.begin(f"{recipe.name} kernel: configure")
-    output.mkdir()
+    output.mkdir(exist_ok=True)
     make = ["make", "-C", str(tree), f"O={output}", f"ARCH={recipe.arch}", *_NOT_USED]
     call([*make, "tinyconfig"])
     call(
@@ -369,22 +405,14 @@ def _unpack(source: KernelSource, tree: Path, unneeded: Sequence[str]) -> None:
     call(["tar", "-xf", str(source.path), "--strip-components=1", *excluded, "-C", str(tree)])
 
 
-def _patch(tree: Path, patches: str) -> None:
-    """Apply our patches, without those not needed (Needed-until:)."""
-    version = _version(tree)
-    for patch in sorted(VM.glob(patches)):
+def patches_for(pattern: str | None, tree: Path) -> Iterator[Path]:
+    """List our patches for a tree, without those that its version does not need (Needed-until:)."""
+    for patch in sorted(VM.glob(pattern)) if pattern else ():
         if patch.name.startswith("0000-"):  # a series' cover letter
             continue
         until = re.search(r"^Needed-until: (\d+)\.(\d+)$", patch.read_text(), re.MULTILINE)
-        if until and version >= (int(until[1]), int(until[2])):
-            continue
-        call(["patch", "-p1", "--forward", "-d", str(tree), "-i", str(patch)])
-
-
-def _version(tree: Path) -> tuple[int, int]:
-    makefile = (tree / "Makefile").read_text()
-    fields = dict(re.findall(r"^(VERSION|PATCHLEVEL) = (\d+)", makefile, re.MULTILINE))
-    return int(fields["VERSION"]), int(fields["PATCHLEVEL"])
+        if not until or version_of(tree) < (int(until[1]), int(until[2])):
+            yield patch
 
 
 def _check_config(config: Path, fragments: list[Path]) -> None:

@@ -23,3 +23,5 @@ def old_kernels() -> Iterator[tuple[Path, str]]:
     for facts in sorted(kernels.glob("[0-9a-f]*/guest.json")):
         if facts.parent not in used:
             yield facts.parent, "kernel of another version or configuration"
+    histories = sorted((cache() / "history").glob("[0-9a-f]*"))
+    yield from ((path, "checkout and build of `twoway bisect`") for path in histories)

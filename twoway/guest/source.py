@@ -71,7 +71,7 @@ def flavour_of(choice: Choice) -> Flavour:
     """
     if not isinstance(choice, Path):
         return choice
-    return "newest" if _version(choice) >= _FIRST_NEWEST else "guest"
+    return "newest" if version_of(choice) >= _FIRST_NEWEST else "guest"
 
 
 def kernel_source(choice: Choice = "guest") -> KernelSource:
@@ -120,12 +120,15 @@ def _tarball(path: Path) -> KernelSource:
 
 
 def _tree(path: Path) -> KernelSource:
-    _version(path)
+    version_of(path)
     return KernelSource(path, f"{path} {_tree_state(path)}")
 
 
-def _version(tree: Path) -> tuple[int, int]:
-    """Read a tree's version; raise UsageError if it is none, or too old."""
+def version_of(tree: Path) -> tuple[int, int]:
+    """Read a tree's version.
+
+    Raises: UsageError if it is none, or too old.
+    """
     try:
         makefile = (tree / "Makefile").read_text()
     except OSError as error:

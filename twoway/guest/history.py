@@ -1,0 +1,122 @@
+"""A kernel's git history, built commit by commit in one folder of the cache.
+
+A commit together with our patches becomes a commit of its own. So a checkout touches no file that
+both have alike, and make compiles no other.
+"""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from twoway.errors import UsageError
+from twoway.guest.build import (
+    BuildError,
+    Guest,
+    build_commit,
+    build_lock,
+    content_hash,
+    patches_for,
+    recipe_of,
+)
+from twoway.guest.source import flavour_of
+from twoway.paths import cache
+from twoway.progress import Steps
+
+# Of our commits: the same each time, whoever makes them.
+_AUTHOR = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "twoway"), ("EMAIL", "twoway@localhost"), ("DATE", "@0 +0000"))
+}
+
+
+class History:
+    """A repository of the kernel's source, and the guests built from it.
+
+    The repository itself is only read: checkouts and `git bisect` happen in a clone.
+    """
+
+    def __init__(self, repository: Path) -> None:
+        """Clone the repository into the cache, without its objects.
+
+        Raises: UsageError if it is none, or if git is missing.
+        """
+        self._folder = cache() / "history" / content_hash(str(repository.resolve()).encode())
+        self._clone = self._folder / "source"
+        if not self._clone.is_dir():
+            self._folder.mkdir(parents=True, exist_ok=True)
+            words = ("clone", "--quiet", "--shared", "--no-checkout")
+            _git(*words, str(repository.resolve()), str(self._clone), there=Path("/"))
+
+    def commit(self, revision: str) -> str:
+        """Return the name of a commit, in full.
+
+        Raises: UsageError if there is none.
+        """
+        for name in (revision, f"origin/{revision}"):
+            try:
+                return self.git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+            except UsageError:
+                continue
+        raise UsageError(f"{revision:.80}: no commit of the repository")
+
+    def title(self, commit: str) -> str:
+        """Return a commit's first twelve digits, and its subject."""
+        return self.git("log", "-1", "--format=%h %s", "--abbrev=12", commit)
+
+    def git(self, *words: str, settings: Mapping[str, str] | None = None) -> str:
+        """Give the clone's git a command; return what it prints.
+
+        Raises: UsageError with git's own words.
+        """
+        return _git(*words, there=self._clone, settings=settings)
+
+    def guest(self, commit: str, steps: Steps) -> Guest:
+        """Build the guest from a commit.
+
+        Raises: BuildError if our patches do not fit it, or if it does not compile; UsageError if
+            the kernel is too old.
+        """
+        with build_lock("history"):
+            steps.begin(f"{self.title(commit)}: check out")
+            self.git("checkout", "--quiet", "--force", "--detach", self._patched(commit))
+            return build_commit(self._folder, commit, steps)
+
+    def _patched(self, commit: str) -> str:
+        """Make the commit that has our patches on top of another, without a checkout."""
+        with tempfile.TemporaryDirectory(dir=self._folder) as scratch:
+            (Path(scratch) / "Makefile").write_text(self.git("show", f"{commit}:Makefile"))
+            recipe = recipe_of(flavour_of(Path(scratch)))
+            settings = {**_AUTHOR, "GIT_INDEX_FILE": f"{scratch}/index"}
+            self.git("read-tree", commit, settings=settings)
+            for patch in patches_for(recipe.patches, Path(scratch)):
+                try:
+                    self.git("apply", "--cached", str(patch), settings=settings)
+                except UsageError as error:
+                    raise BuildError(
+                        f"{commit[:12]}: {patch.name} does not fit: {error}"
+                    ) from error
+            tree = self.git("write-tree", settings=settings)
+            words = ("commit-tree", tree, "-p", commit, "-m", "twoway's patches")
+            return self.git(*words, settings=settings)
+
+
+def _git(*words: str, there: Path, settings: Mapping[str, str] | None = None) -> str:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(there), *words],
+            env={**os.environ, **(settings or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise UsageError("git is not installed", "`apt install git`") from error
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise UsageError(f"git {words[0]}: {said[-1] if said else 'failed'}")
+    return done.stdout.strip()

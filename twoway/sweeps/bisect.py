@@ -1,0 +1,164 @@
+"""The commit of a kernel from which on an experiment comes out otherwise."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast, get_args
+
+from twoway.backends.uml import Uml
+from twoway.contract.verdicts import Verdicts
+from twoway.errors import DiskFullError, RunError, UsageError
+from twoway.guest.build import BuildError
+from twoway.guest.history import History
+from twoway.progress import Steps
+from twoway.report.comparing import compare
+from twoway.runs.run import kept_run, run_watched
+from twoway.spec.point import Case
+from twoway.sweeps.sweep import measured
+
+# What two runs may differ in, what weighs most first; "end": one of them did not end well.
+Sign = Literal["end", "verdicts", "metrics", "packets"]
+_FOUND = re.compile(r"^([0-9a-f]{40}) is the first bad commit$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The first bad commit.
+
+    Attributes:
+        sign: what differs between the good and the bad run.
+        title: the commit's digits and subject.
+        commit: its name, in full.
+        good: run of the last good commit that was tried.
+        bad: run of the commit; None if it failed.
+    """
+
+    sign: Sign
+    title: str
+    commit: str
+    good: Path
+    bad: Path | None
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A commit's run and the verdicts on it; None if it failed."""
+
+    folder: Path | None = None
+    verdicts: Verdicts | None = None
+
+
+class Search:
+    """A search for the first commit after a good one, up to a bad one, that differs from the good.
+
+    What tells them apart is found out first: that one has no run that ends, their verdicts, their
+    metrics, or their packets, the first of these in which good and bad differ.
+    """
+
+    def __init__(
+        self, case: Case, history: History, results: Path, say: Callable[[str], None]
+    ) -> None:
+        """Prepare a search; nothing is built yet.
+
+        Args:
+            case: the experiment.
+            history: the repository.
+            results: where runs are kept.
+            say: is told how each commit came out.
+        """
+        self._case, self._history, self._results, self._say = case, history, results, say
+        self._ran: dict[str, Ran] = {}
+
+    def find(self, good: str, bad: str) -> Found:
+        """Find the first bad commit.
+
+        Args:
+            good: a revision, an ancestor of `bad`.
+            bad: a revision.
+
+        Raises: UsageError if nothing tells them apart, or if the commits in question do not
+            build or run; BuildError of the two ends.
+        """
+        git, first, last = self._history.git, *map(self._history.commit, (good, bad))
+        try:
+            git("merge-base", "--is-ancestor", first, last)
+        except UsageError as error:
+            raise UsageError(f"{good:.80} is no ancestor of {bad:.80}") from error
+        start = self._run(first)
+        if start.folder is None:
+            raise UsageError(f"the run on {good:.80} fails")
+        sign = _sign(start, self._run(last))
+        self._say(f"good {self._history.title(first)}")
+        self._say(f"bad  {self._history.title(last)}: its {sign} differ")
+        git("bisect", "reset")
+        said = git("bisect", "start", "--no-checkout", last, first)
+        last_good, first_bad = first, last
+        while not (found := _FOUND.search(said)):
+            commit = git("rev-parse", "BISECT_HEAD")
+            try:
+                came_out = "bad" if _differs(sign, start, self._run(commit)) else "good"
+            except (BuildError, RunError) as error:
+                came_out = "skip"
+                self._say(str(error).splitlines()[0])
+            last_good = commit if came_out == "good" else last_good
+            first_bad = commit if came_out == "bad" else first_bad
+            self._say(f"{came_out:4} {self._history.title(commit)}")
+            said = self._marked(came_out, f"{last_good}..{first_bad}")
+        commit = found[1]
+        git("bisect", "reset")
+        before = self._run(last_good).folder
+        assert before
+        return Found(sign, self._history.title(commit), commit, before, self._run(commit).folder)
+
+    def _marked(self, came_out: str, left: str) -> str:
+        try:
+            return self._history.git("bisect", came_out)
+        except UsageError as error:
+            titles = map(self._history.title, self._history.git("rev-list", left).split())
+            raise UsageError(
+                "\n".join(["what is left neither builds nor runs, or is the one:", *titles])
+            ) from error
+
+    def _run(self, commit: str) -> Ran:
+        """Build a commit and run the experiment on it, unless that has been done."""
+        if commit not in self._ran:
+            with Steps() as steps:
+                backend = Uml(self._history.guest(commit, steps))
+            case = self._case
+            folder = kept_run(case, backend, self._results)
+            try:
+                folder = folder or run_watched(case, backend, self._results)
+                self._ran[commit] = Ran(folder, measured(folder, case))
+            except DiskFullError:
+                raise
+            except RunError as error:
+                self._say(f"{self._history.title(commit)}: {error}")
+                self._ran[commit] = Ran()
+        return self._ran[commit]
+
+
+def _sign(good: Ran, bad: Ran) -> Sign:
+    if bad.folder is None:
+        return "end"
+    for sign in get_args(Sign):
+        if _differs(sign, good, bad):
+            return cast("Sign", sign)
+    raise UsageError("good and bad have the same verdicts, metrics and packets")
+
+
+def _differs(sign: Sign, good: Ran, other: Ran) -> bool:
+    """Tell whether a run differs from the good one; RunError if there is none to be told."""
+    if sign == "end":
+        return other.folder is None
+    if not (good.folder and other.folder and good.verdicts and other.verdicts):
+        raise RunError("no run to compare")
+    if sign == "verdicts":
+        return _judged(good.verdicts) != _judged(other.verdicts)
+    document = compare([good.folder, other.folder])
+    return bool(document.metrics if sign == "metrics" else document.partings)
+
+
+def _judged(said: Verdicts) -> list[str]:
+    """List the run's exit code and the verdict on each statement."""
+    return [str(said.exit_code), *(row.verdict.value for row in said.rows)]
