@@ -1,0 +1,64 @@
+"""Which kernel a backend runs: `--kernel`, and an experiment's `kernel`."""
+
+from pathlib import Path
+
+import pytest
+from running import SMALL, twoway, write_experiment
+
+from twoway.backends.registry import find_backend, kinds
+from twoway.errors import UsageError
+from twoway.guest.source import flavour_of, kernel_named, kernel_source
+
+
+def _tree(folder: Path, version: str) -> Path:
+    major, minor = version.split(".")
+    (folder / "Makefile").write_text(f"VERSION = {major}\nPATCHLEVEL = {minor}\n")
+    return folder
+
+
+def test_names_of_kernels(tmp_path: Path) -> None:
+    """A kernel is the guest's, Debian's newest, or a folder; nothing else."""
+    assert [kernel_named(name) for name in (None, "guest", "newest")] == [
+        "guest",
+        "guest",
+        "newest",
+    ]
+    assert kernel_named(str(tmp_path)) == tmp_path
+    with pytest.raises(UsageError, match=r"must be guest, newest or the folder .* got 6\.12"):
+        kernel_named("6.12")
+
+
+@pytest.mark.parametrize(
+    ("version", "flavour"), [("6.12", "guest"), ("7.2", "guest"), ("7.3", "newest")]
+)
+def test_a_tree_is_patched_by_its_version(tmp_path: Path, version: str, flavour: str) -> None:
+    """A tree takes the guest's patches, or from 7.3 on the series for upstream."""
+    assert flavour_of(_tree(tmp_path, version)) == flavour
+    assert kernel_source(tmp_path).path == tmp_path
+
+
+@pytest.mark.parametrize("backend", [name for name in kinds() if name != "uml"])
+def test_other_backends_have_a_kernel_of_their_own(backend: str) -> None:
+    """All backends but uml refuse a kernel before they look at the machine."""
+    with pytest.raises(UsageError, match=f"kernel: the backend {backend} has one of its own"):
+        find_backend(backend, "newest")
+
+
+def test_a_kernel_that_is_not_built_is_named(tmp_path: Path) -> None:
+    """A run on a kernel that was not built says how to build it, and leaves nothing."""
+    tree = _tree(tmp_path, "6.12")
+    experiment = write_experiment(tmp_path, {**SMALL, "kernel": str(tree)})
+    done = twoway("run", experiment, "--results", tmp_path / "results")
+    assert done.returncode == 1
+    assert f"the kernel {tree} is not built" in done.stderr
+    assert f"`twoway build --kernel {tree}` builds it" in done.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_file_names_no_kernel_by_a_relative_path(tmp_path: Path) -> None:
+    """An experiment may lie anywhere: a kernel's folder has its whole path there."""
+    experiment = write_experiment(tmp_path, {**SMALL, "kernel": "linux"})
+    done = twoway("vet", experiment)
+    assert done.returncode == 2
+    assert "kernel: " in done.stderr
+    assert "got 'linux'" in done.stderr
