@@ -83,7 +83,7 @@ test-newest: env test-packages ## the modules on Debian's newest kernel, patched
 test-smp: env test-packages smp-packages ## the modules on four processors, with KASAN and lockdep, then KCSAN
 	@$(BIN)/pytest -m smp --verbose --capture=no tests/smp
 
-test-lab: setup test-packages qemu-packages lab-packages ## stock kernels in QEMU, and the playbooks on a machine there; long
+test-lab: setup test-packages qemu-packages lab-packages ## stock kernels in QEMU, the playbooks on a machine there, twoway bisect; long
 	@$(BIN)/pytest -m lab --verbose --capture=no
 
 mutation: env ## change the code that judges, and report changes no test notices (NUMBER=100 of them, 0: all; FILES=...)

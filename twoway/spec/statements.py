@@ -17,6 +17,7 @@ from twoway.spec.matrix import Label, Point, matches, point_name
 At = dict[Name, Label | list[Label]]
 # A run to look at: an experiment's id, with "@" and the point's name if it is a sweep.
 Run = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*(@[A-Za-z0-9_.,=+-]+)?$")]
+Percent = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)? ?%$", max_length=20)]
 # A metric's value; None if it is undefined.
 Number = float | None
 # What a theory computes, by the name of a metric: its prediction, and the paper's printed form.
@@ -55,8 +56,9 @@ class Predicted(Statement):
         default=None, description="instead of a value: the theory's number is a lower bound"
     )
     at_most: Literal["theory"] | None = Field(default=None, description="likewise, an upper bound")
-    tolerance: NonNegative | None = Field(
-        default=None, description="largest difference from `value` that passes, same unit"
+    tolerance: NonNegative | Percent | None = Field(
+        default=None,
+        description="largest difference from `value` that passes: in its unit, or `0.5 %` of it",
     )
     theory: Name | None = Field(
         default=None, description="which theory, if not the experiment's `theory`"
@@ -70,11 +72,18 @@ class Predicted(Statement):
         return Prediction(
             metric=metric,
             theory=theory,
-            tolerance=self.tolerance,
+            tolerance=_absolute(self.tolerance, numbers[metric]),
             why=self.why,
             printed=printed.get(metric),
             **{kind: numbers[metric]},
         )
+
+
+def _absolute(tolerance: float | str | None, value: float) -> float | None:
+    """Return a tolerance in the unit of its value."""
+    if isinstance(tolerance, str):
+        return abs(value) * float(tolerance.rstrip("% ")) / 100
+    return tolerance
 
 
 class DiffersAt(Model):

@@ -29,6 +29,19 @@ def _swept(folder: Path, **fields: Any) -> str:
     return str(write_experiment(folder, {**SMALL, "matrix": {"window": WINDOW}, **fields}))
 
 
+@pytest.mark.parametrize("tolerance", ["0.5 %", "0.5%", 0.005])
+def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | float) -> None:
+    """A tolerance in per cent is that part of the theory's value, of each metric its own."""
+    said = {**PREDICTED, "tolerance": tolerance}
+    experiment = write_experiment(
+        tmp_path, {**SMALL, "theory": "kalampoukas", "predictions": [said]}
+    )
+    (prediction,) = load_case(str(experiment)).predictions
+    assert prediction.value is not None
+    expected = 0.005 if tolerance == 0.005 else 0.005 * prediction.value
+    assert prediction.tolerance == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
