@@ -41,7 +41,8 @@ void end_spend_call(long result)
 			testbed_spend_failed_call();
 		else
 			testbed_spend_call();
-		if (signal_pending(current)) {
+		/* Not signal_pending(): what kthread_stop() sets, flush_signals() leaves. */
+		if (task_sigpending(current)) {
 			flush_signals(current);
 			times++;
 		}

@@ -8,6 +8,8 @@ import errno
 import json
 import os
 import subprocess
+import time
+from collections.abc import Iterable
 from pathlib import Path
 
 # Lines, with the error by which each is refused.
@@ -44,6 +46,29 @@ REFUSED = {
     "send 40001 1 127.0.0.1 5001 1 2 3 reno 4096 interval 5 sizes 1 bytes 5": "EINVAL",
     "send 40001 1 127.0.0.1 5001 1 2 3 reno 4096 hastily": "EINVAL",
 }
+
+
+# Instruments that are left before their time, as by a runner that fails. The last two connect.
+LATER = 2**62
+LEFT = (
+    "tap lo in 96 /tmp/left.pcap",
+    f"sample {LATER} {LATER + 1} 1 1 /tmp",
+    "receive 5001 1000000000 65536",
+    f"send 40001 1 127.0.0.1 5001 {LATER} {LATER} {LATER} reno 4096",
+    f"send 40002 1 127.0.0.1 5002 0 {LATER} {LATER} reno 4096",
+    f"send 40003 1 127.0.0.1 5003 0 0 {LATER} reno 4096",
+)
+
+
+def leave(lines: Iterable[str]) -> None:
+    """Begin all, let a millisecond pass, and close them."""
+    devices = []
+    for line in ("receive 5002 1 65536", "receive 5003 1 65536", *lines):
+        devices.append(os.open("/dev/testbed", os.O_RDWR))
+        os.write(devices[-1], line.encode())
+    time.sleep(0.001)
+    for device in devices:
+        os.close(device)
 
 
 def refusal(line: str) -> str:
@@ -83,6 +108,7 @@ def main() -> None:
         "ping": tap("lo", "ping -c 3 -i 0.01 127.0.0.1"),
         "gone": tap("d0", "ip link del d0"),
     }
+    leave(LEFT)
     call("rmmod testbed")
     Path("/mnt/run/found.json").write_text(json.dumps(found))
 

@@ -39,6 +39,7 @@ PROJECT = Path("/mnt/twoway")
 NETNS = Path("/run/netns")
 # mnexec closes every possible descriptor, a system call each (docs/decisions/0005).
 MOST_DESCRIPTORS = 1024
+SPARE_DESCRIPTORS = 100
 IPV6_SETTINGS = Path("/proc/sys/net/ipv6/conf")
 # Of each interface, in this order: nobody is asked for an address or a router, there is no address
 # but those that are given, and then IPv6 is there.
@@ -213,7 +214,11 @@ def build_network(plan: dict[str, Any], report: Callable[[], None]) -> Mininet:
     exec(code, vars(module))  # noqa: S102 - a topology is a program, here in its sandbox
     topo = module.topos[topology["name"]](**topology["parameters"])
     setLogLevel("output")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_DESCRIPTORS, MOST_DESCRIPTORS))
+    # An instrument in the kernel is a descriptor.
+    kinds = ("recorders", "captures", "sinks", "sources", "timed_sources")
+    instruments = sum(len(plan[kind]) for kind in kinds)
+    descriptors = max(MOST_DESCRIPTORS, instruments + SPARE_DESCRIPTORS)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
     Mininet.inited = True  # otherwise Mininet raises that limit and overwrites the plan's sysctls
     util.numCores.ncores = 1  # otherwise Mininet asks grep
     (NETNS / "init").symlink_to("/proc/1/ns/net")
