@@ -17,7 +17,7 @@ from twoway.contract.manifest import read_manifest
 
 FLOWS = (10, 100, 1000)
 PER_PAIR = 10
-LENGTHS_S = (0.5, 1.5)
+LENGTHS_S = (0.5, 4.5)
 ROUNDS = 3
 
 
