@@ -1,7 +1,9 @@
 """`twoway bisect`, over a made history of the kernel's source that has one change in TCP."""
 
 import json
+import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +36,18 @@ HISTORY = (
 _LEFT_OUT = ("arch/*/boot/dts/*", "drivers/gpu/drm/*.[ch]", "tools/testing/*", "Documentation/*.*")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache for kernels that no other test wants, gone at the end with its gigabyte."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        yield
+    shutil.rmtree(folder)
+
+
 @pytest.fixture(scope="module")
-def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A repository of the kernel's source, with a tag for each commit of HISTORY and one before."""
     folder = tmp_path_factory.mktemp("history")
     (tarball,) = Path("/usr/src").glob("linux-source-6.12.tar.*")
@@ -59,7 +71,8 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert old in source
         (folder / name).write_text(source.replace(old, new, 1))
         commit(number, title)
-    return folder
+    yield folder
+    shutil.rmtree(folder)
 
 
 def _bisect(folder: Path, history: Path, good: str, bad: str) -> subprocess.CompletedProcess[str]:

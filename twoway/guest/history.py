@@ -4,10 +4,11 @@ A commit together with our patches becomes a commit of its own. So a checkout to
 both have alike, and make compiles no other.
 """
 
+import contextlib
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from twoway.errors import UsageError
@@ -43,24 +44,27 @@ class History:
 
         Raises: UsageError if it is none, or if git is missing.
         """
-        self._folder = cache() / "history" / content_hash(str(repository.resolve()).encode())
+        self._repository = repository.resolve()
+        self._key = content_hash(str(self._repository).encode())
+        self._folder = cache() / "history" / self._key
         self._clone = self._folder / "source"
         if not self._clone.is_dir():
             self._folder.mkdir(parents=True, exist_ok=True)
-            words = ("clone", "--quiet", "--shared", "--no-checkout")
-            _git(*words, str(repository.resolve()), str(self._clone), there=Path("/"))
+            with tempfile.TemporaryDirectory(dir=self._folder) as scratch:
+                words = ("clone", "--quiet", "--shared", "--no-checkout")
+                _git(*words, str(self._repository), f"{scratch}/clone", there=self._folder)
+                (Path(scratch) / "clone").rename(self._clone)
 
     def commit(self, revision: str) -> str:
         """Return the name of a commit, in full.
 
         Raises: UsageError if there is none.
         """
-        for name in (revision, f"origin/{revision}"):
-            try:
-                return self.git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-            except UsageError:
-                continue
-        raise UsageError(f"{revision:.80}: no commit of the repository")
+        words = ("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+        try:
+            return _git(*words, there=self._repository)
+        except UsageError as error:
+            raise UsageError(f"{revision:.80}: no commit of the repository") from error
 
     def title(self, commit: str) -> str:
         """Return a commit's first twelve digits, and its subject."""
@@ -74,15 +78,20 @@ class History:
         return _git(*words, there=self._clone, settings=settings)
 
     def guest(self, commit: str, steps: Steps) -> Guest:
-        """Build the guest from a commit.
+        """Build the guest from a commit, until the next is built.
 
         Raises: BuildError if our patches do not fit it, or if it does not compile; UsageError if
             the kernel is too old.
         """
-        with build_lock("history"):
-            steps.begin(f"{self.title(commit)}: check out")
-            self.git("checkout", "--quiet", "--force", "--detach", self._patched(commit))
-            return build_commit(self._folder, commit, steps)
+        steps.begin(f"{self.title(commit)}: check out")
+        self.git("checkout", "--quiet", "--force", "--detach", self._patched(commit))
+        return build_commit(self._folder, commit, steps)
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other processes from building commits of the repository, for a `with`."""
+        with build_lock(f"history-{self._key}"):
+            yield
 
     def _patched(self, commit: str) -> str:
         """Make the commit that has our patches on top of another, without a checkout."""
@@ -103,11 +112,16 @@ class History:
             return self.git(*words, settings=settings)
 
 
+def _outside_git() -> dict[str, str]:
+    """Return the environment without what a caller's git may have set, such as GIT_DIR."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+
+
 def _git(*words: str, there: Path, settings: Mapping[str, str] | None = None) -> str:
     try:
         done = subprocess.run(
             ["git", "-C", str(there), *words],
-            env={**os.environ, **(settings or {})},
+            env={**_outside_git(), **(settings or {})},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -66,7 +66,13 @@ class Search:
             history: the repository.
             results: where runs are kept.
             say: is told how each commit came out.
+
+        Raises: UsageError if the experiment names a kernel of its own.
         """
+        if kernel := case.experiment.kernel:
+            raise UsageError(
+                f"{case.id}: kernel: the one of each commit is tried, got {kernel:.80}"
+            )
         self._case, self._history, self._results, self._say = case, history, results, say
         self._ran: dict[str, Ran] = {}
 
@@ -80,6 +86,10 @@ class Search:
         Raises: UsageError if nothing tells them apart, or if the commits in question do not
             build or run; BuildError of the two ends.
         """
+        with self._history.alone():
+            return self._find(good, bad)
+
+    def _find(self, good: str, bad: str) -> Found:
         git, first, last = self._history.git, *map(self._history.commit, (good, bad))
         try:
             git("merge-base", "--is-ancestor", first, last)
@@ -90,7 +100,7 @@ class Search:
             raise UsageError(f"the run on {good:.80} fails")
         sign = _sign(start, self._run(last))
         self._say(f"good {self._history.title(first)}")
-        self._say(f"bad  {self._history.title(last)}: its {sign} differ")
+        self._say(f"bad  {self._history.title(last)}; differs in: {sign}")
         git("bisect", "reset")
         said = git("bisect", "start", "--no-checkout", last, first)
         last_good, first_bad = first, last

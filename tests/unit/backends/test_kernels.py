@@ -1,5 +1,6 @@
 """Which kernel a backend runs: `--kernel`, and an experiment's `kernel`."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,22 @@ def test_a_file_names_no_kernel_by_a_relative_path(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "kernel: " in done.stderr
     assert "got 'linux'" in done.stderr
+
+
+def test_a_bisection_needs_a_repository_and_the_kernel_to_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is no repository, and an experiment with a kernel of its own, are refused in words."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    ends = ("--source", tmp_path, "--good", "a", "--bad", "b")
+    experiment = write_experiment(tmp_path, SMALL)
+    done = twoway("bisect", experiment, *ends)
+    assert done.returncode == 2
+    assert "git clone: " in done.stderr
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    done = twoway("bisect", experiment, *ends, "--results", tmp_path / "results")
+    assert (done.returncode, "a: no commit of the repository" in done.stderr) == (2, True)
+    experiment = write_experiment(tmp_path, {**SMALL, "kernel": "newest"})
+    done = twoway("bisect", experiment, *ends)
+    assert done.returncode == 2
+    assert "kernel: the one of each commit is tried, got newest" in done.stderr
