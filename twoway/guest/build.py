@@ -181,8 +181,8 @@ def built_guest(choice: Choice = "guest") -> Guest:
     guest = find_guest(choice)
     if guest is None:
         if choice != "guest":
-            how = f"`twoway build --kernel {choice}` builds it"
-            raise TwowayError(f"the kernel {choice} is not built", how)
+            how = "--sanitized" if choice == "sanitized" else f"--kernel {choice}"
+            raise TwowayError(f"the kernel {choice} is not built: `twoway build {how}` does it")
         raise TwowayError("the guest is not built", "`make setup` (or `twoway build`) builds it")
     return guest
 
