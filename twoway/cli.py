@@ -130,7 +130,8 @@ COMMANDS = (
     Command(
         "bisect",
         "comparing.bisect",
-        "the first commit of a kernel's git history on which an experiment comes out otherwise",
+        "the first commit of a kernel's git history on which an experiment has another result: "
+        "a verdict, a metric, or a packet",
         "one",
         (
             (

@@ -4,7 +4,7 @@
  * kernel versions: compat.h for the qdisc, tcp.h for the congestion controls. The modules are
  * written for 6.12.
  *
- * Built without a warning on Debian's 6.1, 6.12 and 7.2 and on user-mode Linux 6.12
+ * Built without a warning on Debian's 6.1, 6.12, 7.2 and 7.3 and on user-mode Linux 6.12
  * (tests/guest/test_module_builds.py at the top). A newer kernel is not refused: its compiler knows
  * better than a number here.
  */

@@ -76,7 +76,7 @@ static unsigned int n_outcomes;
 static unsigned long accepted, intact_accepted, intact;
 static uint8_t batch[4 << 20];
 static uint8_t reply[REPLY_BYTES];
-static unsigned long done, entered, cut_up, given_back, seen;
+static unsigned long done, entered, cut_up, given_up, given_back, seen;
 static int rtnl, genl, events;
 static uint16_t family;
 
@@ -602,9 +602,11 @@ static void count_segments(int fd)
 		return;
 	send_packet(fd, (n - 1) * 1000 + 1, n > 1 ? 1000 : 0);
 	for (looks = 0; !lone_packets(&after); looks++) {
-		if (looks == MOST_LOOKS)
+		if (looks == MOST_LOOKS) {
+			given_up++;
 			return;
-		nanosleep(&a_while, NULL);
+		}
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &a_while, NULL);
 	}
 	if (after - before != n)
 		fail("%u packets of a buffer came to the channel as %lu", n, after - before);
@@ -808,8 +810,9 @@ int main(int argc, char **argv)
 		fail("%lu packets in channels, %lu buffers cut, %lu dumps given back, %lu events",
 		     entered, cut_up, given_back, seen);
 	printf("%lu\t0\tdone\tof which accepted %lu; intact %lu, of which accepted %lu; "
-	       "%lu packets counted in, %lu buffers cut, %lu dumps given back\n", done, accepted,
-	       intact, intact_accepted, entered, cut_up, given_back);
+	       "%lu packets counted in, %lu buffers cut, %lu of a channel too slow; "
+	       "%lu dumps given back\n", done, accepted, intact, intact_accepted, entered, cut_up,
+	       given_up, given_back);
 	for (outcome = outcomes; outcome < outcomes + n_outcomes; outcome++)
 		printf("%lu\t%d\t%s\t%s\n", outcome->count, outcome->error, outcome->how,
 		       outcome->text);

@@ -122,6 +122,7 @@ def test_what_cannot_be_told_apart_is_named(history: Path, tmp_path: Path) -> No
 def test_a_wrong_end_is_refused(
     history: Path, tmp_path: Path, good: str, bad: str, sentence: str
 ) -> None:
-    """Both ends must be commits, the good one before the bad one; nothing is built otherwise."""
+    """Both ends must be commits, the good one before the bad one; nothing is run otherwise."""
     done = _bisect(tmp_path, history, good, bad)
     assert (done.returncode, sentence in done.stderr) == (2, True)
+    assert not (tmp_path / "results").exists()

@@ -119,7 +119,7 @@ def test_old_kernels(packaged: Path) -> None:
     options = ("clean", "--results", str(packaged.parent / "none"), "--kernels")
     environment = os.environ | {"XDG_CACHE_HOME": str(packaged.parent / "cache")}
     assert twoway(*options, env=environment).stdout.splitlines() == [
-        f"{old}  0.0 MB  kernel of another version or configuration"
+        f"{old}  0.0 MB  kernel of another version, configuration or source"
     ]
     assert {path.name for path in folder.iterdir()} == before
     twoway(*options, "--yes", env=environment)

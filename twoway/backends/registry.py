@@ -30,7 +30,10 @@ def find_backend(name: str, kernel: str | None = None) -> Backend:
     if kernel is None:
         return kind.make()
     if kind.on_kernel is None:
-        raise UsageError(f"kernel: the backend {name} has one of its own, got {kernel:.80}")
+        raise UsageError(
+            f"kernel: the backend {name} has one of its own, got {kernel:.80}",
+            "the backend uml takes others",
+        )
     return kind.on_kernel(kernel)
 
 

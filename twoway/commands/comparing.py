@@ -44,15 +44,16 @@ def bisect(args: argparse.Namespace) -> int:
 
     case, history = load_case(args.experiment), History(args.source)
     found = Search(case, history, args.results, tell).find(args.good, args.bad)
-    tell(f"first bad commit: {found.title}")
     if args.json:
         document = {"commit": found.commit, "title": found.title, "differ": found.sign}
         runs = {"good": str(found.good), "bad": found.bad and str(found.bad)}
         print(json.dumps(document | runs, indent=1))
+    else:
+        print(f"first bad commit: {found.title}")
     if found.bad:
         folders, page = [found.good, found.bad], args.results / "comparison.html"
         write_page(compare_runs(folders), folders, page)
-        tell(f"the run before it and its own: {shown(page)}")
+        tell(f"a good run and its own: {shown(page)}")
     return SAME
 
 

@@ -38,11 +38,14 @@ def shell(args: argparse.Namespace) -> int:
 
 def build(args: argparse.Namespace) -> int:
     """Build the guest kernel, its modules and programs into the cache."""
+    from twoway.errors import UsageError
     from twoway.guest.build import build_guest, copy_guest, find_guest
     from twoway.guest.seals import BrokenBuildError
     from twoway.guest.source import kernel_named
     from twoway.progress import Steps
 
+    if args.sanitized and args.kernel:
+        raise UsageError(f"--sanitized: is the guest's own kernel, got --kernel {args.kernel:.80}")
     choice: Choice = "sanitized" if args.sanitized else kernel_named(args.kernel)
     try:
         guest = find_guest(choice)

@@ -58,7 +58,8 @@ KERNEL: Option = (
     {
         "metavar": "SOURCE",
         "help": "of the backend uml: guest, as `make setup` built it (default); newest, Debian's "
-        "newest; or the folder of an unpacked kernel's source, 6.12 or later",
+        "newest; or the folder of an unpacked source, 6.12 or later; `twoway build --kernel "
+        "SOURCE` builds each once",
     },
 )
 WORKERS: Option = (

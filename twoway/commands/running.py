@@ -11,6 +11,7 @@ from twoway.commands.reporting import report_on
 from twoway.contract.verdict import Verdict, marked
 from twoway.contract.verdicts import BAD, GOOD, TELLS_LITTLE
 from twoway.contract.writing import chown_like_parent, make_folder
+from twoway.errors import UsageError
 from twoway.messages import say
 
 if TYPE_CHECKING:
@@ -94,6 +95,11 @@ def _run_all(args: argparse.Namespace) -> "list[Outcome]":
 
     names = [case for name in args.experiments or all_ids() for case in case_names(name)]
     cases = {name: load_case(name) for name in names}
+    if args.scheduler and args.kernel:
+        raise UsageError(
+            f"--kernel: a lab's workers have kernels of their own, got {args.kernel:.80}",
+            "an experiment's field `kernel` asks each of them for one",
+        )
     backend = find_backend(args.backend, args.kernel)
     if args.scheduler:
         from twoway.sweeps.scheduler import lab_workers

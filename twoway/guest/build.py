@@ -305,6 +305,18 @@ def build_lock(name: str) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def lock_if_free(name: str) -> Iterator[bool]:
+    """Lock a build for a `with`, unless a process carries it out: tell whether it is locked."""
+    with (cache() / f"build-{name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
 def _build_kernel(source: KernelSource, folder: Path, steps: Steps, flavour: Flavour) -> None:
     """Build user-mode Linux's kernel; guest.json is written last and marks it as complete."""
     compile_kernel(source, folder, recipe_of(flavour), steps)

@@ -80,8 +80,8 @@ class History:
     def guest(self, commit: str, steps: Steps) -> Guest:
         """Build the guest from a commit, until the next is built.
 
-        Raises: BuildError if our patches do not fit it, or if it does not compile; UsageError if
-            the kernel is too old.
+        Raises: BuildError if the kernel is too old, if our patches do not fit it, or if it does
+            not compile.
         """
         steps.begin(f"{self.title(commit)}: check out")
         self.git("checkout", "--quiet", "--force", "--detach", self._patched(commit))
@@ -97,7 +97,10 @@ class History:
         """Make the commit that has our patches on top of another, without a checkout."""
         with tempfile.TemporaryDirectory(dir=self._folder) as scratch:
             (Path(scratch) / "Makefile").write_text(self.git("show", f"{commit}:Makefile"))
-            recipe = recipe_of(flavour_of(Path(scratch)))
+            try:
+                recipe = recipe_of(flavour_of(Path(scratch)))
+            except UsageError as error:  # a branch from an older one
+                raise BuildError(f"{commit[:12]}: {error}") from error
             settings = {**_AUTHOR, "GIT_INDEX_FILE": f"{scratch}/index"}
             self.git("read-tree", commit, settings=settings)
             for patch in patches_for(recipe.patches, Path(scratch)):

@@ -22,6 +22,8 @@ def old_kernels() -> Iterator[tuple[Path, str]]:
     yield from ((path, "half removed") for path in sorted(kernels.glob(".removing-*")))
     for facts in sorted(kernels.glob("[0-9a-f]*/guest.json")):
         if facts.parent not in used:
-            yield facts.parent, "kernel of another version or configuration"
-    histories = sorted((cache() / "history").glob("[0-9a-f]*"))
-    yield from ((path, "checkout and build of `twoway bisect`") for path in histories)
+            yield facts.parent, "kernel of another version, configuration or source"
+    for history in sorted((cache() / "history").glob("*")):
+        with build.lock_if_free(f"history-{history.name}") as free:
+            if free:
+                yield history, "checkout and build of `twoway bisect`"

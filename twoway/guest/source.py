@@ -22,15 +22,8 @@ OLDEST_KERNEL = (6, 12)
 _FIRST_NEWEST = (7, 3)
 # Folders of an unpacked tree in which a changed file causes another build.
 _WATCHED_SOURCES = (
-    "net/core",
-    "net/ipv4",
-    "net/sched",
-    "net/packet",
-    "kernel",
-    "include/net",
-    "include/linux",
-    "arch/um",
-    "arch/x86/um",
+    *("arch/um", "arch/x86/um", "drivers/net", "fs/hostfs", "include", "kernel", "lib", "mm"),
+    "net",
 )
 
 

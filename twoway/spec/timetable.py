@@ -138,7 +138,7 @@ class Rate(Model):
                 f"got {' and '.join(given) or 'none'}"
             )
         if self.repeat_s and not self.schedule:
-            found.append(f".repeat_s: for a schedule alone, got {self.repeat_s:g}")
+            found.append(f".repeat_s: grants and traces need none, got {self.repeat_s:g}")
         if self.schedule:
             found += self._schedule_problems(self.schedule)
         times = [ms for ms, _ in self.opportunities or ()]

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast, get_args
 
+from capture_analysis.errors import AnalysisError
+
 from twoway.backends.uml import Uml
 from twoway.contract.verdicts import Verdicts
 from twoway.errors import DiskFullError, RunError, UsageError
@@ -19,7 +21,8 @@ from twoway.sweeps.sweep import measured
 
 # What two runs may differ in, what weighs most first; "end": one of them did not end well.
 Sign = Literal["end", "verdicts", "metrics", "packets"]
-_FOUND = re.compile(r"^([0-9a-f]{40}) is the first bad commit$", re.MULTILINE)
+# Git quotes the word from 2.55 on.
+_FOUND = re.compile(r"^([0-9a-f]{40,64}) is the first '?bad'? commit$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -103,29 +106,37 @@ class Search:
         self._say(f"bad  {self._history.title(last)}; differs in: {sign}")
         git("bisect", "reset")
         said = git("bisect", "start", "--no-checkout", last, first)
-        last_good, first_bad = first, last
+        last_good, tried = first, {first, last}
         while not (found := _FOUND.search(said)):
             commit = git("rev-parse", "BISECT_HEAD")
+            if commit in tried:
+                raise UsageError(f"git bisect gives {commit[:12]} twice, and says: {said[:200]}")
+            tried.add(commit)
             try:
                 came_out = "bad" if _differs(sign, start, self._run(commit)) else "good"
+            except DiskFullError:
+                raise
             except (BuildError, RunError) as error:
                 came_out = "skip"
-                self._say(str(error).splitlines()[0])
+                self._say(_reason(error))
             last_good = commit if came_out == "good" else last_good
-            first_bad = commit if came_out == "bad" else first_bad
             self._say(f"{came_out:4} {self._history.title(commit)}")
-            said = self._marked(came_out, f"{last_good}..{first_bad}")
+            said = self._marked(came_out)
         commit = found[1]
         git("bisect", "reset")
         before = self._run(last_good).folder
         assert before
         return Found(sign, self._history.title(commit), commit, before, self._run(commit).folder)
 
-    def _marked(self, came_out: str, left: str) -> str:
+    def _marked(self, came_out: str) -> str:
+        git = self._history.git
         try:
-            return self._history.git("bisect", came_out)
+            return git("bisect", came_out)
         except UsageError as error:
-            titles = map(self._history.title, self._history.git("rev-list", left).split())
+            if came_out == "good" and "skip" not in git("bisect", "log"):
+                raise
+            left = git("rev-list", "refs/bisect/bad", "--not", "--glob=refs/bisect/good-*")
+            titles = map(self._history.title, left.split())
             raise UsageError(
                 "\n".join(["what is left neither builds nor runs, or is the one:", *titles])
             ) from error
@@ -142,19 +153,26 @@ class Search:
                 self._ran[commit] = Ran(folder, measured(folder, case))
             except DiskFullError:
                 raise
-            except RunError as error:
+            except (RunError, AnalysisError) as error:
                 self._say(f"{self._history.title(commit)}: {error}")
                 self._ran[commit] = Ran()
         return self._ran[commit]
 
 
 def _sign(good: Ran, bad: Ran) -> Sign:
-    if bad.folder is None:
-        return "end"
     for sign in get_args(Sign):
         if _differs(sign, good, bad):
             return cast("Sign", sign)
-    raise UsageError("good and bad have the same verdicts, metrics and packets")
+    raise UsageError(
+        "good and bad have the same verdicts, metrics and packets",
+        "another experiment or point, or ends further apart",
+    )
+
+
+def _reason(error: Exception) -> str:
+    """Return the line of an error that says most: a compiler's, if there is one."""
+    lines = str(error).splitlines()
+    return next((line for line in lines if "error:" in line), lines[0])
 
 
 def _differs(sign: Sign, good: Ran, other: Ran) -> bool:

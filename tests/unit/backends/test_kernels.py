@@ -33,7 +33,7 @@ def test_names_of_kernels(tmp_path: Path) -> None:
     ("version", "flavour"), [("6.12", "guest"), ("7.2", "guest"), ("7.3", "newest")]
 )
 def test_a_tree_is_patched_by_its_version(tmp_path: Path, version: str, flavour: str) -> None:
-    """A tree takes the guest's patches, or from 7.3 on the series for upstream."""
+    """A tree is built as the guest is, or from 7.3 on as Debian's newest."""
     assert flavour_of(_tree(tmp_path, version)) == flavour
     assert kernel_source(tmp_path).path == tmp_path
 

@@ -82,11 +82,14 @@ def test_a_long_trace_comes_in_parts(tmp_path: Path) -> None:
         ({"schedule": [[0, 8], [2, 1], [2, 3]]}, ".rate.schedule.2: must be later than the one"),
         ({"schedule": [[0, 8], [2, 1]], "repeat_s": 2}, ".rate.repeat_s: must be after the last"),
         ({"schedule": [[0, 0.001]], "repeat_s": 1}, ".rate.repeat_s: must be long enough"),
-        ({"grants": {"every_ms": 4, "bytes": 40}, "repeat_s": 1}, ".rate.repeat_s: for a schedule"),
+        (
+            {"grants": {"every_ms": 4, "bytes": 40}, "repeat_s": 1},
+            ".rate.repeat_s: grants and",
+        ),
         ({"grants": {"every_ms": 4, "bytes": 40}, "schedule": [[0, 8]]}, ".rate: takes one of"),
         ({"opportunities": [[0, 1]]}, ".rate.opportunities: the last must be after 0 ms, got 0"),
         ({"opportunities": [[4, 1], [4, 1]]}, ".rate.opportunities.1: must be later than"),
-        ({"opportunities": [[4, 1]], "repeat_s": 1}, ".rate.repeat_s: for a schedule alone"),
+        ({"opportunities": [[4, 1]], "repeat_s": 1}, ".rate.repeat_s: grants and"),
         ({"mahimahi": "none"}, ".rate.mahimahi: none: No such file or directory"),
     ],
 )

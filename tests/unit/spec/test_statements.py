@@ -31,7 +31,7 @@ def _swept(folder: Path, **fields: Any) -> str:
 
 @pytest.mark.parametrize("tolerance", ["0.5 %", "0.5%", 0.005])
 def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | float) -> None:
-    """A tolerance in per cent is that part of the theory's value, of each metric its own."""
+    """A tolerance in per cent is that part of the theory's value."""
     said = {**PREDICTED, "tolerance": tolerance}
     experiment = write_experiment(
         tmp_path, {**SMALL, "theory": "kalampoukas", "predictions": [said]}
