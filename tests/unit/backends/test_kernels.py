@@ -68,7 +68,7 @@ def test_a_file_names_no_kernel_by_a_relative_path(tmp_path: Path) -> None:
 def test_a_bisection_needs_a_repository_and_the_kernel_to_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is no repository, and an experiment with a kernel of its own, are refused in words."""
+    """A folder that is no repository is refused, and an experiment with a kernel of its own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     ends = ("--source", tmp_path, "--good", "a", "--bad", "b")
     experiment = write_experiment(tmp_path, SMALL)
