@@ -1,6 +1,8 @@
 """Busy periods, from a queue's departures."""
 
 from itertools import groupby
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +11,8 @@ from hypothesis import strategies as st
 from queue_columns import passage_of
 
 from twoway.measure.busy_periods import BusyPeriods, busy_periods
-from twoway.measure.queues import Passage
+from twoway.measure.metrics.busy_periods import alternating_peaks, idle_periods
+from twoway.measure.queues import Occupancy, Passage, occupancy
 
 
 def departures(kinds: str) -> Passage:
@@ -75,3 +78,31 @@ def test_no_cycle(count: int) -> None:
     """Fewer than three starts do not make a cycle."""
     starts = np.arange(count)
     assert np.isnan(BusyPeriods(starts, starts).cycle_s())
+
+
+RUN: Any = SimpleNamespace(run=SimpleNamespace(steady_ns=0, stop_ns=1000))
+
+
+def test_peaks_that_alternate() -> None:
+    """Of busy periods with peaks of 2, 5, 4, 1 and 9 every second one is 4 and 3 in the median."""
+    entered, kinds = [0], [0]
+    for at, peak in enumerate((2, 5, 4, 1, 9, 7), start=1):
+        entered += [100 * at] * (peak + 1)
+        kinds += [1] * peak + [0]
+    left = [at + place for place, at in enumerate(entered)]
+    passed = passage_of(entered, left, payload_bytes=kinds)
+    view: Any = SimpleNamespace(passed=passed, data_packets=occupancy(passed, passed.is_data))
+    assert alternating_peaks.measure(RUN, view) == (4, 3)
+
+
+def test_idle_periods_have_an_end() -> None:
+    """A queue that is empty from 10 to 20 and from 35 to 70 ns was idle twice; what is cut is not.
+
+    An instant between two packets is no idle period.
+    """
+    steps = [(5, 1), (10, 0), (20, 1), (30, 0), (30, 1), (35, 0), (70, 2), (80, 0)]
+    view: Any = SimpleNamespace(all_packets=Occupancy(*np.array(steps, dtype=np.int64).T))
+    expected = (2, 22.5e-9, 35e-9)
+    assert idle_periods.measure(RUN, view) == pytest.approx(expected, rel=1e-12)
+    view = SimpleNamespace(all_packets=Occupancy(*np.array(steps[:3], dtype=np.int64).T))
+    assert idle_periods.measure(RUN, view) == pytest.approx((1, 10e-9, 10e-9), rel=1e-12)

@@ -178,3 +178,26 @@ def test_goodput_of_what_passes_over_capacity(tmp_path: Path) -> None:
     slots = slots_of([(START_NS, 4)])
     (found,) = channels.capacity_goodput.measure(analysis, analysis.queues["forward"], slots)
     assert found == pytest.approx(1.98 / 2.048)
+
+
+def test_slots_of_the_steady_window(tmp_path: Path) -> None:
+    """From 10 to 30 ms, 5 of them at 4 slots, 10 at 8 and 5 at 6; the first change was at 2 ms.
+
+    6.5 slots are 3.328 Mbit/s; the channel transmits for 5850 of 20000 us.
+    """
+    analysis = Analysis(write_run(tmp_path))
+    ms = [(0, 20), (2, 4), (15, 8), (25, 6), (30, 1)]
+    steps = [(START_NS + at * 1_000_000, slots) for at, slots in ms]
+    found = channels.slots.measure(analysis, analysis.queues["forward"], slots_of(steps))
+    capacity = 6.5 * 0.512
+    expected = (6.5, 4, 8, capacity, capacity * (1 - 5850 / 20000), 2, 0.002)
+    assert tuple(found) == pytest.approx(expected, rel=1e-12)
+
+
+def test_slots_that_never_change(tmp_path: Path) -> None:
+    """A channel that keeps its slots has no first change."""
+    analysis = Analysis(write_run(tmp_path))
+    steps = slots_of([(START_NS, 4)])
+    *_, changes, first = channels.slots.measure(analysis, analysis.queues["forward"], steps)
+    assert changes == 0
+    assert np.isnan(first)

@@ -45,3 +45,24 @@ def test_all_transfers_together() -> None:
         d=_view(None, [4000], [0]),
     )
     assert completion_times.measure(analysis) == pytest.approx((2e-6, 2.9e-6, 2 / 3))
+
+
+def test_no_transfer_is_complete() -> None:
+    """Where no transfer is complete the share is 0, and where there is none it is not defined."""
+    unfinished = completion_times.measure(_analysis(a=_view(200, [2000], [0])))
+    assert np.isnan(unfinished[:2]).all()
+    assert unfinished[2] == 0
+    assert np.isnan(completion_times.measure(_analysis(d=_view(None, [2000], [0])))).all()
+
+
+def test_what_came_before_the_start_does_not_count() -> None:
+    """Bytes count from the start on: those of the instant before it are of no transfer."""
+    before, at = _view(100, [999, 5000], [0, 100]), _view(100, [1000, 5000], [0, 100])
+    assert completion_time.measure(_analysis(), before) == (4e-6,)
+    assert completion_time.measure(_analysis(), at) == (0,)
+
+
+def test_data_may_begin_anywhere() -> None:
+    """A first byte of any number, and a byte more than asked for, change nothing."""
+    view = _view(150, [2000, 3000], [(1 << 32) - 100, 0])
+    assert completion_time.measure(_analysis(), view) == (2e-6,)

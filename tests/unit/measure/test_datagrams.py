@@ -57,13 +57,15 @@ def test_jitter_is_that_of_the_rfc() -> None:
 
 def test_only_the_steady_window_counts() -> None:
     """Rate, loss, delay and jitter are of the packets that are sent after warm-up."""
-    view = _view([0, 1000, 2000, 3000], {1: 6000, 3: 10_000})
-    rate, loss, delay_s, late_s, jitter_s = _measured(view, 1000, 4000)
-    assert rate == pytest.approx(3 * 8e6 / 3000)
-    assert loss == pytest.approx(1 / 3)
-    assert delay_s == pytest.approx(6e-6)
-    assert late_s == pytest.approx(6.9e-6)
-    assert jitter_s == pytest.approx(2e-6 / 16 / 2)
+    view = _view([0, 1000, 2000, 3000, 4000], {1: 6000, 3: 10_000, 4: 10_500})
+    found = _measured(view, 1000, 4000)
+    expected = (3 * 8e6 / 3000, 1 / 3, 6e-6, 6.9e-6, 2e-6 / 16 / 2)
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_what_arrives_at_the_first_instant_arrives() -> None:
+    """A packet that is sent and arrives at time 0 has a delay of 0."""
+    assert _measured(_view([0], {0: 0}), 0, 1)[1:] == (0, 0, 0, 0)
 
 
 def test_a_flow_of_which_nothing_arrives() -> None:

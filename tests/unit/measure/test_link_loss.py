@@ -1,10 +1,16 @@
-"""How far losses are from what a profile says."""
+"""Losses on a link, and how far they are from what a profile says."""
 
 import math
+from types import SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
 import pytest
+from packet_columns import packets
+from queue_columns import queue_of
 
-from twoway.measure.metrics.link_loss import deviations
+from twoway.measure.analysis import Travel
+from twoway.measure.metrics.link_loss import deviations, link_loss
 
 
 def test_single_losses() -> None:
@@ -29,3 +35,50 @@ def test_bursts() -> None:
 def test_no_losses() -> None:
     """Without a burst there is no length to compare."""
     assert math.isnan(deviations({"percent": 1, "burst_packets": 8}, 0, 100, math.nan, 0)[1])
+
+
+def _measured(
+    lost: list[bool],
+    *,
+    said: dict[str, Any] | None = None,
+    payload: list[int] | None = None,
+    under_way: int = 0,
+) -> tuple[float, ...]:
+    """The metrics of packets of which some are lost, and the last may still be under way."""
+    rows = len(lost)
+    travel = Travel(
+        queue=queue_of(),
+        sent=packets(time_ns=range(rows), payload_bytes=payload or [1] * rows),
+        came_ns=np.where(lost, -1, range(rows)),
+        arrivals=rows - sum(lost),
+        under_way=np.arange(rows) >= rows - under_way,
+    )
+    link = SimpleNamespace(loss=said)
+    run = SimpleNamespace(loses_on_links=True, link=lambda _: link)
+    analysis: Any = SimpleNamespace(run=run, travel=lambda _: travel)
+    return tuple(link_loss.measure(analysis, cast("Any", SimpleNamespace(connection=None))))
+
+
+def test_bursts_are_counted_from_their_first() -> None:
+    """Losses 1, 0, 1, 1, 0, 0 are half of the packets, in two bursts of 1.5."""
+    found = _measured([True, False, True, True, False, False])
+    assert found[:2] == (0.5, 1.5)
+    assert np.isnan(found[2:]).all()
+    assert _measured([False, True, True, True])[:2] == (0.75, 3)
+
+
+def test_only_data_that_had_its_time_counts() -> None:
+    """An ACK, and a packet still under way as the captures end, are neither sent nor lost."""
+    found = _measured([True, False, True, True, True], payload=[9, 9, 9, 0, 9], under_way=1)
+    assert found[:2] == (2 / 3, 1)
+    assert np.isnan(_measured([True], payload=[0])).all()
+    share, length, *_ = _measured([False, False])
+    assert share == 0
+    assert math.isnan(length)
+
+
+def test_losses_are_compared_with_the_profile() -> None:
+    """Where the profile says how many, the deviations are those of this share and these bursts."""
+    said = {"percent": 25, "burst_packets": 2}
+    found = _measured([True, False, True, True], said=said)
+    assert found[2:] == deviations(said, 0.75, 4, 1.5, 2)

@@ -263,7 +263,8 @@ def test_connection_without_acks(tmp_path: Path) -> None:
     folder = write_run(tmp_path, reverse=[c for c in REVERSE if c.connection == "second"])
     got = values(folder)
     assert got["goodput.first"] == 1.98
-    assert got["ack_to_data.first"] == 0
+    assert [got[f"{name}.first"] for name in ("ack_to_data", "ack_bunch_max")] == [0, 0]
+    assert got["ack_bunch_max_sent.first"] == 0
     undefined = {name for name, value in got.items() if value is None and name.endswith("first")}
     assert undefined == {
         *("throughput_dip.first", "window_growth.first", "first_loss_window.first"),
@@ -292,6 +293,7 @@ def test_connection_without_data(tmp_path: Path) -> None:
     folder = write_run(tmp_path, forward=[c for c in FORWARD if c.connection == "second"])
     got = values(folder)
     assert got["goodput.first"] == 0
+    assert got["jain_index"] == 0.5
     undefined = {name for name, value in got.items() if value is None and name.endswith("first")}
     assert undefined == {
         *("throughput_dip.first", "window_growth.first", "first_loss_window.first"),

@@ -9,8 +9,8 @@ from twoway.measure.metrics.acks import bunches_of_queue
 from twoway.measure.queues import Passage
 
 
-def _largest(passed: Passage, steady_ns: int = 0) -> float:
-    run: Any = SimpleNamespace(steady_ns=steady_ns, stop_ns=100_000)
+def _largest(passed: Passage, steady_ns: int = 0, stop_ns: int = 100_000) -> float:
+    run: Any = SimpleNamespace(steady_ns=steady_ns, stop_ns=stop_ns)
     analysis: Any = SimpleNamespace(run=run)
     view: Any = SimpleNamespace(passed=passed, queue=queue_of())
     (found,) = bunches_of_queue.measure(analysis, view)
@@ -28,8 +28,17 @@ def test_largest_bunch_of_a_queue() -> None:
 
 
 def test_bunches_are_those_of_the_steady_window() -> None:
-    """ACKs that left before the steady window do not count."""
-    assert _largest(passage_of([0] * 7, LEFT_NS, payload_bytes=PAYLOAD), steady_ns=3_000) == 2
+    """ACKs that left before the steady window, or as it ended, do not count."""
+    passed = passage_of([0] * 7, LEFT_NS, payload_bytes=PAYLOAD)
+    assert _largest(passed, steady_ns=2_000, stop_ns=20_000) == 2
+    assert _largest(passed, stop_ns=3_000) == 2
+    assert _largest(passed, steady_ns=3_000) == 2
+
+
+def test_the_smallest_ack_sets_the_distance() -> None:
+    """Among ACKs of 1 and 3 bytes, as those with SACK, a bunch's are 2 us apart at most."""
+    left_ns, sizes = [1_000, 3_000, 6_000], [1, 1, 3]
+    assert _largest(passage_of([0] * 3, left_ns, [0] * 3, sizes)) == 2
 
 
 def test_no_acks_no_bunch() -> None:

@@ -1,8 +1,14 @@
-"""Which losses end a window's cycle."""
+"""Which losses end a window's cycle, and what is measured between them."""
+
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+from packet_columns import packets
+from queue_columns import queue_of
 
+from twoway.measure.metrics import window
 from twoway.measure.metrics.window import cycle_ends
 
 S = 1_000_000_000
@@ -14,6 +20,8 @@ S = 1_000_000_000
         ([50, 150, 250], [150, 250]),  # each ends avoidance
         ([50, 150, 155, 250, 255], [150, 250]),  # slow start loses as well
         ([55, 105, 155, 255, 305], [155, 255, 305]),  # half as long still is one
+        ([150, 205, 300], [150, 300]),  # a bit more than a third as long is none
+        ([110, 210, 400], [110, 210]),  # the window has its start, not its end
         ([120], [120]),
         ([], []),
     ],
@@ -24,3 +32,35 @@ def test_losses_after_the_longest_intervals_end_cycles(
     """Of the losses from 110 s on those count that come half the longest interval after another."""
     loss_ns = np.array(loss_s, dtype=np.int64) * S
     assert cycle_ends(loss_ns, 0, (110 * S, 400 * S)).tolist() == [at * S for at in ends_s]
+
+
+def _sawtooth(
+    monkeypatch: pytest.MonkeyPatch, loss_s: list[int], peak: int | None
+) -> tuple[float, ...]:
+    """The metrics of a segment each second, on a link that takes half a second for one."""
+    frame_bytes = 500
+    arrived = packets(
+        time_ns=[at * S for at in range(100)],
+        seq=[at * 400 for at in range(100)],
+        payload_bytes=[400] * 100,
+        frame_bytes=[frame_bytes] * 100,
+    )
+    monkeypatch.setattr(window, "cycle_losses_ns", lambda *_: np.array(loss_s) * S)
+    monkeypatch.setattr(window, "most_in_flight", lambda *_: peak)
+    forward = SimpleNamespace(queue=queue_of(), rate_bit=lambda *_: 2 * frame_bytes * 8)
+    view: Any = SimpleNamespace(arrived=arrived, forward=forward)
+    analysis: Any = SimpleNamespace(run=None)
+    return tuple(window.sawtooth.measure(analysis, view))
+
+
+def test_whole_cycles_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Losses at 10, 30 and 60 s are two cycles of 25 s, in which half of the link is used."""
+    assert _sawtooth(monkeypatch, [10, 30, 60], 7) == pytest.approx((25, 0.5, 7), rel=1e-12)
+
+
+def test_one_loss_is_no_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With fewer than two losses there is neither period nor efficiency; without data no peak."""
+    period, efficiency, peak = _sawtooth(monkeypatch, [10], 7)
+    assert np.isnan([period, efficiency]).all()
+    assert peak == 7
+    assert np.isnan(_sawtooth(monkeypatch, [], None)).all()

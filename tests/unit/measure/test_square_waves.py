@@ -1,13 +1,22 @@
 """Plateaus, periods, epochs and synchronisation of queues that are drawn by hand."""
 
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from capture_analysis.congestion_epochs import congestion_epochs
+from queue_columns import passage_of, queue_of
 
-from twoway.measure.metrics.queue_length import BINS, period_s, plateaus
-from twoway.measure.metrics.synchronisation import synchronisation
+from twoway.measure.metrics.queue_length import BINS, period_s, plateau_levels, plateaus
+from twoway.measure.metrics.synchronisation import (
+    peak_ratio,
+    pendulum,
+    phase,
+    queue_correlation,
+    synchronisation,
+)
 from twoway.measure.queues import Occupancy
 
 
@@ -43,10 +52,61 @@ def test_plateaus_of_any_queue() -> None:
     assert plateaus(Occupancy(time_ns[:0], packets[:0]), 20).tolist() == []
 
 
+def _plateau_levels(steps: list[tuple[int, int]], payload: int = 1) -> tuple[float, ...]:
+    """The metrics of a queue with these levels from 10 to 400 us, whose data take 10 us."""
+    us, levels = np.array(steps, dtype=np.int64).T
+    view: Any = SimpleNamespace(
+        queue=queue_of(),
+        passed=passage_of([0, 0], [0, 0], payload_bytes=[payload, 0], frame_bytes=[10, 90]),
+        all_packets=Occupancy(us * 1000, levels),
+    )
+    analysis: Any = SimpleNamespace(run=SimpleNamespace(steady_ns=10_000, stop_ns=400_000))
+    return tuple(plateau_levels.measure(analysis, view))
+
+
+def test_levels_of_plateaus() -> None:
+    """Plateaus of 5, 20, 8, 30, 4 and 13: 20 and 30 are above both neighbours, 8 and 4 below.
+
+    That of 50, for two transmissions, is none. What the steady window cuts short is none either.
+    """
+    steps = [(0, 90), (20, 5), (50, 20), (90, 8), (130, 50), (150, 30), (200, 4), (240, 13)]
+    assert _plateau_levels([*steps, (290, 9)]) == (25, 6)
+
+
+def test_plateaus_without_neighbours() -> None:
+    """The first and the last are no high or low ones; without data a queue has no plateaus."""
+    assert np.isnan(_plateau_levels([(20, 5), (50, 20), (90, 25), (130, 50), (170, 0)])).all()
+    high, low = _plateau_levels([(20, 5), (50, 20), (90, 2), (130, 7)])
+    assert high == 20
+    assert np.isnan(low)
+    high, low = _plateau_levels([(20, 20), (50, 5), (90, 22), (130, 7)])
+    assert np.isnan(high)
+    assert low == 5
+    steps = [(20, 20), (50, 5), (90, 22), (130, 7), (170, 9)]
+    assert np.isfinite(_plateau_levels(steps)).all()
+    assert np.isnan(_plateau_levels(steps, payload=0)).all()
+
+
 def test_period() -> None:
     """A square wave's period is found to a bin, not one of its multiples."""
     wave = square_wave(20, 3, 500_000_000, 50)
-    assert period_s(wave, 0, 50_000_000_000) == pytest.approx(1, abs=50 / BINS)
+    bins = round(BINS / 50)
+    assert period_s(wave, 0, 50_000_000_000) == pytest.approx(bins * 50 / BINS, rel=1e-12)
+    assert period_s(wave, 10_000_000_000, 14_000_000_000) == 1
+
+
+def test_period_of_a_fading_wave() -> None:
+    """Of a wave that comes six times, each lower, the period is to the next, not to a later one."""
+    wave = square_wave(20, 0, 500_000_000, 6)
+    heights = wave.packets - wave.packets * np.arange(12) // 24
+    fading = Occupancy(wave.time_ns, heights)
+    assert period_s(fading, 0, 6_000_000_000) == pytest.approx(1, abs=12 / BINS)
+
+
+def test_half_a_wave_has_no_period() -> None:
+    """A queue that rises once within the window has no lag beyond zero that correlates."""
+    once = Occupancy(np.array([0, 500_000_000]), np.array([0, 9]))
+    assert np.isnan(period_s(once, 0, 1_000_000_000))
 
 
 def test_constant_has_no_period() -> None:
@@ -72,6 +132,22 @@ def test_synchronisation_error() -> None:
     found, error = synchronisation(first, Occupancy(first.time_ns, turned), 0, 100_000)
     assert found == pytest.approx(0, abs=1e-9)
     assert error == pytest.approx(1 / 3)  # a deviation of sqrt(10/9), over sqrt(10)
+
+
+def test_two_queues_are_compared() -> None:
+    """With one queue or three nothing is in phase, and no link is busy with another."""
+    wave = SimpleNamespace(all_packets=square_wave(9, 0, 500, 200))
+    run = SimpleNamespace(steady_ns=0, stop_ns=100_000)
+    metrics: tuple[Any, ...] = (queue_correlation, peak_ratio, phase, pendulum)
+    for number in (1, 2, 3):
+        queues = {str(at): wave for at in range(number)}
+        analysis = SimpleNamespace(queues=queues, run=run)
+        found = [value for metric in metrics for value in metric.measure(analysis)]
+        if number == 2:
+            assert found == pytest.approx([1, 1, 1, 0, 1, 0.5, 0.5], abs=1e-9)
+        else:
+            assert len(found) == 7
+            assert np.isnan(found).all()
 
 
 def test_epoch_period() -> None:

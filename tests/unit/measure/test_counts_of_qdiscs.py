@@ -1,0 +1,45 @@
+"""What is read from the kernel's counts, and from a program's times: marks and run times."""
+
+import json
+import math
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from synthetic_run import write_run
+
+from twoway.measure.analysis import Analysis
+from twoway.measure.metrics.marks import marks
+from twoway.measure.metrics.programs import run_time
+
+
+def _marked(folder: Path, before: Any, after: Any) -> float:
+    """The marks of forward's queue, if its qdiscs count so before traffic and after."""
+    write_run(folder)
+    for when, counts in (("before", before), ("after", after)):
+        (folder / f"qdisc/r1-{when}.json").write_text(json.dumps(counts))
+    analysis = Analysis(folder)
+    (found,) = marks.measure(analysis, analysis.queues["forward"])
+    return found
+
+
+def test_marks_are_added_over_parts_of_a_qdisc(tmp_path: Path) -> None:
+    """Marks since before the traffic count, of all parts of the interface's qdiscs, by any name."""
+    dev = {"dev": "r1-eth1"}
+    before = [{**dev, "marked": 2}, {**dev, "ecn_mark": 0}]
+    after = [
+        {**dev, "marked": 5, "early": 70},
+        {**dev, "tins": [{"ecn_mark": 10}, {"ecn_mark": 3, "drops": 9}], "ecn_mark": 1},
+        {"dev": "r1-eth0", "marked": 1000},
+    ]
+    assert _marked(tmp_path, before, after) == 5 - 2 + 10 + 3 + 1
+
+
+def test_a_program_runs_from_its_start_to_its_end() -> None:
+    """The time is that of a program that ends by itself; one that is asked to has none."""
+    program: Any = SimpleNamespace(start_ns=2_000_000_000, end_ns=2_500_000_001, by_itself=True)
+    analysis: Any = None
+    assert run_time.measure(analysis, program) == pytest.approx((0.500000001,), rel=1e-12)
+    program.by_itself = False
+    assert math.isnan(run_time.measure(analysis, program)[0])

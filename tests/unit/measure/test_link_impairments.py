@@ -1,0 +1,58 @@
+"""Jitter, overtaking and copies on a link, of packets made by hand."""
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from packet_columns import packets
+from queue_columns import queue_of
+
+from twoway.measure.analysis import Travel
+from twoway.measure.metrics.link_impairments import link_impairments
+
+MS = 1_000_000
+
+
+def _measured(
+    came_ms: list[int], payload: list[int], arrivals: int, *, impaired: bool = True
+) -> tuple[float, ...]:
+    """The metrics of packets that left their last queue a millisecond after each other."""
+    travel = Travel(
+        queue=queue_of(),
+        sent=packets(time_ns=[row * MS for row in range(len(came_ms))], payload_bytes=payload),
+        came_ns=np.array([-1 if came < 0 else came * MS for came in came_ms]),
+        arrivals=arrivals,
+        under_way=np.zeros(len(came_ms), dtype=bool),
+    )
+    analysis: Any = SimpleNamespace(
+        queues={"first": SimpleNamespace(queue=None), "last": SimpleNamespace(queue=travel.queue)},
+        run=SimpleNamespace(impairments=lambda queue: impaired and queue is travel.queue),
+        travel=lambda _: travel,
+    )
+    view: Any = SimpleNamespace(connection=SimpleNamespace(directions=("first", "last")))
+    return tuple(link_impairments.measure(analysis, view))
+
+
+def test_each_impairment_by_hand() -> None:
+    """Delays of 10, 12 and 9 ms; the last data overtake, a lost one and an ACK do not count."""
+    jitter, overtaking, copies = _measured([10, 13, -1, 15, 12], [1, 1, 1, 0, 0], 6)
+    assert jitter == pytest.approx(1, rel=1e-12)
+    assert overtaking == 0
+    assert copies == 2 / 5
+    jitter, overtaking, _ = _measured([10, 13, -1, 11, 12], [1, 1, 1, 0, 1], 4)
+    assert jitter == pytest.approx(math.sqrt((0 + 4 + 4) / 3), rel=1e-12)
+    assert overtaking == 1 / 3
+
+
+def test_arrival_with_another_overtakes_nothing() -> None:
+    """Two data packets that arrive at one instant, in their order, are in order; so is time 0."""
+    assert _measured([0, 3, 3], [1, 1, 1], 3)[1] == 0
+    assert _measured([0, 1, 2], [1, 1, 1], 3) == (0, 0, 0)
+
+
+def test_no_data_no_impairment() -> None:
+    """Where no data packet arrives there is nothing to tell; where the link has none all are 0."""
+    assert np.isnan(_measured([-1, 5], [1, 0], 1)).all()
+    assert _measured([10, 5], [1, 1], 3, impaired=False) == (0, 0, 0)

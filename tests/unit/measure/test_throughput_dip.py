@@ -1,0 +1,50 @@
+"""How deep a throughput falls for a second, by hand."""
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from packet_columns import packets
+from queue_columns import queue_of
+
+from twoway.measure.metrics.throughput_dip import throughput_dip
+
+S = 1_000_000_000
+
+
+def _dip(came_s: list[float], window_s: float, frame_bytes: list[int] | None = None) -> float:
+    """The dip of data that come at these times of a steady window that begins at 7 s."""
+    sizes = frame_bytes or [104] * len(came_s)
+    came_ns = [7 * S + round(at * S) for at in came_s]
+    data = packets(time_ns=came_ns, payload_bytes=sizes, frame_bytes=sizes)
+    run = SimpleNamespace(window_ns=round(window_s * S), steady_ns=7 * S, steady=lambda each: each)
+    view: Any = SimpleNamespace(
+        arrived=data, forward=SimpleNamespace(queue=queue_of(overhead_bytes=-4))
+    )
+    analysis: Any = SimpleNamespace(run=run)
+    (found,) = throughput_dip.measure(analysis, view)
+    return found
+
+
+def test_the_worst_second() -> None:
+    """3, 1 and 2 segments in three seconds: the worst is half below the mean of two."""
+    assert _dip([0, 0.5, 0.999999999, 1, 2, 2.9], 3) == pytest.approx(0.5, rel=1e-12)
+    assert _dip([0, 1], 2) == 0
+    assert _dip([0.1, 0.2], 2) == 1
+
+
+def test_sizes_are_those_on_the_link() -> None:
+    """A segment of 200 bytes on the link and one of 100 make a dip of a third."""
+    assert _dip([0.5, 1.5], 2, [204, 104]) == pytest.approx(1 / 3, rel=1e-12)
+
+
+def test_a_rest_of_a_second_is_left_out() -> None:
+    """Of 2.9 s the last nine tenths of a second, in which nothing comes, are no part."""
+    assert _dip([0.5, 1.5], 2.9) == 0
+
+
+def test_too_short_or_nothing() -> None:
+    """A window of less than two seconds has no dip, and neither has a connection without data."""
+    assert math.isnan(_dip([0.5], 1.999))
+    assert math.isnan(_dip([], 5, []))
