@@ -33,8 +33,8 @@ _COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
 _NAMED = {"min": "max", "max": "min", "any": "all", "all": "any"}
 # Texts and types change nothing that a test should notice.
 _LEFT_ALONE = {"annotation", "returns", "decorator_list", "type_params"}
-# The range of a Definition, which tests alone read.
-_RANGE = {"least", "most"}
+# The range of a Definition, which tests alone read, and zip's guard against a mistake of ours.
+_GUARDS = {"least", "most", "strict"}
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class _Changer(ast.NodeTransformer):
         return node
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST:
-        """A range is left as it is."""
-        return node if node.arg in _RANGE else self.generic_visit(node)
+        """A guard is left as it is."""
+        return node if node.arg in _GUARDS else self.generic_visit(node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         """`<` becomes `<=`, `==` becomes `!=`, and so on."""

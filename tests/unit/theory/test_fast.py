@@ -134,6 +134,16 @@ def test_the_dividing_line_is_theorem_1s(n: int, m: int) -> None:
     assert equilibrium(flows, capacity).is_bottleneck[FORWARD] == (49 * n >= 23 * m)
 
 
+def test_the_dividing_line_needs_small_acks() -> None:
+    """An ACK of half a packet makes the slower of 1 and 2 Mbit/s the bottleneck of any flows."""
+    assert slope((1e6, 2e6), 0) == 0.5
+    assert slope((2e6, 1e6), 0.25) == pytest.approx(1.75 / 0.5)
+    for capacity in ((1e6, 2e6), (2e6, 1e6)):
+        for ack_share in (0.5, 0.6, -0.1):
+            with pytest.raises(ValueError, match=f"an ACK of {ack_share} of a packet"):
+                slope(capacity, ack_share)
+
+
 # Each start's queue and the shares of the link, in units of alpha and of the link: those of the
 # golden ratio for two; the others as the equation sum 1 / (q - e) = 1 has it.
 LATE = [
@@ -190,6 +200,9 @@ def test_bunches_cost_more_on_longer_and_more_balanced_links(
         [share] * 3, abs=5e-5
     )
     assert found.is_bottleneck == (settled.is_bottleneck if share == 1 else (False, False))
+    for part in ("data_share", "ack_share"):
+        expected = [share * each for each in getattr(settled, part)]
+        assert getattr(found, part) == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.parametrize("alpha", [30, 100])

@@ -107,7 +107,40 @@ def test_chain_agrees_with_a_simulation_of_it() -> None:
     assert (np.abs(shares.mean(axis=0) - expected) < 4 * deviation).all()
 
 
+def test_bound_by_hand() -> None:
+    """With one flow at most, on 1 and 2 bit/s: 0.1 a second of each find the other with p.
+
+    p is 0.1 and 0.05 over 1.15; a flow on F is at height 1, one on B at 1/2, and V falls by 0.85.
+    """
+    one = fractions(Arrivals(0.1, 0.1, 1, 1, 2, 0), 1)
+    steps = 0.05 * (0.1 * (1 + 1) + 0.1 * (1 + 1 / 2)) + 0.1 * (0.1 * (2 + 1) + 0.1 * (2 + 1 / 2))
+    assert one.is_proved
+    assert one.error == pytest.approx(steps / 1.15 / 0.85, rel=1e-12)
+    turned = fractions(Arrivals(0.1, 0.1, 1, 2, 1, 0), 1)
+    assert turned.error == pytest.approx(one.error, rel=1e-12)
+
+
+def test_large_acks_have_an_estimate_for_a_bound() -> None:
+    """ACKs of more than half a packet, the ratio of the rates, leave 1 - load as the drift."""
+    assert fractions(Arrivals(0.1, 0.1, 1, 1, 2, 0.5), 1).is_proved
+    one = fractions(Arrivals(0.1, 0.1, 1, 1, 2, 0.6), 1)
+    steps = 0.06 * (0.1 * (1 + 1) + 0.1 * (1 + 1 / 2)) + 0.1 * (0.1 * (2 + 1) + 0.1 * (2 + 1 / 2))
+    assert not one.is_proved
+    assert one.error == pytest.approx(steps / 1.16 / (1 - 0.16), rel=1e-12)
+    heavy = fractions(Arrivals(0.5, 1, 1, 1, 2, 0), 1)
+    assert not heavy.is_proved  # 1/2 + 1/2 is no less than 1
+    assert heavy.error == 1  # of 3.25: no fraction is off by more
+
+
+def test_loads_count_acks() -> None:
+    """0.3 and 0.2 flows/s of a Mbit with ACKs of 4 % load 1 and 2 Mbit/s by these shares."""
+    arrivals = Arrivals(0.3, 0.2, MBIT, MBIT, 2 * MBIT, 0.04)
+    assert arrivals.loads == pytest.approx((0.308, 0.106), rel=1e-12)
+
+
 def test_refuses_overload() -> None:
     """At and above a load of 1 there is no equilibrium to compute."""
+    with pytest.raises(ValueError, match=r"loads must be below 1, got 1\.000 forward"):
+        fractions(Arrivals(1, 0, MBIT, MBIT, 2 * MBIT, 0), 10)
     with pytest.raises(ValueError, match=r"loads must be below 1, got 1\.040 forward"):
         fractions(_figure_5(1), 10)
