@@ -10,6 +10,7 @@ static void dtm_start_rate(struct dtm_channel *ch, u64 now)
 	ch->rate.upper = ch->config->estimate;
 	ch->sample_at = now + ch->config->sample_ns;
 	ch->sample_bytes = 0;
+	ch->dropped_ns = DTM_NEVER;
 }
 
 static u64 dtm_next_rate(const struct dtm_channel *ch)
@@ -84,8 +85,16 @@ static void dtm_fire_rate(struct dtm_channel *ch, u64 now, u64 until)
 	}
 }
 
+static void dtm_drop_rate(struct dtm_channel *ch, u64 now, u32 bytes)
+{
+	if (ch->config->count == TC_DTM_COUNT_ARRIVALS)
+		ch->sample_bytes += bytes;
+	ch->dropped_ns = now;
+}
+
 const struct dtm_allocator dtm_alloc_rate = {
 	.start	= dtm_start_rate,
 	.next	= dtm_next_rate,
 	.fire	= dtm_fire_rate,
+	.drop	= dtm_drop_rate,
 };

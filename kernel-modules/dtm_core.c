@@ -307,11 +307,14 @@ bool dtm_has_room(const struct dtm_channel *ch, u32 bytes)
 	return ch->packets < c->limit && (!c->limit_bytes || ch->bytes + bytes <= c->limit_bytes);
 }
 
+bool dtm_notes_drops(const struct dtm_channel *ch)
+{
+	return dtm_allocator(ch)->drop;
+}
+
 void dtm_drop(struct dtm_channel *ch, u64 now, u32 bytes)
 {
-	if (ch->config->count == TC_DTM_COUNT_ARRIVALS)
-		ch->sample_bytes += bytes;
-	ch->dropped_ns = now;
+	dtm_allocator(ch)->drop(ch, now, bytes);
 }
 
 u64 dtm_arrive(struct dtm_channel *ch, u64 now, u32 bytes)
@@ -356,7 +359,6 @@ static void dtm_restart(struct dtm_channel *ch, u64 now)
 	ch->request_ns = DTM_NEVER;
 	if (list_empty(&ch->waiting))
 		ch->target = ch->slots;
-	ch->dropped_ns = DTM_NEVER;
 	ch->sample_at = DTM_NEVER;
 	if (dtm_allocator(ch)->start)
 		dtm_allocator(ch)->start(ch, now);

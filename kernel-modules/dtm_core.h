@@ -167,7 +167,7 @@ struct dtm_pool {
  * @rate: rate: the estimate
  * @sample_at: rate: when the next estimate is due
  * @sample_bytes: rate: came in since the last
- * @dropped_ns: last drop; DTM_NEVER: none yet
+ * @dropped_ns: rate: last drop; DTM_NEVER: none yet
  * @above_ns: buffer: since when above `high`; DTM_NEVER: is not
  * @below_ns: buffer: since when below `low`; DTM_NEVER: is not
  * @level: hysteresis
@@ -233,12 +233,14 @@ struct dtm_channel {
  * @fire: act, and move the time of the next call on; nothing happens to the channel before `until`
  *	but what other members of the pool do
  * @backlog: the backlog has changed; channels whose allocator has none need not be planned then
+ * @drop: a packet found no room
  */
 struct dtm_allocator {
 	void (*start)(struct dtm_channel *ch, u64 now);
 	u64 (*next)(const struct dtm_channel *ch);
 	void (*fire)(struct dtm_channel *ch, u64 now, u64 until);
 	void (*backlog)(struct dtm_channel *ch, u64 now);
+	void (*drop)(struct dtm_channel *ch, u64 now, u32 bytes);
 };
 
 extern const struct dtm_allocator dtm_alloc_rate;
@@ -276,6 +278,8 @@ u64 dtm_next(const struct dtm_channel *ch);
 /* Traffic; the caller has advanced the pool to now. */
 
 bool dtm_has_room(const struct dtm_channel *ch, u32 bytes);
+/* Whether the allocator wants to know of a drop. */
+bool dtm_notes_drops(const struct dtm_channel *ch);
 void dtm_drop(struct dtm_channel *ch, u64 now, u32 bytes);
 /* The packet's tag. */
 u64 dtm_arrive(struct dtm_channel *ch, u64 now, u32 bytes);

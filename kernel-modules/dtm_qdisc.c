@@ -112,14 +112,19 @@ static u32 dtm_link_bytes(const struct sk_buff *skb, const struct dtm_config *co
 static int dtm_enqueue_packet(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
-	u64 now = dtm_lock(q);
 	u32 bytes = dtm_link_bytes(skb, q->config);
+	u64 now;
 
+	/* The backlog and the configuration change under the qdisc's lock, too. */
 	if (!dtm_has_room(&q->channel, bytes)) {
-		dtm_drop(&q->channel, now, bytes);
-		dtm_unlock(q);
+		if (dtm_notes_drops(&q->channel)) {
+			now = dtm_lock(q);
+			dtm_drop(&q->channel, now, bytes);
+			dtm_unlock(q);
+		}
 		return qdisc_drop(skb, sch, to_free);
 	}
+	now = dtm_lock(q);
 	*dtm_skb_cb(skb) = (struct dtm_skb_cb) {
 		.tag	= dtm_arrive(&q->channel, now, bytes),
 		.bytes	= bytes,

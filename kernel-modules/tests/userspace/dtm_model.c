@@ -126,7 +126,8 @@ bool model_arrive(u32 i, u64 now, u32 bytes)
 
 	dtm_pool_advance(&pool, now);
 	if (!dtm_has_room(ch, bytes) || ch->packets == QUEUED) {
-		dtm_drop(ch, now, bytes);
+		if (dtm_notes_drops(ch))
+			dtm_drop(ch, now, bytes);
 		return false;
 	}
 	*packet = (struct packet) { dtm_arrive(ch, now, bytes), bytes };
