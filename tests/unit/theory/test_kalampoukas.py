@@ -60,6 +60,38 @@ def test_lemma_2_alternates_from_the_starts(
         assert set(outcome.cluster_peaks[2:]) == set(expected)
 
 
+def _uneven(window: int, data: int, delay: int, start: int = 0) -> Side:
+    return Side(window, Fraction(data), FREE, Fraction(delay), start=Fraction(start))
+
+
+def test_compression_needs_more_than_the_round_trip() -> None:
+    """Bursts of 8 compress ACKs over a round trip of 7, but not of 8 or 9 (2.1, 4.1)."""
+    for delay, compressed in ((4, True), (5, False), (6, False)):
+        assert kalampoukas.compresses(_uneven(4, 1, delay), _uneven(2, 2, 3)) == compressed
+
+
+def test_lemma_5_in_each_region() -> None:
+    """Over a trip of 5 segments of 2: a window of 20 leaves 2.5 on the way, less of each other."""
+    large, small, other = _uneven(20, 2, 3), _uneven(10, 1, 2), _uneven(4, 2, 3)
+    assert kalampoukas.printed_queue_bound(large, small) == Fraction(35, 2)
+    assert kalampoukas.printed_queue_bound(small, large) == 10
+    assert kalampoukas.printed_queue_bound(other, _uneven(6, 1, 2)) == Fraction(9, 2)
+
+
+def test_lemma_2_with_unequal_rates() -> None:
+    """A segment of 2 and a start 1 late leave 6.5 of a window of 8; the next queue is none."""
+    late = _uneven(8, 2, 5, start=1)
+    queues = kalampoukas.printed_queues(late, _uneven(6, 1, 4))
+    assert queues == (Fraction(13, 2), 0)
+
+
+def test_alone_a_window_waits_for_its_first_ack() -> None:
+    """One segment of 1, delays of 3 and 2 and an ACK of 1/4 make a cycle of 6 1/4."""
+    one = Side(1, Fraction(1), Fraction(1, 2), Fraction(3))
+    two = Side(9, Fraction(1), Fraction(1, 4), Fraction(2))
+    assert kalampoukas.one_way_cycle(one, two) == Fraction(25, 4)
+
+
 def test_acks_that_go_first_wait_for_one_segment() -> None:
     """Windows then have the efficiency of one connection alone, less a segment's time at most."""
     side = replace(_even(28, 15), ack=Fraction(1, 200), ack_first=True)
@@ -147,9 +179,10 @@ def test_free_acks_leave_the_printed_theorem(
 
 
 def test_one_way_form_is_half_of_the_window_over_the_delay() -> None:
-    """Section 3 prints min(W/2L, 1): 4 segments over 8 slots get a quarter, 16 all."""
+    """Section 3 prints min(W/2L, 1): 4 segments over 8 slots get a quarter, 16 and 20 all."""
     assert kalampoukas.printed_one_way_efficiency(4, Fraction(8)) == Fraction(1, 4)
     assert kalampoukas.printed_one_way_efficiency(16, Fraction(8)) == 1
+    assert kalampoukas.printed_one_way_efficiency(20, Fraction(8)) == 1
 
 
 def test_queue_bound_of_equal_windows_leaves_out_the_pipe() -> None:
