@@ -7,7 +7,7 @@ Prints docs/how-true.md's table for so many cases of each kind.
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,16 +42,25 @@ class Told:
     error: float
 
 
+def truth(share: float) -> str:
+    """Say in a word what a share of compressed ACKs is."""
+    return "compressed" if share >= COMPRESSED else "not" if share < SPACED else "a little"
+
+
+def saying(verdict: float | str | None) -> str:
+    """Say a verdict in one of the words."""
+    word = verdict_word(verdict)
+    return "not" if word == "spaced" else word
+
+
 def told(case: Case) -> Iterator[Told]:
     """Measure a case's capture."""
     measured = measure(case.capture)
     for direction, share in case.shares.items():
-        true = "compressed" if share >= COMPRESSED else "not" if share < SPACED else "a little"
-        word = verdict_word(values(measured, direction).compression_verdict)
-        said = "not" if word == "spaced" else word
+        said = saying(values(measured, direction).compression_verdict)
         evidence = Evidence(int(measured.facts.rate_evidence[direction]))
         error = abs(measured.facts.rate_bit[direction] / case.rates_bit[direction] - 1)
-        yield Told(case.kind, case.place, true, said, evidence, float(error))
+        yield Told(case.kind, case.place, truth(share), said, evidence, float(error))
 
 
 def confusion(found: Iterable[Told]) -> Counter[tuple[str, str]]:
@@ -59,16 +68,21 @@ def confusion(found: Iterable[Told]) -> Counter[tuple[str, str]]:
     return Counter((each.true, each.said) for each in found)
 
 
-def main(cases: int = 20, seed: int = 1) -> None:
-    """Print the matrix, by kind and in all, and how true the rates are."""
-    found = [each for case in corpus(cases, seed) for each in told(case)]
+def show(found: Sequence[tuple[str, str, str]]) -> None:
+    """Print the matrix of kinds, truths and sayings, by kind and in all."""
     sys.stdout.write(f"| captures | truth | {' | '.join(SAYINGS)} |\n|---|---|" + "--:|" * 4 + "\n")
-    for kind in (*dict.fromkeys(each.kind for each in found), "all"):
-        table = confusion(each for each in found if kind in (each.kind, "all"))
+    for kind in (*dict.fromkeys(kind for kind, *_ in found), "all"):
+        table = Counter((true, said) for each, true, said in found if kind in (each, "all"))
         for true in TRUTHS:
             counts = [table[true, said] for said in SAYINGS]
             if any(counts):
                 sys.stdout.write(f"| {kind} | {true} | {' | '.join(map(str, counts))} |\n")
+
+
+def main(cases: int = 20, seed: int = 1) -> None:
+    """Print the matrix, by kind and in all, and how true the rates are."""
+    found = [each for case in corpus(cases, seed) for each in told(case)]
+    show([(each.kind, each.true, each.said) for each in found])
     for evidence in (Evidence.MEASURED, Evidence.GUESSED):
         errors = np.array([each.error for each in found if each.evidence == evidence])
         sys.stdout.write(f"{len(errors)} rates {evidence}, {(errors > WRONG).sum()} wrong\n")

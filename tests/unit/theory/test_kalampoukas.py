@@ -82,7 +82,7 @@ def test_lemma_2_with_unequal_rates() -> None:
     """A segment of 2 and a start 1 late leave 6.5 of a window of 8; the next queue is none."""
     late = _uneven(8, 2, 5, start=1)
     queues = kalampoukas.printed_queues(late, _uneven(6, 1, 4))
-    assert queues == (Fraction(13, 2), 0)
+    assert queues == (Fraction(13, 2), Fraction(0))
 
 
 def test_alone_a_window_waits_for_its_first_ack() -> None:
