@@ -1,6 +1,7 @@
 """The packet-level model of Tahoe over several queues, against formulas and its own file."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from connections import connection
@@ -37,6 +38,18 @@ def test_a_window_of_one_more_in_each_round_trip() -> None:
     assert course.arrived_ns == sorted(course.arrived_ns)
     after_start = [window for time, window in course.windows if time > 60_000_000_000]
     assert max(after_start) == int(560 / 2.7306667) + 50 + 1
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_three_duplicates_are_sooner_than_the_timer(fast: bool) -> None:
+    """A loss in avoidance is repaired after a round trip of 31 ms, or after 200 ms and more."""
+    course = simulate([Hop(1_000_000, 11)], 20_000_000, 2_000_000_000, fast_retransmit=fast)
+    in_slow_start_ns = course.lost_ns[0] + 100_000_000
+    lost_ns = next(at for at in course.lost_ns if at > in_slow_start_ns)
+    sent_ns = [time for time, _ in course.windows if time > lost_ns]
+    silence_ms = max(b - a for a, b in pairwise([lost_ns, *sent_ns[:60]])) / 1e6
+    assert (silence_ms < 3 * 31) is fast
+    assert (silence_ms > 200) is not fast
 
 
 def _chain(congestion: str = "tahoe_rto") -> Setup:

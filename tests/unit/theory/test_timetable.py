@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from twoway.theory.timetable import Timetable, rate_table
+from twoway.theory.timetable import Timetable, delay_table, rate_table
 
 MS, S = 10**6, 10**9
 
@@ -68,3 +68,57 @@ def test_offered_bytes_of_a_trace() -> None:
     """A second of three packets in 10 ms offers 300; the time of its end belongs to the next."""
     assert TRACE.offered_bytes(0, 0, S) == 300 * 1500
     assert TRACE.offered_bytes(3, 3, 3 + S) == 300 * 1500
+
+
+def test_schedules_are_in_seconds_megabits_and_milliseconds() -> None:
+    """Rates are whole bytes a second, delays whole ns; without `repeat_s` the last step lasts."""
+    rates = {"schedule": [[0, 8.000009], [0.5, 16]], "repeat_s": 2}
+    steps = ((0, 1_000_001), (500 * MS, 2_000_000))
+    assert rate_table(rates) == Timetable("rates", steps, 2 * S)
+    assert rate_table(rates | {"repeat_s": None}).period_ns == 0
+    delays = {"schedule": [[0, 20.5], [1.5, 5]], "repeat_s": 3}
+    steps = ((0, 20_500_000), (1500 * MS, 5 * MS))
+    assert delay_table(delays) == Timetable("delays", steps, 3 * S)
+    assert delay_table(delays | {"repeat_s": None}).period_ns == 0
+
+
+def test_grants_and_opportunities_are_steps() -> None:
+    """Three grants of 600 bytes carry a packet; a trace's last time is the first of the next."""
+    grants = rate_table({"schedule": None, "grants": {"every_ms": 2.5, "bytes": 600}})
+    steps = tuple((n * 5 * MS // 2, 600) for n in range(3))
+    assert grants == Timetable("opportunities", steps, 15 * MS // 2)
+    trace = rate_table({"schedule": None, "opportunities": [[0, 1], [5, 2], [10, 3]]})
+    assert trace == Timetable("opportunities", ((0, 4 * 1500), (5 * MS, 2 * 1500)), 10 * MS)
+    assert TRACE.steps == ((0, 2 * 1500), (5 * MS, 1500))
+
+
+def test_a_table_was_repeated_before_its_start() -> None:
+    """What comes 3 ms before a trace starts leaves with the last packets of the lap before."""
+    assert _leaves(TRACE, (0, 1500), start_ns=3 * MS) == [3]
+    assert _leaves(TRACE, (0, 1500), (0, 3000), start_ns=13 * MS) == [3, 8]
+
+
+def test_nothing_leaves_where_nothing_came() -> None:
+    """No packets have no departures."""
+    none = np.zeros(0, dtype=np.int64)
+    assert TRACE.leaves(0, none, none).tolist() == []
+
+
+def test_digest_is_fnv_1a() -> None:
+    """Word by word, as by hand."""
+    digest = 0xCBF29CE484222325
+    for word in (0, 3000, 5 * MS, 1500):
+        digest = ((digest ^ word) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    assert TRACE.digest == digest
+
+
+def test_a_lap_and_its_limit() -> None:
+    """A packet of 64 KiB takes 44 laps of 1500 bytes, which may have 2^20 / 44 = 23831 steps."""
+    assert Timetable("rates", RATES.steps, 30 * MS).lap_bytes == 30_000
+    assert TRACE.lap_bytes == 4500
+    for steps, placed in ((23_831, True), (23_832, False)):
+        rows = ((0, 1500), *((n, 0) for n in range(1, steps)))
+        assert Timetable("opportunities", rows, S).soon_placed is placed
+    large = ((0, 1 << 20), *((n, 0) for n in range(1, 1 << 20)))
+    assert Timetable("opportunities", large, S).soon_placed
+    assert not Timetable("opportunities", (*large, (1 << 20, 0)), S).soon_placed
