@@ -5,11 +5,14 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from capture_analysis.reading.capture import read_capture
 from plans import run_folder
 from running import ROOT, SMALL, carry_out, measure, twoway, write_experiment
 
@@ -21,6 +24,7 @@ from twoway.errors import RunError, UsageError
 from twoway.guest.build import Guest
 from twoway.plan.plan import build_plan
 from twoway.runs.cases import load_case
+from twoway.spec.point import case_names
 
 GUIDE = ROOT / "docs/guides/programs.md"
 PAGE_BYTES = 100_000
@@ -34,30 +38,102 @@ head -c {PAGE_BYTES} /dev/zero > data
 exec scp -q -i key -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null data h2:/tmp/got
 """
 SERVE = f"head -c {PAGE_BYTES} /dev/zero > page; exec python3 -u -m http.server 80"
-# Both ends of each pair, and the payload that the server's or client's answer has at least.
-PAIRS: dict[str, tuple[str | None, str, int]] = {
-    "curl": (SERVE, "curl -sS -o page http://h2/page", PAGE_BYTES),
-    "wget": (SERVE, "wget -q http://h2/page", PAGE_BYTES),
-    "iperf": ("iperf -s", "iperf -c h2 -t 0.2", PAGE_BYTES),
-    "iperf3": ("iperf3 -s", "iperf3 -c h2 -u -b 1M -n 20000", 1000),
-    "socat": ("socat UDP-RECVFROM:7,fork EXEC:cat", "echo echo | socat -t 0.1 - UDP:h2:7", 5),
-    "ping": (None, "ping -c 3 -i 0.1 h2", 64),
-    "scp": (SSHD, SCP, PAGE_BYTES),
-    "nginx": (
-        f"head -c {PAGE_BYTES} /dev/zero > page; exec nginx -p $HOME -c nginx.conf",
-        "curl -sS -o page http://h2/page",
-        PAGE_BYTES,
-    ),
-}
-NGINX = """
+NGINX = f"""
+head -c {PAGE_BYTES} /dev/zero > page && mkdir -p /var/lib/nginx
+exec nginx -p $HOME -c nginx.conf
+"""
+NGINX_CONF = """
 user root;
 daemon off;
-worker_processes 2;
+worker_processes 4;
 pid nginx.pid;
 error_log stderr;
 events {}
 http { access_log off; server { listen 80; root .; } }
 """
+DNSMASQ = """
+exec dnsmasq --no-daemon --conf-file=/dev/null --no-resolv --user=root --pid-file= \
+  --address=/example.test/192.0.2.1
+"""
+QUIC = f"""
+head -c {PAGE_BYTES} /dev/zero > page
+exec gtlsserver --quiet '*' 4433 quic_key certificate
+"""
+
+
+def _left(run: Path) -> dict[str, str]:
+    """Digests of what programs and captures left."""
+    files = (path for part in ("pcap", "programs") for path in sorted((run / part).iterdir()))
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def _times_and_sizes(run: Path) -> list[tuple[int, int]]:
+    """Times and sizes of all packets at the client's interface."""
+    packets, _ = read_capture(run / "pcap/h1-eth0.pcap.zst", every_protocol=True)
+    return list(zip(packets.time_ns.tolist(), packets.frame_bytes.tolist(), strict=True))
+
+
+def _sizes(run: Path) -> list[int]:
+    """Sizes of all packets at the client's interface."""
+    return [size for _, size in _times_and_sizes(run)]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A server and a client.
+
+    Attributes:
+        server: the server's shell script; None if the client needs none.
+        client: the client's.
+        payload: bytes that all packets of both carry at least.
+        needs: programs that both are.
+        server_files, client_files: files beside the experiment's that they have.
+        repeats: what of a run is the same in the next.
+    """
+
+    server: str | None
+    client: str
+    payload: int
+    needs: tuple[str, ...]
+    server_files: tuple[str, ...] = ()
+    client_files: tuple[str, ...] = ()
+    repeats: Callable[[Path], object] = _left
+
+
+PAIRS = {
+    "curl": Pair(SERVE, "curl -sS -o page http://h2/page", PAGE_BYTES, ("curl",)),
+    "wget": Pair(SERVE, "wget -q http://h2/page", PAGE_BYTES, ("wget",)),
+    "iperf": Pair("iperf -s", "iperf -c h2 -t 0.2", PAGE_BYTES, ("iperf",)),
+    "iperf3": Pair("iperf3 -s", "iperf3 -c h2 -u -b 1M -n 20000", 1000, ("iperf3",)),
+    "socat": Pair(
+        "socat UDP-RECVFROM:7,fork EXEC:cat", "echo echo | socat -t 0.1 - UDP:h2:7", 5, ("socat",)
+    ),
+    "ping": Pair(None, "ping -c 3 -i 0.1 h2", 64, ("ping",)),
+    "scp": Pair(SSHD, SCP, PAGE_BYTES, ("sshd", "scp"), ("host_key", "key.pub"), ("key",)),
+    "nginx": Pair(
+        NGINX,
+        "curl -sSZ --no-progress-meter -o '#1' 'http://h2/page?[1-4]'",
+        4 * PAGE_BYTES,
+        ("nginx", "curl"),
+        ("nginx.conf",),
+    ),
+    "dig": Pair(
+        DNSMASQ, "dig @h2 www.example.test; dig +tcp @h2 example.test", 200, ("dnsmasq", "dig")
+    ),
+    # The processor's own random numbers choose bits of headers that QUIC wants to be random.
+    "quic": Pair(
+        QUIC,
+        "gtlsclient --quiet --exit-on-all-streams-close h2 4433 https://h2/page",
+        PAGE_BYTES,
+        ("gtlsserver", "gtlsclient"),
+        ("quic_key", "certificate"),
+        repeats=_times_and_sizes,
+    ),
+    # Go 1.19, of which it is in Debian 12, decides by the processor's counter which thread is next.
+    "irtt": Pair(
+        "irtt server", "irtt client -i 20ms -d 0.5s -l 172 h2", 50 * 172, ("irtt",), repeats=_sizes
+    ),
+}
 
 
 def _experiment(folder: Path, *programs: dict[str, Any], **fields: Any) -> Path:
@@ -81,40 +157,40 @@ def _need(*commands: str) -> None:
             pytest.skip(f"{command} is not installed here")
 
 
-def _left(run: Path) -> dict[str, str]:
-    """Digests of what programs and captures left."""
-    files = (path for part in ("pcap", "programs") for path in sorted((run / part).iterdir()))
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-
-
-def _keys(folder: Path) -> None:
+def _make_files(folder: Path) -> None:
+    """Make the keys and settings that the pairs have."""
     for name in ("host_key", "key"):
         subprocess.run(
             ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", folder / name],
             check=True,
         )
+    certify = "req -x509 -noenc -newkey ec -pkeyopt ec_paramgen_curve:P-256 -subj /CN=h2"
+    subprocess.run(
+        ["openssl", *certify.split(), "-keyout", "quic_key", "-out", "certificate"],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
+    (folder / "nginx.conf").write_text(NGINX_CONF)
 
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_pairs_of_programs(name: str, tmp_path: Path) -> None:
-    """A server and a client work as they do anywhere, and twice leave the same bytes."""
-    server, client, payload = PAIRS[name]
-    _need({"scp": "sshd", "nginx": "nginx"}.get(name, name), client.split()[0])
-    if name == "scp":
-        _keys(tmp_path)
-    (tmp_path / "nginx.conf").write_text(NGINX)
-    files = {"scp": (["host_key", "key.pub"], ["key"]), "nginx": (["nginx.conf"], [])}
-    of_server, of_client = files.get(name, ([], []))
-    programs = [_shell("client", "h1", client, start_s=0.5, files=of_client)]
-    if server:
-        programs.append(_shell("server", "h2", server, exit_code=None, files=of_server))
+    """A server and a client work as they do anywhere, and twice leave the same."""
+    pair = PAIRS[name]
+    _need(*pair.needs, "ssh-keygen", "openssl")
+    _make_files(tmp_path)
+    programs = [_shell("client", "h1", pair.client, start_s=0.5, files=[*pair.client_files])]
+    if pair.server:
+        files = [*pair.server_files]
+        programs.append(_shell("server", "h2", pair.server, exit_code=None, files=files))
     path = _experiment(tmp_path, *programs)
     found = measure(path, tmp_path / "results")["found"]
     ways = [each[way] for each in found for way in ("forward", "backward")]
-    assert sum(way["payload_bytes"] for way in ways) >= payload
+    assert sum(way["payload_bytes"] for way in ways) >= pair.payload
     assert not any(way["lost"] for way in ways)
-    first, second = (_left(carry_out(path, tmp_path / f"again-{n}")) for n in (1, 2))
-    assert first == second
+    first, second = (carry_out(path, tmp_path / f"again-{n}") for n in (1, 2))
+    assert pair.repeats(first) == pair.repeats(second)
 
 
 @pytest.mark.slow
@@ -158,7 +234,7 @@ func main() {
 
 def test_flows_that_nobody_declares(tmp_path: Path) -> None:
     """A program's connection beside a flow is found, with its bytes, times and measures."""
-    curl = PAIRS["curl"][1]
+    curl = PAIRS["curl"].client
     path = _experiment(
         tmp_path,
         _shell("server", "h2", SERVE, exit_code=None),
@@ -265,7 +341,7 @@ def test_the_guide_works_as_written(tmp_path: Path) -> None:
     """The guide's experiment, in a folder of its own, prints the times that the guide tells."""
     _need("curl")
     text = GUIDE.read_text("utf-8")
-    listing, changed, datagrams = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    listing, changed, _, datagrams = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     path = tmp_path / "page.yml"
     path.write_text(listing, "utf-8")
     assert twoway("vet", path).returncode == 0
@@ -276,3 +352,30 @@ def test_the_guide_works_as_written(tmp_path: Path) -> None:
     assert twoway("vet", tmp_path / "udp.yml").returncode == 0
     beside = measure(path, tmp_path / "beside")["metrics"]["run_time.fetch"]["value"]
     assert re.findall(r"\*\*([0-9.]+) s\*\*", text) == [f"{alone:.2f}", f"{beside:.2f}"]
+
+
+def test_the_guides_table(tmp_path: Path) -> None:
+    """The guide's page of nginx over a trace has the times, waits and losses of its table."""
+    _need("nginx", "curl")
+    text = GUIDE.read_text("utf-8")
+    for name, opening in (
+        ("cell.yml", "```yaml\nschema: 1\ntitle: A page of"),
+        ("nginx.conf", "```nginx\n"),
+    ):
+        block = opening + text.partition(opening)[2].partition("```")[0]
+        (tmp_path / name).write_text(block.partition("\n")[2], "utf-8")
+    rows = [_row(case, tmp_path / "results") for case in case_names(str(tmp_path / "cell.yml"))]
+    assert "\n".join(rows) in text
+
+
+def _row(case: str, results: Path) -> str:
+    """A point's row in the guide's table."""
+    document = measure(Path(case), results)
+    value = {name: metric["value"] for name, metric in document["metrics"].items()}
+    (page,) = (each for each in document["found"] if each["protocol"] == "tcp")
+    control, queue = re.findall(r"=(\w+)", case.partition("@")[2])
+    wait, late = value["datagram_delay.call"], value["datagram_delay_p95.call"]
+    return (
+        f"| {control} | {queue} packets | {value['run_time.fetch']:.2f} s | {wait:.3f} s, "
+        f"{late:.3f} s | {100 * value['datagram_loss.call']:.1f} % | {page['backward']['lost']} |"
+    )
