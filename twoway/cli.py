@@ -19,6 +19,7 @@ from twoway import __version__
 from twoway.commands.options import (
     BACKEND,
     CREW,
+    FORMAT,
     JSON,
     KERNEL,
     RESULTS,
@@ -107,6 +108,25 @@ COMMANDS = (
         options=(
             RUN,
             ("--csv", {"action": "store_true", "help": "the numbers behind them instead"}),
+            RESULTS,
+        ),
+    ),
+    Command(
+        "export",
+        "reporting.export",
+        "the time series of a finished run's connections, goodput, window and round-trip time, in "
+        "a file for another tool",
+        options=(
+            RUN,
+            FORMAT,
+            (
+                "--to",
+                {
+                    "type": Path,
+                    "metavar": "FILE",
+                    "help": "the file (default: in the run's folder, by the experiment's id)",
+                },
+            ),
             RESULTS,
         ),
     ),

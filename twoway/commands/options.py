@@ -52,6 +52,17 @@ def _backends() -> dict[str, Any]:
     }
 
 
+def _formats() -> dict[str, Any]:
+    from twoway.report.export import formats
+
+    return {
+        "choices": tuple(formats()),
+        "required": True,
+        "help": "; ".join(f"{each.name}: {each.help}" for each in formats().values()),
+    }
+
+
+FORMAT: Option = ("--format", _formats)
 BACKEND: Option = ("--backend", _backends)
 KERNEL: Option = (
     "--kernel",

@@ -1,4 +1,4 @@
-"""The subcommands about runs that there are: report, figures, runs, clean."""
+"""The subcommands about runs that there are: report, figures, export, runs, clean."""
 
 import argparse
 import json
@@ -42,6 +42,16 @@ def figures(args: argparse.Namespace) -> int:
         chown_like_parent(folder)
     for path in paths:
         print(shown(path))
+    return 0
+
+
+def export(args: argparse.Namespace) -> int:
+    """Write the time series of a finished run's connections for another tool."""
+    from twoway.report.export import export_run
+
+    path = export_run(_named(args), args.format, args.to)
+    chown_like_parent(path)
+    print(shown(path))
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 from capture_analysis import ack_compression
+from capture_analysis.columns import IntArray
 from capture_analysis.pictures.bunch_figures import bunch_bars
 from capture_analysis.pictures.figure import Figure, FloatArray, Line
 
@@ -239,9 +240,8 @@ def _queue_overview(analysis: Analysis) -> Figure:
 
 
 def _goodput(analysis: Analysis, shown: Shown) -> Figure:
-    run = analysis.run
-    interval_ns = _goodput_interval_ns(analysis)
-    edges = np.arange(run.start_ns, run.stop_ns + 1, interval_ns)
+    edges = goodput_edges_ns(analysis)
+    interval_ms = (edges[1] - edges[0]) / 1e6
     x = analysis.run.seconds(edges)
     lines = []
     for colour, (name, view) in enumerate(shown.items()):
@@ -253,7 +253,7 @@ def _goodput(analysis: Analysis, shown: Shown) -> Figure:
     return Figure(
         "goodput",
         "Goodput over the whole run",
-        f"New payload of each connection in intervals of {interval_ns / 1e6:.4g} ms, whole cycles "
+        f"New payload of each connection in intervals of {interval_ms:.4g} ms, whole cycles "
         "of the queues if they have any; dashed, what is expected of the steady window.",
         "time, s",
         "Mbit/s",
@@ -261,16 +261,19 @@ def _goodput(analysis: Analysis, shown: Shown) -> Figure:
     )
 
 
-def _goodput_interval_ns(analysis: Analysis) -> int:
-    """Choose the interval of goodput: about 1/200 of the run, in whole cycles.
+def goodput_edges_ns(analysis: Analysis) -> IntArray:
+    """Cut the run into intervals of about 1/200 of it, in whole cycles of the queues.
 
     Parts of a cycle would look like changes of rate (docs/decisions/0028).
+
+    Returns: shape (k+1,), the intervals' ends, ns on the plan's clock.
     """
-    interval_s = (analysis.run.stop_ns - analysis.run.start_ns) / 1e9 / GOODPUT_INTERVALS
+    run = analysis.run
+    interval_s = (run.stop_ns - run.start_ns) / 1e9 / GOODPUT_INTERVALS
     cycle_s = _cycle_s(analysis)
     if cycle_s:
         interval_s = max(round(interval_s / cycle_s), 1) * cycle_s
-    return round(interval_s * 1e9)
+    return np.arange(run.start_ns, run.stop_ns + 1, round(interval_s * 1e9))
 
 
 def _expected_goodput(analysis: Analysis, view: ConnectionView) -> list[tuple[str, float]]:

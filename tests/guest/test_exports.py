@@ -1,0 +1,19 @@
+"""`twoway export` of a run of the guest."""
+
+import re
+from pathlib import Path
+
+from flent import resultset
+from running import ROOT, kept
+
+from twoway.report.export import export_run
+
+
+def test_the_guides_mean(tmp_path: Path) -> None:
+    """Flent's reader finds the mean goodput each way that the guide tells."""
+    (mbit,) = re.findall(r"\*\*([0-9.]+) Mbit/s\*\*", (ROOT / "docs/guides/exports.md").read_text())
+    with kept("kalampoukas-5.2") as folder:
+        found = resultset.load(str(export_run(folder, "flent", tmp_path / "run.flent.gz")))
+    for way in ("download", "upload"):
+        goodputs = found.series(f"TCP {way} BE::1")
+        assert f"{sum(goodputs) / len(goodputs):.2f}" == mbit

@@ -1,0 +1,150 @@
+"""`twoway export`: the series of the run made by hand, in each format."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flent import resultset
+from running import twoway
+from synthetic_run import PAYLOAD_BYTES, edit_json, write_run
+
+from twoway.report.export import export_run, formats
+
+pytestmark = pytest.mark.slow
+
+# A cycle of the queues, over which the page averages goodput, and each host's new segments in each.
+INTERVAL_MS = 6.5
+SEGMENTS = {"first": [0, 4, 5, 2], "second": [0, 2, 4, 1]}
+MBIT = {
+    name: [each * PAYLOAD_BYTES * 8 / (INTERVAL_MS * 1e3) for each in segments]
+    for name, segments in SEGMENTS.items()
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run's folder."""
+    return write_run(tmp_path_factory.mktemp("run"))
+
+
+def test_table(run: Path) -> None:
+    """The CSV has a row for each point, in order, with its connection, quantity and unit."""
+    with export_run(run, "csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    units: dict[str, str] = {}
+    series: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for row in rows:
+        units[row["quantity"]] = row["unit"]
+        points = series.setdefault((row["connection"], row["quantity"]), [])
+        points.append((float(row["time_s"]), float(row["value"])))
+    assert list(units) == ["goodput", "cwnd", "ssthresh", "smoothed_rtt"]
+    assert list(units.values()) == ["Mbit/s", "segments", "segments", "ms"]
+    starts_s = (0, 0.0065, 0.013, 0.0195)
+    for name, mbit in MBIT.items():
+        times_s, goodputs = zip(*series.pop((name, "goodput")), strict=True)
+        assert times_s == starts_s
+        assert goodputs == pytest.approx(mbit)
+        assert series.pop((name, "cwnd")) == [(0, 10), (0.019, 5)]
+        assert series.pop((name, "ssthresh")) == [(0.019, 5)]
+        assert series.pop((name, "smoothed_rtt")) == [(0, 2.5), (0.019, 2.5)]
+    assert not series
+
+
+def test_flent_reads_its_file(run: Path) -> None:
+    """Flent's reader finds each connection's goodput, the sums, and windows and round trips."""
+    found = resultset.load(str(export_run(run, "flent")))
+    assert found.meta("NAME") == "rrul_be_nflows"
+    assert found.meta("TITLE") == "by-hand"
+    assert found.meta("TEST_PARAMETERS") == {"download_streams": 1, "upload_streams": 1}
+    assert found.x_values == pytest.approx([0.0065, 0.013, 0.0195, 0.026])
+    for way, name in (("download", "first"), ("upload", "second")):
+        series = f"TCP {way} BE::1"
+        assert found.series_meta(series, "CONNECTION") == name
+        for each in (series, f"TCP {way} sum", f"TCP {way} avg"):
+            assert found.series(each) == pytest.approx(MBIT[name])
+        goodputs = [value for _, value in found.raw_series(series)]
+        assert goodputs == found.series(series)
+        times_s, windows = zip(*found.raw_series(series, raw_key="tcp_cwnd"), strict=True)
+        assert times_s == pytest.approx((0, 0.019), abs=1e-6)  # of s since 1970, a double's last
+        assert windows == (10, 5)
+        assert [rtt for _, rtt in found.raw_series(series, raw_key="tcp_rtt")] == [2.5, 2.5]
+    both = [sum(pair) for pair in zip(*MBIT.values(), strict=True)]
+    assert found.series("TCP totals") == pytest.approx(both)
+
+
+def test_flent_without_uploads(tmp_path: Path) -> None:
+    """A run of downloads alone has no series of uploads."""
+    folder = write_run(tmp_path)
+    edit_json(folder / "manifest.json", lambda manifest: manifest["connections"].pop())
+    found = resultset.load(str(export_run(folder, "flent")))
+    names = ["TCP download BE::1", "TCP download sum", "TCP download avg", "TCP totals"]
+    assert found.series_names == names
+
+
+def test_qlog(run: Path) -> None:
+    """Each sender's trace has an event for each sample; no threshold is not a number."""
+    document = json.loads(export_run(run, "qlog").read_text("utf-8"))
+    assert (document["qlog_version"], document["qlog_format"]) == ("0.3", "JSON")
+    assert [trace["title"] for trace in document["traces"]] == ["first", "second"]
+    window, rtt = 10 * PAYLOAD_BYTES, {"smoothed_rtt": 2.5}
+    halved = {"congestion_window": window // 2, "ssthresh": window // 2}
+    for host, trace in zip(("h1", "h2"), document["traces"], strict=True):
+        assert trace["vantage_point"] == {"name": host, "type": "client"}
+        assert trace["common_fields"]["protocol_type"] == ["TCP"]
+        assert trace["common_fields"]["reference_time"] == 946684830000
+        assert {event["name"] for event in trace["events"]} == {"recovery:metrics_updated"}
+        assert [(event["time"], event["data"]) for event in trace["events"]] == [
+            (0, rtt | {"congestion_window": window}),
+            (19, rtt | halved),
+        ]
+
+
+def test_twice(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one run each format makes the same bytes whenever it does."""
+    made = {name: export_run(run, name).read_bytes() for name in formats()}
+    monkeypatch.setattr("time.time", lambda: 1e9)
+    for name, form in formats().items():
+        again = export_run(run, name, tmp_path / f"again{form.suffix}")
+        assert again.read_bytes() == made[name], name
+
+
+def test_command(run: Path, tmp_path: Path) -> None:
+    """The file's path is printed; it lies in the run's folder unless --to says where."""
+    for where, more in (
+        (run / "by-hand.csv", ()),
+        (tmp_path / "a.csv", ("--to", tmp_path / "a.csv")),
+    ):
+        done = twoway("export", run, "--format", "csv", *more)
+        assert (done.returncode, done.stdout) == (0, f"{where}\n"), done.stderr
+        assert where.is_file()
+
+
+@pytest.mark.parametrize(
+    ("target", "sentence"),
+    [
+        ("series.json", "--to: must end in .flent.gz, got "),
+        ("gone/series.flent.gz", "gone: no such folder"),
+    ],
+)
+def test_a_target_that_cannot_be(target: str, sentence: str, run: Path, tmp_path: Path) -> None:
+    """A target of another suffix or in no folder is refused, and nothing is written."""
+    done = twoway("export", run, "--format", "flent", "--to", tmp_path / target)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_without_connections(tmp_path: Path) -> None:
+    """A run that declares no flow has no series, and the sentence says so."""
+    folder = write_run(tmp_path)
+
+    def without(manifest: dict[str, Any]) -> None:
+        manifest["connections"] = []
+
+    edit_json(folder / "manifest.json", without)
+    done = twoway("export", folder, "--format", "csv")
+    assert done.returncode == 2
+    assert f"{folder}: flows: an export has the series of each connection" in done.stderr
+    assert not (folder / "by-hand.csv").exists()

@@ -1,0 +1,68 @@
+"""Exports: the time series of a run's connections in a file of another tool's format."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from capture_analysis.discovery import modules_of
+
+from twoway.contract.writing import written_aside
+from twoway.errors import UsageError
+from twoway.measure.analysis import Analysis
+from twoway.report import exports
+from twoway.report.series import RunSeries, run_series
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format.
+
+    Attributes:
+        name: what `--format` names it.
+        suffix: how its files' names end.
+        help: what it is, for `twoway export --help`.
+        encode: makes a file's content.
+    """
+
+    name: str
+    suffix: str
+    help: str
+    encode: Callable[[RunSeries], bytes]
+
+
+@cache
+def formats() -> dict[str, Format]:
+    """List the formats by name: FORMAT of each module in exports/."""
+    found: list[Format] = [module.FORMAT for module in modules_of(exports)]
+    return {each.name: each for each in found}
+
+
+def export_run(folder: Path, name: str, target: Path | None = None) -> Path:
+    """Write the time series of a run's connections into a file, whole or not at all.
+
+    Args:
+        folder: a run's folder with manifest.json.
+        name: the format's name.
+        target: the file; by default the experiment's id with the format's suffix, in `folder`.
+
+    Returns: the file.
+    Raises: AnalysisError if the run cannot be analysed; UsageError if it has no connection, or the
+        target has another suffix or no folder.
+    """
+    form = formats()[name]
+    analysis = Analysis(folder)
+    target = target or folder / f"{analysis.run.manifest.experiment.id}{form.suffix}"
+    if not target.name.endswith(form.suffix):
+        raise UsageError(f"--to: must end in {form.suffix}, got {target}")
+    if not target.parent.is_dir():
+        raise UsageError(f"--to: {target.parent}: no such folder")
+    if not analysis.run.connections:
+        raise UsageError(
+            f"{folder}: flows: an export has the series of each connection, and the run has none",
+            "connections of programs are in the captures: `capture-analysis export` writes those",
+        )
+    content = form.encode(run_series(analysis))
+    with written_aside(target) as file:
+        file.write(content)
+    return target

@@ -1,0 +1,73 @@
+"""The time series of a run's connections, those that its page draws."""
+
+from dataclasses import dataclass
+
+from capture_analysis.columns import IntArray
+from capture_analysis.pictures.figure import FloatArray
+
+from twoway.contract.manifest import Manifest
+from twoway.contract.network import Connection
+from twoway.measure.analysis import Analysis, ConnectionView
+from twoway.measure.throughput import rate_bit
+from twoway.report.figures import goodput_edges_ns
+
+
+@dataclass(frozen=True)
+class ConnectionSeries:
+    """What is known of a connection over time.
+
+    Attributes:
+        connection: the connection.
+        segment_bytes: payload of its largest segment, 0 if it sent none.
+        goodput_mbit: shape (k,), new payload at the receiver in each interval, Mbit/s.
+        sampled_ns: shape (n,), when TCP_INFO of the sender was sampled, ns on the plan's clock.
+        cwnd: shape (n,), congestion window, segments.
+        ssthresh: shape (n,), slow start threshold, segments; -1: infinite.
+        smoothed_rtt_us: shape (n,), the kernel's estimate.
+    """
+
+    connection: Connection
+    segment_bytes: int
+    goodput_mbit: FloatArray
+    sampled_ns: IntArray
+    cwnd: IntArray
+    ssthresh: IntArray
+    smoothed_rtt_us: IntArray
+
+
+@dataclass(frozen=True)
+class RunSeries:
+    """The series of all connections of a run.
+
+    Attributes:
+        manifest: the run's.
+        edges_ns: shape (k+1,), ends of the intervals of goodput, ns on the plan's clock.
+        connections: in the order of the experiment's file.
+    """
+
+    manifest: Manifest
+    edges_ns: IntArray
+    connections: tuple[ConnectionSeries, ...]
+
+
+def run_series(analysis: Analysis) -> RunSeries:
+    """Compute the series of a run.
+
+    Raises: AnalysisError if the run cannot be analysed.
+    """
+    edges_ns = goodput_edges_ns(analysis)
+    connections = tuple(_series(analysis, view, edges_ns) for view in analysis.connections.values())
+    return RunSeries(analysis.run.manifest, edges_ns, connections)
+
+
+def _series(analysis: Analysis, view: ConnectionView, edges_ns: IntArray) -> ConnectionSeries:
+    sampled_ns, samples = analysis.samples_of(view.connection)
+    return ConnectionSeries(
+        connection=view.connection,
+        segment_bytes=int(view.sent.payload_bytes.max(initial=0)),
+        goodput_mbit=rate_bit(view.arrived.data(), edges_ns) / 1e6,
+        sampled_ns=sampled_ns,
+        cwnd=samples["cwnd"],
+        ssthresh=samples["ssthresh"],
+        smoothed_rtt_us=samples["rtt_us"],
+    )
