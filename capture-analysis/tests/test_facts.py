@@ -22,6 +22,7 @@ from measured_captures import (
     capture_of,
     compressed,
 )
+from simulated_path import Connection, Link, Simulation
 
 
 def facts_of(*exchanges: Exchange, given: Given = NOTHING) -> Facts:
@@ -220,3 +221,15 @@ def test_later_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     assert facts.rate_bit[[0, 2]] == pytest.approx(RATE_BIT, rel=1e-9)
     assert facts.segment_bytes[2] == MSS
     assert np.isnan(facts.rate_bit[4])
+
+
+def test_acks_of_two_connections_back_to_back_are_no_pace() -> None:
+    """ACKs that take turns, back to back on their own link of 10 Mbit/s, say nothing of data's."""
+    links = Link(1e8, 5_000_000, 5_000_000), Link(1e7, 5_000_000, 5_000_000)
+    there = [Connection(window=60), Connection(window=120, begin_ns=1000)]
+    back = Connection(sender=1, window=40, begin_ns=2000)
+    simulation = Simulation(links, [*there, back], "near", 1)
+    simulation.run(9000)
+    rates = measure(simulation.captured(1, 1)).facts.rate_bit
+    assert rates[[1, 3, 4]].tolist() == [1e7] * 3
+    assert np.isnan(rates[[0, 2, 5]]).all()

@@ -8,6 +8,7 @@ import tshark_fields
 import tshark_tracking
 from capture_analysis import analyse
 from corpus import Specimen
+from verdicts_of_runs import told
 
 
 def test_captures_of_a_run_are_as_tshark_says(small_run: Path) -> None:
@@ -37,3 +38,8 @@ def test_a_capture_alone_shows_the_paper(paper_run: Path) -> None:
     assert forward["compression_factor"] == pytest.approx(9180 / 40, rel=1 / 128)
     assert forward["efficiency"] == pytest.approx(0.651, abs=0.002)
     assert forward["train_cycle"] == pytest.approx(0.0241155, rel=1 / 128)
+
+
+def test_a_verdict_alone_is_not_against_both(paper_run: Path) -> None:
+    """What both hosts' captures call compressed one host's calls bunched, and not spaced."""
+    assert list(told(paper_run)) == [("compressed", "bunched")] * 2

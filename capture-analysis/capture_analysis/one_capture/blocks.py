@@ -159,15 +159,19 @@ class Block:
         return np.asarray(ticks * tick_ns * known - ~known)
 
     @cached_property
-    def acks_back_to_back(self) -> BoolArray:
-        """Shape (acks,): whether an ACK came back to back with the one before.
+    def back_to_back_ns(self) -> FloatArray:
+        """Shape (acks,): the longest gap of an ACK that comes back to back with another.
 
-        Its gap is then at most BUNCH_SERVICE_TIMES of its own transmission times.
+        It is BUNCH_SERVICE_TIMES of its own transmission times; NaN where no rate is known.
         """
-        acks = self.acks
-        longest = acks.spread(BUNCH_SERVICE_TIMES * self.facts.ack_ns_per_byte)
-        gap = acks["gap_ns"]
-        close: BoolArray = (gap >= 0) & (gap <= longest * acks["frame_bytes"])
+        longest = self.acks.spread(BUNCH_SERVICE_TIMES * self.facts.ack_ns_per_byte)
+        return np.asarray(longest * self.acks["frame_bytes"])
+
+    @cached_property
+    def acks_back_to_back(self) -> BoolArray:
+        """Shape (acks,): whether an ACK came back to back with the one before of its direction."""
+        gap_ns = self.acks["gap_ns"]
+        close: BoolArray = (gap_ns >= 0) & (gap_ns <= self.back_to_back_ns)
         return close
 
 

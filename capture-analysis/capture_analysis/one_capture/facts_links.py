@@ -48,20 +48,22 @@ def rates(head: Block, facts: Facts, one_pair: bool) -> Facts:
         facts,
         {
             RateSource.DATA: _own(data, bits, facts, np.where(facts.tap_at > 0.5, 1, _PEAK)),
-            RateSource.LINK_DATA: _of_link(data, bits, head, 1),
+            RateSource.LINK_DATA: _of_link(data, bits, head, 1, shortest_ns=0),
         },
         behind,
     )
     # ACKs back to back on their own bottleneck carry no information about the data's.
     facts = choice.opposite_if_unknown(found)
-    spaced = ~Block(head.packets, head.tracked, facts).acks_back_to_back
+    known = Block(head.packets, head.tracked, facts)
     frame_share = facts.segment_frame_bytes / np.maximum(facts.segment_bytes, 1)
-    bits = 8 * acks["acked_bytes"] * acks.spread(frame_share) * spaced
+    bits = 8 * acks["acked_bytes"] * acks.spread(frame_share)
     by_acks = choice.best(
         found,
         {
-            RateSource.ACKS: _own(acks, bits, facts, _PEAK),
-            RateSource.LINK_ACKS: _of_link(acks, bits, head, _PEAK),
+            RateSource.ACKS: _own(acks, bits * ~known.acks_back_to_back, facts, _PEAK),
+            RateSource.LINK_ACKS: _of_link(
+                acks, bits, head, _PEAK, shortest_ns=known.back_to_back_ns
+            ),
         },
         before,
     )
@@ -160,8 +162,17 @@ def _own(view: View, bits: FloatArray, facts: Facts, peak: FloatArray | float) -
     return modes(view.direction, bits, view["gap_ns"], len(facts), peak)
 
 
-def _of_link(view: View, bits: FloatArray, head: Block, peak: float) -> Modes:
+def _of_link(
+    view: View, bits: FloatArray, head: Block, peak: float, *, shortest_ns: FloatArray | float
+) -> Modes:
     """Find the modes of the gaps on the link, of all connections together.
+
+    Args:
+        view: data or ACKs.
+        bits: shape (n,), as for `modes`.
+        head: the first packets.
+        peak: as for `modes`.
+        shortest_ns: gaps must be longer; shape (n,) or one for all, NaN: any gap.
 
     Returns: columns by direction (2 * flow + half).
     """
@@ -171,5 +182,6 @@ def _of_link(view: View, bits: FloatArray, head: Block, peak: float) -> Modes:
     for each in (0, 1):
         mine = np.flatnonzero(side == each)
         gap_ns[mine[1:]] = np.diff(time_ns[mine])
-    link = modes(side, bits[order], gap_ns, 2, peak)
+    close = gap_ns <= np.broadcast_to(shortest_ns, len(order))[order]
+    link = modes(side, bits[order] * ~close, gap_ns, 2, peak)
     return Modes(*(column[facts.side] for column in vars(link).values()))
