@@ -37,6 +37,17 @@ class Mark(IntFlag):
     """IP's length goes beyond the frame's, which a tool that cuts frames changed."""
 
 
+class Seen(IntFlag):
+    """Bits of `seen` in FLOW; those of the second half are HALF and SYN shifted left by one."""
+
+    HALF = 1
+    """The half has a packet."""
+    SYN = 4
+    """A SYN of the half was seen: its base is then the ISN."""
+    IN_OTHER_VLANS = 16
+    """Some packets are in other VLANs than `vlans`, or in none."""
+
+
 # One connection. Source: the end that sent its first captured packet. Half 0 is the packets of
 # source, half 1 those of destination. Laid out as struct ca_flow in clib/flows.h.
 FLOW = np.dtype(
@@ -49,10 +60,14 @@ FLOW = np.dtype(
         ("destination_port", "<u2"),
         ("mss", "<u2", 2),  # announced in each half's SYN, 0 if none was seen
         ("window_scale", "u1", 2),  # announced in each half's SYN, NO_SCALE if none was
-        ("base_seen", "u1", 2),  # 1 if the half has a packet
-        ("syn_seen", "u1", 2),  # 1 if a SYN of the half was seen: its base is then the ISN
         ("version", "u1"),  # 4 or 6
         ("protocol", "u1"),  # TCP, unless every protocol is read
+        (
+            "vlans",
+            "u1",
+            3,
+        ),  # the two innermost VLANs, 12 bits each, the inner in the lower; 0: none
+        ("seen", "u1"),  # bits of Seen
     ],
 )
 NO_SCALE = 255
@@ -214,7 +229,8 @@ class FlowTable:
     """The connections of a capture, numbered as they first appear.
 
     A SYN whose sequence number is not its half's base starts a new connection between the same
-    addresses and ports; Wireshark counts streams by that rule, too.
+    addresses and ports; Wireshark counts streams by that rule, too. Connections in different VLANs
+    are different ones, unless their numbers show that they are one (clib/flows.c).
 
     Attributes:
         rows: shape (n,), of type FLOW.
@@ -242,12 +258,46 @@ class FlowTable:
             for address, port in (self.source(flow), self.destination(flow))
         )
 
+    def vlans(self, flow: int) -> list[int]:
+        """Return the VLANs of a connection, the outer first; of more than two the innermost."""
+        packed = int.from_bytes(self.rows[flow]["vlans"].tobytes(), "little")
+        return [vlan for vlan in (packed >> 12, packed & 0xFFF) if vlan]
+
+    def label(self, flow: int, half: int = 0) -> str:
+        """Format both ends, the sender of a half first, and the VLANs where there are any."""
+        ends = self.name(flow).split(" > ")[:: -1 if half else 1]
+        vlans = ".".join(map(str, self.vlans(flow)))
+        return " > ".join(ends) + (f" (VLAN {vlans})" if vlans else "")
+
+    def halves_seen(self) -> BoolArray:
+        """Tell which halves have packets, shape (n, 2)."""
+        return self._seen(Seen.HALF)
+
+    def syns_seen(self) -> BoolArray:
+        """Tell of which halves a SYN was seen, shape (n, 2)."""
+        return self._seen(Seen.SYN)
+
+    def _seen(self, what: Seen) -> BoolArray:
+        bits = np.array([what, what << 1], dtype=np.uint8)
+        return (self.rows["seen"][:, np.newaxis] & bits) > 0
+
     def wireshark_filter(self, flow: int) -> str:
-        """Write the display filter with which Wireshark and tshark show a connection."""
-        field = "ipv6" if self.rows[flow]["version"] == _IPV6 else "ip"
+        """Write the display filter with which Wireshark and tshark show a connection.
+
+        With its VLANs only if a connection in another has the same ends: tags may be of one way.
+        """
+        row = self.rows[flow]
+        field = "ipv6" if row["version"] == _IPV6 else "ip"
         ends = self.source(flow), self.destination(flow)
-        addresses = [f"{field}.addr == {address}" for address, _ in ends]
-        return " && ".join([*addresses, *(f"tcp.port == {port}" for _, port in ends)])
+        terms = [f"{field}.addr == {address}" for address, _ in ends]
+        terms += [f"tcp.port == {port}" for _, port in ends]
+        namesakes = [other for other, _ in self.find(*ends, int(row["protocol"]))]
+        if (self.rows["vlans"][namesakes] != row["vlans"]).any():
+            # 802.1Q's tags are another protocol to Wireshark than 802.1ad's.
+            terms += [
+                f"(vlan.id == {vlan} || ieee8021ad.id == {vlan})" for vlan in self.vlans(flow)
+            ] or ["!vlan && !ieee8021ad"]
+        return " && ".join(terms)
 
     def find(
         self, sender: tuple[str, int], receiver: tuple[str, int], protocol: int = TCP
@@ -277,6 +327,7 @@ class _Known:
 
     index: int
     source: tuple[bytes, int]
+    vlans: bytes
     isn: dict[tuple[bytes, int], int]
 
     def agrees(self, isn: dict[tuple[bytes, int], int]) -> bool | None:
@@ -289,7 +340,8 @@ def unify(tables: Iterable[FlowTable]) -> tuple[FlowTable, list[tuple[IntArray, 
     """Assign common numbers to the connections of several captures.
 
     Connections of two captures are the same if their ends are and, where ports were used again,
-    if their SYNs are; where no SYN can be compared, the order of appearance decides.
+    if their SYNs are; where no SYN can be compared, their VLANs, which may differ from tap to tap,
+    and then the order of appearance decide.
 
     Returns: the common table, which takes each connection's row from the first capture that has
         it; and for each capture two columns of the length of its table: the common number of a
@@ -302,18 +354,21 @@ def unify(tables: Iterable[FlowTable]) -> tuple[FlowTable, list[tuple[IntArray, 
         flow = np.zeros(len(table), dtype=np.int64)
         turned = np.zeros(len(table), dtype=np.int64)
         taken: set[int] = set()
+        syns = table.syns_seen()
         for at, row in enumerate(table.rows):
             ends = [
                 (row[end].tobytes(), int(row[f"{end}_port"])) for end in ("source", "destination")
             ]
-            isn = {ends[half]: int(row["base"][half]) for half in (0, 1) if row["syn_seen"][half]}
+            isn = {ends[half]: int(row["base"][half]) for half in (0, 1) if syns[at, half]}
             kind = int(row["version"]), int(row["protocol"])
             namesakes = known.setdefault((*kind, *sorted(ends)), [])
             free = [each for each in namesakes if each.index not in taken]
             same = [each for each in free if each.agrees(isn)]
-            same += [each for each in free if each.agrees(isn) is None]
+            vlans = row["vlans"].tobytes()
+            unknown = [each for each in free if each.agrees(isn) is None]
+            same += [each for each in unknown if each.vlans == vlans] + unknown
             if not same:
-                same = [_Known(len(common), ends[0], {})]
+                same = [_Known(len(common), ends[0], vlans, {})]
                 namesakes += same
                 common.append(row)
             taken.add(same[0].index)

@@ -12,6 +12,11 @@
  * Dietzfelbinger, 1996). That bounds the length of chains, but not of runs of occupied slots: hence
  * no open addressing. Both directions must have the same hash, so the words are those of the lower
  * end first.
+ *
+ * Connections between the same ends in different VLANs are different ones. But a connection may
+ * show different tags, too: tagged one way only, or captured on both sides of a router or of a
+ * VLAN's interface. So VLANs are not part of the hash, and numbers decide what a packet in another
+ * VLAN than its connection's is: of the same connection if they follow on each other.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +28,8 @@
 #endif
 #define HASH_BITS 31
 #define HASH_MASK ((UINT32_C(1) << HASH_BITS) - 1)
+/* Numbers of one connection in two VLANs are this near when the second is first seen. */
+#define NEAR_BYTES (INT32_C(1) << 24)
 
 struct link {
 	uint32_t next;		/* row + 1; 0 at the end of the chain */
@@ -118,7 +125,13 @@ void flows_end(struct flows *flows)
 	free(flows->heads);
 }
 
-/* Tells whether the segment belongs to this half of the connection. */
+/* The half of a connection, by its row + 1, that sent a segment which joins it. */
+static uint8_t half_of(const struct flows *flows, const struct segment *segment, uint32_t at)
+{
+	return segment->sender_is_higher ^ flows->links[at - 1].source_is_higher;
+}
+
+/* Tells whether the segment is between this connection's ends, sent by this half's. */
 static bool joins(const struct ca_flow *row, const struct segment *segment, uint32_t half)
 {
 	const struct end *sender = &segment->ends[SENDER], *receiver = &segment->ends[RECEIVER];
@@ -145,10 +158,16 @@ static struct ca_flow *flows_add(struct flows *flows, const struct segment *segm
 		.window_scale = { NO_SCALE, NO_SCALE },
 		.version = segment->version,
 		.protocol = segment->protocol,
+		.vlans = segment->vlans & VLANS_MASK,
 	};
 	for (unsigned int end = SENDER; end <= RECEIVER; end++)
 		memcpy(row->addresses[end], &segment->ends[end].address, sizeof(ca_u128));
 	return row;
+}
+
+static bool seen(const struct ca_flow *row, enum seen what, uint8_t half)
+{
+	return row->seen & what << half;
 }
 
 /* Records base, MSS and window scale from a half's first packet and its SYNs. */
@@ -156,15 +175,22 @@ static void take_note(struct ca_flow *row, const struct segment *segment, uint8_
 {
 	bool syn = segment->flags & TCP_SYN;
 
-	if (!row->base_seen[half]) {
+	if (!seen(row, SEEN_HALF, half)) {
 		row->base[half] = segment->seq;
-		row->base_seen[half] = 1;
-		row->syn_seen[half] = syn;
+		row->seen |= (uint8_t)((SEEN_HALF | (syn ? SEEN_SYN : 0)) << half);
 	}
 	if (syn && !row->mss[half])
 		row->mss[half] = segment->mss;
 	if (syn && row->window_scale[half] == NO_SCALE)
 		row->window_scale[half] = segment->window_scale;
+}
+
+/* Records that a connection is in several VLANs; of those it is known by the first. */
+static void take_note_of_vlans(struct ca_flow *row, const struct segment *segment)
+{
+	row->seen |= SEEN_IN_OTHER_VLANS;
+	if (!row->vlans)
+		row->vlans = segment->vlans & VLANS_MASK;
 }
 
 /*
@@ -175,8 +201,33 @@ static bool opens_another(const struct ca_flow *row, const struct segment *segme
 {
 	uint32_t ahead = segment->seq - row->base[half];
 
-	return (segment->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && row->base_seen[half] &&
-	       ahead && (row->syn_seen[half] || ahead != UINT32_MAX);
+	return (segment->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && seen(row, SEEN_HALF, half) &&
+	       ahead && (seen(row, SEEN_SYN, half) || ahead != UINT32_MAX);
+}
+
+static bool near(uint32_t number, uint32_t base, int32_t distance)
+{
+	int32_t ahead = (int32_t)(number - base);
+
+	return ahead >= -distance && ahead <= distance;
+}
+
+/*
+ * Tells whether a segment in another VLAN is of this connection, by its numbers. Those of a SYN
+ * must be the same. Other protocols have no numbers, and are not told apart.
+ */
+static bool follows(const struct ca_flow *row, const struct segment *segment, uint8_t half)
+{
+	bool sent = seen(row, SEEN_HALF, half), answered = seen(row, SEEN_HALF, !half);
+	bool acknowledges = segment->flags & TCP_ACK;
+
+	if (segment->protocol != PROTOCOL_TCP || row->seen & SEEN_IN_OTHER_VLANS)
+		return true;
+	if (sent && !near(segment->seq, row->base[half], segment->flags & TCP_SYN ? 0 : NEAR_BYTES))
+		return false;
+	if (acknowledges && answered)
+		return near(segment->ack, row->base[!half], NEAR_BYTES);
+	return sent;
 }
 
 /*
@@ -202,17 +253,47 @@ void flows_expect_row(const struct flows *flows, const struct segment *segment)
 	__builtin_prefetch(&flows->rows[first - 1]);
 }
 
+/*
+ * The reference to the latest connection between the segment's ends on which it follows although
+ * that is in another VLAN, or the end of the chain.
+ */
+static __attribute__((noinline)) uint32_t *
+flows_find_in_other_vlans(struct flows *flows, const struct segment *segment, uint8_t *half)
+{
+	uint32_t *at = bucket_of(flows, segment->hash), *found = NULL, *latest = NULL;
+	unsigned int others = 0;
+
+	for (; *at; at = &flows->links[*at - 1].next) {
+		*half = half_of(flows, segment, *at);
+		if (!joins(&flows->rows[*at - 1], segment, *half))
+			continue;
+		others++;
+		if (!latest || *at > *latest)
+			latest = at;
+		if (follows(&flows->rows[*at - 1], segment, *half) && (!found || *at > *found))
+			found = at;
+	}
+	if (!found && others >= FLOWS_VLANS_MAX)
+		found = latest;
+	if (!found)
+		return at;
+	*half = half_of(flows, segment, *found);
+	return found;
+}
+
 /* The reference to the segment's connection, or the one that ends its chain. */
 static uint32_t *flows_find(struct flows *flows, const struct segment *segment, uint8_t *half)
 {
 	uint32_t *at = bucket_of(flows, segment->hash);
 
 	for (; *at; at = &flows->links[*at - 1].next) {
-		*half = segment->sender_is_higher ^ flows->links[*at - 1].source_is_higher;
-		if (joins(&flows->rows[*at - 1], segment, *half))
-			break;
+		const struct ca_flow *row = &flows->rows[*at - 1];
+
+		*half = half_of(flows, segment, *at);
+		if (joins(row, segment, *half) && row->vlans == segment->vlans)
+			return at;
 	}
-	return at;
+	return flows_find_in_other_vlans(flows, segment, half);
 }
 
 /* Finds or adds the segment's connection; false beyond FLOWS_MAX or without memory. */
@@ -228,8 +309,10 @@ bool flows_place(struct flows *flows, const struct segment *segment, int64_t tim
 		struct ca_flow *row = &flows->rows[*at - 1];
 
 		if (!opens_another(row, segment, place->half)) {
-			if (!row->base_seen[place->half] || segment->flags & TCP_SYN)
+			if (!seen(row, SEEN_HALF, place->half) || segment->flags & TCP_SYN)
 				take_note(row, segment, place->half);
+			if (row->vlans != segment->vlans)
+				take_note_of_vlans(row, segment);
 			place->flow = *at - 1;
 			return true;
 		}

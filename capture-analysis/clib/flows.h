@@ -15,10 +15,17 @@ struct ca_flow {
 	uint16_t ports[2];
 	uint16_t mss[2];
 	uint8_t window_scale[2];
-	uint8_t base_seen[2];
-	uint8_t syn_seen[2];
 	uint8_t version;
 	uint8_t protocol;
+	uint32_t vlans : 24;	/* as in struct segment */
+	uint32_t seen : 8;	/* bits of enum seen */
+};
+
+/* Values of Seen in columns.py. */
+enum seen {
+	SEEN_HALF = 1,		/* shifted left by the half */
+	SEEN_SYN = 4,		/* shifted left by the half: its base is then the initial number */
+	SEEN_IN_OTHER_VLANS = 16,
 };
 
 static_assert(sizeof(struct ca_flow) == 64, "one cache line, and FLOW in columns.py");
@@ -30,6 +37,13 @@ static_assert(sizeof(struct ca_flow) == 64, "one cache line, and FLOW in columns
 #ifndef FLOWS_MAX	/* a lower limit under sanitisers (Makefile) */
 #define FLOWS_MAX (UINT32_C(1) << 22)
 #endif
+
+/*
+ * So many connections between the same addresses and ports are told apart by their VLANs; a test's
+ * generator may have more, and a hostile capture 2^24, each of which every packet would be
+ * compared with. A packet in a further VLAN is taken for one of the latest of them.
+ */
+#define FLOWS_VLANS_MAX 64
 
 /* Keys of the hash: one for each word of two addresses, one for both ports, one added. */
 #define FLOWS_HASH_KEYS 10

@@ -72,8 +72,11 @@ struct segment {
 	uint8_t protocol;	/* IP's protocol */
 	uint8_t marks;
 	uint8_t sender_is_higher;	/* the sender's end is the higher one (flows.c) */
+	uint32_t vlans;		/* the frame's two innermost VLANs, 12 bits each; 0: none */
 	uint32_t hash;
 };
+
+#define VLANS_MASK UINT32_C(0xffffff)
 
 /* Values of columns.py. */
 #define NO_SCALE 255

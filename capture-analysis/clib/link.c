@@ -57,6 +57,8 @@ enum family {
 #define SLL2_BYTES 20
 #define SLL2_PROTOCOL 0
 #define VLAN_BYTES 4
+#define VLAN_ID 0x0fff
+#define VLAN_ID_BITS 12
 #define VLAN_TYPE 2
 #define MPLS_BYTES 4
 #define MPLS_BOTTOM 2		/* byte whose lowest bit marks the bottom of the stack */
@@ -162,6 +164,13 @@ static bool is_snap(struct view frame, size_t offset)
 	       view_be32(frame, offset) == SNAP_START && !view_be16(frame, offset + 4);
 }
 
+/* Notes a tag's VLAN; a tag of VLAN 0 has a priority only (IEEE 802.1Q). */
+static void note_vlan(struct link_payload *ip, uint16_t tag)
+{
+	if (tag & VLAN_ID)
+		ip->vlans = (ip->vlans << VLAN_ID_BITS | (tag & VLAN_ID)) & VLANS_MASK;
+}
+
 static enum fate by_ethertype(struct view frame, uint16_t type, struct link_payload *ip)
 {
 	for (unsigned int tags = 0;;) {
@@ -179,6 +188,7 @@ static enum fate by_ethertype(struct view frame, uint16_t type, struct link_payl
 				return FATE_MALFORMED;
 			if (!view_has(frame, ip->offset + VLAN_BYTES))
 				return FATE_TOO_SHORT;
+			note_vlan(ip, view_be16(frame, ip->offset));
 			type = view_be16(frame, ip->offset + VLAN_TYPE);
 			ip->offset += VLAN_BYTES;
 			break;
@@ -209,10 +219,11 @@ static enum fate after_header(struct view frame, size_t header_bytes, size_t typ
 	return by_ethertype(frame, view_be16(frame, type_offset), ip);
 }
 
-/* Returns FATE_PACKET if the frame has IP, and sets its offset and version. */
+/* Returns FATE_PACKET if the frame has IP, and sets its offset, version and VLANs. */
 enum fate link_find_ip(uint32_t link_type, struct view frame, struct link_payload *ip)
 {
 	ip->offset = 0;
+	ip->vlans = 0;
 	switch (link_type) {
 	case LINK_ETHERNET:
 		return after_header(frame, ETHERNET_BYTES, ETHERNET_TYPE, ip);

@@ -4,9 +4,10 @@
 
 #include "frame.h"
 
-/* The offset of IP in a frame, and IP's version by the link's header. */
+/* The offset of IP in a frame, and IP's version and VLANs by the link's header. */
 struct link_payload {
 	size_t offset;
+	uint32_t vlans;		/* as in struct segment */
 	uint8_t version;
 };
 

@@ -51,6 +51,7 @@ static enum fate read_segment(const struct frame *frame, struct rows *rows,
 
 	if (fate)
 		return fate;
+	segment->vlans = payload.vlans;
 
 	struct view ip = view_after(frame->captured, payload.offset);
 	int64_t room = (int64_t)frame->bytes - (int64_t)payload.offset;

@@ -243,8 +243,8 @@ def test_connections() -> None:
     assert rows["base"].tolist() == [[7, 9], [8, 1]]
     assert rows["mss"].tolist() == [[1460, 0], [0, 1460]]
     assert rows["window_scale"].tolist() == [[14, NO_SCALE], [NO_SCALE, 14]]
-    assert rows["base_seen"].tolist() == [[1, 1], [1, 1]]
-    assert rows["syn_seen"].tolist() == [[1, 1], [1, 0]]
+    assert parser.flows.halves_seen().tolist() == [[True, True], [True, True]]
+    assert parser.flows.syns_seen().tolist() == [[True, True], [True, False]]
     assert rows["version"].tolist() == [4, 4]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from capture_analysis import metrics
+from capture_analysis.columns import Seen
 from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture import single
 from capture_analysis.one_capture.document import document
@@ -112,7 +113,7 @@ def test_one_direction_only() -> None:
     exchange = arriving()
     exchange.ack_ns, exchange.acked = exchange.ack_ns[:0], exchange.acked[:0]
     capture = capture_of(exchange, handshake=False)
-    capture.flows.rows["base_seen"][:, 1] = 0
+    capture.flows.rows["seen"] &= np.uint8(Seen.HALF)
     found = document(measure(capture))
     assert "one direction only" in found["warnings"][0]
     assert found["flows"][0]["forward"]["goodput"]["value"] > 0
@@ -124,7 +125,7 @@ def test_acks_only() -> None:
     exchange = arriving()
     capture = capture_of(exchange, handshake=False)
     capture.whole = capture.whole.where(capture.whole.half == 1)
-    capture.flows.rows["base_seen"][:, 0] = 0
+    capture.flows.rows["seen"] &= np.uint8(Seen.HALF << 1)
     found = document(measure(capture))
     assert found["flows"][0]["forward"] is None
 

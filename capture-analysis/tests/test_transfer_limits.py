@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from capture_analysis.columns import Seen
 from capture_analysis.metrics import transfer_limits
 from capture_analysis.one_capture import single
 from capture_analysis.one_capture.single import measure
@@ -192,7 +193,7 @@ def test_elsewhere_it_cannot_be_told() -> None:
     """Far from the sender, or without the handshake's scale, there is no share but a reason."""
     assert limits(captured("far")).limited_application == transfer_limits.NOT_NEAR
     unscaled = captured()
-    unscaled.flows.rows["syn_seen"] = 0
+    unscaled.flows.rows["seen"] &= np.uint8(3 * Seen.HALF)
     found = limits(unscaled)
     assert found.limited_receive_window == transfer_limits.NO_SCALE_SEEN
     assert found.limited_application < 0.05

@@ -88,7 +88,7 @@ def row(measured: Measured, number: int) -> tuple[str, ...]:
         values |= each.of_direction(main, tally, facts)
     tap = vantage(float(facts.tap_at[main])).removeprefix("near the data ").removeprefix("in the ")
     return (
-        measured.capture.flows.name(number),
+        measured.capture.flows.label(number),
         str(sum(tally.packets(2 * number + half) for half in (0, 1))),
         amount(sum(payload), "B"),
         f"{_lasted_ns(measured, number) / 1e9:.3f} s",

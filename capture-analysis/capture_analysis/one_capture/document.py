@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from capture_analysis.columns import FlowTable
 from capture_analysis.definition import Definition
 from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture.facts import NEAR, Evidence, Facts, RateSource
@@ -82,6 +83,7 @@ def flow(measured: Measured, number: int, undefined: Counter[str]) -> dict[str, 
         "source": "{}:{}".format(*flows.source(number)),
         "destination": "{}:{}".format(*flows.destination(number)),
         "name": flows.name(number),
+        **named_vlans(flows, number),
         "wireshark_filter": flows.wireshark_filter(number),
         "facts": facts(measured, number),
     }
@@ -95,6 +97,12 @@ def flow(measured: Measured, number: int, undefined: Counter[str]) -> dict[str, 
             values = each.of_direction(direction, measured.tally, measured.facts)
             found[way] |= named_metrics(each.per_direction, values, undefined)
     return found
+
+
+def named_vlans(flows: FlowTable, number: int) -> dict[str, list[int]]:
+    """Name a connection's VLANs for JSON, the outer first; nothing if it has none."""
+    found = flows.vlans(number)
+    return {"vlans": found} if found else {}
 
 
 def named_metrics(
@@ -136,7 +144,7 @@ def facts(measured: Measured, number: int) -> dict[str, Any]:
     payload = [measured.tally.payload.of(2 * number + half) for half in (0, 1)]
     return {
         "data": data_direction(payload[0], payload[1]),
-        "handshake_seen": bool(row["syn_seen"].all()),
+        "handshake_seen": bool(measured.capture.flows.syns_seen()[number].all()),
         "forward": _direction_facts(known, 2 * number, int(row["mss"][0])),
         "backward": _direction_facts(known, 2 * number + 1, int(row["mss"][1])),
     }
@@ -204,7 +212,7 @@ def warnings(measured: Measured) -> list[str]:
     """Return the warnings that a reader of the numbers must know."""
     capture = measured.capture
     found = list(capture.warnings)
-    half_seen = int((capture.flows.rows["base_seen"].sum(axis=1) < 2).sum())
+    half_seen = int((~capture.flows.halves_seen().all(axis=1)).sum())
     if half_seen:
         found.append(
             f"{half_seen} of {len(capture.flows)} connections have packets of one direction only: "

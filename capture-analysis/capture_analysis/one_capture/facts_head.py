@@ -135,7 +135,7 @@ def _window_shifts(flows: FlowTable) -> IntArray:
     """
     offered = flows.rows["window_scale"].astype(np.int64)
     scaled = (offered != NO_SCALE).all(axis=1, keepdims=True)
-    seen = (flows.rows["syn_seen"] > 0).all(axis=1, keepdims=True)
+    seen = flows.syns_seen().all(axis=1, keepdims=True)
     return np.where(seen, np.where(scaled, offered[:, ::-1], 0), -1).ravel()
 
 

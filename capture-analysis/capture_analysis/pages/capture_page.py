@@ -113,6 +113,7 @@ def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:
         {
             "flow": flow["id"],
             "ends": (flow["source"], flow["destination"])[:: 1 if way == "forward" else -1],
+            "vlans": flow.get("vlans", []),
             "payload": value(flow[way], "payload"),
             "goodput": value(flow[way], "goodput"),
             "rtt": value(flow[way], "rtt_median"),

@@ -96,6 +96,7 @@ def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:
         {
             "flow": flow["id"],
             "ends": _ends(flow, way),
+            "vlans": flow.get("vlans", []),
             "way": flow[way]["data_go"].replace("_", " ").replace("a", "A").replace("b", "B"),
             "offered": value(flow[way], "data_offered"),
             "lost": value(flow[way], "data_lost"),

@@ -144,10 +144,9 @@ def select(
 
 def _described(direction: Direction, flows: FlowTable, facts: Facts, number: int) -> Direction:
     flow, half = divmod(number, 2)
-    ends = flows.name(flow).split(" > ")
     return replace(
         direction,
-        name=" > ".join(ends if half == 0 else ends[::-1]),
+        name=flows.label(flow, half),
         window_shift=None if facts.window_shift[number] < 0 else int(facts.window_shift[number]),
         segment_bytes=int(facts.segment_bytes[number]),
         data_service_ns=_known(facts.data_service_ns[number]),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from capture_analysis.one_capture.document import named_metrics
+from capture_analysis.one_capture.document import named_metrics, named_vlans
 from capture_analysis.two_captures.pair import PairMeasured, PairOfCaptures, Sink
 from capture_analysis.two_captures.path_facts import WayFacts
 from capture_analysis.two_captures.survey import UNKNOWN
@@ -127,6 +127,7 @@ def _flow(measured: PairMeasured, number: int, undefined: Counter[str]) -> dict[
         "source": "{}:{}".format(*flows.source(number)),
         "destination": "{}:{}".format(*flows.destination(number)),
         "name": flows.name(number),
+        **named_vlans(flows, number),
     }
     for half, name in enumerate(("forward", "backward")):
         direction = 2 * number + half

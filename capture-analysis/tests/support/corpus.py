@@ -121,6 +121,7 @@ def _with_blocks(made: Sequence[Frame], others: Sequence[tuple[int, bytes]]) -> 
 def _contents() -> Iterator[tuple[str, bytes]]:
     """Names and contents."""
     yield from _links()
+    yield from _one_way_tags()
     yield from _formats()
     yield from _sections()
     yield from _blocks()
@@ -154,6 +155,19 @@ def _links() -> Iterator[tuple[str, bytes]]:
         Frame.of(98, b"\xff" * 12 + b"\x81\x00\x00\x05\x08\x06" + bytes(46)),
     ]
     yield "link/not-ip", pcap([*others, *frames(whole(97), LINKS["ethernet"])], 1)
+
+
+def _one_way_tags() -> Iterator[tuple[str, bytes]]:
+    """Connections whose packets of one way only are in a VLAN, also from their middle."""
+    for version, start in ((4, 0), (6, 0), (4, 1), (6, 7)):
+        talk = whole(95 + start, version=version)
+        tagged, plain = (frames(talk, LINKS[name]) for name in ("vlan", "ethernet"))
+        source = talk[0].octets[12:16] if version == 4 else talk[0].octets[8:24]
+        made = [
+            pair[source not in datagram.octets[: 16 if version == 4 else 24]]
+            for datagram, *pair in zip(talk, tagged, plain, strict=True)
+        ]
+        yield f"vlan/one-way-{version}-{start}", pcap(made[start:], 1)
 
 
 def _formats() -> Iterator[tuple[str, bytes]]:

@@ -69,9 +69,17 @@ def ethernet(content: bytes, kind: int = 0x0800) -> bytes:
     return bytes(12) + struct.pack(">H", kind) + content
 
 
-def vlan(content: bytes, kind: int = 0x0800) -> bytes:
-    """What follows the EtherType of a VLAN tag."""
-    return struct.pack(">HH", 1, kind) + content
+def vlan(content: bytes, kind: int = 0x0800, tag: int = 1) -> bytes:
+    """What follows the EtherType of a VLAN tag, whose lower 12 bits are the VLAN."""
+    return struct.pack(">HH", tag, kind) + content
+
+
+def tagged(content: bytes, *tags: int) -> bytes:
+    """A frame of IPv4 in VLANs, the outer first."""
+    kind = 0x0800
+    for tag in reversed(tags):
+        content, kind = vlan(content, kind, tag), 0x8100
+    return ethernet(content, kind)
 
 
 def mpls(content: bytes, labels: int = 1) -> bytes:

@@ -20,6 +20,7 @@ from capture_analysis.columns import (
     IntArray,
     Mark,
     Packets,
+    Seen,
 )
 from capture_analysis.reading.parsing import Counts
 
@@ -69,7 +70,8 @@ def capture_of(*exchanges: Exchange, handshake: bool = True) -> "ColumnCapture":
         ):
             row[end] = np.frombuffer(address, "u1")
         row["source_port"], row["destination_port"] = each.port, 5001
-        row["base"], row["base_seen"], row["syn_seen"] = (each.isn, 0), 1, handshake
+        row["base"] = each.isn, 0
+        row["seen"] = 3 * (Seen.HALF | (Seen.SYN if handshake else 0))
         row["version"], row["first_ns"] = 4, each.data_ns[0]
     return ColumnCapture(packets, FlowTable(rows))
 

@@ -20,6 +20,7 @@ from capture_analysis.columns import (
     IntArray,
     Mark,
     Packets,
+    Seen,
 )
 from measured_captures import START_NS, ColumnCapture
 
@@ -343,7 +344,7 @@ class Simulation:
             ):
                 row[end] = np.frombuffer(address, "u1")
             row["source_port"], row["destination_port"] = 40000 + number, 5001
-            row["base_seen"], row["syn_seen"], row["version"] = 1, 1, 4
+            row["seen"], row["version"] = 3 * (Seen.HALF | Seen.SYN), 4
             row["mss"], row["first_ns"] = 1460, START_NS + time[flow == number][0]
         return FlowTable(table)
 

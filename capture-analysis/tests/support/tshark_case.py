@@ -43,6 +43,12 @@ class Case:
         numbers: dict[str, int] = {}
         return [numbers.setdefault(row["stream"], len(numbers)) for row in self.tcp]
 
+    @cached_property
+    def has_namesakes(self) -> bool:
+        """Whether connections in different VLANs have the same ends."""
+        filters = map(self.flows.wireshark_filter, range(len(self.flows)))
+        return any("vlan" in each for each in filters)
+
     def marked(self, n: int, mark: Mark) -> bool:
         """Whether a packet has a mark."""
         return bool(int(self.packets.marks[n]) & mark)

@@ -24,6 +24,8 @@ FIELDS = {
     "frame_bytes": "frame.len",
     "kept_bytes": "frame.cap_len",
     "interface": "frame.interface_id",
+    "service_vlan": "ieee8021ad.id",
+    "vlan": "vlan.id",
     "ip_source": "ip.src",
     "ip_destination": "ip.dst",
     "ipv6_source": "ipv6.src",

@@ -34,7 +34,7 @@ def sequence_differences(case: Case) -> Iterator[str]:
     all packets of the half.
     """
     bases: dict[tuple[int, int], int] = {}
-    syn_seen = case.flows.rows["syn_seen"]
+    syn_seen = case.flows.syns_seen()
     for n, row in enumerate(case.tcp[: len(case.packets)]):
         flow, half = int(case.packets.flow[n]), int(case.packets.half[n])
         numbers = [("seq", half, int(case.tracked.seq_bytes[n]))]

@@ -126,7 +126,7 @@ class NumpyParser:
         frame_bytes = frames.bytes.copy()
         for depth in range(MOST_TUNNELS + 1):
             cursor = Cursor.at_start(data, frames)
-            version = find_ip(cursor)
+            version, vlans = find_ip(cursor)
             datagrams = find_transport(cursor.left(), version, every_protocol=self._every_protocol)
             if self._every_protocol or not self._enter(cursor, datagrams, depth):
                 break
@@ -136,6 +136,7 @@ class NumpyParser:
             Segments(
                 version=version[rows],
                 protocol=datagrams.protocol[rows],
+                vlans=vlans[rows],
                 source=datagrams.source[rows],
                 destination=datagrams.destination[rows],
                 time_ns=frames.time_ns[rows],

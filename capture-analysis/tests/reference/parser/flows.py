@@ -1,18 +1,28 @@
 """Which connection each packet belongs to.
 
 Only a few packets of a batch can add a connection or say something new of one: the first of each
-direction, SYNs, and the first of the other direction behind a SYN. They are looked at one by one,
-in order; the others take their connection from the last of those before them.
+direction, SYNs, the first of the other direction behind a SYN, and all between ends that were
+seen in several VLANs. They are looked at one by one, in order; the others take their connection
+from the last of those before them.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from capture_analysis.columns import FLAG_ACK, FLAG_SYN, FLOW, NO_SCALE, FlowTable, IntArray
+from capture_analysis.columns import (
+    FLAG_ACK,
+    FLAG_SYN,
+    FLOW,
+    NO_SCALE,
+    TCP,
+    FlowTable,
+    IntArray,
+    Seen,
+)
 from numpy.typing import NDArray
 
 from reference.parser.frames import Column
-from reference.parser.limits import MOST_FLOWS
+from reference.parser.limits import MOST_FLOWS, MOST_VLANS
 
 UintArray = NDArray[np.uint64]
 
@@ -25,12 +35,14 @@ class Segments:
 
     version: Column
     protocol: Column
+    vlans: IntArray
     source: UintArray
     destination: UintArray
     source_port: Column
     destination_port: Column
     time_ns: IntArray
     seq: Column
+    ack: Column
     flags: Column
     mss: Column
     window_scale: Column
@@ -45,8 +57,9 @@ class Connections:
     def __init__(self) -> None:
         self._rows = np.zeros(64, dtype=FLOW)
         self._count = 0
-        # Of both ends: the latest connection between them, and whether its source is the higher.
-        self._latest: dict[bytes, tuple[int, bool]] = {}
+        # Of both ends: the latest connection between them, or several in different VLANs, each
+        # with whether its source is the higher.
+        self._latest: dict[bytes, list[tuple[int, bool]]] = {}
 
     @property
     def table(self) -> FlowTable:
@@ -60,8 +73,14 @@ class Connections:
         """
         words, is_higher = _both_ends(segments)
         representative, pair = _distinct(words)
-        telling = _telling(segments, pair, is_higher)
         names = {row: words[row].tobytes() for row in representative.tolist()}
+        vlans = segments.vlans[representative]
+        several = np.bincount(pair, segments.vlans != vlans[pair], len(vlans)) > 0
+        for n, (name, vlan) in enumerate(zip(names.values(), vlans.tolist(), strict=True)):
+            latest = self._latest.get(name, [])
+            several[n] |= any(_vlans(self._rows[flow]) != vlan for flow, _ in latest)
+        telling = _telling(segments, pair, is_higher)
+        telling = np.union1d(telling, np.flatnonzero(several[pair]))
         flow = np.zeros(len(telling), dtype=np.int64)
         source_is_higher = np.zeros(len(telling), dtype=np.bool_)
         for number, row in enumerate(telling.tolist()):
@@ -84,15 +103,17 @@ class Connections:
     ) -> tuple[int, bool] | None:
         """The connection of one packet, which may be new; None if there is no room for it."""
         flags, seq = int(segments.flags[row]), int(segments.seq[row])
-        known = self._latest.get(ends)
+        latest = self._latest.setdefault(ends, [])
+        known = self._in_vlans(segments, row, latest, higher=higher)
         if known is not None:
             flow, source_is_higher = known
             half = int(higher ^ source_is_higher)
             connection = self._rows[flow]
-            opens = flags & (FLAG_SYN | FLAG_ACK) == FLAG_SYN and connection["base_seen"][half]
+            seen, syn_seen = _seen(connection, half)
+            opens = flags & (FLAG_SYN | FLAG_ACK) == FLAG_SYN and seen
             base = int(connection["base"][half])
             # A SYN that data overtook is no other: what was seen begins with the byte behind it.
-            late = not connection["syn_seen"][half] and base == (seq + 1) % 2**32
+            late = not syn_seen and base == (seq + 1) % 2**32
             if not opens or base == seq or late:
                 _note(connection, segments, row, half)
                 return known
@@ -100,12 +121,55 @@ class Connections:
             return None
         if self._count == len(self._rows):
             self._rows = np.concatenate((self._rows, np.zeros_like(self._rows)))
-        known = self._latest[ends] = self._count, higher
+        if known is not None:
+            latest.remove(known)
+        known = self._count, higher
+        latest.append(known)
         connection = self._rows[self._count]
         self._count += 1
         _introduce(connection, segments, row)
         _note(connection, segments, row, half=0)
         return known
+
+    def _in_vlans(
+        self, segments: Segments, row: int, latest: list[tuple[int, bool]], *, higher: bool
+    ) -> tuple[int, bool] | None:
+        """The connection of a packet among those of its ends, by VLAN and numbers."""
+        for known in latest:
+            if _vlans(self._rows[known[0]]) == segments.vlans[row]:
+                return known
+        for known in reversed(latest):
+            if _follows(self._rows[known[0]], segments, row, int(higher ^ known[1])):
+                return known
+        return latest[-1] if len(latest) >= MOST_VLANS else None
+
+
+def _vlans(connection: np.void) -> int:
+    return int.from_bytes(connection["vlans"].tobytes(), "little")
+
+
+def _seen(connection: np.void, half: int) -> tuple[bool, bool]:
+    """Whether a packet and a SYN of a half were seen."""
+    seen = int(connection["seen"]) >> half
+    return bool(seen & Seen.HALF), bool(seen & Seen.SYN)
+
+
+def _follows(connection: np.void, segments: Segments, row: int, half: int) -> bool:
+    """Whether a packet's numbers are near the first of a connection in another VLAN."""
+    if segments.protocol[row] != TCP or connection["seen"] & Seen.IN_OTHER_VLANS:
+        return True
+    first = connection["base"].astype(np.int64)
+    flags = segments.flags[row]
+    (sent, _), (answered, _) = _seen(connection, half), _seen(connection, 1 - half)
+
+    def away(number: int, base: int) -> int:
+        return abs((int(number) - int(base) + 2**31) % 2**32 - 2**31)
+
+    if sent and away(segments.seq[row], first[half]) > (0 if flags & FLAG_SYN else 2**24):
+        return False
+    if flags & FLAG_ACK and answered:
+        return away(segments.ack[row], first[1 - half]) <= 2**24
+    return sent
 
 
 def _both_ends(segments: Segments) -> tuple[UintArray, NDArray[np.bool_]]:
@@ -169,16 +233,24 @@ def _introduce(connection: np.void, segments: Segments, row: int) -> None:
     connection["window_scale"] = NO_SCALE
     connection["version"] = segments.version[row]
     connection["protocol"] = segments.protocol[row]
+    _set_vlans(connection, int(segments.vlans[row]))
+
+
+def _set_vlans(connection: np.void, vlans: int) -> None:
+    connection["vlans"] = np.frombuffer(vlans.to_bytes(3, "little"), np.uint8)
 
 
 def _note(connection: np.void, segments: Segments, row: int, half: int) -> None:
     """What the first packet of a half, and its SYNs, say."""
     syn = bool(segments.flags[row] & FLAG_SYN)
-    if not connection["base_seen"][half]:
+    if not _seen(connection, half)[0]:
         connection["base"][half] = segments.seq[row]
-        connection["base_seen"][half] = 1
-        connection["syn_seen"][half] = syn
+        connection["seen"] |= (Seen.HALF | syn * Seen.SYN) << half
     if syn and not connection["mss"][half]:
         connection["mss"][half] = segments.mss[row]
     if syn and connection["window_scale"][half] == NO_SCALE:
         connection["window_scale"][half] = segments.window_scale[row]
+    if _vlans(connection) != segments.vlans[row]:
+        connection["seen"] |= Seen.IN_OTHER_VLANS
+        if not _vlans(connection):
+            _set_vlans(connection, int(segments.vlans[row]))

@@ -5,5 +5,7 @@ MOST_TAGS = 8
 MOST_EXTENSION_HEADERS = 8
 # A capture with more connections is a port scan or hostile, and is read as far as this.
 MOST_FLOWS = 1 << 22
+# So many connections between the same ends are told apart by their VLANs.
+MOST_VLANS = 64
 # RFC 7323, 2.3: a greater shift count is taken as 14.
 MOST_WINDOW_SCALE = 14

@@ -41,14 +41,16 @@ _UINT16 = np.dtype([("value", ">u2")])
 _UINT32 = np.dtype([("value", ">u4")])
 
 
-def find_ip(frames: Cursor) -> NDArray[np.uint8]:
+def find_ip(frames: Cursor) -> tuple[NDArray[np.uint8], IntArray]:
     """Move on to the IP header, in the frames that have one.
 
     Args:
         frames: at their first byte.
 
-    Returns: shape (n,), IP's version of all frames; 0 if there is none.
+    Returns: shape (n,), IP's version of all frames, 0 if there is none; and their two innermost
+        VLANs, 4096 times the outer and the inner.
     """
+    vlans = np.zeros(len(frames.frames), dtype=np.int64)
     protocol = np.full(len(frames.frames), _OTHER)
     link_type = frames.frames.link_type[frames.rows]
     for each in np.unique(link_type):
@@ -56,11 +58,11 @@ def find_ip(frames: Cursor) -> NDArray[np.uint8]:
     frames = frames.left()
     tagged = frames.where(~np.isin(protocol[frames.rows], (_IPV4, _IPV6, _OTHER)))
     if len(tagged):
-        _pass_tags(tagged, protocol)
+        _pass_tags(tagged, protocol, vlans)
         frames = frames.left()
     version = np.select([protocol == _IPV4, protocol == _IPV6], [np.uint8(4), np.uint8(6)])
     frames.keep(version[frames.rows] > 0, Fate.NOT_IP)
-    return version
+    return version, vlans
 
 
 def _pass_link_header(frames: Cursor, link_type: int, protocol: IntArray) -> None:
@@ -130,8 +132,11 @@ def _pass_ppp(frames: Cursor, protocol: IntArray) -> None:
         whole.skip(layout.itemsize)
 
 
-def _pass_tags(frames: Cursor, protocol: IntArray) -> None:
-    """Go behind VLAN tags, SNAP, MPLS labels and PPP; changes the protocol to what follows."""
+def _pass_tags(frames: Cursor, protocol: IntArray, vlans: IntArray) -> None:
+    """Go behind VLAN tags, SNAP, MPLS labels and PPP.
+
+    Changes the protocol to what follows, and adds each VLAN but 0, which is only a priority's.
+    """
     tagged = frames
     for _ in range(MOST_TAGS):
         now = protocol[tagged.rows]
@@ -140,6 +145,9 @@ def _pass_tags(frames: Cursor, protocol: IntArray) -> None:
         labelled = tagged.where(~length).need(_TAG.itemsize)
         _pass_snap(tagged.where(length), protocol)
         now, tag = protocol[labelled.rows], labelled.read(_TAG)
+        vlan, before = tag["upper"] & 0xFFF, vlans[labelled.rows]
+        counts = np.isin(now, _VLAN) & (vlan > 0)
+        vlans[labelled.rows] = np.where(counts, before % 4096 * 4096 + vlan, before)
         behind_label = np.where(tag["lower"] & _BOTTOM_OF_STACK, _ANY_IP, now)
         protocol[labelled.rows] = np.where(np.isin(now, _MPLS), behind_label, tag["lower"])
         labelled.skip(_TAG.itemsize)

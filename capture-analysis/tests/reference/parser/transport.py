@@ -13,7 +13,7 @@ OF_PACKETS = (
     *("payload_bytes", "seq", "ack", "ts_value", "ts_echo", "sack_left", "sack_right"),
     *("window", "flags"),
 )
-OF_CONNECTIONS = ("source_port", "destination_port", "seq", "flags", "mss", "window_scale")
+OF_CONNECTIONS = ("source_port", "destination_port", "seq", "ack", "flags", "mss", "window_scale")
 _NAMES = dict.fromkeys(("row", *OF_PACKETS, *OF_CONNECTIONS, "marks"))
 TRANSPORT = np.dtype([(name, "u1" if name == "marks" else "i8") for name in _NAMES])
 
