@@ -25,8 +25,14 @@ if TYPE_CHECKING:
 # Functions import their own modules, so that a command loads only the modules that it needs.
 
 
-def read_columns(path: "str | PathLike[str]") -> "dict[str, NDArray[np.generic]]":
+def read_columns(
+    path: "str | PathLike[str]", *, inside: bool = False
+) -> "dict[str, NDArray[np.generic]]":
     """Read the TCP packets of a capture and their roles in their connections.
+
+    Args:
+        path: a capture.
+        inside: True to read the TCP in tunnels beside that outside; else only where there is none.
 
     Returns: arrays of shape (n,) by name, in file order: those of `columns.Packets` and of
         `tracking.Tracked`, whose docstrings give units.
@@ -38,7 +44,7 @@ def read_columns(path: "str | PathLike[str]") -> "dict[str, NDArray[np.generic]]
     from capture_analysis.reading.capture import Capture
     from capture_analysis.tracking import TRACKED_TYPES, Tracker
 
-    capture, follow = Capture(Path(path)), Tracker()
+    capture, follow = Capture(Path(path), inside=inside), Tracker()
     parts: dict[str, list[Any]] = {
         name: [np.zeros(0, kind)] for name, kind in (COLUMN_TYPES | TRACKED_TYPES).items()
     }
@@ -49,8 +55,10 @@ def read_columns(path: "str | PathLike[str]") -> "dict[str, NDArray[np.generic]]
     return {name: np.concatenate(each) for name, each in parts.items()}
 
 
-def read_table(path: "str | PathLike[str]") -> "pa.Table":
+def read_table(path: "str | PathLike[str]", *, inside: bool = False) -> "pa.Table":
     """Read the TCP packets of a capture as an Arrow table.
+
+    Args: see `read_columns`.
 
     Returns: one row per packet, in file order; null for a field that a packet lacks.
     Raises: AnalysisError if the file is not a capture.
@@ -58,7 +66,7 @@ def read_table(path: "str | PathLike[str]") -> "pa.Table":
     from capture_analysis.export import whole_table
     from capture_analysis.reading.capture import Capture
 
-    return whole_table(Capture(Path(path)))
+    return whole_table(Capture(Path(path), inside=inside))
 
 
 def analyse(
@@ -66,6 +74,7 @@ def analyse(
     *,
     rate_mbit: float | None = None,
     ack_rate_mbit: float | None = None,
+    inside: bool = False,
     flows: int = 100,
 ) -> dict[str, Any]:
     """Compute every metric of a capture.
@@ -74,6 +83,7 @@ def analyse(
         path: a capture.
         rate_mbit: rate of the bottleneck in the direction of most data; estimated if not given.
         ack_rate_mbit: rate of the bottleneck in the opposite direction; estimated if not given.
+        inside: see `read_columns`.
         flows: how many connections to list, those with most payload first.
 
     Returns: the document that `capture-analysis metrics` prints.
@@ -82,7 +92,7 @@ def analyse(
     from capture_analysis.one_capture.document import analyse as analyse_capture
     from capture_analysis.one_capture.single import Given
 
-    return analyse_capture(Path(path), Given(rate_mbit, ack_rate_mbit), flows)
+    return analyse_capture(Path(path), Given(rate_mbit, ack_rate_mbit, inside=inside), flows)
 
 
 def match(
@@ -90,6 +100,7 @@ def match(
     b: "str | PathLike[str]",
     *,
     same_clock: bool = False,
+    inside: bool = False,
     flows: int = 100,
 ) -> dict[str, Any]:
     """Measure a path from two captures of it; times are on the clock of `a`.
@@ -98,6 +109,7 @@ def match(
         a: a capture.
         b: a capture at another point of the path.
         same_clock: True if one clock stamped both: no offset and no drift are estimated.
+        inside: see `read_columns`.
         flows: how many connections to list, those with most packets first.
 
     Returns: the document that `capture-analysis match` prints.
@@ -105,4 +117,4 @@ def match(
     """
     from capture_analysis.two_captures.pair_document import analyse_pair
 
-    return analyse_pair(Path(a), Path(b), one_clock=same_clock, flows=flows)
+    return analyse_pair(Path(a), Path(b), one_clock=same_clock, inside=inside, flows=flows)

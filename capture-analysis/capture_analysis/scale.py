@@ -96,7 +96,7 @@ def measure_part(path: Path, given: Given, part: Part) -> Measured | AnalysisErr
     """
     if part.index:
         ByteSource.watch = None  # all workers read the same file: one shows the progress
-    capture = Capture(path)
+    capture = Capture(path, inside=given.inside)
     try:
         measured = measure(capture, given, part)
     except AnalysisError as error:
@@ -155,7 +155,7 @@ def measure_file(path: Path, given: Given, workers: int) -> Measured:
     parts = parts_of(path, workers)
     with processes(parts) as pool:
         if pool is None:
-            return measure(Capture(path), given)
+            return measure(Capture(path, inside=given.inside), given)
         return submit(pool, path, parts, given).result()
 
 

@@ -2,14 +2,16 @@
 
 from pathlib import Path
 
+import capture_analysis
 import hand_built as built
 import numpy as np
 import pytest
 from both_parsers import assert_alike
+from capture_analysis.cli import main
 from capture_analysis.columns import Packets, empty_columns
 from capture_analysis.reading.capture import Capture
 from capture_analysis.reading.parsing import Parser
-from hand_built import ethernet, ipv4, tunnels
+from hand_built import ethernet, ipv4, tcp, tunnels
 
 
 def inside(content: bytes) -> tuple[Packets, Parser]:
@@ -80,4 +82,67 @@ def test_read_where_all_else_is_empty(tmp_path: Path) -> None:
     assert sum(map(len, capture.chunks())) == 1
     (said,) = [each for each in capture.warnings if "tunnel" in each]
     assert said.startswith("17 packets are inside tunnels (3 IP in IP, 3 GRE,")
-    assert said.endswith("left out: they are read of a file without TCP outside of tunnels")
+    assert said.endswith("left out: --inside reads them")
+    capture = Capture(path, inside=True)
+    assert sum(map(len, capture.chunks())) == len(carried) + 1
+    (said,) = [each for each in capture.warnings if "tunnel" in each]
+    assert said.endswith("and read: sizes of frames are those with their headers")
+
+
+def mixed(path: Path, isn: int = 1) -> Path:
+    """A capture of two connections, the one with more packets in a VXLAN tunnel."""
+    frames = []
+    for k in range(20):
+        there = tcp(built.TIMESTAMPS, seq=isn + 10 * k, ack=5) + built.PAYLOAD
+        back = tcp(built.TIMESTAMPS, source=2000, destination=1000, seq=5, ack=isn + 10 * k + 10)
+        frames += [
+            ipv4(built.udp(b"\x08" + bytes(7) + ethernet(packet), 4789), 17)
+            for packet in (ipv4(there), ipv4(back, source=2, destination=1))
+        ]
+    frames += [ipv4(tcp(source=3000) + built.PAYLOAD, source=7)] * 2
+    path.write_bytes(built.pcap(frames, magic=0xA1B2C3D4, link_type=101))
+    return path
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
+    """What a command prints."""
+    assert main([str(word) for word in words]) == 0
+    return capsys.readouterr().out
+
+
+def test_commands_read_inside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --inside each command reads the connection in a tunnel beside that outside."""
+    path = mixed(tmp_path / "x.pcap")
+    assert "10.0.0.1:1000" not in said(capsys, "flows", path)
+    assert "10.0.0.1:1000" in said(capsys, "flows", "--inside", path)
+    assert '"connections": 2' in said(capsys, "metrics", "--inside", path)
+    assert '"connections": 2' in said(capsys, "metrics", "--inside", "--workers=1", tmp_path)
+    assert said(capsys, "export", "--inside", path, tmp_path / "x.csv").endswith(": 42 packets\n")
+    other = mixed(tmp_path / "y.pcap")
+    assert '"packets": 42,' in said(capsys, "match", "--inside", path, other)
+    assert '"packets": 2,' in said(capsys, "match", path, other)
+
+
+@pytest.mark.parametrize("second", [(), ("y.pcap",)])
+def test_pages_read_inside(
+    second: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A report and a plot with --inside show the connection in a tunnel, of one capture and two."""
+    paths = [mixed(tmp_path / name) for name in ("x.pcap", *second)]
+    folder, picture = tmp_path / "report", tmp_path / "x.html"
+    page = said(capsys, "report", "--inside", f"--output={folder}", *paths)
+    assert 'Connection 0: <span class="ends">10.0.0.1:1000' in Path(page.strip()).read_text()
+    what = "one-way-delay" if second else "time-sequence"
+    assert (
+        main(["plot", "--inside", f"--output={picture}", f"--what={what}", *map(str, paths)]) == 0
+    )
+
+
+def test_read_inside_from_python(tmp_path: Path) -> None:
+    """The four functions read tunnels where they are told to."""
+    path = mixed(tmp_path / "x.pcap")
+    assert len(capture_analysis.read_columns(path)["seq"]) == 2
+    assert len(capture_analysis.read_columns(path, inside=True)["seq"]) == 42
+    assert len(capture_analysis.read_table(path, inside=True)) == 42
+    assert capture_analysis.analyse(path, inside=True)["capture"]["packets"] == 42
+    assert capture_analysis.match(path, path, inside=True)["matched"]["packets"] == 42

@@ -9,6 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from capture_analysis.commands.measuring import add_inside
 from capture_analysis.export import export
 from capture_analysis.reading.capture import Capture
 
@@ -19,11 +20,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target", type=Path, metavar="FILE", help="what to write; its name ends in .parquet or .csv"
     )
+    add_inside(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Export the packets."""
-    capture = Capture(arguments.path)
+    capture = Capture(arguments.path, inside=arguments.inside)
     rows = export(capture, arguments.target)
     for warning in capture.warnings:
         sys.stderr.write(f"capture-analysis: {arguments.path}: {warning}\n")

@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: AnalysisError if there is no TCP packet.
     """
-    measured = measure(Capture(arguments.path), given(arguments))
+    measured = measure(Capture(arguments.path, inside=arguments.inside), given(arguments))
     document(measured, 0)  # raises if there is no TCP packet
     listed = most_payload(measured)[: arguments.flows]
     sys.stdout.write(table([HEADINGS, *(row(measured, number) for number in listed)]))

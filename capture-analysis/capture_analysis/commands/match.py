@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from capture_analysis.commands.measuring import flow_count
+from capture_analysis.commands.measuring import add_inside, flow_count
 from capture_analysis.two_captures.pair_document import FLOWS_LISTED, analyse_pair
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="both captures have one clock: no offset and no drift are estimated",
     )
+    add_inside(parser)
     parser.add_argument(
         "--pairs",
         type=Path,
@@ -53,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.a,
             arguments.b,
             one_clock=arguments.same_clock,
+            inside=arguments.inside,
             flows=arguments.flows,
             sink=sink,
         )

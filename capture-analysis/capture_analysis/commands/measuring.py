@@ -9,7 +9,7 @@ from capture_analysis.one_capture.single import Given
 def add_options(
     parser: argparse.ArgumentParser, what: str = "a capture; - is standard input"
 ) -> None:
-    """Add the capture, and the options for the rates that the user knows."""
+    """Add the capture, and the options for what the user knows of it."""
     parser.add_argument("path", type=Path, metavar="CAPTURE", help=what)
     parser.add_argument(
         "--rate-mbit",
@@ -22,6 +22,16 @@ def add_options(
         type=positive_rate,
         metavar="R",
         help="rate of the bottleneck on the opposite way, Mbit/s; estimated if not given",
+    )
+    add_inside(parser)
+
+
+def add_inside(parser: argparse.ArgumentParser) -> None:
+    """Add the option that reads tunnels."""
+    parser.add_argument(
+        "--inside",
+        action="store_true",
+        help="read the TCP inside tunnels, too (default: only where there is none outside)",
     )
 
 
@@ -37,8 +47,13 @@ def add_second(parser: argparse.ArgumentParser) -> None:
 
 
 def given(arguments: argparse.Namespace) -> Given:
-    """Return the rates that the user gave as options."""
-    return Given(arguments.rate_mbit, arguments.ack_rate_mbit)
+    """Return what the user said of the capture by options."""
+    return Given(arguments.rate_mbit, arguments.ack_rate_mbit, inside=arguments.inside)
+
+
+def has_rates(arguments: argparse.Namespace) -> bool:
+    """Tell whether the user gave a rate."""
+    return arguments.rate_mbit is not None or arguments.ack_rate_mbit is not None
 
 
 def positive_rate(text: str) -> float:

@@ -7,9 +7,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from capture_analysis.commands.measuring import add_options, add_second, given
+from capture_analysis.commands.measuring import add_options, add_second, given, has_rates
 from capture_analysis.errors import AnalysisError
-from capture_analysis.one_capture.single import NOTHING
 from capture_analysis.pictures.capture_figures import NAMES
 from capture_analysis.pictures.pair_pictures import FIGURES
 
@@ -52,10 +51,11 @@ def run(arguments: argparse.Namespace) -> int:
     from capture_analysis.pages.one_picture import plot, plot_pair
 
     if arguments.second:
-        if arguments.flow is not None or given(arguments) != NOTHING:
+        if arguments.flow is not None or has_rates(arguments):
             raise AnalysisError("--flow and --rate-mbit are for one capture: leave them out")
         what = arguments.what or next(iter(FIGURES))
-        plot_pair((arguments.path, arguments.second), what, arguments.output)
+        paths = arguments.path, arguments.second
+        plot_pair(paths, what, arguments.output, inside=arguments.inside)
     else:
         what = arguments.what or next(iter(NAMES))
         plot(arguments.path, what, arguments.output, arguments.flow, given(arguments))

@@ -9,9 +9,8 @@ import sys
 import webbrowser
 from pathlib import Path
 
-from capture_analysis.commands.measuring import add_options, add_second, given
+from capture_analysis.commands.measuring import add_options, add_second, given, has_rates
 from capture_analysis.errors import AnalysisError
-from capture_analysis.one_capture.single import NOTHING
 from capture_analysis.pages import capture_report
 
 
@@ -34,10 +33,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise AnalysisError(f"{arguments.path}: a folder; a report is of one capture or of two")
     command = shlex.join(["capture-analysis", *sys.argv[1:]])
     if arguments.second:
-        if given(arguments) != NOTHING:
+        if has_rates(arguments):
             raise AnalysisError("two captures show the rate: leave --rate-mbit out")
         paths = arguments.path, arguments.second
-        page = capture_report.report_pair(paths, arguments.output, command)
+        page = capture_report.report_pair(paths, arguments.output, command, inside=arguments.inside)
     else:
         page = capture_report.report(arguments.path, arguments.output, given(arguments), command)
     sys.stdout.write(f"{page}\n")

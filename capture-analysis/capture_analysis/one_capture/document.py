@@ -32,7 +32,7 @@ def analyse(path: Path, given: Given = NOTHING, flows: int = FLOWS_LISTED) -> di
 
     Raises: AnalysisError if the file is not a capture or has no TCP packet.
     """
-    return document(measure(Capture(path), given), flows)
+    return document(measure(Capture(path, inside=given.inside), given), flows)
 
 
 def document(measured: Measured, flows: int = FLOWS_LISTED) -> dict[str, Any]:

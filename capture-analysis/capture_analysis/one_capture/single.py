@@ -1,7 +1,7 @@
 """Measure one capture in one pass: read, track, facts, metrics."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Protocol
@@ -58,15 +58,17 @@ class Source(Described, Protocol):
 
 @dataclass(frozen=True)
 class Given:
-    """Rates that the user gives instead of having them estimated.
+    """What the user says of a capture: rates that are not to be estimated, and tunnels.
 
     Attributes:
         rate_mbit: rate of the bottleneck in the direction of most data; None to estimate.
         ack_rate_mbit: rate of the bottleneck in the opposite direction; None to estimate.
+        inside: read the TCP in tunnels beside that outside.
     """
 
     rate_mbit: float | None = None
     ack_rate_mbit: float | None = None
+    inside: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)

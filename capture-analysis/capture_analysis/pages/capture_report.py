@@ -27,7 +27,7 @@ def report(
         path: the capture.
         output: the folder, by default named for the capture, in the working directory. An earlier
             report in it is replaced.
-        given: rates that the user knows.
+        given: what the user says of the capture.
         command: the command line, to quote it on the page.
 
     Returns: the page.
@@ -37,11 +37,12 @@ def report(
 
     folder = output or Path(f"{_stem(path)}-report")
     _refuse([path], folder)
-    measured = measure(Capture(path), given)
+    measured = measure(Capture(path, inside=given.inside), given)
     content = document(measured)
     listed = {flow["id"] for flow in content["flows"]}
     numbers = [n for n in main_directions(measured) if n // 2 in listed][:DIRECTIONS]
-    shown = capture_page.sections(content, select(Capture(path), measured, numbers))
+    again = Capture(path, inside=given.inside)
+    shown = capture_page.sections(content, select(again, measured, numbers))
     figures = [figure for section in shown for figure in section.figures]
     with _written_whole(folder) as aside:
         _write_common(aside, "capture.json", content, figures)
@@ -49,7 +50,13 @@ def report(
     return folder / "report.html"
 
 
-def report_pair(paths: tuple[Path, Path], output: Path | None = None, command: str = "") -> Path:
+def report_pair(
+    paths: tuple[Path, Path],
+    output: Path | None = None,
+    command: str = "",
+    *,
+    inside: bool = False,
+) -> Path:
     """Write the report of two captures of one path, as `report` does for one.
 
     Raises: AnalysisError also if the captures have no packet in common.
@@ -59,7 +66,7 @@ def report_pair(paths: tuple[Path, Path], output: Path | None = None, command: s
 
     folder = output or Path(f"{_stem(paths[0])}-report")
     _refuse(paths, folder)
-    content, figures, note = pair_pictures.drawn(paths)
+    content, figures, note = pair_pictures.drawn(paths, inside=inside)
     with _written_whole(folder) as aside:
         _write_common(aside, "pair.json", content, figures)
         pair_page.write_pair_page(aside / "report.html", content, figures, note, command)

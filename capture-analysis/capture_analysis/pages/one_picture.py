@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from capture_analysis.errors import AnalysisError
-from capture_analysis.one_capture.single import NOTHING, Given, Measured, measure
+from capture_analysis.one_capture.single import NOTHING, Given, measure
 from capture_analysis.pages import page_template
 from capture_analysis.pages.capture_report import main_directions
 from capture_analysis.pictures import capture_figures, pair_pictures, plots
@@ -24,12 +24,12 @@ def plot(
         what: a name of capture_figures.NAMES.
         output: the file; its ending, .png, .svg or .html, chooses the format.
         flow: number of the connection; by default the one with most payload.
-        given: rates that the user knows.
+        given: what the user says of the capture.
 
     Raises: AnalysisError if there is nothing to draw.
     """
     _refuse(what, tuple(capture_figures.NAMES), output)
-    selected = _selected(measure(Capture(path), given), flow)
+    selected = _selected(path, flow, given)
     name = selected.direction.name
     drawn = capture_figures.figure(selected, what)
     if not drawn.lines:
@@ -37,16 +37,17 @@ def plot(
     _save(drawn, output, name, capture_figures.note(selected))
 
 
-def plot_pair(paths: tuple[Path, Path], what: str, output: Path) -> None:
+def plot_pair(paths: tuple[Path, Path], what: str, output: Path, *, inside: bool = False) -> None:
     """Draw one picture of the path between two captures, like `plot`.
 
     Args:
         paths: the captures.
         what: a name of pair_pictures.FIGURES.
         output: the file.
+        inside: read the TCP in tunnels beside that outside.
     """
     _refuse(what, tuple(pair_pictures.FIGURES), output)
-    _, figures, note = pair_pictures.drawn(paths)
+    _, figures, note = pair_pictures.drawn(paths, inside=inside)
     name = f"{paths[0].name} and {paths[1].name}"
     drawn = next((figure for figure in figures if figure.id == what), None)
     if drawn is None:
@@ -68,8 +69,9 @@ def _save(drawn: Figure, output: Path, name: str, note: str) -> None:
         plots.save(drawn, output)
 
 
-def _selected(measured: Measured, flow: int | None) -> Selected:
-    path, numbers = measured.capture.path, main_directions(measured)
+def _selected(path: Path, flow: int | None, given: Given) -> Selected:
+    measured = measure(Capture(path, inside=given.inside), given)
+    numbers = main_directions(measured)
     if not numbers:
         raise AnalysisError(f"{path}: no connection carries data")
     mine = [n for n in numbers if flow is None or n // 2 == flow]
@@ -78,4 +80,4 @@ def _selected(measured: Measured, flow: int | None) -> Selected:
             f"{path}: connection {flow} carries no data, or there is none of that number\n\n"
             f"hint: the one with most payload is {numbers[0] // 2}"
         )
-    return select(Capture(path), measured, mine[:1])[0]
+    return select(Capture(path, inside=given.inside), measured, mine[:1])[0]

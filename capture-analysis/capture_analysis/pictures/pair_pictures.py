@@ -92,15 +92,17 @@ def _crossing(way: int, origin_ns: int, propagation_ns: int, rows: Rows) -> Cros
     )
 
 
-def drawn(paths: tuple[Path, Path]) -> tuple[dict[str, Any], list[Figure], str]:
-    """Measure two captures of one path, and draw the path between them.
+def drawn(
+    paths: tuple[Path, Path], *, inside: bool = False
+) -> tuple[dict[str, Any], list[Figure], str]:
+    """Measure two captures of one path, and draw the path between them; `inside` as in Capture.
 
     Returns: the document (pair_document.py); all figures of FIGURES that have something to show; a
         sentence on what they leave out.
     Raises: AnalysisError for the reasons of analyse_pair.
     """
     sink = PictureSink()
-    content = analyse_pair(*paths, sink=sink)
+    content = analyse_pair(*paths, inside=inside, sink=sink)
     ways = content["ways"].values()
     propagation_ns = [way["facts"]["propagation_ns"] for way in ways]
     crossings = sink.crossings(content["captures"][0]["first_ns"], propagation_ns)

@@ -8,7 +8,7 @@ import numpy as np
 from capture_analysis.columns import FLOW, FlowTable, Packets, concatenate, empty_columns
 from capture_analysis.errors import AnalysisError
 from capture_analysis.reading.byte_source import STANDARD_INPUT, ByteSource
-from capture_analysis.reading.capture_warnings import warnings_of
+from capture_analysis.reading.capture_warnings import Tunnels, warnings_of
 from capture_analysis.reading.parsing import (
     LONGEST_RECORD_BYTES,
     PCAP_HEADER_BYTES,
@@ -32,18 +32,19 @@ class Capture:
     Args:
         path: the file, also one compressed by gzip, xz or zstd; "-" is standard input.
         every_protocol: see Parser.
+        inside: read the TCP in tunnels beside that outside.
 
     Attributes:
         damage: a sentence if the file is cut off or damaged, so that packets may be missing.
     """
 
-    def __init__(self, path: Path, *, every_protocol: bool = False) -> None:
+    def __init__(self, path: Path, *, every_protocol: bool = False, inside: bool = False) -> None:
         self.path = path
         self._every_protocol = every_protocol
+        self._tunnels = self._asked = Tunnels.ASKED_FOR if inside else Tunnels.LEFT_OUT
         self.damage: str | None = None
         self._compression: str | None = None
         self._parser: Parser | None = None
-        self._inside = False
 
     @property
     def flows(self) -> FlowTable:
@@ -66,27 +67,30 @@ class Capture:
         """Sentences about defects and oddities of the file."""
         link_types = self._parser.link_types if self._parser else []
         damage = [self.damage] if self.damage else []
-        return damage + warnings_of(self.counts, link_types, inside=self._inside)
+        return damage + warnings_of(self.counts, link_types, self._tunnels)
 
     def chunks(self, packets: int = CHUNK_PACKETS) -> Iterator[Packets]:
         """Yield the packets from the file's start, at most `packets` at a time.
 
-        Where there is no TCP but in tunnels, that is read, except from standard input.
+        Where there is no TCP but in tunnels, that is read, from standard input only if asked for.
 
         The columns are overwritten by the next chunk: copy values that must last.
 
         Raises: AnalysisError if the file cannot be read, is not a capture, or is a decompression
             bomb. A file that is damaged or cut off is read as far as possible.
         """
-        self._inside = False
+        self._tunnels = self._asked
         yield from self._read(packets)
-        if not self.counts.packets and self.counts.tunnels() and self.path != STANDARD_INPUT:
-            self._inside = True
+        left_out = self.counts.tunnels() and self._tunnels == Tunnels.LEFT_OUT
+        if left_out and not self.counts.packets and self.path != STANDARD_INPUT:
+            self._tunnels = Tunnels.NOTHING_ELSE
             yield from self._read(packets)
 
     def _read(self, packets: int) -> Iterator[Packets]:
         self.damage = None
-        self._parser = parser = Parser(every_protocol=self._every_protocol, inside=self._inside)
+        self._parser = parser = Parser(
+            every_protocol=self._every_protocol, inside=self._tunnels != Tunnels.LEFT_OUT
+        )
         columns, rows = empty_columns(packets), 0
         try:
             with ByteSource(self.path) as source:

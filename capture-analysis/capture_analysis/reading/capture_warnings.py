@@ -1,6 +1,7 @@
 """Warnings about a capture that could be read."""
 
 from collections.abc import Iterable
+from enum import Enum
 
 from capture_analysis.reading.parsing import LINK_TYPES, Counts
 
@@ -31,6 +32,20 @@ _TUNNELS = {
     "tunnels_gtp": "GTP-U",
 }
 
+
+class Tunnels(Enum):
+    """What was done with packets inside tunnels; the value is the sentence that says so."""
+
+    LEFT_OUT = "{count} packets are inside tunnels ({kinds}), left out: --inside reads them"
+    NOTHING_ELSE = (
+        "all TCP is inside tunnels ({kinds}): sizes of frames are those with their headers"
+    )
+    ASKED_FOR = (
+        "{count} packets are inside tunnels ({kinds}), and read: sizes of frames are those with"
+        " their headers"
+    )
+
+
 # What is said of frames and packets that are counted under a name, and what follows from it.
 _SENTENCES = {
     "malformed": "{frames} with contradictory headers, left out",
@@ -59,13 +74,15 @@ _SENTENCES = {
 }
 
 
-def warnings_of(counts: Counts, link_types: Iterable[int], *, inside: bool = False) -> list[str]:
+def warnings_of(
+    counts: Counts, link_types: Iterable[int], tunnels: Tunnels = Tunnels.LEFT_OUT
+) -> list[str]:
     """Describe missing frames and odd packets of a capture.
 
     Args:
         counts: counts of the frames by what became of each.
         link_types: the link types that the file names.
-        inside: packets in tunnels were read.
+        tunnels: what was done with packets in tunnels.
     """
     found = []
     if not counts.frames:
@@ -79,14 +96,10 @@ def warnings_of(counts: Counts, link_types: Iterable[int], *, inside: bool = Fal
             f"of {frames} too little was kept to tell the protocol (the snap length cuts headers):"
             " they are left out, and what they carried is missing in every number"
         )
-    if tunnels := {kind: n for name, kind in _TUNNELS.items() if (n := getattr(counts, name))}:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in tunnels.items())
-        found.append(
-            f"all TCP is inside tunnels ({kinds}): sizes of frames are those with their headers"
-            if inside
-            else f"{counts.tunnels()} packets are inside tunnels ({kinds}), left out: they are "
-            "read of a file without TCP outside of tunnels"
-        )
+    if counts.tunnels():
+        each = ((getattr(counts, name), kind) for name, kind in _TUNNELS.items())
+        kinds = ", ".join(f"{count} {kind}" for count, kind in each if count)
+        found.append(tunnels.value.format(count=counts.tunnels(), kinds=kinds))
     for name, sentence in _SENTENCES.items():
         count = getattr(counts, name)
         if count:

@@ -80,8 +80,8 @@ class PairOfCaptures:
         self.names, self.open_a, self.open_b = names, open_a, open_b
 
     @staticmethod
-    def of_files(a: Path, b: Path) -> "PairOfCaptures":
-        """Use two files.
+    def of_files(a: Path, b: Path, *, inside: bool = False) -> "PairOfCaptures":
+        """Use two files; `inside` as in Capture.
 
         Raises: AnalysisError if one of them cannot be read repeatedly.
         """
@@ -92,7 +92,11 @@ class PairOfCaptures:
                     f"{path}: {reason}\n\nhint: two captures are compared in several readings;"
                     " give files"
                 )
-        return PairOfCaptures((str(a), str(b)), lambda: Capture(a), lambda: Capture(b))
+        return PairOfCaptures(
+            (str(a), str(b)),
+            lambda: Capture(a, inside=inside),
+            lambda: Capture(b, inside=inside),
+        )
 
     def measure(self, *, one_clock: bool = False, sink: Sink | None = None) -> PairMeasured:
         """Read both three times: for common packets, clocks, and metrics.

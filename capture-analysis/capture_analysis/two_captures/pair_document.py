@@ -23,6 +23,7 @@ def analyse_pair(
     b: Path,
     *,
     one_clock: bool = False,
+    inside: bool = False,
     flows: int = FLOWS_LISTED,
     sink: Sink | None = None,
 ) -> dict[str, Any]:
@@ -32,12 +33,13 @@ def analyse_pair(
         a: one capture, a file; times in the document are on its clock.
         b: the other capture, a file.
         one_clock: True if both captures are known to have the same clock.
+        inside: read the TCP in tunnels beside that outside.
         flows: how many connections to list, those with most packets first.
         sink: receives every packet.
 
     Raises: AnalysisError if a file is not a capture, or no packet is in both.
     """
-    measured = PairOfCaptures.of_files(a, b).measure(one_clock=one_clock, sink=sink)
+    measured = PairOfCaptures.of_files(a, b, inside=inside).measure(one_clock=one_clock, sink=sink)
     return document(measured, flows)
 
 
