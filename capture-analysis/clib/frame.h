@@ -19,6 +19,8 @@ enum fate {
 	FATE_UNKNOWN_LINK_TYPE,
 	FATE_NO_TIMESTAMP,
 	FATE_BEYOND_2262,	/* a time that 64 bits of ns cannot hold */
+	FATE_ENCRYPTED,		/* on a wireless link */
+	FATE_AGGREGATED,	/* several packets in a frame of a wireless link */
 	FATES,
 };
 

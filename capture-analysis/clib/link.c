@@ -7,6 +7,7 @@
  * labels: real networks use four, but a jumbo frame has room for thousands.
  */
 #include "link.h"
+#include "wlan.h"
 
 enum link_type {
 	LINK_NULL = 0,
@@ -17,8 +18,10 @@ enum link_type {
 	LINK_RAW_BSD = 12,
 	LINK_RAW = 101,
 	LINK_CISCO_HDLC = 104,
+	LINK_WLAN = 105,
 	LINK_LOOP = 108,
 	LINK_SLL = 113,
+	LINK_RADIOTAP = 127,
 	LINK_IPV4 = 228,
 	LINK_IPV6 = 229,
 	LINK_SLL2 = 276,
@@ -219,6 +222,12 @@ static enum fate after_header(struct view frame, size_t header_bytes, size_t typ
 	return by_ethertype(frame, view_be16(frame, type_offset), ip);
 }
 
+/* Looks for IP behind LLC, as behind a length. */
+static enum fate in_llc(struct view frame, enum fate found, struct link_payload *ip)
+{
+	return found == FATE_PACKET ? by_ethertype(frame, LENGTH_MAX, ip) : found;
+}
+
 /* Returns FATE_PACKET if the frame has IP, and sets its offset, version and VLANs. */
 enum fate link_find_ip(uint32_t link_type, struct view frame, struct link_payload *ip)
 {
@@ -231,6 +240,10 @@ enum fate link_find_ip(uint32_t link_type, struct view frame, struct link_payloa
 		return after_header(frame, SLL_BYTES, SLL_PROTOCOL, ip);
 	case LINK_SLL2:
 		return after_header(frame, SLL2_BYTES, SLL2_PROTOCOL, ip);
+	case LINK_WLAN:
+		return in_llc(frame, wlan_find_llc(frame, &ip->offset), ip);
+	case LINK_RADIOTAP:
+		return in_llc(frame, radiotap_find_llc(frame, &ip->offset), ip);
 	case LINK_PPP_HDLC:
 		if (view_u8(frame, 0) != CISCO_UNICAST && view_u8(frame, 0) != CISCO_BROADCAST)
 			return after_address(frame, ip);

@@ -65,10 +65,13 @@ def test_interfaces() -> None:
 
 def test_each_count_has_its_consequence() -> None:
     """Counts of odd times and lengths are told with what they do to the numbers."""
-    odd = Counts(frames=9, beyond_2262=1, fraction_beyond=2, backward=3, length_beyond=4)
+    odd = Counts(frames=9, beyond_2262=1, encrypted=3, aggregated=2, fraction_beyond=2)
+    odd.backward, odd.length_beyond = 3, 4
     for said, part in zip(
         warnings_of(odd, []),
-        ("1 frame at a time beyond the year 2262", "2 packets at a fraction", "3 packets captured",
+        ("1 frame at a time beyond the year 2262", "3 frames of an encrypted wireless link",
+         "2 frames of a wireless link with several packets each",
+         "2 packets at a fraction", "3 packets captured",
          "rates and shares of links are too low"),
         strict=True,
     ):  # fmt: skip

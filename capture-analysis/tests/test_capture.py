@@ -252,7 +252,7 @@ def test_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: in
     [
         (pcap([]), "there is no frame in it, nothing but a header"),
         (pcap([(1, b"x")] * 2, link_type=147), "2 frames of unknown link type: 147"),
-        (pcap([(1, b"x")], link_type=105), "1 frame of unknown link type: 105 (IEEE 802.11)"),
+        (pcap([(1, b"x")], link_type=192), "1 frame of unknown link type: 192 (PPI)"),
         (
             pcap([(1, b"x")]),
             "of 1 frame too little was kept to tell the protocol (the snap length cuts headers)",

@@ -11,6 +11,7 @@ from both_parsers import PARSERS, AnyParser, assert_alike, parse
 from capture_analysis.columns import NO_SCALE, Mark, Packets, empty_columns
 from capture_analysis.errors import AnalysisError
 from capture_analysis.reading.parsing import Counts, Parser
+from capture_analysis.tracking import Kind, Tracker
 from hand_built import (
     ACK,
     SYN,
@@ -20,10 +21,13 @@ from hand_built import (
     ipv4,
     ipv6,
     mpls,
+    padded,
     pppoe,
+    radiotap,
     section,
     tcp,
     vlan,
+    wlan,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -105,6 +109,16 @@ def test_classic(order: str, magic: int, unit_ns: int, name: str) -> None:
         *((kind, b"\x0f\0\x08\0" + ipv4()) for kind in (50, 104)),
         (104, b"\x8f\0\x86\xdd" + ipv6()),
         (0xF4000001, ethernet(ipv4())),
+        *((105, wlan(ipv4(), 0x08, flags)) for flags in (0, 1, 2, 3, 0x0B)),
+        *((105, wlan(ipv6(), kind, ethertype=0x86DD)) for kind in (0x08, 0x18, 0x38)),
+        *((105, wlan(ipv4(), 0x88, flags)) for flags in (1, 3, 0x81, 0x83)),
+        (105, wlan(vlan(ipv4()), ethertype=0x8100)),
+        (127, radiotap(wlan(ipv4()))),
+        (127, radiotap(wlan(ipv4(), 0x88), (2,), b"\0")),
+        (127, radiotap(padded(wlan(ipv4(), 0x88), 26), (2,), b"\x20")),
+        (127, radiotap(padded(wlan(ipv4(), 0x88), 26), (3,), bytes(8) + b"\x20")),
+        (127, radiotap(padded(wlan(ipv4(), flags=3), 30), (1 << 31 | 3, 0), bytes(12) + b"\x20")),
+        (127, radiotap(wlan(ipv4(), 0x88), (1,), bytes(8) + b"\x20")),
     ],
 )
 def test_links(link_type: int, frame: bytes) -> None:
@@ -154,11 +168,54 @@ def test_links(link_type: int, frame: bytes) -> None:
         ("malformed", ethernet((b"\0\1\x81\0" * 9) + ipv4(), 0x8100), 1),
         ("malformed", ethernet(ipv6(b"\0\0" + bytes(6), 0) + bytes(100), 0x86DD), 1),
         ("unknown_link_type", ethernet(ipv4()), 147),
+        *(("not_ip", wlan(ipv4(), kind), 105) for kind in (0x80, 0xD4, 0x48, 0xC8, 0x09)),
+        ("not_ip", wlan(ipv4(), ethertype=0x888E), 105),
+        ("encrypted", wlan(ipv4(), flags=0x41), 105),
+        ("encrypted", radiotap(wlan(ipv4(), 0x88, 0x42, qos=0x80)), 127),
+        ("aggregated", wlan(ipv4(), 0x88, qos=0x80), 105),
+        ("later_fragments", wlan(ipv4(), fragment=1), 105),
+        ("too_short", b"\x08", 105),
+        ("too_short", wlan(ipv4())[:23], 105),
+        ("too_short", wlan(ipv4(), 0x88, 0x83)[:35], 105),
+        ("too_short", radiotap(b"")[:7], 127),
+        ("too_short", b"\0\0\x09\0" + bytes(4), 127),
+        ("malformed", b"\0\0\7\0" + bytes(4), 127),
+        ("malformed", b"\1" + radiotap(wlan(ipv4()))[1:], 127),
     ],
 )
 def test_fates(expected: str, frame: bytes, link_type: int) -> None:
     """Every frame that is no packet is counted, under the reason that the first layer gives."""
     assert fate(frame, link_type) == expected
+
+
+WIRELESS = [
+    (105, wlan(ipv4(), 0x88, 0x83)),
+    (127, radiotap(padded(wlan(ipv4(), 0x88), 26), (1 << 31 | 3, 1 << 31, 0), bytes(8) + b"\x20")),
+]
+
+
+def test_wireless_retries_are_copies() -> None:
+    """A frame that the link sent again is a copy of its packet; the next packet is none."""
+    first, following = (ipv4(tcp(built.TIMESTAMPS, seq=seq) + built.PAYLOAD) for seq in (1, 11))
+    frames = [wlan(first, 0x88), wlan(first, 0x88, 9), wlan(following, 0x88)]
+    packets, parser = parse(built.pcap(frames, link_type=105))
+    kinds = Tracker().track(packets, parser.flows).kind.tolist()
+    assert kinds == [Kind.NEW_DATA, Kind.COPY, Kind.NEW_DATA]
+
+
+@pytest.mark.parametrize(("link_type", "frame"), WIRELESS)
+def test_wireless_cut(link_type: int, frame: bytes) -> None:
+    """However little was kept of a frame of 802.11, both parsers say the same."""
+    for length in range(len(frame)):
+        assert_alike(built.pcap([frame[:length]], link_type=link_type))
+
+
+@settings(deadline=None)
+@given(link_type=st.sampled_from([105, 127]), start=st.binary(max_size=60))
+@pytest.mark.slow
+def test_wireless_alike(link_type: int, start: bytes) -> None:
+    """Of any bytes in the place of a wireless header both parsers say the same."""
+    assert_alike(built.pcap([start + wlan(ipv4())], link_type=link_type))
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,7 @@ from capture_analysis.reading.parsing import LINK_TYPES, Counts
 
 # The more common link types in which the parser does not look for IP (tcpdump.org/linktypes.html).
 _LINK_TYPE_NAMES = {
-    105: "IEEE 802.11",
     119: "IEEE 802.11 with Prism header",
-    127: "IEEE 802.11 with radiotap",
     163: "IEEE 802.11 with AVS header",
     187: "Bluetooth HCI",
     189: "USB",
@@ -51,6 +49,11 @@ _SENTENCES = {
     "malformed": "{frames} with contradictory headers, left out",
     "no_timestamp": "{frames} without a time, left out",
     "beyond_2262": "{frames} at a time beyond the year 2262, left out",
+    "encrypted": (
+        "{frames} of an encrypted wireless link, left out: capture on a machine that decrypts, or"
+        " decrypt the file"
+    ),
+    "aggregated": "{frames} of a wireless link with several packets each (A-MSDU), left out",
     "fraction_beyond": (
         "{packets} at a fraction of a second that is a second or more: it is added, and their times"
         " may be wrong"

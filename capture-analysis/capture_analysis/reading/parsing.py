@@ -22,7 +22,7 @@ PCAP_HEADER_BYTES = 24
 PCAPNG_HEADER_BYTES = 12
 PCAPNG_MAGIC = b"\x0a\x0d\x0d\x0a"
 # Link types (LINKTYPE_ numbers) in which the parser finds IP.
-LINK_TYPES = frozenset((0, 1, 9, 12, 14, 50, 101, 104, 108, 113, 228, 229, 276))
+LINK_TYPES = frozenset((0, 1, 9, 12, 14, 50, 101, 104, 105, 108, 113, 127, 228, 229, 276))
 
 _NO_CAPTURE = 1  # value of enum ca_status in clib/parser.h
 
@@ -44,7 +44,7 @@ class Counts:
     Of several reasons the one of the lowest layer counts.
 
     Attributes:
-        frames: all frames; the sum of the next nine.
+        frames: all frames; the sum of the next eleven.
         packets: TCP packets, or those of every protocol: the rows of the columns.
         not_ip: neither IPv4 nor IPv6.
         not_tcp: IP, but not TCP.
@@ -54,6 +54,8 @@ class Counts:
         unknown_link_type: captured on a link that this package does not know.
         no_timestamp: in a block without a time.
         beyond_2262: at a time that 64 bits of ns cannot hold.
+        encrypted: of a wireless link, and encrypted.
+        aggregated: of a wireless link, several packets in one frame (A-MSDU).
         backward: packets captured earlier than the packet before them in the file.
         options_cut: packets whose TCP options the capture or a malformed option ends early.
         length_guessed: packets whose IP length is 0.
@@ -76,6 +78,8 @@ class Counts:
     unknown_link_type: int = 0
     no_timestamp: int = 0
     beyond_2262: int = 0
+    encrypted: int = 0
+    aggregated: int = 0
     backward: int = 0
     options_cut: int = 0
     length_guessed: int = 0

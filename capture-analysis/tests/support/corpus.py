@@ -121,6 +121,7 @@ def _with_blocks(made: Sequence[Frame], others: Sequence[tuple[int, bytes]]) -> 
 def _contents() -> Iterator[tuple[str, bytes]]:
     """Names and contents."""
     yield from _links()
+    yield from _wireless()
     yield from _one_way_tags()
     yield from _formats()
     yield from _sections()
@@ -155,6 +156,20 @@ def _links() -> Iterator[tuple[str, bytes]]:
         Frame.of(98, b"\xff" * 12 + b"\x81\x00\x00\x05\x08\x06" + bytes(46)),
     ]
     yield "link/not-ip", pcap([*others, *frames(whole(97), LINKS["ethernet"])], 1)
+
+
+def _wireless() -> Iterator[tuple[str, bytes]]:
+    """802.11: beside data what carries none, is encrypted, or was sent again."""
+    data = frames(whole(94), LINKS["wlan"])
+    addresses = bytes(range(18)) + bytes(2)
+    others = [
+        Frame.of(95, b"\x80\0\0\0" + addresses + bytes(20)),  # beacon
+        Frame.of(96, b"\xd4\0\0\0" + addresses[:6]),  # acknowledgement
+        Frame.of(97, b"\x48\1\0\0" + addresses),  # no data
+        Frame.of(98, b"\x08\x41\0\0" + addresses + b"\1\2\3\x20\4\5\6\7" + bytes(30)),  # CCMP
+        Frame.of(99, b"\x08\1\0\0" + addresses + b"\x42\x42\3" + bytes(30)),  # LLC
+    ]
+    yield "wlan/others", pcap([*others, *data], 105)
 
 
 def _one_way_tags() -> Iterator[tuple[str, bytes]]:

@@ -82,6 +82,18 @@ def _cisco(version: int, _: int) -> bytes:
     return struct.pack(">BBH", 0x0F, 0, ETHER_TYPE[version])
 
 
+def _wlan(kind: int, flags: int, start: bytes = b"", pad: int = 0) -> Callable[[int, int], bytes]:
+    """802.11: the first two bytes, what is in front (radiotap), and padding behind the header."""
+    length = 24 + 6 * (flags & 3 == 3) + (2 + 4 * (flags >> 7) if kind & 0x80 else 0)
+    addresses = bytes.fromhex("020000000101 020000000202 020000000303")
+    header = (bytes([kind, flags, 0, 0]) + addresses + bytes(length)[:length])[:length] + bytes(pad)
+
+    def made(version: int, _: int) -> bytes:
+        return start + header + b"\xaa\xaa\3\0\0\0" + ETHER_TYPE[version].to_bytes(2)
+
+    return made
+
+
 def _none(_: int, __: int) -> bytes:
     return b""
 
@@ -123,6 +135,16 @@ LINKS = {
     "raw-14": Link(14, _none),
     "raw-ipv4": Link(228, _none, (4,)),
     "raw-ipv6": Link(229, _none, (6,)),
+    "wlan": Link(105, _wlan(0x08, 1)),
+    "wlan-from-ds": Link(105, _wlan(0x08, 2)),
+    "wlan-four-addresses": Link(105, _wlan(0x88, 3)),
+    "wlan-ht-control": Link(105, _wlan(0x88, 0x82)),
+    "wlan-retry": Link(105, _wlan(0x88, 9)),
+    "radiotap": Link(127, _wlan(0x88, 1, b"\0\0\x08\0" + bytes(4))),
+    "radiotap-time": Link(127, _wlan(0x88, 1, b"\0\0\x12\0\3\0\0\0" + bytes(8) + b"\x20\0", 2)),
+    "radiotap-two-words": Link(
+        127, _wlan(0x88, 2, b"\0\0\x19\0\3\0\0\x80" + bytes(4) + bytes(12) + b"\x20", 2)
+    ),
     "sll": Link(113, _stack(CookedLinux(pkttype=4, lladdrlen=6, src=bytes(6)))),
     "sll-vlan": Link(113, _stack(CookedLinux(proto=0x8100), Dot1Q(vlan=5))),
     "sll2": Link(276, _stack(CookedLinuxV2(ifindex=2, lladdrlen=6, src=bytes(6)))),

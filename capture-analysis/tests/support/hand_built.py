@@ -92,6 +92,29 @@ def pppoe(content: bytes, protocol: int = 0x0021) -> bytes:
     return struct.pack(">BBHHH", 0x11, 0, 1, len(content) + 2, protocol) + content
 
 
+def wlan(content: bytes, kind: int = 0x08, flags: int = 1, **fields: int) -> bytes:
+    """A frame of 802.11: kind and flags are its first bytes; fields: qos, fragment, ethertype."""
+    header = bytes([kind, flags]) + bytes(20) + bytes([fields.get("fragment", 0), 0])
+    if flags & 3 == 3:
+        header += bytes(6)
+    if kind & 0x80:
+        header += bytes([fields.get("qos", 0), 0]) + bytes(4 if flags & 0x80 else 0)
+    return (
+        header + b"\xaa\xaa\3\0\0\0" + struct.pack(">H", fields.get("ethertype", 0x0800)) + content
+    )
+
+
+def radiotap(frame: bytes, present: tuple[int, ...] = (0,), fields: bytes = b"") -> bytes:
+    """A frame behind radiotap: words of its bitmap, and the fields that they announce."""
+    words = struct.pack(f"<{len(present)}I", *present)
+    return struct.pack("<BBH", 0, 0, 4 + len(words + fields)) + words + fields + frame
+
+
+def padded(frame: bytes, header: int) -> bytes:
+    """A frame whose header is padded to a multiple of four bytes."""
+    return frame[:header] + bytes(-header % 4) + frame[header:]
+
+
 def pcap(
     frames: Iterable[bytes], *, order: str = "<", magic: int = 0xA1B23C4D, link_type: int = 1
 ) -> bytes:
@@ -246,5 +269,9 @@ def captures() -> list[bytes]:
     ppp = [b"\x21" + plain, b"\xff\3\0\x57" + six, b"\x0f\0\x08\0" + plain]
     files += [pcap(ppp, link_type=kind) for kind in (9, 50, 104)]
     files.append(pcap([b"\x86\xdd" + bytes(18) + six], link_type=276))
+    frames = [wlan(plain, 0x88, 0x83), wlan(plain), wlan(b"", flags=0x40), wlan(b"", 0x88, qos=128)]
+    files.append(pcap(frames, link_type=105))
+    frames = [radiotap(frame, (0x80000003, 0), bytes(12) + b"\x20") for frame in frames]
+    files.append(pcap(frames, link_type=127))
     files.append(pcap([packet for kind in tunnels().values() for packet in kind], link_type=101))
     return files

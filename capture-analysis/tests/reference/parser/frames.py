@@ -24,6 +24,8 @@ class Fate(IntEnum):
     UNKNOWN_LINK_TYPE = 6
     NO_TIMESTAMP = 7
     BEYOND_2262 = 8
+    ENCRYPTED = 9
+    AGGREGATED = 10
 
 
 @dataclass

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from reference.parser.frames import Cursor, Fate
 from reference.parser.limits import MOST_TAGS
+from reference.parser.wlan import RADIOTAP, WLAN, llc
 
 # EtherTypes.
 _IPV4, _IPV6 = 0x0800, 0x86DD
@@ -81,6 +82,8 @@ def _pass_link_header(frames: Cursor, link_type: int, protocol: IntArray) -> Non
             frames = frames.where(~cisco)
         protocol[frames.rows] = _PPP
         frames.where(_first(frames, _UINT16) == _PPP_ADDRESS).skip(2)
+    elif link_type in (WLAN, RADIOTAP):
+        _pass_wireless(frames, link_type, protocol)
     elif link_type in (_NULL, _LOOP):
         frames = frames.need(_FAMILY_BYTES)
         family = frames.read(_UINT32)["value"].astype(np.uint32)
@@ -92,6 +95,17 @@ def _pass_link_header(frames: Cursor, link_type: int, protocol: IntArray) -> Non
         frames.skip(_FAMILY_BYTES)
     else:
         frames.keep(np.zeros(len(frames), dtype=np.bool_), Fate.UNKNOWN_LINK_TYPE)
+
+
+def _pass_wireless(frames: Cursor, link_type: int, protocol: IntArray) -> None:
+    """Go behind the header of 802.11, one frame after the other."""
+    for row in frames.rows.tolist():
+        frame = frames.where(frames.rows == row)
+        place = int(frames.place[row])
+        kept = frames.data[place : place + int(frame.captured()[0])].tobytes()
+        fate, offset = llc(kept, link_type)
+        protocol[row] = _LONGEST_LENGTH  # as behind a length, LLC follows
+        frame.keep(np.array([fate == Fate.PACKETS]), fate).skip(offset)
 
 
 def _first(frames: Cursor, layout: np.dtype[np.void]) -> IntArray:
