@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 from capture_analysis.cli import main
-from capture_analysis.commands.flows import amount, table
+from capture_analysis.commands.flows import amount, bottleneck, table
 from capture_analysis.commands.measuring import flow_count, positive_rate
 from capture_analysis.metrics.compression_verdict import BUNCHED, verdict_word
+from capture_analysis.one_capture.facts import Evidence
 from pcap_files import EPOCH_NS, pcap, tcp_frame
 
 MS = 1_000_000
@@ -103,7 +104,9 @@ def test_table() -> None:
 
 
 def test_words() -> None:
-    """Amounts have three digits; verdicts are words, and a reason is none."""
+    """Amounts have three digits, guesses one; verdicts are words, and a reason is none."""
     assert [amount(n, "B") for n in (12, 1234, 106_000_000)] == ["12 B", "1.23 kB", "106 MB"]
+    rates = [bottleneck(1_234_567, each) for each in (Evidence.MEASURED, Evidence.GUESSED)]
+    assert rates == ["~1.23 Mbit/s", "?1 Mbit/s"]
     words = [verdict_word(each) for each in ("no rate", None, BUNCHED, 0, 1)]
     assert words == ["cannot tell", "cannot tell", "bunched", "spaced", "compressed"]

@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,68 @@ def test_one_time_axis(browser: Any, single: Path, together: bool) -> None:
     assert zoomed == (over_time if together else ["time, s"])
     assert len(over_time) > 2
     assert console(browser) == []
+
+
+def test_box_shares_the_time_axis_at_once(browser: Any, pair: Path) -> None:
+    """Checking the box gives all pictures over time of two captures the first one's stretch."""
+    opened(browser, pair / "report.html")
+    script = """return Array.from(document.querySelectorAll(".js-plotly-plot"),
+        (plot) => plot.layout).filter((each) => each.xaxis.title.text === "time, s")
+        .map((each) => each.xaxis.range.join())"""
+    ranges = [set(browser.execute_script(script))]
+    browser.find_element(By.ID, "together").click()
+    ranges.append(set(browser.execute_script(script)))
+    assert [len(each) for each in ranges] == [2, 1]
+
+
+def test_pictures_say_their_stretch(single: Path, pair: Path) -> None:
+    """The caption of each picture over time, and of no other, says which stretch it shows."""
+    for folder in (single, pair):
+        page = (folder / "report.html").read_text()
+        captions = re.findall(r"<figcaption>(.*?)</figcaption>", page, re.DOTALL)
+        plots = json.loads(re.findall(r'id="plots">(.*?)</script>', page)[0])["plots"]
+        titles = [each["layout"]["xaxis"]["title"]["text"] for each in plots.values()]
+        stretch = re.compile(r"It (shows|opens on) [\d.e-]+ to [\d.e+]+ s")
+        assert [bool(stretch.search(each)) for each in captions] == [
+            each == "time, s" for each in titles
+        ]
+
+
+def test_data_are_seen_behind_acks(single: Path) -> None:
+    """Bars of data are drawn before the line of ACKs over them, and at least twice as wide."""
+    page = (single / "report.html").read_text()
+    plots = json.loads(re.findall(r'id="plots">(.*?)</script>', page)[0])["plots"]
+    looks = [trace["look"] for trace in plots["time-sequence"]["traces"]]
+    names = [look["name"] for look in looks]
+    data, acks = names.index("data"), names.index("acknowledged")
+    assert data < acks
+    assert looks[data]["line"]["width"] >= 2 * looks[acks]["line"]["width"]
+
+
+def test_log_axes_keep_their_unit(single: Path) -> None:
+    """Logarithmic axes count in powers of ten: a prefix would be one more beside the unit's."""
+    page = (single / "report.html").read_text()
+    plots = json.loads(re.findall(r'id="plots">(.*?)</script>', page)[0])["plots"]
+    axes = [plot["layout"][axis] for plot in plots.values() for axis in ("xaxis", "yaxis")]
+    assert {each["exponentformat"] for each in axes if each["type"] == "log"} == {"power"}
+    assert {each["exponentformat"] for each in axes if each["type"] == "linear"} == {"none"}
+
+
+def test_connections_in_their_order(single: Path, pair: Path) -> None:
+    """Sections follow the connections' numbers, and columns of metrics name connection and ends."""
+    for folder in (single, pair):
+        page = (folder / "report.html").read_text()
+        sections = re.findall(r'<h2>Connection (\d+): <span class="ends">(.*?)</span>', page)
+        assert sections == sorted(sections)
+        heads = re.findall(r'<th class="number">connection (\d+), (.*?)</th>', page)
+        assert sorted(heads) == sections
+
+
+def test_pair_has_filters(pair: Path) -> None:
+    """Beside each connection of two captures is the filter that shows it in Wireshark."""
+    flow = json.loads((pair / "pair.json").read_text())["flows"][0]
+    assert flow["wireshark_filter"].startswith("ip.addr == 10.")
+    assert html.escape(flow["wireshark_filter"]) in (pair / "report.html").read_text()
 
 
 def test_earlier_report_is_replaced(

@@ -3,9 +3,9 @@
 Of each: packets, payload, how long it lasted, round trip time, which way the data go, where on
 the path the capture was taken, the rate of the bottleneck, and whether the ACKs are compressed.
 Near the data's receiver the round trip is the receiver's own delay, and so marked; the handshake's
-round trip is that of the path. The rate is "=" given, "~" measured, or "?" a guess. ACKs are
-compressed, spaced, bunched (by the path or by the receiver), or it cannot be told (metrics:
-compression_verdict).
+round trip is that of the path. The rate is "=" given, "~" measured, or "?" a guess, of one digit.
+ACKs are compressed, spaced, bunched (by the path or by the receiver), or it cannot be told
+(metrics: compression_verdict).
 """
 
 import argparse
@@ -112,12 +112,16 @@ def _text(value: Value, shape: str) -> str:
     return "-" if isinstance(value, str) else shape.format(value)
 
 
-def amount(number: float, unit: str) -> str:
-    """Format a number with three digits and a prefix: "1.23 MB"."""
+def amount(number: float, unit: str, digits: int = 3) -> str:
+    """Format a number with some significant digits and a prefix: "1.23 MB"."""
     for prefix, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if number >= factor:
-            return f"{number / factor:.3g} {prefix}{unit}"
-    return f"{number:.3g} {unit}"
+            return f"{_significant(number / factor, digits)} {prefix}{unit}"
+    return f"{_significant(number, digits)} {unit}"
+
+
+def _significant(number: float, digits: int) -> str:
+    return f"{float(f'{number:.{digits}g}'):.3g}"
 
 
 def direction_word(forward: int, backward: int) -> str:
@@ -130,4 +134,5 @@ def direction_word(forward: int, backward: int) -> str:
 def bottleneck(rate_bit: float, evidence: Evidence) -> str:
     """Format a rate with its evidence: "=" given, "~" measured, "?" guessed."""
     mark = {Evidence.GIVEN: "=", Evidence.MEASURED: "~", Evidence.GUESSED: "?"}.get(evidence, "")
-    return "-" if np.isnan(rate_bit) else mark + amount(rate_bit, "bit/s")
+    digits = 1 if evidence == Evidence.GUESSED else 3
+    return "-" if np.isnan(rate_bit) else mark + amount(rate_bit, "bit/s", digits)

@@ -85,13 +85,17 @@ def write_page(
         "capture.html.j2",
         [figure for section in shown for figure in section.figures],
         document=document,
-        sections=shown,
+        sections=_by_number(shown),
         headline=_headline(document, shown),
         connections=_connections(document),
-        tables=_tables(document, shown),
+        tables=_tables(document, _by_number(shown)),
         files=[described_file(Path(document["capture"]["path"]))],
         command=command,
     )
+
+
+def _by_number(shown: Sequence[Section]) -> list[Section]:
+    return sorted(shown, key=lambda each: each.flow)
 
 
 def _headline(document: Mapping[str, Any], shown: Sequence[Section]) -> list[str]:
@@ -130,7 +134,7 @@ def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _tables(document: Mapping[str, Any], shown: Sequence[Section]) -> list[Table]:
     directions = table(
-        [f"connection {each.flow}" for each in shown],
+        [f"connection {each.flow}, {each.name}" for each in shown],
         [(each.title, each.vantage, each.per_direction) for each in all_from_one()],
         [each.metrics for each in shown],
     )

@@ -55,7 +55,7 @@ def write_pair_page(
         figures,
         document=document,
         verdict=compressed.verdict if compressed else "No connection's data passed both captures",
-        directions=described,
+        directions=sorted(described, key=lambda each: each.flow),
         note=note,
         connections=_connections(document),
         tables=_tables(document, described),
@@ -103,6 +103,7 @@ def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:
             "compressed": percent(value(flow[way], "acks_compressed")),
             "factor": value(flow[way], "compression_factor"),
             "held": value(flow[way], "held_acks"),
+            "filter": flow["wireshark_filter"],
         }
         for flow, way in _carrying(document)
     ]
@@ -111,7 +112,7 @@ def _connections(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _tables(document: Mapping[str, Any], described: Sequence[_Described]) -> list[Table]:
     estimators = all_from_pair()
     directions = table(
-        [f"connection {each.flow}" for each in described],
+        [f"connection {each.flow}, {each.name}" for each in described],
         [(each.title, each.vantage, each.per_direction) for each in estimators],
         [each.metrics for each in described],
     )

@@ -7,7 +7,7 @@ import numpy as np
 
 from capture_analysis.ack_compression import BUNCH_SERVICE_TIMES
 from capture_analysis.pictures.direction import Direction
-from capture_analysis.pictures.figure import Figure, Line
+from capture_analysis.pictures.figure import OVER_TIME, Figure, Line
 
 # A gap of 0 has no place on a logarithmic axis: it is drawn at a nanosecond.
 _TIE_MS = 1e-6
@@ -37,7 +37,7 @@ def ack_spacing(direction: Direction) -> Figure:
         "Time from one acknowledgement to the next. ACKs that keep the data's pace lie at the "
         "transmission time of the segments that they acknowledge; compressed ones, at most "
         f"{BUNCH_SERVICE_TIMES} ACK transmission times apart, fall to that of an ACK.",
-        "time, s",
+        OVER_TIME,
         "spacing, ms",
         [line for line in lines if len(line.x)],
         log_y=True,

@@ -39,11 +39,11 @@ def figure(selected: Selected, name: str) -> Figure:
     """Draw one of NAMES; without lines if there is nothing to draw."""
     direction = selected.direction
     if name == "rates":
-        return rates(direction, selected.overview)
+        return rates(direction, selected.overview).with_stretch()
     drawn = _OF_PACKETS[name][0](direction)
     if name in ("time-sequence", "in-flight"):
-        drawn = _opening_on(drawn, compressed_moment(direction))
-    return _with_rest(drawn, selected) if selected.cut else drawn
+        drawn = replace(drawn, view=compressed_moment(direction))
+    return (_with_rest(drawn, selected) if selected.cut else drawn).with_stretch()
 
 
 def figures(selected: Selected) -> list[Figure]:
@@ -62,14 +62,6 @@ def note(selected: Selected) -> str:
         f"{selected.total:,} packets, from {start:.6g} to {stop:.6g} s, where most ACKs come "
         f"back to back. The rest: the lowest to the highest in each of {OVERVIEW_BINS:,} intervals."
     )
-
-
-def _opening_on(drawn: Figure, view: tuple[float, float] | None) -> Figure:
-    """Open a picture on a part of its time, and say so."""
-    if view is None:
-        return drawn
-    caption = f"{drawn.caption} It opens on {view[0]:.6g} to {view[1]:.6g} s; double-click for all."
-    return replace(drawn, view=view, caption=caption)
 
 
 def _with_rest(drawn: Figure, selected: Selected) -> Figure:

@@ -1,12 +1,13 @@
 """A picture, as a plain description; `plots` and `interactive` draw it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+OVER_TIME = "time, s"  # the label of x of pictures that share a time axis
 Style = Literal[
     "steps", "line", "marked", "points", "crosses", "bars", "dashed", "spans", "letters"
 ]
@@ -57,3 +58,13 @@ class Figure:
     log_y: bool = False
     log_x: bool = False
     view: tuple[float, float] | None = None
+
+    def with_stretch(self) -> "Figure":
+        """Say in the caption of a picture over time which stretch of it is shown."""
+        ends = [edge for line in self.lines if len(line.x) for edge in (line.x.min(), line.x.max())]
+        if self.x_label != OVER_TIME or not ends:
+            return self
+        says = f"It shows {min(ends):.6g} to {max(ends):.6g} s."
+        if self.view:
+            says = f"It opens on {self.view[0]:.6g} to {self.view[1]:.6g} s; double-click for all."
+        return replace(self, caption=f"{self.caption} {says}")

@@ -4,7 +4,7 @@ import numpy as np
 
 from capture_analysis.columns import FLAG_SYN
 from capture_analysis.pictures.direction import Direction
-from capture_analysis.pictures.figure import Figure, Line
+from capture_analysis.pictures.figure import OVER_TIME, Figure, Line
 from capture_analysis.tracking import Kind
 
 # A receiver's window that is always at least this many times the data in flight is not drawn: the
@@ -30,7 +30,7 @@ def in_flight(direction: Direction) -> Figure:
         "in-flight",
         "Data in flight",
         caption,
-        "time, s",
+        OVER_TIME,
         "bytes",
         [line for line in lines if len(line.x)],
     )
@@ -57,7 +57,7 @@ def round_trips(direction: Direction) -> Figure:
         "From a segment passing the tap to its acknowledgement passing it: queueing on both ways "
         "and the receiver's delay included, and only the part of the path beyond the tap. "
         "Segments sent again are left out (Karn).",
-        "time, s",
+        OVER_TIME,
         "ms",
         [Line("RTT", direction.seconds(rows), rtt_ms, "points", 0)] if len(rows) else [],
     )

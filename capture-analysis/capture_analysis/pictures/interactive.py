@@ -28,6 +28,8 @@ _PLOTLY_STYLE: dict[str, dict[str, Any]] = {
     "crosses": {"mode": "markers", "marker": {"symbol": "x-thin-open", "size": 7}},
     "letters": {"mode": "text", "textfont": {"size": 11}, "textposition": "top center"},
 }
+# Widths of colour 0, enough to be seen behind the traces that are drawn over it.
+_WIDE = {"steps": 2.6, "line": 2.6, "spans": 4}
 
 
 def embedded(figures: Sequence[Figure]) -> dict[str, str]:
@@ -70,7 +72,9 @@ def _layout(figure: Figure) -> dict[str, Any]:
                 "type": "log" if log else "linear",
                 "zeroline": False,
                 "automargin": True,
-                **({} if log else {"exponentformat": "none", "separatethousands": True}),
+                # Prefixes, plotly's default, would multiply the unit of the axis by another.
+                "exponentformat": "power" if log else "none",
+                "separatethousands": not log,
             }
             for name, (label, log) in axes.items()
         },
@@ -102,8 +106,8 @@ def _look(line: Line) -> dict[str, Any]:
     for part in ("line", "marker", "textfont"):
         if part in look:
             look[part]["color"] = colour
-    if line.style in ("steps", "line") and line.colour == 0:
-        look["line"]["width"] = 2.6  # wide enough to be seen below the trace that is drawn over it
+    if line.style in _WIDE and line.colour == 0:
+        look["line"]["width"] = _WIDE[line.style]
     return {"type": "scatter", **look}
 
 

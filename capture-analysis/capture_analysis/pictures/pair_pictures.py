@@ -109,7 +109,11 @@ def drawn(
     periods = [way.get("oscillation_period", {}).get("value") for way in ways]
     view = _view(crossings, next(filter(None, periods), None))
     figures = (queues(crossings, view), one_way_delay(crossings), spacing_change(crossings))
-    return content, [each for each in figures if each.lines], _note(crossings, sink.total)
+    return (
+        content,
+        [each.with_stretch() for each in figures if each.lines],
+        _note(crossings, sink.total),
+    )
 
 
 def _view(crossings: list[Crossing], period_s: float | None) -> tuple[float, float] | None:

@@ -123,7 +123,7 @@ def _draw(axes: "mpl.axes.Axes", line: Line) -> None:
         case "bars":
             axes.bar(line.x, line.y, alpha=0.6, **look)
         case "spans":
-            axes.vlines(line.x, line.y, line.highest(), linewidth=0.8, **look)
+            axes.vlines(line.x, line.y, line.highest(), linewidth=1.25 * width, **look)
         case "dashed":
             axes.plot(line.x, line.y, "--", linewidth=0.9, **look)
         case _:

@@ -6,7 +6,7 @@ import numpy as np
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.columns import BoolArray, IntArray
-from capture_analysis.pictures.figure import Figure, Line
+from capture_analysis.pictures.figure import OVER_TIME, Figure, Line
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def one_way_delay(crossings: list[Crossing]) -> Figure:
         "Time of each packet from one tap to the other, less the shortest of its direction: what "
         "it waited. The offset of two clocks cannot be told from the propagation delay, so the "
         "shortest is not known; the drift is taken out.",
-        "time, s",
+        OVER_TIME,
         "ms",
         [line for line in lines if len(line.x)],
     )
@@ -75,7 +75,7 @@ def queues(crossings: list[Crossing], view: tuple[float, float] | None = None) -
         "Packets that have passed one tap and, but for the propagation delay, not yet the other, "
         "the one in service included. Each steep rise is a burst, often released by a bunch of "
         "ACKs; packets that were lost are not counted.",
-        "time, s",
+        OVER_TIME,
         "packets",
         [line for line in lines if len(line.x)],
         view=view,

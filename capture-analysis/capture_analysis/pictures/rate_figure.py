@@ -3,7 +3,7 @@
 import numpy as np
 
 from capture_analysis.pictures.direction import Direction
-from capture_analysis.pictures.figure import Figure, Line
+from capture_analysis.pictures.figure import OVER_TIME, Figure, Line
 from capture_analysis.pictures.overview import OVERVIEW_BINS, RATE_BINS, Overview
 
 
@@ -24,7 +24,7 @@ def rates(direction: Direction, overview: Overview) -> Figure:
         "Goodput and throughput",
         "New payload, and frames with all that is sent again, that pass the tap, in intervals of "
         f"{1e3 * width:.4g} ms.",
-        "time, s",
+        OVER_TIME,
         "Mbit/s",
         lines,
     )

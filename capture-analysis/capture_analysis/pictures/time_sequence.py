@@ -7,7 +7,7 @@ import numpy as np
 
 from capture_analysis.columns import FLAG_FIN, FLAG_RST, FLAG_SYN, IntArray, Mark
 from capture_analysis.pictures.direction import Direction
-from capture_analysis.pictures.figure import Figure, FloatArray, Line
+from capture_analysis.pictures.figure import OVER_TIME, Figure, FloatArray, Line
 from capture_analysis.tracking import Kind
 
 _SEGMENTS = (
@@ -33,7 +33,7 @@ def time_sequence(direction: Direction) -> Figure:
         "time-sequence",
         "Time-sequence graph",
         caption,
-        "time, s",
+        OVER_TIME,
         "sequence number, bytes",
         [*_sent(direction), *_returned(direction)],
     )

@@ -130,6 +130,7 @@ def _flow(measured: PairMeasured, number: int, undefined: Counter[str]) -> dict[
         "destination": "{}:{}".format(*flows.destination(number)),
         "name": flows.name(number),
         **named_vlans(flows, number),
+        "wireshark_filter": flows.wireshark_filter(number),
     }
     for half, name in enumerate(("forward", "backward")):
         direction = 2 * number + half

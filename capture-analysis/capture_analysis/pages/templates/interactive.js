@@ -203,14 +203,18 @@
   // Plots over time; with the box checked all show the stretch that one is zoomed to.
   const overTime = [];
 
+  const lead = (element) => {
+    const range = element.layout.xaxis.range;
+    const differs = (other) => other.layout.xaxis.range.some((edge, n) => edge !== range[n]);
+    if (document.getElementById("together")?.checked)
+      for (const other of overTime.filter(differs)) Plotly.relayout(other, {"xaxis.range": [...range]});
+  };
+
   const follow = (element) => {
     overTime.push(element);
-    element.on("plotly_relayout", () => {
-      const range = element.layout.xaxis.range;
-      const differs = (other) => other.layout.xaxis.range.some((edge, n) => edge !== range[n]);
-      if (document.getElementById("together")?.checked)
-        for (const other of overTime.filter(differs)) Plotly.relayout(other, {"xaxis.range": [...range]});
-    });
+    element.on("plotly_relayout", () => lead(element));
+    if (overTime.length === 1)
+      document.getElementById("together")?.addEventListener("change", () => lead(overTime[0]));
   };
 
   // The plot that is least far out of sight; of those in sight the first.
