@@ -60,6 +60,8 @@ def test_what_came_before_the_start_does_not_count() -> None:
     before, at = _view(100, [999, 5000], [0, 100]), _view(100, [1000, 5000], [0, 100])
     assert completion_time.measure(_analysis(), before) == (4e-6,)
     assert completion_time.measure(_analysis(), at) == (0,)
+    a_byte_more = _view(101, [999, 2000, 3000], [0, 100, 200])
+    assert completion_time.measure(_analysis(), a_byte_more) == (2e-6,)
 
 
 def test_data_may_begin_anywhere() -> None:

@@ -56,6 +56,7 @@ def _sawtooth(
 def test_whole_cycles_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Losses at 10, 30 and 60 s are two cycles of 25 s, in which half of the link is used."""
     assert _sawtooth(monkeypatch, [10, 30, 60], 7) == pytest.approx((25, 0.5, 7), rel=1e-12)
+    assert _sawtooth(monkeypatch, [10, 30], 7) == pytest.approx((20, 0.5, 7), rel=1e-12)
 
 
 def test_one_loss_is_no_cycle(monkeypatch: pytest.MonkeyPatch) -> None:

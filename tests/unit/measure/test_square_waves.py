@@ -31,6 +31,7 @@ def test_plateaus() -> None:
     steps = [(0, 5), (10, 6), (20, 5), (30, 6), (40, 9), (41, 12), (42, 13), (70, 13), (90, 2)]
     levels = Occupancy(*(np.array(column) for column in zip(*steps, strict=True)))
     assert plateaus(levels, 30).tolist() == [6, 13]
+    assert plateaus(Occupancy(levels.time_ns[3:6], levels.packets[3:6]), 10).tolist() == [6]
 
 
 def test_plateaus_of_any_queue() -> None:
@@ -53,11 +54,11 @@ def test_plateaus_of_any_queue() -> None:
 
 
 def _plateau_levels(steps: list[tuple[int, int]], payload: int = 1) -> tuple[float, ...]:
-    """The metrics of a queue with these levels from 10 to 400 us, whose data take 10 us."""
+    """The metrics of a queue with these levels from 10 to 400 us, whose data take 5 or 10 us."""
     us, levels = np.array(steps, dtype=np.int64).T
     view: Any = SimpleNamespace(
         queue=queue_of(),
-        passed=passage_of([0, 0], [0, 0], payload_bytes=[payload, 0], frame_bytes=[10, 90]),
+        passed=passage_of([0] * 3, [0] * 3, [payload, payload, 0], frame_bytes=[5, 10, 90]),
         all_packets=Occupancy(us * 1000, levels),
     )
     analysis: Any = SimpleNamespace(run=SimpleNamespace(steady_ns=10_000, stop_ns=400_000))

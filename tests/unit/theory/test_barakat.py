@@ -102,6 +102,7 @@ def test_a_power_of_two_is_its_own_cycle() -> None:
     """A burst of exactly 2^k overflows in cycle k, however its quotient was rounded."""
     assert loss_cycle(128.0) == loss_cycle(128.00000000000003) == 7
     assert loss_cycle(129) == 8
+    assert loss_cycle(1) == 0
 
 
 def test_fast_nodes_do_not_count() -> None:

@@ -137,8 +137,10 @@ def test_bounds_and_signalling() -> None:
 
 @pytest.mark.parametrize(("bit", "slots"), [(0, 0), (1, 1), (512_000, 1), (512_001, 2)])
 def test_whole_slots(bit: int, slots: int) -> None:
-    """Rounded up, a slot is begun by its first bit/s."""
+    """Rounded up, a slot is begun by its first bit/s; down, it is ended by its last."""
     assert whole_slots(bit) == slots
+    assert whole_slots(bit, "down") == bit // 512_000
+    assert whole_slots(511_999, "down") == 0
 
 
 def _setup(limit: int, congestion: str, dtm: dict[str, Any], delay_s: float = 0.025) -> Setup:
