@@ -57,7 +57,7 @@ def _formats() -> dict[str, Any]:
 
     return {
         "choices": tuple(formats()),
-        "required": True,
+        "default": "csv",
         "help": "; ".join(f"{each.name}: {each.help}" for each in formats().values()),
     }
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def run(args: argparse.Namespace) -> int:
     """Run an experiment, or all points of a sweep, and report on it."""
     from twoway.backends.registry import find_backend
-    from twoway.runs.cases import load_case
+    from twoway.runs.cases import load_case, refuse_lost_references
     from twoway.runs.run import run_watched
     from twoway.spec.point import case_names
 
@@ -30,6 +30,7 @@ def run(args: argparse.Namespace) -> int:
         args.experiments = [args.experiment]
         return sweep(args)
     case = load_case(names[0])
+    refuse_lost_references([case])
     # The guest has a processor of its own meanwhile.
     Thread(target=_prepare_report, daemon=True).start()
     folder = run_watched(case, find_backend(args.backend, args.kernel), args.results)
@@ -59,7 +60,7 @@ def papers(args: argparse.Namespace) -> int:
     outcomes = _run_all(args)
     done = [outcome.folder for outcome in outcomes if outcome.folder]
     make_folder(args.results / "papers")
-    document = write_site(done, args.results / "papers")
+    document = write_site(done, args.results / "papers", len(all_ids()))
     chown_like_parent(args.results / "papers")
     if args.json:
         print(json.dumps(document, indent=1))
@@ -88,13 +89,14 @@ def _run_all(args: argparse.Namespace) -> "list[Outcome]":
     """Run every point of the experiments on the command line, all by default."""
     from twoway.backends.registry import find_backend
     from twoway.progress import SweepBar
-    from twoway.runs.cases import load_case
+    from twoway.runs.cases import load_case, refuse_lost_references
     from twoway.spec.point import case_names
     from twoway.sweeps.sweep import cost, run_points
     from twoway.sweeps.workers import workers
 
     names = [case for name in args.experiments or all_ids() for case in case_names(name)]
     cases = {name: load_case(name) for name in names}
+    refuse_lost_references(cases.values())
     if args.scheduler and args.kernel:
         raise UsageError(
             f"--kernel: a lab's workers have kernels of their own, got {args.kernel:.80}",

@@ -7,9 +7,9 @@ import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
 from twoway.contract.digests import digest, sha256
 from twoway.contract.model import Document, Record
@@ -123,6 +123,12 @@ class Window(Record):
     start_ns: int = Field(description="start of traffic")
     steady_ns: int = Field(description="end of warm-up")
     stop_ns: int = Field(description="end of traffic")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if not self.start_ns <= self.steady_ns < self.stop_ns:
+            raise ValueError("start_ns, steady_ns and stop_ns must follow each other")
+        return self
 
 
 class Described(Document):

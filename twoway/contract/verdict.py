@@ -11,8 +11,8 @@ from twoway.contract.statements import Bounds
 class Verdict(Enum):
     """The outcome of a comparison, by the words for it.
 
-    PASS and FAIL are of predictions and fidelity checks, AGREES to NOT_COMPARABLE of claims,
-    AS_STATED and CHANGED of findings.
+    PASS and FAIL are of predictions and fidelity checks, AGREES to NO_RUN of claims, AS_STATED and
+    CHANGED of findings.
     """
 
     PASS = "pass"  # noqa: S105 - no password
@@ -21,6 +21,7 @@ class Verdict(Enum):
     EXPLAINED = "differs, explained"
     UNEXPLAINED = "differs, unexplained"
     NOT_COMPARABLE = "not comparable"
+    NO_RUN = "other run missing"
     AS_STATED = "as stated"
     CHANGED = "not as stated"
     CANNOT_TELL = "cannot be told"

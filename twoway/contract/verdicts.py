@@ -114,15 +114,19 @@ def fails(row: Row | FidelityRow) -> bool:
 
 
 def _counted(rows: Iterable[Row | FidelityRow]) -> Iterator[str]:
-    """Count the verdicts on predictions, claims and findings, in words."""
+    """Count the verdicts on predictions, claims and findings, in words; a sentence counts once."""
     kinds = {PredictionRow: "prediction", ClaimRow: "claim", FindingRow: "finding"}
-    found: dict[tuple[str, Verdict], int] = {}
+    found: dict[tuple[str, Verdict], set[object]] = {}
     for row in rows:
         if type(row) in kinds:
-            key = kinds[type(row)], row.verdict
-            found[key] = found.get(key, 0) + 1
-    for (kind, verdict), count in found.items():
-        yield f"{count} {kind}{'s' if count > 1 else ''}: {verdict.value}"
+            said: object = id(row)
+            if isinstance(row, ClaimRow):
+                said = row.claim, row.by
+            elif isinstance(row, FindingRow):
+                said = row.finding
+            found.setdefault((kinds[type(row)], row.verdict), set()).add(said)
+    for (kind, verdict), each in found.items():
+        yield f"{len(each)} {kind}{'s' if len(each) > 1 else ''}: {verdict.value}"
 
 
 def row_in_words(row: Row | FidelityRow) -> str:

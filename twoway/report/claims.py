@@ -1,5 +1,6 @@
 """What papers claim, each claim once, beside all measurements of it."""
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -14,8 +15,9 @@ RowT_co = TypeVar("RowT_co", bound=Row, covariant=True)
 # A claim's verdict is the first of these that any of its rows has.
 _WORST_FIRST = (
     Verdict.UNEXPLAINED,
-    Verdict.EXPLAINED,
+    Verdict.NO_RUN,
     Verdict.CANNOT_TELL,
+    Verdict.EXPLAINED,
     Verdict.AGREES,
     Verdict.NOT_COMPARABLE,
 )
@@ -45,16 +47,34 @@ class Said(Generic[RowT_co]):
         return row.compared if isinstance(row, ClaimRow) and row.against else row.measured
 
     @property
+    def edge(self) -> float | None:
+        """The value said, or the bound that the measurement is nearest to."""
+        row, measured = self.row, self.measured
+        if measured is None or row.value is not None:
+            return row.value
+        bounds = [each for each in (row.at_least, row.at_most) if each is not None]
+        return min(bounds, key=lambda each: abs(measured - each))
+
+    @property
     def gap(self) -> float | None:
-        """The measurement's difference from the value said, in the metric's unit."""
-        if self.measured is None or self.row.value is None:
-            return None
-        return self.measured - self.row.value
+        """The measurement's difference from the value or bound said, in the metric's unit."""
+        return None if self.measured is None or self.edge is None else self.measured - self.edge
 
     @property
     def gap_percent(self) -> float | None:
-        """The same in per cent of the value said; None of zero."""
-        return _percent(self.measured, self.row.value)
+        """The same in per cent of the value or bound; None of zero."""
+        return _percent(self.measured, self.edge)
+
+    @property
+    def off(self) -> float:
+        """How far off it is: from a value in precisions, beyond a bound in the metric's unit."""
+        row, gap = self.row, self.gap
+        if gap is None:
+            return math.inf
+        if row.value is not None:
+            return abs(gap) / (row.tolerance or 1)
+        is_lower = row.at_least is not None and self.edge == row.at_least
+        return -gap if is_lower else gap
 
     @property
     def printed_percent(self) -> float | None:
@@ -97,9 +117,9 @@ class Claim:
 
     @property
     def worst(self) -> Said[ClaimRow]:
-        """The row with the claim's verdict that is furthest off."""
+        """The row with the claim's verdict that is furthest off, or the least within."""
         rows = [said for said in self.rows if said.row.verdict is self.verdict]
-        return max(rows, key=lambda said: abs(said.gap_percent or said.gap or 0))
+        return max(rows, key=lambda said: said.off)
 
 
 def claims(experiments: Iterable[Experiment]) -> list[Claim]:

@@ -63,6 +63,9 @@ def export_run(folder: Path, name: str, target: Path | None = None) -> Path:
             "connections of programs are in the captures: `capture-analysis export` writes those",
         )
     content = form.encode(run_series(analysis))
-    with written_aside(target) as file:
-        file.write(content)
+    try:
+        with written_aside(target) as file:
+            file.write(content)
+    except OSError as error:
+        raise UsageError(f"--to: {target}: {error.strerror}") from error
     return target

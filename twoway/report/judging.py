@@ -2,13 +2,19 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
+
+from capture_analysis.errors import AnalysisError
 
 from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import METRICS, Metric, Metrics
 from twoway.contract.statements import Claim, Finding, Prediction
 from twoway.contract.verdict import Verdict, judge
 from twoway.contract.verdicts import ClaimRow, FindingRow, PredictionRow, Verdicts
+from twoway.measure.revision import is_measured
 from twoway.measure.run_folder import manifest_of
+
+RowT = TypeVar("RowT", PredictionRow, ClaimRow, FindingRow)
 
 # Finds a metric of another run, by the run's experiment and point, and the metric's name.
 Lookup = Callable[[str, str], Metric | None]
@@ -24,15 +30,29 @@ def judged(manifest: Manifest, metrics: Metrics, elsewhere: Lookup) -> Verdicts:
         elsewhere: finds metrics of the runs that claims refer to.
     """
     said, found = manifest.experiment, metrics.metrics
+    predictions = (_prediction(each, found.get(each.metric)) for each in said.predictions)
+    claims = (_claim(each, found.get(each.metric), elsewhere) for each in said.claims)
+    findings = (_finding(each, found.get(each.metric)) for each in said.findings)
+    believed = _as_it_is if metrics.sound else _not_believed
     return Verdicts(
         experiment=said.id,
         run=manifest.run,
         spec_sha256=manifest.spec_sha256,
-        predictions=tuple(_prediction(each, found.get(each.metric)) for each in said.predictions),
-        claims=tuple(_claim(each, found.get(each.metric), elsewhere) for each in said.claims),
-        findings=tuple(_finding(each, found.get(each.metric)) for each in said.findings),
+        predictions=tuple(map(believed, predictions)),
+        claims=tuple(map(believed, claims)),
+        findings=tuple(map(believed, findings)),
         fidelity=metrics.fidelity,
     )
+
+
+def _as_it_is(row: RowT) -> RowT:
+    return row
+
+
+def _not_believed(row: RowT) -> RowT:
+    """Take back the verdict on a number of a run whose captures contradict each other."""
+    told = {"verdict": Verdict.CANNOT_TELL, "listed": True, "note": "a fidelity check fails"}
+    return row.model_copy(update=told)
 
 
 def judge_run(folder: Path) -> Verdicts:
@@ -43,17 +63,28 @@ def judge_run(folder: Path) -> Verdicts:
     manifest = manifest_of(folder)
     metrics = Metrics.read(folder / METRICS)
     results = folder.resolve().parents[1]
-    return judged(manifest, metrics, lambda run, metric: _newest(results / run, metric))
+    return judged(manifest, metrics, lambda run, metric: _newest(results / run, metric, manifest))
 
 
-def _newest(folder: Path, metric: str) -> Metric | None:
-    """Find a metric of the newest measured run in an experiment's folder."""
+def _newest(folder: Path, metric: str, here: Manifest) -> Metric | None:
+    """Find a metric of the newest run in an experiment's folder that can be held beside one here.
+
+    That is a finished run of this experiment, on the same kind of kernel and clock, measured by the
+    code of today, of which every fidelity check holds.
+    """
     for run in sorted(folder.glob("[0-9]*"), reverse=True):
         try:
-            return Metrics.read(run / METRICS).metrics.get(metric)
-        except (OSError, ValueError):  # partial, not measured, or another version's
+            manifest, metrics = manifest_of(run), Metrics.read(run / METRICS)
+        except (AnalysisError, OSError, ValueError):  # partial, not measured, another version's
             continue
+        is_its = manifest.experiment.id == folder.name and is_measured(run, manifest)
+        if is_its and _where(manifest) == _where(here) and metrics.sound:
+            return metrics.metrics.get(metric)
     return None
+
+
+def _where(manifest: Manifest) -> tuple[str, str, str]:
+    return manifest.backend, manifest.clock_source, manifest.kernel.release
 
 
 def _prediction(said: Prediction, metric: Metric | None) -> PredictionRow:
@@ -68,15 +99,16 @@ def _prediction(said: Prediction, metric: Metric | None) -> PredictionRow:
 
 
 def _claim(said: Claim, metric: Metric | None, elsewhere: Lookup) -> ClaimRow:
-    metric = metric or _ABSENT
+    metric, there = metric or _ABSENT, None
     compared, error, note = metric.value, metric.error, _limit(metric)
     if said.against:
         there = elsewhere(said.against, said.metric)
         compared = _difference(metric, there)
         error = None if there is None else _sum(metric.error, there.error)
-        note = f"{said.against} has not been run" if there is None else note
     verdict = judge(said, compared, error)
-    if said.against and note and verdict is Verdict.FAIL and compared is None:
+    if said.against and there is None:
+        verdict, note = Verdict.NO_RUN, f"no sound, up-to-date run of {said.against} is there"
+    elif said.against and note and verdict is Verdict.FAIL and compared is None:
         verdict = Verdict.CANNOT_TELL
     listed = True
     if said.differs and not said.differs.comparable:
@@ -107,10 +139,11 @@ def _difference_of(said: Claim, elsewhere: Lookup) -> tuple[Verdict, bool, str]:
     name = differs.metric or said.metric
     there = elsewhere(differs.explained_by, name)
     if there is None:
+        other = differs.explained_by
         return (
-            Verdict.UNEXPLAINED,
+            Verdict.NO_RUN,
             True,
-            f"{differs.explained_by}, which explains it, has not been run",
+            f"no sound, up-to-date run of {other} is there to explain it",
         )
     shown = "undefined" if there.value is None else f"{there.value:.4g}"
     note = f"{differs.why} ({differs.explained_by}: {name} {shown})"

@@ -28,7 +28,14 @@ ROWS_SHOWN = 12
 # The page on experiments that reproduce no paper.
 _BEYOND = Source("beyond", "Beyond the papers")
 # How the index counts claims, in its order.
-COUNTED = (Verdict.UNEXPLAINED, Verdict.EXPLAINED, Verdict.AGREES, Verdict.NOT_COMPARABLE)
+COUNTED = (
+    Verdict.UNEXPLAINED,
+    Verdict.EXPLAINED,
+    Verdict.AGREES,
+    Verdict.NOT_COMPARABLE,
+    Verdict.CANNOT_TELL,
+    Verdict.NO_RUN,
+)
 
 
 @dataclass(frozen=True)
@@ -147,12 +154,13 @@ class Paper:
         return sum(said.row.verdict is Verdict.PASS for said in self.predictions)
 
 
-def write_site(folders: Iterable[Path], site: Path) -> dict[str, Any]:
+def write_site(folders: Iterable[Path], site: Path, whole: int) -> dict[str, Any]:
     """Write the reproduction report on runs.
 
     Args:
         folders: folders of finished, analysed runs.
         site: the report's folder; pages of an earlier report are replaced.
+        whole: how many experiments there are, of which some may be shown.
 
     Returns: the content of papers.json.
     Raises: AnalysisError naming a folder that is no analysed run.
@@ -172,7 +180,9 @@ def write_site(folders: Iterable[Path], site: Path) -> dict[str, Any]:
             report_of=lambda result: _report_of(result, site),
             rows_shown=ROWS_SHOWN,
         )
-    templated.write(site / "index.html", "papers.html.j2", [], papers=papers, counted=COUNTED)
+    templated.write(
+        site / "index.html", "papers.html.j2", [], papers=papers, counted=COUNTED, whole=whole
+    )
     write_tables(papers, site)
     document = {
         "provenance": _provenance(experiments),

@@ -3,7 +3,7 @@
 Names of metrics are those that are measured, and a spec knows nothing of measuring.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from twoway.errors import SpecError
 from twoway.measure.metric import metric_names
@@ -13,6 +13,13 @@ from twoway.spec import point
 def load_case(name: str) -> point.Case:
     """Read an experiment, or a point of one (see `twoway.spec.point.load_case`)."""
     return point.load_case(name, metric_names)
+
+
+def refuse_lost_references(cases: Iterable[point.Case]) -> None:
+    """Raise SpecError if claims refer to runs or metrics that do not exist, naming all."""
+    problems = dict.fromkeys(problem for case in cases for problem in reference_problems(case))
+    if problems:
+        raise SpecError(list(problems))
 
 
 def reference_problems(case: point.Case) -> Iterator[str]:

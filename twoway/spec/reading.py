@@ -208,7 +208,8 @@ def _suggestion(detail: ErrorDetails, model: type[BaseModel]) -> str:
         return f"; a topology's own are under parameters: {{{name}: {value}}}"
     known: set[str] = set()
     _collect_fields(model.model_json_schema(by_alias=True), known)
-    close = difflib.get_close_matches(shown(str(detail["loc"][-1])), sorted(known), n=1)
+    unknown = shown(str(detail["loc"][-1]))
+    close = difflib.get_close_matches(unknown, sorted(known - {unknown}), n=1)
     return f'; did you mean "{close[0]}"?' if close else ""
 
 

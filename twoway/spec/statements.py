@@ -18,6 +18,7 @@ At = dict[Name, Label | list[Label]]
 # A run to look at: an experiment's id, with "@" and the point's name if it is a sweep.
 Run = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*(@[A-Za-z0-9_.,=+-]+)?$")]
 Percent = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)? ?%$", max_length=20)]
+Sentence = Annotated[str, Field(pattern=r"\S")]
 # A metric's value; None if it is undefined.
 Number = float | None
 # What a theory computes, by the name of a metric: its prediction, and the paper's printed form.
@@ -33,7 +34,7 @@ class Statement(Model):
     at: At = Field(
         default={}, description="the points that it is about, values by axis; all by default"
     )
-    elsewhere: str | None = Field(
+    elsewhere: Sentence | None = Field(
         default=None, description="why nothing is said of the points that `at` leaves out"
     )
 
@@ -63,7 +64,7 @@ class Predicted(Statement):
     theory: Name | None = Field(
         default=None, description="which theory, if not the experiment's `theory`"
     )
-    why: str = Field(description="where value and tolerance come from")
+    why: Sentence = Field(description="where value and tolerance come from")
 
     def of(self, metric: str, theory: str, computed: Computed) -> Prediction:
         """Return the prediction of one metric."""
@@ -89,7 +90,7 @@ def _absolute(tolerance: float | str | None, value: float) -> float | None:
 class DiffersAt(Model):
     """A difference from a claim that is known, with its reason."""
 
-    why: str = Field(description="the reason, as far as it is known")
+    why: Sentence = Field(description="the reason, as far as it is known")
     explained_by: Run | None = Field(
         default=None,
         description="an experiment or point without that reason, where the claim agrees; without "
@@ -123,8 +124,10 @@ class DiffersAt(Model):
 class Claimed(Statement):
     """What the paper prints; judged by the precision of the print alone."""
 
-    claim: str = Field(description="what the paper says, in our words; the same claim counts once")
-    where: str = Field(description="section, figure or table")
+    claim: Sentence = Field(
+        description="what the paper says, in our words; the same claim counts once"
+    )
+    where: Sentence = Field(description="section, figure or table")
     by: Literal["paper", "simulation"] = Field(
         default="paper", description="`simulation`: a number of the authors' own simulator"
     )
@@ -143,7 +146,7 @@ class Claimed(Statement):
         description="an experiment or point: the claim is about the metric here less there; the "
         "point's axes that are missing are those of this point",
     )
-    reading: str = Field(description="where the precision or the bound comes from")
+    reading: Sentence = Field(description="where the precision or the bound comes from")
     differs: list[DiffersAt] = Field(
         default=[], description="where the runs are known to differ from the claim"
     )
@@ -169,7 +172,7 @@ class Claimed(Statement):
 class Found(Statement):
     """What the runs showed, written after looking, at every point of the sweep."""
 
-    finding: str = Field(description="the finding, as a sentence")
+    finding: Sentence = Field(description="the finding, as a sentence")
     measured: Number | list[Number] | dict[str, Number | list[Number]] = Field(
         description="what came out: a number, one for each metric, or either by the point's name"
     )
@@ -198,7 +201,7 @@ class Unclaimed(Model):
     """Points of a sweep of which the file says nothing."""
 
     at: At = Field(description="the points, values by axis")
-    why: str = Field(description="why they are run")
+    why: Sentence = Field(description="why they are run")
 
 
 def said_at(

@@ -24,9 +24,9 @@ from capture_analysis.scale import RETRIES
 from twoway.backends.backend import Backend
 from twoway.backends.registry import backend_for
 from twoway.errors import DiskFullError, TwowayError, UsageError
+from twoway.measure.revision import code_revision, revision
 from twoway.messages import say
 from twoway.paths import ROOT, VM
-from twoway.report.report import code_revision, revision
 from twoway.runs.archive import finished_runs, pack_runs, unpack_runs
 from twoway.runs.identity import identity
 from twoway.runs.run import run_case

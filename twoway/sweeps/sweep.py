@@ -18,8 +18,9 @@ from twoway.backends.backend import Backend
 from twoway.contract.verdicts import GOOD, Verdicts, row_in_words
 from twoway.contract.writing import chown_like_parent, out_of_space
 from twoway.errors import DiskFullError, TwowayError
+from twoway.measure.revision import is_measured
 from twoway.measure.run_folder import manifest_of
-from twoway.report.report import PAGE, analyse_run, is_measured, rejudge
+from twoway.report.report import PAGE, analyse_run, rejudge
 from twoway.runs.cases import load_case
 from twoway.runs.run import kept_run, run_case
 from twoway.spec.point import Case

@@ -107,6 +107,16 @@ def test_connection_of_unknown_direction(tmp_path: Path) -> None:
         _ = Analysis(folder).connections
 
 
+@pytest.mark.parametrize("times", [(9, 8, 10), (0, 10, 10), (0, 11, 10)])
+def test_times_that_do_not_follow(tmp_path: Path, times: tuple[int, int, int]) -> None:
+    """A manifest whose warm-up ends before the start, or not before the end, is refused."""
+    folder = write_run(tmp_path)
+    clock = dict(zip(("start_ns", "steady_ns", "stop_ns"), times, strict=True))
+    edit_json(folder / "manifest.json", lambda manifest: manifest.update(clock=clock))
+    with pytest.raises(AnalysisError, match=r"manifest\.json: .*must follow each other"):
+        Analysis(folder)
+
+
 def test_table(tmp_path: Path) -> None:
     """A table's preamble is skipped, and one without rows still has its columns."""
     run = Run(write_run(tmp_path))

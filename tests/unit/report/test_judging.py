@@ -1,7 +1,7 @@
 """Each rule by which a run is judged, seen to hold and seen to fail."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from twoway.contract.verdicts import (
 )
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
+from twoway.measure.revision import revision
 from twoway.report.judging import judge_run, judged
 
 PEAK, GOODPUT, NONE = "queue_peak.forward", "goodput.first", "compression_factor.second"
@@ -266,9 +267,9 @@ def test_not_comparable(value: float) -> None:
         ),
         (
             None,
-            Verdict.UNEXPLAINED,
+            Verdict.NO_RUN,
             True,
-            "other@buffer=20, which explains it, has not been run",
+            "no sound, up-to-date run of other@buffer=20 is there to explain it",
         ),
     ],
 )
@@ -339,8 +340,8 @@ def test_claim_against_a_run_with_an_error_of_its_own() -> None:
 def test_claim_against_a_run_that_is_not_there() -> None:
     """Nobody can tell until the other run has been made."""
     (row,) = verdicts(claims=(claim(PEAK, 1, against=OTHER),)).claims
-    assert (row.verdict, row.listed, row.compared) == (Verdict.CANNOT_TELL, True, None)
-    assert row.note == f"{OTHER} has not been run"
+    assert (row.verdict, row.listed, row.compared) == (Verdict.NO_RUN, True, None)
+    assert row.note == f"no sound, up-to-date run of {OTHER} is there"
 
 
 @pytest.mark.parametrize(
@@ -467,7 +468,7 @@ def test_rows_in_words() -> None:
             claim(NONE, 2, by="simulation", differs=DIFFERS),
         ),
         findings=(finding(PEAK, 4, tolerance=0.5),),
-        fidelity=(check(Verdict.FAIL),),
+        fidelity=(check(Verdict.PASS),),
     )
     rows = (*found.rows, *found.fidelity)
     assert [" ".join(row_in_words(row).split()) for row in rows] == [
@@ -483,7 +484,8 @@ def measured(results: Path, name: str, run: str, **said: Any) -> Path:
     """A run of an experiment in a results folder, measured."""
     folder = write_run(results / name / run, **said)
     edit_json(folder / "manifest.json", lambda m: m["experiment"].update(id=name))
-    compute(Analysis(folder)).write(folder / "metrics.json")
+    metrics = compute(Analysis(folder)).model_copy(update={"analysis": revision()})
+    metrics.write(folder / "metrics.json")
     return folder
 
 
@@ -496,7 +498,7 @@ def test_runs_beside_one_another(tmp_path: Path) -> None:
     """A claim refers to the newest measured run in the same results folder."""
     said = (claim(PEAK, 1, against=OTHER),)
     folder = measured(tmp_path, "this", "20000101-000030", claims=said)
-    assert judge_run(folder).claims[0].note == f"{OTHER} has not been run"
+    assert judge_run(folder).claims[0].verdict is Verdict.NO_RUN
     for run, peak in (("20000101-000001", 2), ("20000102-000000", 3)):
         set_peak(measured(tmp_path, OTHER, run), peak)
     (tmp_path / OTHER / "20000103-000000").mkdir()  # interrupted
@@ -510,6 +512,52 @@ def test_runs_beside_one_another(tmp_path: Path) -> None:
         "0" * 64,
     )
     assert len(found.fidelity) == 13
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("manifest.json", lambda m: m["kernel"].update(release="6.1.0")),
+        ("manifest.json", lambda m: m["experiment"].update(id="invented")),
+        ("metrics.json", lambda m: m.update(analysis="0" * 16)),
+        ("metrics.json", lambda m: m["fidelity"][0].update(verdict="FAIL")),
+        ("metrics.json", lambda m: m.update(measured_sha256="0" * 64)),
+        ("manifest.json", None),
+    ],
+)
+def test_a_run_that_decides_is_sound_and_of_its_kind(
+    tmp_path: Path, file: str, change: Callable[[Any], object] | None
+) -> None:
+    """A run of another kernel, experiment or code, or one that is not sound, decides nothing."""
+    claims = (claim(PEAK, 1, against=OTHER), claim(PEAK, 9, differs=EXPLAINED))
+    folder = measured(tmp_path, "this", "20000101-000030", claims=claims)
+    other = measured(tmp_path, OTHER, "20000101-000001")
+    assert Verdict.NO_RUN not in {row.verdict for row in judge_run(folder).claims}
+    if change:
+        edit_json(other / file, change)
+    else:
+        (other / file).unlink()
+    assert {row.verdict for row in judge_run(folder).claims} == {Verdict.NO_RUN}
+    assert judge_run(folder).exit_code == GOOD
+
+
+def test_nothing_is_told_of_a_run_that_is_not_sound() -> None:
+    """Where a fidelity check fails no number agrees, is kept or misses: the check alone fails."""
+    found = verdicts(
+        predictions=(prediction(PEAK, 4), prediction(PEAK, 5)),
+        claims=(claim(PEAK, 4), claim(PEAK, 5)),
+        findings=(finding(PEAK, 4),),
+        fidelity=(check(Verdict.PASS), check(Verdict.FAIL)),
+    )
+    assert {row.verdict for row in found.rows} == {Verdict.CANNOT_TELL}
+    assert found.misses == [found.fidelity[1]]
+    assert found.exit_code == BAD
+
+
+def test_a_sentence_counts_once() -> None:
+    """Rows of one claim are one claim in the headline, as in the report on papers."""
+    claims = (claim(PEAK, 4), claim(GOODPUT, 1.98), claim(PEAK, 4, claim="Another."))
+    assert verdicts(claims=claims).headline == "2 claims: agrees"
 
 
 def test_document(tmp_path: Path) -> None:

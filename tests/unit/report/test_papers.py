@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from synthetic_run import edit_json, manifest, write_run
 from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import METRICS, FidelityRow, Metric, Metrics
 from twoway.contract.verdict import Verdict
-from twoway.contract.verdicts import VERDICTS
+from twoway.contract.verdicts import VERDICTS, ClaimRow
 from twoway.errors import TwowayError
+from twoway.measure.revision import revision
 from twoway.report import papers
 from twoway.report.claims import Said, claims, predictions, worst_percent
 from twoway.report.curves import curves
@@ -84,6 +86,7 @@ def _point(folder: Path, window: int, acks: str) -> Path:
         backend=made.backend,
         clock_source=made.clock_source,
         kernel=made.kernel.release,
+        analysis=revision(),
         metrics={
             name: Metric(
                 value=None if undefined else (2.2 if acks != "delayed" else 1.1) * window, unit="1"
@@ -140,6 +143,25 @@ def test_a_claim_is_as_good_as_its_worst_row(folders: list[Path]) -> None:
     assert {said.row.verdict for said in kept} == {Verdict.AGREES}
 
 
+def test_the_row_nearest_to_its_bound_is_shown(folders: list[Path]) -> None:
+    """Of values within bounds the least within decides, of values off them the furthest off."""
+    _, swept = read_results(folders)
+    (claim,) = claims([swept])
+    said = next(each for each in claim.rows if each.row.measured == 8.8)
+
+    def bounded(measured: float, **bounds: float) -> Said[ClaimRow]:
+        change = {"value": None, "tolerance": None, "verdict": Verdict.AGREES, **bounds}
+        return Said(said.result, said.row.model_copy(update={"measured": measured, **change}))
+
+    rows = [bounded(-0.058, at_most=0.0), bounded(-0.034, at_most=0.0), bounded(9, at_least=1.0)]
+    shown = replace(claim, rows=rows).worst
+    assert (shown.measured, shown.gap) == (-0.034, -0.034)
+    between = bounded(7, at_least=5.0, at_most=8.0)
+    assert (between.edge, between.gap, between.gap_percent) == (8, -1, -12.5)
+    beyond = [bounded(4, at_least=5.0), bounded(2, at_least=5.0)]
+    assert replace(claim, rows=beyond).worst.measured == 2
+
+
 def test_gaps_are_in_units_and_per_cent(folders: list[Path]) -> None:
     """A prediction's gap is measured less predicted; of nothing or of zero there is no per cent."""
     _, swept = read_results(folders)
@@ -170,7 +192,7 @@ def test_curves_overlay_measured_predicted_and_printed(folders: list[Path]) -> N
 
 def test_document_and_tables_have_every_number(folders: list[Path], tmp_path: Path) -> None:
     """papers.json is what is returned; tables have a line for each claim and each number."""
-    document = write_site(folders, tmp_path / "site")
+    document = write_site(folders, tmp_path / "site", 83)
     assert json.loads((tmp_path / "site/papers.json").read_text()) == document
     paper, beyond = document["papers"]
     assert (paper["title"], paper["claims"], paper["differs, unexplained"]) == (PAPER, 1, 1)
@@ -190,11 +212,18 @@ def test_document_and_tables_have_every_number(folders: list[Path], tmp_path: Pa
 
 def test_what_differs_unexplained_stands_first(folders: list[Path], tmp_path: Path) -> None:
     """The index has claims that differ unexplained before all experiments."""
-    write_site(folders, tmp_path / "site")
+    write_site(folders, tmp_path / "site", 83)
     index = (tmp_path / "site/index.html").read_text()
     first = index.index("Differs, unexplained: ")
     assert first < index.index("furthest off")
     assert "differs, unexplained" in index[first:]
+
+
+def test_a_part_is_not_the_whole(folders: list[Path], tmp_path: Path) -> None:
+    """The index says how many of all experiments it shows."""
+    write_site(folders, tmp_path / "site", 83)
+    index = (tmp_path / "site/index.html").read_text()
+    assert "2 experiments are shown, of the 83 there are" in index
 
 
 def test_a_paper_has_a_title_and_what_is_not_tested(
@@ -231,7 +260,7 @@ def test_a_run_without_metrics(tmp_path: Path) -> None:
 @pytest.fixture(name="site")
 def written(folders: list[Path], tmp_path: Path) -> Path:
     """The site on these runs."""
-    write_site(folders, tmp_path / "site")
+    write_site(folders, tmp_path / "site", 83)
     return tmp_path / "site"
 
 
@@ -272,6 +301,6 @@ def test_a_long_legend_takes_no_room(browser: Any, site: Path) -> None:
 
 def test_edited_runs_are_read_anew(folders: list[Path], tmp_path: Path) -> None:
     """A second report replaces the first, with what the runs say then."""
-    before = write_site(folders, tmp_path / "site")["papers"][0]["kept"]
+    before = write_site(folders, tmp_path / "site", 83)["papers"][0]["kept"]
     edit_json(folders[0] / VERDICTS, lambda v: v["predictions"][0].update({"verdict": "pass"}))
-    assert write_site(folders, tmp_path / "site")["papers"][0]["kept"] == before + 1
+    assert write_site(folders, tmp_path / "site", 83)["papers"][0]["kept"] == before + 1

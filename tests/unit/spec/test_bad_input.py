@@ -45,6 +45,13 @@ def test_unknown_key_is_named_with_the_likely_one(tmp_path: Path) -> None:
     assert 'duration_sec: unknown field; did you mean "duration_s"?' in said
 
 
+def test_a_field_is_no_suggestion_for_itself(tmp_path: Path) -> None:
+    """A field that is known elsewhere, and not here, is not suggested again."""
+    claims = [{**CLAIMED, "differs": [{"why": "x", "metric": "efficiency.left"}]}]
+    said = _vet(tmp_path, claims=claims)
+    assert 'claims.0.differs.0.metric: unknown field; did you mean "metrics"?' in said
+
+
 _FILM = {"mean_mbit": 1, "frames_per_s": 25}
 _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
 

@@ -1,13 +1,15 @@
 """What a file says of its metrics: what is refused, and what reaches a run."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from running import CLAIMED, SMALL, problems_of, write_experiment
+from running import CLAIMED, SMALL, problems_of, twoway, write_experiment
 
+from twoway.errors import SpecError
 from twoway.paths import EXPERIMENTS
-from twoway.runs.cases import load_case, reference_problems
+from twoway.runs.cases import load_case, reference_problems, refuse_lost_references
 from twoway.spec.matrix import Point
 from twoway.spec.point import case_names
 from twoway.spec.statements import full_run
@@ -197,6 +199,21 @@ def test_what_a_claim_refers_to_exists(
     case = load_case(str(write_experiment(tmp_path, {**SMALL, "claims": [claim]})))
     (found,) = reference_problems(case)
     assert problem in found
+    with pytest.raises(SpecError, match=re.escape(problem)):
+        refuse_lost_references([case, case])
+    path = tmp_path / "small.yml"
+    for command in ("run", "sweep"):
+        refused = twoway(command, path, "--results", tmp_path / "results")
+        assert refused.returncode == 2
+        assert refused.stderr.count(problem) == 1
+
+
+@pytest.mark.parametrize("reason", ["", "  "])
+def test_a_reason_has_words(tmp_path: Path, reason: str) -> None:
+    """A difference that is not compared, or not explained, for no reason at all is refused."""
+    claim = {**CLAIMED, "differs": [{"why": reason, "not_comparable": True}]}
+    with pytest.raises(SpecError, match=r"claims\.0\.differs\.0\.why: "):
+        load_case(str(write_experiment(tmp_path, {**SMALL, "claims": [claim]})))
 
 
 def test_every_theory_is_used() -> None:

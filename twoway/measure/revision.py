@@ -1,0 +1,42 @@
+"""Whether a run's metrics are what the code of today measures."""
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+import capture_analysis
+
+from twoway.contract.manifest import Manifest
+from twoway.contract.metrics import METRICS, Metrics
+
+
+def is_measured(folder: Path, manifest: Manifest) -> bool:
+    """Tell whether a run's metrics.json is there and up to date."""
+    try:
+        metrics = Metrics.read(folder / METRICS)
+    except (OSError, ValueError):  # missing, cut short or another version's
+        return False
+    return (metrics.analysis, metrics.measured_sha256) == (revision(), manifest.measured_sha256)
+
+
+@cache
+def revision() -> str:
+    """Identify the code that measures.
+
+    Metrics of two revisions may differ.
+    """
+    mine = Path(__file__).parents[1]
+    folders = [mine / name for name in ("contract", "theory", "measure")]
+    return code_revision(Path(capture_analysis.__file__).parent, *folders)
+
+
+def code_revision(*folders: Path) -> str:
+    """Hash the Python code and templates in some folders, as they are now.
+
+    C is left out: tests prove that it gives the results of the Python code it replaces.
+    """
+    digest = hashlib.sha256()
+    found = (p for folder in folders for kind in ("py", "j2") for p in folder.rglob(f"*.{kind}"))
+    for path in sorted(found):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
