@@ -52,7 +52,7 @@ CLAIMED: dict[str, Any] = {
     "claim": "The efficiency is a share.",
     "where": "nowhere",
     "metric": "efficiency.left",
-    "value": 0.5,
+    "value": 0.55,
     "precision": 0.5,
     "reading": "a share",
 }

@@ -72,6 +72,9 @@ def _claim_problems(claim: Claimed, experiment: Experiment) -> Iterator[str]:
         yield f": value, or at_least or at_most, says what the paper says; got {given}"
     if (claim.precision is None) != (claim.value is None):
         yield f".precision: goes with a value, got {claim.precision}"
+    size = abs(claim.value) if isinstance(claim.value, float) else 0
+    if size and claim.precision and claim.precision >= size:
+        yield f".precision: must be below the value's size ({size:g}), got {claim.precision:g}"
     if low is not None and high is not None and low > high:
         yield f".at_least: must not be above at_most ({high:g}), got {low:g}"
     if claim.value == "printed" and experiment.theory is None:

@@ -48,6 +48,10 @@ def test_a_tolerance_is_a_number_or_a_share(tmp_path: Path, tolerance: str | flo
     ("fields", "problem"),
     [
         ({"claims": [{**CLAIMED, "at_most": 1}]}, "claims.0: value, or at_least or at_most, says"),
+        (
+            {"claims": [{**CLAIMED, "value": -13, "precision": 13}]},
+            "claims.0.precision: must be below the value's size (13), got 13",
+        ),
         ({"claims": [{**CLAIMED, "value": None}]}, "claims.0: value, or at_least or at_most, says"),
         ({"claims": [{**CLAIMED, "precision": None}]}, "claims.0.precision: goes with a value"),
         (
