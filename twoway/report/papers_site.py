@@ -36,6 +36,8 @@ COUNTED = (
     Verdict.CANNOT_TELL,
     Verdict.NO_RUN,
 )
+# Those of which a column is shown if there are any.
+_SELDOM = (Verdict.CANNOT_TELL, Verdict.NO_RUN)
 
 
 @dataclass(frozen=True)
@@ -180,8 +182,10 @@ def write_site(folders: Iterable[Path], site: Path, whole: int) -> dict[str, Any
             report_of=lambda result: _report_of(result, site),
             rows_shown=ROWS_SHOWN,
         )
+    found = {verdict for paper in papers for verdict in paper.counts}
+    counted = [verdict for verdict in COUNTED if verdict not in _SELDOM or verdict in found]
     templated.write(
-        site / "index.html", "papers.html.j2", [], papers=papers, counted=COUNTED, whole=whole
+        site / "index.html", "papers.html.j2", [], papers=papers, counted=counted, whole=whole
     )
     write_tables(papers, site)
     document = {
