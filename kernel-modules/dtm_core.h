@@ -57,6 +57,13 @@ struct dtm_step {
 
 /**
  * struct dtm_config - options of a channel; never modified once a channel has it
+ * @limit: packets, the one in service included
+ * @limit_bytes: 0: none
+ * @overhead: bytes added to each frame
+ * @allocator: enum tc_dtm_allocator
+ * @framed: whole slots, departures at the ends of cycles
+ * @rounding: rate: enum tc_dtm_rounding
+ * @count: rate: enum tc_dtm_count
  * @change_ns: least time between decisions
  * @signalling_ns: from a decision to its effect
  * @sample_ns: rate: interval of estimates
@@ -65,9 +72,6 @@ struct dtm_step {
  * @rise_ns: buffer: backlog above @high for so long asks for more
  * @fall_ns: buffer: backlog below @low for so long gives back
  * @initial: slots at the start
- * @limit: packets, the one in service included
- * @limit_bytes: 0: none
- * @overhead: bytes added to each frame
  * @min_slots: allocators go no lower
  * @max_slots: and no higher
  * @owned: slots of a pool that are the channel's own
@@ -78,17 +82,20 @@ struct dtm_step {
  * @step: buffer: slots per change
  * @n_levels: of @levels
  * @n_steps: of @steps
- * @allocator: enum tc_dtm_allocator
  * @shift_up: rate
  * @shift_down: rate
- * @rounding: rate: enum tc_dtm_rounding
- * @count: rate: enum tc_dtm_count
- * @framed: whole slots, departures at the ends of cycles
  * @pool: name of the pool, empty without one
  * @levels: hysteresis
  * @steps: trace
  */
 struct dtm_config {
+	u32 limit;
+	u32 limit_bytes;
+	s32 overhead;
+	u8 allocator;
+	u8 framed;
+	u8 rounding;
+	u8 count;
 	u64 change_ns;
 	u64 signalling_ns;
 	u64 sample_ns;
@@ -97,9 +104,6 @@ struct dtm_config {
 	u64 rise_ns;
 	u64 fall_ns;
 	u32 initial;
-	u32 limit;
-	u32 limit_bytes;
-	s32 overhead;
 	u32 min_slots;
 	u32 max_slots;
 	u32 owned;
@@ -110,12 +114,8 @@ struct dtm_config {
 	u32 step;
 	u32 n_levels;
 	u32 n_steps;
-	u8 allocator;
 	u8 shift_up;
 	u8 shift_down;
-	u8 rounding;
-	u8 count;
-	u8 framed;
 	char pool[TC_DTM_POOL_NAME];
 	struct dtm_level levels[TC_DTM_MAX_LEVELS];
 	struct dtm_step steps[];
@@ -151,22 +151,24 @@ struct dtm_pool {
  * struct dtm_channel - a channel
  * @config: its options
  * @pool: what it shares
+ * @packets: backlog: the packet in service is included, and what was sent but not yet taken
+ * @slots: held
+ * @bytes: backlog on the link
+ * @service: transmission
+ * @sample_bytes: rate: came in since the last
+ * @peak_bytes: highest backlog
+ * @peak_packets: highest backlog
+ * @place: in the heap of @pool
+ * @due: time of the next event, ns
+ * @number: order of joining
+ * @target: wanted
  * @in_order: in @pool
  * @waiting: in @pool, or empty
- * @place: in the heap of @pool
- * @number: order of joining
- * @due: time of the next event, ns
- * @service: transmission
- * @slots: held
- * @target: wanted
- * @packets: backlog: the packet in service is included, and what was sent but not yet taken
- * @bytes: the same, on the link
  * @created_ns: when it joined
  * @decided_ns: last decision, or start of the allocator
  * @request_ns: when a signalled request takes effect; DTM_NEVER: none is on its way
  * @rate: rate: the estimate
  * @sample_at: rate: when the next estimate is due
- * @sample_bytes: rate: came in since the last
  * @dropped_ns: rate: last drop; DTM_NEVER: none yet
  * @above_ns: buffer: since when above `high`; DTM_NEVER: is not
  * @below_ns: buffer: since when below `low`; DTM_NEVER: is not
@@ -182,30 +184,31 @@ struct dtm_pool {
  * @shrinks: changes to fewer
  * @denied: requests that were not met in full
  * @reclaimed: slots taken by their owners
- * @peak_bytes: highest backlog
- * @peak_packets: highest backlog
  */
 struct dtm_channel {
+	/* What each packet needs comes first: few cache lines. */
 	const struct dtm_config *config;
 	struct dtm_pool *pool;
+	u32 packets;
+	u32 slots;
+	u64 bytes;
+	struct dtm_service service;
+	u64 sample_bytes;
+	u64 peak_bytes;
+	u32 peak_packets;
+
+	u32 place;
+	u64 due;
+	u32 number;
+	u32 target;
 	struct list_head in_order;
 	struct list_head waiting;
-	u32 place;
-	u32 number;
-	u64 due;
-	struct dtm_service service;
-
-	u32 slots;
-	u32 target;
-	u32 packets;
-	u64 bytes;
 	u64 created_ns;
 	u64 decided_ns;
 	u64 request_ns;
 
 	struct dtm_rate rate;
 	u64 sample_at;
-	u64 sample_bytes;
 	u64 dropped_ns;
 	u64 above_ns;
 	u64 below_ns;
@@ -222,8 +225,6 @@ struct dtm_channel {
 	u64 shrinks;
 	u64 denied;
 	u64 reclaimed;
-	u64 peak_bytes;
-	u32 peak_packets;
 };
 
 /**

@@ -30,14 +30,15 @@ class Config(Structure):
     """struct dtm_config, with room for all steps."""
 
     _fields_ = (
+        *((name, c_uint32) for name in ("limit", "limit_bytes")),
+        ("overhead", c_int32),
+        *((name, c_uint8) for name in ("allocator", "framed", "rounding", "count")),
         *((name, c_uint64) for name in ("change_ns", "signalling_ns", "sample_ns", "hold_ns")),
         *((name, c_uint64) for name in ("estimate", "rise_ns", "fall_ns")),
-        *((name, c_uint32) for name in ("initial", "limit", "limit_bytes")),
-        ("overhead", c_int32),
-        *((name, c_uint32) for name in ("min_slots", "max_slots", "owned", "margin", "corridor")),
-        *((name, c_uint32) for name in ("high", "low", "step", "n_levels", "n_steps")),
-        *((name, c_uint8) for name in ("allocator", "shift_up", "shift_down")),
-        *((name, c_uint8) for name in ("rounding", "count", "framed")),
+        *((name, c_uint32) for name in ("initial", "min_slots", "max_slots", "owned")),
+        *((name, c_uint32) for name in ("margin", "corridor", "high", "low", "step")),
+        *((name, c_uint32) for name in ("n_levels", "n_steps")),
+        *((name, c_uint8) for name in ("shift_up", "shift_down")),
         ("pool", c_char * 16),
         ("levels", Level * 32),
         ("steps", Step * 1024),
