@@ -1,6 +1,6 @@
 """Judging a run: its metrics against what its experiment's file says."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
@@ -33,26 +33,23 @@ def judged(manifest: Manifest, metrics: Metrics, elsewhere: Lookup) -> Verdicts:
     predictions = (_prediction(each, found.get(each.metric)) for each in said.predictions)
     claims = (_claim(each, found.get(each.metric), elsewhere) for each in said.claims)
     findings = (_finding(each, found.get(each.metric)) for each in said.findings)
-    believed = _as_it_is if metrics.sound else _not_believed
     return Verdicts(
         experiment=said.id,
         run=manifest.run,
         spec_sha256=manifest.spec_sha256,
-        predictions=tuple(map(believed, predictions)),
-        claims=tuple(map(believed, claims)),
-        findings=tuple(map(believed, findings)),
+        predictions=_believed(predictions, metrics),
+        claims=_believed(claims, metrics),
+        findings=_believed(findings, metrics),
         fidelity=metrics.fidelity,
     )
 
 
-def _as_it_is(row: RowT) -> RowT:
-    return row
-
-
-def _not_believed(row: RowT) -> RowT:
-    """Take back the verdict on a number of a run whose captures contradict each other."""
+def _believed(rows: Iterable[RowT], metrics: Metrics) -> tuple[RowT, ...]:
+    """Take verdicts back if the run's captures contradict each other."""
+    if metrics.sound:
+        return tuple(rows)
     told = {"verdict": Verdict.CANNOT_TELL, "listed": True, "note": "a fidelity check fails"}
-    return row.model_copy(update=told)
+    return tuple(row.model_copy(update=told) for row in rows)
 
 
 def judge_run(folder: Path) -> Verdicts:

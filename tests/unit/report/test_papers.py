@@ -223,7 +223,7 @@ def test_a_part_is_not_the_whole(folders: list[Path], tmp_path: Path) -> None:
     """The index says how many of all experiments it shows."""
     write_site(folders, tmp_path / "site", 83)
     index = (tmp_path / "site/index.html").read_text()
-    assert "2 experiments are shown, of the 83 there are" in index
+    assert "Experiments shown here: 2 of 83." in index
 
 
 def test_a_paper_has_a_title_and_what_is_not_tested(
