@@ -16,6 +16,11 @@ def is_measured(folder: Path, manifest: Manifest) -> bool:
         metrics = Metrics.read(folder / METRICS)
     except (OSError, ValueError):  # missing, cut short or another version's
         return False
+    return is_current(metrics, manifest)
+
+
+def is_current(metrics: Metrics, manifest: Manifest) -> bool:
+    """Tell whether metrics are those of this run, by the code of today."""
     return (metrics.analysis, metrics.measured_sha256) == (revision(), manifest.measured_sha256)
 
 

@@ -1,6 +1,7 @@
 """Judging a run: its metrics against what its experiment's file says."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,7 +12,7 @@ from twoway.contract.metrics import METRICS, Metric, Metrics
 from twoway.contract.statements import Claim, Finding, Prediction
 from twoway.contract.verdict import Verdict, judge
 from twoway.contract.verdicts import ClaimRow, FindingRow, PredictionRow, Verdicts
-from twoway.measure.revision import is_measured
+from twoway.measure.revision import is_current
 from twoway.measure.run_folder import manifest_of
 
 RowT = TypeVar("RowT", PredictionRow, ClaimRow, FindingRow)
@@ -60,24 +61,29 @@ def judge_run(folder: Path) -> Verdicts:
     manifest = manifest_of(folder)
     metrics = Metrics.read(folder / METRICS)
     results = folder.resolve().parents[1]
-    return judged(manifest, metrics, lambda run, metric: _newest(results / run, metric, manifest))
+
+    @cache
+    def beside(run: str) -> Mapping[str, Metric]:
+        return _newest(results / run, manifest)
+
+    return judged(manifest, metrics, lambda run, metric: beside(run).get(metric))
 
 
-def _newest(folder: Path, metric: str, here: Manifest) -> Metric | None:
-    """Find a metric of the newest run in an experiment's folder that can be held beside one here.
+def _newest(folder: Path, here: Manifest) -> Mapping[str, Metric]:
+    """Find the metrics of the newest run of an experiment that can be held beside one here.
 
     That is a finished run of this experiment, on the same kind of kernel and clock, measured by the
-    code of today, of which every fidelity check holds.
+    code of today, of which every fidelity check holds; without one there are none.
     """
     for run in sorted(folder.glob("[0-9]*"), reverse=True):
         try:
             manifest, metrics = manifest_of(run), Metrics.read(run / METRICS)
         except (AnalysisError, OSError, ValueError):  # partial, not measured, another version's
             continue
-        is_its = manifest.experiment.id == folder.name and is_measured(run, manifest)
+        is_its = manifest.experiment.id == folder.name and is_current(metrics, manifest)
         if is_its and _where(manifest) == _where(here) and metrics.sound:
-            return metrics.metrics.get(metric)
-    return None
+            return metrics.metrics
+    return {}
 
 
 def _where(manifest: Manifest) -> tuple[str, str, str]:
