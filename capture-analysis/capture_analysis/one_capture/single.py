@@ -58,7 +58,7 @@ class Source(Described, Protocol):
 
 @dataclass(frozen=True)
 class Given:
-    """What the user says of a capture: rates that are not to be estimated, and tunnels.
+    """Settings by the user: rates that are not estimated, and whether tunnels are read.
 
     Attributes:
         rate_mbit: rate of the bottleneck in the direction of most data; None to estimate.

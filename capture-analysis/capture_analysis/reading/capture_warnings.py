@@ -32,7 +32,7 @@ _TUNNELS = {
 
 
 class Tunnels(Enum):
-    """What was done with packets inside tunnels; the value is the sentence that says so."""
+    """The ways to treat packets inside tunnels, each with the warning that tells of them."""
 
     LEFT_OUT = "{count} packets are inside tunnels ({kinds}), left out: --inside reads them"
     NOTHING_ELSE = (

@@ -70,7 +70,7 @@ def ethernet(content: bytes, kind: int = 0x0800) -> bytes:
 
 
 def vlan(content: bytes, kind: int = 0x0800, tag: int = 1) -> bytes:
-    """What follows the EtherType of a VLAN tag, whose lower 12 bits are the VLAN."""
+    """Build what follows the EtherType of a VLAN tag, whose lower 12 bits are the VLAN."""
     return struct.pack(">HH", tag, kind) + content
 
 
@@ -88,7 +88,7 @@ def mpls(content: bytes, labels: int = 1) -> bytes:
 
 
 def pppoe(content: bytes, protocol: int = 0x0021) -> bytes:
-    """What follows the EtherType of a PPPoE session."""
+    """Build what follows the EtherType of a PPPoE session."""
     return struct.pack(">BBHHH", 0x11, 0, 1, len(content) + 2, protocol) + content
 
 

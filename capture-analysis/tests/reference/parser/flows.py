@@ -149,13 +149,13 @@ def _vlans(connection: np.void) -> int:
 
 
 def _seen(connection: np.void, half: int) -> tuple[bool, bool]:
-    """Whether a packet and a SYN of a half were seen."""
+    """Tell whether a packet and a SYN of a half were seen."""
     seen = int(connection["seen"]) >> half
     return bool(seen & Seen.HALF), bool(seen & Seen.SYN)
 
 
 def _follows(connection: np.void, segments: Segments, row: int, half: int) -> bool:
-    """Whether a packet's numbers are near the first of a connection in another VLAN."""
+    """Tell whether a packet's numbers are near the first of a connection in another VLAN."""
     if segments.protocol[row] != TCP or connection["seen"] & Seen.IN_OTHER_VLANS:
         return True
     first = connection["base"].astype(np.int64)

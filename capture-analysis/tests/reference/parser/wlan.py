@@ -9,7 +9,7 @@ _DATA, _QOS_DATA = 0x08, 0x88  # first bytes but for what is added to data (bits
 
 
 def llc(frame: bytes, link_type: int) -> tuple[Fate, int]:
-    """What a frame is, and where LLC begins in it if it is a packet."""
+    """Find a frame's fate, and where LLC begins in it if it has a packet."""
     at, padded = 0, False
     if link_type == RADIOTAP:
         if len(frame) < 8 or len(frame) < (at := int.from_bytes(frame[2:4], "little")):
@@ -22,7 +22,7 @@ def llc(frame: bytes, link_type: int) -> tuple[Fate, int]:
 
 
 def _header(frame: bytes) -> tuple[Fate, int]:
-    """What a frame is, and the length of its header."""
+    """Find a frame's fate, and the length of its header."""
     if len(frame) < 2:
         return Fate.TOO_SHORT, 0
     kind, flags = frame[0] & 0xCF, frame[1]
@@ -42,7 +42,7 @@ def _header(frame: bytes) -> tuple[Fate, int]:
 
 
 def _padded(radiotap: bytes) -> bool:
-    """Whether radiotap says that the header behind it is padded."""
+    """Tell whether radiotap says that the header behind it is padded."""
     words = [struct.unpack_from("<I", radiotap, at)[0] for at in range(4, len(radiotap) - 3, 4)]
     count = 1 + next((n for n, word in enumerate(words) if not word >> 31), len(words))
     at = 4 + 4 * count
