@@ -12,7 +12,7 @@ from unittest.mock import Mock
 
 import pytest
 from plans import plan_with, run_folder, shell
-from running import ROOT, guest_processes, run_small, twoway
+from running import ROOT, SMALL, guest_processes, run_small, twoway, write_experiment
 
 from twoway.backends import uml
 from twoway.backends.sandbox import STALL_S
@@ -47,6 +47,8 @@ for place in etc root var/tmp usr home "$1" mnt/twoway mnt/venv; do
 done 2> /dev/null
 exit 1
 """
+# Never lets virtual time pass: what runs it is still there to be killed, however fast the guest.
+SPIN = "while :; do :; done"
 
 
 def _run_plan(guest: Guest, folder: Path, plan: Plan, stall_s: float = STALL_S) -> RunError:
@@ -123,7 +125,7 @@ def test_panic_is_told_from_an_ordinary_end(guest: Guest, tmp_path: Path) -> Non
 
 def test_busy_loop_is_found_and_named(guest: Guest, tmp_path: Path) -> None:
     """A program that never lets virtual time pass is stopped by the watchdog and named."""
-    loop = shell("while :; do :; done", program="bash")
+    loop = shell(SPIN, program="bash")
     error = _run_plan(guest, tmp_path / "run", plan_with(loop), stall_s=4)
     assert "the guest's clock has not moved for 4 s of wall time" in str(error)
     assert "running in the guest: bash" in str(error)
@@ -161,7 +163,7 @@ def test_slow_sampling_is_not_a_stopped_clock(guest: Guest, tmp_path: Path) -> N
 
 def test_killed_guest_is_not_a_result(guest: Guest, tmp_path: Path) -> None:
     """A guest killed from outside is an error that says so, with nothing left running."""
-    folder = run_folder(tmp_path / "run", plan_with(experiment="zhang-fig8"))
+    folder = run_folder(tmp_path / "run", plan_with(shell(SPIN)))
 
     def kill() -> None:
         _wait_for(lambda: guest_processes(folder), "the guest")
@@ -179,22 +181,25 @@ def test_killed_guest_is_not_a_result(guest: Guest, tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_interrupt_keeps_the_partial_run_aside(tmp_path: Path, how: signal.Signals) -> None:
     """Ctrl-C or kill end with exit code 1, a .partial folder, no result and no process."""
+    spin = {"name": "spin", "host": "h1", "start_s": 1, "command": ["sh", "-c", SPIN]}
+    path = write_experiment(tmp_path, {**SMALL, "programs": [spin]})
+    results = tmp_path / "results"
     running = subprocess.Popen(
-        [sys.executable, "-m", "twoway.cli", "run", "zhang-fig9", "--results", str(tmp_path)],
+        [sys.executable, "-m", "twoway.cli", "run", str(path), "--results", str(results)],
         cwd=ROOT,
         stderr=subprocess.PIPE,
         text=True,
     )
-    _wait_for(lambda: list(tmp_path.glob("*/.running-*/pcap/*.pcap")), "the run")
+    _wait_for(lambda: list(results.glob("*/.running-*/.guest/programs/spin.out")), "the run")
     running.send_signal(how)
     _, said = running.communicate(timeout=30)
     assert running.returncode == 1
     assert "interrupted" in said
-    folders = [p.name for p in (tmp_path / "zhang-fig9").iterdir()]
+    folders = [p.name for p in (results / "small").iterdir()]
     assert len(folders) == 1
     assert folders[0].endswith(".partial")
-    assert not (tmp_path / "latest").exists()
-    assert guest_processes(tmp_path) == []
+    assert not (results / "latest").exists()
+    assert guest_processes(results) == []
 
 
 @pytest.mark.usefixtures("guest")
