@@ -128,6 +128,15 @@ def test_changed_claims_are_judged_without_a_run(swept: tuple[Path, Path]) -> No
     assert [row["listed"] for row in said] == [True, False]
 
 
+@pytest.mark.usefixtures("guest")
+def test_two_sweeps_at_once_share_the_points(tmp_path: Path) -> None:
+    """Of two sweeps of the same points at the same time both end well, and each point ran once."""
+    path, results = write_experiment(tmp_path, SWEPT), tmp_path / "results"
+    both = [subprocess.Popen(_command(path, results), cwd=ROOT) for _ in range(2)]
+    assert [sweep.wait(timeout=300) for sweep in both] == [0, 0]
+    assert [len(runs) for runs in _runs(results).values()] == [1] * len(WINDOWS)
+
+
 def test_a_failing_point_stops_no_other(swept: tuple[Path, Path]) -> None:
     """Where one point's run fails the others end, and the command that runs it again is named.
 

@@ -9,7 +9,8 @@ import fcntl
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
@@ -113,6 +114,23 @@ def run_watched(case: Case, backend: Backend, results: Path) -> Path:
             results,
             lambda now: clock.show(now.time_ns, now.acked_bytes, now.queued_packets),
         )
+
+
+@contextmanager
+def alone(case: Case, results: Path) -> Iterator[None]:
+    """Let nobody else look for a point's finished run, or run it, until it has one.
+
+    Sweeps of the same points at the same time wait for each other here: each point runs once.
+    """
+    folder = results / case.id
+    make_folder(folder)
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with suppress(OSError):  # NFS locks no folders: there a point may run twice
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def kept_run(case: Case, backend: Backend, results: Path) -> Path | None:

@@ -22,7 +22,7 @@ from twoway.measure.revision import is_measured
 from twoway.measure.run_folder import manifest_of
 from twoway.report.report import PAGE, analyse_run, rejudge
 from twoway.runs.cases import load_case
-from twoway.runs.run import kept_run, run_case
+from twoway.runs.run import alone, kept_run, run_case
 from twoway.spec.point import Case
 
 # Cost of boot, set-up and analysis, in packets that a guest forwards in the same time.
@@ -134,10 +134,11 @@ def run_point(
     began = time.monotonic()
     try:
         case = load_case(name)
-        folder = kept_run(case, backend, results)
-        kept = folder is not None
-        folder = folder or run(case, backend, results)
-        verdicts = measured(folder, case)
+        with alone(case, results):
+            folder = kept_run(case, backend, results)
+            kept = folder is not None
+            folder = folder or run(case, backend, results)
+            verdicts = measured(folder, case)
     except DiskFullError:
         raise
     except (TwowayError, AnalysisError, OSError) as error:
