@@ -16,4 +16,6 @@ umount -l /.old
 rmdir /.old
 cd /
 hostname bare
-exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb LC_ALL=C.UTF-8 "$@"
+# What trusts its own certificates only, as uv does, is told of the system's: this machine may have its own.
+exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb LC_ALL=C.UTF-8 \
+  SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt "$@"
