@@ -37,7 +37,7 @@ STALL_S = 120.0
 
 # Where a guest finds its programs (vm/guest/init.c), whatever the caller's PATH.
 GUEST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
-RUNNER = ("/mnt/venv/bin/python", "-I", "/mnt/twoway/vm/guest/run.py")
+RUNNER = ("/mnt/venv/bin/python", "-I", "-S", "/mnt/twoway/vm/guest/run.py")
 
 # Lines in which a kernel or one of its checkers reports a fault, or that it ignores a module's
 # parameter. The sanitised kernel begins its lines with a time.

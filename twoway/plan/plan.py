@@ -70,7 +70,7 @@ def build_plan(
         ),
         timed_sources=tuple(sorted(timed, key=lambda program: program.at_ns)),
         user_programs=user_programs(case),
-        teardown=queue_statistics(shapers, "after"),
+        teardown=queue_statistics(shapers),
     )
 
 

@@ -47,13 +47,16 @@ def setup_steps(case: Case, shapers: Sequence[Shaper], *, instruments: bool) -> 
     steps.append(SetSysctls(node=None, sysctls=sysctls))
     steps += _pools(case)
     for node in case.graph.nodes:
-        steps += _node_setup(case, shapers, node)
+        steps += _node_setup(case, node)
     for number, connection in enumerate(case.connections):
         if connection.generator == "iperf3":
             steps += _control_link(connection, number)
     if case.experiment.has_ipv6:
         steps.append(Command(node=None, run=("sleep", str(_REPORTS_S))))
-    return (*steps, *host_names(case), *queue_statistics(shapers, "before"))
+    steps += host_names(case)
+    for node in case.graph.nodes:  # last, for from here on packets are counted
+        steps += _qdisc_setup(case, shapers, node)
+    return tuple(steps)
 
 
 def _modules(case: Case, shapers: Sequence[Shaper]) -> Iterable[LoadModule]:
@@ -88,8 +91,8 @@ def _pools(case: Case) -> Iterable[Command]:
             yield Command(node=nodes[0], run=tuple(run.split()))
 
 
-def _node_setup(case: Case, shapers: Sequence[Shaper], node: str) -> list[Step]:
-    """Set one node's stack, links and queues, then read everything back."""
+def _node_setup(case: Case, node: str) -> list[Step]:
+    """Set one node's stack and links, then read everything back."""
     router, ipv6 = node in case.graph.routers, case.experiment.has_ipv6
     sysctls = personality.node_sysctls(case.experiment.stack, router=router, ipv6=ipv6)
     return [
@@ -99,7 +102,6 @@ def _node_setup(case: Case, shapers: Sequence[Shaper], node: str) -> list[Step]:
             for interface in case.graph.of(node)
         ),
         *(_ip_setup(case, node, ip, router=router) for ip in ((4, 6) if ipv6 else (4,))),
-        *_qdisc_setup(case, shapers, node, router=router),
     ]
 
 
@@ -130,8 +132,8 @@ def _ip_setup(case: Case, node: str, ip: IpVersion, *, router: bool) -> Check:
     )
 
 
-def _qdisc_setup(case: Case, shapers: Sequence[Shaper], node: str, *, router: bool) -> list[Step]:
-    """Set one node's queues, and read them back."""
+def _qdisc_setup(case: Case, shapers: Sequence[Shaper], node: str) -> list[Step]:
+    """Set one node's queues; read them back, and the kernel's counts before any traffic."""
     lines, wanted = [], []
     for shaper in shapers:
         name = shaper.interface.name
@@ -139,7 +141,7 @@ def _qdisc_setup(case: Case, shapers: Sequence[Shaper], node: str, *, router: bo
             lines.append(f"qdisc replace dev {name} root handle 1: {' '.join(shaper.arguments)}")
             lines += shaper.inner
             wanted += [Readback(path=(name, *path), value=v) for path, v in shaper.readback]
-    if not router:
+    if node not in case.graph.routers:
         for interface in case.graph.of(node):
             name = interface.name
             lines.append(f"qdisc replace dev {name} root handle 1: pfifo limit 10000")
@@ -150,9 +152,9 @@ def _qdisc_setup(case: Case, shapers: Sequence[Shaper], node: str, *, router: bo
     return [
         Check(
             node=node,
-            run=(*_tc(shapers), "-json", "-batch", "-"),
+            run=(*_tc(shapers), "-s", "-json", "-batch", "-"),
             stdin=(*lines, "qdisc show"),
-            readings=(Reading(file=f"stack/{node}-qdisc.json", expect=tuple(wanted)),),
+            readings=(Reading(file=f"qdisc/{node}-before.json", expect=tuple(wanted)),),
         )
     ]
 
@@ -238,8 +240,8 @@ def _control_link(connection: Connection, number: int) -> list[Step]:
     ]
 
 
-def queue_statistics(shapers: Sequence[Shaper], when: str) -> tuple[Save, ...]:
-    """Save the kernel's counts of all queues, `before` or `after` traffic."""
+def queue_statistics(shapers: Sequence[Shaper]) -> tuple[Save, ...]:
+    """Save the kernel's counts of all queues after the traffic."""
     nodes = dict.fromkeys(s.interface.node for s in shapers)
     show = (*_tc(shapers), "-s", "-j", "qdisc", "show")
-    return tuple(Save(node=n, run=show, file=f"qdisc/{n}-{when}.json") for n in nodes)
+    return tuple(Save(node=n, run=show, file=f"qdisc/{n}-after.json") for n in nodes)

@@ -2,7 +2,8 @@
 
 Mininet runs a shell in each node and a command for each setting. Under user-mode Linux that takes
 0.2 s a node. Nodes here have no shell: what Mininet, or a topology's own node, would run is
-collected, and then each node has one `ip -batch`. Only the mode "shell" has Mininet's shells.
+collected, and goes first in the node's first `ip -batch` of the plan. Only the mode "shell" has
+Mininet's shells.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ CLONE_NEWNET = 0x40000000
 MS_BIND = 0x1000
 
 libc = ctypes.CDLL(None, use_errno=True)
+# Lines that wait for a node's first batch of ip.
+waiting: dict[str, list[str]] = {}
 
 
 class GuestError(Exception):
@@ -87,6 +90,8 @@ def _call(name: str, *arguments: Any) -> None:
 
 def run_program(node: str | None, argv: list[str], lines: Iterable[str] = ()) -> str:
     """Run a program that must end with status 0, and return its output."""
+    if node and argv[0] == "ip" and "-batch" in argv:
+        lines = [*waiting.pop(node, []), *lines]
     done = subprocess.run(
         argv,
         input="".join(line + "\n" for line in lines),
@@ -143,7 +148,6 @@ class Batches:
 
     def __init__(self) -> None:
         self.links: list[str] = []
-        self.lines: dict[str, list[str]] = {}
 
     def add_node(self, node: Any) -> None:
         """Make a node's namespace, in place of its shell."""
@@ -154,7 +158,7 @@ class Batches:
         with (NETNS / "init").open() as home:
             _call("setns", home.fileno(), CLONE_NEWNET)
         node.pid = node.name  # as ip takes it: "netns NAME"
-        self.lines[node.name] = []
+        waiting[node.name] = []
 
     def add_command(self, node: str, text: str) -> str:
         """Collect a node's commands, or run what is not for ip; what they say is not known."""
@@ -163,7 +167,7 @@ class Batches:
         return ""
 
     def _collect(self, node: str, words: list[str]) -> None:
-        lines = self.lines[node]
+        lines = waiting[node]
         match words:
             case ["ip", "link", "add", "name", name, *rest]:
                 self.links.append(f"link add name {name} netns {node} {' '.join(rest)}")
@@ -180,20 +184,25 @@ class Batches:
                 with namespace(node):
                     Path("/proc/sys", name.replace(".", "/")).write_text(value)
             case _:
-                self.run()
+                self.make_links()
+                for each in waiting:
+                    configure(each)
                 with namespace(node):
                     run_program(node, words)
 
-    def run(self) -> None:
-        """Run what has been collected."""
+    def make_links(self) -> None:
+        """Make the links that have been collected."""
         if self.links:
             run_program(None, ["ip", "-batch", "-"], self.links)
             self.links = []
-        for node, lines in self.lines.items():
-            if lines:
-                with namespace(node):
-                    run_program(node, ["ip", "-batch", "-"], lines)
-                lines.clear()
+
+
+def configure(node: str) -> None:
+    """Run the lines that wait for a node's batch."""
+    if waiting.get(node):
+        with namespace(node):
+            run_program(node, ["ip", "-batch", "-"])
+        waiting[node] = []
 
 
 def build_network(plan: dict[str, Any], report: Callable[[], None]) -> Mininet:
@@ -232,6 +241,8 @@ def build_network(plan: dict[str, Any], report: Callable[[], None]) -> Mininet:
     else:
         net = _build_without_shells(topo)
     for node in net.hosts:
+        if plan["ipv6"]:
+            configure(node.name)
         with namespace(node.name):
             if plan["ipv6"]:
                 _add_ipv6(node.name)
@@ -242,6 +253,7 @@ def build_network(plan: dict[str, Any], report: Callable[[], None]) -> Mininet:
 
 def _build_without_shells(topo: Any) -> Mininet:
     batches = Batches()
+    Node.isSetup = True  # otherwise Mininet asks two shells for programs that it does not run here
 
     def start_shell(node: Any, _options: Any = None) -> None:
         batches.add_node(node)
@@ -251,7 +263,7 @@ def _build_without_shells(topo: Any) -> Mininet:
 
     Node.startShell, Node.cmd = start_shell, command
     net = Network(topo=topo, controller=None, switch=None)
-    batches.run()
+    batches.make_links()
     return net
 
 

@@ -27,6 +27,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).parent))  # which -I leaves out
+# Mininet is there, and what -S leaves out takes as long to load as Mininet does.
+sys.path.append(
+    str(Path(sys.executable).parents[1] / "lib" / Path(os.__file__).parent.name / "site-packages")
+)
 
 from network import (
     GuestError,

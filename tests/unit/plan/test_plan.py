@@ -107,8 +107,8 @@ def test_captures_cover_both_sides_of_each_queue(tmp_path: Path) -> None:
 def test_every_knob_set_on_a_host_is_read_back(tmp_path: Path) -> None:
     """Each node's links and qdiscs are read back, and each interface's offloads are set."""
     plan = _plan(tmp_path)
-    names = ("h1-link", "h1-qdisc", "h1-route", "r1-qdisc")
-    assert {*_readings(plan)} >= {f"stack/{name}.json" for name in names}
+    names = ("stack/h1-link", "stack/h1-route", "qdisc/h1-before", "qdisc/r1-before")
+    assert {*_readings(plan)} >= {f"{name}.json" for name in names}
     off = {step.interface: step.off for step in plan.setup if step.kind == "set_offloads"}
     interfaces = ("h1-eth0", "h2-eth0", "r1-eth0", "r1-eth1", "r2-eth0", "r2-eth1")
     assert off == dict.fromkeys(interfaces, ("tso", "gso", "gro", "tx", "rx", "sg"))
