@@ -24,7 +24,7 @@ from flows_curve import show_flows_curve
 from module_costs import show_module_costs
 from timed_runs import ROUNDS, experiment_of, machine, run_experiment, start_twoway
 
-from twoway.backends.sandbox import read_progress
+from twoway.backends.sandbox import GUEST_FOLDER, read_progress
 from twoway.contract.clock import START_NS
 
 SWEPT_POINTS = 8
@@ -68,7 +68,7 @@ def _timed_run(folder: Path) -> tuple[float, float]:
     run = start_twoway("run", "kalampoukas-5.2", "--results", str(results))
     while run.poll() is None:
         for running in results.glob("*/.running-*") if first is None else ():
-            progress = read_progress(running)
+            progress = read_progress(running / GUEST_FOLDER)
             if progress and progress.time_ns >= START_NS:
                 first = time.monotonic() - began
         time.sleep(0.005)
