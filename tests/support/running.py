@@ -142,7 +142,7 @@ def judge_kept(name: str) -> tuple[Verdicts, str]:
     """Judge a run of an experiment, as `kept` finds or makes it; the kernel's release."""
     with kept(name) as folder:
         found = compute(Analysis(folder))
-        return judged(read_manifest(folder), found, lambda _run, _metric: None), found.kernel
+        return judged(read_manifest(folder), found, lambda _run: None), found.kernel
 
 
 @contextmanager

@@ -23,6 +23,7 @@ _NOT_PARAMETERS = {
     *("connections", "interfaces", "nodes", "captures", "machines", "measured_sha256"),
     *("spec_sha256", "schema", "predictions", "claims", "findings", "matrix", "point"),
     *("id", "title", "summary", "source", "sha256", "revision", "git", "digests"),
+    *("clock", "queues"),
 }
 _FLAGS = "FSRPAUEC"
 
@@ -45,7 +46,7 @@ def compare(folders: Sequence[Path]) -> Comparison:
     parted = {parting.interface for _, parting in partings}
     return Comparison(
         runs=tuple(f"{run.manifest.experiment.id}/{run.manifest.run}" for run in runs),
-        parameters=_parameters([run.manifest for run in runs]),
+        parameters=parameters([run.manifest for run in runs]),
         metrics={
             name: Values(
                 values=tuple(each and each.value for each in row),
@@ -72,7 +73,8 @@ def _side_by_side(documents: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any
     return {key: tuple(document.get(key) for document in documents) for key in keys}
 
 
-def _parameters(manifests: Sequence[Manifest]) -> dict[str, Values]:
+def parameters(manifests: Sequence[Manifest]) -> dict[str, Values]:
+    """List the parameters in which runs differ, with the values that they have there."""
     flat = [dict(_leaves(m.model_dump(mode="json", exclude=_NOT_PARAMETERS))) for m in manifests]
     rows = _side_by_side(flat)
     return {path: Values(values=row) for path, row in rows.items() if len({*map(repr, row)}) > 1}

@@ -1,9 +1,9 @@
 """Judging a run: its metrics against what its experiment's file says."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from capture_analysis.errors import AnalysisError
 
@@ -14,12 +14,23 @@ from twoway.contract.verdict import Verdict, judge
 from twoway.contract.verdicts import ClaimRow, FindingRow, PredictionRow, Verdicts
 from twoway.measure.revision import is_current
 from twoway.measure.run_folder import manifest_of
+from twoway.report.comparing import parameters
 
 RowT = TypeVar("RowT", PredictionRow, ClaimRow, FindingRow)
 
-# Finds a metric of another run, by the run's experiment and point, and the metric's name.
-Lookup = Callable[[str, str], Metric | None]
+
+class Measured(NamedTuple):
+    """A run that has been measured."""
+
+    manifest: Manifest
+    metrics: Metrics
+
+
+# Finds the run of an experiment's point that claims may refer to; None without one.
+Lookup = Callable[[str], Measured | None]
 _ABSENT = Metric(value=None, unit="1")
+# So many parameters are named in which a run differs from the one that explains it.
+_NAMED = 6
 
 
 def judged(manifest: Manifest, metrics: Metrics, elsewhere: Lookup) -> Verdicts:
@@ -28,11 +39,11 @@ def judged(manifest: Manifest, metrics: Metrics, elsewhere: Lookup) -> Verdicts:
     Args:
         manifest: the run's manifest.
         metrics: the run's metrics.
-        elsewhere: finds metrics of the runs that claims refer to.
+        elsewhere: finds the runs that claims refer to.
     """
-    said, found = manifest.experiment, metrics.metrics
+    here, said, found = Measured(manifest, metrics), manifest.experiment, metrics.metrics
     predictions = (_prediction(each, found.get(each.metric)) for each in said.predictions)
-    claims = (_claim(each, found.get(each.metric), elsewhere) for each in said.claims)
+    claims = (_claim(each, here, elsewhere) for each in said.claims)
     findings = (_finding(each, found.get(each.metric)) for each in said.findings)
     return Verdicts(
         experiment=said.id,
@@ -62,18 +73,14 @@ def judge_run(folder: Path) -> Verdicts:
     metrics = Metrics.read(folder / METRICS)
     results = folder.resolve().parents[1]
 
-    @cache
-    def beside(run: str) -> Mapping[str, Metric]:
-        return _newest(results / run, manifest)
-
-    return judged(manifest, metrics, lambda run, metric: beside(run).get(metric))
+    return judged(manifest, metrics, cache(lambda run: _newest(results / run, manifest)))
 
 
-def _newest(folder: Path, here: Manifest) -> Mapping[str, Metric]:
-    """Find the metrics of the newest run of an experiment that can be held beside one here.
+def _newest(folder: Path, here: Manifest) -> Measured | None:
+    """Find the newest run of an experiment that can be held beside one here.
 
     That is a finished run of this experiment, on the same kind of kernel and clock, measured by the
-    code of today, of which every fidelity check holds; without one there are none.
+    code of today, of which every fidelity check holds.
     """
     for run in sorted(folder.glob("[0-9]*"), reverse=True):
         try:
@@ -82,8 +89,8 @@ def _newest(folder: Path, here: Manifest) -> Mapping[str, Metric]:
             continue
         is_its = manifest.experiment.id == folder.name and is_current(metrics, manifest)
         if is_its and _where(manifest) == _where(here) and metrics.sound:
-            return metrics.metrics
-    return {}
+            return Measured(manifest, metrics)
+    return None
 
 
 def _where(manifest: Manifest) -> tuple[str, str, str]:
@@ -101,11 +108,11 @@ def _prediction(said: Prediction, metric: Metric | None) -> PredictionRow:
     )
 
 
-def _claim(said: Claim, metric: Metric | None, elsewhere: Lookup) -> ClaimRow:
-    metric, there = metric or _ABSENT, None
+def _claim(said: Claim, here: Measured, elsewhere: Lookup) -> ClaimRow:
+    metric, there = here.metrics.metrics.get(said.metric, _ABSENT), None
     compared, error, note = metric.value, metric.error, _limit(metric)
     if said.against:
-        there = elsewhere(said.against, said.metric)
+        there = _metric_of(elsewhere(said.against), said.metric)
         compared = _difference(metric, there)
         error = None if there is None else _sum(metric.error, there.error)
     verdict = judge(said, compared, error)
@@ -120,7 +127,7 @@ def _claim(said: Claim, metric: Metric | None, elsewhere: Lookup) -> ClaimRow:
         verdict, listed = Verdict.AGREES, said.differs is None
         note = note if listed else "the file says that it differs"
     elif verdict is Verdict.FAIL:
-        verdict, listed, note = _difference_of(said, elsewhere)
+        verdict, listed, note = _difference_of(said, here, elsewhere)
     return ClaimRow(
         **dict(said),
         measured=metric.value,
@@ -132,27 +139,27 @@ def _claim(said: Claim, metric: Metric | None, elsewhere: Lookup) -> ClaimRow:
     )
 
 
-def _difference_of(said: Claim, elsewhere: Lookup) -> tuple[Verdict, bool, str]:
+def _metric_of(run: Measured | None, name: str) -> Metric | None:
+    return run and run.metrics.metrics.get(name)
+
+
+def _difference_of(said: Claim, here: Measured, elsewhere: Lookup) -> tuple[Verdict, bool, str]:
     """Judge a claim that differs: verdict, whether its file says so, note."""
     differs = said.differs
     if differs is None:
         return Verdict.UNEXPLAINED, False, "the file does not say why"
     if differs.explained_by is None:
         return Verdict.UNEXPLAINED, True, differs.why
-    name = differs.metric or said.metric
-    there = elsewhere(differs.explained_by, name)
-    if there is None:
-        other = differs.explained_by
-        return (
-            Verdict.NO_RUN,
-            True,
-            f"no sound, up-to-date run of {other} is there to explain it",
-        )
+    name, other = differs.metric or said.metric, elsewhere(differs.explained_by)
+    there = _metric_of(other, name)
+    if other is None or there is None:
+        what = f"no sound, up-to-date run of {differs.explained_by} is there to explain it"
+        return Verdict.NO_RUN, True, what
     shown = "undefined" if there.value is None else f"{there.value:.4g}"
-    note = f"{differs.why} ({differs.explained_by}: {name} {shown})"
+    note = f"{differs.why} ({differs.explained_by}: {name} {shown}; {_changed(here, other)})"
     value, error = there.value, there.error
     if said.against:
-        base = elsewhere(said.against, said.metric)
+        base = _metric_of(elsewhere(said.against), said.metric)
         value = _difference(there, base)
         error = None if base is None else _sum(error, base.error)
     verdict = judge(said, value, error)
@@ -161,6 +168,21 @@ def _difference_of(said: Claim, elsewhere: Lookup) -> tuple[Verdict, bool, str]:
     if verdict is Verdict.CANNOT_TELL:
         return verdict, True, f"{note}, whose clock does not tell"
     return Verdict.UNEXPLAINED, False, f"{note}, which does not agree either"
+
+
+def _changed(here: Measured, there: Measured) -> str:
+    """Name the parameters in which one run differs from another, with their values in both."""
+    changed = parameters([here.manifest, there.manifest])
+    words = [
+        f"{name.removeprefix('experiment.')} {_value(row.values[0])} there {_value(row.values[1])}"
+        for name, row in changed.items()
+    ]
+    more = [f"{len(words) - _NAMED} more"] if len(words) > _NAMED else []
+    return f"differs in {', '.join(words[:_NAMED] + more)}" if words else "differs in nothing"
+
+
+def _value(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _finding(said: Finding, metric: Metric | None) -> FindingRow:

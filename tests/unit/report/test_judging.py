@@ -10,7 +10,7 @@ from capture_analysis.errors import AnalysisError
 from synthetic_run import claim, edit_json, finding, manifest, metrics_of, prediction, write_run
 
 from twoway.contract.manifest import Manifest
-from twoway.contract.metrics import FidelityRow, Metric
+from twoway.contract.metrics import FidelityRow, Metric, Metrics
 from twoway.contract.statements import Bounds
 from twoway.contract.verdict import Verdict, judge, marked
 from twoway.contract.verdicts import (
@@ -24,7 +24,7 @@ from twoway.contract.verdicts import (
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.measure.revision import revision
-from twoway.report.judging import judge_run, judged
+from twoway.report.judging import Measured, _changed, judge_run, judged
 
 PEAK, GOODPUT, NONE = "queue_peak.forward", "goodput.first", "compression_factor.second"
 HERE: dict[str, dict[str, Any]] = {
@@ -33,6 +33,7 @@ HERE: dict[str, dict[str, Any]] = {
     NONE: {"value": None, "unit": "1"},
 }
 OTHER, OTHERS_PEAK = "other@buffer=20", "queue_peak.reverse"
+CHANGED = "differs in warm_up_s 0.01 there 7.25, topology.pairs None there 2"
 Elsewhere = Mapping[tuple[str, str], Metric]
 Said = dict[str, Any]
 
@@ -49,11 +50,24 @@ def verdicts(
     """The verdicts on a run, each of whose metrics has an error, beside other runs."""
     document = manifest(predictions=predictions, claims=claims, findings=findings)
     metrics = metrics_of(document, {name: {**row, "error": error} for name, row in HERE.items()})
-    there = elsewhere or {}
+    here = Manifest.model_validate(document)
     return judged(
-        Manifest.model_validate(document),
+        here,
         metrics.model_copy(update={"fidelity": fidelity}),
-        lambda run, metric: there.get((run, metric)),
+        lambda run: _other(here, metrics, run, elsewhere or {}),
+    )
+
+
+def _other(here: Manifest, metrics: Metrics, run: str, elsewhere: Elsewhere) -> Measured | None:
+    """Another run with some metrics, whose warm-up and topology differ; None if it has none."""
+    found = {metric: value for (of, metric), value in elsewhere.items() if of == run}
+    if not found:
+        return None
+    changed = {"warm_up_s": 7.25, "topology": {"pairs": 2}}
+    experiment = here.experiment.model_copy(update=changed)
+    return Measured(
+        here.model_copy(update={"experiment": experiment}),
+        metrics.model_copy(update={"metrics": found}),
     )
 
 
@@ -245,25 +259,25 @@ def test_not_comparable(value: float) -> None:
             Metric(value=5, unit="packets"),
             Verdict.EXPLAINED,
             True,
-            "another clock (other@buffer=20: queue_peak.forward 5)",
+            f"another clock (other@buffer=20: queue_peak.forward 5; {CHANGED})",
         ),
         (
             Metric(value=4, unit="packets"),
             Verdict.UNEXPLAINED,
             False,
-            "another clock (other@buffer=20: queue_peak.forward 4), which does not agree either",
+            f"another clock ({OTHER}: {PEAK} 4; {CHANGED}), which does not agree either",
         ),
         (
             Metric(value=None, unit="packets"),
             Verdict.UNEXPLAINED,
             False,
-            f"another clock ({OTHER}: {PEAK} undefined), which does not agree either",
+            f"another clock ({OTHER}: {PEAK} undefined; {CHANGED}), which does not agree either",
         ),
         (
             Metric(value=5, unit="packets", error=0.5),
             Verdict.CANNOT_TELL,
             True,
-            "another clock (other@buffer=20: queue_peak.forward 5), whose clock does not tell",
+            f"another clock ({OTHER}: {PEAK} 5; {CHANGED}), whose clock does not tell",
         ),
         (
             None,
@@ -280,6 +294,19 @@ def test_explanations_are_checked(
     found = {} if there is None else {(OTHER, PEAK): there}
     (row,) = verdicts(claims=(claim(PEAK, 5, differs=EXPLAINED),), elsewhere=found).claims
     assert (row.verdict, row.listed, row.note) == (verdict, listed, note)
+
+
+def test_a_long_list_of_parameters_is_cut() -> None:
+    """Six of the parameters in which the run that explains differs are named, others counted."""
+    here = Manifest.model_validate(manifest())
+    changed = {f"parameter{n}": n for n in range(8)}
+    experiment = here.experiment.model_copy(update={"topology": changed})
+    there = here.model_copy(update={"experiment": experiment})
+    none = metrics_of(manifest(), {})
+    said = _changed(Measured(here, none), Measured(there, none))
+    assert said.startswith("differs in topology.parameter0 None there 0, ")
+    assert said.endswith(", topology.parameter5 None there 5, 2 more")
+    assert _changed(Measured(here, none), Measured(here, none)) == "differs in nothing"
 
 
 def test_explanation_by_another_metric() -> None:

@@ -30,7 +30,7 @@ def _result(name: str, main: int, upstream: int, drops: float) -> Result:
     document["experiment"]["predictions"] = [peak]
     made = Manifest.model_validate(document)
     metrics = metrics_of(document, {"drops_per_epoch": {"value": drops, "unit": "packets"}})
-    return Result(Path(), made, metrics, judged(made, metrics, lambda _run, _metric: None))
+    return Result(Path(), made, metrics, judged(made, metrics, lambda _run: None))
 
 
 def test_edges_and_points() -> None:
