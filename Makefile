@@ -100,7 +100,7 @@ lint: env test-packages ## style, types, layers: ruff, mypy, lint-imports, yamll
 	@$(BIN)/yamllint --strict experiments tc-profiles kernel-modules/tests/dtm playbooks
 	@cd playbooks && PATH="$(CURDIR)/$(BIN):$$PATH" ansible-lint --offline -q --profile production
 	@shellcheck vm/install-packages .ci/run kernel-modules/tests/fetch-headers tests/support/*.sh \
-		vm/fetch-newest-source packaging/make-deb debian/depends debian/man-pages debian/completions \
+		vm/fetch-newest-source packaging/make-deb packaging/make-image debian/depends debian/man-pages debian/completions \
 		tests/distros/*.sh $$(find playbooks -path '*/files/*' -type f)
 
 lint-kernel: setup test-packages ## the modules: checkpatch, sparse, W=1
@@ -148,6 +148,9 @@ bench-packages:
 deb-packages:
 	@vm/install-packages deb
 
+image-packages:
+	@vm/install-packages image
+
 docs-env: env
 	@UV_PROJECT_ENVIRONMENT=.venv $(UV) sync --quiet --locked --inexact --group docs --python $(PYTHON)
 
@@ -176,6 +179,12 @@ deb: packages deb-packages ## Debian packages for this release: guest ready-made
 lint-deb: deb ## the packages: lintian, minutes
 	@lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs dist/deb/*/*.changes
 
+image: deb image-packages ## an OCI image for podman and docker, with those packages; into dist/ (as root)
+	@packaging/make-image
+
+test-image: env ## that image in containers that allow less and less (as root, with podman; make image first)
+	@tests/distros/image.sh
+
 test-distros: env ## packages and a bare checkout on bare Debian systems (as root; CELLS="12:user:deb ..."); long
 	@tests/distros/distros.sh $(CELLS)
 
@@ -190,4 +199,4 @@ help: ## this list
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
 .PHONY: experiment papers results report list manual docs shell calibrate doctor unit test check test-long test-sanitized test-sanitized-short sanitized test-newest test-smp test-lab mutation torture lint lint-kernel bench bench-ns3 bench-lab fuzz \
-	bench-captures setup env docs-env packages test-packages qemu-packages lab-packages smp-packages bench-packages deb-packages uv wheel deb lint-deb test-distros clean help
+	bench-captures setup env docs-env packages test-packages qemu-packages lab-packages smp-packages bench-packages deb-packages image-packages uv wheel deb lint-deb image test-image test-distros clean help

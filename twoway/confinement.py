@@ -3,14 +3,22 @@
 The program sees the distribution's programs, read-only, and the files and folders that it is
 given; no user's file, no daemon's socket, no network, no other process. It has no capability, even
 if root starts it, and then it is nobody's. docs/trust.md says what is protected from whom.
+
+In our OCI image, and only there, a container that refuses this sandbox takes its place: the program
+then sees the container's files and processes. It still has no capability and no network.
 """
 
 import os
+import resource
+import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
+from twoway import system_calls
 from twoway.errors import TwowayError
+from twoway.messages import say
 from twoway.paths import ROOT
 from twoway.system_calls import filters
 
@@ -43,6 +51,11 @@ _SETTINGS = (
 )
 # A process may have this much memory of its own, and a sandbox this many processes.
 OWN_MIB, _PROCESSES = 1024, 8192
+# Our OCI image sets it to "container" (packaging/make-image).
+SETTING = "TWOWAY_SANDBOX"
+# By their bits: what root of a container needs to hand a folder to nobody, take it back, and end
+# nobody's processes.
+_RIGHTS = {"CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "KILL": 5, "SETGID": 6, "SETUID": 7}
 
 
 def confined(
@@ -62,8 +75,38 @@ def confined(
         shm_mib: the most that fits into /dev/shm, MiB.
         own_mib: the most memory of its own that a process may have, MiB.
 
-    Raises: TwowayError if root's sandbox may not read a file or folder, or without libseccomp.
+    Raises: TwowayError if root's sandbox may not read a file or folder, or without libseccomp; or
+        if the container is the sandbox, and has too few rights, or a file elsewhere.
     """
+    if refusal():
+        return _in_container(readable, home, own_mib)
+    return _in_sandbox(readable, home, devices, shm_mib, own_mib)
+
+
+@cache
+def refusal() -> str:
+    """Ask why the container is the sandbox, and say on stderr that it is.
+
+    Returns: how ours is refused; empty if it is not, and outside of our OCI image.
+    """
+    if os.environ.get(SETTING) != "container":
+        return ""
+    argv = [*_in_sandbox({}, None, (), 1, OWN_MIB), "true"]
+    done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode == 0:
+        return ""
+    why = done.stderr.strip() or f"exit status {done.returncode}"
+    say(f"no sandbox of ours here ({why}): the container alone holds guests", markup=False)
+    return why
+
+
+def _in_sandbox(
+    readable: Mapping[str, Path],
+    home: Path | None,
+    devices: Sequence[Path],
+    shm_mib: int,
+    own_mib: int,
+) -> list[str]:
     places = {**_python(), **readable}
     words = [*_with_filters(), "--die-with-parent", "--cap-drop", "ALL"]
     words += [f"--unshare-{what}" for what in ("net", "pid", "ipc", "uts")]
@@ -82,15 +125,51 @@ def confined(
         words += ["--dev-bind", str(device), str(device)]
     words += ["--remount-ro", "/dev", "--remount-ro", "/"]
     words += ["--clearenv", "--setenv", "PATH", _PATH, "--setenv", "TMPDIR", _SHM, "--chdir", "/"]
-    limits = ["prlimit", "--core=0", f"--nproc={_PROCESSES}", f"--data={own_mib << 20}"]
     if os.geteuid() != 0:
-        return [*words, *limits]
+        return [*words, *_limits(own_mib)]
     _refuse_unreadable(readable.values())
     words += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     groups = ",".join(str(device.stat().st_gid) for device in devices)
     chosen = f"--groups={groups}" if groups else "--clear-groups"
     nobody = [f"--reuid={NOBODY}", f"--regid={NOBODY}", chosen, "--inh-caps=-all"]
-    return [*words, *limits, "setpriv", *nobody]
+    return [*words, *_limits(own_mib), "setpriv", *nobody]
+
+
+def _in_container(readable: Mapping[str, Path], home: Path | None, own_mib: int) -> list[str]:
+    """Build the command prefix for where the container is the sandbox.
+
+    The program's paths are the image's, and /mnt/host/mnt/run leads to its working directory.
+    """
+    for inside, outside in readable.items():
+        if Path(inside).resolve() != outside.resolve():
+            raise TwowayError(f"{outside}: where the container is the sandbox, it must be {inside}")
+    # The guest's memory is in /tmp: containers mount /dev/shm noexec.
+    words = ["env", "-i", "-C", str(home or "/"), f"PATH={_PATH}", "TMPDIR=/tmp"]
+    words += [*_limits(own_mib), "setpriv", "--no-new-privs", "--pdeathsig", "KILL"]
+    if os.geteuid() == 0:
+        _refuse_few_rights()
+        _refuse_unreadable(readable.values())
+        words += [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all"]
+    return [*words, sys.executable, "-I", system_calls.__file__]
+
+
+def _limits(own_mib: int) -> list[str]:
+    """Begin a command with its limits, of which no container's is raised."""
+    most = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    processes = _PROCESSES if most == resource.RLIM_INFINITY else min(_PROCESSES, most)
+    return ["prlimit", "--core=0", f"--nproc={processes}", f"--data={own_mib << 20}"]
+
+
+def _refuse_few_rights() -> None:
+    """Raise TwowayError if the container's root may not make a program nobody's."""
+    (line,) = [s for s in Path("/proc/self/status").read_text().splitlines() if "CapEff" in s]
+    rights = int(line.split()[1], 16)
+    lacking = [name for name, bit in _RIGHTS.items() if not rights >> bit & 1]
+    if lacking:
+        raise TwowayError(
+            f"the container's root lacks {', '.join(lacking)}: guests would be root's, too",
+            "start the container with --user 1000:1000, or with the default capabilities",
+        )
 
 
 def _with_filters() -> list[str]:

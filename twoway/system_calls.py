@@ -3,12 +3,16 @@
 user-mode Linux makes its guest's system calls its own business: the host sees files, memory,
 signals, timers and ptrace. Whatever else a module in the guest's kernel asks the host for does not
 exist there. libseccomp, which Debian's apt needs, turns the names into a filter for bubblewrap.
+
+    system_calls.py COMMAND...   run a command under the filters, where there is no bubblewrap
 """
 
 import ctypes
 import errno
 import os
+import sys
 from functools import cache
+from pathlib import Path
 
 from twoway.errors import TwowayError
 
@@ -40,7 +44,9 @@ _ALLOWED = """
     sched_getscheduler signalfd4 syncfs timerfd_create timerfd_gettime timerfd_settime
     capget capset execveat memfd_create seccomp setgid setgroups setresgid setresuid setuid
 """
-_PR_GET_SECCOMP = 21
+_PR_GET_SECCOMP, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 21, 22, 38
+_SECCOMP_MODE_FILTER = 2
+_INSTRUCTION_BYTES = 8
 # libseccomp's: what to do with a call, and how to compare an argument.
 _ALLOW = 0x7FFF0000
 _ERRNO = 0x00050000
@@ -60,6 +66,12 @@ class _Argument(ctypes.Structure):
         ("first", ctypes.c_uint64),
         ("second", ctypes.c_uint64),
     )
+
+
+class _Program(ctypes.Structure):
+    """The kernel's form of a filter."""
+
+    _fields_ = (("instructions", ctypes.c_ushort), ("code", ctypes.c_char_p))
 
 
 @cache
@@ -134,3 +146,19 @@ def filters() -> tuple[int, ...]:
             ],
         ),
     )
+
+
+def _enter() -> None:
+    """Put this process under the filters, for ever."""
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    codes = [Path(f"/proc/self/fd/{file}").read_bytes() for file in filters()]
+    assert prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+    for code in codes:
+        program = _Program(len(code) // _INSTRUCTION_BYTES, code)
+        if prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0) != 0:
+            sys.exit(f"the filters of system calls: {os.strerror(ctypes.get_errno())}")
+
+
+if __name__ == "__main__":
+    _enter()
+    os.execvp(sys.argv[1], sys.argv[1:])  # noqa: S606 - no shell is wanted

@@ -8,7 +8,7 @@ from typing import Any
 
 from twoway.backends.native import unfit
 from twoway.backends.qemu import version
-from twoway.confinement import confined
+from twoway.confinement import confined, refusal
 from twoway.errors import TwowayError
 from twoway.guest.build import find_guest
 from twoway.guest.stock_kernel import find_stock
@@ -87,10 +87,11 @@ def _sandbox() -> dict[str, Any]:
     except (OSError, subprocess.TimeoutExpired) as error:
         return _finding(what, False, str(error), "apt-get install bubblewrap")
     filtered = "filters of system calls" if filters() else "no filters: this kernel has none"
+    held = f"the container alone ({refusal()})" if refusal() else "namespaces"
     return _finding(
         what,
         done.returncode == 0,
-        done.stderr.strip() or f"namespaces and {filtered}",
+        done.stderr.strip() or f"{held}, and {filtered}",
         "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1)"
         ", or run as root; in a container, with a /proc of its own",
     )

@@ -27,7 +27,7 @@ from twoway.backends.sandbox import (
     places,
     read_console,
 )
-from twoway.confinement import OWN_MIB, confined
+from twoway.confinement import OWN_MIB, confined, refusal
 from twoway.contract.digests import sha256
 from twoway.contract.manifest import Kernel, Module, Platform
 from twoway.contract.plan import read_plan
@@ -43,7 +43,12 @@ _MCONSOLE_MAGIC = 0xCAFEBABE
 # As much of a program's file name as the kernel keeps.
 _COMM_CHARACTERS = 15
 
-_ROOT_FILE_SYSTEM = "root=/dev/root rootfstype=hostfs rootflags=/ ro init=/mnt/bin/init panic=-1"
+_ROOT_FILE_SYSTEM = "root=/dev/root rootfstype=hostfs ro init=/mnt/bin/init panic=-1"
+# What the guest's / and the kernel's control socket are to the host.
+_IN_SANDBOX = "rootflags=/ uml_dir=/mnt/run/uml"
+# There is no place for each run's folder in a container: the guest's /mnt/run is its
+# /mnt/host/mnt/run, which is a link to the working directory.
+_IN_CONTAINER = "rootflags=/../.. hostfs=/mnt/host uml_dir=/proc/self/cwd/uml"
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,7 @@ class Uml:
             clock_source="virtual",
             kernel=Kernel(release=self.guest.release, key=self.guest.key),
             modules={p.name: Module.of(p) for p in self._modules()},
+            sandbox="container" if refusal() else "bubblewrap",
         )
 
     def decisive(self, modules: Sequence[str]) -> dict[str, Any]:
@@ -101,7 +107,7 @@ def command(
     """
     plan = read_plan(home)
     kernel = f"/mnt/linux mem={plan.memory_mib}M {_ROOT_FILE_SYSTEM}"
-    kernel += f" uml_dir=/mnt/run/uml umid={_UMID} ipv6.disable_ipv6=1"
+    kernel += f" {_IN_CONTAINER if refusal() else _IN_SANDBOX} umid={_UMID} ipv6.disable_ipv6=1"
     if guest.flavour == "sanitized":
         kernel += " panic_on_warn=1"
     if guest.has_seccomp:

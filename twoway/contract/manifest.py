@@ -186,6 +186,11 @@ class Platform(Record):
     kernel: Kernel
     qemu: str | None = Field(default=None, description="QEMU's version and accelerator")
     modules: dict[str, Module] = Field(description="by file name")
+    sandbox: Literal["bubblewrap", "container"] | None = Field(
+        default=None,
+        description="what held the backend uml's guest; null for others, and in runs from before "
+        "this was kept",
+    )
 
 
 class Origin(Record):

@@ -21,7 +21,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from twoway.confinement import confined
+from twoway.confinement import confined, refusal
 from twoway.contract.writing import write_json
 from twoway.errors import SpecError
 from twoway.paths import cache
@@ -191,7 +191,8 @@ def _described(path: Path, parameters: str) -> _Described:
 
 def _answer(path: Path, parameters: str) -> Any:
     """Run a topology's file in the sandbox and read the document that it writes."""
-    readable = {"/mnt/venv": Path(sys.prefix), "/mnt/topology.py": path, _DESCRIBE: DESCRIBE}
+    seen = str(path.resolve()) if refusal() else "/mnt/topology.py"
+    readable = {"/mnt/venv": Path(sys.prefix), seen: path, _DESCRIBE: DESCRIBE}
     words = [*confined(readable, shm_mib=1), *_LIMITS, "/mnt/venv/bin/python", "-I", _DESCRIBE]
     # Files in memory, which the limit holds for; a pipe has none.
     with (
@@ -200,7 +201,7 @@ def _answer(path: Path, parameters: str) -> Any:
     ):
         try:
             done = subprocess.run(
-                [*words, "/mnt/topology.py", path.stem, parameters],
+                [*words, seen, path.stem, parameters],
                 stdin=subprocess.DEVNULL,
                 stdout=answer,
                 stderr=last_words,

@@ -1,0 +1,150 @@
+"""Our OCI image: where the container refuses the sandbox, it takes its place, and nowhere else."""
+
+import gzip
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from plans import plan_with
+from running import ROOT
+
+from twoway import confinement, system_calls
+from twoway.backends import uml
+from twoway.backends.uml import Uml
+from twoway.confinement import NOBODY, SETTING, confined, refusal
+from twoway.contract.plan import PLAN
+from twoway.errors import TwowayError
+from twoway.guest.build import Guest
+
+REFUSED = ["sh", "-c", "echo bwrap: no >&2; exit 1"]
+
+
+@pytest.fixture
+def refused(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine that refuses the sandbox."""
+    monkeypatch.setattr(confinement, "_in_sandbox", lambda *_: REFUSED)
+    refusal.cache_clear()
+    yield
+    refusal.cache_clear()
+
+
+@pytest.fixture
+def image(refused: None, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001 - for its effect
+    """The same in our image."""
+    monkeypatch.setenv(SETTING, "container")
+
+
+@pytest.mark.usefixtures("refused")
+def test_outside_of_the_image_a_refused_sandbox_is_not_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without the image's setting programs run in the sandbox or not at all."""
+    monkeypatch.delenv(SETTING, raising=False)
+    assert refusal() == ""
+    assert confined({}, shm_mib=1) == REFUSED
+
+
+def test_in_the_image_the_sandbox_is_used_if_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The image's setting alone changes nothing."""
+    monkeypatch.setenv(SETTING, "container")
+    monkeypatch.setattr(confinement, "_in_sandbox", lambda *_: ["env"])
+    refusal.cache_clear()
+    assert refusal() == ""
+    assert confined({}, shm_mib=1) == ["env"]
+
+
+@pytest.mark.usefixtures("image")
+def test_a_missing_sandbox_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where the container is the sandbox, standard error says so once, and why."""
+    for _ in range(2):
+        assert refusal() == "bwrap: no"
+    assert capsys.readouterr().err.count("(bwrap: no): the container alone holds guests") == 1
+
+
+@pytest.mark.usefixtures("image")
+def test_without_a_sandbox_nothing_is_roots() -> None:
+    """In the image a program has no new privileges, and root's is nobody's."""
+    words = confined({}, shm_mib=1)
+    assert "--no-new-privs" in words
+    assert (f"--reuid={NOBODY}" in words) == (os.geteuid() == 0)
+
+
+@pytest.mark.usefixtures("image")
+def test_without_a_sandbox_files_lie_where_a_guest_looks(tmp_path: Path) -> None:
+    """In the image a file that is not at the guest's path is named; nothing else is run instead."""
+    confined({"/usr": Path("/usr")}, shm_mib=1)
+    with pytest.raises(TwowayError, match="it must be /mnt/bin"):
+        confined({"/mnt/bin": tmp_path}, shm_mib=1)
+
+
+def test_root_without_rights_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container's root that cannot become nobody is told which capabilities it lacks."""
+    monkeypatch.setattr(confinement, "_RIGHTS", {"OF_NO_KERNEL": 63})
+    with pytest.raises(TwowayError, match="root lacks OF_NO_KERNEL"):
+        confinement._refuse_few_rights()
+
+
+def test_no_limit_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container's limit of processes that is lower than the sandbox's stays."""
+    monkeypatch.setattr("resource.getrlimit", lambda _: (500, 1000))
+    assert "--nproc=1000" in confinement._limits(1)
+
+
+def test_filters_hold_without_bubblewrap() -> None:
+    """A program that system_calls.py runs makes UNIX sockets, and none of a network."""
+    tries = "from socket import *\nsocket(AF_UNIX)\nsocket(AF_INET)"
+    argv = [sys.executable, "-I", system_calls.__file__, sys.executable, "-c", tries]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert "line 3" in done.stderr
+    assert "PermissionError: [Errno 1]" in done.stderr
+
+
+def _guest(folder: Path) -> Guest:
+    return Guest(folder / "linux", folder, "6.12", False, "key")
+
+
+@pytest.mark.usefixtures("image")
+def test_the_manifest_tells_what_held_the_guest(tmp_path: Path) -> None:
+    """A run's manifest has that the container was the sandbox; the run's identity has not."""
+    (tmp_path / "linux").touch()
+    backend = Uml(_guest(tmp_path))
+    assert backend.description().sandbox == "container"
+    assert "container" not in str(backend.decisive([]))
+
+
+@pytest.mark.usefixtures("image")
+def test_each_guest_has_its_own_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a container the guest's /mnt/run is its working directory, so two can run at once."""
+    monkeypatch.setattr(uml, "confined", lambda _, home, **__: [str(home)])
+    plan_with().write(tmp_path / PLAN)
+    words = uml.command(_guest(tmp_path), tmp_path)
+    assert words[0] == str(tmp_path)
+    assert {"hostfs=/mnt/host", "rootflags=/../.."} < set(words)
+
+
+def test_an_image_is_its_layer(tmp_path: Path) -> None:
+    """The same layer makes the same archive, of whose parts each digest is right."""
+    layer = tmp_path / "layer.tar"
+    layer.write_bytes(b"a root file system")
+    program = ROOT / "packaging/oci_archive.py"
+    for name in "ab":
+        argv = [sys.executable, str(program), str(layer), str(tmp_path / name), "1.0", "abc"]
+        subprocess.run(argv, check=True, env={"SOURCE_DATE_EPOCH": "86400"})
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    with tarfile.open(tmp_path / "a") as archive:
+        files = {m.name: archive.extractfile(m).read() for m in archive}  # type: ignore[union-attr]
+    blobs = {name: blob for name, blob in files.items() if name.startswith("blobs/")}
+    assert all(name.endswith(hashlib.sha256(blob).hexdigest()) for name, blob in blobs.items())
+    (docker,) = json.loads(files["manifest.json"])
+    config = json.loads(files[docker["Config"]])
+    (packed,) = docker["Layers"]
+    content = gzip.decompress(files[packed])
+    assert content == layer.read_bytes()
+    assert config["rootfs"]["diff_ids"] == [f"sha256:{hashlib.sha256(content).hexdigest()}"]
+    assert f"{SETTING}=container" in config["config"]["Env"]
