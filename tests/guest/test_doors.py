@@ -53,6 +53,18 @@ def test_shell_gives_mininets_prompt() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
+@pytest.mark.usefixtures("guest")
+def test_shell_carries_out_a_list_of_commands() -> None:
+    """Without a terminal `twoway shell` carries out the lines that it is given, up to `exit`."""
+    lines = "h1 echo of $((20 + 1))\nh2 ip route get 10.0.1.2\nexit\nh1 echo of $((20 + 2))\n"
+    done = twoway("shell", input=lines)
+    assert done.returncode == 0, done.stderr
+    said = [line for line in done.stdout.splitlines() if line]
+    assert said[0] == "of 21"
+    assert said[1].startswith("10.0.1.2 via 10.0.2.1 dev h2-eth0")
+    assert "of 22" not in said
+
+
 def _until(terminal: int, mark: str | None) -> str:
     """What a terminal says up to a mark; all of it for None."""
     said = ""

@@ -4,7 +4,9 @@ Not in virtual time, which would skip ahead whenever the person at the prompt pa
 """
 
 import subprocess
+import sys
 import tempfile
+from itertools import takewhile
 from pathlib import Path
 
 from twoway.backends import uml
@@ -15,19 +17,37 @@ from twoway.messages import say
 from twoway.plan.plan import build_plan
 from twoway.spec.point import Case
 
+# Mininet's commands, in the guest's folder (vm/guest/run.py).
+COMMANDS = "commands"
+
 
 def open_shell(case: Case, guest: Guest) -> int:
     """Boot the guest, set up the network and connect the terminal.
 
+    Without a terminal the lines on standard input are carried out, up to `exit`: what the guest
+    is sent before it listens is lost.
+
     Returns: 0 if the user left the prompt, 1 if the guest failed.
     """
-    say(f"{case.id}: {case.experiment.title}\nleave with `exit` or Ctrl-D", markup=False)
+    lines = None if sys.stdin.isatty() else takewhile(_goes_on, sys.stdin)
+    leave = "" if lines else "\nleave with `exit` or Ctrl-D"
+    say(f"{case.id}: {case.experiment.title}{leave}", markup=False)
     with tempfile.TemporaryDirectory(prefix="twoway-shell-") as scratch:
         folder = Path(scratch)
         build_plan(case, mode="shell").write(folder / PLAN)
         home = furnish(folder, ("uml",))
-        done = subprocess.run(uml.command(guest, home, virtual_time=False), check=False)
+        if lines:
+            (home / COMMANDS).write_text("".join(lines))
+        done = subprocess.run(
+            uml.command(guest, home, virtual_time=False),
+            stdin=subprocess.DEVNULL if lines else None,
+            check=False,
+        )
         error = guest_error(home)
         if error is not None:
             say(error, markup=False, wrong=True)
         return 1 if error is not None or done.returncode else 0
+
+
+def _goes_on(line: str) -> bool:
+    return line.strip() not in ("exit", "quit")

@@ -367,7 +367,8 @@ def perform(plan: dict[str, Any]) -> None:
     if plan["mode"] == "shell":
         from mininet.cli import CLI  # noqa: PLC0415 - takes a while to load
 
-        CLI(net)
+        commands = RUN / "commands"
+        CLI(net, script=str(commands) if commands.exists() else None)
         return
     recorders, programs = Daemons(), Daemons()
     recorders.start(plan["recorders"] + plan["captures"])
