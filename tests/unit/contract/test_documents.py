@@ -45,12 +45,12 @@ def test_a_description_comes_back_from_its_file(tmp_path: Path, name: str) -> No
 
 
 def test_every_step_has_a_kind() -> None:
-    """Steps and programs say what they are for, and each kind of set-up is in a plan."""
+    """Steps and programs say what they are for, and each kind of step is in a plan."""
     plan = json.loads(build_plan(load_case("dtm-bus@owned=5")).model_dump_json())
     parts = {name: part for name, part in plan.items() if isinstance(part, list)}
     kinds = {name: {step["kind"] for step in part} for name, part in parts.items()}
-    of_setup = {"load_module", "set_sysctls", "set_offloads", "command", "check", "save"}
-    assert kinds["setup"] == of_setup
+    assert kinds["setup"] == {"load_module", "set_sysctls", "set_offloads", "command", "check"}
+    assert kinds["teardown"] == {"save"}
     assert kinds["sources"] == {"observe", "program"}
     assert kinds["captures"] == {"capture"}
 
