@@ -8,6 +8,8 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 checkout=$(cd "$here/../.." && pwd)
+# shellcheck source=tests/distros/sums.sh
+. "$here/sums.sh"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/twoway/distros
 scratch=$(mktemp -d "${TMPDIR:-/var/tmp}/distros-XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
@@ -67,13 +69,6 @@ packages() {
 
 revision() {
   git -C "$checkout" describe --always --dirty --abbrev=12
-}
-
-# sums FOLDER: the SHA-256 of a run's captures.
-sums() {
-  for capture in "$1"/pcap/*.pcap.zst; do
-    echo "$(zstdcat "$capture" | sha256sum | cut -d' ' -f1) $(basename "$capture")"
-  done
 }
 
 # cell RELEASE WHO WAY: try one, and print its row.

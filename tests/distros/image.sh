@@ -6,6 +6,8 @@
 # the checkout's bytes.
 set -euo pipefail
 checkout=$(cd "$(dirname "$0")/../.." && pwd)
+# shellcheck source=tests/distros/sums.sh
+. "$checkout/tests/distros/sums.sh"
 # crun refuses a machine with both versions of cgroups; the mount goes in this script's mount namespace alone.
 if mountpoint -q /sys/fs/cgroup/unified; then
   if [ -z "${PRIVATE:-}" ]; then PRIVATE=1 exec unshare --mount "$0"; fi
@@ -35,13 +37,6 @@ profile["syscalls"] = [rule for rule in profile["syscalls"] if rule["names"]] + 
 ]
 json.dump(profile, sys.stdout)
 END
-}
-
-# sums FOLDER: the SHA-256 of a run's captures.
-sums() {
-  for capture in "$1"/pcap/*.pcap.zst; do
-    echo "$(zstdcat "$capture" | sha256sum | cut -d' ' -f1) $(basename "$capture")"
-  done
 }
 
 # same FOLDER: say whether a run has the checkout's bytes.

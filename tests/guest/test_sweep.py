@@ -130,7 +130,7 @@ def test_changed_claims_are_judged_without_a_run(swept: tuple[Path, Path]) -> No
 
 @pytest.mark.usefixtures("guest")
 def test_two_sweeps_at_once_share_the_points(tmp_path: Path) -> None:
-    """Of two sweeps of the same points at the same time both end well, and each point ran once."""
+    """Two sweeps of the same points at the same time end well and run each point once."""
     path, results = write_experiment(tmp_path, SWEPT), tmp_path / "results"
     both = [subprocess.Popen(_command(path, results), cwd=ROOT) for _ in range(2)]
     assert [sweep.wait(timeout=300) for sweep in both] == [0, 0]

@@ -61,7 +61,7 @@ def test_in_the_image_the_sandbox_is_used_if_it_can_be(monkeypatch: pytest.Monke
 
 @pytest.mark.usefixtures("image")
 def test_a_missing_sandbox_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where the container is the sandbox, standard error says so once, and why."""
+    """Standard error says once, and why, that the container is the sandbox."""
     for _ in range(2):
         assert refusal() == "bwrap: no"
     assert capsys.readouterr().err.count("(bwrap: no): the container alone holds guests") == 1

@@ -37,7 +37,7 @@ def test_links_are_made_first_and_in_their_node(batches: Batches) -> None:
 
 
 def test_a_nodes_first_batch_begins_with_what_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What Mininet would run in a node goes first in the node's first batch of ip, and once."""
+    """A node's first batch of ip begins with what Mininet would run there; the next do not."""
 
     def run(_argv: list[str], *, input: str, **_: Any) -> Any:  # noqa: A002 - as subprocess has it
         return Mock(returncode=0, stdout=input)
