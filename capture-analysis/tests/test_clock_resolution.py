@@ -14,6 +14,15 @@ def test_unit(unit_ns: int) -> None:
     assert clock_resolution_ns(time_ns) == unit_ns
 
 
+def test_odd_times_at_the_start() -> None:
+    """One step of a hundred may be odd, also where all odd ones come first."""
+    time_ns = np.arange(1001) * 1_000_000
+    time_ns[1:10:2] += 7
+    assert clock_resolution_ns(time_ns) == 1_000_000
+    time_ns[11] += 7
+    assert clock_resolution_ns(time_ns) == 1
+
+
 def test_fine_clock() -> None:
     """Times of a clock of nanoseconds are multiples of nothing."""
     random = np.random.default_rng(1)

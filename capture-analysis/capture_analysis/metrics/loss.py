@@ -20,7 +20,7 @@ from capture_analysis.definition import Definition
 from capture_analysis.one_capture.blocks import Block
 from capture_analysis.one_capture.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
-from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.one_capture.lanes import LaneArray, occurrences
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.crossings import ABSENT, CROSSING, is_ack, is_data
@@ -265,7 +265,9 @@ def _together(epochs: CongestionEpochs, direction: IntArray, carrying: int) -> f
     if carrying < 2 or not len(epochs.drops):
         return "fewer than two directions with data" if carrying < 2 else _NO_EPOCH
     epoch = np.repeat(np.arange(len(epochs.drops)), epochs.drops)
-    together = np.bincount(np.unique(np.stack((epoch, direction)), axis=1)[0])
+    directions = int(direction.max()) + 1
+    each, _ = occurrences(epoch * directions + direction)
+    together = np.bincount(each // directions)
     return float((together - 1).mean() / (carrying - 1))
 
 

@@ -103,7 +103,7 @@ class TransferLimits(FromOne):
         near = block.facts.tap_at <= NEAR
         if not near.any():
             return
-        kept = near[block.direction] & ~np.isin(block.tracked.kind, (Kind.COPY, Kind.CONTROL))
+        kept = near.take(block.direction) & (block.is_ack | block.is_data)
         view = View(block, np.flatnonzero(kept))
         if len(view):
             self._take(view, block.facts, _held_ns(block)[view.rows])

@@ -10,6 +10,8 @@ UNITS_NS = (
 )  # fmt: skip
 # Of the steps so many must be multiples of a unit; a finer clock's are by chance in 1 of 10.
 _MULTIPLES, _LEAST_STEPS = 0.99, 10
+# Steps are looked at in so many parts: one of them is enough to exclude most units.
+_PARTS = 32
 
 
 def clock_resolution_ns(time_ns: IntArray) -> int:
@@ -22,7 +24,14 @@ def clock_resolution_ns(time_ns: IntArray) -> int:
     if len(steps) < _LEAST_STEPS:
         shared = len(time_ns) > _LEAST_STEPS * (len(steps) + 1)
         return int(np.abs(steps).min(initial=UNITS_NS[0])) if shared else 1
-    for unit in UNITS_NS:
-        if np.count_nonzero(steps % unit == 0) >= _MULTIPLES * len(steps):
-            return unit
-    return 1
+    return next((unit for unit in UNITS_NS if _are_multiples(steps, unit)), 1)
+
+
+def _are_multiples(steps: IntArray, unit: int) -> bool:
+    """Tell whether enough steps are multiples of a unit; of most units a few show that not."""
+    others, least = 0, _MULTIPLES * len(steps)
+    for part in np.array_split(steps, _PARTS):
+        others += int(np.count_nonzero(part % unit))
+        if len(steps) - others < least:
+            return False
+    return True

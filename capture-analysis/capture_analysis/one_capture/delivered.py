@@ -14,7 +14,7 @@ import numpy as np
 from capture_analysis.columns import IntArray
 from capture_analysis.one_capture.busy_series import BinnedSums
 from capture_analysis.one_capture.facts import Facts, FloatArray, RateSource
-from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.one_capture.lanes import LaneArray, starts_of
 
 if TYPE_CHECKING:
     from capture_analysis.one_capture.blocks import Block, View
@@ -58,8 +58,9 @@ class Delivered:
     def _take(self, which: int, view: "View", size: IntArray, facts: Facts) -> None:
         """Take sizes in bytes: of frames, or of payload acknowledged."""
         window = view["time_ns"] >> self._shift
-        changes = np.flatnonzero(window[1:] != window[:-1]) + 1
-        starts = np.union1d(view.starts, changes)
+        opens = starts_of(window)
+        opens[view.starts] = True
+        starts = np.flatnonzero(opens)
         lane, window = view.direction[starts], window[starts]
         total = np.add.reduceat(size, starts)
         # The first of a direction's windows here may have begun in the block before.

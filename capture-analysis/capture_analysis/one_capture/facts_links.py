@@ -177,11 +177,12 @@ def _of_link(
     Returns: columns by direction (2 * flow + half).
     """
     facts, order = head.facts, view.places
-    side, time_ns = facts.side[view.direction[order]], head.packets.time_ns[view.rows[order]]
+    side = facts.side.take(view.direction.take(order))
+    time_ns = head.packets.time_ns.take(view.rows.take(order))
     gap_ns = np.full(len(order), -1)
     for each in (0, 1):
         mine = np.flatnonzero(side == each)
         gap_ns[mine[1:]] = np.diff(time_ns[mine])
     close = gap_ns <= np.broadcast_to(shortest_ns, len(order))[order]
-    link = modes(side, bits[order] * ~close, gap_ns, 2, peak)
+    link = modes(side, bits.take(order) * ~close, gap_ns, 2, peak)
     return Modes(*(column[facts.side] for column in vars(link).values()))

@@ -67,17 +67,17 @@ def modes(
     gaps = np.bincount(group, minlength=groups)
     rate = bits * 1e9 / gap_ns
     key = (np.log(np.maximum(rate, 1)) * _BINS).astype(np.int64) + group * _SPAN
-    fast = np.flatnonzero((rate >= _BELOW_MEAN * mean[group]) & (gaps[group] >= ENOUGH))
+    fast = np.flatnonzero((rate >= _BELOW_MEAN * mean.take(group)) & (gaps.take(group) >= ENOUGH))
     none = np.zeros((2, groups), dtype=np.bool_)
     result = Modes(np.full(groups, np.nan), np.zeros(groups), gaps, *none)
     if not len(fast):
         return result
-    bins, counts = occurrences(key[fast])
+    bins, counts = occurrences(key.take(fast))
     top = _top(bins, counts, np.broadcast_to(peak, groups))
     # The rate is the total bits over the total gap of the commonest bin and its two neighbours.
     chosen = np.full(groups, -_SPAN)
     chosen[bins[top] // _SPAN] = bins[top]
-    away = np.abs(key - chosen[group])
+    away = np.abs(key - chosen.take(group))
     near = away <= 1
     found = np.bincount(group, weights=bits * near, minlength=groups)
     took_ns = np.bincount(group, weights=gap_ns * near, minlength=groups)
@@ -86,7 +86,8 @@ def modes(
         np.bincount(group, weights=away <= within * _BINS, minlength=groups)
         for within in (AGREES, _AROUND)
     )
-    pauses = np.bincount(group, weights=_PAUSE * rate < result.rate_bit[group], minlength=groups)
+    paused = _PAUSE * rate < result.rate_bit.take(group)
+    pauses = np.bincount(group, weights=paused, minlength=groups)
     result.share[:] = agreeing / np.maximum(gaps, 1)
     result.true[:] = result.share >= _LEAST_SHARE + _CHANCE / np.sqrt(np.maximum(gaps, 1))
     result.true[:] &= agreeing >= _STANDS_OUT * around
