@@ -1,6 +1,5 @@
 """What Mininet's nodes without shells are told to run, and what becomes of it."""
 
-from typing import Any
 from unittest.mock import Mock
 
 import network
@@ -38,12 +37,9 @@ def test_links_are_made_first_and_in_their_node(batches: Batches) -> None:
 
 def test_a_nodes_first_batch_begins_with_what_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """A node's first batch of ip begins with what Mininet would run there; the next do not."""
-
-    def run(_argv: list[str], *, input: str, **_: Any) -> Any:  # noqa: A002 - as subprocess has it
-        return Mock(returncode=0, stdout=input)
-
+    server = Mock(run=lambda _namespace, lines: (0, lines, ""))
     monkeypatch.setattr(network, "waiting", {"h1": ["link set lo up"], "r1": ["never"]})
-    monkeypatch.setattr("network.subprocess.run", run)
+    monkeypatch.setattr("network._fork_server", lambda *_: server)
     batch = ("ip", "-json", "-batch", "-")
     assert network.run_program("h1", ["tc", "-batch", "-"], ["qdisc show"]) == "qdisc show\n"
     assert network.run_program("h1", [*batch], ["link show"]) == "link set lo up\nlink show\n"

@@ -51,9 +51,17 @@ GUEST_PROGRAMS = [
 ]
 # The program that carries out a plan, with its modules.
 RUNNER_SOURCES = [
-    VM / "guest" / name for name in ("run.py", "network.py", "offloads.py", "programs.py")
+    VM / "guest" / name
+    for name in ("run.py", "fork_server.py", "network.py", "offloads.py", "programs.py")
 ]
-GUEST_SOURCES = [*GUEST_PROGRAMS, VM / "guest/endpoint.h", VM / "guest/plan_clock.h"]
+# What is preloaded into programs of the guest.
+_LIBRARY = VM / "guest/fork_server.c"
+GUEST_SOURCES = [
+    *GUEST_PROGRAMS,
+    _LIBRARY,
+    VM / "guest/endpoint.h",
+    VM / "guest/plan_clock.h",
+]
 _PROGRAMS: dict[Flavour, list[Path]] = {
     "guest": GUEST_PROGRAMS,
     "sanitized": [*GUEST_PROGRAMS, KERNEL_MODULES / "tests/dtm_fuzz.c"],
@@ -76,7 +84,7 @@ MODULE_SOURCES = (
     "tc/Makefile",
     "Kbuild",
 )
-_COMPILE = ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-static"]
+_COMPILE = ["cc", "-O2", "-Wall", "-Wextra", "-Werror"]
 # Kbuild writes the versions of these programs into .config, though this kernel uses neither: hide
 # them, so that the configuration is the same on every machine.
 _NOT_USED = ("RUSTC=not-used", "PAHOLE=not-used")
@@ -469,7 +477,9 @@ def build_programs(
         built, tree = Path(scratch) / "built", Path(scratch) / "modules"
         built.mkdir()
         for source in sources:
-            call([*_COMPILE, "-o", str(built / source.stem), str(source), "-lm"])
+            call([*_COMPILE, "-static", "-o", str(built / source.stem), str(source), "-lm"])
+        library = built / f"{_LIBRARY.stem}.so"
+        call([*_COMPILE, "-shared", "-fPIC", "-o", str(library), str(_LIBRARY)])
         shutil.copytree(KERNEL_MODULES, tree, ignore=shutil.ignore_patterns("*.md"))
         if isinstance(modules, Mapping):
             for module, content in modules.items():

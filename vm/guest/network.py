@@ -9,6 +9,7 @@ Mininet's shells.
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import os
 import resource
@@ -17,8 +18,11 @@ import subprocess
 import sys
 import types
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from fork_server import ForkServer
 
 # Mininet compares Open vSwitch's version with distutils. Python 3.12 has no distutils, and that of
 # setuptools takes 0.2 s to load. A stand-in is enough, because there are no switches here.
@@ -69,17 +73,28 @@ def namespace(node: str | None) -> Iterator[None]:
     if node is None:
         yield
         return
-    # Not Path.open, which asks each file more than it is used for.
-    home, there = (os.open(NETNS / each, os.O_RDONLY) for each in ("init", node))
+    _call("setns", _namespace_of(node), CLONE_NEWNET)
     try:
-        _call("setns", there, CLONE_NEWNET)
-        try:
-            yield
-        finally:
-            _call("setns", home, CLONE_NEWNET)
+        yield
     finally:
-        os.close(home)
-        os.close(there)
+        _call("setns", _namespace_of("init"), CLONE_NEWNET)
+
+
+@cache
+def _namespace_of(node: str) -> int:
+    """Open a node's namespace once, for as long as this program runs."""
+    return os.open(NETNS / node, os.O_RDONLY)
+
+
+def write_file(path: Path | str, text: str) -> None:
+    """Write a file in three system calls; Path.write_text, with its buffers, makes eleven."""
+    content = text.encode()
+    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        if os.write(opened, content) < len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+    finally:
+        os.close(opened)
 
 
 def _call(name: str, *arguments: Any) -> None:
@@ -89,20 +104,27 @@ def _call(name: str, *arguments: Any) -> None:
 
 
 def run_program(node: str | None, argv: list[str], lines: Iterable[str] = ()) -> str:
-    """Run a program that must end with status 0, and return its output."""
+    """Run a program that must end with status 0, and return its output.
+
+    The lines that wait for a node go first in its first `ip -batch`.
+    """
     if node and argv[0] == "ip" and "-batch" in argv:
         lines = [*waiting.pop(node, []), *lines]
-    done = subprocess.run(
-        argv,
-        input="".join(line + "\n" for line in lines),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        said = " ".join((done.stderr or done.stdout).split())
+    text = "".join(line + "\n" for line in lines)
+    if argv[-2:] == ["-batch", "-"]:
+        code, out, err = _fork_server(*argv).run(NETNS / (node or "init"), text)
+    else:
+        done = subprocess.run(argv, input=text, capture_output=True, text=True, check=False)
+        code, out, err = done.returncode, done.stdout, done.stderr
+    if code != 0:
+        said = " ".join((err or out).split())
         raise GuestError(f"{node or 'guest'}: {' '.join(argv)}: {said}")
-    return done.stdout
+    return out
+
+
+@cache
+def _fork_server(*argv: str) -> ForkServer:
+    return ForkServer(argv)
 
 
 class Network(Mininet):  # type: ignore[misc]
@@ -182,7 +204,7 @@ class Batches:
             case ["sysctl", setting] if "=" in setting:
                 name, _, value = setting.partition("=")
                 with namespace(node):
-                    Path("/proc/sys", name.replace(".", "/")).write_text(value)
+                    write_file(Path("/proc/sys", name.replace(".", "/")), value)
             case _:
                 self.make_links()
                 for each in waiting:
@@ -223,10 +245,11 @@ def build_network(plan: dict[str, Any], report: Callable[[], None]) -> Mininet:
     exec(code, vars(module))  # noqa: S102 - a topology is a program, here in its sandbox
     topo = module.topos[topology["name"]](**topology["parameters"])
     setLogLevel("output")
-    # An instrument in the kernel is a descriptor.
+    # An instrument in the kernel is a descriptor, and so is a node's namespace.
     kinds = ("recorders", "captures", "sinks", "sources", "timed_sources")
     instruments = sum(len(plan[kind]) for kind in kinds)
-    descriptors = max(MOST_DESCRIPTORS, instruments + SPARE_DESCRIPTORS)
+    nodes = len(topo.nodes())
+    descriptors = max(MOST_DESCRIPTORS, instruments + nodes + SPARE_DESCRIPTORS)
     resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
     Mininet.inited = True  # otherwise Mininet raises that limit and overwrites the plan's sysctls
     util.numCores.ncores = 1  # otherwise Mininet asks grep
@@ -272,7 +295,7 @@ def _disable_ipv6() -> None:
     for which in ("all", "default"):
         path = IPV6_SETTINGS / which / "disable_ipv6"
         if path.exists():
-            path.write_text("1")
+            write_file(path, "1")
 
 
 def _add_ipv6(node: str) -> None:
@@ -286,7 +309,7 @@ def _add_ipv6(node: str) -> None:
     _disable_ipv6()
     for name, value in IPV6_IN_SILENCE.items():
         for path in IPV6_SETTINGS.glob(f"*/{name}"):
-            path.write_text(str(value))
+            write_file(path, str(value))
     lines = [
         f"address add {in_ipv6(each['local'])}/{each['prefixlen'] + 96} dev {interface['ifname']}"
         for interface in addresses

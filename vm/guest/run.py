@@ -21,7 +21,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,7 @@ from network import (
     libc,
     namespace,
     run_program,
+    write_file,
 )
 from offloads import switch_off
 from programs import UserPrograms
@@ -68,7 +69,7 @@ def report_progress() -> None:
     The observer reports during the traffic.
     """
     progress = {"time_ns": plan_now_ns(), "acked_bytes": 0, "queued_packets": 0}
-    (RUN / "sockets/progress.json").write_text(json.dumps(progress) + "\n")
+    write_file(f"{RUN}/sockets/progress.json", json.dumps(progress) + "\n")
 
 
 def execute(step: dict[str, Any]) -> None:
@@ -96,8 +97,14 @@ def _save(step: dict[str, Any]) -> None:
 
 def _keep(file: str, output: str) -> None:
     target = RUN / file
-    target.parent.mkdir(exist_ok=True)
-    target.write_text(output)
+    make_folder(target.parent)
+    write_file(target, output)
+
+
+@cache
+def make_folder(folder: Path) -> None:
+    """Make a folder of the run, once."""
+    folder.mkdir(exist_ok=True)
 
 
 def _set_sysctls(step: dict[str, Any]) -> None:
@@ -186,7 +193,7 @@ class Instrument:
         """End it, or wait for its end."""
         if self.device >= 0:
             try:
-                self.summary.write_bytes(os.read(self.device, 4096))
+                write_file(self.summary, os.read(self.device, 4096).decode())
             except OSError as error:
                 raise GuestError(f"testbed: {self.last}: {error.strerror}") from error
             finally:
@@ -220,7 +227,7 @@ class Daemons:
         for program in programs:
             log = RUN / "log" / f"{program['name']}.err"
             out = RUN / (program["stdout"] or f"log/{program['name']}.out")
-            out.parent.mkdir(exist_ok=True)
+            make_folder(out.parent)
             if program["lines"]:
                 summary = out if program["stdout"] else log
                 self.running.append((program, Instrument(program["lines"], summary)))
