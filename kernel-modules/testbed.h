@@ -39,6 +39,10 @@ int sampler_command(struct instrument **instrument, int argc, char **argv);
 int sink_command(struct instrument **instrument, int argc, char **argv);
 int source_command(struct instrument **instrument, int argc, char **argv);
 
+/* What all sources share. */
+int source_init(void);
+void source_exit(void);
+
 /* A file of the caller's that is written anew. */
 struct file *testbed_create(const char *path);
 

@@ -154,7 +154,26 @@ static struct miscdevice testbed_device = {
 	.mode	= 0600,
 };
 
-module_misc_device(testbed_device);
+static int __init testbed_init(void)
+{
+	int err = source_init();
+
+	if (err)
+		return err;
+	err = misc_register(&testbed_device);
+	if (err)
+		source_exit();
+	return err;
+}
+
+static void __exit testbed_exit(void)
+{
+	misc_deregister(&testbed_device);
+	source_exit();
+}
+
+module_init(testbed_init);
+module_exit(testbed_exit);
 
 MODULE_AUTHOR("the twoway authors");
 MODULE_DESCRIPTION("Instruments of a network experiment that run in the kernel");

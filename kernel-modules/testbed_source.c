@@ -11,6 +11,7 @@
  * the socket layer gets a gibibyte. At STOP the source resets its connection.
  */
 
+#include <linux/bvec.h>
 #include <linux/inet.h>
 #include <linux/mm.h>
 #include <linux/nsproxy.h>
@@ -19,6 +20,7 @@
 #include <linux/string.h>
 #include <linux/tcp.h>
 #include <linux/timekeeping.h>
+#include <linux/uio.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
@@ -30,7 +32,8 @@
 #define CALL_BYTES	SZ_1G
 /* What a write of a transfer, or of a film's frame, has at most. */
 #define MOST_BYTES	SZ_1M
-#define ZERO_BYTES	SZ_64K
+#define ZERO_ORDER	4
+#define ZERO_BYTES	(PAGE_SIZE << ZERO_ORDER)
 /* Bytes/s, above any link: there is pacing, and only the window decides its rate. */
 #define MOST_PACING	1000000000000UL
 
@@ -46,20 +49,23 @@ struct source {
 };
 
 /* All data there is: each piece of a call is the same zeros. */
-static u8 zeros[ZERO_BYTES];
-static struct kvec pieces[CALL_BYTES / ZERO_BYTES];
+static struct page *zeros;
+static struct bio_vec pieces[CALL_BYTES / ZERO_BYTES];
 
 static struct source *source_of(struct end *end)
 {
 	return container_of(end, struct source, end);
 }
 
+/* As a program's write, but for its copy: segments refer to the zeros. */
 static long source_write(struct source *s, size_t bytes)
 {
-	struct msghdr message = { 0 };
-	long n = kernel_sendmsg(s->end.socket, &message, pieces, DIV_ROUND_UP(bytes, ZERO_BYTES),
-				bytes);
+	struct msghdr message = { .msg_flags = MSG_SPLICE_PAGES };
+	long n;
 
+	iov_iter_bvec(&message.msg_iter, ITER_SOURCE, pieces, DIV_ROUND_UP(bytes, ZERO_BYTES),
+		      bytes);
+	n = sock_sendmsg(s->end.socket, &message);
 	end_spend_call(n);
 	return n;
 }
@@ -300,14 +306,6 @@ static int source_parse(struct source *s, int argc, char **argv)
 	return err ?: parse_options(s, argc - 5, argv + 5);
 }
 
-static void lay_out_pieces(void)
-{
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(pieces) && !pieces[i].iov_len; i++)
-		pieces[i] = (struct kvec){ zeros, ZERO_BYTES };
-}
-
 int source_command(struct instrument **instrument, int argc, char **argv)
 {
 	struct source *s;
@@ -318,7 +316,6 @@ int source_command(struct instrument **instrument, int argc, char **argv)
 	s = kzalloc(sizeof(*s), GFP_KERNEL);
 	if (!s)
 		return -ENOMEM;
-	lay_out_pieces();
 	s->end.instrument.ops = &source_ops;
 	hrtimer_setup(&s->stop, source_stop, CLOCK_REALTIME, HRTIMER_MODE_ABS);
 	err = inet_pton_with_scope(current->nsproxy->net_ns, AF_UNSPEC, argv[3], argv[4], &s->to);
@@ -334,4 +331,22 @@ int source_command(struct instrument **instrument, int argc, char **argv)
 	}
 	*instrument = &s->end.instrument;
 	return 0;
+}
+
+int source_init(void)
+{
+	int i;
+
+	zeros = alloc_pages(GFP_KERNEL | __GFP_COMP | __GFP_ZERO, ZERO_ORDER);
+	if (!zeros)
+		return -ENOMEM;
+	for (i = 0; i < ARRAY_SIZE(pieces); i++)
+		pieces[i] = (struct bio_vec){ .bv_page = zeros, .bv_len = ZERO_BYTES };
+	return 0;
+}
+
+/* Segments on their way may still refer to the zeros. */
+void source_exit(void)
+{
+	put_page(zeros);
 }

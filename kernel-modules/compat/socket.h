@@ -14,4 +14,14 @@
 #define TWOWAY_SOCKADDR	struct sockaddr
 #endif
 
+/* What data comes from: WRITE until 6.2. */
+#ifndef ITER_SOURCE
+#define ITER_SOURCE	WRITE
+#endif
+
+/* Segments refer to the caller's pages: since 6.5. Before, they are copied. */
+#ifndef MSG_SPLICE_PAGES
+#define MSG_SPLICE_PAGES	0
+#endif
+
 #endif /* TWOWAY_COMPAT_SOCKET_H */
