@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What tc exports to its plugins, as far as dtm needs it: iproute2 installs no headers. Unchanged
+ * What tc exports to its plugins, as far as ours need it: iproute2 installs no headers. Unchanged
  * from 5.10 on; a first argument became const in 6.10, which makes no difference to a caller. All
  * cases have been run with the tc of Debian 12, which is 6.1.
  */

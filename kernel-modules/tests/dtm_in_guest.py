@@ -2,8 +2,8 @@
 
     python -I dtm_in_guest.py [only=PREFIX]        # writes /mnt/run/results.json
 
-The kernel's own tdc runs tdc/dtm.json, and tdc/timetable.json for sch_timetable. Those of dtm are
-then run once more, for what tdc cannot say: what was refused changed nothing, and what a channel
+The kernel's own tdc runs tdc/dtm.json, and those of our other qdiscs there. Those of dtm are then
+run once more, for what tdc cannot say: what was refused changed nothing, and what a channel
 shows changes nothing when it is given back to it, and makes the same channel elsewhere.
 """
 
@@ -39,6 +39,8 @@ SCENARIOS = {
     for module in (dtm_scenarios, dtm_event_scenarios, dtm_interface_scenarios)
     for name, function in vars(module).items()
 }
+# Our qdiscs besides, of which there is no more than tdc's cases.
+OTHERS = ("medium", "timetable")
 # The kernel's tdc, which the host has put there.
 TDC = RUN / "tools/testing/selftests/tc-testing"
 
@@ -56,9 +58,10 @@ def main() -> int:
     results = {
         name: judge(case) for name, case in scenarios.items() if case.get("module") == "absent"
     }
-    run(f"insmod {MODULES / 'sch_dtm.ko'}", f"insmod {MODULES / 'sch_timetable.ko'}")
+    run(*(f"insmod {MODULES / f'sch_{qdisc}.ko'}" for qdisc in ("dtm", *OTHERS)))
     if "tdc".startswith(only) or only.startswith("tdc"):
-        results |= run_tdc("dtm") | run_tdc("timetable")
+        for qdisc in ("dtm", *OTHERS):
+            results |= run_tdc(qdisc)
     run("ip link add d1 type dummy", "ip link set d1 up")
     for name, case in tdc_cases().items():
         if f"again: {name}".startswith(only):
@@ -78,7 +81,7 @@ def all_names() -> list[str]:
     """Every case, as results are called."""
     tdc = tdc_cases()
     return [
-        *(f"tdc: {name}" for name in [*tdc, *tdc_cases("timetable")]),
+        *(f"tdc: {name}" for qdisc in ("dtm", *OTHERS) for name in tdc_cases(qdisc)),
         *(f"again: {name}" for name in tdc),
         *raw_cases(),
         *scenario_cases(),

@@ -26,9 +26,9 @@ RUN = Path("/mnt/run")
 DEBUG = Path("/sys/kernel/debug")
 KMEMLEAK = DEBUG / "kmemleak"
 CLONE_NEWNET = 0x40000000
-QDISCS = ("sch_dtm", "sch_timetable")
+QDISCS = ("sch_dtm", "sch_medium", "sch_timetable")
 ROUNDS = 100
-TRAFFIC_ROUNDS = 24  # four of each way to end a channel
+TRAFFIC_ROUNDS = 28  # four of each way to end a channel
 # kmemleak leaves an object alone that is younger than 5 s (MSECS_MIN_AGE); time costs nothing.
 LEAK_AGE_S = 6
 # A SYN behind a full queue, or lost with it several times.
@@ -44,6 +44,7 @@ TC_H_ROOT = 0xFFFFFFFF
 TCA_KIND, TCA_OPTIONS = 1, 2
 NLA_F_NESTED = 0x8000
 TCA_DTM_SLOTS, TCA_DTM_POOL = 2, 14
+TCA_MEDIUM_NUMBER, TCA_MEDIUM_RATE = 1, 4
 POOL = "bus"
 LINGER_RESET = struct.pack("ii", 1, 0)
 
@@ -224,7 +225,26 @@ def change_table() -> None:
     tc("replace", "root", "handle", "1:", "dtm")
 
 
-WAYS = (delete_qdisc, replace_qdisc, hide_qdisc, interrupt_link, delete_device, change_table)
+def share_medium() -> None:
+    """Both hosts share a medium, which one leaves with packets waiting, and the other keeps."""
+    words = ("root", "handle", "6:", "medium", "number", "1", "rate", "8Mbit")
+    tc("replace", *words, "gap", "1ms")
+    run("tc", "-n", "b", "qdisc", "replace", "dev", "eth0", *words)
+    time.sleep(0.1)
+    tc("change", "root", "handle", "6:", "medium", "rate", "1Mbit")
+    time.sleep(0.1)
+    tc("replace", "root", "handle", "1:", "dtm")
+
+
+WAYS = (
+    delete_qdisc,
+    replace_qdisc,
+    hide_qdisc,
+    interrupt_link,
+    delete_device,
+    change_table,
+    share_medium,
+)
 
 
 # Trials
@@ -264,14 +284,14 @@ def traffic(*told: str) -> None:
         WAYS[count % len(WAYS)]()
         connections.exchange(chance.random())
         connections.close(chance)
-        if count % 7 == 6:  # whole hosts go, with whatever is still in flight
+        if count % 5 == 4:  # whole hosts go, with whatever is still in flight
             run("ip", "netns", "del", "a")
             run("ip", "netns", "del", "b")
             add_two_hosts()
     run("ip", "netns", "del", "a")
     run("ip", "netns", "del", "b")
     time.sleep(ORPHANS_GONE_S)
-    for module in [*modules, "sch_timetable"]:
+    for module in [*modules, "sch_medium", "sch_timetable"]:
         unload(module)
 
 
@@ -314,9 +334,11 @@ def out_of_memory(*told: str) -> None:
     run("ip", "link", "add", "lone", "type", "dummy")
     run(str(MODULES / "dtm"), "pool", "add", POOL, "slots", "30")
     index = socket.if_nametoindex("lone")
-    add = rtnl_request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, index)
-    change = rtnl_request(RTM_NEWQDISC, 0, index)
-    delete = rtnl_request(RTM_DELQDISC, 0, index)
+    options = attribute(TCA_DTM_SLOTS, struct.pack("I", 30))
+    options += attribute(TCA_DTM_POOL, POOL.encode() + b"\0")
+    add = rtnl_request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, index, b"dtm", options)
+    change = rtnl_request(RTM_NEWQDISC, 0, index, b"dtm", options)
+    delete = rtnl_request(RTM_DELQDISC, 0, index, b"dtm", options)
     failing_allocations("add", add, delete)
     add()
     failing_allocations("change", change, change)
@@ -325,6 +347,26 @@ def out_of_memory(*told: str) -> None:
     run(str(MODULES / "dtm"), "pool", "del", POOL)
     time.sleep(1)
     unload("sch_dtm")
+    join_without_memory()
+
+
+def join_without_memory() -> None:
+    """Each allocation of a queue that joins a medium fails once; the medium stays whole."""
+    load("sch_medium")
+    for device in ("near", "far"):
+        run("ip", "link", "add", device, "type", "dummy")
+    options = attribute(TCA_MEDIUM_NUMBER, struct.pack("I", 1))
+    options += attribute(TCA_MEDIUM_RATE, struct.pack("Q", 10**6))
+    for device in ("near", "far"):
+        index = socket.if_nametoindex(device)
+        add = rtnl_request(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, index, b"medium", options)
+        delete = rtnl_request(RTM_DELQDISC, 0, index, b"medium", options)
+        failing_allocations(f"join {device}", add, delete)
+        add()
+    for device in ("near", "far"):
+        run("ip", "link", "del", device)
+    time.sleep(1)
+    unload("sch_medium")
 
 
 def failing_allocations(what: str, attempt: Callable[[], int], restore: Callable[[], int]) -> None:
@@ -349,16 +391,17 @@ def failing_allocations(what: str, attempt: Callable[[], int], restore: Callable
     raise AssertionError(f"{what}: more than {MOST_ALLOCATIONS} allocations")
 
 
-def rtnl_request(kind: int, flags: int, device: int) -> Callable[[], int]:
+def attribute(kind: int, value: bytes) -> bytes:
+    """A netlink attribute."""
+    return struct.pack("HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
+
+
+def rtnl_request(
+    kind: int, flags: int, device: int, qdisc: bytes, options: bytes
+) -> Callable[[], int]:
     """A function that sends a request for the root qdisc of a device; it returns the errno."""
-
-    def attribute(kind: int, value: bytes) -> bytes:
-        return struct.pack("HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
-
-    options = attribute(TCA_DTM_SLOTS, struct.pack("I", 30))
-    options += attribute(TCA_DTM_POOL, POOL.encode() + b"\0")
     body = struct.pack("BxxxiIII", 0, device, 0, TC_H_ROOT, 0)
-    body += attribute(TCA_KIND, b"dtm\0") + attribute(NLA_F_NESTED | TCA_OPTIONS, options)
+    body += attribute(TCA_KIND, qdisc + b"\0") + attribute(NLA_F_NESTED | TCA_OPTIONS, options)
     flags |= NLM_F_REQUEST | NLM_F_ACK
     message = struct.pack("IHHII", 16 + len(body), kind, flags, 0, 0) + body
 

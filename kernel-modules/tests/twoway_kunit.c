@@ -16,6 +16,7 @@
 #include "../dtm_alloc_hysteresis.c"
 #include "../dtm_alloc_trace.c"
 #include "../fast_window.h"
+#include "../medium.h"
 #include "../tahoe_timer.h"
 #include "../tahoe_window.h"
 #include "../timetable.h"
@@ -637,6 +638,73 @@ static struct kunit_suite timetable_suite = {
 	.test_cases = timetable_cases,
 };
 
+/* medium.h */
+
+/* At both ends a packet waits: turns, a gap each, whole ns upwards. */
+static void medium_ends_take_turns(struct kunit *test)
+{
+	struct medium_turns m;
+
+	medium_begin(&m, 100, 1);
+	for (int i = 0; i < 4; i++)
+		medium_arrive(&m, i % 2, 5);
+	for (int i = 0; i < 4; i++) {
+		KUNIT_EXPECT_EQ(test, medium_next(&m), i % 2);
+		KUNIT_EXPECT_EQ(test, medium_send(&m, i % 2, 10), 5 + (i + 1) * 110);
+	}
+	KUNIT_EXPECT_EQ(test, medium_next(&m), MEDIUM_NOBODY);
+	KUNIT_EXPECT_EQ(test, medium_bits(1500, 2500000), 600000);
+	KUNIT_EXPECT_EQ(test, medium_bits(1, 3 * (u64)NSEC_PER_SEC), 1);
+}
+
+/* A turn of several packets pays the gap once, and another of the same end once more. */
+static void medium_turn_pays_one_gap(struct kunit *test)
+{
+	struct medium_turns m;
+
+	medium_begin(&m, 100, 2);
+	for (int i = 0; i < 3; i++)
+		medium_arrive(&m, 0, 0);
+	KUNIT_EXPECT_EQ(test, medium_send(&m, 0, 10), 110);
+	KUNIT_EXPECT_EQ(test, medium_send(&m, 0, 10), 120);
+	KUNIT_EXPECT_EQ(test, medium_next(&m), 0);
+	KUNIT_EXPECT_EQ(test, medium_leaves(&m, 0, 10), 230);
+	/* But the other's turn is first, if a packet comes there in time. */
+	medium_arrive(&m, 1, 120);
+	KUNIT_EXPECT_EQ(test, medium_next(&m), 1);
+	KUNIT_EXPECT_EQ(test, medium_send(&m, 1, 10), 230);
+	KUNIT_EXPECT_EQ(test, medium_send(&m, 0, 10), 340);
+}
+
+/* An idle medium ends a turn: the next packet pays the gap, and the other end is the first. */
+static void medium_idle_time_ends_turn(struct kunit *test)
+{
+	struct medium_turns m;
+
+	medium_begin(&m, 100, 8);
+	medium_arrive(&m, 0, 0);
+	KUNIT_EXPECT_EQ(test, medium_send(&m, 0, 10), 110);
+	/* At the very time of its end a packet is one more of the turn. */
+	medium_arrive(&m, 0, 110);
+	KUNIT_EXPECT_EQ(test, medium_send(&m, 0, 10), 120);
+	medium_arrive(&m, 0, 121);
+	medium_arrive(&m, 1, 121);
+	KUNIT_EXPECT_EQ(test, medium_next(&m), 1);
+	KUNIT_EXPECT_EQ(test, medium_send(&m, 1, 10), 231);
+}
+
+static struct kunit_case medium_cases[] = {
+	KUNIT_CASE(medium_ends_take_turns),
+	KUNIT_CASE(medium_turn_pays_one_gap),
+	KUNIT_CASE(medium_idle_time_ends_turn),
+	{}
+};
+
+static struct kunit_suite medium_suite = {
+	.name = "medium",
+	.test_cases = medium_cases,
+};
+
 /* variants.h */
 
 /* Congestion controls of these names, to be registered. */
@@ -891,7 +959,7 @@ static struct kunit_suite timer_suite = {
 };
 
 kunit_test_suites(&service_suite, &rate_suite, &channel_suite, &fast_suite, &variants_suite,
-		  &tahoe_suite, &timer_suite, &timetable_suite);
+		  &tahoe_suite, &timer_suite, &timetable_suite, &medium_suite);
 
 MODULE_DESCRIPTION("Unit tests of the modules of twoway");
 MODULE_LICENSE("GPL");

@@ -19,7 +19,15 @@ from twoway.spec.congestion import module_parameters
 KERNEL_MODULES = ROOT / "kernel-modules"
 FETCH_HEADERS = KERNEL_MODULES / "tests/fetch-headers"
 COULD_NOT_FETCH = 75
-MODULES = ["sch_dtm", "sch_timetable", "tcp_fast", "tcp_fixed", "tcp_tahoe", "testbed"]
+MODULES = [
+    "sch_dtm",
+    "sch_medium",
+    "sch_timetable",
+    "tcp_fast",
+    "tcp_fixed",
+    "tcp_tahoe",
+    "testbed",
+]
 REVISION = "v1-2-gabc"
 STRICT = ("W=1", "KCFLAGS=-Werror", f"TWOWAY_REVISION={REVISION}")
 

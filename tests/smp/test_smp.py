@@ -30,7 +30,9 @@ FUZZ_REQUESTS = 500
 # An hour of a channel that an operator changes every ten seconds.
 REQUESTS = 360
 PATIENCE_S = 300
-_OURS = re.compile(r"\[(?:sch_dtm|sch_timetable|tcp_fast|tcp_fixed|tcp_tahoe|planted_races)\]")
+_OURS = re.compile(
+    r"\[(?:sch_dtm|sch_medium|sch_timetable|tcp_fast|tcp_fixed|tcp_tahoe|planted_races)\]"
+)
 _KCSAN = re.compile(r"BUG: KCSAN: .*?={60,}", re.DOTALL)
 # The kernel's own, which our modules call into: who reads the clock tries again if it was being
 # set (a seqcount), and who polls looks once more.

@@ -46,6 +46,20 @@ TABLE_CHANGES = (
     "timetable rates {slots}s:{few}Mbit",
     "timetable delays {slots}ms:{few}ms",
 )
+# The same of sch_medium, at the root of both ends of a wire; what another gap or number makes is
+# refused while the other end is there.
+MEDIA = (
+    "medium number 1 rate 200Mbit gap 20us turn 4 limit 300",
+    "medium number 1 rate 100Mbit limit 50 overhead 24",
+    "medium number 1 rate 400Mbit gap 20us",
+)
+MEDIUM_CHANGES = (
+    "medium limit {slots}",
+    "medium overhead {few}",
+    "medium rate {slots}Mbit",
+    "medium gap {few}us",
+    "medium number {few}",
+)
 # Members of `tc -s -j qdisc show` that rise while a channel has traffic, whatever is changed.
 COUNTERS = ("bytes", "packets", "slot_seconds")
 # A channel that nobody but an operator changes.

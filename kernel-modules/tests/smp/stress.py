@@ -35,6 +35,8 @@ from channels import (  # noqa: E402
     ALONE,
     CHANGES,
     COUNTERS,
+    MEDIA,
+    MEDIUM_CHANGES,
     POOL_SLOTS,
     POOLED,
     TABLE_CHANGES,
@@ -55,10 +57,12 @@ PORT = 5001
 UDP_SEGMENT = 103
 SHORT_LIVES = {"tcp_retries2": 3, "tcp_orphan_retries": 1, "tcp_syn_retries": 1}
 # Where channels are: the root, each queue of a device with several (their root locks differ, their
-# pool is one), classes, the way in, and where netlink's messages pass; and a device whose root has
-# no channel but a timetable. Two at a time.
-PLACES = (("root", "mq"), ("htb", "nlmon"), ("timetable", "ifb"))
+# pool is one), classes, the way in, and where netlink's messages pass; and devices whose root has
+# no channel but a timetable, or an end of a medium, as the other host's has. Two at a time.
+PLACES = (("root", "mq"), ("htb", "nlmon"), ("timetable", "ifb"), ("medium", "root"))
 QUEUES = 4
+# Of places without channels, what is there, and to what it is changed.
+OTHERS = {"timetable": (TABLES, TABLE_CHANGES), "medium": (MEDIA, MEDIUM_CHANGES)}
 DTM = "/mnt/bin/dtm"
 
 
@@ -107,14 +111,14 @@ class Pair:
         tc(self.near, *(self.line("replace", p, self.beginnings()[0]) for p in self.parents))
 
     def beginnings(self) -> tuple[str, ...]:
-        """List the options with which channels, or timetables, of this place begin."""
-        if self.place == "timetable":
-            return TABLES
+        """List the options with which channels, or what is instead, of this place begin."""
+        if self.place in OTHERS:
+            return OTHERS[self.place][0]
         return ALONE if self.place in ("root", "ifb", "nlmon") else POOLED
 
     def changes(self) -> tuple[str, ...]:
         """List the options to which an operator changes them."""
-        return TABLE_CHANGES if self.place == "timetable" else CHANGES
+        return OTHERS[self.place][1] if self.place in OTHERS else CHANGES
 
     def line(self, verb: str, parent: str, options: str) -> str:
         """Make a command of tc for the channel below a parent."""
@@ -126,6 +130,9 @@ class Pair:
 
     def _place_timetable(self) -> None:
         pass
+
+    def _place_medium(self) -> None:
+        tc(self.far, f"qdisc replace dev eth0 root handle 1: {MEDIA[0]}")
 
     def _place_mq(self) -> None:
         tc(self.near, "qdisc replace dev eth0 root handle 1: mq")
@@ -202,7 +209,7 @@ def look(pair: Pair, until: float, tally: "Tally") -> None:
         if done.returncode:
             return  # the host is dead
         for qdisc in json.loads(done.stdout):
-            if qdisc["kind"] in ("dtm", "timetable"):
+            if qdisc["kind"] in ("dtm", *OTHERS):
                 for name, highest in tally.highest.items():
                     highest.value = max(highest.value, int(qdisc.get(name, 0)))
         time.sleep(0.5)

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * sch_medium: a half-duplex medium that both directions of a link share
+ *
+ *	end 0:	enqueue --> FIFO --> dequeue --\
+ *						 >-- one medium, by turns
+ *	end 1:	enqueue --> FIFO --> dequeue --/
+ *
+ * A queue at each end of a link joins the medium of a number. One packet is sent at a time;
+ * medium.h says whose. A packet leaves its queue when its last bit has been sent. Nodes in network
+ * namespaces of one user namespace may share a medium, which is there as long as a queue is on it.
+ *
+ * Who has the medium is decided when the clock has passed the start of a transmission, by whoever
+ * looks first: either queue, or the medium's timer, which wakes the queue whose packet has been
+ * sent. A queue that nobody asks for packets, because its device or its parent holds it back,
+ * does not hold up the other.
+ *
+ * A GSO buffer is one packet: switch it off where it matters.
+ *
+ * Locking: the list of media and who is on them are protected by media_lock; turns, and what both
+ * ends look at of the queues (packets, rate, overhead), by the medium's lock, which is taken inside
+ * the root lock of any qdisc. The clock is read under the medium's lock: it never goes back.
+ */
+
+#include <linux/hrtimer.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/netdevice.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <net/net_namespace.h>
+
+#include "compat/compat.h"
+#include "compat/netlink.h"
+#include "compat/timer.h"
+#include "medium.h"
+
+struct medium_sched_data;
+
+struct medium {
+	struct list_head list;			/* of all media */
+	const struct user_namespace *owner;	/* of the namespaces of its queues, which hold it */
+	u32 number;
+	struct medium_sched_data *ends[2];	/* in the order in which they joined; or NULL */
+	spinlock_t lock;			/* of what follows, and of parts of the queues */
+	struct medium_turns turns;
+	struct hrtimer timer;			/* at the end of a transmission */
+};
+
+struct medium_sched_data {
+	struct Qdisc *sch;
+	struct medium *medium;		/* NULL until it has joined */
+	int end;			/* of the medium */
+	struct sk_buff *waiting;	/* the first that has not had the medium; NULL: none */
+	u64 rate;			/* bytes/s */
+	s32 overhead;			/* bytes */
+};
+
+struct medium_skb_cb {
+	u64 leaves_at;
+};
+
+static DEFINE_MUTEX(media_lock);
+static LIST_HEAD(media);
+
+static struct medium_skb_cb *medium_skb_cb(const struct sk_buff *skb)
+{
+	qdisc_cb_private_validate(skb, sizeof(struct medium_skb_cb));
+	return (struct medium_skb_cb *)qdisc_skb_cb(skb)->data;
+}
+
+/* Under the medium's lock */
+
+static u64 medium_bits_of_next(const struct medium_sched_data *q)
+{
+	u32 bytes = max_t(s64, (s64)qdisc_pkt_len(q->waiting) + q->overhead, 1);
+
+	return medium_bits(bytes, q->rate);
+}
+
+/* Send, in thought, all that started before now. */
+static u64 medium_advance(struct medium *m)
+{
+	u64 now = ktime_get_ns();
+
+	for (;;) {
+		int end = medium_next(&m->turns);
+		struct medium_sched_data *q;
+
+		if (end == MEDIUM_NOBODY || m->turns.start_at >= now)
+			return now;
+		q = m->ends[end];
+		medium_skb_cb(q->waiting)->leaves_at =
+			medium_send(&m->turns, end, medium_bits_of_next(q));
+		q->waiting = q->waiting->next;
+	}
+}
+
+static bool medium_has_sent(const struct medium_sched_data *q, u64 now)
+{
+	const struct sk_buff *skb = qdisc_peek_head(q->sch);
+
+	return skb && skb != q->waiting && medium_skb_cb(skb)->leaves_at <= now;
+}
+
+static void medium_wake(const struct medium_sched_data *q, u64 now)
+{
+	if (!q || !medium_has_sent(q, now))
+		return;
+	rcu_read_lock();
+	__netif_schedule(qdisc_root(q->sch));
+	rcu_read_unlock();
+}
+
+/* Let the timer expire when the transmission ends that is under way, or else the next. */
+static void medium_arm(struct medium *m, u64 now)
+{
+	u64 ends_at = m->turns.end_at;
+
+	if (ends_at <= now) {
+		int end = medium_next(&m->turns);
+
+		if (end == MEDIUM_NOBODY)
+			return;
+		ends_at = medium_leaves(&m->turns, end, medium_bits_of_next(m->ends[end]));
+	}
+	hrtimer_start(&m->timer, ns_to_ktime(ends_at), HRTIMER_MODE_ABS_SOFT);
+}
+
+static enum hrtimer_restart medium_expires(struct hrtimer *timer)
+{
+	struct medium *m = container_of(timer, struct medium, timer);
+	u64 now;
+
+	spin_lock(&m->lock);
+	now = medium_advance(m);
+	medium_wake(m->ends[0], now);
+	medium_wake(m->ends[1], now);
+	medium_arm(m, now);
+	spin_unlock(&m->lock);
+	return HRTIMER_NORESTART;
+}
+
+static int medium_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct medium_sched_data *q = qdisc_priv(sch);
+	struct medium *m = q->medium;
+	int err;
+	u64 now;
+
+	if (sch->q.qlen >= sch->limit)
+		return qdisc_drop(skb, sch, to_free);
+	spin_lock(&m->lock);
+	now = medium_advance(m);
+	medium_arrive(&m->turns, q->end, now);
+	err = qdisc_enqueue_tail(skb, sch);
+	if (!q->waiting)
+		q->waiting = skb;
+	medium_wake(m->ends[!q->end], now);
+	medium_arm(m, now);
+	spin_unlock(&m->lock);
+	return err;
+}
+
+static struct sk_buff *medium_dequeue(struct Qdisc *sch)
+{
+	struct medium_sched_data *q = qdisc_priv(sch);
+	struct medium *m = q->medium;
+	struct sk_buff *skb = NULL;
+	u64 now;
+
+	spin_lock(&m->lock);
+	now = medium_advance(m);
+	if (medium_has_sent(q, now))
+		skb = qdisc_dequeue_head(sch);
+	else if (qdisc_peek_head(sch))
+		qdisc_qstats_overlimit(sch);
+	medium_wake(m->ends[!q->end], now);
+	medium_arm(m, now);
+	spin_unlock(&m->lock);
+	return skb;
+}
+
+/* A packet that is being sent when its queue is emptied still holds the medium to its end. */
+static void medium_reset(struct Qdisc *sch)
+{
+	struct medium_sched_data *q = qdisc_priv(sch);
+	struct medium *m = q->medium;
+	u64 now;
+
+	spin_lock_bh(&m->lock);
+	now = medium_advance(m);
+	qdisc_reset_queue(sch);
+	q->waiting = NULL;
+	m->turns.waiting[q->end] = 0;
+	medium_wake(m->ends[!q->end], now);
+	medium_arm(m, now);
+	spin_unlock_bh(&m->lock);
+}
+
+/* Media */
+
+static const char *medium_conflict(const struct medium *m, struct nlattr **tb)
+{
+	if (tb[TCA_MEDIUM_GAP] && nla_get_u64(tb[TCA_MEDIUM_GAP]) != m->turns.gap)
+		return "the medium has another gap";
+	if (tb[TCA_MEDIUM_TURN] && nla_get_u32(tb[TCA_MEDIUM_TURN]) != m->turns.turn_packets)
+		return "the medium has turns of another length";
+	return NULL;
+}
+
+static struct medium *medium_find(const struct user_namespace *owner, u32 number)
+{
+	struct medium *m;
+
+	list_for_each_entry(m, &media, list)
+		if (m->owner == owner && m->number == number)
+			return m;
+	return NULL;
+}
+
+static struct medium *medium_new(const struct user_namespace *owner, u32 number,
+				 struct nlattr **tb)
+{
+	struct medium *m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
+	u64 gap = tb[TCA_MEDIUM_GAP] ? nla_get_u64(tb[TCA_MEDIUM_GAP]) : 0;
+	u32 turn = tb[TCA_MEDIUM_TURN] ? nla_get_u32(tb[TCA_MEDIUM_TURN]) : 1;
+
+	if (!m)
+		return NULL;
+	m->owner = owner;
+	m->number = number;
+	spin_lock_init(&m->lock);
+	medium_begin(&m->turns, gap, turn);
+	hrtimer_setup(&m->timer, medium_expires, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	list_add(&m->list, &media);
+	return m;
+}
+
+static int medium_join(struct medium_sched_data *q, struct nlattr **tb,
+		       struct netlink_ext_ack *extack)
+{
+	const struct user_namespace *owner = dev_net(qdisc_dev(q->sch))->user_ns;
+	u32 number = nla_get_u32(tb[TCA_MEDIUM_NUMBER]);
+	const char *problem = NULL;
+	struct medium *m;
+	int err = 0;
+
+	mutex_lock(&media_lock);
+	m = medium_find(owner, number);
+	if (!m) {
+		m = medium_new(owner, number, tb);
+		err = m ? 0 : -ENOMEM;
+	} else if (m->ends[0] && m->ends[1]) {
+		problem = "two queues are on this medium already";
+		err = -EBUSY;
+	} else {
+		problem = medium_conflict(m, tb);
+		err = problem ? -EINVAL : 0;
+	}
+	if (!err) {
+		spin_lock_bh(&m->lock);
+		q->end = !!m->ends[0];
+		m->ends[q->end] = q;
+		spin_unlock_bh(&m->lock);
+		q->medium = m;
+	}
+	mutex_unlock(&media_lock);
+	/* NL_SET_ERR_MSG() takes no variable, NL_SET_ERR_MSG_FMT() came with 6.2. */
+	if (extack && problem)
+		extack->_msg = problem;
+	return err;
+}
+
+/* Its packets are gone: reset came before. */
+static void medium_part(struct medium_sched_data *q)
+{
+	struct medium *m = q->medium;
+
+	mutex_lock(&media_lock);
+	spin_lock_bh(&m->lock);
+	m->ends[q->end] = NULL;
+	spin_unlock_bh(&m->lock);
+	if (!m->ends[0] && !m->ends[1]) {
+		list_del(&m->list);
+		hrtimer_cancel(&m->timer);
+		kfree(m);
+	}
+	mutex_unlock(&media_lock);
+}
+
+/* Options */
+
+static TWOWAY_RANGE medium_gap_range = { .max = TC_MEDIUM_MAX_GAP };
+static TWOWAY_RANGE medium_rate_range = { .min = 1, .max = TC_MEDIUM_MAX_RATE };
+
+static const struct nla_policy medium_policy[TCA_MEDIUM_MAX + 1] = {
+	[TCA_MEDIUM_NUMBER]	= { .type = NLA_U32 },
+	[TCA_MEDIUM_GAP]	= NLA_POLICY_FULL_RANGE(NLA_U64, &medium_gap_range),
+	[TCA_MEDIUM_TURN]	= NLA_POLICY_MIN(NLA_U32, 1),
+	[TCA_MEDIUM_RATE]	= NLA_POLICY_FULL_RANGE(NLA_U64, &medium_rate_range),
+	[TCA_MEDIUM_OVERHEAD]	= NLA_POLICY_RANGE(NLA_S32, -64, 1024),
+	[TCA_MEDIUM_LIMIT]	= NLA_POLICY_MIN(NLA_U32, 1),
+};
+
+/* Of a change: what is not given stays. */
+static void medium_set(struct Qdisc *sch, struct nlattr **tb)
+{
+	struct medium_sched_data *q = qdisc_priv(sch);
+	struct medium *m = q->medium;
+	u64 now;
+
+	sch_tree_lock(sch);
+	if (tb[TCA_MEDIUM_LIMIT])
+		sch->limit = nla_get_u32(tb[TCA_MEDIUM_LIMIT]);
+	spin_lock(&m->lock);
+	now = medium_advance(m);
+	if (tb[TCA_MEDIUM_RATE])
+		q->rate = nla_get_u64(tb[TCA_MEDIUM_RATE]);
+	if (tb[TCA_MEDIUM_OVERHEAD])
+		q->overhead = nla_get_s32(tb[TCA_MEDIUM_OVERHEAD]);
+	medium_arm(m, now);
+	spin_unlock(&m->lock);
+	sch_tree_unlock(sch);
+}
+
+static int medium_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct medium_sched_data *q = qdisc_priv(sch);
+	struct nlattr *tb[TCA_MEDIUM_MAX + 1];
+	const char *problem;
+	int err;
+
+	err = nla_parse_nested(tb, TCA_MEDIUM_MAX, opt, medium_policy, extack);
+	if (err)
+		return err;
+	problem = medium_conflict(q->medium, tb);
+	if (tb[TCA_MEDIUM_NUMBER] && nla_get_u32(tb[TCA_MEDIUM_NUMBER]) != q->medium->number)
+		problem = "a queue stays on its medium";
+	if (problem) {
+		if (extack)
+			extack->_msg = problem;
+		return -EINVAL;
+	}
+	medium_set(sch, tb);
+	return 0;
+}
+
+static int medium_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct medium_sched_data *q = qdisc_priv(sch);
+	struct nlattr *tb[TCA_MEDIUM_MAX + 1] = { };
+	int err;
+
+	err = opt ? nla_parse_nested(tb, TCA_MEDIUM_MAX, opt, medium_policy, extack) : 0;
+	if (err)
+		return err;
+	if (!tb[TCA_MEDIUM_NUMBER] || !tb[TCA_MEDIUM_RATE]) {
+		NL_SET_ERR_MSG(extack, "a queue needs the number of its medium and a rate");
+		return -EINVAL;
+	}
+	q->sch = sch;
+	sch->limit = 1000;
+	err = medium_join(q, tb, extack);
+	if (err)
+		return err;
+	medium_set(sch, tb);
+	return 0;
+}
+
+/* Also after an init that failed. */
+static void medium_destroy(struct Qdisc *sch)
+{
+	struct medium_sched_data *q = qdisc_priv(sch);
+
+	if (q->medium)
+		medium_part(q);
+}
+
+static int medium_dump(struct Qdisc *sch, struct sk_buff *skb)
+{
+	struct medium_sched_data *q = qdisc_priv(sch);
+	const struct medium *m = q->medium;
+	struct nlattr *nest = nla_nest_start(skb, TCA_OPTIONS);
+
+	if (!nest)
+		return -EMSGSIZE;
+	if (nla_put_u32(skb, TCA_MEDIUM_NUMBER, m->number) ||
+	    nla_put_u64_64bit(skb, TCA_MEDIUM_GAP, m->turns.gap, TCA_MEDIUM_PAD) ||
+	    nla_put_u32(skb, TCA_MEDIUM_TURN, m->turns.turn_packets) ||
+	    nla_put_u64_64bit(skb, TCA_MEDIUM_RATE, q->rate, TCA_MEDIUM_PAD) ||
+	    nla_put_s32(skb, TCA_MEDIUM_OVERHEAD, q->overhead) ||
+	    nla_put_u32(skb, TCA_MEDIUM_LIMIT, sch->limit)) {
+		nla_nest_cancel(skb, nest);
+		return -EMSGSIZE;
+	}
+	return nla_nest_end(skb, nest);
+}
+
+static struct Qdisc_ops medium_qdisc_ops __read_mostly = {
+	.id		= "medium",
+	.priv_size	= sizeof(struct medium_sched_data),
+	.enqueue	= medium_enqueue,
+	.dequeue	= medium_dequeue,
+	.peek		= qdisc_peek_dequeued,
+	.init		= medium_init,
+	.reset		= medium_reset,
+	.destroy	= medium_destroy,
+	.change		= medium_change,
+	.dump		= medium_dump,
+	.owner		= THIS_MODULE,
+};
+MODULE_ALIAS_NET_SCH("medium");
+
+static int __init medium_module_init(void)
+{
+	BUILD_BUG_ON(sizeof(struct medium_skb_cb) > QDISC_CB_PRIV_LEN);
+	return register_qdisc(&medium_qdisc_ops);
+}
+
+static void __exit medium_module_exit(void)
+{
+	unregister_qdisc(&medium_qdisc_ops);
+}
+
+module_init(medium_module_init);
+module_exit(medium_module_exit);
+
+MODULE_AUTHOR("the twoway authors");
+MODULE_DESCRIPTION("A half-duplex medium that both directions of a link share");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,80 @@
+"""The arithmetic of sch_medium, compiled for user space, against a replay in Python."""
+
+import random
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from twoway.theory.medium import Hold, Medium, bits_ns
+
+HERE = Path(__file__).parent
+US, MS = 10**3, 10**6
+# Bytes/s of either end.
+RATES = (2_500_000, 750_001)
+Packets = Sequence[tuple[int, int, int]]
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The compiled arithmetic."""
+    made = tmp_path_factory.mktemp("medium") / "medium_model"
+    subprocess.run(
+        f"cc -O1 -g -fsanitize=undefined,address -fno-sanitize-recover -Wall -Wextra -Werror "
+        f"-I {HERE}/userspace -I {HERE.parent} -I {HERE.parent}/include/uapi "
+        f"-o {made} {HERE}/userspace/medium_model.c".split(),
+        check=True,
+    )
+    return made
+
+
+def told(program: Path, medium: Medium, packets: Packets) -> list[tuple[int, int]]:
+    """What the kernel's arithmetic says: ends and departures in the order of sending."""
+    said = f"{medium.gap_ns} {medium.turn_packets} {RATES[0]} {RATES[1]}\n"
+    said += "".join(f"{time} {end} {size}\n" for time, end, size in packets)
+    done = subprocess.run([program], input=said, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    return [(int(end), int(time)) for end, time in rows]
+
+
+def replayed(medium: Medium, packets: Packets) -> list[Hold]:
+    """What Python says of the same."""
+    arrived, bits = [], []
+    for end in (0, 1):
+        mine = np.array([(t, size) for t, e, size in packets if e == end], dtype=np.int64)
+        time, size = mine.reshape(-1, 2).T
+        arrived.append(time)
+        bits.append(bits_ns(size, 8 * RATES[end]))
+    return [*medium.holds(arrived, bits)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("turn", [1, 2, 5, 64])
+@pytest.mark.parametrize("gap", [0, 1, 100 * US])
+def test_departures_are_those_of_a_replay(program: Path, gap: int, turn: int) -> None:
+    """Of packets in bunches, at the same time and at ends of others, each departure is Python's."""
+    at_random, medium = random.Random(turn + gap), Medium(gap, turn)
+    for _ in range(20):
+        now, packets = MS, []
+        for _ in range(200):
+            now += at_random.choice((0, 0, 1, at_random.randint(0, MS), 5 * MS))
+            # Sizes of whole us at the first end's rate: some arrive as another has been sent.
+            size = at_random.choice((5, 250, 1500, at_random.randint(1, 3000)))
+            packets.append((now, at_random.randint(0, 1), size))
+        # Once more with arrivals at the very times of departures.
+        times = [hold.sent_ns for hold in replayed(medium, packets)]
+        late = [(at_random.choice(times), end, size) for _, end, size in packets]
+        for each in (packets, sorted(late, key=lambda packet: packet[0])):
+            assert told(program, medium, each) == [
+                (h.end, h.sent_ns) for h in replayed(medium, each)
+            ]
+
+
+def test_the_order_of_arrivals_at_one_time_does_not_matter(program: Path) -> None:
+    """Two ends that get packets at the same ns send as if the other had been first."""
+    packets = [(MS, end, 1500) for end in (0, 1, 0, 1)]
+    turned = [(MS, end, 1500) for end in (1, 1, 0, 0)]
+    assert told(program, Medium(US, 2), packets) == told(program, Medium(US, 2), turned)
