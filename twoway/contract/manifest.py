@@ -111,6 +111,9 @@ class Direction(_Quoted):
 class Profile(_Quoted):
     """Link behaviour at the run's point."""
 
+    half_duplex: dict[str, Any] | None = Field(
+        default=None, description="the medium that both directions share; null: each has its own"
+    )
     directions: dict[str, Direction] = Field(description="by name")
 
 

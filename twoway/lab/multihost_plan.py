@@ -39,7 +39,8 @@ def shares(case: Case, places: Mapping[str, Place]) -> dict[str, Plan]:
 
     Returns: plans by the names of hosts.
     Raises: UsageError with all problems: nodes without a host, links without an interface, flows of
-        iperf3, whose control connection takes a link of its own (docs/decisions/0007).
+        iperf3, whose control connection takes a link of its own (docs/decisions/0007), half-duplex
+        links.
     """
     problems = [*_misplaced_nodes(case.graph, places), *_misplaced_links(case.graph, places)]
     problems += [
@@ -51,6 +52,8 @@ def shares(case: Case, places: Mapping[str, Place]) -> dict[str, Plan]:
         f"programs.{program.name}: the hosts of a lab run none, the backend uml does"
         for program in case.experiment.programs
     ]
+    if case.profile.half_duplex:
+        problems.append("half_duplex: both ends of a medium are in one kernel, the backend uml's")
     if problems:
         raise UsageError("\n".join(f"{case.id}: {problem}" for problem in problems), _WHERE)
     plan = build_plan(case)

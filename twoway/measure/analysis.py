@@ -1,6 +1,6 @@
 """Everything measured on one run, shared by metrics, figures and report."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from twoway.measure import channel, throughput
 from twoway.measure.busy_periods import BusyPeriods, busy_periods
 from twoway.measure.datagrams import DatagramView, join
 from twoway.measure.lanes import Lanes, lanes_of
+from twoway.measure.medium import Holds, latest_ns, medium_of, replay
 from twoway.measure.queues import (
     STILL_QUEUED,
     Occupancy,
@@ -31,6 +32,7 @@ from twoway.measure.queues import (
 )
 from twoway.measure.run_folder import Run
 from twoway.theory.dtm import SLOT_BIT
+from twoway.theory.medium import Medium
 from twoway.theory.timetable import Timetable, rate_table
 
 
@@ -49,6 +51,7 @@ class QueueView:
         data_packets: the queue's length over time, data packets alone.
         slots: a DTM channel's slots; None for other queues.
         table: the table by which the rate changes; None for other queues.
+        holds: when its packets had the medium of a half-duplex link; None for other queues.
         error_ns: shape (m,), how late each departure was.
     """
 
@@ -60,6 +63,7 @@ class QueueView:
     data_packets: Occupancy
     slots: channel.Slots | None
     table: Timetable | None
+    holds: Holds | None
     error_ns: IntArray
 
     def rate_bit(self, start_ns: int, stop_ns: int) -> float:
@@ -240,7 +244,13 @@ class Analysis:
     @cached_property
     def queues(self) -> dict[str, QueueView]:
         """Queues by direction."""
-        found = {q.direction: self._queue(q) for q in self.run.queues}
+        medium = medium_of(self.run)
+        seen = {q.direction: self._passage(q, medium) for q in self.run.queues}
+        holds = replay(self.run, medium, seen) if medium else {}
+        found = {
+            q.direction: self._queue(q, seen.pop(q.direction), holds.get(q.direction))
+            for q in self.run.queues
+        }
         if not self.run.follows_packets:
             for queue in self.run.queues:
                 self.run.release(queue.interface)
@@ -298,23 +308,35 @@ class Analysis:
         """Find a queue's busy periods in the steady window."""
         return busy_periods(view.passed, self.run.steady_ns, self.run.stop_ns)
 
-    def _queue(self, queue: Queue) -> QueueView:
+    def _table(self, queue: Queue) -> Timetable | None:
+        link = self.run.link(queue)
+        return rate_table(link.rate) if link and link.rate else None
+
+    def _passage(self, queue: Queue, medium: Medium | None) -> Passage:
         run = self.run
-        link = run.link(queue)
-        table = rate_table(link.rate) if link and link.rate else None
-        ends = partial(table.leaves, START_NS) if table else None
         captures = run.entering(queue), run.capture(queue.interface)
+        table = self._table(queue)
+        ends = partial(table.leaves, START_NS) if table else None
+        if medium:
+            ends = partial(latest_ns, run, queue, medium)
         try:
-            seen = passage(queue, *captures, run.last_seen_ns, ends)
+            return passage(queue, *captures, run.last_seen_ns, ends)
         except AnalysisError as error:
             if lost := run.manifest.lost_by_captures:
                 raise AnalysisError(f"{error}; captures lost packets: {lost}") from error
             raise
+
+    def _queue(self, queue: Queue, seen: Passage, holds: Holds | None) -> QueueView:
+        run = self.run
+        table = self._table(queue)
         passed = transmitted(queue, seen)
         slots = channel.read_slots(run, queue) if queue.reallocations else None
         if slots:
             error_ns = channel.service_error_ns(queue, slots, passed)
+        elif holds:
+            error_ns = holds.error_ns(passed)
         else:
+            ends = partial(table.leaves, START_NS) if table else None
             error_ns = service_error_ns(queue, passed, ends)
         all_packets = occupancy(passed)
         return QueueView(
@@ -326,6 +348,7 @@ class Analysis:
             data_packets=occupancy(passed, passed.is_data),
             slots=slots,
             table=table,
+            holds=holds,
             error_ns=error_ns,
         )
 
@@ -396,11 +419,19 @@ class Analysis:
     def longest_round_trip_ns(self) -> int:
         """Round trip with all queues full of their largest frames, ns."""
         return sum(
-            view.queue.delay_ns
-            + view.queue.limit_packets
-            * int(view.queue.service_ns(view.passed.packets.frame_bytes.max(initial=0)))
+            view.queue.delay_ns + view.queue.limit_packets * self._longest_service_ns(view)
             for view in self.queues.values()
         )
+
+    def _longest_service_ns(self, view: QueueView) -> int:
+        """Compute what a queue's largest frame takes, on a half-duplex link with one back."""
+        largest = view.passed.packets.frame_bytes.max(initial=0)
+        medium = medium_of(self.run)
+        if medium is None:
+            return int(view.queue.service_ns(largest))
+        size = view.queue.link_bytes(np.array([largest]))
+        one = replace(medium, turn_packets=1)
+        return int(latest_ns(self.run, view.queue, one, np.zeros(1, dtype=np.int64), size)[0])
 
     def queue_epochs(self, view: QueueView, gap_ns: int) -> CongestionEpochs:
         """Find the clusters of one queue's drops that start in the steady window.

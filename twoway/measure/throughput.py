@@ -147,14 +147,29 @@ def link_bytes(arriving: Packets, queue: Queue) -> int:
     return int(queue.link_bytes(arriving.frame_bytes).sum())
 
 
-def utilisation(passed: Passage, start_ns: int, stop_ns: int, *, data_only: bool = False) -> float:
+def utilisation(
+    passed: Passage,
+    start_ns: int,
+    stop_ns: int,
+    *,
+    data_only: bool = False,
+    begin_ns: IntArray | None = None,
+) -> float:
     """Compute the share of a window in which a link transmits.
 
-    A transmission begins when its packet arrives or when the transmission before it ends.
+    Args:
+        passed: the packets of its queue.
+        start_ns: start of the window.
+        stop_ns: its end.
+        data_only: count data packets alone.
+        begin_ns: shape (m,), when the transmission of each departure began; None: when its packet
+            arrived or the transmission before it ended.
     """
     rows = passed.departures
     end = passed.left_ns[rows]
-    begin = transmission_starts(passed.packets.time_ns[rows], end, 0)
+    begin = begin_ns
+    if begin is None:
+        begin = transmission_starts(passed.packets.time_ns[rows], end, 0)
     busy = np.maximum(np.minimum(end, stop_ns) - np.maximum(begin, start_ns), 0)
     counted = busy[passed.is_data[rows]] if data_only else busy
     return float(counted.sum() / (stop_ns - start_ns))

@@ -12,7 +12,9 @@ from twoway.contract.network import ETHERNET_BYTES
 from twoway.plan import ack_queue
 from twoway.spec import timetable
 from twoway.spec.experiment import Direction, Profile
+from twoway.spec.half_duplex import media
 from twoway.spec.topology import Graph, Interface
+from twoway.theory.medium import Medium
 from twoway.theory.timetable import Timetable
 
 # The smallest frame: a delay queue holds more of these than of any other.
@@ -48,7 +50,7 @@ class Shaper:
     def module(self) -> str | None:
         """The module of ours that it needs, with a plugin for tc; None for the kernel's own."""
         kind = self.arguments[0]
-        return f"sch_{kind}" if kind in ("dtm", "timetable") else None
+        return f"sch_{kind}" if kind in ("dtm", "medium", "timetable") else None
 
 
 def compile_profile(profile: Profile, graph: Graph) -> list[Shaper]:
@@ -60,7 +62,13 @@ def compile_profile(profile: Profile, graph: Graph) -> list[Shaper]:
     """
     shapers = []
     for name, direction in profile.directions.items():
-        shapers += [_policed(_queue(i, direction), direction) for i in graph.queues[name]]
+        if profile.half_duplex:
+            shapers += [
+                _on_medium(i, direction, profile.half_duplex.medium, media(graph)[i.name])
+                for i in graph.queues[name]
+            ]
+        else:
+            shapers += [_policed(_queue(i, direction), direction) for i in graph.queues[name]]
         if direction.delay_ns or direction.has_ack_queue or direction.loss or direction.impairments:
             shapers += [_delay(i, direction) for i in graph.delays[name]]
     return shapers
@@ -186,6 +194,28 @@ def _by_table(interface: Interface, table: Timetable, limit: int, overhead: int 
             f"qdisc change dev {interface.name} root {words}"
             for words in timetable.more_arguments(table)
         ),
+    )
+
+
+def _on_medium(interface: Interface, direction: Direction, medium: Medium, number: int) -> Shaper:
+    """Build a queue at one end of a half-duplex link."""
+    rate = round(direction.start_mbit * 1e6) // 8
+    said = {
+        "number": number,
+        "gap_ns": medium.gap_ns,
+        "turn_packets": medium.turn_packets,
+        "rate": rate,
+        "overhead": direction.overhead_bytes,
+        "limit": direction.queue_packets,
+    }
+    arguments = (
+        f"medium number {number} gap {medium.gap_ns}ns turn {medium.turn_packets} "
+        f"rate {8 * rate}bit overhead {direction.overhead_bytes} limit {direction.queue_packets}"
+    )
+    return Shaper(
+        interface,
+        tuple(arguments.split()),
+        ((("kind",), "medium"), *((("options", name), value) for name, value in said.items())),
     )
 
 

@@ -47,6 +47,7 @@ def topology_svg(manifest: Manifest) -> str:
                 said.rate if said else None,
                 "\N{RIGHTWARDS ARROW}" if right else "\N{LEFTWARDS ARROW}",
             )
+            label += ", half-duplex" if manifest.profile.half_duplex else ""
             y = (y1 + y2) / 2 + (-10 if row == 0 else 20)
             parts.append(f'<text x="{(x1 + x2) / 2}" y="{y}" class="label">{escape(label)}</text>')
     for node, (x, y) in positions.items():

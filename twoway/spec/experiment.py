@@ -14,6 +14,7 @@ from twoway.contract.network import Framing, IpVersion
 from twoway.spec.channel import SLOT_MBIT, Channel, Slots
 from twoway.spec.congestion import CONTROLS
 from twoway.spec.datagrams import Datagrams
+from twoway.spec.half_duplex import HalfDuplex
 from twoway.spec.impairments import Impairments
 from twoway.spec.loss import Loss
 from twoway.spec.matrix import Axis
@@ -156,6 +157,11 @@ class Profile(Model):
     title: str = Field(description="one line for people")
     directions: dict[Name, Direction] = Field(
         description="named as the topology names its directions"
+    )
+    half_duplex: HalfDuplex | None = Field(
+        default=None,
+        description="both directions of a link share one medium, on which each has its rate and "
+        "queue; by default each has a medium of its own",
     )
     pools: dict[Name, Slots] = Field(
         default={}, description="links whose slots DTM channels share: how many, by a pool's name"

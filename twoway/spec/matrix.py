@@ -20,16 +20,17 @@ Label = bool | int | float | Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0
 Point = Mapping[str, Value]
 
 _MOST_POINTS = 10_000
-# Start of a path of `set:` that leads into the link profile instead of the experiment.
-_PROFILE = "profile."
+# Start of a path of `set:` that leads into the link profile instead of the experiment: there to a
+# direction, or to what both share.
+_PROFILE, _SHARED = "profile.", "half_duplex."
 
 
 class Axis(Model):
     """What varies together along one dimension of a sweep."""
 
     set: Annotated[list[str], Field(min_length=1)] = Field(
-        description="fields that take the value: flows.NAME.FIELD, profile.DIRECTION.FIELD, or any "
-        "other of this file's"
+        description="fields that take the value: flows.NAME.FIELD, profile.DIRECTION.FIELD, "
+        "profile.half_duplex.FIELD, or any other of this file's"
     )
     to: Annotated[list[Value], Field(min_length=1)] | NamedValues = Field(
         description="the values in turn, or values by the names that points have instead; a list "
@@ -142,7 +143,8 @@ def changed_profile(document: dict[str, Any], values: Mapping[str, Scalar]) -> d
         document["directions"] = {name: copy.deepcopy(each) for name, each in directions.items()}
     for path, value in values.items():
         if path.startswith(_PROFILE):
-            _set(document, f"directions.{path.removeprefix(_PROFILE)}", value)
+            inside = path.removeprefix(_PROFILE)
+            _set(document, inside if inside.startswith(_SHARED) else f"directions.{inside}", value)
     return document
 
 

@@ -8,6 +8,7 @@ import math
 
 from twoway.contract.network import ETHERNET_BYTES
 from twoway.spec.experiment import Profile, Stack
+from twoway.spec.half_duplex import one_way_links
 from twoway.spec.topology import Graph
 
 # The least common multiple of tc's microsecond and the kernel's 64 ns tick (docs/decisions/0008).
@@ -54,6 +55,7 @@ def placement_problems(profile: Profile, graph: Graph) -> list[str]:
         if direction.delay_ns and name not in graph.delays
     ]
     problems += _shared_delays(profile, graph)
+    problems += one_way_links(graph) if profile.half_duplex else []
     problems += [
         f"directions.{name}.aqm: {direction.aqm} is a shaper of its own, without cells or slots"
         for name, direction in profile.directions.items()

@@ -132,6 +132,7 @@ def setup_of(
         pacing=experiment.stack.pacing,
         receive_window_packets=experiment.stack.receive_window_packets,
         datagrams=tuple(datagrams),
+        medium=profile.half_duplex.medium if profile.half_duplex else None,
     )
 
 

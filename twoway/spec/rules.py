@@ -29,8 +29,28 @@ def profile_problems(profile: Profile) -> list[str]:
             *_direction_problems(direction),
             *_policer_problems(direction),
             *_pool_problems(direction, profile),
+            *(_half_duplex_problems(direction) if profile.half_duplex else ()),
         )
     ]
+
+
+def _half_duplex_problems(direction: Direction) -> list[str]:
+    """List what a direction has that an end of a half-duplex link cannot have."""
+    problems = [
+        f".{field}: an end of a half-duplex link has a rate_mbit"
+        for field in ("rate", "dtm")
+        if getattr(direction, field) is not None
+    ]
+    usual = {"aqm": "drop-tail", "ack_queue": "shared", "cell_bytes": 0}
+    problems += [
+        f".{field}: an end of a half-duplex link has one drop-tail queue, without cells; "
+        f"got {value!r}"
+        for field, its in usual.items()
+        if (value := getattr(direction, field)) != its
+    ]
+    if direction.policer is not None:
+        problems.append(".policer: an end of a half-duplex link has none")
+    return problems
 
 
 def _policer_problems(direction: Direction) -> list[str]:

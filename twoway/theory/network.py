@@ -9,7 +9,11 @@ from typing import Any
 
 from twoway.contract.network import Connection, DatagramFlow, Framing
 from twoway.theory import predictions
+from twoway.theory.medium import Medium
 from twoway.theory.token_bucket import TokenBucket
+
+# The one theory of links whose directions share a medium.
+HALF_DUPLEX = "half_duplex"
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ class Setup:
         receive_window_packets: full segments that receivers offer at most; None if their buffers
             decide.
         datagrams: UDP flows in the experiment's order.
+        medium: what both directions of each link share; None: each has a medium of its own.
     """
 
     links: Mapping[str, Link]
@@ -78,6 +83,7 @@ class Setup:
     pacing: bool = False
     receive_window_packets: int | None = None
     datagrams: tuple[DatagramFlow, ...] = ()
+    medium: Medium | None = None
 
 
 def known_theories() -> list[str]:
@@ -90,6 +96,8 @@ def predict(theory: str, setup: Setup) -> dict[str, float]:
 
     Raises: ValueError with a sentence if the theory does not cover these parameters.
     """
+    if setup.medium and theory != HALF_DUPLEX:
+        raise ValueError(f"it has a medium for each direction; {HALF_DUPLEX} has one for both")
     predicted: dict[str, float] = _module(theory).predict(setup)
     return predicted
 

@@ -17,6 +17,7 @@ from twoway.measure.metric import all_estimators, metric_names
 # A window of 20000 us. Times in us; a segment takes 500, an ACK 50.
 QUEUES = {
     **dict.fromkeys(("marks.forward", "marks.reverse", "policed.forward", "policed.reverse"), 0),
+    **dict.fromkeys(("medium_busy.forward", "medium_busy.reverse"), 0),
     "queue_ack_bunch_max.forward": 1,
     "queue_ack_bunch_max.reverse": 3,
     # Busy periods with peaks of 4, 4 and 1 data packets; and of 5 and 1.
@@ -326,6 +327,7 @@ def test_queue_with_no_packets(tmp_path: Path) -> None:
         "bottleneck_time.reverse": 0,
         "marks.reverse": 0,
         "policed.reverse": 0,
+        "medium_busy.reverse": 0,
         "utilisation.reverse": 0,
         "utilisation_data.reverse": 0,
         "queue_peak.reverse": 0,

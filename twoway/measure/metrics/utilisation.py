@@ -36,9 +36,10 @@ BOTTLENECK_CHANGES = Definition(
 def utilisation(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
     """Compute the shares of the steady window."""
     steady = (analysis.run.steady_ns, analysis.run.stop_ns)
+    begin_ns = view.holds.bits_begin_ns(view.passed) if view.holds else None
     return (
-        throughput.utilisation(view.passed, *steady),
-        throughput.utilisation(view.passed, *steady, data_only=True),
+        throughput.utilisation(view.passed, *steady, begin_ns=begin_ns),
+        throughput.utilisation(view.passed, *steady, begin_ns=begin_ns, data_only=True),
     )
 
 

@@ -1,0 +1,51 @@
+"""Half-duplex links in a run: what packets of two captures make of a medium."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from queue_columns import passage_of, queue_of
+
+from twoway.measure.medium import latest_ns, replay
+from twoway.theory.medium import Medium
+
+# Of the two ends r2 is set up last, though its direction is the profile's first.
+BACK = queue_of().model_copy(update={"direction": "back", "interface": "r2-eth0"})
+THERE = queue_of(rate_bit=4_000_000).model_copy(update={"direction": "there"})
+ENDS = ((THERE.interface, "r1", BACK.interface), (BACK.interface, "r2", THERE.interface))
+RUN: Any = SimpleNamespace(
+    queues=(BACK, THERE),
+    largest_frame_bytes=3,
+    manifest=SimpleNamespace(
+        interfaces=[SimpleNamespace(name=n, node=node, peer=peer) for n, node, peer in ENDS],
+        nodes=SimpleNamespace(hosts=("h1", "h2"), routers=("r1", "r2")),
+    ),
+)
+
+
+def test_the_first_turn_is_of_the_first_router() -> None:
+    """Of packets that come to both ends at the same ns that of r1, which joined first, is first."""
+    passed = {"back": passage_of([5], [3105]), "there": passage_of([5], [2105])}
+    found = replay(RUN, Medium(100, 1), passed)
+    assert found["there"].sent_ns.tolist() == [2105]
+    assert found["back"].sent_ns.tolist() == [3205]
+    assert found["back"].error_ns(passed["back"]).tolist() == [-100]
+    assert found["back"].bits_begin_ns(passed["back"]).tolist() == [2205]
+
+
+def test_dropped_packets_take_no_turn() -> None:
+    """A packet that its queue dropped holds no medium; one that was still queued does."""
+    passed = {
+        "back": passage_of([0, 1, 2], [-1, 1101, np.iinfo(np.int64).max]),
+        "there": passage_of([], []),
+    }
+    found = replay(RUN, Medium(100, 1), passed)["back"]
+    assert (found.start_ns.tolist(), found.sent_ns.tolist()) == ([1, 1101], [1101, 2201])
+    assert found.error_ns(passed["back"]).tolist() == [0]
+    assert found.held_ns(1001, 1201) == 200
+
+
+def test_a_packet_waits_for_one_turn_of_the_other_end_at_most() -> None:
+    """At r1 a byte waits for two turns' gaps, four frames of the other's and its own 2 us."""
+    latest = latest_ns(RUN, THERE, Medium(100, 4), np.array([7]), np.array([1]))
+    assert latest.tolist() == [7 + 2 * 100 + 4 * 3000 + 2000]

@@ -1,0 +1,89 @@
+"""Fixed windows over a half-duplex link: what is predicted, and where nothing is."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from twoway.runs.cases import load_case
+from twoway.spec.predictions import setup_of
+from twoway.theory.medium import Medium
+from twoway.theory.network import Setup, predict
+
+US = 1e-6
+DATA, ACK, GAP = 600 * US, 16 * US, 200 * US
+
+
+def _setup(name: str, **changes: Any) -> Setup:
+    case = load_case(name)
+    found = setup_of(case.experiment, case.profile, case.graph, case.connections, case.datagrams)
+    return replace(found, **changes)
+
+
+def _predicted(name: str, **changes: Any) -> dict[str, float]:
+    return predict("half_duplex", _setup(name, **changes))
+
+
+@pytest.mark.parametrize(("acks", "share"), [("every-segment", 1), ("delayed", 0.5)])
+def test_each_packet_pays_a_gap(acks: str, share: float) -> None:
+    """A data packet and its ACK, or half of one, have a gap each."""
+    found = _predicted(f"half-duplex@gap_us=200,acks={acks},traffic=one-way")
+    both = DATA + GAP + share * (ACK + GAP)
+    assert found["throughput.download"] == pytest.approx(0.012 / both)
+    assert found["medium_busy.reverse"] == pytest.approx(share * (ACK + GAP) / both)
+    assert found["medium_busy.forward"] + found["medium_busy.reverse"] == pytest.approx(1)
+
+
+def test_two_way_traffic_shares_what_one_way_traffic_has() -> None:
+    """Both connections have in all what one has alone."""
+    name = "half-duplex@gap_us=200,acks=delayed,traffic="
+    alone, found = _predicted(f"{name}one-way"), _predicted(f"{name}two-way")
+    assert found["throughput.download"] == found["throughput.upload"]
+    total = found["throughput.download"] + found["throughput.upload"]
+    assert total == pytest.approx(alone["throughput.download"])
+    assert found["medium_busy.forward"] == pytest.approx(0.5)
+
+
+def test_a_turn_pays_a_gap_and_compresses_acks() -> None:
+    """Eight packets pay two gaps with their ACKs, which leave together."""
+    found = _predicted("half-duplex-turns@turn=8")
+    assert found["throughput.download"] == pytest.approx(0.012 / (DATA + ACK + 2 * GAP / 8))
+    assert found["ack_bunch_max.download"] == 8
+    assert found["compression_factor.download"] == pytest.approx(37.5)
+
+
+ONE_WAY = "half-duplex@gap_us=200,acks=delayed,traffic=one-way"
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "sentence"),
+    [
+        (ONE_WAY, {"medium": None}, "each direction has a medium of its own"),
+        (ONE_WAY, {"medium": Medium(0, 2)}, "each segment is acknowledged"),
+        (ONE_WAY, {"medium": Medium(0, 1), "datagrams": (None,)}, "and nothing else"),
+        (
+            "half-duplex@gap_us=0,acks=delayed,traffic=two-way",
+            {},
+            r"pass together in 0\.96 ms leave the medium idle until data come, 2\.00 ms after",
+        ),
+        ("half-duplex-turns@turn=8", {"medium": Medium(0, 40)}, "may leave the medium idle"),
+    ],
+)
+def test_what_is_not_predicted(name: str, changes: dict[str, Any], sentence: str) -> None:
+    """Where the theory does not hold, it says why."""
+    with pytest.raises(ValueError, match=sentence):
+        _predicted(name, **changes)
+
+
+def test_other_theories_have_no_shared_medium() -> None:
+    """A theory of links with a medium for each direction predicts nothing of a half-duplex one."""
+    with pytest.raises(ValueError, match="a medium for each direction; half_duplex has one"):
+        predict("ack_clock", _setup(ONE_WAY))
+
+
+def test_windows_that_queues_do_not_hold() -> None:
+    """Windows of more packets than a queue has places are not predicted: packets are dropped."""
+    setup = _setup(ONE_WAY)
+    links = {name: replace(link, buffer_packets=59) for name, link in setup.links.items()}
+    with pytest.raises(ValueError, match="windows of 60 packets overflow a queue"):
+        predict("half_duplex", replace(setup, links=links))

@@ -1,0 +1,22 @@
+"""Who holds the medium of a half-duplex link."""
+
+from capture_analysis.definition import Definition
+
+from twoway.measure.analysis import Analysis, QueueView
+from twoway.measure.metric import Scope, estimates
+
+MEDIUM_BUSY = Definition(
+    "medium_busy",
+    "1",
+    "share of time in which packets of this direction hold a half-duplex medium, gaps included",
+    most=1,
+)
+
+
+@estimates(Scope.QUEUE, MEDIUM_BUSY)
+def medium_busy(analysis: Analysis, view: QueueView) -> tuple[float]:
+    """Return the share of the steady window; 0 where each direction has its own medium."""
+    if view.holds is None:
+        return (0.0,)
+    run = analysis.run
+    return (view.holds.held_ns(run.steady_ns, run.stop_ns) / run.window_ns,)

@@ -1,0 +1,53 @@
+"""A half-duplex medium that both directions of a link share."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field
+
+from twoway.contract.model import Model
+from twoway.spec.topology import Graph, Interface
+from twoway.theory.medium import Medium
+
+
+class HalfDuplex(Model):
+    """One medium for both directions of a link: one packet at a time, the ends take turns.
+
+    There are no collisions and no random back-off.
+    """
+
+    gap_us: Annotated[float, Field(ge=0, le=10_000_000, multiple_of=1e-3)] = Field(
+        description="what a turn takes before its first bit: access time, preamble, space between "
+        "frames; us, to the nanosecond"
+    )
+    turn_packets: Annotated[int, Field(ge=1, le=65535)] = Field(
+        default=1, description="packets that an end sends in its turn at most, for one gap"
+    )
+
+    @property
+    def medium(self) -> Medium:
+        """The medium, in whole ns."""
+        return Medium.of(self.model_dump())
+
+
+def media(graph: Graph) -> Mapping[str, int]:
+    """Count the links whose queues share a medium: each link's number by its interfaces."""
+    shaped = _shaped(graph)
+    links = dict.fromkeys(frozenset((i.name, i.peer_name)) for i in shaped.values())
+    numbers = {link: number for number, link in enumerate(links)}
+    return {name: numbers[frozenset((name, i.peer_name))] for name, i in shaped.items()}
+
+
+def one_way_links(graph: Graph) -> list[str]:
+    """List what is wrong with links that have a queue at one end alone."""
+    shaped = _shaped(graph)
+    return [
+        f"half_duplex: {name} has a queue, and the link's other end, {interface.peer_name}, has "
+        "none: a medium is shared by two"
+        for name, interface in shaped.items()
+        if interface.peer_name not in shaped
+    ]
+
+
+def _shaped(graph: Graph) -> dict[str, Interface]:
+    return {i.name: i for placed in graph.queues.values() for i in placed}
