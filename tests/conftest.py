@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import pytest
 from documents import complaints, finished_runs
+from hypothesis import settings
 from running import SMALL, write_experiment
 
 from twoway.guest.build import Guest, find_guest
@@ -15,6 +16,9 @@ from twoway.guest.source import Flavour
 
 # Hundreds of tests run `twoway`; a machine may forbid that it is compiled but once.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Timing is never asserted: a loaded machine takes what it takes for an example of Hypothesis's.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 _HERE = Path(__file__).parent
 # What takes longest begins first, so that no worker is left with it when the others have ended.
