@@ -251,7 +251,8 @@ class Daemons:
         """Wait for every program to end; terminate those that take too long."""
         asked = set()
         for program, process in self.running:
-            report_progress()
+            if not isinstance(process, Instrument):  # which takes no time to end
+                report_progress()
             try:
                 process.wait(timeout=program["patience_s"])
             except subprocess.TimeoutExpired:
