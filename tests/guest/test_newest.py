@@ -1,6 +1,7 @@
 """Debian's newest kernel with the series in vm/patches/upstream, and virtual time on it."""
 
 import contextlib
+import json
 import re
 import socket
 import struct
@@ -188,3 +189,16 @@ def test_an_experiment_repeats(guest: Guest, tmp_path: Path, name: str) -> None:
     ]
     assert all(captures[0].values())
     assert captures[0] == captures[1]
+
+
+def test_dualpi2_marks(guest: Guest, tmp_path: Path) -> None:
+    """DualPI2 has the profile's limit, and its marks are counted, though tc may not know it."""
+    case = load_case(str(EXPERIMENTS / "lab/dualpi2.yml") + "@aqm=dualpi2,ecn=on,control=cubic")
+    run = run_case(case, Uml(guest), tmp_path)
+    (queue,) = (
+        qdisc
+        for qdisc in json.loads((run / "qdisc/r1-after.json").read_text())
+        if qdisc["kind"] == "dualpi2"
+    )
+    assert queue["options"]["limit"] == case.profile.directions["forward"].queue_packets
+    assert queue["ecn_mark"] == 323

@@ -164,8 +164,8 @@ def _ip_batch(node: str, ip: IpVersion, *lines: str) -> Command:
 
 
 def _tc(shapers: Sequence[Shaper]) -> tuple[str, ...]:
-    """Build the command tc, with our plugins if a qdisc is ours."""
-    if any(shaper.module for shaper in shapers):
+    """Build the command tc, with our plugins if a qdisc is ours, or newer than it."""
+    if any(shaper.module or shaper.older_tc for shaper in shapers):
         return ("env", f"TC_LIB_DIR={GUEST_BIN}", "tc")
     return ("tc",)
 

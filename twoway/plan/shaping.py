@@ -34,12 +34,14 @@ class Shaper:
         arguments: the qdisc's kind and options, as for tc.
         readback: paths into tc's output, with the values expected there.
         inner: lines of a tc batch that add the classes, qdiscs and filters inside.
+        older_tc: tc may be older than a qdisc of the kernel's, and needs our plugin.
     """
 
     interface: Interface
     arguments: tuple[str, ...]
     readback: tuple[tuple[tuple[str, ...], Any], ...]
     inner: tuple[str, ...] = ()
+    older_tc: bool = False
 
     @property
     def is_channel(self) -> bool:
@@ -155,6 +157,7 @@ def _under_htb(interface: Interface, direction: Direction) -> Shaper:
             f"class add dev {dev} parent 1: classid 1:1 htb rate {rate_bit}bit burst 1 cburst 1",
             f"qdisc add dev {dev} parent 1:1 handle 2: {_managed(direction, rate_bit)}",
         ),
+        older_tc=direction.aqm == "dualpi2",
     )
 
 

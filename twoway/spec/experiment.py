@@ -35,7 +35,7 @@ CongestionName = Annotated[
 
 
 # What manages a queue whose rate HTB keeps.
-UnderHtb = Literal["codel", "pie", "sfq", "fq", "fq_codel", "fq_pie", "red", "choke"]
+UnderHtb = Literal["codel", "pie", "sfq", "fq", "fq_codel", "fq_pie", "red", "choke", "dualpi2"]
 
 
 class Direction(Framing):
@@ -59,7 +59,8 @@ class Direction(Framing):
         default="drop-tail",
         description="what manages the queue: `cake` (CoDel, a queue for each flow) and "
         "`cake-flowblind` (CoDel, one queue), which have no limit of packets; or, under HTB, the "
-        "kernel's qdisc of that name with queue_packets as its limit, `fq_codel` without",
+        "kernel's qdisc of that name with queue_packets as its limit, `fq_codel` without; "
+        "`dualpi2` with `kernel: newest` alone",
     )
     ecn: bool = Field(
         default=False,

@@ -7,7 +7,7 @@ refused with the reason.
 import math
 
 from twoway.contract.network import ETHERNET_BYTES
-from twoway.spec.experiment import Profile, Stack
+from twoway.spec.experiment import Experiment, Profile
 from twoway.spec.half_duplex import one_way_links
 from twoway.spec.topology import Graph
 
@@ -15,15 +15,23 @@ from twoway.spec.topology import Graph
 _DELAY_STEP_US = 8
 
 
-def burst_problems(profile: Profile, stack: Stack) -> list[str]:
-    """List the policers that never let a full packet through."""
-    frame_bytes = stack.mtu_bytes + ETHERNET_BYTES
-    return [
+def setting_problems(profile: Profile, experiment: Experiment) -> list[str]:
+    """List what an experiment's stack or kernel does not let a profile have."""
+    frame_bytes = experiment.stack.mtu_bytes + ETHERNET_BYTES
+    problems = [
         f"directions.{name}.policer.burst_bytes: a full frame has {frame_bytes}, "
         f"got {direction.policer.burst_bytes}"
         for name, direction in profile.directions.items()
         if direction.policer and direction.policer.burst_bytes < frame_bytes
     ]
+    if experiment.kernel in (None, "guest"):
+        problems += [
+            f"directions.{name}.aqm: dualpi2 came with Linux 6.17: an experiment with "
+            f"`kernel: newest` may have it, got kernel {experiment.kernel or 'guest'}"
+            for name, direction in profile.directions.items()
+            if direction.aqm == "dualpi2"
+        ]
+    return problems
 
 
 def placement_problems(profile: Profile, graph: Graph) -> list[str]:

@@ -21,7 +21,7 @@ from twoway.spec.experiment import Experiment, Flow, Profile, TopologyRef
 from twoway.spec.matrix import Point, changes, find_point, full_name, points
 from twoway.spec.own_modules import OwnModule
 from twoway.spec.parsing import shown
-from twoway.spec.placement import burst_problems, placement_problems
+from twoway.spec.placement import placement_problems, setting_problems
 from twoway.spec.predictions import claims_at, metric_problems, predictions_at, setup_of
 from twoway.spec.reading import (
     load_experiment,
@@ -244,7 +244,7 @@ def make_case(
         problems += [f"{where}: profile: {problem}" for problem in error.problems]
     if problems or graph is None or profile is None:
         raise SpecError(problems)
-    problems = placement_problems(profile, graph) + burst_problems(profile, experiment.stack)
+    problems = placement_problems(profile, graph) + setting_problems(profile, experiment)
     if problems:
         raise SpecError([f"{_shown(profile_path)}: {problem}" for problem in problems])
     made = make_connections(where, experiment, profile, graph)

@@ -14,7 +14,7 @@ from twoway.spec.traffic import kinds
 
 # What can be told to mark packets, and what marks them without being told.
 _MARKS = ("codel", "pie", "fq_codel", "fq_pie", "red", "choke")
-_DOES_NOT_MARK = dict.fromkeys(("cake", "cake-flowblind"), "always marks, without it")
+_DOES_NOT_MARK = dict.fromkeys(("cake", "cake-flowblind", "dualpi2"), "always marks, without it")
 # Each has two processes in the guest, and two ports of 25 000.
 _MOST_CONNECTIONS = 1000
 _LEAST_IPV6_MTU_BYTES = 1280  # RFC 8200, section 5

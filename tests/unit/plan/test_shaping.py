@@ -163,13 +163,14 @@ def test_fq_codel_has_htb_for_the_rate(graph: Graph) -> None:
     assert _profile(rate_mbit=2).directions["forward"].credit_ns == 0
 
 
-@pytest.mark.parametrize("aqm", ["codel", "pie", "fq_pie", "sfq", "fq"])
+@pytest.mark.parametrize("aqm", ["codel", "pie", "fq_pie", "sfq", "fq", "dualpi2"])
 def test_others_under_htb_keep_the_limit(graph: Graph, aqm: str) -> None:
     """Any other of the kernel's queues lies under HTB, with the direction's limit of packets."""
     profile = _profile(aqm=aqm, queue_packets=17)
     shaper = compile_profile(profile, graph)[0]
     assert shaper.inner[-1].endswith(f"handle 2: {aqm} limit 17")
     assert profile.directions["forward"].leaves_at_start
+    assert shaper.older_tc == (aqm == "dualpi2")
 
 
 @pytest.mark.parametrize(
@@ -192,7 +193,12 @@ def test_queues_that_mark(graph: Graph, aqm: str, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("aqm", "sentence"),
-    [("drop-tail", "marks nothing"), ("sfq", "marks nothing"), ("cake", "always marks")],
+    [
+        ("drop-tail", "marks nothing"),
+        ("sfq", "marks nothing"),
+        ("cake", "always marks"),
+        ("dualpi2", "always marks"),
+    ],
 )
 def test_queues_that_do_not_mark(aqm: str, sentence: str) -> None:
     """What cannot be told to mark is refused with the reason."""
