@@ -22,17 +22,32 @@ import sys
 import time
 from contextlib import contextmanager
 from functools import cache, partial
+from importlib.machinery import FileFinder, SourceFileLoader
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-sys.path.insert(0, str(Path(__file__).parent))  # which -I leaves out
+
+class _Compiled(SourceFileLoader):
+    """A loader that compiles, whatever __pycache__ has.
+
+    To read a cache takes other system calls, hence other random numbers of the kernel's.
+    """
+
+    def path_stats(self, path: str) -> Mapping[str, Any]:
+        """Tell of no time of change, with which no cache is read or written."""
+        raise OSError(path)
+
+
+HERE = str(Path(__file__).parent)
+sys.path.insert(0, HERE)  # which -I leaves out
+sys.path_importer_cache[HERE] = FileFinder(HERE, (_Compiled, [".py"]))
 # Mininet is there, and what -S leaves out takes as long to load as Mininet does.
 sys.path.append(
     str(Path(sys.executable).parents[1] / "lib" / Path(os.__file__).parent.name / "site-packages")
 )
 
-from network import (
+from network import (  # noqa: E402 - after the loader above
     GuestError,
     build_network,
     libc,
@@ -40,11 +55,11 @@ from network import (
     run_program,
     write_file,
 )
-from offloads import switch_off
-from programs import UserPrograms
+from offloads import switch_off  # noqa: E402
+from programs import UserPrograms  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 RUN = Path("/mnt/run")
 # Environment variable of all programs: how far the host's clock is ahead of the plan's, ns.
