@@ -1,0 +1,24 @@
+"""How the guest's runner loads its own modules."""
+
+import os
+import py_compile
+from pathlib import Path
+from types import ModuleType
+
+import run
+
+
+def test_a_module_is_compiled_whatever_its_cache_has(tmp_path: Path) -> None:
+    """Neither is a cache read that seems to be of this source, nor is one written."""
+    source = tmp_path / "module.py"
+    source.write_text("VALUE = 1\n")
+    before = source.stat()
+    cached = Path(py_compile.compile(str(source), doraise=True) or "")
+    source.write_text("VALUE = 2\n")
+    os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
+    module = ModuleType("module")
+    run._Compiled("module", str(source)).exec_module(module)
+    assert vars(module)["VALUE"] == 2
+    cached.unlink()
+    run._Compiled("module", str(source)).exec_module(module)
+    assert not cached.exists()
