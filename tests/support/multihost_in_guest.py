@@ -38,6 +38,7 @@ PREPARE = f"""
 mount -t tmpfs fake /proc/sys/net
 mkdir /proc/sys/net/core /proc/sys/net/ipv4
 touch {" ".join(f"/proc/sys/net/{name}" for name in ONCE)}
+echo 'root:*:20000::::::' > /etc/shadow  # or a locked root of this machine's would be refused
 """
 # On each host; and how long they have to read when the plan's time begins.
 SHARE, MARGIN_NS = Path("/tmp/share"), 10 * 10**9
