@@ -31,7 +31,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def told(program: Path, medium: Medium, packets: Packets) -> list[tuple[int, int]]:
-    """What the kernel's arithmetic says: ends and departures in the order of sending."""
+    """Ask the kernel's arithmetic for ends and departures, in the order of sending."""
     said = f"{medium.gap_ns} {medium.turn_packets} {RATES[0]} {RATES[1]}\n"
     said += "".join(f"{time} {end} {size}\n" for time, end, size in packets)
     done = subprocess.run([program], input=said, capture_output=True, text=True, check=False)
@@ -41,7 +41,7 @@ def told(program: Path, medium: Medium, packets: Packets) -> list[tuple[int, int
 
 
 def replayed(medium: Medium, packets: Packets) -> list[Hold]:
-    """What Python says of the same."""
+    """Compute the same with the Python model of the theory."""
     arrived, bits = [], []
     for end in (0, 1):
         mine = np.array([(t, size) for t, e, size in packets if e == end], dtype=np.int64)
@@ -55,7 +55,7 @@ def replayed(medium: Medium, packets: Packets) -> list[Hold]:
 @pytest.mark.parametrize("turn", [1, 2, 5, 64])
 @pytest.mark.parametrize("gap", [0, 1, 100 * US])
 def test_departures_are_those_of_a_replay(program: Path, gap: int, turn: int) -> None:
-    """Of packets in bunches, at the same time and at ends of others, each departure is Python's."""
+    """The kernel's and Python's departures agree, for bunches, ties and arrivals at ends, too."""
     at_random, medium = random.Random(turn + gap), Medium(gap, turn)
     for _ in range(20):
         now, packets = MS, []

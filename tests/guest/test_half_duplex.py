@@ -56,7 +56,7 @@ def test_departures_are_those_of_a_replay(
 
 
 def test_each_link_is_a_medium(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of three half-duplex links each departure of each queue is its own medium's."""
+    """Each of three half-duplex links is a medium of its own: every departure is as replayed."""
     flows = [
         {**FLOWS[number % 2], "name": f"f{number}", "from": "sv", "to": f"c{number}"}
         for number in (1, 2, 3)

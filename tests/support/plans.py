@@ -3,7 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from twoway.backends import uml
 from twoway.contract.plan import PLAN, Command, Plan
+from twoway.errors import RunError
+from twoway.guest.build import Guest
 from twoway.plan.plan import build_plan
 from twoway.runs.cases import load_case
 
@@ -24,3 +29,11 @@ def run_folder(folder: Path, plan: Plan) -> Path:
     folder.mkdir()
     plan.write(folder / PLAN)
     return folder
+
+
+def said_in_guest(guest: Guest, folder: Path, script: str) -> list[str]:
+    """Run a script of bash once the network is there, and nothing else; the lines of `said`."""
+    run_folder(folder, plan_with(shell(f"{script}\nexit 1  # that is all", program="bash")))
+    with pytest.raises(RunError, match="bash -c"):
+        uml.run(guest, folder, lambda _: None)
+    return (folder / "said").read_text().splitlines()

@@ -24,7 +24,7 @@ RUN: Any = SimpleNamespace(
 
 
 def test_the_first_turn_is_of_the_first_router() -> None:
-    """Of packets that come to both ends at the same ns that of r1, which joined first, is first."""
+    """Of two packets that come first, in one ns, that of the end which joined first goes first."""
     passed = {"back": passage_of([5], [3105]), "there": passage_of([5], [2105])}
     found = replay(RUN, Medium(100, 1), passed)
     assert found["there"].sent_ns.tolist() == [2105]
