@@ -110,7 +110,8 @@ def run_program(node: str | None, argv: list[str], lines: Iterable[str] = ()) ->
     """
     if node and argv[0] == "ip" and "-batch" in argv:
         lines = [*waiting.pop(node, []), *lines]
-    text = "".join(line + "\n" for line in lines)
+    batch = [*lines]
+    text = "".join(line + "\n" for line in batch)
     if argv[-2:] == ["-batch", "-"]:
         code, out, err = _fork_server(*argv).run(NETNS / (node or "init"), text)
     else:
@@ -118,8 +119,20 @@ def run_program(node: str | None, argv: list[str], lines: Iterable[str] = ()) ->
         code, out, err = done.returncode, done.stdout, done.stderr
     if code != 0:
         said = " ".join((err or out).split())
-        raise GuestError(f"{node or 'guest'}: {' '.join(argv)}: {said}")
+        raise GuestError(f"{node or 'guest'}: {_complaint(argv, batch, code, said)}")
     return out
+
+
+def _complaint(argv: list[str], batch: list[str], code: int, said: str) -> str:
+    """Build a sentence of a command that failed, in the program's own words.
+
+    Of a batch the line that failed is the command: ip and tc end with "Command failed -:LINE".
+    """
+    words, mark, number = said.rpartition("Command failed -:")
+    if not (mark and number.isdigit() and 0 < int(number) <= len(batch)):
+        return f"{' '.join(argv)}: {said or f'exit status {code}'}"
+    line = batch[int(number) - 1]
+    return f"{' '.join(argv)}: line {number}, {line!r}: {words.strip() or 'refused without a word'}"
 
 
 @cache
