@@ -25,8 +25,13 @@ _BANDS = {
 
 
 def root_arguments(direction: Direction) -> tuple[str, ...]:
-    """Build the arguments of the root qdisc, HTB with sizes on the link."""
-    return tuple(f"stab overhead {direction.overhead_bytes} htb default 1".split())
+    """Build the arguments of the root qdisc, HTB with sizes on the link.
+
+    tc refuses a table of sizes that changes none, `stab overhead 0`.
+    """
+    overhead = direction.overhead_bytes
+    sizes = ("stab", "overhead", str(overhead)) if overhead else ()
+    return (*sizes, "htb", "default", "1")
 
 
 def inner_lines(dev: str, direction: Direction) -> Iterable[str]:

@@ -157,6 +157,7 @@ def test_fq_codel_has_htb_for_the_rate(graph: Graph) -> None:
     profile = _profile(aqm="fq_codel", rate_mbit=2)
     shaper = compile_profile(profile, graph)[0]
     rate, queue = shaper.inner
+    assert shaper.arguments == ("htb", "default", "1"), "tc refuses a size table that changes none"
     assert rate.endswith("htb rate 2000000bit burst 1 cburst 1")
     assert queue.endswith("handle 2: fq_codel noecn")
     assert profile.directions["forward"].credit_ns == 3968

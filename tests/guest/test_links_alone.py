@@ -1,0 +1,181 @@
+"""Each field of a link in a profile that has nothing else: tc takes it, and what it does is exact.
+
+The cases are held to the models' fields: a new field, or a new word for one, needs a case.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import yaml
+from documents import finished_runs
+from pydantic import BaseModel
+from running import metrics, twoway, write_experiment
+
+from twoway.spec.experiment import Profile
+
+BARE = {"rate_mbit": 8, "delay_ms": 8, "queue_packets": 20}
+FLOWS = [
+    {"name": "left", "from": "h1", "to": "h2", "congestion": "cubic"},
+    {"name": "right", "from": "h2", "to": "h1", "congestion": "cubic"},
+]
+# In the profile's first direction beside or instead of BARE; None takes a field away.
+LINKS: dict[str, dict[str, Any]] = {
+    "overhead": {"overhead_bytes": -14},
+    "cells": {"cell_bytes": 48},
+    "cell-headers": {"cell_bytes": 48, "cell_overhead_bytes": 5},
+    "policer": {"policer": {"rate_mbit": 4, "burst_bytes": 15140}},
+    "losses": {"loss": {"percent": 1}},
+    "bursts": {"loss": {"percent": 1, "burst_packets": 3}},
+    "jitter": {"impairments": {"jitter_ms": 4}},
+    "overtaking": {"impairments": {"jitter_ms": 4, "jitter_reorders": True}},
+    "reordering": {"impairments": {"reorder_percent": 1}},
+    "copies": {"impairments": {"duplicate_percent": 1}},
+    "delays": {"delay_ms": None, "delay": {"schedule": [[0, 8], [0.4, 20]], "repeat_s": 0.7}},
+    **{f"acks-{word}": {"ack_queue": word} for word in ("shared", "own", "priority")},
+    **{
+        word: {"aqm": word}
+        for word in (
+            *("drop-tail", "cake", "cake-flowblind", "codel", "pie", "sfq", "fq", "fq_codel"),
+            *("fq_pie", "red", "choke"),
+        )
+    },
+    **{
+        f"{word}-marks": {"aqm": word, "ecn": True}
+        for word in ("codel", "pie", "fq_codel", "fq_pie", "red", "choke")
+    },
+}
+LINKS |= {
+    name: {"rate_mbit": None, "rate": rate}
+    for name, rate in {
+        "rates": {"schedule": [[0, 8], [0.4, 2], [0.5, 0], [0.6, 8]], "repeat_s": 0.7},
+        "trace": {"mahimahi": "made.mahimahi"},
+        "opportunities": {"opportunities": [[1, 1], [5, 3]]},
+        "grants": {"grants": {"every_ms": 4, "bytes": 4000}},
+    }.items()
+}
+_FOLLOWS = {"sample_ms": 10, "shift_up": 1, "shift_down": 2, "margin_slots": 1, "corridor_slots": 2}
+_FOLLOWS |= {"hold_on_loss_ms": 5, "estimate_mbit": 4}
+_LEVELS = [{"slots": 8, "up_bytes": 9000}, {"slots": 16, "down_bytes": 3000}]
+LINKS |= {
+    name: {"rate_mbit": None, "dtm": dtm}
+    for name, dtm in {
+        "slots": {"slots": 16},
+        "frames": {"slots": 16, "framed": True},
+        "pool": {"slots": 8, "pool": "bus", "owned_slots": 2},
+        **{
+            f"follows-{rounding}-{count}": {
+                "slots": 16,
+                "min_slots": 8,
+                "max_slots": 24,
+                "change_s": 0.1,
+                "signalling_ms": 1,
+                "rate": {**_FOLLOWS, "rounding": rounding, "count": count},
+            }
+            for rounding, count in (
+                ("up", "arrivals"),
+                ("nearest", "accepted"),
+                ("down", "accepted"),
+            )
+        },
+        "buffer": {
+            "change_s": 0.1,
+            "buffer": {
+                "high_bytes": 9000,
+                "low_bytes": 3000,
+                "rise_ms": 5,
+                "fall_ms": 20,
+                "step_slots": 2,
+            },
+        },
+        "levels": {"change_s": 0.1, "hysteresis": {"levels": _LEVELS}},
+        "steps": {"trace": {"steps": [{"after_ms": 300, "slots": 10}]}},
+    }.items()
+}
+SHARED: dict[str, dict[str, Any]] = {
+    "pool": {"pools": {"bus": 16}},
+    "half-duplex": {"half_duplex": {"gap_us": 100, "turn_packets": 4}},
+}
+# What needs another kernel (tests/unit/spec/test_dualpi2.py, experiments/lab/dualpi2.yml).
+ELSEWHERE = {"directions.aqm=dualpi2"}
+
+
+def profiles() -> dict[str, dict[str, Any]]:
+    """The document of each case's profile."""
+    return {
+        name: {
+            "schema": 1,
+            "title": name,
+            **SHARED.get(name, {}),
+            "directions": {
+                "forward": {
+                    field: value
+                    for field, value in (BARE | LINKS.get(name, {})).items()
+                    if value is not None
+                },
+                "reverse": BARE,
+            },
+        }
+        for name in (*LINKS, *SHARED)
+    }
+
+
+def fields(kind: Any, at: str = "") -> Iterator[str]:
+    """List the paths of all fields in a type, of a field that takes one of some words each word."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        for name, field in kind.model_fields.items():
+            yield from fields(field.annotation, f"{at}.{field.alias or name}".lstrip("."))
+    elif get_origin(kind) is Literal:
+        yield from (f"{at}={word}" for word in get_args(kind))
+    elif inner := get_args(kind):
+        for each in inner:
+            yield from fields(each, at)
+    else:
+        yield at
+
+
+def given(value: Any, at: str = "") -> Iterator[str]:
+    """List the paths in a document as `fields` does, and each with its value."""
+    yield from (at, f"{at}={value}")
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            yield from given(each, f"{at}.{name}".lstrip("."))
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for each in value:
+            yield from given(each, at)
+
+
+def test_each_field_of_a_link_has_a_case() -> None:
+    """The cases have each field that a profile may have, and each word that it may be."""
+    # Directions and pools have names of their own, which are no fields.
+    unnamed = [
+        profile | {kind: [*profile.get(kind, {}).values()] for kind in ("directions", "pools")}
+        for profile in profiles().values()
+    ]
+    found = {path for profile in unnamed for path in given(profile)}
+    assert set(fields(Profile)) - found == ELSEWHERE
+
+
+def test_each_field_of_a_link_runs_alone(tmp_path: Path) -> None:
+    """With one field beside rate, delay and limit each link runs, and every check holds."""
+    for name, profile in profiles().items():
+        (tmp_path / f"link-{name}.yml").write_text(yaml.safe_dump(profile))
+    (tmp_path / "made.mahimahi").write_text("1\n1\n3\n7\n")
+    document = {
+        "schema": 1,
+        "title": "One field of a link",
+        "summary": "For tests.",
+        "topology": {"name": "two_node"},
+        "profile": "link-slots",
+        "stack": {"ecn": True},
+        "flows": FLOWS,
+        "duration_s": 1.5,
+        "warm_up_s": 0.5,
+        "matrix": {"link": {"set": ["profile"], "to": {n: f"link-{n}" for n in profiles()}}},
+    }
+    path, results = write_experiment(tmp_path, document), tmp_path / "results"
+    done = twoway("sweep", path, "--results", results)
+    assert done.returncode == 0, done.stderr
+    found = {run.parent.name: metrics(run)["fidelity"] for run in finished_runs(results)}
+    assert sorted(found) == sorted(f"small@link={name}" for name in profiles())
+    assert {row["verdict"] for rows in found.values() for row in rows} == {"pass"}
