@@ -31,7 +31,7 @@ from twoway.commands.options import (
     complain,
 )
 from twoway.errors import TwowayError
-from twoway.messages import hush, say
+from twoway.messages import hush
 
 DEFAULT_EXPERIMENT = "kalampoukas-5.2"
 EXIT_HELP = (
@@ -329,9 +329,7 @@ def main() -> int:
         status = int(args.command(args))
         sys.stdout.flush()  # a full disk is said now, not passed over at the end
     except TwowayError as error:
-        complain(str(error))
-        if error.hint:
-            say(f"\nhint: {error.hint}", markup=False, wrong=True)
+        complain(str(error), error.hint)
         return error.exit_code
     except AnalysisError as error:
         complain(str(error))

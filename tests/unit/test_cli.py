@@ -118,3 +118,13 @@ def test_disk_use(tmp_path: Path) -> None:
     (folder / "linux").write_bytes(bytes(3_000_000))
     done = twoway("doctor", "--disk", env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)})
     assert f"disk: kernel                        3 MB in {folder}\n" in done.stdout
+
+
+def test_a_hint_follows_its_error(tmp_path: Path) -> None:
+    """`vet` prints an error, an empty line and the hint of the error, as every command does."""
+    (tmp_path / "x.yml").write_text("schema: 1\n", "utf-8")
+    vetted, run = (twoway(command, tmp_path / "x.yml") for command in ("vet", "run"))
+    assert vetted.stderr == run.stderr
+    *errors, empty, hint = vetted.stderr.splitlines()
+    assert all(line.startswith(f"twoway: {tmp_path}/x.yml: ") for line in errors)
+    assert (empty, hint) == ("", "hint: `twoway schema experiment` describes every field")

@@ -26,15 +26,17 @@ def vet(args: argparse.Namespace) -> int:
     from twoway.runs.cases import load_case, reference_problems
     from twoway.spec.point import case_names
 
-    problems: dict[str, None] = {}  # a set in order: a problem of every point is printed once
+    # With their hints. A set in order: a problem of every point is printed once.
+    problems: dict[tuple[str, str], None] = {}
     for name in args.experiments or all_ids():
         try:
             for case in case_names(name):
-                problems.update(dict.fromkeys(reference_problems(load_case(case))))
+                found = reference_problems(load_case(case))
+                problems.update(dict.fromkeys((problem, "") for problem in found))
         except TwowayError as error:
-            problems[f"{error}\n\nhint: {error.hint}" if error.hint else str(error)] = None
-    for problem in problems:
-        complain(problem)
+            problems[str(error), error.hint] = None
+    for problem, hint in problems:
+        complain(problem, hint)
     if problems:
         return 2
     count = len(args.experiments or all_ids())

@@ -118,10 +118,12 @@ def all_ids() -> list[str]:
     return sorted(path.stem for path in EXPERIMENTS.glob("*.yml"))
 
 
-def complain(text: str) -> None:
-    """Print an error on standard error, each line after the program's name."""
+def complain(text: str, hint: str = "") -> None:
+    """Print an error on standard error, each line after the program's name, and then its hint."""
     for line in text.splitlines():
         print(f"twoway: {line}", file=sys.stderr)
+    if hint:
+        print(f"\nhint: {hint}", file=sys.stderr)
 
 
 def shown(path: Path) -> Path:
