@@ -7,8 +7,10 @@ import pytest
 from plans import run_folder
 from running import ROOT, SMALL, carry_out, measure, twoway, write_experiment
 
+from twoway.backends import uml
 from twoway.backends.native import Native
-from twoway.errors import UsageError
+from twoway.errors import RunError, UsageError
+from twoway.guest.build import built_guest
 from twoway.paths import EXPERIMENTS
 from twoway.plan.plan import build_plan
 from twoway.runs.cases import load_case
@@ -19,8 +21,7 @@ TOY = (EXPERIMENTS / "modules/tcp_aimd.c").read_text("utf-8")
 
 
 def _listing(language: str) -> str:
-    (found,) = re.findall(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)
-    return str(found)
+    return str(re.findall(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)[0])
 
 
 def _toy(folder: Path, source: str) -> Path:
@@ -50,10 +51,34 @@ def test_what_does_not_compile_is_an_error_of_the_file(tmp_path: Path) -> None:
     path = _toy(tmp_path, TOY.replace("* keep_percent", "* kepp_percent"))
     done = twoway("run", path, "--results", tmp_path / "results")
     assert done.returncode == 2
-    first, second, *_ = _listing("text").splitlines()
-    assert first in done.stderr
-    assert second in done.stderr
+    assert done.stderr == _listing("text")
     assert not list((tmp_path / "results/small").iterdir())
+
+
+def _stumble(folder: Path, statement: str) -> RunError:
+    """Run a control that carries out a statement as soon as an ACK lets its window grow."""
+    start = "\tif (!tcp_is_cwnd_limited(sk))"
+    path = _toy(folder, TOY.replace(start, f"\t{statement}\n{start}"))
+    plan = build_plan(load_case(str(path)))
+    with pytest.raises(RunError) as caught:
+        uml.run(built_guest(), run_folder(folder / "run", plan), lambda _: None, stall_s=3)
+    return caught.value
+
+
+def test_an_oops_names_its_function(tmp_path: Path) -> None:
+    """A fault of a module names the function and the module in which it happened."""
+    error = _stumble(tmp_path, "*(volatile int *)0 = 1;")
+    where = r"aimd_cong_avoid\+0x\w+/0x\w+ \[tcp_aimd\]"
+    assert re.match(rf"the guest kernel panicked in {where}: Kernel panic", str(error))
+
+
+def test_a_loop_without_end_names_its_function(tmp_path: Path) -> None:
+    """A module that never returns is named with the function that does not."""
+    error = _stumble(tmp_path, "for (;;)\n\t\tbarrier();")
+    where = r"aimd_cong_avoid\+0x\w+/0x\w+ \[tcp_aimd\]"
+    said = f"for 3 s of wall time; running in the guest: .*; its kernel is in {where}"
+    assert re.search(said, str(error))
+    assert error.hint == "look for a loop without end in that module"
 
 
 def test_a_kbuild_writes_nothing_of_the_hosts(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from twoway.backends.backend import Kind, Progress, refuse_what_uml_has
 from twoway.backends.host_changes import HostChanges
 from twoway.backends.host_interfaces import join, namespace_name
-from twoway.backends.sandbox import GUEST_PATH, RUNNER, STALL_S, live, places
+from twoway.backends.sandbox import GUEST_PATH, RUNNER, STALL_S, Culprit, live, places
 from twoway.contract.digests import sha256
 from twoway.contract.manifest import Kernel, Module, Platform
 from twoway.contract.plan import LoadModule, SetSysctls, Share, Step, read_plan
@@ -106,7 +106,7 @@ class Native:
                 folder,
                 on_progress,
                 stall_s=STALL_S,
-                culprit=lambda: "a step of its plan does not end",
+                culprit=lambda _: Culprit("a step of its plan does not end"),
             )
 
     def _set(self, step: Step, kept: HostChanges) -> None:

@@ -86,16 +86,27 @@ def _build(guest: Guest, step: LoadModule, into: Path) -> None:
         )
         made = Path(scratch) / step.file
         if done.returncode or made.is_symlink() or not made.is_file():
-            raise UsageError(_errors(step.module, guest.release, done.stdout + done.stderr))
+            raise UsageError(_errors(guest, step, done.stdout + done.stderr))
         shutil.copyfile(made, into / step.file)
 
 
-def _errors(module: str, release: str, output: str) -> str:
-    """Cut the compiler's errors out of what make printed."""
-    text = output.replace(f"{_SCRATCH}{os.sep}", "")
-    lines = [line for line in text.splitlines() if re.search(r"error|undefined!", line)]
-    shown = [line for line in lines if not line.startswith("make")] or text.splitlines()[-5:]
+def _errors(guest: Guest, step: LoadModule, output: str) -> str:
+    """Cut the compiler's errors out of what make printed.
+
+    Where a source of the module's own is at fault, what the kernel's headers make of it is left
+    out.
+    """
+    text = output
+    for folder in (_SCRATCH, guest.kernel.parent.parent / "source", guest.kernel.parent):
+        text = text.replace(f"{folder}{os.sep}", "")
+    lines = [line for line in text.splitlines() if re.search(r"error: |undefined!", line)]
+    own = [line for line in lines if line.partition(":")[0] in step.sources]
+    shown = own or lines or text.splitlines()[-5:]
     more = [f"... and {len(shown) - _MOST_LINES} more"] if len(shown) > _MOST_LINES else []
     return "\n".join(
-        [f"own_modules: {module} does not build for {release}:", *shown[:_MOST_LINES], *more]
+        [
+            f"own_modules: {step.module} does not build for {guest.release}:",
+            *shown[:_MOST_LINES],
+            *more,
+        ]
     )

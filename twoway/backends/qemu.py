@@ -26,6 +26,7 @@ from twoway.backends.sandbox import (
     CONSOLE_LOG,
     RUNNER,
     STALL_S,
+    Culprit,
     furnish,
     live,
     own_core,
@@ -226,7 +227,7 @@ def run(
             home,
             on_progress,
             stall_s=stall_s,
-            culprit=lambda: f"its last words are in {CONSOLE_LOG}",
+            culprit=lambda _: Culprit(f"its last words are in {CONSOLE_LOG}"),
             progress_file="qemu/progress",
         )
     shutil.rmtree(folder / "qemu")

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from twoway.backends.backend import Progress
@@ -49,6 +50,17 @@ _COMPLAINT = re.compile(
     r").*$",
     re.MULTILINE,
 )
+
+# `RIP: 0033:aimd_cong_avoid+0x4/0x87 [tcp_aimd]`, in what a kernel prints of its registers.
+_PLACE = re.compile(r"RIP: [0-9a-f]+:(\w\S*\+0x[0-9a-f]+/0x[0-9a-f]+(?: \[\w+\])?)")
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """What keeps a stuck guest busy: a phrase for the error, and a hint."""
+
+    phrase: str
+    hint: str = ""
 
 
 def places(programs: Path, kernel: Path, more: Mapping[str, Path]) -> dict[str, Path]:
@@ -114,7 +126,7 @@ def live(
     on_progress: Callable[[Progress], None],
     *,
     stall_s: float,
-    culprit: Callable[[], str],
+    culprit: Callable[[int], Culprit],
     progress_file: str = PROGRESS_FILE,
 ) -> None:
     """Boot a guest on a run's folder and wait until it has powered off.
@@ -125,7 +137,7 @@ def live(
         home: the folder that the guest writes to, as furnish() made it; or `folder` itself.
         on_progress: called about ten times a second while the guest's time moves.
         stall_s: wall time without a report of progress after which the guest counts as stuck.
-        culprit: returns a phrase for the error: what keeps a stuck guest busy.
+        culprit: finds what keeps a stuck guest busy, by the id of the process that argv became.
         progress_file: path in `home` of the file in which the guest reports progress.
 
     Raises: RunError if the guest failed, died, was killed or its clock stopped; DiskFullError.
@@ -174,7 +186,7 @@ def _watch(
     look: Callable[[], Progress | None],
     on_progress: Callable[[Progress], None],
     stall_s: float,
-    culprit: Callable[[], str],
+    culprit: Callable[[int], Culprit],
 ) -> None:
     last: Progress | None = None
     moved = time.monotonic()
@@ -187,9 +199,10 @@ def _watch(
             last, moved = progress, time.monotonic()
             on_progress(progress)
         elif time.monotonic() - moved > stall_s:
+            found = culprit(process.pid)
             raise RunError(
-                f"the guest's clock has not moved for {stall_s:.0f} s of wall time; {culprit()}",
-                "in virtual time a program that polls without sleeping never lets time pass",
+                f"the guest's clock has not moved for {stall_s:.0f} s of wall time; {found.phrase}",
+                found.hint,
             )
 
 
@@ -220,7 +233,9 @@ def _judge(returncode: int, folder: Path) -> None:
     panic = next((line for line in console if "Kernel panic" in line), None)
     if panic:
         said = panic[panic.index("Kernel panic") :].strip()
-        raise RunError(f"the guest kernel panicked: {said}", f"see {CONSOLE_LOG}")
+        place = fault_place(text)
+        where = f" in {place}" if place else ""
+        raise RunError(f"the guest kernel panicked{where}: {said}", f"see {CONSOLE_LOG}")
     if status is None:
         how = f"signal {-returncode}" if returncode < 0 else f"exit status {returncode}"
         said = console[-1].strip() if console else "nothing"
@@ -230,6 +245,15 @@ def _judge(returncode: int, folder: Path) -> None:
         raise RunError(f"the guest's runner failed: {said}", f"see {CONSOLE_LOG}")
     if found := complaints(text):
         raise RunError(f"the guest kernel complained: {found[0]}", f"see {CONSOLE_LOG}")
+
+
+def fault_place(console: str) -> str | None:
+    """Find the function in which the guest's kernel was when it last printed its registers.
+
+    Returns: as the kernel writes it, the module of the function in brackets if it is of one.
+    """
+    found = _PLACE.findall(console)
+    return found[-1] if found else None
 
 
 def complaints(console: str) -> list[str]:

@@ -4,8 +4,10 @@ The guest's root file system is the host's, read-only, with an overlay in guest 
 makes it read-only even for root in the guest.
 """
 
+import contextlib
 import os
 import shutil
+import signal
 import socket
 import struct
 import time
@@ -21,6 +23,8 @@ from twoway.backends.sandbox import (
     GUEST_FOLDER,
     RUNNER,
     STALL_S,
+    Culprit,
+    fault_place,
     furnish,
     live,
     own_core,
@@ -39,7 +43,11 @@ _BESIDE_MEMORY_MIB = 16
 # KASAN's map of an address space of 128 TiB, a byte for 8, of which next to nothing is touched.
 _SHADOW_MIB = 16 << 20
 _UMID = "twoway"
+_IDLE = "swapper"  # the kernel's own task, which runs when no process does
+_KERNEL = Path("/mnt/linux")  # in the sandbox
 _MCONSOLE_MAGIC = 0xCAFEBABE
+# How long the kernel may take to answer on its console.
+_ANSWER_S = 1.0
 # As much of a program's file name as the kernel keeps.
 _COMM_CHARACTERS = 15
 
@@ -106,7 +114,7 @@ def command(
         virtual_time: False boots with the host's clock, for interactive use and benchmarks.
     """
     plan = read_plan(home)
-    kernel = f"/mnt/linux mem={plan.memory_mib}M {_ROOT_FILE_SYSTEM}"
+    kernel = f"{_KERNEL} mem={plan.memory_mib}M {_ROOT_FILE_SYSTEM}"
     kernel += f" {_IN_CONTAINER if refusal() else _IN_SANDBOX} umid={_UMID} ipv6.disable_ipv6=1"
     if guest.flavour == "sanitized":
         kernel += " panic_on_warn=1"
@@ -159,8 +167,33 @@ def run(
             home,
             on_progress,
             stall_s=stall_s,
-            culprit=lambda: _running_process(folder),
+            culprit=lambda pid: _culprit(folder, pid),
         )
+
+
+def _culprit(folder: Path, sandbox: int) -> Culprit:
+    """Find what keeps a stuck guest busy: a program, or a module of its kernel."""
+    running = _running_process(folder)
+    with contextlib.suppress(OSError):  # it has ended meanwhile
+        os.kill(_kernel_process(sandbox), signal.SIGSEGV)  # it prints its registers, and panics
+        time.sleep(_ANSWER_S)
+    place = fault_place("\n".join(read_console(folder)))
+    if place and place.endswith("]"):
+        hint = "look for a loop without end in that module"
+        return Culprit(f"{running}; its kernel is in {place}", hint)
+    hint = "in virtual time a program that polls without sleeping never lets time pass"
+    return Culprit(running, hint)
+
+
+def _kernel_process(sandbox: int) -> int:
+    """Find the guest's kernel among a process and its descendants."""
+    family = [sandbox]
+    for pid in family:
+        process = Path(f"/proc/{pid}")
+        if (process / "comm").read_text().strip() == _KERNEL.name:
+            return pid
+        family += [int(child) for child in (process / f"task/{pid}/children").read_text().split()]
+    raise ProcessLookupError(_KERNEL)
 
 
 def _running_process(folder: Path) -> str:
@@ -169,7 +202,7 @@ def _running_process(folder: Path) -> str:
         _mconsole(folder, "sysrq p")
     except OSError as error:
         return f"its kernel does not answer ({error.strerror})"
-    time.sleep(1)  # the kernel answers on its console
+    time.sleep(_ANSWER_S)
     for line in reversed(read_console(folder)):
         if "comm:" in line.lower():
             command = line.split("omm:", 1)[1].split()[0]
@@ -179,6 +212,8 @@ def _running_process(folder: Path) -> str:
 
 def _with_program(command: str, folder: Path) -> str:
     """Add to a process's name the experiment's programs that it may be of."""
+    if command == _IDLE:
+        return "no program"
     programs = read_plan(folder).user_programs
     names = [p.name for p in programs if Path(p.run[0]).name[:_COMM_CHARACTERS] == command]
     return f"{command} (programs: {', '.join(names)})" if names else command
