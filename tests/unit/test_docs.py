@@ -1,16 +1,24 @@
-"""Documents: links that lead somewhere, decisions of one form, and terms of two lines."""
+"""Documents: links that lead somewhere, decisions of one form, and counts of the tree."""
 
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from running import ROOT
 
+from twoway.spec.point import case_names
+
 DECISIONS = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
 TRACKED = subprocess.run(
     ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
 ).stdout.split()
+# Pages that say what was: each count there is of its day.
+_OF_THEIR_DAY = ("CHANGELOG.md", "docs/decisions/", "docs/lab.md", "vm/patches/upstream/")
+_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+_WORDS += ["eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen"]
+_NUMBER = rf"(\d+|{'|'.join(_WORDS)})"
 _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)(?:#[^)]*)?\)")
 
 
@@ -38,3 +46,58 @@ def test_decisions(path: Path) -> None:
 def test_decision_numbers() -> None:
     """Decisions are numbered from 1 without a gap."""
     assert [int(path.stem[:4]) for path in DECISIONS] == list(range(1, len(DECISIONS) + 1))
+
+
+def _experiments() -> list[str]:
+    return sorted(path.stem for path in (ROOT / "experiments").glob("*.yml"))
+
+
+def _points() -> int:
+    return sum(len(case_names(name)) for name in _experiments())
+
+
+def _tested_points() -> int:
+    return sum(min(len(case_names(name)), 2) for name in _experiments())
+
+
+def _modules() -> int:
+    kbuild = (ROOT / "kernel-modules/Kbuild").read_text(encoding="utf-8")
+    return len(re.findall(r"^obj-m ", kbuild, re.MULTILINE))
+
+
+def _patches() -> int:
+    return len(list((ROOT / "vm/patches").glob("*.patch")))
+
+
+@pytest.mark.parametrize(
+    ("phrase", "count"),
+    [
+        (rf"{_NUMBER} (?:small )?patches", _patches),
+        (rf"{_NUMBER} (?:kernel )?modules", _modules),
+        (rf"{_NUMBER} experiments with", lambda: len(_experiments())),
+        (rf"(?:experiments with|All|\d of|\d of the) {_NUMBER} points", _points),
+        (rf"{_NUMBER} of the \d+ points", _tested_points),
+    ],
+)
+def test_a_count_in_a_document_is_the_trees(phrase: str, count: Callable[[], int]) -> None:
+    """Each document prints as many patches, modules, experiments and points as there are."""
+    said = {
+        (name, found)
+        for name in TRACKED
+        if not name.startswith(_OF_THEIR_DAY)
+        for found in re.findall(rf"\b{phrase}\b", _one_line(name))
+    }
+    counted = {_WORDS.index(found) if found in _WORDS else int(found) for _, found in said}
+    assert counted == {count()}, said
+
+
+def _one_line(name: str) -> str:
+    return " ".join((ROOT / name).read_text(encoding="utf-8").split())
+
+
+def test_make_help_lists_every_target() -> None:
+    """`make help` lists each target of the Makefile that has a description."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    described = re.findall(r"^(\S+):.* ## ", makefile, re.MULTILINE)
+    said = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert re.findall(r"^  make (\S+)", said.stdout, re.MULTILINE) == described

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import CLAIMED, ROOT, SMALL, problems_of, write_experiment
+from running import CLAIMED, SMALL, problems_of, write_experiment
 
 from twoway.errors import SpecError
 from twoway.runs.cases import load_case
@@ -17,16 +17,6 @@ DELAY = {"set": ["profile.forward.delay_ms"], "to": [0.8, 1.6]}
 def _swept(folder: Path, **fields: Any) -> str:
     document = {**SMALL, "matrix": {"window": WINDOW, "delay": DELAY}, **fields}
     return str(write_experiment(folder, document))
-
-
-def test_readme_counts_experiments_and_points() -> None:
-    """README names as many experiments and points as the files in experiments/ make."""
-    names = sorted(path.stem for path in (ROOT / "experiments").glob("*.yml"))
-    points = sum(len(case_names(name)) for name in names)
-    readme = (ROOT / "README.md").read_text()
-    assert f"{len(names)} experiments with {points} points" in readme
-    others = sum(len(case_names(name)) > 1 for name in names)
-    assert f"{len(names) + others} of the {points} points" in readme
 
 
 def test_points_are_the_product_of_the_axes(tmp_path: Path) -> None:
