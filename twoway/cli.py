@@ -73,7 +73,13 @@ COMMANDS = (
         "compute again what theories keep in tables; all by default",
         options=(("theories", {"nargs": "*", "help": "which, by name"}),),
     ),
-    Command("plan", "experiments.plan", "every command of a run, in order", "one", (JSON,)),
+    Command(
+        "plan",
+        "experiments.plan",
+        "the commands of a run once it has nodes and interfaces, in order",
+        "one",
+        (JSON,),
+    ),
     Command(
         "run",
         "running.run",

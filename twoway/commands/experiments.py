@@ -93,7 +93,7 @@ def metrics(args: argparse.Namespace) -> int:
 
 
 def plan(args: argparse.Namespace) -> int:
-    """Print every command of a run, in order, without running any."""
+    """Print the commands of a run's plan, in order, without running any."""
     from twoway.plan.plan import build_plan
     from twoway.runs.cases import load_case
 

@@ -1,4 +1,6 @@
-"""plan.json: every command of a run in order, and what each is for.
+"""plan.json: the commands of a run in order, and what each is for.
+
+Nodes and interfaces are not among them: Mininet makes those in the guest, from the topology.
 
 A step's kind says what the step does. Who needs to know more than a command reads the step's
 fields, never the words of the command.
@@ -280,7 +282,7 @@ class Share(Record):
 
 
 class Plan(Document):
-    """Every command of a run, written before the first one runs.
+    """The commands of a run, written before the first one runs.
 
     Without steps it is the plan of a guest that runs another program.
     """

@@ -1,1 +1,1 @@
-"""The plan of a run: every command, before the first one runs."""
+"""The plan of a run: its commands, before the first one runs."""

@@ -1,4 +1,4 @@
-"""Building the plan: every command, before the first one runs.
+"""Building the plan: the commands of a run, before the first one runs.
 
 An experiment always gives the same plan, byte for byte, wherever the checkout is.
 """
