@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from capture_analysis.errors import AnalysisError
+from capture_analysis.printable import only_printable
 
 from twoway import __version__
 from twoway.commands.options import (
@@ -322,16 +323,21 @@ LAB_COMMANDS = (
 
 def main() -> int:
     """Run the subcommand of the command line and return the exit code."""
-    for ending in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ending, signal.default_int_handler)
-    if "COMP_LINE" in os.environ:  # a shell asks what may stand at the cursor
-        import argcomplete  # noqa: PLC0415 - only then
+    with only_printable():
+        return _main()
 
-        argcomplete.autocomplete(_parser(os.environ["COMP_LINE"].split()))
-    args = _parser(sys.argv[1:]).parse_args()
-    if args.quiet:
-        hush()
+
+def _main() -> int:
     try:
+        for ending in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(ending, signal.default_int_handler)
+        if "COMP_LINE" in os.environ:  # a shell asks what may stand at the cursor
+            import argcomplete  # noqa: PLC0415 - only then
+
+            argcomplete.autocomplete(_parser(os.environ["COMP_LINE"].split()))
+        args = _parser(sys.argv[1:]).parse_args()
+        if args.quiet:
+            hush()
         status = int(args.command(args))
         sys.stdout.flush()  # a full disk is said now, not passed over at the end
     except TwowayError as error:
@@ -341,10 +347,10 @@ def main() -> int:
         complain(str(error))
         return 1
     except BrokenPipeError:  # the reader of our output has seen enough
-        sys.stdout = None
+        _drop_output()
         return 0
     except OSError as error:
-        sys.stdout = None  # what it still holds cannot be written either
+        _drop_output()  # what it still holds cannot be written either
         name = error.filename2 or error.filename  # of a renaming what it was to become
         complain(f"{name}: {error.strerror}" if name else str(error))
         return 1
@@ -352,6 +358,10 @@ def main() -> int:
         complain("interrupted")
         return 1
     return status
+
+
+def _drop_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from capture_analysis.errors import AnalysisError
+from capture_analysis.printable import only_printable
 
 # Name and help; each is a module of capture_analysis.commands.
 COMMANDS = {
@@ -42,7 +43,11 @@ def main(argv: list[str] | None = None) -> int:
 
     Returns: the exit status, see EXIT_STATUS.
     """
-    words = sys.argv[1:] if argv is None else argv
+    with only_printable():
+        return _main(sys.argv[1:] if argv is None else argv)
+
+
+def _main(words: list[str]) -> int:
     # Load only the command that was asked for: each starts in a tenth of a second.
     name = words[0] if words and words[0] in COMMANDS else _first_word(words)
     # The modules live to the end: collecting garbage among them takes 30 ms, mostly at the exit.

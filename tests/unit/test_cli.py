@@ -1,6 +1,8 @@
 """The `twoway` command: its table of subcommands, and what each backend is called."""
 
+import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -8,11 +10,13 @@ from typing import Any
 
 import pytest
 from running import ROOT, twoway
+from synthetic_run import metrics_of, write_run
 
-from twoway import __version__
+from twoway import __version__, cli
 from twoway.backends.registry import kinds
 from twoway.backends.sandbox import own_core
 from twoway.cli import COMMANDS, LAB_COMMANDS
+from twoway.contract.writing import write_json
 
 
 def test_version() -> None:
@@ -65,6 +69,59 @@ def test_a_full_disk_is_said(words: tuple[str, ...]) -> None:
         )
     assert done.returncode == 1
     assert done.stderr == "twoway: [Errno 28] No space left on device\n"
+
+
+def test_closed_output() -> None:
+    """A command whose standard output is closed works, and says nothing of that."""
+    command = f"exec {sys.executable} -m twoway.cli list >&-"
+    done = subprocess.run(["sh", "-c", command], cwd=ROOT, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_ended_while_it_starts(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """A signal to end that comes before the command line is read is one line, and status 1."""
+    monkeypatch.setattr(cli, "_parser", lambda _: signal.raise_signal(signal.SIGTERM))
+    before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        assert cli.main() == 1
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    assert capsys.readouterr() == ("", "twoway: interrupted\n")
+
+
+def test_words_of_others(tmp_path: Path) -> None:
+    """Control characters of runs and names reach the terminal from no stream; lines are cut."""
+    steering, spelt = "\x1b]0;pwn\x9b", "\\u001b]0;pwn\\u009b"
+    runs = [write_run(tmp_path / "by-hand" / name) for name in ("20260101-one", "20260102-two")]
+    for run in runs:
+        document = json.loads((run / "manifest.json").read_text())
+        document["identity"] = document["kernel"]["release"] = steering + run.name
+        write_json(run / "manifest.json", document)
+        metrics_of(document, {}).write(run / "metrics.json")
+    said = [
+        twoway("runs", "--results", tmp_path),
+        twoway("compare", *runs, "--to", tmp_path / "page.html"),
+        twoway("report", tmp_path / steering),
+        twoway("vet", tmp_path / ("x" * 9000)),
+    ]
+    assert all("\x1b" not in done.stdout + done.stderr for done in said)
+    assert [spelt in done.stdout for done in said[:1]] == [True]
+    assert [spelt in done.stderr for done in said] == [False, True, True, False]
+    assert max(map(len, said[3].stderr.splitlines())) < 2100
+
+
+def test_colours_of_ours() -> None:
+    """A console has the colours of twoway's own words, and no control character of others."""
+    code = "from twoway.messages import say; say('[red]hi[/] \\x1b[2J')"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "FORCE_COLOR": "1", "TERM": "xterm"},
+    )
+    assert done.stderr == "\x1b[31mhi\x1b[0m \\u001b[2J\n"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be a user that passwd has not")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from twoway.messages import cut
 from twoway.paths import EXPERIMENTS, results
 
 # A name, and argparse's settings, or a function that makes them if the command is called.
@@ -121,9 +122,9 @@ def all_ids() -> list[str]:
 def complain(text: str, hint: str = "") -> None:
     """Print an error on standard error, each line after the program's name, and then its hint."""
     for line in text.splitlines():
-        print(f"twoway: {line}", file=sys.stderr)
+        print(f"twoway: {cut(line)}", file=sys.stderr)
     if hint:
-        print(f"\nhint: {hint}", file=sys.stderr)
+        print(f"\nhint: {cut(hint)}", file=sys.stderr)
 
 
 def shown(path: Path) -> Path:

@@ -4,7 +4,10 @@ import re
 from typing import Any
 
 import yaml
+from capture_analysis.printable import printable
 from yaml.constructor import ConstructorError
+
+from twoway.messages import cut
 
 # The most values that a file stands for, with what its aliases repeat.
 _MOST_VALUES = 20_000
@@ -115,5 +118,4 @@ def _refuse_large(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
 
 def shown(text: str, most: int = 80) -> str:
     """Cut a text from a file for a message, and make it printable."""
-    cut = text if len(text) <= most else f"{text[:most]}..."
-    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], cut)
+    return printable(cut(text, most))

@@ -1,8 +1,9 @@
 """Show on the terminal how far the reading of captures has come."""
 
-import sys
 import time
 from pathlib import Path
+
+from capture_analysis.printable import printable, terminal
 
 # Show no line before so many seconds: shorter work needs none.
 _PATIENCE_S = 2.0
@@ -34,13 +35,13 @@ class ProgressLine:
         size = max(path.stat().st_size, 1)
         done = max(position - origin, 1)
         left_s = (now - since) * (size - position) / done
-        sys.stderr.write(
-            f"\r{path.name}: {position / size:.0%} of {size / 1e6:,.0f} MB read,"
+        terminal().write(
+            f"\r{printable(path.name)}: {position / size:.0%} of {size / 1e6:,.0f} MB read,"
             f" {left_s:.0f} s left\033[K"
         )
-        sys.stderr.flush()
+        terminal().flush()
 
     def clear(self) -> None:
         """Erase the line."""
         if self._visible:
-            sys.stderr.write("\r\033[K")
+            terminal().write("\r\033[K")

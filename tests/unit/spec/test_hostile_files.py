@@ -122,4 +122,4 @@ def test_many_problems_are_counted(tmp_path: Path) -> None:
 def test_shown() -> None:
     """A text is cut to its bound, and its control characters are spelt out."""
     assert shown("a" * 81) == "a" * 80 + "..."
-    assert shown("\x1b[2J\n") == "\\x1b[2J\n"
+    assert shown("\x1b[2J\n") == "\\u001b[2J\n"
