@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from capture_analysis.reading.capture import read_capture
+from guides import carry_out_lines, copy_listings
 from plans import run_folder
 from running import ROOT, SMALL, carry_out, measure, twoway, write_experiment
 
@@ -297,6 +298,16 @@ def test_programs_that_do_not_end_as_they_must(
     assert f"in the guest: {trouble}" in _trouble(tmp_path, _shell("it", "h1", script, **fields))
 
 
+def test_both_sides_of_a_failing_pair_are_heard(tmp_path: Path) -> None:
+    """A program that fails is followed by the last words of those that did not."""
+    server = _shell("server", "h2", "echo locked >&2; exec sleep 9", exit_code=None)
+    silent = _shell("silent", "h2", "exec sleep 9", exit_code=None)
+    client = _shell("client", "h1", "echo denied >&2; exit 1", start_s=0.5)
+    first, second, *_ = _trouble(tmp_path, server, silent, client).splitlines()
+    assert first == "in the guest: client: exit status 1, not 0: denied"
+    assert second == "server wrote: locked"
+
+
 def test_a_command_that_is_not_there(tmp_path: Path) -> None:
     """A command that the guest does not find is named, with its program."""
     program = {"name": "it", "host": "h1", "command": ["no-such-command"]}
@@ -341,7 +352,7 @@ def test_the_guide_works_as_written(tmp_path: Path) -> None:
     """The guide's experiment, in a folder of its own, prints the times that the guide tells."""
     _need("curl")
     text = GUIDE.read_text("utf-8")
-    listing, changed, _, datagrams = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    listing, changed, *_, datagrams = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     path = tmp_path / "page.yml"
     path.write_text(listing, "utf-8")
     assert twoway("vet", path).returncode == 0
@@ -357,15 +368,32 @@ def test_the_guide_works_as_written(tmp_path: Path) -> None:
 def test_the_guides_table(tmp_path: Path) -> None:
     """The guide's page of nginx over a trace has the times, waits and losses of its table."""
     _need("nginx", "curl")
-    text = GUIDE.read_text("utf-8")
-    for name, opening in (
-        ("cell.yml", "```yaml\nschema: 1\ntitle: A page of"),
-        ("nginx.conf", "```nginx\n"),
-    ):
-        block = opening + text.partition(opening)[2].partition("```")[0]
-        (tmp_path / name).write_text(block.partition("\n")[2], "utf-8")
+    copy_listings(GUIDE.name, tmp_path, "cell.yml", "nginx.conf")
     rows = [_row(case, tmp_path / "results") for case in case_names(str(tmp_path / "cell.yml"))]
-    assert "\n".join(rows) in text
+    assert "\n".join(rows) in GUIDE.read_text("utf-8")
+
+
+def test_the_guides_scp(tmp_path: Path) -> None:
+    """The guide's sshd and scp copy a megabyte in the time that the guide tells."""
+    _need("sshd", "scp", "ssh-keygen")
+    carry_out_lines(GUIDE.name, "ssh-keygen", tmp_path)
+    copy_listings(GUIDE.name, tmp_path, "copy.yml")
+    took_s = measure(tmp_path / "copy.yml", tmp_path / "results")["metrics"]["run_time.scp"]
+    assert f"`run_time.scp` is *{took_s['value']:.1f} s*" in GUIDE.read_text("utf-8")
+
+
+def test_the_guides_quic(tmp_path: Path) -> None:
+    """The guide's wheels, unpacked in the guest, fetch a megabyte over QUIC."""
+    _need("openssl")
+    carry_out_lines(GUIDE.name, "openssl", tmp_path)
+    try:
+        carry_out_lines(GUIDE.name, "/usr/bin/python3 -m pip", tmp_path)
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"no wheels: {error.stderr.decode()[-400:]}")
+    copy_listings(GUIDE.name, tmp_path, "start", "server.py", "client.py", "quic.yml")
+    run = carry_out(tmp_path / "quic.yml", tmp_path / "results")
+    shown = GUIDE.read_text("utf-8").partition("`programs/client.out`")[2]
+    assert (run / "programs/client.out").read_text() in shown
 
 
 def _row(case: str, results: Path) -> str:

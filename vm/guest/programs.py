@@ -93,8 +93,14 @@ class _Running:
             how = f"exit status {code}, not {wanted}"
         else:
             return None
-        said = self.error.read_text(errors="replace").strip()
-        return f"{self.program['name']}: {how}" + (f": {said[-400:]}" if said else "")
+        return f"{self.program['name']}: {how}" + (
+            f": {self.last_words}" if self.last_words else ""
+        )
+
+    @property
+    def last_words(self) -> str:
+        """The end of what it wrote on standard error."""
+        return self.error.read_text(errors="replace").strip()[-400:]
 
 
 def _furnish(home: Path, files: dict[str, dict[str, Any]]) -> None:
@@ -150,6 +156,12 @@ class UserPrograms:
         }
         if ended:
             (self._output / "ended.json").write_text(json.dumps(ended))
-        for running in self._running.values():
-            if running.trouble:
-                raise GuestError(running.trouble)
+        troubles = {name: said for name, each in self._running.items() if (said := each.trouble)}
+        if troubles:
+            words = {name: each.last_words for name, each in self._running.items()}
+            others = [
+                f"{name} wrote: {said}"
+                for name, said in words.items()
+                if said and name not in troubles
+            ]
+            raise GuestError("\n".join([*troubles.values(), *others]))
