@@ -63,7 +63,7 @@ class Experiment(_Quoted):
 
     id: str = Field(description="the file's stem, with \"@\" and the point's name")
     title: str = Field(description="one line for people")
-    summary: str = Field(description="what is measured")
+    summary: str = Field(description="what is measured; may be empty")
     source: Source | None = Field(description="the paper it comes from, if any")
     stack: Stack
     duration_s: float = Field(description="simulated seconds of traffic")

@@ -336,7 +336,9 @@ class Experiment(Model):
     schema_version: Literal[1] = Field(alias="schema", description="version of this format: 1")
     title: str = Field(description="one line for people")
     source: Source | None = Field(default=None, description="the paper it comes from, if any")
-    summary: str = Field(description="what is measured, and why Linux differs where it does")
+    summary: str = Field(
+        default="", description="what is measured, and why Linux differs where it does"
+    )
     topology: TopologyRef
     profile: Name = Field(description="file stem under tc-profiles/")
     stack: Stack = Stack()

@@ -1,7 +1,7 @@
 """Programs of the host's file system that an experiment runs on its hosts, and their files."""
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +11,10 @@ from twoway.contract.model import Model, Name, NonNegative, Positive
 from twoway.contract.plan import PlannedFile
 from twoway.errors import SpecError
 
-# All files of an experiment's programs together; they become part of the run's plan.
-_MOST_BYTES = 16 << 20
+# All files of an experiment's programs together. They become part of plan.json, a third larger, in
+# the folder of each point: a sweep of 100 points keeps them 100 times.
+_MIB = 1 << 20
+_MOST_BYTES = 16 * _MIB
 _MOST_FILES = 1000
 _MOST_WORDS = 256
 
@@ -80,27 +82,44 @@ def read_files(programs: Sequence[HostProgram], folder: Path) -> dict[str, dict[
     Returns: files by their paths in the folder of the program, by the program's name.
     Raises: SpecError with every path that cannot be copied.
     """
-    found: dict[str, dict[str, PlannedFile]] = {}
-    problems, sizes = [], [0]
+    found: dict[str, dict[str, Path]] = {}
+    problems = []
     for index, program in enumerate(programs):
         mine = found.setdefault(program.name, {})
         for path in program.files:
             try:
-                for name, file in _below(folder, path):
-                    sizes.append(file.stat().st_size)
-                    _refuse_too_much(sizes)
-                    mine[name] = _planned(file)
+                mine.update(_below(folder, path))
             except (OSError, ValueError) as error:
                 reason = error.strerror if isinstance(error, OSError) else error
                 problems.append(f"programs.{index}.files: {path}: {reason}")
-    if problems:
+    if problems := problems or _excesses(found):
         raise SpecError(problems)
-    return found
+    try:
+        return {
+            name: {path: _planned(file) for path, file in files.items()}
+            for name, files in found.items()
+        }
+    except OSError as error:
+        raise SpecError([f"programs: {error.filename}: {error.strerror}"]) from error
 
 
-def _refuse_too_much(sizes: Sequence[int]) -> None:
-    if sum(sizes) > _MOST_BYTES or len(sizes) > _MOST_FILES:
-        raise ValueError(f"more than {_MOST_BYTES >> 20} MiB or {_MOST_FILES} files together")
+def _excesses(found: Mapping[str, Mapping[str, Path]]) -> list[str]:
+    """List which limits all files of an experiment's programs together exceed."""
+    sizes = [
+        (file.stat().st_size, f"{name}'s {path}")
+        for name, files in found.items()
+        for path, file in files.items()
+    ]
+    problems = []
+    if len(sizes) > _MOST_FILES:
+        problems.append(f"programs: files: must be at most {_MOST_FILES}, got {len(sizes)}")
+    if (total := sum(size for size, _ in sizes)) > _MOST_BYTES:
+        size, largest = max(sizes)
+        problems.append(
+            f"programs: files: must be at most {_MOST_BYTES >> 20} MiB together, got "
+            f"{total / _MIB:.1f}; the largest is {largest}, {size / _MIB:.1f} MiB"
+        )
+    return problems
 
 
 def _planned(file: Path) -> PlannedFile:

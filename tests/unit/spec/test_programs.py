@@ -45,7 +45,11 @@ def test_an_experiment_of_programs_alone(tmp_path: Path) -> None:
         ),
         ({"files": ["mine/away"]}, "programs.0.files: mine/away: is not below the experiment's"),
         ({"files": ["mine"]}, "programs.0.files: mine: away leads out of it"),
-        ({"files": ["big"]}, "programs.0.files: big: more than 16 MiB or 1000 files together"),
+        (
+            {"files": ["big", "small"]},
+            "programs: files: must be at most 16 MiB together, got 16.5; the largest is it's big",
+        ),
+        ({"files": ["many"]}, "programs: files: must be at most 1000, got 1001"),
         ({"exit_code": 256}, "programs.0.exit_code: must be less than or equal to 255, got 256"),
         ({"environment": {"A=B": "1"}}, "programs.0.environment.A=B: String should match pattern"),
     ],
@@ -56,8 +60,12 @@ def test_refusals(fields: dict[str, Any], problem: str, tmp_path: Path) -> None:
     folder = tmp_path / "here"
     (folder / "mine").mkdir(parents=True)
     (folder / "mine/away").symlink_to(tmp_path / "other")
-    with (folder / "big").open("wb") as big:
-        big.truncate((16 << 20) + 1)
+    for name, size in (("big", 16 << 20), ("small", 1 << 19)):
+        with (folder / name).open("wb") as file:
+            file.truncate(size)
+    (folder / "many").mkdir()
+    for number in range(1001):
+        (folder / f"many/{number}").touch()
     (found,) = _problems(folder, fields)
     assert found.startswith(problem)
 
