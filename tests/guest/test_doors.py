@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import select
 import sys
 import time
@@ -39,11 +40,7 @@ def test_mn_custom_loads_the_topology(
 @pytest.mark.usefixtures("guest")
 def test_shell_gives_mininets_prompt() -> None:
     """`twoway shell` answers at Mininet's prompt, a ping crosses the network, exit ends it."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.chdir(ROOT)
-        os.execv(sys.executable, [sys.executable, "-m", "twoway.cli", "shell"])  # noqa: S606 - in the pty
-    said = _until(terminal, "mininet> ")
+    pid, terminal = _shell()
     for line, wanted in (("nodes", "h1 h2 r1 r2"), ("h1 ping -c 1 10.0.2.2", " 0% packet loss")):
         os.write(terminal, f"{line}\n".encode())
         said = _until(terminal, "mininet> ")
@@ -51,6 +48,28 @@ def test_shell_gives_mininets_prompt() -> None:
     os.write(terminal, b"exit\n")
     _until(terminal, None)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+@pytest.mark.usefixtures("guest")
+def test_keys_of_the_shell() -> None:
+    """Ctrl-C ends the command that runs, and nothing else; Ctrl-D at the prompt ends the shell."""
+    pid, terminal = _shell()
+    os.write(terminal, b"h1 ping h2\n")
+    _until(terminal, "icmp_seq=2 ttl=62")
+    os.write(terminal, b"\x03")
+    assert "packets transmitted" in _until(terminal, "mininet> ")
+    os.write(terminal, b"nodes\n")
+    assert "h1 h2 r1 r2" in _until(terminal, "mininet> ")
+    os.write(terminal, b"\x04")
+    _until(terminal, None)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+@pytest.mark.usefixtures("guest")
+def test_iperf_of_the_shell() -> None:
+    """Mininet's own `iperf` prints the rates of both sides."""
+    done = twoway("shell", input="iperf h1 h2\n")
+    assert re.search(r"Results: \['[0-9.]+ Mbits/sec', '[0-9.]+ Mbits/sec'\]", done.stdout)
 
 
 @pytest.mark.usefixtures("guest")
@@ -63,6 +82,16 @@ def test_shell_carries_out_a_list_of_commands() -> None:
     assert said[0] == "of 21"
     assert said[1].startswith("10.0.1.2 via 10.0.2.1 dev h2-eth0")
     assert "of 22" not in said
+
+
+def _shell() -> tuple[int, int]:
+    """Open the shell in a terminal of its own, and wait for its prompt."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(ROOT)
+        os.execv(sys.executable, [sys.executable, "-m", "twoway.cli", "shell"])  # noqa: S606 - in the pty
+    _until(terminal, "mininet> ")
+    return pid, terminal
 
 
 def _until(terminal: int, mark: str | None) -> str:
@@ -79,7 +108,7 @@ def _until(terminal: int, mark: str | None) -> str:
         if not data:
             return said
         said += data.decode(errors="replace")
-        if mark and said.endswith(mark):
+        if mark and mark in said:
             return said
     pytest.fail(f"no {mark!r} in: {said}")
 

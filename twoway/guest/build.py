@@ -52,7 +52,14 @@ GUEST_PROGRAMS = [
 # The program that carries out a plan, with its modules.
 RUNNER_SOURCES = [
     VM / "guest" / name
-    for name in ("run.py", "fork_server.py", "network.py", "offloads.py", "programs.py")
+    for name in (
+        "run.py",
+        "fork_server.py",
+        "network.py",
+        "offloads.py",
+        "programs.py",
+        "prompt.py",
+    )
 ]
 # What is preloaded into programs of the guest.
 _LIBRARY = VM / "guest/fork_server.c"

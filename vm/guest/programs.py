@@ -93,9 +93,8 @@ class _Running:
             how = f"exit status {code}, not {wanted}"
         else:
             return None
-        return f"{self.program['name']}: {how}" + (
-            f": {self.last_words}" if self.last_words else ""
-        )
+        said = self.last_words
+        return f"{self.program['name']}: {how}" + (f": {said}" if said else "")
 
     @property
     def last_words(self) -> str:

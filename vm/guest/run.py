@@ -388,10 +388,9 @@ def perform(plan: dict[str, Any]) -> None:
         if step["node"] or not native():
             execute(step)
     if plan["mode"] == "shell":
-        from mininet.cli import CLI  # noqa: PLC0415 - takes a while to load
+        from prompt import open_prompt  # noqa: PLC0415 - takes a while to load
 
-        commands = RUN / "commands"
-        CLI(net, script=str(commands) if commands.exists() else None)
+        open_prompt(net, RUN / "commands")
         return
     recorders, programs = Daemons(), Daemons()
     recorders.start(plan["recorders"] + plan["captures"])
