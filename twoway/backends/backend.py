@@ -5,24 +5,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from pydantic import Field
+
 from twoway.contract.manifest import Platform
+from twoway.contract.model import Record
 from twoway.contract.plan import Plan
 from twoway.errors import UsageError
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How far a run has come.
+class Progress(Record):
+    """How far a run has come."""
 
-    Attributes:
-        time_ns: the guest's clock.
-        acked_bytes: data acknowledged so far, of all connections.
-        queued_packets: packets in all queues.
-    """
-
-    time_ns: int
-    acked_bytes: int
-    queued_packets: int
+    time_ns: int = Field(description="the guest's clock")
+    acked_bytes: int = Field(description="data acknowledged so far, of all connections")
+    queued_packets: int = Field(description="packets in all queues")
 
 
 class Backend(Protocol):

@@ -9,6 +9,7 @@ from typing import Any
 from twoway.backends.native import unfit
 from twoway.backends.qemu import version
 from twoway.confinement import confined, refusal
+from twoway.contract.folders import disk_bytes
 from twoway.errors import TwowayError
 from twoway.guest.build import find_guest
 from twoway.guest.stock_kernel import find_stock
@@ -50,13 +51,8 @@ def disk_use() -> Iterator[dict[str, Any]]:
     """Say what runs take on the disk, and what each folder of the cache: rows as of examine()."""
     places = [results(), *(path for path in sorted(cache().glob("*")) if path.is_dir())]
     places = [path for path in places if path.is_dir()]
-    if not places:
-        return
-    argv = ["du", "-s", "-B1", *map(str, places)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    sizes = {path: int(size) for size, path in (s.split("\t") for s in done.stdout.splitlines())}
-    for path in places:
-        size = f"{sizes.get(str(path), 0) / 1e6:8.0f} MB in {path}"
+    for path, size_bytes in zip(places, disk_bytes(places), strict=True):
+        size = f"{size_bytes / 1e6:8.0f} MB in {path}"
         remedy = "`twoway clean` lists what can go"
         yield _finding(f"disk: {path.name}", True, size, remedy, required=False)
 

@@ -7,7 +7,6 @@ checkout's place on the host cannot reach the guest.
 
 import contextlib
 import fcntl
-import json
 import os
 import re
 import shutil
@@ -21,9 +20,11 @@ from pathlib import Path
 from twoway.backends.backend import Progress
 from twoway.backends.guest_files import read_guest_file, remove_special_files, take_over
 from twoway.confinement import NOBODY
+from twoway.contract.model import read_json
 from twoway.contract.plan import PLAN
 from twoway.contract.writing import refuse_full_disk
 from twoway.errors import RunError
+from twoway.messages import cut
 from twoway.paths import ROOT, cache
 
 CONSOLE_LOG = "log/console.txt"
@@ -212,8 +213,9 @@ def read_progress(home: Path, name: str = PROGRESS_FILE) -> Progress | None:
     Returns: None before the first report, or while one is being written.
     """
     try:
-        return Progress(**json.loads(read_guest_file(home, name).splitlines()[-1]))
-    except (OSError, ValueError, IndexError, TypeError):
+        last = read_guest_file(home, name).splitlines()[-1]
+        return Progress.model_validate(read_json(last))
+    except (OSError, ValueError, IndexError):
         return None
 
 
@@ -274,6 +276,6 @@ def guest_error(folder: Path) -> str | None:
     if content is None:
         return None
     try:
-        return str(json.loads(content)["error"])
+        return cut(str(read_json(content)["error"]))
     except (ValueError, TypeError, KeyError):  # not what the runner writes
         return repr(content[:200])

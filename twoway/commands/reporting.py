@@ -87,19 +87,19 @@ def runs(args: argparse.Namespace) -> int:
 
 def clean(args: argparse.Namespace) -> int:
     """List what can be removed: runs, and kernels of the cache; remove it if so told."""
+    from twoway.contract.folders import disk_bytes
     from twoway.guest.old_kernels import old_kernels
-    from twoway.runs.clean import removable, remove, size_bytes
+    from twoway.runs.clean import removable, remove
 
-    total = 0
     found = [*removable(args.results, args.keep, args.older_than)]
-    for run, why in [*found, *(old_kernels() if args.kernels else ())]:
-        size = size_bytes(run)
-        total += size
+    found += old_kernels() if args.kernels else ()
+    sizes = disk_bytes([run for run, _ in found])
+    for (run, why), size in zip(found, sizes, strict=True):
         print(f"{shown(run)}  {size / 1e6:.1f} MB  {why}")
         if args.yes:
             remove(run)
     done = "removed" if args.yes else "nothing is removed without --yes"
-    say(f"{total / 1e6:.1f} MB: {done}", markup=False)
+    say(f"{sum(sizes) / 1e6:.1f} MB: {done}", markup=False)
     return 0
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from twoway.contract.digests import digest, sha256
-from twoway.contract.model import Document, Record
+from twoway.contract.model import Document, FileName, FilePath, Record
 from twoway.contract.network import Connection, DatagramFlow, ProgramRun, Queue
 from twoway.contract.statements import Claim, Finding, Prediction
 
@@ -61,7 +61,7 @@ class Axis(_Quoted):
 class Experiment(_Quoted):
     """The experiment at the run's point."""
 
-    id: str = Field(description="the file's stem, with \"@\" and the point's name")
+    id: FileName = Field(description="the file's stem, with \"@\" and the point's name")
     title: str = Field(description="one line for people")
     summary: str = Field(description="what is measured; may be empty")
     source: Source | None = Field(description="the paper it comes from, if any")
@@ -114,7 +114,7 @@ class Profile(_Quoted):
     half_duplex: dict[str, Any] | None = Field(
         default=None, description="the medium that both directions share; null: each has its own"
     )
-    directions: dict[str, Direction] = Field(description="by name")
+    directions: dict[FileName, Direction] = Field(description="by name")
 
 
 _MEASURED = {"experiment", "point", "clock", "profile"}
@@ -207,7 +207,7 @@ class Machine(Document, Platform, Origin):
     """One host of a multi-host run: machine.json among the host's artifacts."""
 
     schema_: Literal[1] = Field(default=1, description="version of this format: 1")
-    nodes: tuple[str, ...] = Field(description="the nodes that it played")
+    nodes: tuple[FileName, ...] = Field(description="the nodes that it played")
     decisive: dict[str, Any] = Field(description="what beside the plan decides its bytes")
 
 
@@ -220,18 +220,18 @@ class Machines(Platform):
 class Nodes(Record):
     """The topology's nodes."""
 
-    hosts: tuple[str, ...] = Field(description="they send and receive")
-    routers: tuple[str, ...] = Field(description="they forward")
+    hosts: tuple[FileName, ...] = Field(description="they send and receive")
+    routers: tuple[FileName, ...] = Field(description="they forward")
 
 
 class Interface(Record):
     """An interface of a node."""
 
-    node: str = Field(description="the node")
-    name: str = Field(description="NODE-ethN")
+    node: FileName = Field(description="the node")
+    name: FileName = Field(description="NODE-ethN")
     address: str = Field(description="IPv4")
     address6: str | None = Field(default=None, description="IPv6; null if the run had none")
-    peer: str = Field(description="the interface at the link's other end")
+    peer: FileName = Field(description="the interface at the link's other end")
 
 
 class HostClock(Record):
@@ -241,7 +241,9 @@ class HostClock(Record):
         default=0, description="the offset that the host's programs subtract from their times"
     )
     offset_ns: int = Field(default=0, description="how far it was ahead at the start of traffic")
-    drift_ppb: float = Field(default=0.0, description="how much faster it runs, parts per billion")
+    drift_ppb: float = Field(
+        default=0.0, gt=-1e8, lt=1e8, description="how much faster it runs, parts per billion"
+    )
     uncertainty_ns: int = Field(
         default=0, description="the largest error of offset and drift at any time of the run"
     )
@@ -251,7 +253,7 @@ class Clocks(Record):
     """clock.json: how the clocks of a run without virtual time are off."""
 
     offset_ns: int = Field(default=0, description="from the plan's clock to the kernel's")
-    nodes: dict[str, HostClock] = Field(
+    nodes: dict[FileName, HostClock] = Field(
         default={}, description="of a multi-host run: clocks of the hosts, by the nodes they played"
     )
 
@@ -267,7 +269,7 @@ class Timing(Record):
 class Manifest(Described, Machines, Origin):
     """A finished run, written once."""
 
-    run: str = Field(description="the run's name, that of its folder")
+    run: FileName = Field(description="the run's name, that of its folder")
     identity: str = Field(description="runs with the same one have the same captures")
     nodes: Nodes
     interfaces: tuple[Interface, ...]
@@ -275,16 +277,18 @@ class Manifest(Described, Machines, Origin):
     connections: tuple[Connection, ...]
     datagrams: tuple[DatagramFlow, ...] = ()
     programs: tuple[ProgramRun, ...] = Field(default=(), description="those that it names")
-    captures: dict[str, Literal["in", "out", "inout"]] = Field(description="by interface")
+    captures: dict[FileName, Literal["in", "out", "inout"]] = Field(description="by interface")
     clock_offset_ns: int = Field(
         default=0, description="how far the kernel's clock is ahead of the plan's"
     )
-    clocks: dict[str, HostClock] = Field(
+    clocks: dict[FileName, HostClock] = Field(
         default={}, description="clocks of the hosts that played nodes, by node"
     )
-    capture_drops: dict[str, int] = Field(description="packets that captures lost, by interface")
-    files: tuple[str, ...] = Field(description="the run's artifacts")
-    digests: dict[str, str] = Field(
+    capture_drops: dict[FileName, int] = Field(
+        description="packets that captures lost, by interface"
+    )
+    files: tuple[FilePath, ...] = Field(description="the run's artifacts")
+    digests: dict[FilePath, str] = Field(
         default={}, description="sha256 of each artifact; none in runs from before these were kept"
     )
     timing: Timing

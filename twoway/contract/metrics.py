@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from twoway.contract.manifest import ClockSource
-from twoway.contract.model import Document, Record
+from twoway.contract.model import Document, FileName, Record
 from twoway.contract.verdict import Verdict
 
 METRICS = "metrics.json"
@@ -61,8 +61,8 @@ class Metrics(Document):
     """A run's metrics."""
 
     schema_: Literal[2] = Field(default=2, description="version of this format: 2")
-    experiment: str = Field(description="the experiment's id, with its point")
-    run: str = Field(description="the run's name")
+    experiment: FileName = Field(description="the experiment's id, with its point")
+    run: FileName = Field(description="the run's name")
     measured_sha256: str = Field(description="hash of what the measurement depends on")
     backend: str = Field(description="as in manifest.json")
     clock_source: ClockSource = Field(description="as in manifest.json")

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import AliasGenerator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -14,6 +14,35 @@ NonNegative = Annotated[float, Field(ge=0, le=1e15)]
 Whole = Annotated[int, Field(ge=-(10**15), le=10**15)]
 # Letters, digits and dashes: names become file names, metric names and command arguments.
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$")]
+# In documents of runs, which may be another's: one part of a path, and a path below the run's
+# folder. No part begins with a dot.
+_PART = r"[^./\x00-\x1f\x7f-\x9f][^/\x00-\x1f\x7f-\x9f]{0,254}"
+FileName = Annotated[str, Field(pattern=f"^{_PART}$")]
+FilePath = Annotated[str, Field(pattern=f"^{_PART}(/{_PART}){{0,9}}$")]
+
+
+def read_json(content: str | bytes) -> Any:
+    """Read JSON that another may have written.
+
+    Raises: ValueError with a phrase if it is none, is nested too deep for Python, or has a number
+        that 64 bits do not hold.
+    """
+    try:
+        return json.loads(content, parse_int=_whole, parse_float=_fraction)
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+
+
+def _whole(digits: str) -> int:
+    if len(digits) < 21 and abs(number := int(digits)) < 2**63:
+        return number
+    raise ValueError(f"a number that 64 bits do not hold: {digits:.20}")
+
+
+def _fraction(digits: str) -> float:
+    if abs(number := float(digits)) < 2**63:
+        return number
+    raise ValueError(f"a number that 64 bits do not hold: {digits:.20}")
 
 
 class Model(BaseModel):
@@ -47,7 +76,7 @@ class Document(Record):
             is not JSON, of another schema or does not fit its own.
         """
         try:
-            fields = json.loads(path.read_bytes())
+            fields = read_json(path.read_bytes())
         except ValueError as error:
             raise ValueError(f"{path}: not JSON: {error}") from error
         if not isinstance(fields, dict):

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from twoway.contract.clock import START_NS
-from twoway.contract.model import Model, Record
+from twoway.contract.model import FileName, FilePath, Model, Record
 
 IpVersion = Literal[4, 6]
 ETHERNET_BYTES = 14
@@ -48,21 +48,21 @@ class Framing(Model):
 class Queue(Record, Framing):
     """A bottleneck queue: its place, its link and the taps around it."""
 
-    direction: str = Field(description="the queue's name: a direction of the profile")
-    link: str | None = Field(
+    direction: FileName = Field(description="the queue's name: a direction of the profile")
+    link: FileName | None = Field(
         default=None, description="the direction of the profile; null in older runs"
     )
-    interface: str = Field(description="the router's outgoing interface")
+    interface: FileName = Field(description="the router's outgoing interface")
     rate_bit: int = Field(
         description="link rate, bit/s; of one that changes the rate at the start of traffic, "
         "or a trace's mean"
     )
-    reallocations: str | None = Field(
+    reallocations: FilePath | None = Field(
         default=None,
         description="file with the changes of a DTM channel's slots; null for other queues",
     )
     limit_packets: int = Field(description="drop-tail limit, the packet in service included")
-    taps_in: tuple[str, ...] = Field(
+    taps_in: tuple[FileName, ...] = Field(
         description="interfaces whose incoming packets may enter the queue"
     )
     delay_ns: int = Field(description="propagation delay behind the queue, the longest")
@@ -90,16 +90,16 @@ def mean_interval_ns(packet_bytes: int, rate_mbit: float) -> int:
 class DatagramFlow(Record):
     """UDP from one host to another, at times of its own."""
 
-    name: str = Field(description="its name in metrics")
-    from_: str = Field(description="the host that sends")
-    to: str = Field(description="the host that receives")
+    name: FileName = Field(description="its name in metrics")
+    from_: FileName = Field(description="the host that sends")
+    to: FileName = Field(description="the host that receives")
     source: str = Field(description="address of the host that sends")
     destination: str = Field(description="address of the host that receives")
     source_port: int = Field(description="the sender's port")
     port: int = Field(description="the receiver's port")
-    source_interface: str = Field(description="the sender's interface, captured")
-    sink_interface: str = Field(description="the receiver's interface, captured")
-    directions: tuple[str, ...] = Field(description="the queues that it passes, in order")
+    source_interface: FileName = Field(description="the sender's interface, captured")
+    sink_interface: FileName = Field(description="the receiver's interface, captured")
+    directions: tuple[FileName, ...] = Field(description="the queues that it passes, in order")
     packet_bytes: int = Field(description="size of its IP packets")
     rate_mbit: float = Field(description="rate of its packets while it sends")
     poisson: bool = Field(description="its packets are a Poisson process; else at equal intervals")
@@ -119,8 +119,8 @@ class Ended(Record):
 class ProgramRun(Ended):
     """A program that the experiment names, and how it ended."""
 
-    name: str = Field(description="its name in metrics")
-    host: str = Field(description="the host that it ran on")
+    name: FileName = Field(description="its name in metrics")
+    host: FileName = Field(description="the host that it ran on")
     command: tuple[str, ...] = Field(description="the program and its arguments")
     start_ns: int = Field(description="when it started, ns on the plan's clock")
     by_itself: bool = Field(description="it ended before it was asked to")
@@ -129,19 +129,23 @@ class ProgramRun(Ended):
 class Connection(Record):
     """One TCP connection of a flow."""
 
-    name: str = Field(description="its name in metrics")
-    from_: str = Field(description="the host that sends data")
-    to: str = Field(description="the host that receives it")
+    name: FileName = Field(description="its name in metrics")
+    from_: FileName = Field(description="the host that sends data")
+    to: FileName = Field(description="the host that receives it")
     source: str = Field(description="address of the host that sends data")
     destination: str = Field(description="address of the host that receives it")
     source_port: int = Field(description="the sender's port")
     port: int = Field(description="the receiver's port")
-    source_interface: str = Field(description="the sender's interface, captured")
-    sink_interface: str = Field(description="the receiver's interface, captured")
-    directions: tuple[str, ...] = Field(description="the queues that its data passes, in order")
-    ack_directions: tuple[str, ...] = Field(description="the queues that its ACKs pass, in order")
-    direction: str = Field(description="of these the slowest at the start of traffic")
-    ack_direction: str = Field(description="of these the slowest at the start of traffic")
+    source_interface: FileName = Field(description="the sender's interface, captured")
+    sink_interface: FileName = Field(description="the receiver's interface, captured")
+    directions: tuple[FileName, ...] = Field(
+        description="the queues that its data passes, in order"
+    )
+    ack_directions: tuple[FileName, ...] = Field(
+        description="the queues that its ACKs pass, in order"
+    )
+    direction: FileName = Field(description="of these the slowest at the start of traffic")
+    ack_direction: FileName = Field(description="of these the slowest at the start of traffic")
     generator: str = Field(description="what sends: `stream`, `iperf3` or `kernel`")
     congestion: str = Field(description="the congestion control")
     congestion_in_kernel: str = Field(description="its name in the kernel, with a parameter")

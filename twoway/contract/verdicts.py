@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from twoway.contract.metrics import FidelityRow
-from twoway.contract.model import Document, Record
+from twoway.contract.model import Document, FileName, Record
 from twoway.contract.statements import Claim, Finding, Prediction, Statement, in_words
 from twoway.contract.verdict import Verdict
 
@@ -51,8 +51,8 @@ class Verdicts(Document):
     """Verdicts on a run."""
 
     schema_: Literal[1] = Field(default=1, description="version of this format: 1")
-    experiment: str = Field(description="the experiment's id, with its point")
-    run: str = Field(description="the run's name")
+    experiment: FileName = Field(description="the experiment's id, with its point")
+    run: FileName = Field(description="the run's name")
     spec_sha256: str = Field(description="as in manifest.json")
     predictions: tuple[PredictionRow, ...]
     claims: tuple[ClaimRow, ...]

@@ -5,7 +5,6 @@ texts, statements or warm-up, experiment.json in the run's folder holds the chan
 """
 
 import csv
-import json
 from array import array
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,6 +18,7 @@ from capture_analysis.errors import AnalysisError
 from capture_analysis.reading.capture import read_capture
 
 from twoway.contract.manifest import Direction, Manifest, read_manifest
+from twoway.contract.model import read_json
 from twoway.contract.network import Connection, DatagramFlow, Queue
 from twoway.measure.clocks import Clock, read_clock
 from twoway.measure.lanes import Lanes, lanes_of
@@ -231,7 +231,7 @@ class Run:
         Raises: AnalysisError if the file does not exist or is not JSON.
         """
         try:
-            return json.loads((self.folder / name).read_text())
+            return read_json((self.folder / name).read_bytes())
         except (OSError, ValueError) as error:
             raise AnalysisError(f"{self.folder / name}: {error}") from error
 

@@ -1,10 +1,10 @@
 """What can be removed from a results folder: failed runs, and finished ones that are old."""
 
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from twoway.contract.folders import remove_folder
 from twoway.contract.manifest import MANIFEST
 from twoway.runs.finding import finished_runs_of
 
@@ -38,16 +38,11 @@ def removable(results: Path, keep: int | None, days: float | None) -> Iterator[t
                 yield run, f"{age_days:.0f} days old"
 
 
-def size_bytes(folder: Path) -> int:
-    """Add up the sizes of a folder's files."""
-    return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir())
-
-
 def remove(run: Path) -> None:
     """Remove a run, or a kernel; while that lasts it does not look finished."""
     going = run.with_name(f"{_GOING}{run.name.removeprefix(_GOING)}")
     run.rename(going)
-    shutil.rmtree(going)
+    remove_folder(going)
     latest = run.parent.parent / "latest"
     if latest.is_symlink() and not latest.exists():
         latest.unlink()

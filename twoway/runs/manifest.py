@@ -1,6 +1,5 @@
 """manifest.json: a run's description for the analysis, and origins."""
 
-import json
 import os
 import re
 import shutil
@@ -26,6 +25,7 @@ from twoway.contract.manifest import (
     Timing,
     Window,
 )
+from twoway.contract.model import read_json
 from twoway.contract.network import Ended, ProgramRun, Queue
 from twoway.contract.plan import ENDED, PLAN, Plan
 from twoway.errors import RunError
@@ -156,7 +156,7 @@ def _programs(plan: Plan, folder: Path) -> Iterable[ProgramRun]:
     if not plan.user_programs:
         return
     try:
-        ended = json.loads(read_guest_file(folder, ENDED))
+        ended = read_json(read_guest_file(folder, ENDED))
         ends = {program.name: Ended(**ended[program.name]) for program in plan.user_programs}
     except (ValueError, KeyError, TypeError) as error:
         raise RunError(f"the guest left no sound {ENDED}: {error}") from error
@@ -189,7 +189,7 @@ def _clocks(folder: Path) -> Clocks:
     added (lab/multihost_run.py).
     """
     try:
-        return Clocks.model_validate_json((folder / CLOCKS).read_bytes())
+        return Clocks.model_validate(read_json((folder / CLOCKS).read_bytes()))
     except FileNotFoundError:
         return Clocks()
     except ValueError as error:

@@ -7,7 +7,6 @@ removed at once, a killed process's run when its experiment runs again.
 
 import fcntl
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +17,7 @@ from typing import IO
 from twoway.backends.backend import Backend, Progress
 from twoway.backends.registry import backend_for
 from twoway.contract.clock import START_NS
+from twoway.contract.folders import remove_folder
 from twoway.contract.manifest import EXPERIMENT, MANIFEST, read_manifest
 from twoway.contract.plan import PLAN
 from twoway.contract.writing import chown_like_parent, make_folder, out_of_space
@@ -197,7 +197,8 @@ def _remove_if_dead(left: Path) -> None:
         return
     except (FileNotFoundError, PermissionError):  # the run has just ended, or is root's
         return
-    shutil.rmtree(left, ignore_errors=True)
+    with suppress(OSError):
+        remove_folder(left)
 
 
 def _ended_early(running: Path, error: BaseException) -> BaseException:
@@ -208,7 +209,8 @@ def _ended_early(running: Path, error: BaseException) -> BaseException:
     if isinstance(error, OSError) and out_of_space(error):
         error = DiskFullError(f"{running.parent}: {error}")
     if isinstance(error, DiskFullError | UsageError):
-        shutil.rmtree(running, ignore_errors=True)
+        with suppress(OSError):
+            remove_folder(running)
         return error
     (running / LOCK).unlink(missing_ok=True)
     kept = _shown(running, running.name.removeprefix(".running-") + ".partial")

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -148,3 +149,14 @@ def test_a_run_without_connections(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert f"{folder}: flows: an export has the series of each connection" in done.stderr
     assert not (folder / "by-hand.csv").exists()
+
+
+def test_a_manifest_does_not_choose_the_place(run: Path, tmp_path: Path) -> None:
+    """An export of a run whose manifest names a file elsewhere writes nothing, and says why."""
+    mine = tmp_path / "results/x/run"
+    shutil.copytree(run, mine)
+    edit_json(mine / "manifest.json", lambda it: it["experiment"].update(id="../../elsewhere"))
+    done = twoway("export", mine)
+    assert done.returncode == 1
+    assert f"{mine}/manifest.json: experiment.id: String should match pattern" in done.stderr
+    assert [*tmp_path.rglob("elsewhere*")] == []

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
+from deep_folders import nested
 from running import twoway
 
 from twoway.runs import clean
@@ -73,7 +74,7 @@ def test_a_run_half_removed_does_not_look_finished(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as cut:
-        cut.setattr("shutil.rmtree", killed)
+        cut.setattr(clean, "remove_folder", killed)
         with pytest.raises(KeyboardInterrupt):
             clean.remove(results / RUNS[0])
     assert not (results / RUNS[0]).exists()
@@ -81,3 +82,10 @@ def test_a_run_half_removed_does_not_look_finished(
     assert (left, "half removed") in [*clean.removable(results, None, None)]
     clean.remove(left)
     assert not left.exists()
+
+
+def test_a_run_nested_without_end(results: Path) -> None:
+    """A failed run with folders in folders, deeper than any path can name, is removed as others."""
+    with nested(results / FAILED / "log/deep"):
+        assert twoway("clean", "--results", results, "--yes").returncode == 0
+        assert not (results / FAILED).exists()

@@ -1,0 +1,95 @@
+"""What a guest may have left in its folder, looked at after its end."""
+
+import json
+from pathlib import Path
+
+import pytest
+from deep_folders import nested
+
+from twoway.backends.guest_files import remove_special_files
+from twoway.backends.sandbox import PROGRESS_FILE, guest_error, read_progress
+from twoway.contract.folders import disk_bytes, remove_folder
+from twoway.errors import RunError
+from twoway.progress import RunClock
+from twoway.runs.manifest import _clocks
+
+
+def test_folders_nested_without_end(tmp_path: Path) -> None:
+    """Folders that a guest nested too deep are removed and named, and all others stay."""
+    sound = tmp_path / "log/sound"
+    with nested(tmp_path / "log/deep"), nested(sound, 14):
+        assert sorted(remove_special_files(tmp_path)) == [
+            f"a link at log/sound/{'d/' * 14}link",
+            "more than 16 folders in each other",
+        ]
+        assert (sound / ("d/" * 14) / "file").is_file()
+        assert not (tmp_path / "log/deep" / ("d/" * 15)).exists()
+
+
+def test_a_folder_is_removed_however_deep(tmp_path: Path) -> None:
+    """A folder of any depth is removed, with folders that nobody may read and links unfollowed."""
+    (tmp_path / "kept").mkdir()
+    with nested(tmp_path / "deep") as folder:
+        (folder / "closed").mkdir(mode=0)
+        (folder / "link").symlink_to(tmp_path / "kept")
+        assert disk_bytes([folder])[0] > 0
+        remove_folder(folder)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    (tmp_path / "link").symlink_to("kept")
+    with pytest.raises(NotADirectoryError):
+        remove_folder(tmp_path / "link")
+
+
+DEEP_JSON = "[" * 300_000
+BROKEN = [
+    DEEP_JSON,
+    '{"time_ns": "soon", "acked_bytes": 0, "queued_packets": 0}',
+    f'{{"time_ns": 1{"0" * 4000}, "acked_bytes": 0, "queued_packets": 0}}',
+    '{"time_ns": 1e300, "acked_bytes": 0, "queued_packets": 0}',
+    '{"time_ns": null, "acked_bytes": 0, "queued_packets": 0}',
+    "[1, 2, 3]",
+    "7",
+]
+
+
+@pytest.mark.parametrize("content", BROKEN)
+def test_a_report_that_is_none(tmp_path: Path, content: str) -> None:
+    """A report of progress that has no three numbers of 64 bits counts as none."""
+    (tmp_path / "sockets").mkdir()
+    (tmp_path / PROGRESS_FILE).write_text(content)
+    assert read_progress(tmp_path) is None
+
+
+def test_any_report_can_be_shown(tmp_path: Path) -> None:
+    """The largest numbers that a report may have are shown without an error."""
+    (tmp_path / "sockets").mkdir()
+    most = 2**63 - 1
+    report = {"time_ns": most, "acked_bytes": -most, "queued_packets": most}
+    (tmp_path / PROGRESS_FILE).write_text(json.dumps(report))
+    now = read_progress(tmp_path)
+    assert now is not None
+    RunClock("a run", 0, 1).show(now.time_ns, now.acked_bytes, now.queued_packets)
+
+
+@pytest.mark.parametrize("content", [DEEP_JSON, "[]", '"' + "x" * 300_000, "7"])
+def test_an_error_that_is_none(tmp_path: Path, content: str) -> None:
+    """Of an error that no runner wrote the first 200 characters are quoted."""
+    (tmp_path / "guest-error.json").write_text(content)
+    assert guest_error(tmp_path) == repr(content[:200])
+
+
+def test_an_error_without_end(tmp_path: Path) -> None:
+    """An error of 200 kB is cut to what a person reads."""
+    (tmp_path / "guest-error.json").write_text(json.dumps({"error": "x\n" * 100_000}))
+    assert guest_error(tmp_path) == "x\n" * 1000 + "..."
+
+
+@pytest.mark.parametrize(
+    "content",
+    [DEEP_JSON, '{"offset_ns": 1e300}', f'{{"offset_ns": 1{"0" * 300}}}', '{"offset_ns": "soon"}'],
+)
+def test_a_clock_that_is_none(tmp_path: Path, content: str) -> None:
+    """A guest's clock.json without a time fails the run before it counts as finished."""
+    (tmp_path / "clock.json").write_text(content)
+    with pytest.raises(RunError, match=r"the guest left no sound clock\.json"):
+        _clocks(tmp_path)

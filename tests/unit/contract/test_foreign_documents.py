@@ -1,0 +1,62 @@
+"""Documents of runs that come from elsewhere: names, numbers and nesting."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from synthetic_run import manifest
+
+from twoway.contract.manifest import Manifest
+from twoway.contract.model import read_json
+from twoway.contract.writing import write_json
+
+NAMES = ["../../elsewhere", "/etc/passwd", "..", ".hidden", "", "a\x1b[2J", "a\nb", "x" * 256]
+
+
+def _places(document: dict[str, Any], name: str) -> dict[str, tuple[Any, Any, Any]]:
+    """List the fields of a manifest that name files, each as mapping, key and value."""
+    connection, queue = document["connections"][0], document["queues"][0]
+    return {
+        "experiment.id": (document["experiment"], "id", name),
+        "run": (document, "run", name),
+        "nodes.hosts.0": (document["nodes"], "hosts", [name]),
+        "interfaces.0.name": (document["interfaces"][0], "name", name),
+        "interfaces.0.node": (document["interfaces"][0], "node", name),
+        "queues.0.interface": (queue, "interface", name),
+        "queues.0.direction": (queue, "direction", name),
+        "queues.0.reallocations": (queue, "reallocations", name),
+        "connections.0.name": (connection, "name", name),
+        "connections.0.source_interface": (connection, "source_interface", name),
+        "captures": (document, "captures", {name: "in"}),
+        "files.0": (document, "files", [name]),
+        "digests": (document, "digests", {name: "0"}),
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("place", _places(manifest(), ""))
+def test_names_of_files(tmp_path: Path, place: str, name: str) -> None:
+    """A manifest whose words would lead out of the run's folder is refused, with the field."""
+    document = manifest()
+    where, key, value = _places(document, name)[place]
+    where[key] = value
+    write_json(tmp_path / "manifest.json", document)
+    with pytest.raises(ValueError, match=rf"(?s)manifest.json: {place}.*should match pattern"):
+        Manifest.read(tmp_path / "manifest.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "phrase"),
+    [
+        ("[" * 300_000, "nested too deep"),
+        ("1" * 5000, "a number that 64 bits do not hold: 11111111111111111111$"),
+        (str(2**63), "a number that 64 bits do not hold"),
+        ("1e300", "a number that 64 bits do not hold: 1e300"),
+        ("{", "Expecting property name"),
+    ],
+)
+def test_what_python_cannot_take(content: str, phrase: str) -> None:
+    """JSON that is nested too deep, or has a number too large, is refused in a phrase."""
+    with pytest.raises(ValueError, match=phrase):
+        read_json(content)
+    assert read_json(f"[{2**63 - 1}, {-(2**63) + 1}, 1e15]") == [2**63 - 1, -(2**63) + 1, 1e15]
