@@ -301,6 +301,9 @@ static int source_parse(struct source *s, int argc, char **argv)
 	err = end_set_option(socket, SOL_TCP, TCP_CONGESTION, argv[3], strlen(argv[3]));
 	if (!err)
 		err = end_set_int(socket, SOL_SOCKET, SO_SNDBUF, buffer);
+	/* The kernel goes on from there: a window that grows takes its buffer along. */
+	if (!err)
+		err = end_set_int(socket, SOL_SOCKET, SO_BUF_LOCK, 0);
 	if (!err)
 		err = end_set_option(socket, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	return err ?: parse_options(s, argc - 5, argv + 5);

@@ -1,10 +1,12 @@
 """What flows may send besides unlimited data: films, transfers that come and go, paced windows."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from running import SMALL, write_experiment
 
 from twoway.backends.uml import Uml
@@ -13,6 +15,7 @@ from twoway.contract.verdict import Verdict
 from twoway.guest.build import Guest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
+from twoway.measure.flight import most_in_flight
 from twoway.plan.plan import build_plan
 from twoway.runs.cases import load_case
 from twoway.runs.run import run_case
@@ -69,6 +72,58 @@ def test_send_buffer_holds_fasts_window(tmp_path: Path) -> None:
     flow = {"congestion": "fast", "alpha_packets": 300, "window_packets": None}
     (command,) = sources(case(tmp_path, flow))
     assert option(command, "--send-buffer") == str((300 + 31) * (16384 + 4096))
+
+
+def long_path(tmp_path: Path, flow: dict[str, Any], rate_mbit: int = 100, **more: Any) -> Case:
+    """A flow over 100 Mbit/s and 100 ms with a buffer of 833 packets, as many as it holds."""
+    link = {"rate_mbit": rate_mbit, "delay_ms": 50, "queue_packets": 833}
+    directions = {"forward": link, "reverse": link}
+    profile = {"schema": 1, "title": "A long, fast link", "directions": directions}
+    (tmp_path / "long.yml").write_text(yaml.safe_dump(profile), "utf-8")
+    only = {"congestion": "bbr", "window_packets": None, **flow}
+    fields = {"profile": "long", "stack": {}, "duration_s": 4, "warm_up_s": 2, **more}
+    return case(tmp_path, only, **fields)
+
+
+@pytest.mark.parametrize("generator", ["stream", "kernel"])
+def test_the_buffer_follows_the_window(guest: Guest, tmp_path: Path, generator: str) -> None:
+    """On a long path a source never waits for its buffer, and fills the link."""
+    of = long_path(tmp_path, {"generator": generator})
+    folder = run_case(of, Uml(guest), tmp_path / "results")
+    said = json.loads((folder / "traffic/left-source.json").read_text())
+    assert (said["sndbuf_limited_us"], said["rwnd_limited_us"]) == (0, 0)
+    analysis = Analysis(folder)
+    assert (most_in_flight(analysis.run, analysis.connections["left"]) or 0) > 833
+    assert (compute(analysis).metrics["utilisation.forward"].value or 0) > 0.95
+
+
+@pytest.mark.parametrize(
+    ("rate_mbit", "stack", "expected"),
+    [
+        (100, {}, 1 << 24),
+        # 8367 packets in 100 ms and 0.4 for which 833 ACKs of 60 bytes wait; 833 in the queue.
+        (1000, {}, 2 * (8367 + 833) * 1500),
+        (1000, {"receive_window_packets": 100}, 1 << 24),
+        (1000, {"receive_buffer_bytes": 100_000}, 100_000),
+    ],
+)
+def test_the_receive_buffer_follows_the_path(
+    tmp_path: Path, rate_mbit: int, stack: dict[str, Any], expected: int
+) -> None:
+    """A sink offers 16 MiB, or twice what a longer path holds, unless the file asks for less."""
+    plan = build_plan(long_path(tmp_path, {}, rate_mbit, stack=stack))
+    (sink,) = plan.sinks
+    assert option(sink.run, "--receive-buffer") == str(expected)
+    (most,) = {
+        s.sysctls.get("net.core.rmem_max") for s in plan.setup if s.kind == "set_sysctls"
+    } - {None}
+    assert most == max(2 * expected, 1 << 25)
+
+
+def test_a_constant_window_has_its_receive_buffer(tmp_path: Path) -> None:
+    """A constant window that 16 MiB would not offer in full gets twice its bytes."""
+    (sink,) = build_plan(case(tmp_path, {"window_packets": 1000})).sinks
+    assert option(sink.run, "--receive-buffer") == str(2 * 1000 * 9180)
 
 
 def test_film_on_the_wire(guest: Guest, tmp_path: Path) -> None:

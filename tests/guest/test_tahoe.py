@@ -205,9 +205,9 @@ def test_thresholds_differ(traces: dict[str, Trace]) -> None:
 
 def test_scripted_stack_is_that_of_experiments() -> None:
     """The sender's settings are those that an experiment on the papers' TCP gives its hosts."""
-    wanted = personality.node_sysctls(PAPERS, router=False, ipv6=False)
+    wanted = personality.node_sysctls(PAPERS, 1 << 24, router=False, ipv6=False)
     assert {name: wanted.get(name, value) for name, value in SYSCTLS.items()} == SYSCTLS
-    assert personality.root_sysctls(PAPERS)["net.core.wmem_max"] == SYSCTLS["net.core.wmem_max"]
+    assert personality.root_sysctls(1 << 24)["net.core.wmem_max"] == SYSCTLS["net.core.wmem_max"]
 
 
 def test_no_trace_in_the_hosts_metrics(guest: Guest, tmp_path: Path) -> None:

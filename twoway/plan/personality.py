@@ -5,6 +5,7 @@ The guest reads every setting back before any traffic; a mismatch fails the run.
 
 from twoway.contract.network import IpVersion
 from twoway.contract.plan import Readback
+from twoway.plan.buffers import most_buffer_bytes
 from twoway.spec.experiment import Stack
 from twoway.spec.topology import Graph, Interface, address_in
 
@@ -12,9 +13,13 @@ from twoway.spec.topology import Graph, Interface, address_in
 OFFLOADS = ("tso", "gso", "gro", "tx", "rx", "sg")
 
 
-def root_sysctls(stack: Stack) -> dict[str, int | str]:
-    """List the sysctls that exist once per kernel: limits of memory."""
-    most = max(2 * stack.receive_buffer_bytes, 1 << 25)
+def root_sysctls(receive_buffer_bytes: int) -> dict[str, int | str]:
+    """List the sysctls that exist once per kernel: limits of memory.
+
+    Args:
+        receive_buffer_bytes: SO_RCVBUF of sinks.
+    """
+    most = most_buffer_bytes(receive_buffer_bytes)
     return {
         "net.core.rmem_max": most,
         "net.core.wmem_max": most,
@@ -23,9 +28,11 @@ def root_sysctls(stack: Stack) -> dict[str, int | str]:
     }
 
 
-def node_sysctls(stack: Stack, *, router: bool, ipv6: bool) -> dict[str, int | str]:
+def node_sysctls(
+    stack: Stack, receive_buffer_bytes: int, *, router: bool, ipv6: bool
+) -> dict[str, int | str]:
     """List the sysctls of one node's network namespace."""
-    most = max(2 * stack.receive_buffer_bytes, 1 << 25)
+    most = most_buffer_bytes(receive_buffer_bytes)
     return {
         **({"net.ipv6.conf.all.forwarding": int(router)} if ipv6 else {}),
         "net.ipv4.ip_forward": int(router),

@@ -6,6 +6,7 @@ An experiment always gives the same plan, byte for byte, wherever the checkout i
 from typing import Literal
 
 from twoway.contract.plan import Plan, Times, Topology
+from twoway.plan.buffers import buffers_mib, receive_buffer_bytes
 from twoway.plan.captures import captures
 from twoway.plan.programs import user_programs
 from twoway.plan.setup import channel_recorders, channel_restarts, queue_statistics, setup_steps
@@ -16,7 +17,6 @@ from twoway.plan.traffic import (
     datagram_source,
     iperf3_source,
     observer,
-    send_buffer_bytes,
     sink,
     source,
 )
@@ -40,7 +40,7 @@ def build_plan(
     taps = (chosen.capture or ("kernel" if in_kernel else "tcpdump")) == "kernel"
     samples = (chosen.observe.sampler or ("kernel" if in_kernel else "program")) == "kernel"
     found = captures(case, in_kernel=taps)
-    shapers = compile_profile(case.profile, case.graph)
+    shapers, buffer = compile_profile(case.profile, case.graph), receive_buffer_bytes(case)
     sends = any(c.generator == "kernel" for c in case.connections)
     untimed = [c for c in case.connections if c.generator != "iperf3"]
     timed = [iperf3_source(case, c) for c in case.connections if c.generator == "iperf3"]
@@ -55,12 +55,12 @@ def build_plan(
         ),
         ipv6=case.experiment.has_ipv6,
         clock=Times(stop_ns=stop_ns(case)),
-        setup=setup_steps(case, shapers, instruments=taps or samples or sends),
+        setup=setup_steps(case, shapers, buffer, instruments=taps or samples or sends),
         recorders=channel_recorders(shapers),
         captures=found,
         at_start=channel_restarts(shapers),
         sinks=(
-            *(sink(case, c) for c in case.connections),
+            *(sink(case, c, buffer) for c in case.connections),
             *(datagram_sink(flow) for flow in case.datagrams),
         ),
         sources=(
@@ -76,12 +76,11 @@ def build_plan(
 
 def _memory_mib(case: Case, captures: int) -> int:
     """Compute the guest's memory, which is an upper limit of its use."""
-    buffers = sum(2 * send_buffer_bytes(case, c) for c in case.connections) >> 20
     return (
         SYSTEM_MIB
         + NODE_MIB * len(case.graph.nodes)
         + CAPTURE_MIB * captures
         + CONNECTION_MIB * (len(case.connections) + len(case.datagrams))
         + PROGRAM_MIB * len(case.experiment.programs)
-        + buffers
+        + buffers_mib(case)
     )

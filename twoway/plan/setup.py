@@ -32,22 +32,25 @@ from twoway.spec.topology import address_in
 _REPORTS_S = 4
 
 
-def setup_steps(case: Case, shapers: Sequence[Shaper], *, instruments: bool) -> tuple[Step, ...]:
+def setup_steps(
+    case: Case, shapers: Sequence[Shaper], receive_buffer_bytes: int, *, instruments: bool
+) -> tuple[Step, ...]:
     """List the steps between boot and traffic, in order.
 
     Args:
         case: the experiment.
         shapers: its qdiscs.
+        receive_buffer_bytes: SO_RCVBUF of sinks.
         instruments: our module testbed captures or samples.
     """
     steps: list[Step] = [*_modules(case, shapers)]
     if instruments:
         steps.append(LoadModule(module="testbed", parameters={}))
-    sysctls = personality.root_sysctls(case.experiment.stack)
+    sysctls = personality.root_sysctls(receive_buffer_bytes)
     steps.append(SetSysctls(node=None, sysctls=sysctls))
     steps += _pools(case)
     for node in case.graph.nodes:
-        steps += _node_setup(case, node)
+        steps += _node_setup(case, node, receive_buffer_bytes)
     for number, connection in enumerate(case.connections):
         if connection.generator == "iperf3":
             steps += _control_link(connection, number)
@@ -91,10 +94,12 @@ def _pools(case: Case) -> Iterable[Command]:
             yield Command(node=nodes[0], run=tuple(run.split()))
 
 
-def _node_setup(case: Case, node: str) -> list[Step]:
+def _node_setup(case: Case, node: str, receive_buffer_bytes: int) -> list[Step]:
     """Set one node's stack and links, then read everything back."""
     router, ipv6 = node in case.graph.routers, case.experiment.has_ipv6
-    sysctls = personality.node_sysctls(case.experiment.stack, router=router, ipv6=ipv6)
+    sysctls = personality.node_sysctls(
+        case.experiment.stack, receive_buffer_bytes, router=router, ipv6=ipv6
+    )
     return [
         SetSysctls(node=node, sysctls=sysctls),
         *(

@@ -1,6 +1,5 @@
 """Sources and sinks of traffic, and the observer: programs, or what our module testbed does."""
 
-import math
 from collections.abc import Iterable
 
 from twoway.contract.clock import START_NS
@@ -14,12 +13,11 @@ from twoway.contract.plan import (
     Program,
     TimedProgram,
 )
+from twoway.plan.buffers import send_buffer_bytes
 from twoway.plan.timing import drain_s, stop_ns
 from twoway.spec.datagrams import UDP_HEADER_BYTES
 from twoway.spec.point import Case
 
-# The smallest send buffer: a large one is refilled in few, large copies.
-LEAST_SEND_BUFFER_BYTES = 1 << 20
 PROGRESS_REPORTS = 400
 
 
@@ -57,10 +55,9 @@ def _sampler(observe: Observe) -> tuple[Line, ...]:
     )
 
 
-def sink(case: Case, connection: Connection) -> Program:
-    """Receive a connection's data."""
+def sink(case: Case, connection: Connection, buffer: int) -> Program:
+    """Receive a connection's data, with a receive buffer of so many bytes."""
     node, patience_s = connection.to, drain_s(case)
-    buffer = case.experiment.stack.receive_buffer_bytes
     ipv6 = ip_version(connection.destination) == 6
     run, lines = "", ""
     if connection.generator == "iperf3":
@@ -175,32 +172,6 @@ def datagram_source(case: Case, flow: DatagramFlow) -> Program:
         stdout=f"traffic/{flow.name}-source.json",
         run=tuple(send.split()),
     )
-
-
-def send_buffer_bytes(case: Case, connection: Connection) -> int:
-    """Compute the SO_SNDBUF with which a window never lacks data.
-
-    The kernel doubles SO_SNDBUF and wakes the writer when a third of that is free. A segment counts
-    with the size of its allocation, the next power of two, and a page for headers.
-    """
-    truesize = (1 << (case.experiment.stack.mtu_bytes + 320 - 1).bit_length()) + 4096
-    return max(LEAST_SEND_BUFFER_BYTES, _most_packets(case, connection) * truesize)
-
-
-def _most_packets(case: Case, connection: Connection) -> int:
-    """Bound a connection's window, in packets; 0 if not known.
-
-    Known are constant windows and a bound of FAST's: a flow of FAST has at most its direction's
-    packets of one round trip without queues in flight, and at most the sum of all flows' alphas in
-    queues.
-    """
-    if connection.alpha_packets is None:
-        return connection.window_packets or 0
-    data = case.profile.directions[connection.direction]
-    delay_ns = sum(each.delay_ns for each in case.profile.directions.values())
-    packet_bit = case.experiment.stack.mtu_bytes * 8
-    alphas = sum(c.alpha_packets or 0 for c in case.connections)
-    return alphas + math.ceil(data.most_mbit * delay_ns / 1e3 / packet_bit)
 
 
 def iperf3_source(case: Case, connection: Connection) -> TimedProgram:

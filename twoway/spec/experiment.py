@@ -27,6 +27,8 @@ from twoway.spec.traffic import Span, Traffic, kinds
 # Without spaces and quotes, which the kernel interprets in a module's parameters.
 ModuleValue = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.,:+-]+$", max_length=256)]
 
+MOST_RECEIVE_BUFFER_BYTES = 1 << 29
+
 # As the kernel limits it: TCP_CA_NAME_MAX, with the terminating zero.
 CongestionName = Annotated[
     str,
@@ -225,8 +227,12 @@ class Stack(Model):
         default=None,
         description="full segments that a receiver offers at most; as its buffer allows by default",
     )
-    receive_buffer_bytes: Annotated[int, Field(ge=65536, le=1 << 29)] = Field(
-        default=1 << 24, description="SO_RCVBUF of sinks; the kernel doubles it"
+    receive_buffer_bytes: Annotated[int, Field(ge=65536, le=MOST_RECEIVE_BUFFER_BYTES)] | None = (
+        Field(
+            default=None,
+            description="SO_RCVBUF of sinks, which the kernel doubles; by default 16 MiB, and more "
+            "where windows or paths hold more",
+        )
     )
 
     def header_bytes(self, ip: IpVersion) -> int:

@@ -5,7 +5,14 @@ from collections.abc import Mapping, Sequence
 
 from twoway.spec.congestion import PARAMETER_FIELDS, Control, module_parameters
 from twoway.spec.datagrams import datagram_problems
-from twoway.spec.experiment import Direction, Experiment, Flow, Profile, Stack
+from twoway.spec.experiment import (
+    MOST_RECEIVE_BUFFER_BYTES,
+    Direction,
+    Experiment,
+    Flow,
+    Profile,
+    Stack,
+)
 from twoway.spec.matrix import matrix_problems
 from twoway.spec.own_modules import OwnModule, controls_with
 from twoway.spec.programs import program_problems
@@ -310,11 +317,12 @@ def _traffic_problems(flow: Flow, experiment: Experiment, control: Control) -> l
 def _window_problems(window_packets: int, stack: Stack) -> list[str]:
     window_bytes = window_packets * stack.mtu_bytes
     # Half of SO_RCVBUF: the sink leaves up to 1 MiB unread, and buffers hold headers too.
-    if window_bytes <= stack.receive_buffer_bytes // 2:
+    buffer = stack.receive_buffer_bytes or MOST_RECEIVE_BUFFER_BYTES
+    if window_bytes <= buffer // 2:
         return []
     problem = (
         f".window_packets: {window_packets} segments of {stack.mtu_bytes} bytes need "
         f"{window_bytes} bytes; half of stack.receive_buffer_bytes "
-        f"({stack.receive_buffer_bytes // 2}) is what the receiver can offer"
+        f"({buffer // 2}) is what the receiver can offer"
     )
     return [problem]

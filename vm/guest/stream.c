@@ -193,8 +193,11 @@ static int send_stream(const struct options *opt, const struct endpoint *to)
 	if (opt->congestion)
 		set_option(fd, IPPROTO_TCP, TCP_CONGESTION, opt->congestion,
 			   strlen(opt->congestion), opt->congestion);
-	if (opt->send_buffer_bytes)
+	if (opt->send_buffer_bytes) {
 		set_int(fd, SOL_SOCKET, SO_SNDBUF, opt->send_buffer_bytes, "SO_SNDBUF");
+		/* The kernel goes on from there: a window that grows takes its buffer along. */
+		set_int(fd, SOL_SOCKET, SO_BUF_LOCK, 0, "SO_BUF_LOCK");
+	}
 	if (opt->pacing)
 		set_option(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &most_pacing, sizeof(most_pacing),
 			   "SO_MAX_PACING_RATE");

@@ -1,0 +1,111 @@
+"""Buffers of sockets, which follow the path: no window ends at one unless a file asks for it."""
+
+import math
+from collections import Counter
+
+from twoway.contract.network import Connection
+from twoway.spec.experiment import MOST_RECEIVE_BUFFER_BYTES
+from twoway.spec.point import Case
+
+# The smallest send buffer: a large one is refilled in few, large copies.
+LEAST_SEND_BUFFER_BYTES = 1 << 20
+LEAST_RECEIVE_BUFFER_BYTES = 1 << 24
+# The names of the queues of data, and of those of their ACKs, in order.
+Path = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+def send_buffer_bytes(case: Case, connection: Connection) -> int:
+    """Compute the SO_SNDBUF with which a connection begins.
+
+    With it a window that is known never lacks data. The source leaves the buffer to the kernel's
+    autotuning, which raises it as another window grows. The kernel doubles SO_SNDBUF and wakes the
+    writer when a third of that is free.
+    """
+    return max(LEAST_SEND_BUFFER_BYTES, _known_packets(case, connection) * _truesize_bytes(case))
+
+
+def receive_buffer_bytes(case: Case) -> int:
+    """Compute SO_RCVBUF, which offers twice what a path holds, or a constant window.
+
+    The kernel offers at least as many bytes as SO_RCVBUF has. Slow start sends a second window
+    before it hears of losses in the first.
+    """
+    stack = case.experiment.stack
+    if stack.receive_buffer_bytes is not None:
+        return stack.receive_buffer_bytes
+    packets = [connection.window_packets or 0 for connection in case.connections]
+    packets += [_path_packets(case, path) for path in _open_paths(case)]
+    needed = 2 * max(packets, default=0) * stack.mtu_bytes
+    return min(max(LEAST_RECEIVE_BUFFER_BYTES, needed), MOST_RECEIVE_BUFFER_BYTES)
+
+
+def most_buffer_bytes(receive_buffer_bytes: int) -> int:
+    """Return the limit of all buffers, of those that the kernel tunes, too."""
+    return max(2 * receive_buffer_bytes, 2 * LEAST_RECEIVE_BUFFER_BYTES)
+
+
+def buffers_mib(case: Case) -> int:
+    """Compute what all buffers of a guest take, MiB.
+
+    These are what sources have written, and what the kernel adds to that: twice what a path holds.
+    """
+    written = sum(2 * send_buffer_bytes(case, c) for c in case.connections)
+    most, added = most_buffer_bytes(receive_buffer_bytes(case)), 0
+    for path, flows in _open_paths(case).items():
+        held = 2 * _path_packets(case, path) * _truesize_bytes(case)
+        added += max(min(held, flows * most) - flows * 2 * LEAST_SEND_BUFFER_BYTES, 0)
+    return (written + added) >> 20
+
+
+def _open_paths(case: Case) -> Counter[Path]:
+    """Count the connections on each path whose windows only the path limits."""
+    if case.experiment.stack.receive_window_packets:
+        return Counter()
+    return Counter((c.directions, c.ack_directions) for c in case.connections if not _is_known(c))
+
+
+def _path_packets(case: Case, path: Path) -> int:
+    """Estimate how many packets a path holds when its queues are full.
+
+    These are the data in queues, and what their slowest link sends in a round trip. ACKs wait in
+    full queues, too: of data, or of ACKs where no data go their way.
+    """
+    directions, stack = case.profile.directions, case.experiment.stack
+    placed = {queue.name: directions[queue.direction] for queue in case.graph.placed_queues}
+    data, acks = path
+    loaded = {name for each in case.connections for name in each.directions}
+    loaded |= {name for each in case.datagrams for name in each.directions}
+    wait_us = sum(each.delay_ns for each in directions.values()) / 1e3
+    for name in acks:
+        is_loaded = name in loaded or case.experiment.programs
+        packet_bytes = stack.mtu_bytes if is_loaded else stack.header_bytes(6)
+        wait_us += placed[name].queue_packets * packet_bytes * 8 / placed[name].start_mbit
+    mbit = min(placed[name].most_mbit for name in data)
+    sent = math.ceil(mbit * wait_us / (8 * stack.mtu_bytes))
+    return sent + sum(placed[name].queue_packets for name in data)
+
+
+def _is_known(connection: Connection) -> bool:
+    """Tell whether a bound of a connection's window is known."""
+    return bool(connection.window_packets or connection.alpha_packets)
+
+
+def _truesize_bytes(case: Case) -> int:
+    """Return what a segment counts with: the next power of two, and a page for headers."""
+    return (1 << (case.experiment.stack.mtu_bytes + 320 - 1).bit_length()) + 4096
+
+
+def _known_packets(case: Case, connection: Connection) -> int:
+    """Bound a connection's window, in packets; 0 if not known.
+
+    Known are constant windows and a bound of FAST's: a flow of FAST has at most its direction's
+    packets of one round trip without queues in flight, and at most the sum of all flows' alphas in
+    queues.
+    """
+    if connection.alpha_packets is None:
+        return connection.window_packets or 0
+    data = case.profile.directions[connection.direction]
+    delay_ns = sum(each.delay_ns for each in case.profile.directions.values())
+    packet_bit = case.experiment.stack.mtu_bytes * 8
+    alphas = sum(c.alpha_packets or 0 for c in case.connections)
+    return alphas + math.ceil(data.most_mbit * delay_ns / 1e3 / packet_bit)
