@@ -148,7 +148,13 @@ COMMANDS = (
         "comparing.compare",
         "what differs between runs: parameters, metrics, the first packet; exit code 1 if so",
         options=(
-            ("runs", {"nargs": "+", "help": "folders, experiments, points or identities"}),
+            (
+                "runs",
+                {
+                    "nargs": "+",
+                    "help": "folders, points, identities, or experiments: all points of a sweep",
+                },
+            ),
             ("--to", {"type": Path, "help": "the page (default: comparison.html in results/)"}),
             JSON,
             RESULTS,

@@ -16,11 +16,14 @@ def compare(args: argparse.Namespace) -> int:
     """Compare runs; print what differs, and write a page."""
     from twoway.report.comparing import compare as compare_runs
     from twoway.report.comparison_page import write_page
-    from twoway.runs.finding import find_run
+    from twoway.runs.finding import find_runs
 
-    if len(args.runs) < 2:
-        raise UsageError("compare takes two runs or more", "`twoway compare modern-cc@... other`")
-    folders = [find_run(name, args.results) for name in args.runs]
+    folders = [folder for name in args.runs for folder in find_runs(name, args.results)]
+    if len(folders) < 2:
+        raise UsageError(
+            f"compare takes two runs or more, got {folders[0]}",
+            "name another beside it, or an experiment whose points have runs: all are compared",
+        )
     document = compare_runs(folders)
     if args.json:
         print(document.model_dump_json(indent=1))

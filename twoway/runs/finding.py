@@ -1,5 +1,6 @@
 """Finding finished runs in a folder of results."""
 
+import glob
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,6 +45,26 @@ def find_run(name: str, results: Path) -> Path:
         f"in {results}",
         "`twoway run` makes one, `twoway runs` lists them",
     )
+
+
+def find_runs(name: str, results: Path) -> list[Path]:
+    """Find the run of a name, or of a sweep's experiment the newest run of each of its points.
+
+    Args:
+        name: as for find_run(), or the id of an experiment with points.
+        results: where runs are kept.
+
+    Returns: folders, points in the order of their names, numbers by their size.
+    Raises: UsageError if there is none.
+    """
+    points = sorted(results.glob(f"{glob.escape(name)}@*"), key=_in_order)
+    newest = [runs[0].resolve() for point in points if (runs := finished_runs_of(point))]
+    return newest if newest and not finished_runs_of(results / name) else [find_run(name, results)]
+
+
+def _in_order(path: Path) -> list[tuple[float, str]]:
+    parts = re.split(r"(\d+(?:\.\d+)?)", path.name)
+    return [(float(part), "") if index % 2 else (0, part) for index, part in enumerate(parts)]
 
 
 def _identity(folder: Path) -> str:

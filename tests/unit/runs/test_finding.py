@@ -8,7 +8,7 @@ from running import twoway
 from synthetic_run import edit_json, write_run
 
 from twoway.errors import UsageError
-from twoway.runs.finding import find_run, finished_runs
+from twoway.runs.finding import find_run, find_runs, finished_runs
 
 OLD, NEW = "20260101-000000-000001", "20260102-000000-000001"
 
@@ -46,6 +46,17 @@ def test_a_run_has_three_names(results: Path, name: str, found: str) -> None:
     """An experiment or point means its newest run, six digits the run of that identity."""
     assert find_run(name, results) == results / found
     assert find_run(str(results / found), results) == results / found
+
+
+def test_a_sweep_names_the_newest_run_of_each_point(results: Path) -> None:
+    """The id of a sweep's experiment finds a run of each point, in the order of their numbers."""
+    for point, name in (("c@n=100", OLD), ("c@n=20", OLD), ("c@n=20", NEW), ("c@n=1.5", OLD)):
+        _run(results, point, name, "4" * 64)
+    runs = [f"c@n=1.5/{OLD}", f"c@n=20/{NEW}", f"c@n=100/{OLD}"]
+    assert find_runs("c", results) == [results / run for run in runs]
+    assert find_runs("a", results) == [results / f"a/{NEW}"]
+    alone = twoway("compare", "a", "--results", results)
+    assert alone.stderr.startswith(f"twoway: compare takes two runs or more, got {results}/a/")
 
 
 @pytest.mark.parametrize("name", ["11111", "444444", "c", "papers"])
