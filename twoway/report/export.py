@@ -44,17 +44,17 @@ def export_run(folder: Path, name: str, target: Path | None = None) -> Path:
     Args:
         folder: a run's folder with manifest.json.
         name: the format's name.
-        target: the file; by default the experiment's id with the format's suffix, in `folder`.
+        target: the file, whose name gets what it lacks of the format's suffix; by default the
+            experiment's id with the suffix, in `folder`.
 
     Returns: the file.
     Raises: AnalysisError if the run cannot be analysed; UsageError if it has no connection, or the
-        target has another suffix or no folder.
+        target no folder.
     """
     form = formats()[name]
     analysis = Analysis(folder)
     target = target or folder / f"{analysis.run.manifest.experiment.id}{form.suffix}"
-    if not target.name.endswith(form.suffix):
-        raise UsageError(f"--to: must end in {form.suffix}, got {target}")
+    target = target.with_name(_with_suffix(target.name, form.suffix))
     if not target.parent.is_dir():
         raise UsageError(f"--to: {target.parent}: no such folder")
     if not analysis.run.connections:
@@ -69,3 +69,9 @@ def export_run(folder: Path, name: str, target: Path | None = None) -> Path:
     except OSError as error:
         raise UsageError(f"--to: {target}: {error.strerror}") from error
     return target
+
+
+def _with_suffix(name: str, suffix: str) -> str:
+    """Add to a file's name what it lacks of a suffix: .gz alone to one that ends in .flent."""
+    shared = next(n for n in range(len(suffix), -1, -1) if name.endswith(suffix[:n]))
+    return name + suffix[shared:]

@@ -122,15 +122,22 @@ def test_command(run: Path, tmp_path: Path) -> None:
         assert where.is_file()
 
 
+@pytest.mark.parametrize("name", ["out", "out.flent", "out.flent.gz"])
+def test_a_target_gets_its_suffix(name: str, run: Path, tmp_path: Path) -> None:
+    """A target without the format's suffix, or with a part of it, is completed, and printed so."""
+    done = twoway("export", run, "--format", "flent", "--to", tmp_path / name)
+    assert (done.returncode, done.stdout) == (0, f"{tmp_path}/out.flent.gz\n"), done.stderr
+    assert (tmp_path / "out.flent.gz").is_file()
+
+
 @pytest.mark.parametrize(
     ("target", "sentence"),
     [
-        ("series.json", "--to: must end in .flent.gz, got "),
         ("gone/series.flent.gz", "gone: no such folder"),
     ],
 )
 def test_a_target_that_cannot_be(target: str, sentence: str, run: Path, tmp_path: Path) -> None:
-    """A target of another suffix or in no folder is refused, and nothing is written."""
+    """A target in no folder is refused, and nothing is written."""
     done = twoway("export", run, "--format", "flent", "--to", tmp_path / target)
     assert done.returncode == 2
     assert sentence in done.stderr
