@@ -40,31 +40,36 @@ class History:
     """
 
     def __init__(self, repository: Path) -> None:
-        """Clone the repository into the cache, without its objects.
+        """Look at the repository; nothing is written yet.
 
         Raises: UsageError if it is none, or if git is missing.
         """
         self._repository = repository.resolve()
         self._key = content_hash(str(self._repository).encode())
         self._folder = cache() / "history" / self._key
-        self._clone = self._folder / "source"
-        if not self._clone.is_dir():
-            self._folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=self._folder) as scratch:
-                words = ("clone", "--quiet", "--shared", "--no-checkout")
-                _git(*words, str(self._repository), f"{scratch}/clone", there=self._folder)
-                (Path(scratch) / "clone").rename(self._clone)
+        if not self._repository.is_dir():
+            raise UsageError(f"--source: {repository}: no such folder")
+        above = {"GIT_CEILING_DIRECTORIES": str(self._repository.parent)}  # is not looked into
+        try:
+            _git("rev-parse", "--git-dir", there=self._repository, settings=above)
+        except UsageError as error:
+            raise UsageError(
+                f"--source: {repository}: {error}", "it takes a clone of the kernel's repository"
+            ) from error
 
     def commit(self, revision: str) -> str:
-        """Return the name of a commit, in full.
+        """Return the name of a commit of a kernel, in full.
 
         Raises: UsageError if there is none.
         """
         words = ("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
         try:
-            return _git(*words, there=self._repository)
+            commit = _git(*words, there=self._repository)
         except UsageError as error:
-            raise UsageError(f"{revision:.80}: no commit of the repository") from error
+            raise UsageError(f"{revision:.80}: no commit of {self._repository}") from error
+        if "Kbuild" not in _git("ls-tree", "--name-only", commit, there=self._repository).split():
+            raise UsageError(f"{revision:.80}: {self._repository} has no kernel in this commit")
+        return commit
 
     def title(self, commit: str) -> str:
         """Return a commit's first twelve digits, and its subject."""
@@ -75,7 +80,7 @@ class History:
 
         Raises: UsageError with git's own words.
         """
-        return _git(*words, there=self._clone, settings=settings)
+        return _git(*words, there=self._clone(), settings=settings)
 
     def guest(self, commit: str, steps: Steps) -> Guest:
         """Build the guest from a commit, until the next is built.
@@ -93,6 +98,17 @@ class History:
         with build_lock(f"history-{self._key}"):
             yield
 
+    def _clone(self) -> Path:
+        """Clone the repository into the cache, without its objects, unless that has been done."""
+        clone = self._folder / "source"
+        if not clone.is_dir():
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=self._folder) as scratch:
+                words = ("clone", "--quiet", "--shared", "--no-checkout")
+                _git(*words, str(self._repository), f"{scratch}/clone", there=self._folder)
+                (Path(scratch) / "clone").rename(clone)
+        return clone
+
     def _patched(self, commit: str) -> str:
         """Make the commit that has our patches on top of another, without a checkout."""
         with tempfile.TemporaryDirectory(dir=self._folder) as scratch:
@@ -100,7 +116,8 @@ class History:
             try:
                 recipe = recipe_of(flavour_of(Path(scratch)))
             except UsageError as error:  # a branch from an older one
-                raise BuildError(f"{commit[:12]}: {error}") from error
+                reason = str(error).removeprefix(f"{scratch}: ")
+                raise BuildError(f"{commit[:12]}: {reason}") from error
             settings = {**_AUTHOR, "GIT_INDEX_FILE": f"{scratch}/index"}
             self.git("read-tree", commit, settings=settings)
             for patch in patches_for(recipe.patches, Path(scratch)):
