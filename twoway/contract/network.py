@@ -65,6 +65,11 @@ class Queue(Record, Framing):
     taps_in: tuple[FileName, ...] = Field(
         description="interfaces whose incoming packets may enter the queue"
     )
+    ways_out: dict[str, str] | None = Field(
+        default=None,
+        description="interfaces by destination prefix, of which the longest decides: where packets "
+        "leave the queue's router, `lo` for those to itself; null in older runs",
+    )
     delay_ns: int = Field(description="propagation delay behind the queue, the longest")
     leaves_at_start: bool = Field(
         default=False,

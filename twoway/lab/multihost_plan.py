@@ -12,8 +12,8 @@ from twoway.contract.model import Model
 from twoway.contract.plan import Daemon, Observe, Plan, Share, Step
 from twoway.errors import UsageError
 from twoway.plan.plan import build_plan
+from twoway.spec.graph import Graph
 from twoway.spec.point import Case
-from twoway.spec.topology import Graph
 
 _WHERE = "set twoway_nodes and twoway_links in the inventory; docs/lab.md shows how"
 

@@ -106,11 +106,19 @@ class ConnectionView:
     """One connection: data and ACKs at both ends, data in the queue.
 
     What is large is selected from the captures whenever it is asked for.
+
+    Attributes:
+        connection: the connection.
+        forward: the slowest queue of its data.
+        reverse: the slowest queue of its ACKs.
+        last_reverse: the last queue of its ACKs, whose rate limits how close they arrive.
+        run: the run.
     """
 
     connection: Connection
     forward: QueueView
     reverse: QueueView
+    last_reverse: QueueView
     run: Run = field(repr=False)
 
     @property
@@ -187,8 +195,11 @@ class ConnectionView:
 
     @property
     def has_one_rate(self) -> bool:
-        """True if neither bottleneck's rate changes: compression has a bound."""
-        return self.forward.has_one_rate and self.reverse.has_one_rate
+        """True if neither the rate of data nor that of arriving ACKs changes.
+
+        Compression then has a bound.
+        """
+        return self.forward.has_one_rate and self.last_reverse.has_one_rate
 
     @property
     def data_service_ns(self) -> int:
@@ -198,9 +209,9 @@ class ConnectionView:
 
     @property
     def ack_service_ns(self) -> int:
-        """Transmission time of an ACK on the reverse bottleneck, 0 if none."""
+        """Transmission time of an ACK on the last link before its sender's, 0 if none."""
         size = self.ack_frame_bytes
-        return int(self.reverse.queue.service_ns(size)) if size else 0
+        return int(self.last_reverse.queue.service_ns(size)) if size else 0
 
 
 @dataclass(frozen=True)
@@ -314,7 +325,7 @@ class Analysis:
 
     def _passage(self, queue: Queue, medium: Medium | None) -> Passage:
         run = self.run
-        captures = run.entering(queue), run.capture(queue.interface)
+        captures = run.entering(queue), run.leaving(queue)
         table = self._table(queue)
         ends = partial(table.leaves, START_NS) if table else None
         if medium:
@@ -361,6 +372,7 @@ class Analysis:
             connection=connection,
             forward=self.queues[connection.direction],
             reverse=self.queues[connection.ack_direction],
+            last_reverse=self.queues[connection.ack_directions[-1]],
             run=run,
         )
 

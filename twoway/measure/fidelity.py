@@ -229,7 +229,7 @@ def _link_losses(analysis: Analysis) -> FidelityRow:
 def _delays(analysis: Analysis, direction: str, view: QueueView, table: Timetable) -> FidelityRow:
     """Compare the times that packets travel behind a queue with a table of delays."""
     run = analysis.run
-    sent = run.capture(view.queue.interface)
+    sent = run.leaving(view.queue)
     due_ns = table.leaves(START_NS, sent.time_ns, sent.frame_bytes.astype(np.int64))
     lanes = Lanes(lanes_of(sent))
     off = []

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from capture_analysis.columns import UDP, FlowTable, IntArray, Packets, merge, unify
+from capture_analysis.columns import UDP, BoolArray, FlowTable, IntArray, Packets, merge, unify
 from capture_analysis.errors import AnalysisError
 from capture_analysis.reading.capture import read_capture
 
 from twoway.contract.manifest import Direction, Manifest, read_manifest
 from twoway.contract.model import read_json
 from twoway.contract.network import Connection, DatagramFlow, Queue
+from twoway.contract.routing import Routes
 from twoway.measure.clocks import Clock, read_clock
 from twoway.measure.lanes import Lanes, lanes_of
 
@@ -186,16 +187,32 @@ class Run:
 
     def entering(self, queue: Queue) -> Packets:
         """Merge the packets that were offered to a queue, in time order."""
-        parts = []
-        for interface in queue.taps_in:
-            packets = self.capture(interface)
+        return merge([self._passing(queue, interface) for interface in queue.taps_in])
+
+    def leaving(self, queue: Queue) -> Packets:
+        """Return the packets that left a queue."""
+        return self._passing(queue, queue.interface)
+
+    def _passing(self, queue: Queue, interface: str) -> Packets:
+        """Select what a router lets out at a queue's interface, at one of the router's interfaces.
+
+        By their destination: an interface may be captured both ways, and packets that come in there
+        may leave elsewhere.
+        """
+        packets = self.capture(interface)
+        if queue.ways_out is None:  # an older run, of a router with one way out
             if self.manifest.captures[interface] == "inout":
-                raise AnalysisError(
-                    f"{interface}: captured both ways, but {queue.interface}"
-                    " needs its incoming packets alone"
-                )
-            parts.append(packets)
-        return merge(parts)
+                raise AnalysisError(f"{interface}: captured both ways, by an older version")
+            return packets
+        here = self._lanes_out(queue)[lanes_of(packets)]
+        return packets if here.all() else packets.where(here)
+
+    def _lanes_out(self, queue: Queue) -> BoolArray:
+        """Mark the lanes whose packets leave a router at a queue's interface; shape (2 flows,)."""
+        routes, flows = Routes(queue.ways_out or {}), self.flows
+        ends = (end for n in range(len(flows)) for end in (flows.destination(n), flows.source(n)))
+        out = (routes.way_out(address) == queue.interface for address, _ in ends)
+        return np.fromiter(out, dtype=bool, count=2 * len(flows))
 
     def between(self, interface: str, connection: Connection, *, forward: bool) -> Packets:
         """Select a connection's packets, data or ACKs, at an interface."""

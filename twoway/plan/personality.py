@@ -7,7 +7,7 @@ from twoway.contract.network import IpVersion
 from twoway.contract.plan import Readback
 from twoway.plan.buffers import most_buffer_bytes
 from twoway.spec.experiment import Stack
-from twoway.spec.topology import Graph, Interface, address_in
+from twoway.spec.graph import Graph, Interface, address_in
 
 # Offloads that merge, split or defer packets; off on every interface.
 OFFLOADS = ("tso", "gso", "gro", "tx", "rx", "sg")

@@ -24,8 +24,8 @@ from twoway.plan import personality
 from twoway.plan.programs import host_names
 from twoway.plan.shaping import Shaper
 from twoway.spec.congestion import CONTROLS, Control
+from twoway.spec.graph import address_in
 from twoway.spec.point import Case
-from twoway.spec.topology import address_in
 
 # A node tells its neighbours twice which groups of IPv6 it has joined, within 1 s each, and begins
 # up to 1 s late (RFC 3810, section 9.11).

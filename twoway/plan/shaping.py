@@ -12,8 +12,8 @@ from twoway.contract.network import ETHERNET_BYTES
 from twoway.plan import ack_queue
 from twoway.spec import timetable
 from twoway.spec.experiment import Direction, Profile
+from twoway.spec.graph import Graph, Interface
 from twoway.spec.half_duplex import media
-from twoway.spec.topology import Graph, Interface
 from twoway.theory.medium import Medium
 from twoway.theory.timetable import Timetable
 
@@ -71,7 +71,7 @@ def compile_profile(profile: Profile, graph: Graph) -> list[Shaper]:
             ]
         else:
             shapers += [_policed(_queue(i, direction), direction) for i in graph.queues[name]]
-        if direction.delay_ns or direction.has_ack_queue or direction.loss or direction.impairments:
+        if direction.acts_behind:
             shapers += [_delay(i, direction) for i in graph.delays[name]]
     return shapers
 

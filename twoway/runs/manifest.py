@@ -32,8 +32,8 @@ from twoway.errors import RunError
 from twoway.paths import ROOT
 from twoway.plan.timing import stop_ns
 from twoway.runs.captures import packed_name
+from twoway.spec.graph import address_in
 from twoway.spec.point import Case, spec_document, spec_hash
-from twoway.spec.topology import address_in
 
 # File in a deployed checkout: the revision of the checkout it was copied from.
 REVISION_FILE = "REVISION"
@@ -144,6 +144,7 @@ def _queues(case: Case) -> Iterable[Queue]:
             cell_bytes=direction.cell_bytes,
             cell_overhead_bytes=direction.cell_overhead_bytes,
             taps_in=tuple(i.name for i in case.graph.of(interface.node) if i != interface),
+            ways_out=case.graph.ways_out(interface.node, ipv6=case.experiment.has_ipv6),
             delay_ns=direction.delay_ns,
         )
 

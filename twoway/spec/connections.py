@@ -1,6 +1,5 @@
 """The connections and UDP flows of an experiment, and the queues that each passes."""
 
-from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,7 +8,8 @@ from twoway.contract.network import Connection, DatagramFlow
 from twoway.errors import SpecError
 from twoway.spec.congestion import CONTROLS, Control
 from twoway.spec.experiment import Experiment, Flow, Profile
-from twoway.spec.topology import Graph, Interface
+from twoway.spec.graph import Graph
+from twoway.spec.placement import behind_problems
 
 FIRST_PORT = 5001
 FIRST_SOURCE_PORT = 40001
@@ -22,17 +22,24 @@ def make_connections(
 ) -> list[tuple[Connection, Flow]]:
     """Make the connections of all flows, each with its flow.
 
-    Raises: SpecError naming flows that pass no queue, or names used twice.
+    Raises: SpecError naming flows that have no route or pass no queue, or names used twice.
     """
     connections: list[tuple[Connection, Flow]] = []
     problems = []
     for index, flow in enumerate(experiment.flows):
-        directions = passed_queues(graph, flow.from_, flow.to)
-        ack_directions = passed_queues(graph, flow.to, flow.from_)
+        try:
+            directions = passed_queues(graph, flow.from_, flow.to)
+            ack_directions = passed_queues(graph, flow.to, flow.from_)
+        except SpecError as error:
+            problems += [f"{where}: flows.{index}: {problem}" for problem in error.problems]
+            continue
         if not directions or not ack_directions:
             ends = (flow.to, flow.from_) if directions else (flow.from_, flow.to)
             problems.append(f"{where}: flows.{index}: {' to '.join(ends)} passes no queue")
             continue
+        for ends in ((flow.from_, flow.to), (flow.to, flow.from_)):
+            found = behind_problems(profile, graph, *ends)
+            problems += [f"{where}: flows.{index}: {problem}" for problem in found]
         queues = {
             "directions": tuple(directions),
             "ack_directions": tuple(ack_directions),
@@ -54,11 +61,15 @@ def make_connections(
 def make_datagram_flows(where: str, experiment: Experiment, graph: Graph) -> list[DatagramFlow]:
     """Give UDP flows their addresses, ports and queues.
 
-    Raises: SpecError naming flows that pass no queue.
+    Raises: SpecError naming flows that have no route or pass no queue.
     """
     found, problems = [], []
     for index, each in enumerate(experiment.datagrams):
-        directions = tuple(passed_queues(graph, each.from_, each.to))
+        try:
+            directions = tuple(passed_queues(graph, each.from_, each.to))
+        except SpecError as error:
+            problems += [f"{where}: datagrams.{index}: {problem}" for problem in error.problems]
+            continue
         if not directions:
             problems.append(
                 f"{where}: datagrams.{index}: {each.from_} to {each.to} passes no queue"
@@ -144,25 +155,13 @@ def passed_queues(graph: Graph, start: str, goal: str) -> dict[str, str]:
     """List the queues on the path between two hosts, in order.
 
     Returns: directions of the profile by queue name.
+    Raises: SpecError naming a node without a route.
     """
     queued = {queue.interface.name: queue for queue in graph.placed_queues}
-    passed = [queued[i.name] for i in _path(graph, start, goal) if i.name in queued]
+    passed = [queued[i.name] for i in graph.path(start, goal) if i.name in queued]
     return {queue.name: queue.direction for queue in passed}
 
 
 def _slowest(profile: Profile, queues: Mapping[str, str]) -> str:
     """Find the slowest queue at the start of traffic, the first of equals."""
     return min(queues, key=lambda name: profile.directions[queues[name]].start_mbit)
-
-
-def _path(graph: Graph, start: str, goal: str) -> list[Interface]:
-    """List the outgoing interfaces on the shortest path between two hosts."""
-    paths: dict[str, list[Interface]] = {start: []}
-    ahead = deque([start])
-    while ahead:
-        node = ahead.popleft()
-        for interface in graph.of(node):
-            if interface.peer_node not in paths:
-                paths[interface.peer_node] = [*paths[node], interface]
-                ahead.append(interface.peer_node)
-    return paths.get(goal, [])

@@ -9,9 +9,11 @@ It prints a document, or {"error": ...} if the file fails, ends early or is no t
 """
 
 import importlib.util
+import inspect
 import json
 import os
 import sys
+from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
@@ -20,28 +22,51 @@ from typing import Any
 _stand_in = ModuleType("distutils.version")
 _stand_in.StrictVersion = str  # type: ignore[attr-defined]
 sys.modules["distutils"] = sys.modules["distutils.version"] = _stand_in
-from mininet.examples.linuxrouter import LinuxRouter  # noqa: E402 - after the stand-in above
-from mininet.node import Node  # noqa: E402
+from mininet import util  # noqa: E402 - after the stand-in above
+from mininet.examples.linuxrouter import LinuxRouter  # noqa: E402
+from mininet.net import Mininet  # noqa: E402
+from mininet.node import CPULimitedHost, Node  # noqa: E402
+from mininet.topo import Topo  # noqa: E402
+
+# What Mininet keeps of a link; and of its ends, what a topology may say.
+_LINK = {"node1", "node2", "port1", "port2", "params1", "params2"}
+_END = {"ip"}
+# What CPULimitedHost takes, whatever a node's class is; and the MAC address, which is the plan's.
+_LIMITS = {"cpu", "cores", "sched", "period_us", "mac"}
+
+
+class NoTopologyError(Exception):
+    """A file that is no topology, with a sentence for its author."""
 
 
 def described(path: str, name: str, parameters: dict[str, int]) -> dict[str, Any]:
-    """Load a topology's file and list its nodes, links and places."""
+    """Load a topology's file and list its nodes, links, routes and places."""
     module_spec = importlib.util.spec_from_file_location(f"topologies.{name}", path)
     assert module_spec is not None
     assert module_spec.loader is not None
     module = importlib.util.module_from_spec(module_spec)
-    module_spec.loader.exec_module(module)
+    try:
+        module_spec.loader.exec_module(module)
+    except ModuleNotFoundError as error:
+        raise NoTopologyError(
+            f"{error}: a topology is one file; it may import the standard library and Mininet"
+        ) from error
+    if name not in getattr(module, "topos", {}):
+        kinds = [k for k, c in vars(module).items() if isinstance(c, type) and issubclass(c, Topo)]
+        raise NoTopologyError(f'topos = {{"{name}": {(kinds or ["CLASS"])[-1]}}} must be its end')
     topo = module.topos[name](**parameters)
-    return {
-        "routers": [n for n in topo.nodes() if issubclass(_class(topo, n), LinuxRouter)],
-        "hosts": [n for n in topo.nodes() if not issubclass(_class(topo, n), LinuxRouter)],
-        "links": [
-            [_end(topo, info, end) for end in "12"]
-            for _, _, info in topo.links(sort=True, withInfo=True)
-        ],
+    links = [info for _, _, info in topo.links(sort=True, withInfo=True)]
+    document = {
+        "routers": [n for n in topo.hosts() if issubclass(_class(topo, n), LinuxRouter)],
+        "hosts": [n for n in topo.hosts() if not issubclass(_class(topo, n), LinuxRouter)],
+        "switches": topo.switches(),
+        "kinds": [c.__name__ for c in type(topo).__mro__],
+        "unused": [*_unused_of_nodes(topo), *_unused_of_links(links)],
+        "links": [[_end(topo, info, end) for end in "12"] for info in links],
         "queues": getattr(topo, "queues", {}),
         "delays": getattr(topo, "delays", {}),
     }
+    return document | {"routing": {} if topo.switches() else _routing(topo)}
 
 
 def _class(topo: Any, node: str) -> type:
@@ -55,6 +80,71 @@ def _end(topo: Any, info: dict[str, Any], end: str) -> dict[str, Any]:
     return {"node": node, "port": info[f"port{end}"], "address": address}
 
 
+def _unused_of_nodes(topo: Any) -> list[str]:
+    """List what a topology says of nodes and nothing here looks at.
+
+    A class of the topology's own may look at any parameter.
+    """
+    found = []
+    for node in topo.hosts():
+        kind, given = _class(topo, node), topo.nodeInfo(node)
+        methods = [vars(c)[m] for c in kind.__mro__ for m in ("__init__", "config") if m in vars(c)]
+        known = {name for m in methods for name in _parameters(m)} | {"cls"}
+        unused = set(given) - known if kind.__module__.startswith("mininet.") else set()
+        unused |= _LIMITS & set(given)
+        found += [f"{node}: {name}={given[name]!r}" for name in sorted(unused)]
+        if issubclass(kind, CPULimitedHost):
+            found.append(f"{node}: cls={kind.__name__}")
+    return found
+
+
+def _parameters(method: Any) -> Iterable[str]:
+    try:
+        return inspect.signature(method).parameters
+    except ValueError:  # of C, without a signature
+        return ()
+
+
+def _unused_of_links(links: list[dict[str, Any]]) -> list[str]:
+    """List what a topology says of links and nothing here looks at."""
+    found = []
+    for info in links:
+        where = f"link {info['node1']} - {info['node2']}"
+        given = {name: value for name, value in info.items() if name not in _LINK}
+        for end in ("params1", "params2"):
+            of_end = (info.get(end) or {}).items()
+            given |= {f"{end}.{name}": value for name, value in of_end if name not in _END}
+        found += [f"{where}: {name}={_shown(given[name])}" for name in sorted(given)]
+    return found
+
+
+def _shown(value: Any) -> str:
+    return value.__name__ if isinstance(value, type) else repr(value)
+
+
+def _routing(topo: Any) -> dict[str, list[str]]:
+    """Build the network of nodes that only record what they would run; list what is of routes.
+
+    The guest builds it of nodes that record, too (vm/guest/network.py).
+    """
+    said: dict[str, list[str]] = {node: [] for node in topo.hosts()}
+
+    def start_shell(node: Any, _options: Any = None) -> None:
+        node.pid = node.name
+
+    def record(node: Any, *words: Any, **_settings: Any) -> str:
+        for command in " ".join(map(str, words)).split(";"):
+            if {"route", "rule"} & set(command.split()[:3]):
+                said[node.name].append(" ".join(command.split()))
+        return ""
+
+    Node.startShell, Node.cmd, Node.isSetup = start_shell, record, True
+    Mininet.inited = True  # otherwise Mininet changes settings, and needs root
+    util.numCores.ncores = 1  # otherwise Mininet asks grep
+    Mininet(topo=topo, controller=None, switch=None)
+    return said
+
+
 def main() -> None:
     """Print the description of the topology that the arguments name."""
     answers = os.dup(1)
@@ -62,6 +152,8 @@ def main() -> None:
     path, name, parameters = sys.argv[1:]
     try:
         answer = json.dumps(described(path, name, json.loads(parameters)))
+    except NoTopologyError as error:
+        answer = json.dumps({"error": str(error)})
     except BaseException as error:  # noqa: BLE001 - an exit, too, is an error of the topology's
         answer = json.dumps({"error": f"{type(error).__name__}: {error}"})
     os.write(answers, answer.encode())

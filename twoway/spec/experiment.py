@@ -129,6 +129,11 @@ class Direction(Framing):
         return self.ack_queue != "shared"
 
     @property
+    def acts_behind(self) -> bool:
+        """True if it does something to packets behind its queue, at the place of its delay."""
+        return bool(self.delay_ns or self.has_ack_queue or self.loss or self.impairments)
+
+    @property
     def is_under_htb(self) -> bool:
         """True if HTB keeps the rate, because what manages the queue keeps none."""
         return self.aqm not in ("drop-tail", "cake", "cake-flowblind")

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from twoway.contract.model import Model
-from twoway.spec.topology import Graph, Interface
+from twoway.spec.graph import Graph, Interface
 from twoway.theory.medium import Medium
 
 

@@ -8,8 +8,8 @@ import math
 
 from twoway.contract.network import ETHERNET_BYTES
 from twoway.spec.experiment import Experiment, Profile
+from twoway.spec.graph import Graph
 from twoway.spec.half_duplex import one_way_links
-from twoway.spec.topology import Graph
 
 # The least common multiple of tc's microsecond and the kernel's 64 ns tick (docs/decisions/0008).
 _DELAY_STEP_US = 8
@@ -52,16 +52,11 @@ def placement_problems(profile: Profile, graph: Graph) -> list[str]:
     ]
     problems += [
         f"{i.name}: shaping on {i.node}, a sending host: TCP small queues would keep the queue "
-        "from building; the bottleneck must be a router's"
+        f'from building; the bottleneck must be a router\'s, addHost("{i.node}", cls=LinuxRouter)'
         for i in [*queues, *delays]
         if i.node in graph.hosts
     ]
-    problems += [
-        f"directions.{name}.delay{'' if direction.delay else '_ms'}: the topology has no place for "
-        f"it, got {direction.delay_ns / 1e6:g}"
-        for name, direction in profile.directions.items()
-        if direction.delay_ns and name not in graph.delays
-    ]
+    problems += _without_place(profile, graph)
     problems += _shared_delays(profile, graph)
     problems += one_way_links(graph) if profile.half_duplex else []
     problems += [
@@ -79,6 +74,56 @@ def placement_problems(profile: Profile, graph: Graph) -> list[str]:
                 f" nearest {below:g} and {below + _DELAY_STEP_US / 1000:g}"
             )
     return problems
+
+
+def _without_place(profile: Profile, graph: Graph) -> list[str]:
+    """List what directions do behind their queues where the topology has no place for it.
+
+    A place has the delay of one direction. A direction without queues is not built.
+    """
+    problems = []
+    taken: dict[str, str] = {}
+    for name, direction in profile.directions.items():
+        places = graph.delays.get(name, ())
+        delay = "delay" if direction.delay else "delay_ms"
+        given = {
+            delay: direction.delay_ns / 1e6,
+            "loss": direction.loss and direction.loss.percent,
+            "impairments": direction.impairments and "some",
+        }
+        problems += [
+            f"directions.{name}.{field}: the topology has no place for it in `delays`, got {value}"
+            for field, value in given.items()
+            if value and graph.queues.get(name) and not places
+        ]
+        if direction.acts_behind:
+            problems += [
+                f"directions.{name}.{delay}: {i.name} has the delay of {taken[i.name]}: an "
+                "interface has one"
+                for i in places
+                if i.name in taken
+            ]
+            taken |= {i.name: name for i in places}
+    return problems
+
+
+def behind_problems(profile: Profile, graph: Graph, start: str, goal: str) -> list[str]:
+    """List what is wrong with the delays on the path of a flow that passes a queue.
+
+    What its packets meet behind the last queue is measured by that queue's direction.
+    """
+    queued = {i.name: name for name, placed in graph.queues.items() for i in placed}
+    delayed = {i.name: name for name, placed in graph.delays.items() for i in placed}
+    path = [i.name for i in graph.path(start, goal)]
+    at = max(place for place, interface in enumerate(path) if interface in queued)
+    last = queued[path[at]]
+    passed = {delayed[i] for i in path[at + 1 :] if i in delayed}
+    met = {name for name in passed if profile.directions[name].acts_behind}
+    due = {last} if profile.directions[last].acts_behind else set()
+    if met == due:
+        return []
+    found = ", ".join(sorted(met)) or "no direction"
+    return [f"{start} to {goal}: behind its last queue, of {last}, it has the delay of {found}"]
 
 
 def _shared_delays(profile: Profile, graph: Graph) -> list[str]:

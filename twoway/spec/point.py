@@ -18,6 +18,7 @@ from twoway.errors import SpecError
 from twoway.paths import EXPERIMENTS, PROFILES, ROOT, TOPOLOGIES
 from twoway.spec.connections import make_connections, make_datagram_flows
 from twoway.spec.experiment import Experiment, Flow, Profile, TopologyRef
+from twoway.spec.graph import Graph
 from twoway.spec.matrix import Point, changes, find_point, full_name, points
 from twoway.spec.own_modules import OwnModule
 from twoway.spec.parsing import shown
@@ -31,7 +32,7 @@ from twoway.spec.reading import (
     read_document,
 )
 from twoway.spec.statements import said_at
-from twoway.spec.topology import Graph, load_topology
+from twoway.spec.topology import load_topology
 
 # Names that the results folder uses for other things.
 _RESERVED_IDS = ("latest", "calibration", "papers")

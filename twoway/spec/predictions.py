@@ -8,9 +8,9 @@ from twoway.contract.network import ETHERNET_BYTES, Connection, DatagramFlow, Fr
 from twoway.contract.statements import Claim, Prediction
 from twoway.errors import SpecError
 from twoway.spec.experiment import Direction, Experiment, Profile
+from twoway.spec.graph import Graph
 from twoway.spec.matrix import Point
 from twoway.spec.statements import Computed, Predicted, full_run, said_at
-from twoway.spec.topology import Graph
 from twoway.theory.network import Link, Setup, known_theories, predict, printed
 
 

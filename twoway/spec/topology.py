@@ -11,11 +11,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache as memoised
 from importlib.metadata import version
-from ipaddress import IPv4Address, IPv4Interface, IPv6Address
+from ipaddress import IPv4Address, IPv4Interface
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,85 +24,20 @@ from twoway.confinement import confined, refusal
 from twoway.contract.writing import write_json
 from twoway.errors import SpecError
 from twoway.paths import cache
+from twoway.spec.graph import Graph, Interface
+from twoway.spec.routing import read_routes
 
 # The program that loads a topology in the sandbox, here and there.
 DESCRIBE, _DESCRIBE = Path(__file__).with_name("describe_topology.py"), "/mnt/describe.py"
-# It may compute for some seconds, and write a megabyte; in the time of an emulated processor.
-_LIMITS = ("prlimit", "--cpu=20", f"--fsize={1 << 20}")
+# It may compute for some seconds, and write 4 MiB; in the time of an emulated processor.
+_LIMITS = ("prlimit", "--cpu=20", f"--fsize={1 << 22}")
 _LONGEST_S = 60
 _MOST_NODES = 1000
-# Before the 32 bits of an IPv4 address: unique local addresses (RFC 4193).
-_IPV6_PREFIX = 0xFD << 120
 # An interface is called NODE-eth0 and has at most 15 characters.
 NodeName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]{0,8}$")]
 Direction = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
+Text = Annotated[str, Field(max_length=1000)]
 Places = dict[Direction, tuple[tuple[NodeName, NodeName], ...]]
-
-
-@dataclass(frozen=True)
-class Interface:
-    """One end of a link."""
-
-    node: str
-    name: str
-    address: IPv4Interface
-    mac: str
-    peer_node: str
-    peer_name: str
-
-
-@dataclass(frozen=True)
-class PlacedQueue:
-    """A bottleneck: name in metrics, direction of profile, interface."""
-
-    name: str
-    direction: str
-    interface: Interface
-
-
-@dataclass(frozen=True)
-class Graph:
-    """A topology: nodes, interfaces, and places of queues and delays."""
-
-    hosts: tuple[str, ...]
-    routers: tuple[str, ...]
-    interfaces: tuple[Interface, ...]
-    queues: Mapping[str, tuple[Interface, ...]]
-    delays: Mapping[str, tuple[Interface, ...]]
-
-    @property
-    def nodes(self) -> tuple[str, ...]:
-        """All nodes, hosts first."""
-        return self.hosts + self.routers
-
-    @property
-    def placed_queues(self) -> tuple[PlacedQueue, ...]:
-        """All bottlenecks; several of one direction are numbered from 1."""
-        return tuple(
-            PlacedQueue(f"{name}-{number}" if len(placed) > 1 else name, name, interface)
-            for name, placed in self.queues.items()
-            for number, interface in enumerate(placed, start=1)
-        )
-
-    def of(self, node: str) -> tuple[Interface, ...]:
-        """List the interfaces of one node."""
-        return tuple(i for i in self.interfaces if i.node == node)
-
-    def peer(self, interface: Interface) -> Interface:
-        """Return the other end of an interface's link."""
-        return next(i for i in self.interfaces if i.name == interface.peer_name)
-
-    def address(self, host: str, ip: int) -> IPv4Address | IPv6Address:
-        """Return a host's address in a version of IP: that of its first interface."""
-        return address_in(self.of(host)[0].address.ip, ip)
-
-
-def address_in(address: IPv4Address, ip: int) -> IPv4Address | IPv6Address:
-    """Return an interface's address in a version of IP, given that in IPv4.
-
-    The guest gives interfaces the same (vm/guest/network.py).
-    """
-    return address if ip == 4 else IPv6Address(_IPV6_PREFIX | int(address))
 
 
 class _End(BaseModel):
@@ -124,9 +58,13 @@ class _Described(BaseModel):
 
     hosts: tuple[NodeName, ...] = Field(max_length=_MOST_NODES)
     routers: tuple[NodeName, ...] = Field(max_length=_MOST_NODES)
+    switches: tuple[Text, ...]
+    kinds: tuple[Text, ...]
+    unused: tuple[Text, ...]
     links: tuple[tuple[_End, _End], ...] = Field(max_length=_MOST_NODES)
     queues: Places
     delays: Places
+    routing: dict[NodeName, tuple[Text, ...]]
 
 
 def load_topology(path: Path, parameters: Mapping[str, int]) -> Graph:
@@ -164,11 +102,12 @@ def _load(path: Path, content: bytes, parameters: str) -> Graph:
         with contextlib.suppress(OSError):  # where the cache is not ours, it loads again
             known.parent.mkdir(parents=True, exist_ok=True)
             write_json(known, described.model_dump(mode="json"))
-    interfaces = _interfaces(path, described)
+    interfaces, nodes = _interfaces(path, described), (described.hosts, described.routers)
     return Graph(
         hosts=described.hosts,
         routers=described.routers,
         interfaces=interfaces,
+        routes=read_routes(path, described.routing, nodes, interfaces),
         queues=_placement(path, described.queues, "queues", interfaces),
         delays=_placement(path, described.delays, "delays", interfaces),
     )
@@ -224,26 +163,69 @@ def _answer(path: Path, parameters: str) -> Any:
 
 
 def _interfaces(path: Path, described: _Described) -> tuple[Interface, ...]:
+    """List both ends of each link.
+
+    Raises: SpecError with all that the topology says and a network here cannot have.
+    """
+    problems = [*_beyond_routers(described)]
     interfaces: list[Interface] = []
-    problems = []
     for ends in described.links:
         for end, peer in (ends, ends[::-1]):
             if end.address is None:
-                problems.append(f'{path}: link {end.node} - {peer.node}: {end.node} needs an "ip"')
+                problems.append(_needs_address(described, end, peer))
                 continue
             mac = f"02:00:00:00:{len(interfaces) // 256:02x}:{len(interfaces) % 256:02x}"
             interfaces.append(
                 Interface(end.node, end.interface, end.address, mac, peer.node, peer.interface)
             )
     if "init" in (*described.hosts, *described.routers):
-        problems.append(f'{path}: a node "init": that is the name of the guest\'s own namespace')
-    linked = {interface.node for interface in interfaces}
+        problems.append('a node "init": that is the name of the guest\'s own namespace')
     if not problems:
-        nodes = (*described.hosts, *described.routers)
-        problems += [f"{path}: {node} has no link" for node in nodes if node not in linked]
+        problems = [*_addressing(described, interfaces)]
     if problems:
-        raise SpecError(problems)
+        raise SpecError([f"{path}: {problem}" for problem in problems])
     return tuple(interfaces)
+
+
+def _beyond_routers(described: _Described) -> Iterator[str]:
+    """List what a topology says that nothing here carries out."""
+    if described.switches:
+        yield (
+            f"{described.kinds[0]} has switches ({', '.join(described.switches[:3])}): nodes are "
+            "hosts and routers, because a queue is measured between a router's interfaces; "
+            'addHost("r1", ip=None, cls=LinuxRouter) takes the place of a switch'
+        )
+        return
+    for each in described.unused:
+        why = "has no effect: a link profile has rates, delays and losses, the plan all else"
+        yield f"{each} {why}"
+
+
+def _needs_address(described: _Described, end: _End, peer: _End) -> str:
+    """Say how a link's end gets the address that it lacks."""
+    if end.node in described.hosts:
+        how = f'addHost("{end.node}", ip="10.0.1.2/24"); Mininet\'s numbers are not used'
+    else:
+        how = 'addLink(..., params1={"ip": "10.0.1.1/24"}), or params2'
+    return f'link {end.node} - {peer.node}: {end.node} needs an "ip", as in {how}'
+
+
+def _addressing(described: _Described, interfaces: Sequence[Interface]) -> Iterator[str]:
+    """List nodes without a link, and addresses that no two ends of links may have."""
+    linked, nodes = {i.node for i in interfaces}, {*described.hosts, *described.routers}
+    yield from (f"{node} has no link" for node in sorted(nodes - linked))
+    yield from (f"{node}: no such node" for node in sorted(linked - nodes))
+    seen: dict[IPv4Address, str] = {}
+    for each in interfaces:
+        first = seen.setdefault(each.address.ip, each.name)
+        if first != each.name:
+            yield f"{first} and {each.name} have the address {each.address.ip}: each needs its own"
+    for one, other in zip(interfaces[::2], interfaces[1::2], strict=True):
+        if one.address.network != other.address.network:
+            yield (
+                f"link {one.node} - {other.node}: {one.address} and {other.address} are not in one "
+                "network"
+            )
 
 
 def _placement(

@@ -9,9 +9,10 @@ from twoway.errors import SpecError
 from twoway.paths import TOPOLOGIES
 from twoway.plan.shaping import compile_profile
 from twoway.spec.experiment import Profile
+from twoway.spec.graph import Graph
 from twoway.spec.placement import placement_problems
 from twoway.spec.rules import profile_problems
-from twoway.spec.topology import Graph, load_topology
+from twoway.spec.topology import load_topology
 
 
 def _profile(**changes: Any) -> Profile:
@@ -107,10 +108,28 @@ def test_dtm_channel_takes_the_place_of_a_rate(graph: Graph) -> None:
 
 
 def test_delay_without_a_place_is_refused(graph: Graph) -> None:
-    """A delay for a direction to which the topology gives no place is an error."""
-    bare = dataclasses.replace(graph, delays={"forward": graph.delays["forward"]})
-    with pytest.raises(SpecError, match=r"reverse.delay_ms: the topology has no place for it, got"):
-        refuse(_profile(), bare)
+    """What a direction does behind its queue needs a place in the topology's `delays`."""
+    without = r"reverse\.{}: the topology has no place for it in `delays`, got {}".format
+    for places in ({}, {"reverse": ()}):
+        bare = dataclasses.replace(graph, delays={"forward": graph.delays["forward"], **places})
+        with pytest.raises(SpecError, match=without("delay_ms", 20)):
+            refuse(_profile(), bare)
+        with pytest.raises(SpecError, match=without("loss", 1)):
+            refuse(_profile(delay_ms=0, loss={"percent": 1}), bare)
+        with pytest.raises(SpecError, match=without("impairments", "some")):
+            refuse(_profile(impairments={"duplicate_percent": 1}), bare)
+        assert placement_problems(_profile(delay_ms=0), bare) == []
+
+
+def test_a_place_has_the_delay_of_one_direction(graph: Graph) -> None:
+    """Two directions with delays at one interface are refused: the second would replace the first.
+
+    One of them may have none.
+    """
+    shared = dataclasses.replace(graph, delays=dict.fromkeys(graph.queues, graph.delays["forward"]))
+    with pytest.raises(SpecError, match=r"reverse.delay_ms: r2-eth0 has the delay of forward: an"):
+        refuse(_profile(), shared)
+    assert placement_problems(_profile(delay_ms=0), shared) == []
 
 
 @pytest.mark.parametrize(("place", "kind"), [("own", "drr"), ("priority", "prio bands 2")])

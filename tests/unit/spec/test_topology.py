@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from mininet.examples import linuxrouter
 
 from twoway.errors import SpecError
 from twoway.spec import topology
@@ -49,8 +50,8 @@ def _problem(folder: Path, code: str) -> str:
         ("def f(): f()\nf()", "RecursionError: maximum recursion depth"),
         ("bytearray(4 << 30)", "MemoryError"),
         ("import os\nwhile True: os.write(2, b'x' * 65536)", "File too large"),
-        ("topos = {}", "KeyError: 'pair'"),
-        ("topos = {'pair': int}", "AttributeError: 'int' object has no attribute 'nodes'"),
+        ("topos = {}", 'topos = {"pair": Pair} must be its end'),
+        ("topos = {'pair': int}", "AttributeError: 'int' object has no attribute 'links'"),
         ("Pair.queues = 5", "queues: Input should be a valid dictionary, got 5"),
         ("Pair.queues = {'forward': [('a', 'z')]}", "queues.forward: no link a - z"),
         ("Pair.delays = {}", "must define delays"),
@@ -87,6 +88,149 @@ def test_names_and_addresses_are_checked(tmp_path: Path, old: str, new: str, sen
     with pytest.raises(SpecError) as caught:
         load_topology(path, {})
     assert sentence in str(caught.value)
+
+
+# Two hosts behind a router each; a test changes a line.
+LINE = """
+from mininet.examples.linuxrouter import LinuxRouter
+from mininet.topo import Topo
+class Router(LinuxRouter):
+    def config(self, back=None, **parameters):
+        super().config(**parameters)
+        self.cmd(f"ip route add 10.0.{back}.0/24 via 10.0.0.{back}")
+class Line(Topo):
+    queues = {"forward": [("r1", "r2")], "reverse": [("r2", "r1")]}
+    delays = {"forward": [("r2", "h2")], "reverse": [("r1", "h1")]}
+    def build(self):
+        for n in (1, 2):
+            self.addHost(f"r{n}", ip=None, cls=Router, back=3 - n)
+            self.addHost(f"h{n}", ip=f"10.0.{n}.2/24", defaultRoute=f"via 10.0.{n}.1")
+            self.addLink(f"h{n}", f"r{n}", params2={"ip": f"10.0.{n}.1/24"})
+        self.addLink("r1", "r2", params1={"ip": "10.0.0.1/24"}, params2={"ip": "10.0.0.2/24"})
+topos = {"line": Line}
+"""
+NO_EFFECT = "has no effect: a link profile has rates, delays and losses, the plan all else"
+SWITCHES = "has switches (s1, s2"
+TOPOS = "\ntopos = {'line': Mine}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ('"r1", "r2", p', '"r1", "r2", bw=2, p', f"link r1 - r2: bw=2 {NO_EFFECT}"),
+        ('"r1", "r2", p', '"r1", "r2", delay="5ms", p', f"link r1 - r2: delay='5ms' {NO_EFFECT}"),
+        (
+            '"10.0.0.2/24"}',
+            '"10.0.0.2/24", "loss": 3}',
+            f"link r1 - r2: params2.loss=3 {NO_EFFECT}",
+        ),
+        ("cls=Router", "cls=Router, cpu=.1", f"r1: cpu=0.1 {NO_EFFECT}"),
+        (
+            '.2/24",',
+            '.2/24", defaultroute="via 10.0.1.1",',
+            "h1: defaultroute='via 10.0.1.1' has no",
+        ),
+        (
+            'self.addLink("r1"',
+            'self.addSwitch("s1"); self.addLink("r1"',
+            "Line has switches (s1): no",
+        ),
+        (
+            "topos =",
+            "from mininet.topo import LinearTopo as Mine" + TOPOS + "\nno =",
+            f"LinearTopo {SWITCHES}): nodes are hosts and routers",
+        ),
+        (
+            "topos =",
+            "from mininet.topolib import TreeTopo\nMine = lambda: TreeTopo(2)"
+            + TOPOS
+            + "\nunused =",
+            f"TreeTopo {SWITCHES}, s3): nodes are hosts and routers",
+        ),
+        ("topos =", "unused =", 'topos = {"line": Line} must be its end'),
+        (
+            "topos =",
+            "import beside\ntopos =",
+            "No module named 'beside': a topology is one file; it",
+        ),
+        (
+            'ip=f"10.0.{n}.2/24", ',
+            "",
+            'h1 needs an "ip", as in addHost("h1", ip="10.0.1.2/24"); Mini',
+        ),
+        ('params2={"ip": f"10.0.{n}.1/24"}', "", 'r1 needs an "ip", as in addLink(..., params1={'),
+        ('"10.0.0.2/24"', '"10.0.0.1/24"', "r1-eth1 and r2-eth1 have the address 10.0.0.1: each"),
+        (
+            '"10.0.0.2/24"',
+            '"10.0.9.2/24"',
+            "link r1 - r2: 10.0.0.1/24 and 10.0.9.2/24 are not in one",
+        ),
+        (
+            "10.0.0.{back}",
+            "10.0.9.{back}",
+            "no neighbour has 10.0.9.2; they have 10.0.1.2, 10.0.0.2",
+        ),
+        (
+            "ip route add 10.0.{back}.0/24 via",
+            "route add -net 10.0.{back}.0/24 gw",
+            "a route is `ip ro",
+        ),
+        ("ip route add 10.0.{back}.0/24", "ip route add 10.0.{back}.1/24", "has host bits set"),
+    ],
+)
+def test_what_a_topology_says_in_vain_is_refused(
+    tmp_path: Path, old: str, new: str, sentence: str
+) -> None:
+    """What nothing carries out, and addresses and routes that lead nowhere, are named."""
+    path = tmp_path / "line.py"
+    assert old in LINE
+    path.write_text(LINE.replace(old, new))
+    with pytest.raises(SpecError) as caught:
+        load_topology(path, {})
+    assert str(caught.value).startswith(f"{path}: ")
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("self.cmd(", "len(", "r1: no route to h2 (10.0.2.2)"),
+        ("10.0.{back}.0/24 via", "10.0.7.0/24 via", "r1: no route to h2 (10.0.2.2)"),
+        (
+            "self.cmd(",
+            "self.name == 'r2' and self.cmd('ip route add 10.0.2.2/32 via 10.0.0.1'); self.cmd(",
+            "r1: packets to h2 (10.0.2.2) come back to it",
+        ),
+        ("Router(LinuxRouter)", "Router(__import__('mininet').node.Node)", "r1: forwards nothing"),
+    ],
+)
+def test_a_way_that_does_not_lead_to_its_end_is_named(
+    tmp_path: Path, old: str, new: str, sentence: str
+) -> None:
+    """A path without a route, in a circle, or over what is no router, is an error of its node."""
+    path = tmp_path / "line.py"
+    path.write_text(LINE)
+    graph = load_topology(path, {})
+    assert [i.name for i in graph.path("h1", "h2")] == ["h1-eth0", "r1-eth1", "r2-eth0"]
+    assert old in LINE
+    path.write_text(LINE.replace(old, new))
+    with pytest.raises(SpecError) as caught:
+        load_topology(path, {}).path("h1", "h2")
+    assert sentence in str(caught.value)
+
+
+def test_mininets_own_example_is_refused_by_name(tmp_path: Path) -> None:
+    """Mininet's linuxrouter.py, unmodified, is told what its end must be; then, of its switches."""
+    path = tmp_path / "linuxrouter.py"
+    example = Path(linuxrouter.__file__).read_text("utf-8")
+    for end, sentence in (
+        ("", 'topos = {"linuxrouter": NetworkTopo} must be its end'),
+        ('\ntopos = {"linuxrouter": NetworkTopo}', "NetworkTopo has switches (s1, s2, s3): nodes"),
+    ):
+        path.write_text(example + end)
+        with pytest.raises(SpecError) as caught:
+            load_topology(path, {})
+        assert sentence in str(caught.value)
 
 
 def test_a_topology_reaches_nothing_of_the_users(tmp_path: Path) -> None:

@@ -1,0 +1,112 @@
+"""A topology as a plain graph: nodes, links, routes, and the places of queues and delays."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Network
+
+from twoway.contract.routing import Routes
+from twoway.errors import SpecError
+
+# Before the 32 bits of an IPv4 address: unique local addresses (RFC 4193).
+IPV6_PREFIX = 0xFD << 120
+
+
+@dataclass(frozen=True)
+class Interface:
+    """One end of a link."""
+
+    node: str
+    name: str
+    address: IPv4Interface
+    mac: str
+    peer_node: str
+    peer_name: str
+
+
+@dataclass(frozen=True)
+class PlacedQueue:
+    """A bottleneck: name in metrics, direction of profile, interface."""
+
+    name: str
+    direction: str
+    interface: Interface
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A topology: nodes, interfaces, routes by node, and places of queues and delays."""
+
+    hosts: tuple[str, ...]
+    routers: tuple[str, ...]
+    interfaces: tuple[Interface, ...]
+    routes: Mapping[str, Routes]
+    queues: Mapping[str, tuple[Interface, ...]]
+    delays: Mapping[str, tuple[Interface, ...]]
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """All nodes, hosts first."""
+        return self.hosts + self.routers
+
+    @property
+    def placed_queues(self) -> tuple[PlacedQueue, ...]:
+        """All bottlenecks; several of one direction are numbered from 1."""
+        return tuple(
+            PlacedQueue(f"{name}-{number}" if len(placed) > 1 else name, name, interface)
+            for name, placed in self.queues.items()
+            for number, interface in enumerate(placed, start=1)
+        )
+
+    def of(self, node: str) -> tuple[Interface, ...]:
+        """List the interfaces of one node."""
+        return tuple(i for i in self.interfaces if i.node == node)
+
+    def peer(self, interface: Interface) -> Interface:
+        """Return the other end of an interface's link."""
+        return next(i for i in self.interfaces if i.name == interface.peer_name)
+
+    def path(self, start: str, goal: str) -> tuple[Interface, ...]:
+        """List the interfaces at which packets from one host to another leave a node, in order.
+
+        Raises: SpecError naming the node at which they do not go on.
+        """
+        destination, node = str(self.address(goal, 4)), start
+        passed: list[Interface] = []
+        while node != goal:
+            if node != start and node not in self.routers:
+                raise SpecError([f"{node}: forwards nothing to {goal}: it is no LinuxRouter"])
+            name = self.routes[node].way_out(destination)
+            way = next((i for i in self.of(node) if i.name == name), None)
+            if way is None:
+                raise SpecError([f"{node}: no route to {goal} ({destination})"])
+            if way in passed:
+                raise SpecError([f"{node}: packets to {goal} ({destination}) come back to it"])
+            passed.append(way)
+            node = way.peer_node
+        return tuple(passed)
+
+    def ways_out(self, node: str, *, ipv6: bool) -> dict[str, str]:
+        """List a node's interfaces by destination prefix, with IPv6 those of both versions."""
+        ways = self.routes[node].ways
+        if not ipv6:
+            return ways
+        return ways | {str(network_in_ipv6(IPv4Network(each))): ways[each] for each in ways}
+
+    def address(self, host: str, ip: int) -> IPv4Address | IPv6Address:
+        """Return a host's address in a version of IP: that of its first interface."""
+        return address_in(self.of(host)[0].address.ip, ip)
+
+
+def address_in(address: IPv4Address, ip: int) -> IPv4Address | IPv6Address:
+    """Return an interface's address in a version of IP, given that in IPv4.
+
+    The guest gives interfaces the same (vm/guest/network.py).
+    """
+    return address if ip == 4 else IPv6Address(IPV6_PREFIX | int(address))
+
+
+def network_in_ipv6(network: IPv4Network) -> IPv6Network:
+    """Return a network's twin in IPv6: its prefix is 96 bits longer, and that of all is all."""
+    if not network.prefixlen:
+        return IPv6Network("::/0")
+    return IPv6Network((IPV6_PREFIX | int(network.network_address), 96 + network.prefixlen))
