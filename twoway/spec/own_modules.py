@@ -8,6 +8,7 @@ from pathlib import Path
 
 from twoway.errors import SpecError
 from twoway.spec.congestion import CONTROLS, Control, declared_parameters
+from twoway.spec.files_below import files_below
 
 # All files of a module together; they become part of the run's plan.
 _MOST_BYTES = 1 << 20
@@ -49,7 +50,7 @@ def read_own_modules(paths: Sequence[str], folder: Path) -> tuple[OwnModule, ...
 
     Args:
         paths: the experiment's `own_modules`.
-        folder: the experiment's folder, to which they are relative.
+        folder: the experiment's folder, to which they are relative and which they do not leave.
 
     Raises: SpecError with every path that is no module's.
     """
@@ -58,7 +59,7 @@ def read_own_modules(paths: Sequence[str], folder: Path) -> tuple[OwnModule, ...
     controls = set(CONTROLS)
     for path in paths:
         try:
-            module = _read(folder / path)
+            module = _read(folder, path)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             problems.append(f"own_modules: {path}: {reason}")
@@ -74,21 +75,18 @@ def read_own_modules(paths: Sequence[str], folder: Path) -> tuple[OwnModule, ...
     return tuple(found)
 
 
-def _read(path: Path) -> OwnModule:
+def _read(folder: Path, path: str) -> OwnModule:
     """Read a module; raise OSError or ValueError if it is none."""
-    if path.is_dir():
-        files = [p for p in sorted(path.iterdir()) if p.suffix in (".c", ".h") or p.name == _KBUILD]
-        if path / _KBUILD not in files:
-            raise ValueError("has no Kbuild")
-    else:
-        files = [path]
+    files = [file for _, file in files_below(folder, path, "*.c", "*.h", _KBUILD)]
+    if (folder / path).is_dir() and _KBUILD not in [file.name for file in files]:
+        raise ValueError(f"has no {_KBUILD}")
     if sum(file.stat().st_size for file in files) > _MOST_BYTES:
         raise ValueError(f"more than {_MOST_BYTES} bytes of source")
     try:
         sources = {file.name: file.read_text("utf-8") for file in files}
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8: {error.reason} at byte {error.start}") from error
-    sources.setdefault(_KBUILD, f"obj-m := {path.stem}.o\n")
+    sources.setdefault(_KBUILD, f"obj-m := {files[0].stem}.o\n")
     names = re.findall(r"^obj-m\s*[:+]?=\s*(\w+)\.o\s*$", sources[_KBUILD], re.MULTILINE)
     if len(names) != 1:
         raise ValueError(f'its {_KBUILD} must have one line "obj-m := NAME.o"')

@@ -1,7 +1,7 @@
 """Programs of the host's file system that an experiment runs on its hosts, and their files."""
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +10,7 @@ from pydantic import Field
 from twoway.contract.model import Model, Name, NonNegative, Positive
 from twoway.contract.plan import PlannedFile
 from twoway.errors import SpecError
+from twoway.spec.files_below import files_below
 
 # All files of an experiment's programs together. They become part of plan.json, a third larger, in
 # the folder of each point: a sweep of 100 points keeps them 100 times.
@@ -88,7 +89,7 @@ def read_files(programs: Sequence[HostProgram], folder: Path) -> dict[str, dict[
         mine = found.setdefault(program.name, {})
         for path in program.files:
             try:
-                mine.update(_below(folder, path))
+                mine.update(files_below(folder, path, "**/*"))
             except (OSError, ValueError) as error:
                 reason = error.strerror if isinstance(error, OSError) else error
                 problems.append(f"programs.{index}.files: {path}: {reason}")
@@ -125,17 +126,3 @@ def _excesses(found: Mapping[str, Mapping[str, Path]]) -> list[str]:
 def _planned(file: Path) -> PlannedFile:
     content = base64.b64encode(file.read_bytes()).decode()
     return PlannedFile(base64=content, executable=bool(file.stat().st_mode & 0o100))
-
-
-def _below(folder: Path, path: str) -> Iterator[tuple[str, Path]]:
-    """List a file, or all files of a folder, by their paths in a program's folder."""
-    start = (folder / path).resolve(strict=True)
-    if not start.is_relative_to(folder.resolve()):
-        raise ValueError("is not below the experiment's folder")
-    for file in sorted(start.rglob("*")) if start.is_dir() else [start]:
-        if not file.resolve(strict=True).is_relative_to(start):
-            raise ValueError(f"{file.name} leads out of it")
-        if file.is_file():
-            yield str(file.relative_to(start.parent)), file
-        elif not file.is_dir():
-            raise ValueError(f"{file.name} is no plain file")

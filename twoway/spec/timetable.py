@@ -10,6 +10,7 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from twoway.contract.model import Model
+from twoway.spec.files_below import below
 from twoway.theory.timetable import OPPORTUNITY_BYTES, Timetable, delay_table, rate_table
 
 Second = Annotated[float, Field(ge=0, le=100_000, multiple_of=1e-6)]
@@ -121,7 +122,7 @@ class Rate(Model):
         if self.opportunities:
             raise ValueError(f"{self.mahimahi}: opportunities are given as well")
         try:
-            found = _read(folder / self.mahimahi)
+            found = _read(below(folder, self.mahimahi))
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             raise ValueError(f"{self.mahimahi}: {reason}") from error

@@ -91,6 +91,10 @@ def test_a_long_trace_comes_in_parts(tmp_path: Path) -> None:
         ({"opportunities": [[4, 1], [4, 1]]}, ".rate.opportunities.1: must be later than"),
         ({"opportunities": [[4, 1]], "repeat_s": 1}, ".rate.repeat_s: grants and"),
         ({"mahimahi": "none"}, ".rate.mahimahi: none: No such file or directory"),
+        (
+            {"mahimahi": "/etc/passwd"},
+            "/etc/passwd: is not below the",
+        ),
     ],
 )
 def test_contradictions(tmp_path: Path, rate: dict[str, Any], sentence: str) -> None:

@@ -1,5 +1,6 @@
 """Kernel modules of one's own: what their source says, and what is refused before anything runs."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,29 @@ def test_all_paths_that_are_no_modules_are_named(tmp_path: Path) -> None:
         'own_modules: reno.c: the control "reno" is there already',
         'own_modules: b.c: the control "aimd" is there already',
     ]
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("../secret.h", "is not below the experiment's folder"),
+        ("{outside}/secret.h", "is not below the experiment's folder"),
+        ("linked.c", "is not below the experiment's folder"),
+        ("away", "is not below the experiment's folder"),
+        ("mine", "notes.h leads out of it"),
+        ("piped", "pipe.h is no plain file"),
+    ],
+)
+def test_nothing_leads_out_of_the_folder(tmp_path: Path, path: str, reason: str) -> None:
+    """A module has no file of another folder, by a path, by a link or by a folder that is one."""
+    (tmp_path / "secret.h").write_text("secret")
+    here = tmp_path / "here"
+    for name in ("mine", "piped"):
+        (here / name).mkdir(parents=True)
+        (here / name / "Kbuild").write_text("obj-m := tcp_mine.o\n")
+    (here / "mine/notes.h").symlink_to(tmp_path / "secret.h")
+    (here / "linked.c").symlink_to("../secret.h")
+    (here / "away").symlink_to(tmp_path)
+    os.mkfifo(here / "piped/pipe.h")
+    path = path.format(outside=tmp_path)
+    assert _problems(here, path) == [f"own_modules: {path}: {reason}"]
