@@ -34,7 +34,8 @@ def read_json(content: str | bytes) -> Any:
 
 
 def _whole(digits: str) -> int:
-    if len(digits) < 21 and abs(number := int(digits)) < 2**63:
+    # Without a sign, too: the digest of a timetable is such a number.
+    if len(digits) < 21 and -(2**63) <= (number := int(digits)) < 2**64:
         return number
     raise ValueError(f"a number that 64 bits do not hold: {digits:.20}")
 
