@@ -26,9 +26,13 @@ _FIRST = ("lab", "guest", "slow")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is in tests/guest and tests/lab as needing the guest's kernel, and order files."""
+    """Mark as `guest` what takes the fixture `guest`, and all of tests/guest and tests/lab.
+
+    Order the files.
+    """
     for item in items:
-        if any(item.path.is_relative_to(_HERE / folder) for folder in ("guest", "lab")):
+        folders = any(item.path.is_relative_to(_HERE / folder) for folder in ("guest", "lab"))
+        if folders or "guest" in getattr(item, "fixturenames", ()):
             item.add_marker("guest")
     items.sort(key=_rank)
 

@@ -110,6 +110,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_commands_read_inside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With --inside each command reads the connection in a tunnel beside that outside."""
     path = mixed(tmp_path / "x.pcap")
@@ -123,6 +124,7 @@ def test_commands_read_inside(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert '"packets": 2,' in said(capsys, "match", path, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("second", [(), ("y.pcap",)])
 def test_pages_read_inside(
     second: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]

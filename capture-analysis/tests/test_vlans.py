@@ -188,6 +188,7 @@ def test_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_report_shows_vlans(tmp_path: Path) -> None:
     """The page names the VLAN in the heading of a connection and in the table of connections."""
     path = written(tmp_path / "x.pcap", exchange((5,), (5,), 1000))

@@ -21,6 +21,7 @@ from twoway.guest.seals import BrokenBuildError
 @pytest.fixture
 def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Copy a guest, of which the kernel and a program are but names, to where a package has it."""
+    monkeypatch.delenv("KERNEL_SRC", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     paths.cache().mkdir(parents=True)
     write_json(paths.cache() / "deployed.json", {"source": "some kernel"})

@@ -45,6 +45,7 @@ def test_other_backends_have_a_kernel_of_their_own(backend: str) -> None:
         find_backend(backend, "newest")
 
 
+@pytest.mark.usefixtures("guest")
 def test_a_kernel_that_is_not_built_is_named(tmp_path: Path) -> None:
     """A run on a kernel that was not built says how to build it, and leaves nothing."""
     tree = _tree(tmp_path, "6.12")
@@ -65,6 +66,7 @@ def test_a_file_names_no_kernel_by_a_relative_path(tmp_path: Path) -> None:
     assert "got 'linux'" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_bisection_needs_a_repository_and_the_kernel_to_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

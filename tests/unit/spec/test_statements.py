@@ -184,6 +184,7 @@ def test_a_run_is_completed_by_the_point(run: str, point: Point, full: str) -> N
     assert full_run(run, "here", point) == full
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("differs", "problem"),
     [

@@ -87,6 +87,7 @@ def test_another_seed_is_another_series() -> None:
     assert arrivals[0] == arrivals[1] != arrivals[2]
 
 
+@pytest.mark.slow
 def test_sizes_of_three_distributions() -> None:
     """Of the same arrivals, sizes are equal, exponential or Pareto's, with the mean asked for."""
     long = span(10_000)
