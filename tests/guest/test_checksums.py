@@ -1,4 +1,7 @@
-"""Checksums that the guest's kernel has computed itself, which it does not check (vm/patches)."""
+"""Checksums that the guest's kernel has computed itself, which it does not check (vm/patches).
+
+But for those of packets that netem corrupts.
+"""
 
 from pathlib import Path
 
@@ -6,14 +9,18 @@ from plans import said_in_guest
 
 from twoway.guest.build import Guest
 
+# Two hosts and a wire.
+HOSTS = """
+set -e
+ip netns add one; ip netns add two
+ip link add name one0 netns one type veth peer name two0 netns two address 2:0:0:0:0:2
+ip -netns one address add 10.9.0.1/24 dev one0; ip -netns one link set one0 up
+ip -netns two address add 10.9.0.2/24 dev two0; ip -netns two link set two0 up
+ip -netns one neigh add 10.9.0.2 lladdr 2:0:0:0:0:2 dev one0
+"""
 # One datagram whose checksum the sender's interface leaves to the kernel, and one that a program
 # has made with a wrong one.
 SCRIPT = """
-set -e
-ip netns add one; ip netns add two
-ip link add name one0 netns one type veth peer name two0 netns two
-ip -netns one address add 10.9.0.1/24 dev one0; ip -netns one link set one0 up
-ip -netns two address add 10.9.0.2/24 dev two0; ip -netns two link set two0 up
 PYTHONPATH=/mnt/twoway/vm/guest /mnt/venv/bin/python - > /mnt/run/said <<'END'
 import socket, struct
 from pathlib import Path
@@ -54,10 +61,77 @@ END
 
 def test_a_checksum_is_right_and_a_programs_own_is_checked(guest: Guest, tmp_path: Path) -> None:
     """A checksum by the kernel is right on the wire; a wrong one by a program is dropped."""
-    assert said_in_guest(guest, tmp_path / "run", SCRIPT) == [
+    assert said_in_guest(guest, tmp_path / "run", HOSTS + SCRIPT) == [
         "sum True",
         "sum False",
         "right!",
         "no other",
         "wrong 1",
+    ]
+
+
+# 400 datagrams, each with a bit flipped somewhere in the frame, behind the checksum that
+# netem has computed. A longer length in UDP's header is an error without a checksum.
+CORRUPTED = """
+PYTHONPATH=/mnt/twoway/vm/guest /mnt/venv/bin/python - > /mnt/run/said <<'END'
+import socket, subprocess
+from collections import Counter
+from pathlib import Path
+from network import namespace
+
+UDP, LENGTH = 34, 38  # where in the frame
+
+def received():
+    try:
+        return receiver.recv(2000)
+    except TimeoutError:
+        return None
+
+def counted():
+    names, counts = (l.split() for l in Path("/proc/thread-self/net/snmp").read_text().splitlines()
+                     if l.startswith("Udp:"))
+    return int(dict(zip(names, counts))["InCsumErrors"])
+
+with namespace("two"):
+    receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    receiver.bind(("10.9.0.2", 7))
+    receiver.settimeout(0.01)
+    wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x3))
+    wire.bind(("two0", 0x3))
+    wire.settimeout(1)
+with namespace("one"):
+    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    # IP_MTU_DISCOVER: all datagrams have the same headers, without an identification.
+    sender.setsockopt(socket.SOL_IP, 10, 2)
+sent, address = bytes(1400), ("10.9.0.2", 7)
+netem = "ip netns exec one tc qdisc add dev one0 root netem corrupt 100%"
+subprocess.run(netem.split(), check=True)
+frames, outcomes = [], Counter()
+for _ in range(400):
+    with namespace("two"):
+        before = counted()
+    sender.sendto(sent, address)
+    data = received()
+    with namespace("two"):
+        wrong = counted() - before
+    frames.append(wire.recv(2000))
+    outcomes["checksum" if wrong else "changed" if data not in (None, sent) else "other"] += 1
+# Each byte as most frames have it.
+sound = bytes(Counter(column).most_common(1)[0][0] for column in zip(*frames))
+flips = [(at, byte) for frame in frames for at, byte in enumerate(frame) if byte != sound[at]]
+in_udp = [at for at, byte in flips
+          if at >= UDP and not (at in (LENGTH, LENGTH + 1) and byte > sound[at])]
+print(len(flips), "flips")
+print(len(in_udp) - outcomes["checksum"], "in UDP not counted")
+print(outcomes["changed"], "delivered changed")
+END
+"""
+
+
+def test_what_netem_corrupts_is_checked(guest: Guest, tmp_path: Path) -> None:
+    """UDP drops and counts each of 400 datagrams with a flipped bit that reaches it."""
+    assert said_in_guest(guest, tmp_path / "run", HOSTS + CORRUPTED) == [
+        "400 flips",
+        "0 in UDP not counted",
+        "0 delivered changed",
     ]
