@@ -23,6 +23,7 @@
 #include <linux/slab.h>
 
 #include "compat/compat.h"
+#include "compat/netlink.h"
 #include "timetable.h"
 
 struct timetable_sched_data {
@@ -47,10 +48,14 @@ static int timetable_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_b
 {
 	struct timetable_sched_data *q = qdisc_priv(sch);
 	u32 bytes = max_t(s64, (s64)qdisc_pkt_len(skb) + q->overhead, 1);
+	u64 leaves_at;
 
 	if (sch->q.qlen >= sch->limit)
 		return qdisc_drop(skb, sch, to_free);
-	timetable_skb_cb(skb)->leaves_at = timetable_arrive(&q->table, ktime_get_ns(), bytes);
+	leaves_at = timetable_arrive(&q->table, ktime_get_ns(), bytes);
+	if (leaves_at == TIMETABLE_NEVER)
+		return qdisc_drop(skb, sch, to_free);
+	timetable_skb_cb(skb)->leaves_at = leaves_at;
 	return qdisc_enqueue_tail(skb, sch);
 }
 
@@ -74,14 +79,17 @@ static void timetable_reset(struct Qdisc *sch)
 	struct timetable_sched_data *q = qdisc_priv(sch);
 
 	qdisc_reset_queue(sch);
+	timetable_clear(&q->table, ktime_get_ns());
 	qdisc_watchdog_cancel(&q->watchdog);
 }
+
+static TWOWAY_RANGE timetable_start_range = { .max = TC_TIMETABLE_LATEST_START };
 
 static const struct nla_policy timetable_policy[TCA_TIMETABLE_MAX + 1] = {
 	[TCA_TIMETABLE_KIND]	= NLA_POLICY_MAX(NLA_U8, TC_TIMETABLE_KIND_MAX),
 	[TCA_TIMETABLE_LIMIT]	= NLA_POLICY_MIN(NLA_U32, 1),
 	[TCA_TIMETABLE_OVERHEAD] = NLA_POLICY_RANGE(NLA_S32, -64, 1024),
-	[TCA_TIMETABLE_START]	= { .type = NLA_U64 },
+	[TCA_TIMETABLE_START]	= NLA_POLICY_FULL_RANGE(NLA_U64, &timetable_start_range),
 	[TCA_TIMETABLE_PERIOD]	= { .type = NLA_U64 },
 	[TCA_TIMETABLE_STEPS]	= { .type = NLA_BINARY },
 };

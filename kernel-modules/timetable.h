@@ -29,6 +29,8 @@
 
 /* Later than any time. A lap may have begun before the clock did: times are compared by sign. */
 #define TIMETABLE_NEVER ((u64)S64_MAX)
+/* Packets leave at most so long after their arrival, ns: 36 years, so that no time overflows. */
+#define TIMETABLE_HORIZON (U64_MAX >> 4)
 
 /**
  * struct timetable - a table, and how far the link is in it
@@ -84,7 +86,7 @@ static inline void timetable_start(struct timetable *tt, u64 start, u64 now)
 {
 	tt->step = 0;
 	tt->lap = start;
-	if (tt->period && start > now)
+	if (tt->period && (s64)(start - now) > 0)
 		tt->lap -= div64_u64(start - now + tt->period - 1, tt->period) * tt->period;
 	timetable_seek(tt, tt->kind == TC_TIMETABLE_DELAY ? now : max(now, tt->free_at));
 }
@@ -94,9 +96,13 @@ static inline u64 timetable_value(const struct timetable *tt)
 	return tt->steps[tt->step].value;
 }
 
-static inline u64 timetable_by_rate(struct timetable *tt, u64 time, u64 work)
+/*
+ * When work of a rate, or so many bytes of opportunities, has been done from a time on. NEVER, if
+ * that takes longer than until another, or more steps than the longest table has.
+ */
+static inline u64 timetable_by_rate(struct timetable *tt, u64 time, u64 work, u64 until)
 {
-	for (;;) {
+	for (u32 steps = 0; steps <= TC_TIMETABLE_MAX_STEPS && time <= until; steps++) {
 		u64 rate = timetable_value(tt), next = timetable_next(tt), room, took;
 
 		if (check_mul_overflow(rate, next - time, &room) || room >= work) {
@@ -108,49 +114,68 @@ static inline u64 timetable_by_rate(struct timetable *tt, u64 time, u64 work)
 		time = next;
 		timetable_step(tt);
 	}
+	return TIMETABLE_NEVER;
 }
 
-static inline u64 timetable_by_opportunity(struct timetable *tt, u64 bytes)
+static inline u64 timetable_by_opportunity(struct timetable *tt, u64 bytes, u64 until)
 {
-	u64 time;
+	u64 time = 0;
 
-	do {
+	for (u32 steps = 0; steps <= TC_TIMETABLE_MAX_STEPS && time <= until; steps++) {
 		time = timetable_next(tt);
 		timetable_step(tt);
 		tt->rest = timetable_value(tt);
-		if (tt->rest >= bytes)
-			break;
+		if (tt->rest >= bytes) {
+			tt->rest -= bytes;
+			return time;
+		}
 		bytes -= tt->rest;
-	} while (true);
-	tt->rest -= bytes;
-	return time;
+	}
+	return TIMETABLE_NEVER;
 }
 
-/* A packet arrives: when it leaves. */
-static inline u64 timetable_arrive(struct timetable *tt, u64 now, u32 bytes)
+static inline void timetable_place(struct timetable *tt, u64 now, u64 until, u32 bytes)
 {
-	bool waits = now < tt->free_at;
-	u64 work = bytes;
+	u64 free_at = max(now, tt->free_at), work = bytes;
 
 	if (tt->kind == TC_TIMETABLE_DELAY) {
 		timetable_seek(tt, now);
 		tt->free_at = max(tt->free_at, now + timetable_value(tt));
-		return tt->free_at;
+		return;
 	}
 	if (tt->kind == TC_TIMETABLE_RATE)
 		work *= NSEC_PER_SEC;
-	if (waits && work <= tt->rest) {
-		tt->rest -= work;
-		return tt->free_at;
-	}
-	if (waits)
+	if (now < tt->free_at) {
+		if (work <= tt->rest) {
+			tt->rest -= work;
+			return;
+		}
 		work -= tt->rest;
-	timetable_seek(tt, max(now, tt->free_at));
+	}
+	timetable_seek(tt, free_at);
 	if (tt->kind == TC_TIMETABLE_RATE)
-		tt->free_at = timetable_by_rate(tt, max(now, tt->free_at), work);
+		tt->free_at = timetable_by_rate(tt, free_at, work, until);
 	else
-		tt->free_at = timetable_by_opportunity(tt, work);
+		tt->free_at = timetable_by_opportunity(tt, work, until);
+}
+
+/* A packet arrives: when it leaves. NEVER if that is too far, as if it had not come. */
+static inline u64 timetable_arrive(struct timetable *tt, u64 now, u32 bytes)
+{
+	struct timetable after = *tt;
+
+	timetable_place(&after, now, now + TIMETABLE_HORIZON, bytes);
+	if (after.free_at > now + TIMETABLE_HORIZON)
+		return TIMETABLE_NEVER;
+	*tt = after;
 	return tt->free_at;
+}
+
+/* All packets are gone, and the link is free. */
+static inline void timetable_clear(struct timetable *tt, u64 now)
+{
+	tt->free_at = now;
+	timetable_start(tt, tt->lap, now);
 }
 
 /*

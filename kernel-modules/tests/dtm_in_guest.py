@@ -28,6 +28,7 @@ sys.path.insert(0, str(HERE))
 import dtm_event_scenarios  # noqa: E402 - python -I leaves the folder out
 import dtm_interface_scenarios  # noqa: E402
 import dtm_scenarios  # noqa: E402
+import qdisc_scenarios  # noqa: E402
 from dtm_claims import RUN, ClaimError, expect, run  # noqa: E402
 from dtm_genl import Dtm, Message  # noqa: E402
 from dtm_raw import Raw, raw_cases  # noqa: E402
@@ -36,7 +37,7 @@ from rtnetlink import Handle, Rtnetlink  # noqa: E402
 MODULES = Path("/mnt/bin")
 SCENARIOS = {
     name: function
-    for module in (dtm_scenarios, dtm_event_scenarios, dtm_interface_scenarios)
+    for module in (dtm_scenarios, dtm_event_scenarios, dtm_interface_scenarios, qdisc_scenarios)
     for name, function in vars(module).items()
 }
 # Our qdiscs besides, of which there is no more than tdc's cases.

@@ -30,6 +30,7 @@ ETH_P_ALL = 0x0003
 ETH_P_TEST = 0x88B5  # for experiments, IEEE 802
 MTU_FRAME = 1514
 SO_TIMESTAMPNS = 35
+SO_SNDBUFFORCE = 32
 SO_RCVBUFFORCE = 33
 BYTE_WORK = 15625  # slot-ns per byte: 8 bits at 512 kbit/s
 CYCLE_NS = 125_000
@@ -108,6 +109,8 @@ def send_frames(sizes: list[int]) -> tuple[int, int, int]:
     header = b"".join(bytes.fromhex(ADDRESSES[side].replace(":", "")) for side in ("b0", "a0"))
     header += ETH_P_TEST.to_bytes(2, "big")
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
+        # All of them wait in the queue.
+        sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 64 << 20)
         sender.bind(("a0", 0))
         before = time.time_ns()
         sender.send(header.ljust(sizes[0], b"\0"))

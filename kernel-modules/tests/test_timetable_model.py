@@ -15,6 +15,9 @@ KINDS: tuple[Kind, ...] = ("rates", "opportunities", "delays")
 MS, S = 10**6, 10**9
 # With a byte less, the longest table whose laps carry a packet's bytes in two: 2^20 steps a packet.
 LONG = ((0, 32768 - 1), *((at, 0) for at in range(1, 1 << 19)))
+# No packet leaves later than so long after its arrival; one that would is dropped.
+HORIZON_NS = 2**60 - 1
+NEVER = 2**63 - 1
 Packets = Sequence[tuple[int, int]]
 
 
@@ -39,6 +42,11 @@ def told(program: Path, table: Timetable, start: int, now: int, packets: Packets
     done = subprocess.run([program], input=said, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
+
+
+def departures(program: Path, table: Timetable, packets: Packets) -> list[int]:
+    """When packets leave a table that starts with the clock, by the kernel's arithmetic."""
+    return [int(each) for each in told(program, table, 0, 0, packets)[1:]]
 
 
 def leaves(table: Timetable, start: int, packets: Packets) -> list[int]:
@@ -102,3 +110,53 @@ def test_the_longest_table_is_taken(program: Path) -> None:
     table = Timetable("opportunities", ((0, 32768), *LONG[1:]), len(LONG))
     _, leaves_at = told(program, table, 0, 0, [(1, 65536)])
     assert int(leaves_at) == 2 * len(LONG)
+
+
+@pytest.mark.parametrize(
+    ("table", "bytes_", "lasts_ns"),
+    [
+        # As a stab has the kernel count: 1 MiB, at a byte a second.
+        (Timetable("rates", ((0, 1),)), 2**20, 2**20 * S),
+        (Timetable("opportunities", ((0, 1500),), 2**59), 1500, 2**59),
+    ],
+)
+def test_no_packet_leaves_beyond_the_horizon(
+    program: Path, table: Timetable, bytes_: int, lasts_ns: int
+) -> None:
+    """What would leave 2^60 ns after it came or later has no departure, however many come."""
+    found = departures(program, table, [(1, bytes_)] * 9000)
+    first = found[0]
+    fit = (1 + HORIZON_NS - first) // lasts_ns + 1
+    assert found[:fit] == [first + lasts_ns * each for each in range(fit)]
+    assert found[fit:] == [NEVER] * (9000 - fit)
+
+
+def test_a_packet_that_is_dropped_leaves_no_trace(program: Path) -> None:
+    """A packet beyond the horizon has no effect on those that come later."""
+    table = Timetable("opportunities", ((0, 1500),), 2**59)
+    late = 2**59 + 1
+    assert departures(program, table, [(1, 4500), (late, 1500)]) == [NEVER, 2**60]
+
+
+def test_a_packet_needs_no_more_steps_than_a_table_has(program: Path) -> None:
+    """A packet that is larger than the largest, as a stab makes it, has no departure."""
+    table = Timetable("opportunities", ((0, 32768), *LONG[1:]), len(LONG))
+    assert departures(program, table, [(1, 2**20), (1, 65536)]) == [NEVER, 2 * len(LONG)]
+
+
+@pytest.mark.parametrize("period_ns", [0, 40 * MS])
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_emptied_queue_leaves_the_link_free(program: Path, kind: Kind, period_ns: int) -> None:
+    """Once all packets are gone the next leaves as if there had been none, whatever the step."""
+    period_ns = period_ns or (200 * MS if kind == "opportunities" else 0)
+    steps = {
+        "rates": ((0, 10**6), (15 * MS, 10**4), (30 * MS, 2 * 10**6)),
+        "opportunities": ((0, 3000), (15 * MS, 1000), (30 * MS, 1500)),
+        "delays": ((0, 20 * MS), (15 * MS, 500 * MS), (30 * MS, MS)),
+    }[kind]
+    table = Timetable(kind, steps, period_ns)
+    for now in (1, 14 * MS, 16 * MS, 50 * MS):
+        later = [(now + 100, 1500), (now + 5 * MS, 700)]
+        before = [(1, 1500), (now, 64_000)]
+        found = departures(program, table, [*before, (now + 10, 0), *later])
+        assert found[2:] == leaves(table, 0, later)

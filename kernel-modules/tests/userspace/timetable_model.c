@@ -2,7 +2,8 @@
 /*
  * A table and packets from standard input, and when each packet leaves, as sch_timetable has it:
  *
- *	KIND PERIOD START NOW STEPS, then STEPS of AT VALUE, then TIME BYTES for each packet
+ *	KIND PERIOD START NOW STEPS, then STEPS of AT VALUE, then TIME BYTES for each packet;
+ *	0 BYTES: all packets are gone, which is no departure
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -36,7 +37,10 @@ int main(void)
 		timetable_start(&tt, start, now);
 	}
 	while (!problem && scanf("%" SCNu64 " %" SCNu64, &now, &bytes) == 2)
-		printf("%" PRIu64 "\n", timetable_arrive(&tt, now, bytes));
+		if (bytes)
+			printf("%" PRIu64 "\n", timetable_arrive(&tt, now, bytes));
+		else
+			timetable_clear(&tt, now);
 	free(steps);
 	return 0;
 }

@@ -11,6 +11,8 @@
 #define TC_TIMETABLE_MESSAGE_STEPS	4000
 /* What a table that is repeated must carry each time. */
 #define TC_TIMETABLE_LEAST_BYTES	1500
+/* The latest start, ns of CLOCK_REALTIME: in the year 2116. */
+#define TC_TIMETABLE_LATEST_START	(1ULL << 62)
 /* The largest packet that there is, of GSO: of this and a table's steps the product is bounded. */
 #define TC_TIMETABLE_LARGEST_PACKET	65536
 
