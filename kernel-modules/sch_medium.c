@@ -181,13 +181,18 @@ static struct sk_buff *medium_dequeue(struct Qdisc *sch)
 	return skb;
 }
 
-/* A packet that is being sent when its queue is emptied still holds the medium to its end. */
+/*
+ * A packet that is being sent when its queue is emptied still holds the medium to its end. Also
+ * after an init that failed, where the kernel made the qdisc by default.
+ */
 static void medium_reset(struct Qdisc *sch)
 {
 	struct medium_sched_data *q = qdisc_priv(sch);
 	struct medium *m = q->medium;
 	u64 now;
 
+	if (!m)
+		return;
 	spin_lock_bh(&m->lock);
 	now = medium_advance(m);
 	qdisc_reset_queue(sch);

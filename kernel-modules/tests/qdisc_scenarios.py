@@ -3,7 +3,9 @@
 Frames go from a0 through its qdisc to b0; see dtm_scenarios.py.
 """
 
+import contextlib
 import itertools
+import subprocess
 import time
 
 from dtm_claims import claim, expect, run
@@ -36,3 +38,19 @@ def flap(options: str, frame_ns: int) -> None:
     claim(f"the link is free, {before}..{after}: {begin}", before <= begin <= after)
     gaps = [second - first for first, second in itertools.pairwise(times)]
     expect("gaps", gaps, [frame_ns] * 2)
+
+
+def default_qdisc(kind: str, refusal: str = "") -> None:
+    """A kind is the default, and each queue of a device has one, or says what it lacks."""
+    sysctl = "sysctl -q -w net.core.default_qdisc="
+    with contextlib.ExitStack() as undo:
+        run("ip link add m0 numtxqueues 4 type dummy")
+        undo.callback(run, "ip link del m0")
+        run(f"{sysctl}{kind}")
+        undo.callback(run, f"{sysctl}pfifo_fast")
+        command = ["tc", "qdisc", "replace", "dev", "m0", "root", "handle", "1", "mq"]
+        for _ in range(2):
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            expect("the kernel's answer", done.stderr, refusal and f"Error: {refusal}.\n")
+        shown = run("tc qdisc show dev m0")
+    expect("qdiscs made", shown.count(f"qdisc {kind} "), 0 if refusal else 4)
