@@ -38,10 +38,11 @@ def revision() -> str:
 def code_revision(*folders: Path) -> str:
     """Hash the Python code and templates in some folders, as they are now.
 
-    C is left out: tests prove that it gives the results of the Python code it replaces.
+    The order is that of the arguments, then of names: on a lab host the folders lie elsewhere. C is
+    left out: tests prove that it gives the results of the Python code it replaces.
     """
     digest = hashlib.sha256()
-    found = (p for folder in folders for kind in ("py", "j2") for p in folder.rglob(f"*.{kind}"))
-    for path in sorted(found):
-        digest.update(path.read_bytes())
+    for folder in folders:
+        for path in sorted(p for kind in ("py", "j2") for p in folder.rglob(f"*.{kind}")):
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
