@@ -16,7 +16,9 @@ from running import ROOT, SMALL, twoway, write_experiment
 
 from twoway.backends.registry import find_backend
 from twoway.errors import UsageError
+from twoway.measure.revision import code_revision
 from twoway.runs.cases import load_case
+from twoway.runs.manifest import tool_versions
 from twoway.sweeps import scheduler
 from twoway.sweeps.scheduler import _security, run_here
 
@@ -105,28 +107,32 @@ def test_workers_and_a_scheduler_that_die_lose_nothing(tmp_path: Path) -> None:
 
 
 def test_another_deployment_is_refused(crew: Crew, tmp_path: Path) -> None:
-    """A worker that would run something else does not: the sentence names it, and what to do."""
+    """A worker that would run something else refuses, and names what differs, with both values."""
     case = load_case(str(write_experiment(tmp_path, SMALL)))
     security = _security(crew.address, crew.certificates)
     with Client(crew.address, security=security) as client:
-        sent = client.submit(run_here, case, "uml", "another identity").result()
+        wanted = {**scheduler.wanted_there(case, find_backend("uml")), "tools.tc": "tc 9"}
+        sent = client.submit(run_here, case, "uml", wanted).result()
     assert sent.archive == b""
-    assert re.fullmatch(r"worker lab\d would run something else: .*; deploy again", sent.error)
+    own = tool_versions()["tc"]
+    refusal = rf"worker lab\d would run something else: tools.tc {own}, not tc 9; deploy again"
+    assert re.fullmatch(refusal, sent.error)
 
 
 def test_older_code_is_refused(crew: Crew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker whose code was loaded before the client's changed refuses."""
     case, backend = load_case(str(write_experiment(tmp_path, SMALL))), find_backend("uml")
     with Client(crew.address, security=_security(crew.address, crew.certificates)) as client:
-        monkeypatch.setattr(scheduler, "_CODE", "of another day")
+        monkeypatch.setitem(scheduler._CODE, "code.twoway", "of another day")
         sent = client.submit(run_here, case, "uml", scheduler.wanted_there(case, backend)).result()
-    assert "would run something else" in sent.error
+    own = code_revision(ROOT / "twoway")
+    assert f"would run something else: code.twoway {own}, not of another day;" in sent.error
 
 
 def test_others_take_what_one_refuses(tmp_path: Path) -> None:
     """A worker that was not deployed again is named, once, and costs a sweep nothing else."""
     stale = tmp_path / "stale.py"
-    stale.write_text("from twoway.sweeps import scheduler\nscheduler._CODE = 'of another day'\n")
+    stale.write_text("from twoway.sweeps import scheduler\nscheduler._CODE['code.guest'] = 'old'\n")
     windows = WINDOWS[:8]
     path = swept(tmp_path, windows)
     with started_crew(tmp_path / "crew", (PRELOAD, str(stale), PRELOAD)) as crew:

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
+from typing import Any
 
 from twoway.backends.backend import Backend
 from twoway.plan.plan import build_plan
@@ -14,11 +16,32 @@ def identity(case: Case, backend: Backend) -> str:
 
     Expectations, warm-up and texts, which only the analysis reads, are left out.
     """
+    return _hash(_document(case, backend))
+
+
+def identity_parts(case: Case, backend: Backend) -> dict[str, str]:
+    """List the parts of a run's identity by name, the long ones as hashes."""
+    document = _document(case, backend)
+    return dict(_parts({**document, **{key: _hash(document[key]) for key in ("plan", "topology")}}))
+
+
+def _document(case: Case, backend: Backend) -> dict[str, Any]:
     plan = build_plan(case, in_kernel=backend.in_kernel)
-    document = {
+    return {
         "plan": plan.model_dump(mode="json"),
         "topology": case.topology_source,
         "tools": tool_versions(),
         "backend": {"name": backend.name, **backend.decisive(plan.modules)},
     }
+
+
+def _hash(document: Any) -> str:
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def _parts(document: dict[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in document.items():
+        if isinstance(value, dict):
+            yield from _parts(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", str(value)

@@ -10,7 +10,7 @@ import io
 import logging
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from twoway.measure.revision import code_revision, revision
 from twoway.messages import say
 from twoway.paths import ROOT, VM
 from twoway.runs.archive import finished_runs, pack_runs, unpack_runs
-from twoway.runs.identity import identity
+from twoway.runs.identity import identity_parts
 from twoway.runs.run import run_case
 from twoway.spec.point import Case
 from twoway.sweeps.sweep import Crew, measured, run_point
@@ -45,7 +45,11 @@ _MAX_IDLE_CHECKS = 6
 # After the scheduler is lost, Dask still drops new submissions for a moment.
 _RECONNECT_S = 1
 # Computed on import: a worker that was not restarted runs older code than its disk has.
-_CODE = " ".join((revision(), code_revision(ROOT / "twoway"), code_revision(VM)))
+_CODE = {
+    "code.analysis": revision(),
+    "code.twoway": code_revision(ROOT / "twoway"),
+    "code.guest": code_revision(VM),
+}
 
 
 @dataclass(frozen=True)
@@ -116,9 +120,9 @@ def _security(scheduler: str, certificates: Path) -> Any:
     return Security(require_encryption=True, **{k: str(path) for k, path in paths.items()})
 
 
-def wanted_there(case: Case, backend: Backend) -> str:
-    """Identify what a worker must run: run's identity and loaded code."""
-    return f"{identity(case, backend_for(case, backend))} {_CODE}"
+def wanted_there(case: Case, backend: Backend) -> dict[str, str]:
+    """Identify what a worker must run: parts of the run's identity, and loaded code."""
+    return {**identity_parts(case, backend_for(case, backend)), **_CODE}
 
 
 def _run_there(client: Any, unfit: set[str], case: Case, backend: Backend, results: Path) -> Path:
@@ -174,7 +178,7 @@ def _awaited(future: Any, client: Any) -> Sent:
     raise TwowayError(f"no worker has been there for {_MAX_IDLE_CHECKS * _CHECK_S} s")
 
 
-def run_here(case: Case, backend_name: str, wanted: str) -> Sent:
+def run_here(case: Case, backend_name: str, wanted: Mapping[str, str]) -> Sent:
     """Run a case on this worker, analyse it and pack it into an archive.
 
     Errors of the case are returned: if they were raised, Dask would run the case again.
@@ -185,8 +189,8 @@ def run_here(case: Case, backend_name: str, wanted: str) -> Sent:
         results = Path(scratch)
         try:
             backend = find_backend(backend_name)
-            if wanted_there(case, backend) != wanted:
-                return Sent(error=_another(), unfit=_worker().address)
+            if differing := _differing(wanted, wanted_there(case, backend)):
+                return Sent(error=_another(differing), unfit=_worker().address)
             measured(run_case(case, backend, results), case)
         except DiskFullError as error:
             return Sent(error=f"worker {_worker().name}: {error}", unfit=_worker().address)
@@ -198,11 +202,17 @@ def run_here(case: Case, backend_name: str, wanted: str) -> Sent:
         return Sent(archive.getvalue())
 
 
-def _another() -> str:
-    return (
-        f"worker {_worker().name} would run something else: another checkout, guest or version of "
-        "a tool; deploy again"
+def _differing(wanted: Mapping[str, str], own: Mapping[str, str]) -> str:
+    """List the parts that differ from what is wanted, with both values."""
+    return ", ".join(
+        f"{name} {own.get(name, 'missing'):.60}, not {wanted.get(name, 'missing'):.60}"
+        for name in sorted({*wanted, *own})
+        if own.get(name) != wanted.get(name)
     )
+
+
+def _another(differing: str) -> str:
+    return f"worker {_worker().name} would run something else: {differing}; deploy again"
 
 
 def _worker() -> Any:
