@@ -4,16 +4,18 @@
 #   lab_host.sh FOLDER DISK_SIZE
 #
 # Its root is this machine's under an overlay whose changes are kept in memory: FOLDER/disk/changes
-# is all that ever changed on it. /tmp, /run, /home and /root are its own. Waits for FOLDER/wired
-# (its network), runs FOLDER/prepare.sh, and serves SSH.
+# is all that ever changed on it. Its /etc is the copy in FOLDER/disk/machine: that of a machine in
+# use changes. /tmp, /run, /home and /root are its own. Waits for FOLDER/wired (its network), runs
+# FOLDER/prepare.sh, and serves SSH.
 set -eu
 folder=$1
 disk=$folder/disk
 root=$folder/root
 mount --make-rprivate /
 mount -t tmpfs -o "size=$2" disk "$disk"
-mkdir "$disk/changes" "$disk/work"
-mount -t overlay -o "lowerdir=/,upperdir=$disk/changes,workdir=$disk/work" overlay "$root"
+mkdir "$disk/changes" "$disk/work" "$disk/machine"
+cp -a /etc "$disk/machine"
+mount -t overlay -o "lowerdir=$disk/machine:/,upperdir=$disk/changes,workdir=$disk/work" overlay "$root"
 for own in tmp run home root; do mount -t tmpfs "$own" "$root/$own"; done
 chmod 1777 "$root/tmp"
 chmod 700 "$root/root"

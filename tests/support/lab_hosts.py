@@ -71,9 +71,14 @@ class LabHost:
             inside = f"/{path.relative_to(upper)}"
             if inside in _BACKUPS or inside.startswith(_RECORDS):
                 continue
-            if _described(path) != _described(Path(inside)):
+            if _described(path) != _described(self._bare(inside)):
                 found[inside] = _described(path)
         return found
+
+    def _bare(self, inside: str) -> Path:
+        """A file of a bare host: this machine's, in /etc as it was when the host started."""
+        copied = inside == "/etc" or inside.startswith("/etc/")
+        return (self.root / "run/lab/disk/machine" if copied else Path("/")) / inside[1:]
 
     def run(self, *argv: str) -> subprocess.CompletedProcess[str]:
         """Run something on it as root, past SSH."""
