@@ -276,7 +276,7 @@ LAB_COMMANDS = (
         "write finished runs into an archive with their checksums",
         options=(
             ("runs", {"nargs": "*", "help": "<experiment>/<run>; all by default"}),
-            ("--to", {"type": Path, "required": True, "help": "the archive"}),
+            ("--to", {"type": Path, "help": "the archive (default: standard output)"}),
             RESULTS,
         ),
     ),

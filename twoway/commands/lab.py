@@ -2,6 +2,8 @@
 
 import argparse
 import json
+import sys
+from contextlib import nullcontext
 
 from twoway.commands.options import shown
 from twoway.contract.writing import written_aside
@@ -20,7 +22,7 @@ def pack(args: argparse.Namespace) -> int:
     """Write finished runs into one archive."""
     from twoway.runs.archive import finished_runs, pack_runs
 
-    with written_aside(args.to) as archive:
+    with written_aside(args.to) if args.to else nullcontext(sys.stdout.buffer) as archive:
         pack_runs(args.results, args.runs or finished_runs(args.results), archive)
     return 0
 

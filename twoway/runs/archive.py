@@ -6,6 +6,7 @@ changed archive leaves nothing that looks like a run.
 
 import hashlib
 import io
+import re
 import shutil
 import tarfile
 import tempfile
@@ -15,9 +16,13 @@ from typing import BinaryIO
 
 from twoway.backends.guest_files import open_guest_file
 from twoway.contract.manifest import MACHINE, MANIFEST, read_manifest
-from twoway.errors import TwowayError
+from twoway.errors import DiskFullError, TwowayError
 
 _SUMS = "SHA256SUMS"
+# EXPERIMENT/RUN: neither an option, nor hidden, nor the link to the latest run.
+_RUN = re.compile(r"(?!latest/)[A-Za-z0-9][A-Za-z0-9@=,._+-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
+# Most folders above a file: those of a run have two to five.
+_DEEPEST = 8
 
 
 class ArchiveError(TwowayError):
@@ -38,11 +43,14 @@ def pack_runs(results: Path, runs: Iterable[str], to: BinaryIO) -> None:
         runs: names of runs, as finished_runs() returns them.
         to: the archive, written from beginning to end without seeking.
 
-    Raises: ArchiveError if a run does not exist or is not complete.
+    Raises: ArchiveError if a name is not one of a run, or if a run does not exist or is not
+        complete.
     """
     sums = []
     with tarfile.open(fileobj=to, mode="w|") as archive:
         for run in runs:
+            if not _RUN.fullmatch(run):
+                raise ArchiveError(f"{run!r:.80}: must be EXPERIMENT/RUN")
             _refuse_damaged(results / run)
             for path in sorted((results / run).rglob("*")):
                 if path.is_file() and not path.is_symlink() and path.name[0] != ".":
@@ -59,7 +67,9 @@ def _content(results: Path, name: str) -> bytes:
         with open_guest_file(results, name) as file:
             return file.read()
     except OSError as error:
-        raise ArchiveError(f"{results / name}: no plain file, or below a link") from error
+        raise ArchiveError(
+            f"{results / name}: not readable, no plain file, or below a link: {error}"
+        ) from error
 
 
 def _end_of(folder: Path) -> bytes | None:
@@ -81,7 +91,8 @@ def unpack_runs(packed: BinaryIO, results: Path) -> list[Path]:
 
     Returns: the runs' folders, in the archive's order.
     Raises: ArchiveError if a checksum differs, a file is missing or not listed, or a different run
-        of the same name exists. No run is added in this case.
+        of the same name exists; DiskFullError if a file is larger than the free space. No run is
+        added in these cases.
     """
     results.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".gathering-", dir=results) as scratch:
@@ -109,10 +120,16 @@ def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, aside: Path) -> 
     tarfile's own filters came with Python 3.11.4; Debian 12 has 3.11.2.
     """
     parts = Path(member.name).parts
-    content = archive.extractfile(member) if member.isreg() else None
-    placed = len(parts) > 2 and parts[0] not in {"/", "latest"} and ".." not in parts
-    if content is None or not (placed or member.name == _SUMS):
-        raise ArchiveError(f"archive of runs: {member.name}: must not be in one")
+    plain = member.isreg() and not member.issparse()
+    placed = 2 < len(parts) <= _DEEPEST and ".." not in parts and _RUN.match("/".join(parts[:2]))
+    content = archive.extractfile(member) if plain and (placed or member.name == _SUMS) else None
+    if content is None:
+        raise ArchiveError(f"archive of runs: {member.name:.200}: must not be in one")
+    free = shutil.disk_usage(aside).free
+    if member.size > free:
+        raise DiskFullError(
+            f"{aside.parent}: {member.name:.200}: {member.size} bytes, and {free} are free"
+        )
     target = aside / member.name
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("wb") as file:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from synthetic_run import edit_json, write_run
 
+from twoway.errors import DiskFullError
 from twoway.runs import archive
 from twoway.runs.archive import ArchiveError, finished_runs, pack_runs, unpack_runs
 
@@ -86,6 +87,16 @@ def _link(_: bytes) -> bytes:
     return packed.getvalue()
 
 
+def _sparse(_: bytes) -> bytes:
+    """3 GB of zeros in an archive of some kilobytes."""
+    holes = tarfile.TarInfo(f"{RUNS[0]}/holes")
+    holes.pax_headers = {"GNU.sparse.map": "0,0", "GNU.sparse.size": str(3 << 30)}
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as made:
+        made.addfile(holes)
+    return packed.getvalue()
+
+
 @pytest.mark.parametrize(
     ("damage", "sentence"),
     [
@@ -96,6 +107,10 @@ def _link(_: bytes) -> bytes:
         (partial(_with, "/tmp/of/more"), "/tmp/of/more: must not be in one"),
         (_outside, r"\.\./escaped: must not be in one"),
         (_link, "one: must not be in one"),
+        (_sparse, f"{RUNS[0]}/holes: must not be in one"),
+        (partial(_with, RUNS[0] + "/a" * 8), "/a/a/a: must not be in one"),
+        (partial(_with, "--to=x/authorized_keys/more"), "more: must not be in one"),
+        (partial(_with, "one/.hidden/more"), "one/.hidden/more: must not be in one"),
         (lambda packed: packed[: len(packed) // 2], "not a whole archive of runs"),
         (lambda _: b"", "not a whole archive of runs"),
         (lambda _: b"no archive" * 100, "not a whole archive of runs"),
@@ -110,6 +125,25 @@ def test_damaged(
         unpack_runs(io.BytesIO(damage(_packed(results))), there)
     assert [*there.iterdir()] == []
     assert not (tmp_path / "escaped").exists()
+
+
+def test_a_file_larger_than_the_disk(tmp_path: Path) -> None:
+    """A file that the disk has no room for is refused before a byte of it is written."""
+    large = tarfile.TarInfo(f"{RUNS[0]}/large")
+    large.size = 1 << 60
+    packed = io.BytesIO(large.tobuf(tarfile.GNU_FORMAT) + bytes(100_000))
+    with pytest.raises(DiskFullError, match=rf"one/.*/large: {1 << 60} bytes, and \d+ are free"):
+        unpack_runs(packed, tmp_path / "there")
+    assert [*(tmp_path / "there").iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    "name", ["--to=x/authorized_keys", "../one", "one/..", "/etc/run", "one", "latest/run", "a/b\n"]
+)
+def test_a_name_that_no_run_has(results: Path, name: str) -> None:
+    """A name that is not of the form EXPERIMENT/RUN is not packed."""
+    with pytest.raises(ArchiveError, match="must be EXPERIMENT/RUN"):
+        pack_runs(results, [name], io.BytesIO())
 
 
 def test_another_run_of_that_name(results: Path, tmp_path: Path) -> None:

@@ -1,0 +1,69 @@
+"""The role `results`, played on this machine: a host's user decides about no command of root's."""
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playing import PLAYBOOKS, Played, play
+from synthetic_run import write_run
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="packing as another user takes root")
+
+USER = "nobody"
+RUN = "one@x=1/20000101-000000-000000"
+
+
+@pytest.fixture
+def host() -> Iterator[Path]:
+    """A host's folder of data, with a finished run of its user in it."""
+    with tempfile.TemporaryDirectory(prefix="lab") as folder:
+        Path(folder).chmod(0o755)
+        data = Path(folder) / "data"
+        write_run(data / "results" / RUN)
+        (data / "results" / RUN / "metrics.json").write_text("{}")
+        yield data
+
+
+def _gather(data: Path) -> Played:
+    """Play the role as root, in a working folder of its own."""
+    folder = data.parent
+    variables = {
+        "ansible_connection": "local",
+        "twoway_data": str(data),
+        "twoway_results": str(folder / "gathered"),
+        "twoway_user": USER,
+        "results_command": str(Path(sys.executable).with_name("twoway")),
+    }
+    roles = [str(PLAYBOOKS / "roles" / name) for name in ("twoway", "results")]
+    playbook, inventory = folder / "gather.yml", folder / "inventory.json"
+    playbook.write_text(json.dumps([{"hosts": "all", "gather_facts": False, "roles": roles}]))
+    inventory.write_text(json.dumps({"all": {"hosts": {"host": None}}}))
+    (folder / "gathered").mkdir()
+    return play(str(playbook.with_suffix("")), inventory, "-e", json.dumps(variables))
+
+
+def test_a_folder_that_is_named_like_an_option(host: Path) -> None:
+    """A folder whose name is an option of `pack` is left where it is; the run beside it is here."""
+    hostile = host / "results" / f"--to={host.name}" / "authorized_keys"
+    hostile.mkdir(parents=True)
+    (hostile / "metrics.json").write_text("{}")
+    played = _gather(host)
+    assert played.status == 0, played.said
+    gathered = [*(host.parent / "gathered").glob("*/*")]
+    assert gathered == [host.parent / "gathered" / RUN]
+    assert [path.name for path in host.iterdir()] == ["results"]
+
+
+def test_what_the_user_may_not_read_is_not_packed(host: Path) -> None:
+    """A file of root's in a run is not read for the user, and no run is gathered."""
+    secret = host / "results" / RUN / "secret"
+    secret.write_text("root's")
+    secret.chmod(0o600)
+    played = _gather(host)
+    assert played.status != 0
+    assert f"{RUN}/secret: not readable" in played.sentences()
+    assert [*(host.parent / "gathered").iterdir()] == []
