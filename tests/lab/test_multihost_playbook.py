@@ -4,6 +4,7 @@ The hosts' command is a stand-in: how a share is carried out takes a kernel with
 tests/guest/test_multihost.py has.
 """
 
+import json
 import os
 import shutil
 import tempfile
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 from lab_hosts import DOWN, Lab, lab
 from multihost_places import PLACES
-from playing import play
+from playing import PLAYBOOKS, play
 from running import SMALL, write_experiment
 
 pytestmark = pytest.mark.skipif(
@@ -102,3 +103,56 @@ def test_a_host_that_is_down() -> None:
         assert "Build nodes and links" not in played.said
         for name in ("left", "right"):
             assert not [*(machines.hosts[name].root / "var/lib/twoway").glob("*")]
+
+
+def test_a_host_without_a_deployment(machines: Lab) -> None:
+    """A host that was never deployed to is refused by its name, and no host starts anything."""
+    (machines.hosts["left"].root / "usr/local/bin/twoway").rename(
+        machines.hosts["left"].root / "usr/local/bin/elsewhere"
+    )
+    try:
+        inventory = machines.inventory(group="multihost", **variables(machines))
+        played = play("multihost", inventory)
+    finally:
+        (machines.hosts["left"].root / "usr/local/bin/elsewhere").rename(
+            machines.hosts["left"].root / "usr/local/bin/twoway"
+        )
+    assert "left: has no deployment of twoway; deploy.yml makes one" in played.sentences()
+    assert "Build nodes and links" not in played.said
+
+
+@pytest.mark.parametrize(
+    ("status", "sentence"),
+    [
+        (1, "a prediction, a claim or a check does not hold"),
+        (3, "the clocks of the hosts tell too little; at lower rates they tell more"),
+    ],
+)
+def test_a_run_that_is_kept_and_fails(tmp_path: Path, status: int, sentence: str) -> None:
+    """What holds of a merged run is said before the playbook fails with a sentence of its own."""
+    merge = tmp_path / "twoway"
+    merge.write_text(f"#!/bin/sh\necho 'pass 2 fidelity checks' >&2\nexit {status}\n")
+    merge.chmod(0o755)
+    (tmp_path / "small").mkdir()
+    variables = {
+        "ansible_connection": "local",
+        "twoway_here": str(merge),
+        "multihost_here": str(tmp_path),
+        "multihost_shared": {"experiment": "small"},
+        "multihost_offset_ns": 0,
+        "multihost_before": {"machines": {}},
+        "multihost_asked": {"stdout": '{"machines": {}}'},
+    }
+    multihost = {"ansible.builtin.include_role": {"name": "multihost", "tasks_from": "merge"}}
+    roles = [str(PLAYBOOKS / "roles/twoway")]
+    plays = [{"hosts": "all", "gather_facts": False, "roles": roles, "tasks": [multihost]}]
+    (tmp_path / "merge.yml").write_text(json.dumps(plays))
+    (tmp_path / "roles").symlink_to(PLAYBOOKS / "roles")
+    (tmp_path / "inventory.json").write_text(json.dumps({"all": {"hosts": {"host": None}}}))
+    options = ["-e", json.dumps(variables)]
+    played = play(str(tmp_path / "merge"), tmp_path / "inventory.json", *options)
+    assert played.status != 0
+    held, failed = (
+        played.sentences().find(words) for words in ("pass 2 fidelity checks", sentence)
+    )
+    assert 0 < held < failed

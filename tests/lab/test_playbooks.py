@@ -261,10 +261,10 @@ UNFIT: dict[str, tuple[dict[str, Any], str]] = {
     "busy": (
         {
             **NATIVE,
-            "prepare": "mount -t tmpfs fake /sys/module; mkdir /sys/module/tcp_fast; "
-            "echo 2 > /sys/module/tcp_fast/refcnt",
+            "prepare": "mount -t tmpfs fake /sys/module; mkdir /sys/module/sch_timetable; "
+            "echo 2 > /sys/module/sch_timetable/refcnt",
         },
-        "module tcp_fast is loaded and in use (2): end what uses it first",
+        "module sch_timetable is loaded and in use (2): end what uses it first",
     ),
     "buster": (
         {"prepare": "sed -i s/12/10/ /etc/os-release; echo 10.13 > /etc/debian_version"},

@@ -26,6 +26,8 @@ from twoway.contract.clock import READY_NS
 from twoway.contract.writing import write_json
 
 RUN = Path("/mnt/run")
+# Of the playbook, below RUN.
+SAID, STATUS = "said.txt", "status.txt"
 COMMAND = Path("/usr/local/bin/twoway")
 COMMAND_TEXT = """#!/bin/sh
 export PYTHONPATH=/mnt/twoway:/mnt/twoway/capture-analysis XDG_CACHE_HOME=/mnt/cache
@@ -142,18 +144,16 @@ def play(machines: Lab) -> None:
     settings |= {"ANSIBLE_HOME": "/tmp/ansible", "ANSIBLE_NOCOLOR": "1"}
     # By its module: the script names a Python where the host has it.
     ansible = ["/mnt/venv/bin/python", "-m", "ansible", "playbook"]
-    subprocess.run(
-        [
-            *ansible,
-            "/mnt/twoway/playbooks/multihost.yml",
-            "-i",
-            inventory,
-            "-e",
-            "multihost_margin_s=90",
-        ],
-        env={**os.environ, **settings},
-        check=True,
-    )
+    playbook = ["/mnt/twoway/playbooks/multihost.yml", "-i", str(inventory)]
+    with (RUN / SAID).open("w") as said:
+        done = subprocess.run(
+            [*ansible, *playbook, "-e", "multihost_margin_s=90"],
+            env={**os.environ, **settings},
+            stdout=said,
+            stderr=said,
+            check=False,
+        )
+    (RUN / STATUS).write_text(str(done.returncode))
 
 
 def main() -> int:
