@@ -182,10 +182,24 @@ def _with_filters() -> list[str]:
         f"{10 + number}< /proc/{os.getpid()}/fd/{file}" for number, file in enumerate(made)
     )
     # bwrap itself stays in the sandbox, as its first process: its environment can be read there.
-    words = ["env", "-i", f"PATH={_PATH}", "bash", "-c", f'exec "$@" {opened}', "bash", "bwrap"]
+    words = ["env", "-i", f"PATH={_PATH}", "bash", "-c", f'exec "$@" {opened}', "bash"]
+    words += [*own_processes(), "bwrap"]
     for number in range(len(made)):
         words += ["--add-seccomp-fd", str(10 + number)]
     return words
+
+
+def own_processes() -> list[str]:
+    """Begin a command that is the first process of a namespace of processes.
+
+    With that process the kernel ends all others of the namespace, and then alone is it gone itself:
+    whoever has waited for the command has waited for all. The sandbox is a namespace in it, and
+    neither sees nor reaches its first process, nor unshare, which ends with twoway, and it with
+    unshare.
+    """
+    words = ["setpriv", "--pdeathsig", "KILL"]
+    words += ["unshare", "--pid", "--fork", "--kill-child=KILL"]
+    return words if os.geteuid() == 0 else [*words, "--user", "--map-current-user"]
 
 
 def _python() -> dict[str, Path]:

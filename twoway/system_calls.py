@@ -55,6 +55,10 @@ _NOT, _EQUAL, _MASKED = 1, 4, 7
 _CLONE_NAMESPACES = 0x7E020000
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _AF_UNIX = 1
+# A process that did not ask for it is not traced, and none outlives its parent where it was not to.
+_PTRACE_ATTACH, _PTRACE_SEIZE = 16, 0x4206
+_PR_SET_PDEATHSIG, _SIGKILL = 1, 9
+_INT = 0xFFFFFFFF
 
 
 class _Argument(ctypes.Structure):
@@ -136,8 +140,18 @@ def filters() -> tuple[int, ...]:
             _ALLOW,
             [
                 ("socket", refused, [_Argument(0, _NOT, _AF_UNIX)]),
-                ("ioctl", refused, [_Argument(1, _MASKED, 0xFFFFFFFF, _TIOCSTI)]),
-                ("ioctl", refused, [_Argument(1, _MASKED, 0xFFFFFFFF, _TIOCLINUX)]),
+                ("ioctl", refused, [_Argument(1, _MASKED, _INT, _TIOCSTI)]),
+                ("ioctl", refused, [_Argument(1, _MASKED, _INT, _TIOCLINUX)]),
+                ("ptrace", refused, [_Argument(0, _EQUAL, _PTRACE_ATTACH)]),
+                ("ptrace", refused, [_Argument(0, _EQUAL, _PTRACE_SEIZE)]),
+                (
+                    "prctl",
+                    refused,
+                    [
+                        _Argument(0, _MASKED, _INT, _PR_SET_PDEATHSIG),
+                        _Argument(1, _NOT, _SIGKILL),
+                    ],
+                ),
                 *(
                     ("clone", refused, [_Argument(0, _MASKED, 1 << bit, 1 << bit)])
                     for bit in range(32)

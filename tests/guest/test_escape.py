@@ -7,17 +7,20 @@ module in the guest's kernel. docs/trust.md has the model.
 
 import os
 import re
+import select
 import shutil
 import subprocess
 import sys
 import tempfile
+import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from in_guest import give
 from plans import plan_with, run_folder, shell
-from running import ROOT
+from running import ROOT, processes_with
 
 from twoway.confinement import NOBODY, confined
 from twoway.contract.plan import PLAN
@@ -25,6 +28,8 @@ from twoway.errors import TwowayError
 from twoway.guest.build import Guest, call
 
 SUPPORT = Path("/mnt/twoway/tests/support")
+HOST_CALLS = ROOT / "tests/support/host_calls"
+OUTLAST = ROOT / "tests/support/outlast.py"
 USER = 54321
 
 # In the guest, as its root; with a second mount of what user-mode Linux sees of the host.
@@ -71,8 +76,10 @@ def place(who: list[str]) -> Iterator[Path]:
         yield Path(scratch)
 
 
-def _run(who: list[str], guest: Guest, place: Path, what: str, folder: Path, *argv: str) -> str:
-    """Have it done by who tries; what is said."""
+def _start(
+    who: list[str], guest: Guest, place: Path, what: str, folder: Path, *argv: str
+) -> subprocess.Popen[str]:
+    """Have who tries begin with it."""
     programs, kernel = place / "programs", place / "linux"
     shutil.copytree(guest.programs, programs)  # root's cache is closed to others
     shutil.copyfile(guest.kernel, kernel)
@@ -81,15 +88,21 @@ def _run(who: list[str], guest: Guest, place: Path, what: str, folder: Path, *ar
         os.chown(made, *((USER, USER) if who else (-1, -1)))
     program = ROOT / "tests/support/as_user.py"
     words = [*who, sys.executable, str(program), what, str(folder), str(kernel), str(programs)]
-    done = subprocess.run(
+    return subprocess.Popen(
         [*words, *argv],
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
-        check=False,
         env={**os.environ, "SECRET": "1", "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(place)},
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+
+
+def _run(who: list[str], guest: Guest, place: Path, what: str, folder: Path, *argv: str) -> str:
+    """Have it done by who tries; what is said."""
+    process = _start(who, guest, place, what, folder, *argv)
+    said, _ = process.communicate()
+    assert process.returncode == 0, said
+    return said
 
 
 def test_no_program_in_the_sandbox_finds_a_way_out(
@@ -121,22 +134,101 @@ def test_guest_root_finds_no_way_out(guest: Guest, who: list[str], place: Path) 
     assert (folder / "id").stat().st_mode & 0o7777 == 0o755
 
 
-def test_a_module_of_the_guest_finds_no_way_out(guest: Guest, who: list[str], place: Path) -> None:
-    """A module that calls the host past the guest's kernel gets nothing but its folder's files."""
+def _with_modules(guest: Guest, place: Path, script: str) -> Path:
+    """Make a run's folder whose guest runs a script, with our modules and outlast.py in it."""
     source = place / "module"
-    shutil.copytree(ROOT / "tests/support/host_calls", source)
+    shutil.copytree(HOST_CALLS, source)
     call(["make", "-C", str(guest.kernel.parent), "ARCH=um", f"M={source}", "modules"])
-    plan = plan_with(shell("insmod /mnt/run/host_calls.ko; exit 1"))
+    plan = plan_with(shell(script))
     folder = run_folder(place / "run", plan)
-    shutil.copyfile(source / "host_calls.ko", folder / "host_calls.ko")
+    for file in (*source.glob("*.ko"), OUTLAST):
+        shutil.copyfile(file, folder / file.name)
     give(folder)
     plan.write(folder / PLAN)
+    return folder
+
+
+def test_a_module_of_the_guest_finds_no_way_out(guest: Guest, who: list[str], place: Path) -> None:
+    """A module that calls the host past the guest's kernel gets nothing but its folder's files."""
+    folder = _with_modules(guest, place, "insmod /mnt/run/host_calls.ko; exit 1")
     _run(who, guest, place, "guest", folder)
     console = (folder / "log/console.txt").read_text()
     answers = re.findall(r"host_calls: (.*) (-?\d+)$", console, re.MULTILINE)
-    assert len(answers) == (source / "host_calls.c").read_text().count('\t{ "')
+    assert len(answers) == (HOST_CALLS / "host_calls.c").read_text().count('\t{ "')
     assert [name for name, answer in answers if int(answer) >= 0] == ["own file"]
     assert (folder / "by-module").is_file()
+
+
+@pytest.fixture
+def mark() -> str:
+    """A word that no other process has among its arguments."""
+    return f"outlast-{uuid.uuid4()}"
+
+
+@pytest.fixture
+def victim(who: list[str], place: Path) -> Path:
+    """A file of who tries, outside of the run's folder."""
+    path = place / "victim"
+    path.write_text("the user's")
+    if who:
+        os.chown(path, USER, USER)
+    return path
+
+
+def test_no_process_outlasts_a_guest(
+    guest: Guest, who: list[str], place: Path, mark: str, victim: Path
+) -> None:
+    """A process that a module starts and that detaches itself ends before its files are taken."""
+    script = f"echo packets > /mnt/run/pcap/h1-eth0.pcap; {_insmod(mark, victim)}; exit 1"
+    folder = _with_modules(guest, place, script)
+    _run(who, guest, place, "guest", folder)
+    assert processes_with(mark) == []
+    assert (folder / "detached").exists(), "the attempt was not made"
+    assert (folder / "said").read_text() == "attach: Operation not permitted\n"
+    assert victim.read_text() == "the user's"
+    assert [path for path in folder.rglob("*") if path.is_symlink()] == []
+    assert [path.name for path in (folder / "pcap").iterdir()] == ["h1-eth0.pcap.zst"]
+
+
+def test_no_process_outlasts_a_killed_twoway(
+    guest: Guest, who: list[str], place: Path, mark: str, victim: Path
+) -> None:
+    """When twoway is killed, so that it cannot do anything any more, the sandbox ends with it."""
+    folder = _with_modules(guest, place, f"{_insmod(mark, victim)}; while :; do :; done")
+    process = _start(who, guest, place, "guest", folder)
+    while not processes_with(mark):
+        assert process.poll() is None, process.communicate()
+    (last,) = processes_with(mark)
+    with _end_of(last) as end:
+        process.kill()
+        assert select.select([end], [], [], 60)[0], "it still lives"
+    process.communicate()
+
+
+def test_no_process_outlasts_a_topology(
+    guest: Guest, who: list[str], place: Path, mark: str
+) -> None:
+    """The Python of a topology that has loaded leaves no process, whatever it does."""
+    folder, path = place / "home", place / "two_node.py"
+    folder.mkdir()
+    lines = [OUTLAST.read_text().partition("\nif __name__")[0], f"outlast({mark!r})"]
+    path.write_text("\n".join([*lines, (ROOT / "topologies/two_node.py").read_text()]))
+    assert _run(who, guest, place, "topology", folder, str(path)) == "h1 h2 r1 r2\n"
+    assert processes_with(mark) == []
+
+
+def _insmod(mark: str, victim: Path) -> str:
+    return f"insmod /mnt/run/outlast.ko mark={mark} linked={victim}"
+
+
+@contextmanager
+def _end_of(process: int) -> Iterator[int]:
+    """Open a descriptor that can be read when a process has ended."""
+    opened = os.pidfd_open(process)
+    try:
+        yield opened
+    finally:
+        os.close(opened)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root is somebody else in the sandbox")

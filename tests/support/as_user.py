@@ -1,7 +1,8 @@
 """Run a guest or a program in the sandbox as a user without rights, though pytest runs as root.
 
-    as_user.py guest FOLDER KERNEL PROGRAMS          boot a guest on a run's folder
-    as_user.py program FOLDER KERNEL PROGRAMS ARG... run a program in the sandbox
+    as_user.py guest FOLDER KERNEL PROGRAMS           boot a guest on a run's folder, and pack it
+    as_user.py program FOLDER KERNEL PROGRAMS ARG...  run a program in the sandbox
+    as_user.py topology FOLDER KERNEL PROGRAMS FILE   load a topology
 
 Prints what the program prints, or the guest's error.
 """
@@ -15,6 +16,8 @@ from twoway.backends.sandbox import places
 from twoway.confinement import confined
 from twoway.errors import RunError
 from twoway.guest.build import Guest
+from twoway.runs.captures import pack
+from twoway.spec.topology import load_topology
 
 
 def main() -> None:
@@ -27,6 +30,10 @@ def main() -> None:
             )
         except RunError as error:
             print(error)
+        pack(Path(folder))
+        return
+    if what == "topology":
+        print(*load_topology(Path(argv[0]), {}).nodes)
         return
     visible = places(Path(programs), Path(kernel), {})
     subprocess.run([*confined(visible, Path(folder), shm_mib=64), *argv], check=True)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -189,4 +189,14 @@ def guest_processes(folder: Path) -> list[str]:
             continue
         if str(folder) in line and "bwrap" in line:
             found.append(line)
+    return found
+
+
+def processes_with(word: str) -> list[int]:
+    """List the processes on the host that have a word among their arguments."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if word.encode() in entry.read_bytes().split(b"\0"):
+                found.append(int(entry.parent.name))
     return found

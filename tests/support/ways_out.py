@@ -54,8 +54,9 @@ CALLS = {
     "unshare": 272,
     "userfaultfd": 323,
 }
-CLONE, IOCTL, SOCKET = 56, 16, 41
+CLONE, IOCTL, PRCTL, PTRACE, SOCKET = 56, 16, 157, 101, 41
 CLONE_NEWUSER, TIOCSTI, TIOCLINUX = 0x10000000, 0x5412, 0x541C
+PTRACE_ATTACH, PTRACE_SEIZE, PR_SET_PDEATHSIG = 16, 0x4206, 1
 SHOWN = {
     "/": "bin boot dev etc home lib lib64 mnt proc root run sbin sys tmp usr var",
     "/mnt": "bin linux root run twoway upper venv",
@@ -100,6 +101,19 @@ def calls() -> Iterator[str]:
     for family in range(50):
         if family != socket.AF_UNIX and not refused(SOCKET, family, socket.SOCK_DGRAM):
             yield f"socket family {family}"
+
+
+def lives() -> Iterator[str]:
+    """Find open ways to trace another process and to outlive one's parent."""
+    for request in (PTRACE_ATTACH, PTRACE_SEIZE):
+        if not refused(PTRACE, request, -1):
+            yield f"ptrace {request:#x}"
+    for signal in (0, 15, 1 << 32 | 9):
+        for option in (PR_SET_PDEATHSIG, PR_SET_PDEATHSIG | 1 << 32):
+            if not refused(PRCTL, option, signal):
+                yield f"prctl {option:#x} of signal {signal:#x}"
+    if opens(partial(os.open, "/proc/1/mem", os.O_WRONLY)):
+        yield "the first process's memory"
 
 
 def seen() -> Iterator[str]:
@@ -171,6 +185,6 @@ def others() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    for way in (*rights(), *calls(), *seen(), *written(), *others()):
+    for way in (*rights(), *calls(), *lives(), *seen(), *written(), *others()):
         print(way)
     print("tried")

@@ -19,6 +19,7 @@ from twoway.backends.backend import Kind, Progress, refuse_what_uml_has
 from twoway.backends.host_changes import HostChanges
 from twoway.backends.host_interfaces import join, namespace_name
 from twoway.backends.sandbox import GUEST_PATH, RUNNER, STALL_S, Culprit, live, places
+from twoway.confinement import own_processes
 from twoway.contract.digests import sha256
 from twoway.contract.manifest import Kernel, Module, Platform
 from twoway.contract.plan import LoadModule, SetSysctls, Share, Step, read_plan
@@ -119,7 +120,7 @@ class Native:
                 kept.setting(Path("/proc/sys") / name.replace(".", "/"), str(value))
 
     def _sandbox(self, folder: Path) -> list[str]:
-        words = [*_AS_ROOT.split(), "--bind", str(folder), "/mnt/run"]
+        words = [*own_processes(), *_AS_ROOT.split(), "--bind", str(folder), "/mnt/run"]
         for inside, outside in places(self.programs, Path("/dev/null"), {}).items():
             words += ["--ro-bind", str(outside), inside]
         return words

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from twoway.backends.backend import Progress
 from twoway.backends.guest_files import read_guest_file, remove_special_files, take_over
+from twoway.confined_process import lives, started
 from twoway.confinement import NOBODY
 from twoway.contract.model import read_json
 from twoway.contract.plan import PLAN
@@ -31,7 +32,6 @@ CONSOLE_LOG = "log/console.txt"
 PROGRESS_FILE = "sockets/progress.json"
 # Folder of a run that the guest writes to while it lives, /mnt/run in the sandbox.
 GUEST_FOLDER = ".guest"
-POLL_S = 0.1
 # A guest whose clock has not moved for this long is stuck. A guest in real time reports nothing
 # between set-up and the start of traffic, 22 s; user-mode Linux on a machine that is itself
 # emulated, on half a processor, took more than 30 s to start Python.
@@ -149,30 +149,18 @@ def live(
         return read_progress(home, progress_file)
 
     (folder / "log").mkdir(exist_ok=True)
-    ended, lifeline = os.pipe()
-    with (folder / CONSOLE_LOG).open("wb") as console:
-        process = subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=console,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            pass_fds=(lifeline,),
-        )
-        os.close(lifeline)
-        try:
+    try:
+        with (
+            (folder / CONSOLE_LOG).open("wb") as console,
+            started(argv, console.fileno(), console.fileno()) as process,
+        ):
             _watch(process, look, on_progress, stall_s, culprit)
-        finally:
-            process.kill()
-            process.wait()
-            # Every process of the sandbox holds the lifeline: reading ends when the last is gone.
-            os.read(ended, 1)
-            os.close(ended)
-            refused = remove_special_files(home)
-            if home != folder:
-                if (home / PLAN).is_file():  # a copy
-                    (home / PLAN).unlink()
-                refused += take_over(home, folder)
+    finally:
+        refused = remove_special_files(home)
+        if home != folder:
+            if (home / PLAN).is_file():  # a copy
+                (home / PLAN).unlink()
+            refused += take_over(home, folder)
     refuse_full_disk(folder)
     if refused:
         raise RunError(
@@ -191,10 +179,7 @@ def _watch(
 ) -> None:
     last: Progress | None = None
     moved = time.monotonic()
-    while True:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(POLL_S)
-            return
+    while lives(process):
         progress = look()
         if progress != last and progress is not None:
             last, moved = progress, time.monotonic()

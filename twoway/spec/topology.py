@@ -8,8 +8,6 @@ and those with the delay. The file is Python of anybody's, and is run in the san
 import contextlib
 import hashlib
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache as memoised
@@ -20,6 +18,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
+from twoway.confined_process import run_confined
 from twoway.confinement import confined, refusal
 from twoway.contract.writing import write_json
 from twoway.errors import SpecError
@@ -133,30 +132,16 @@ def _answer(path: Path, parameters: str) -> Any:
     seen = str(path.resolve()) if refusal() else "/mnt/topology.py"
     readable = {"/mnt/venv": Path(sys.prefix), seen: path, _DESCRIBE: DESCRIBE}
     words = [*confined(readable, shm_mib=1), *_LIMITS, "/mnt/venv/bin/python", "-I", _DESCRIBE]
-    # Files in memory, which the limit holds for; a pipe has none.
-    with (
-        os.fdopen(os.memfd_create("answer"), "r+b") as answer,
-        os.fdopen(os.memfd_create("words"), "r+b") as last_words,
-    ):
-        try:
-            done = subprocess.run(
-                [*words, seen, path.stem, parameters],
-                stdin=subprocess.DEVNULL,
-                stdout=answer,
-                stderr=last_words,
-                check=False,
-                timeout=_LONGEST_S,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise SpecError([f"{path}: has not ended after {_LONGEST_S} s"]) from error
-        answer.seek(0)
-        last_words.seek(0)
-        said = last_words.read().decode(errors="replace").strip()
-        try:
-            document = json.load(answer)
-        except (ValueError, RecursionError) as error:
-            how = f"{said[-200:]!r}" if said else f"exit status {done.returncode}"
-            raise SpecError([f"{path}: did not load in the sandbox: {how}"]) from error
+    try:
+        done = run_confined([*words, seen, path.stem, parameters], longest_s=_LONGEST_S)
+    except TimeoutError as error:
+        raise SpecError([f"{path}: has not ended after {_LONGEST_S} s"]) from error
+    try:
+        document = json.loads(done.answer)
+    except (ValueError, RecursionError) as error:
+        said = done.words.decode(errors="replace").strip()
+        how = f"{said[-200:]!r}" if said else f"exit status {done.status}"
+        raise SpecError([f"{path}: did not load in the sandbox: {how}"]) from error
     if isinstance(document, dict) and "error" in document:
         raise SpecError([f"{path}: {document['error']!s:.400}"])
     return document

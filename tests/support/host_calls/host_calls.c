@@ -11,20 +11,11 @@
 #include <linux/socket.h>
 #include <linux/stat.h>
 
+#include "host.h"
+
 #define AT_CWD (-100)
 
 static char room[256];	/* for calls that want a structure */
-
-static long host(long number, long a, long b, long c, long d)
-{
-	register long fourth asm("r10") = d;
-	long result;
-
-	asm volatile("syscall" : "=a"(result)
-		     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth)
-		     : "rcx", "r11", "memory");
-	return result;
-}
 
 static const struct {
 	const char *name;

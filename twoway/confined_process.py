@@ -1,0 +1,153 @@
+"""The life of a program in the sandbox: started, watched, and ended with all of its processes.
+
+What a sandbox wrote is looked at when its last process is gone, and not before.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from twoway.confinement import refusal
+from twoway.errors import TwowayError
+
+POLL_S, _SOON_S = 0.1, 0.01
+# A killed process is gone at once, unless it waits for a disk.
+_GONE_S = 30.0
+# The most that is read of what a program prints.
+_MOST_WORDS = 1 << 20
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a program ended.
+
+    Attributes:
+        status: as subprocess has it.
+        answer: the first mebibyte of its standard output.
+        words: the same of its standard error.
+    """
+
+    status: int
+    answer: bytes
+    words: bytes
+
+
+@contextlib.contextmanager
+def started(argv: Sequence[str], output: int, errors: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a command of confined() for a `with`, at whose end it has no process any more.
+
+    Args:
+        argv: the command.
+        output: descriptor of its standard output.
+        errors: descriptor of its standard error.
+
+    Raises: TwowayError where the container is the sandbox, and a process has detached itself.
+    """
+    ended, lifeline = os.pipe()
+    try:
+        try:
+            process = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                start_new_session=True,
+                pass_fds=(lifeline,),
+            )
+        finally:
+            os.close(lifeline)
+        try:
+            yield process
+        finally:
+            _end(process)
+            _read_to_end(ended)
+    finally:
+        os.close(ended)
+
+
+def run_confined(
+    argv: Sequence[str], *, longest_s: float, look: Callable[[], None] = lambda: None
+) -> Ended:
+    """Run a command of confined() to its end.
+
+    What it prints goes to files in memory, which `prlimit --fsize` holds for; a pipe has no limit.
+
+    Args:
+        argv: the command.
+        longest_s: wall time after which it is killed.
+        look: called about ten times a second; what it raises ends the command.
+
+    Raises: TimeoutError if it was killed; TwowayError as of started().
+    """
+    with contextlib.ExitStack() as stack:
+        files = [os.memfd_create(name) for name in ("answer", "words")]
+        for file in files:
+            stack.callback(os.close, file)
+        deadline = time.monotonic() + longest_s
+        with started(argv, *files) as process:
+            while lives(process):
+                look()
+                if time.monotonic() > deadline:
+                    raise TimeoutError
+        answer, words = (os.pread(file, _MOST_WORDS, 0) for file in files)
+        return Ended(process.returncode, answer, words)
+
+
+def lives(process: subprocess.Popen[bytes], at_most_s: float = POLL_S) -> bool:
+    """Tell whether a process has not ended yet, after a wait for its end."""
+    if process.poll() is None:
+        with _opened(process.pid) as end:  # subprocess's own wait looks 20 times a second
+            select.select([end], [], [], at_most_s)
+    return process.poll() is None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill a sandbox's processes, and wait until the last is gone.
+
+    The command is unshare (confinement.py), which waits for its child, the first process of a
+    namespace: the kernel lets go of that one when the namespace is empty. So the child is killed,
+    and not unshare.
+    """
+    while process.poll() is None:
+        if refusal():
+            os.killpg(process.pid, signal.SIGKILL)
+        for child in _children(process.pid):
+            with contextlib.suppress(ProcessLookupError), _opened(child) as opened:
+                if child in _children(process.pid):  # and no other process of the same number
+                    signal.pidfd_send_signal(opened, signal.SIGKILL)
+        lives(process, _SOON_S)
+
+
+@contextlib.contextmanager
+def _opened(process: int) -> Iterator[int]:
+    opened = os.pidfd_open(process)
+    try:
+        yield opened
+    finally:
+        os.close(opened)
+
+
+def _children(parent: int) -> list[int]:
+    """List a process's children; not every kernel has a list of them."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # NUMBER (NAME) STATE PARENT ..., with any character in NAME.
+            if int(path.read_bytes().rpartition(b")")[2].split()[1]) == parent:
+                found.append(int(path.parent.name))
+    return found
+
+
+def _read_to_end(ended: int) -> None:
+    """Wait until no process has the other end of the lifeline, whatever one writes into it."""
+    deadline = time.monotonic() + _GONE_S
+    while select.select([ended], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        if not os.read(ended, 1 << 16):
+            return
+    raise TwowayError("a process that was to be held by the container alone has not ended")
