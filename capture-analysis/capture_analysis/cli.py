@@ -24,7 +24,8 @@ DESCRIPTION = """\
 Are acknowledgements compressed, by how much, and what does it cost? Measured from packet
 captures: pcap or pcapng, plain or compressed (gz, zst, xz), or - for standard input."""
 EXIT_STATUS = """\
-exit status: 0 if it worked, 2 if the command line or the input cannot be used."""
+exit status: 0 if it worked, 2 if the command line or the input cannot be used.
+A capture of more than 1000000 connections, or CAPTURE_ANALYSIS_CONNECTIONS, is refused."""
 EXAMPLES = """\
 examples:
   capture-analysis flows a.pcap.gz          who talks to whom, and what to look at

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hand_built as built
 import pytest
 from capture_analysis.cli import COMMANDS, main
 
@@ -50,6 +51,26 @@ def test_help(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
         main(arguments)
     assert stopped.value.code == 0
     assert "exit status: 0 if" in capsys.readouterr().out
+
+
+def test_too_many_connections(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A capture of more connections than the limit is one line with file and limit, status 2."""
+    path = tmp_path / "scan.pcap"
+    frames = [built.ethernet(built.ipv4(built.tcp(source=port))) for port in range(1000, 1011)]
+    path.write_bytes(built.pcap(frames))
+    monkeypatch.setenv("CAPTURE_ANALYSIS_CONNECTIONS", "11")
+    assert main(["flows", str(path)]) == 0
+    monkeypatch.setenv("CAPTURE_ANALYSIS_CONNECTIONS", "10")
+    capsys.readouterr()
+    for command in ("flows", "metrics", "report"):
+        assert main([command, str(path)]) == 2
+        said = capsys.readouterr()
+        assert said.err.startswith(f"capture-analysis: {path}: more than 10 connections, and each")
+    monkeypatch.setenv("CAPTURE_ANALYSIS_CONNECTIONS", "many")
+    assert main(["flows", str(path)]) == 2
+    assert "must be a number of connections, got 'many'" in capsys.readouterr().err
 
 
 def test_as_a_process(tmp_path: Path) -> None:

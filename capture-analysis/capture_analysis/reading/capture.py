@@ -1,5 +1,6 @@
 """Open a capture file and read it in chunks of packets."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +26,10 @@ CHUNK_PACKETS = 1 << 15
 _BUFFER_BYTES = 1 << 20
 # Ethernet, IPv4 and TCP without options: a run's captures must keep at least this of a frame.
 _LEAST_KEPT_BYTES = 54
+
+# What is kept of a connection takes 1.9 kB in all, be it a single SYN: the limit 1.9 GB.
+MOST_CONNECTIONS = 1_000_000
+LIMIT = "CAPTURE_ANALYSIS_CONNECTIONS"
 
 
 class Capture:
@@ -77,8 +82,8 @@ class Capture:
 
         The columns are overwritten by the next chunk: copy values that must last.
 
-        Raises: AnalysisError if the file cannot be read, is not a capture, or is a decompression
-            bomb. A file that is damaged or cut off is read as far as possible.
+        Raises: AnalysisError if the file cannot be read, is not a capture, is a decompression bomb
+            or has too many connections. A file that is damaged or cut off is read as far as possible.
         """
         self._tunnels = self._asked
         yield from self._read(packets)
@@ -92,7 +97,7 @@ class Capture:
         self._parser = parser = Parser(
             every_protocol=self._every_protocol, inside=self._tunnels != Tunnels.LEFT_OUT
         )
-        columns, rows = empty_columns(packets), 0
+        columns, rows, most = empty_columns(packets), 0, _most_connections()
         try:
             with ByteSource(self.path) as source:
                 self._compression = source.compression
@@ -102,6 +107,11 @@ class Capture:
                 while True:
                     taken, rows = parser.parse(buffer.content, columns, rows, last=last)
                     buffer.take(taken)
+                    if parser.connections > most:
+                        raise AnalysisError(
+                            f"more than {most} connections, and each takes 1.9 kB of memory; "
+                            f"{LIMIT} in the environment is the limit"
+                        )
                     if rows == packets:
                         yield columns
                         rows = 0
@@ -146,6 +156,13 @@ class Capture:
             sentences += [f"{inside}: {left} bytes left over"] if left else []
             sentences.append(buffer.source.damage or "the capture was cut off")
         return "; ".join(sentences) or None
+
+
+def _most_connections() -> int:
+    given = os.environ.get(LIMIT, str(MOST_CONNECTIONS))
+    if not given.isdecimal():
+        raise AnalysisError(f"{LIMIT}: must be a number of connections, got {given!r}")
+    return int(given)
 
 
 class _Buffer:

@@ -131,6 +131,13 @@ class Parser:
         return Counts(*(getattr(counts, field.name) for field in fields(Counts)))
 
     @property
+    def connections(self) -> int:
+        """The number of connections seen so far."""
+        count = ctypes.c_size_t()
+        self._library.ca_parser_flows(self._parser, ctypes.byref(count))
+        return count.value
+
+    @property
     def flows(self) -> FlowTable:
         """A copy of the connections seen so far."""
         count = ctypes.c_size_t()
