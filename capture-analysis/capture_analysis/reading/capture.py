@@ -83,7 +83,7 @@ class Capture:
         The columns are overwritten by the next chunk: copy values that must last.
 
         Raises: AnalysisError if the file cannot be read, is not a capture, is a decompression bomb
-            or has too many connections. A file that is damaged or cut off is read as far as possible.
+            or has too many connections. A damaged or cut off file is read as far as possible.
         """
         self._tunnels = self._asked
         yield from self._read(packets)
@@ -107,11 +107,7 @@ class Capture:
                 while True:
                     taken, rows = parser.parse(buffer.content, columns, rows, last=last)
                     buffer.take(taken)
-                    if parser.connections > most:
-                        raise AnalysisError(
-                            f"more than {most} connections, and each takes 1.9 kB of memory; "
-                            f"{LIMIT} in the environment is the limit"
-                        )
+                    _refuse_many(parser.connections, most)
                     if rows == packets:
                         yield columns
                         rows = 0
@@ -163,6 +159,14 @@ def _most_connections() -> int:
     if not given.isdecimal():
         raise AnalysisError(f"{LIMIT}: must be a number of connections, got {given!r}")
     return int(given)
+
+
+def _refuse_many(connections: int, most: int) -> None:
+    if connections > most:
+        raise AnalysisError(
+            f"more than {most} connections, and each takes 1.9 kB of memory; "
+            f"{LIMIT} in the environment is the limit"
+        )
 
 
 class _Buffer:
