@@ -1,6 +1,5 @@
 """Finding finished runs in a folder of results."""
 
-import glob
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,7 +56,8 @@ def find_runs(name: str, results: Path) -> list[Path]:
     Returns: folders, points in the order of their names, numbers by their size.
     Raises: UsageError if there is none.
     """
-    points = sorted(results.glob(f"{glob.escape(name)}@*"), key=_in_order)
+    named = (path for path in results.glob("*@*") if path.name.startswith(f"{name}@"))
+    points = sorted(named, key=_in_order)
     newest = [runs[0].resolve() for point in points if (runs := finished_runs_of(point))]
     return newest if newest and not finished_runs_of(results / name) else [find_run(name, results)]
 

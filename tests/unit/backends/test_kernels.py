@@ -76,10 +76,10 @@ def test_a_bisection_needs_a_repository_and_the_kernel_to_itself(
     experiment = write_experiment(tmp_path, SMALL)
     done = twoway("bisect", experiment, *ends)
     assert done.returncode == 2
-    assert "git clone: " in done.stderr
+    assert "not a git repository" in done.stderr
     subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
     done = twoway("bisect", experiment, *ends, "--results", tmp_path / "results")
-    assert (done.returncode, "a: no commit of the repository" in done.stderr) == (2, True)
+    assert (done.returncode, f"a: no commit of {tmp_path}" in done.stderr) == (2, True)
     experiment = write_experiment(tmp_path, {**SMALL, "kernel": "newest"})
     done = twoway("bisect", experiment, *ends)
     assert done.returncode == 2
