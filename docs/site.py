@@ -37,6 +37,14 @@ _OF_CAPTURES = (
 )
 # In docs/metrics.md, where the site has the table.
 _TABLE = "<!-- the table of `twoway metrics` -->"
+# In docs/index.md, where the site has links.
+_REFERENCE = "Reference, in the site that `make docs` builds"
+_REFERENCES = (
+    "Reference: [experiments](reference/experiment.md), [link profiles](reference/profile.md), "
+    "[commands](reference/twoway.md), [metrics](metrics.md)"
+)
+# What every reader of a format looks for: first among its parts.
+_FIRST_PARTS = {"profile": ("Direction",)}
 _COMMAND = re.compile(r"^ {2,4}([a-z]+)(?: {2,}\S.*)?$", re.MULTILINE)
 
 
@@ -78,7 +86,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return f"[{text}]({posixpath.relpath(in_site, posixpath.dirname(here))}{anchor})"
         return text if (ROOT / path).exists() else found[0]
 
-    return _LINK.sub(fitted, markdown.replace(_TABLE, run_metrics_table()))
+    markdown = _LINK.sub(fitted, markdown.replace(_TABLE, run_metrics_table()))
+    return markdown.replace(_REFERENCE, _REFERENCES) if here == "index.md" else markdown
 
 
 def schema_page(title: str, name: str) -> str:
@@ -86,8 +95,9 @@ def schema_page(title: str, name: str) -> str:
     schema = json.loads(_output("twoway", "schema", name))
     lines = [f"# {title}", "", f"From `twoway schema {name}`. Unknown fields are errors.", ""]
     lines += _fields(schema)
-    for part, definition in schema["$defs"].items():
-        lines += [f"## {part}", "", *_fields(definition)]
+    parts, first = schema["$defs"], _FIRST_PARTS.get(name, ())
+    for part in [*first, *(part for part in parts if part not in first)]:
+        lines += [f"## {part}", "", *_fields(parts[part])]
     return "\n".join(lines)
 
 

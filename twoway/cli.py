@@ -259,7 +259,7 @@ COMMANDS = (
     Command(
         "schema",
         "experiments.schema",
-        "JSON Schema of a file format, every field described",
+        "JSON Schema of a file format, every field described; the site of `make docs` has pages",
         options=(("kind", {"choices": SCHEMAS}),),
     ),
 )

@@ -48,6 +48,9 @@ def test_decision_numbers() -> None:
     assert [int(path.stem[:4]) for path in DECISIONS] == list(range(1, len(DECISIONS) + 1))
 
 
+_OF_DTM = ("dtm-allocators", "dtm-margin", "dtm-over-provisioned", "dtm-readings", "dtm-shift")
+
+
 def _experiments() -> list[str]:
     return sorted(path.stem for path in (ROOT / "experiments").glob("*.yml"))
 
@@ -101,3 +104,13 @@ def test_make_help_lists_every_target() -> None:
     described = re.findall(r"^(\S+):.* ## ", makefile, re.MULTILINE)
     said = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert re.findall(r"^  make (\S+)", said.stdout, re.MULTILINE) == described
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/index.md"])
+def test_experiments_beyond_the_papers(name: str) -> None:
+    """The list of experiments beyond the papers has all that are of no paper."""
+    (row,) = re.findall(r"^\| beyond them \|(.*)$", (ROOT / name).read_text("utf-8"), re.MULTILINE)
+    papers = ("kalampoukas-", "zhang-", "fast-", "barakat-", "dtm-fi", *_OF_DTM)
+    assert sorted(re.findall(r"`([^`]+)`", row)) == [
+        name for name in _experiments() if not name.startswith(papers)
+    ]

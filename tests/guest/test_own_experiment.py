@@ -1,0 +1,41 @@
+"""The guide to an experiment of one's own works as it is written."""
+
+import json
+from pathlib import Path
+
+import pytest
+from guides import copy_listings
+from running import ROOT, metrics, run_small, twoway
+
+GUIDE = ROOT / "docs/guides/own-experiment.md"
+
+
+def _row(run: Path) -> str:
+    """What the guide's tables say of a run."""
+    found = metrics(run)["metrics"]
+    rates = [
+        found[f"goodput.{flow}"]["value"] for flow in ("down", "up") if f"goodput.{flow}" in found
+    ]
+    cells = [f"{rate:.2f} Mbit/s" for rate in rates] + [""] * (2 - len(rates))
+    return f"| {' | '.join(cells)} | {found['utilisation.forward']['value']:.0%} |".replace(
+        "%", " %"
+    )
+
+
+@pytest.mark.usefixtures("guest")
+def test_the_guide_works_as_written(tmp_path: Path) -> None:
+    """The guide's files are sound, run, and give the numbers of its tables; `compare` has all."""
+    copy_listings(GUIDE.name, tmp_path, "my-line.yml", "upload.yml", "grid.yml")
+    results, text = tmp_path / "results", GUIDE.read_text("utf-8").replace("| | ", "|  | ")
+    assert twoway("vet", tmp_path / "upload.yml", tmp_path / "grid.yml").returncode == 0
+    assert f"| both {_row(run_small(tmp_path / 'upload.yml', results))}" in text
+    assert twoway("sweep", tmp_path / "grid.yml", "--results", results).returncode == 0
+    for upload in (0, 1):
+        for buffer in ("short", "long"):
+            (run,) = (results / f"grid@upload={upload},buffer={buffer}").glob("[0-9]*")
+            assert f"| {upload} | {buffer} {_row(run)}" in text
+    compared = json.loads(twoway("compare", "grid", "--json", "--results", results).stdout)
+    assert [run.partition("/")[0] for run in compared["runs"]] == [
+        f"grid@upload={upload},buffer={buffer}" for upload in (0, 1) for buffer in ("long", "short")
+    ]
+    assert "goodput.down" in compared["metrics"]

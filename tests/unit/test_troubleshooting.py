@@ -1,0 +1,35 @@
+"""The errors of the guide to what went wrong are those that the command prints."""
+
+from pathlib import Path
+
+import pytest
+from guides import copy_listings
+from running import ROOT, twoway
+
+GUIDE = (ROOT / "docs/guides/troubleshooting.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("written", "mistake"),
+    [
+        ("duration_s", "durations_s"),
+        ("my-line", "my-lines"),
+        ("from: h1", "from: h9"),
+        ("congestion: cubic", "congestion: cubik"),
+    ],
+)
+def test_mistakes_of_a_file(written: str, mistake: str, tmp_path: Path) -> None:
+    """Each mistake in a file of the guide to an experiment of one's own is named as printed."""
+    copy_listings("own-experiment.md", tmp_path, "my-line.yml", "upload.yml")
+    path = tmp_path / "upload.yml"
+    path.write_text(path.read_text("utf-8").replace(written, mistake, 1), "utf-8")
+    said = twoway("vet", path).stderr.replace(f"{tmp_path}/", "")
+    assert any(line in GUIDE.splitlines() for line in said.splitlines() if line)
+
+
+def test_names_of_nothing(tmp_path: Path) -> None:
+    """A file and a run that are not there are named as the guide prints it."""
+    said = twoway("vet", tmp_path / "nofile.yml").stderr.replace(f"{tmp_path}/", "")
+    assert said.splitlines()[0] in GUIDE
+    said = twoway("report", "nothing", "--results", tmp_path).stderr
+    assert said.partition(f" {tmp_path}")[0] in GUIDE
