@@ -1,0 +1,39 @@
+"""The guide to topologies of one's own: each of its examples runs as it is written."""
+
+import re
+from pathlib import Path
+
+import pytest
+from running import ROOT, measure, twoway
+
+GUIDE = (ROOT / "docs/guides/own-topology.md").read_text("utf-8")
+FILES: dict[str, str] = dict(
+    re.findall(r"`([a-z_-]+\.(?:py|yml))`:\n\n```\w+\n(.*?)```", GUIDE, re.DOTALL)
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with all files of the guide."""
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content, "utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("experiment", "busy"),
+    [
+        ("lot.yml", ("right-1", "right-2", "right-3")),
+        ("triangle.yml", ("side-1", "side-2", "side-4")),
+        ("levels.yml", ("leaf-down-2", "leaf-down-3", "leaf-up-4")),
+    ],
+)
+def test_the_guides_topology_runs(folder: Path, experiment: str, busy: tuple[str, ...]) -> None:
+    """Routers with several queues and ways out run, every check holds, and bottlenecks are busy."""
+    assert twoway("vet", folder / experiment).returncode == 0
+    found = measure(folder / experiment, folder / "results")
+    assert [row["check"] for row in found["fidelity"] if row["verdict"] != "pass"] == []
+    full = [name for name, each in found["metrics"].items() if each["value"] == 1]
+    assert [name for name in full if name.startswith("utilisation.")] == [
+        f"utilisation.{queue}" for queue in busy
+    ]
