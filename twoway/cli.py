@@ -219,7 +219,10 @@ COMMANDS = (
         "running.calibrate",
         "measure the error floor of link profiles",
         options=(
-            ("profiles", {"nargs": "*", "help": "names under tc-profiles/; all by default"}),
+            (
+                "profiles",
+                {"nargs": "*", "help": "under tc-profiles/, or files; all by default"},
+            ),
             JSON,
             RESULTS,
             BACKEND,

@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -18,6 +19,7 @@ from twoway.backends import doctor, uml
 from twoway.errors import RunError
 from twoway.guest.build import Guest
 from twoway.guest.source import kernel_source
+from twoway.paths import PROFILES
 
 
 @pytest.mark.parametrize(("topology", "dropped"), [("two_node", "0%"), ("dumbbell,2", "0%")])
@@ -142,12 +144,17 @@ def test_compilers_are_for_a_guest_that_is_not_built(
 
 @pytest.mark.usefixtures("guest")
 def test_calibration_finds_no_error(tmp_path: Path) -> None:
-    """In virtual time a constant-rate stream leaves the bottleneck when arithmetic says."""
-    done = twoway("calibrate", "zhang-10ms", "--json", "--results", tmp_path)
+    """In virtual time a stream leaves when arithmetic says, of a profile of one's own, too."""
+    own = tmp_path / "mine.yml"
+    shutil.copy(PROFILES / "zhang-10ms.yml", own)
+    done = twoway("calibrate", own, "--json", "--results", tmp_path)
     rows: list[dict[str, Any]] = json.loads(done.stdout)
     assert done.returncode == 0, done.stderr
     assert [row["departure_error_worst_ns"] for row in rows] == [0, 0]
     assert [row["packets"] for row in rows] == [2000, 2000]
+    done = twoway("calibrate", tmp_path / "none.yml", "--results", tmp_path)
+    assert done.returncode == 2
+    assert f"{tmp_path}/none.yml: no such profile" in done.stderr
 
 
 def test_kernel_source_that_is_none_is_refused(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def calibrate_profiles(backend: Backend, names: list[str], results: Path) -> lis
 
     Args:
         backend: the backend to calibrate.
-        names: profiles; all of tc-profiles/ if empty.
+        names: profiles, or their files; all of tc-profiles/ if empty.
         results: the results folder.
 
     Returns: one row per profile and direction.
@@ -51,8 +51,14 @@ def calibrate_profiles(backend: Backend, names: list[str], results: Path) -> lis
     return rows
 
 
-def _calibrate(backend: Backend, name: str, results: Path) -> list[dict[str, Any]]:
-    path = find_profile(name)
+def _calibrate(backend: Backend, named: str, results: Path) -> list[dict[str, Any]]:
+    name, beside = named, None
+    if named.endswith(".yml"):
+        # As if an experiment beside it named it.
+        name, beside = Path(named).stem, Path(named).with_name("calibrate.yml")
+        if not Path(named).is_file():
+            raise SpecError([f"{named}: no such profile"])
+    path = find_profile(name, beside)
     profile = load_profile(path)
     if set(profile.directions) != {"forward", "reverse"}:
         got = ", ".join(profile.directions)
@@ -88,7 +94,9 @@ def _calibrate(backend: Backend, name: str, results: Path) -> list[dict[str, Any
                 "observe": {"tcp_info_ms": duration_s * 10},
             }
         )
-        case = make_case(f"calibrate {name}", f"{name}-{direction}", experiment, metric_names)
+        case = make_case(
+            f"calibrate {name}", f"{name}-{direction}", experiment, metric_names, path=beside
+        )
         rows.append(
             {"profile": name, "direction": direction}
             | _measure(run_watched(case, backend, results / "calibration"), direction, interval_ns)
