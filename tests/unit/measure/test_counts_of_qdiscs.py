@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from synthetic_run import write_run
 
@@ -34,6 +35,11 @@ def test_marks_are_added_over_parts_of_a_qdisc(tmp_path: Path) -> None:
         {"dev": "r1-eth0", "marked": 1000},
     ]
     assert _marked(tmp_path, before, after) == 5 - 2 + 10 + 3 + 1
+
+
+def test_a_queue_without_such_a_count_has_no_marks(tmp_path: Path) -> None:
+    """A drop-tail queue counts no marks, which is not the same as none."""
+    assert np.isnan(_marked(tmp_path, [{"dev": "r1-eth1"}], [{"dev": "r1-eth1", "drops": 3}]))
 
 
 def test_a_program_runs_from_its_start_to_its_end() -> None:

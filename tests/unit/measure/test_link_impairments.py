@@ -54,6 +54,6 @@ def test_arrival_with_another_overtakes_nothing() -> None:
 
 
 def test_no_data_no_impairment() -> None:
-    """Where no data packet arrives there is nothing to tell; where the link has none all are 0."""
+    """Where no data packet arrives, or a link has no impairments, there is nothing to tell."""
     assert np.isnan(_measured([-1, 5], [1, 0], 1)).all()
-    assert _measured([10, 5], [1, 1], 3, impaired=False) == (0, 0, 0)
+    assert np.isnan(_measured([10, 5], [1, 1], 3, impaired=False)).all()

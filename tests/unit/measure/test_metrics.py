@@ -16,8 +16,8 @@ from twoway.measure.metric import all_estimators, metric_names
 
 # A window of 20000 us. Times in us; a segment takes 500, an ACK 50.
 QUEUES = {
-    **dict.fromkeys(("marks.forward", "marks.reverse", "policed.forward", "policed.reverse"), 0),
-    **dict.fromkeys(("medium_busy.forward", "medium_busy.reverse"), 0),
+    **dict.fromkeys(("marks.forward", "marks.reverse", "policed.forward", "policed.reverse")),
+    **dict.fromkeys(("medium_busy.forward", "medium_busy.reverse")),
     "queue_ack_bunch_max.forward": 1,
     "queue_ack_bunch_max.reverse": 3,
     # Busy periods with peaks of 4, 4 and 1 data packets; and of 5 and 1.
@@ -99,7 +99,7 @@ CONNECTIONS = {
     **dict.fromkeys(("link_loss_burst.first", "link_loss_burst.second")),
     **dict.fromkeys(("link_loss_deviation.first", "link_loss_deviation.second")),
     **dict.fromkeys(("link_loss_burst_deviation.first", "link_loss_burst_deviation.second")),
-    **{f"link_{what}.{name}": 0 for what in IMPAIRED for name in ("first", "second")},
+    **{f"link_{what}.{name}": None for what in IMPAIRED for name in ("first", "second")},
     **dict.fromkeys(("throughput_dip.first", "throughput_dip.second")),
     **dict.fromkeys(("window_growth.first", "window_growth.second")),
     "congestion_window_max.first": 5,
@@ -271,6 +271,7 @@ def test_connection_without_acks(tmp_path: Path) -> None:
         *("throughput_dip.first", "window_growth.first", "first_loss_window.first"),
         "completion_time.first",
         *("link_loss_burst.first", "link_loss_deviation.first", "link_loss_burst_deviation.first"),
+        *("link_jitter.first", "link_overtaking.first", "link_copies.first"),
         "sawtooth_period.first",
         "sawtooth_efficiency.first",
         "window_peak.first",
@@ -302,6 +303,7 @@ def test_connection_without_data(tmp_path: Path) -> None:
         "efficiency.first",
         "completion_time.first",
         *("link_loss_burst.first", "link_loss_deviation.first", "link_loss_burst_deviation.first"),
+        *("link_jitter.first", "link_overtaking.first", "link_copies.first"),
         "sawtooth_period.first",
         "sawtooth_efficiency.first",
         "window_peak.first",
@@ -325,9 +327,9 @@ def test_queue_with_no_packets(tmp_path: Path) -> None:
         "busy_peak_low.reverse": None,
         "busy_period_growth.reverse": None,
         "bottleneck_time.reverse": 0,
-        "marks.reverse": 0,
-        "policed.reverse": 0,
-        "medium_busy.reverse": 0,
+        "marks.reverse": None,
+        "policed.reverse": None,
+        "medium_busy.reverse": None,
         "utilisation.reverse": 0,
         "utilisation_data.reverse": 0,
         "queue_peak.reverse": 0,

@@ -1,5 +1,7 @@
 """Who holds the medium of a half-duplex link."""
 
+import math
+
 from capture_analysis.definition import Definition
 
 from twoway.measure.analysis import Analysis, QueueView
@@ -15,8 +17,8 @@ MEDIUM_BUSY = Definition(
 
 @estimates(Scope.QUEUE, MEDIUM_BUSY)
 def medium_busy(analysis: Analysis, view: QueueView) -> tuple[float]:
-    """Return the share of the steady window; 0 where each direction has its own medium."""
+    """Return the share of the steady window; NaN where each direction has its own medium."""
     if view.holds is None:
-        return (0.0,)
+        return (math.nan,)
     run = analysis.run
     return (view.holds.held_ns(run.steady_ns, run.stop_ns) / run.window_ns,)

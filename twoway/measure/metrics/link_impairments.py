@@ -1,7 +1,7 @@
 """Jitter, overtaking and copies on a link, behind its queue.
 
 They are those of the whole capture, of a connection's data packets between the capture behind their
-last queue and that at their sink. The profile says whether a link has any: else all are 0.
+last queue and that at their sink. The profile says whether a link has any: else none is measured.
 """
 
 import math
@@ -28,10 +28,10 @@ LINK_COPIES = Definition(
 
 @estimates(Scope.CONNECTION, LINK_JITTER, LINK_OVERTAKING, LINK_COPIES)
 def link_impairments(analysis: Analysis, view: ConnectionView) -> tuple[float, float, float]:
-    """Return the standard deviation and the two shares; NaN if no data packet arrived."""
+    """Return the standard deviation and the two shares; NaN without any, or without data."""
     last = analysis.queues[view.connection.directions[-1]].queue
     if not analysis.run.impairments(last):
-        return 0.0, 0.0, 0.0
+        return math.nan, math.nan, math.nan
     travel = analysis.travel(view.connection)
     arrived = (travel.came_ns >= 0) & (travel.sent.payload_bytes > 0)
     if not arrived.any():

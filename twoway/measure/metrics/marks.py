@@ -1,5 +1,7 @@
 """Packets that a managed queue marks as having met congestion, where it would drop others."""
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 from capture_analysis.definition import Definition
@@ -16,24 +18,25 @@ _NAMES = ("marked", "ecn_mark")
 
 @estimates(Scope.QUEUE, MARKS)
 def marks(analysis: Analysis, view: QueueView) -> tuple[float]:
-    """Count from before the traffic to its end."""
+    """Count from before the traffic to its end; NaN of a queue that has no such count."""
     node = view.queue.interface.rsplit("-", 1)[0]
     counts = [
-        sum(
-            _marked(qdisc)
+        [
+            count
             for qdisc in analysis.run.document(f"qdisc/{node}-{when}.json")
             if qdisc["dev"] == view.queue.interface
-        )
+            for count in _marked(qdisc)
+        ]
         for when in ("before", "after")
     ]
-    return (float(counts[1] - counts[0]),)
+    return (float(sum(counts[1]) - sum(counts[0])) if counts[1] else math.nan,)
 
 
-def _marked(counts: Any) -> int:
-    """Add the marks in a qdisc's counts and in those of its parts: a cake has tins."""
+def _marked(counts: Any) -> Iterator[int]:
+    """List the marks in a qdisc's counts and in those of its parts: a cake has tins."""
     if isinstance(counts, list):
-        return sum(map(_marked, counts))
-    if not isinstance(counts, dict):
-        return 0
-    own = sum(int(counts[name]) for name in _NAMES if name in counts)
-    return own + sum(map(_marked, counts.values()))
+        for each in counts:
+            yield from _marked(each)
+    elif isinstance(counts, dict):
+        yield from (int(counts[name]) for name in _NAMES if name in counts)
+        yield from _marked([*counts.values()])

@@ -19,10 +19,10 @@ POLICED = Definition(
 
 @estimates(Scope.QUEUE, POLICED)
 def policed(analysis: Analysis, view: QueueView) -> tuple[float]:
-    """Return the share in the steady window; 0 without a policer."""
+    """Return the share in the steady window; NaN without a policer."""
     link = analysis.run.link(view.queue)
     if not link or not link.policer:
-        return (0.0,)
+        return (math.nan,)
     time_ns = view.passed.packets.time_ns
     steady = (time_ns >= analysis.run.steady_ns) & (time_ns < analysis.run.stop_ns)
     refused = refused_by_policer(analysis, view)[steady]
