@@ -55,6 +55,18 @@ def test_what_does_not_compile_is_an_error_of_the_file(tmp_path: Path) -> None:
     assert not list((tmp_path / "results/small").iterdir())
 
 
+def test_a_control_that_sends_next_to_nothing_is_warned_of(tmp_path: Path) -> None:
+    """A window of 0 is a warning and the headline, though every check of the testbed holds."""
+    grows = "\tif (acked)\n\t\ttcp_cong_avoid_ai(tp, tcp_snd_cwnd(tp), acked);\n"
+    assert grows in TOY
+    path = _toy(tmp_path, TOY.replace(grows, "\ttp->snd_cwnd = 0;\n"))
+    done = twoway("run", path, "--results", tmp_path / "results")
+    assert done.returncode == 0
+    what = "left: mean segments in flight of unlimited data, on a link that is mostly idle"
+    assert re.search(rf"^warning {what}: 0\.\d+, bound at least 1$", done.stderr, re.MULTILINE)
+    assert f"\nwarning: {what}\n" in done.stderr
+
+
 def _stumble(folder: Path, statement: str) -> RunError:
     """Run a control that carries out a statement as soon as an ACK lets its window grow."""
     start = "\tif (!tcp_is_cwnd_limited(sk))"

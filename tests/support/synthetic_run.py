@@ -225,6 +225,8 @@ def write_run(
     for name, segments in SEGMENTS.items():
         received = {"bytes_received": segments * PAYLOAD_BYTES}
         files[f"traffic/{name}-sink.json"] = json.dumps(received).encode()
+        limits = {"rwnd_limited_us": 0, "sndbuf_limited_us": 0}
+        files[f"traffic/{name}-source.json"] = json.dumps(limits).encode()
     said = {"predictions": predictions, "claims": claims, "findings": findings}
     files["manifest.json"] = json.dumps(manifest(sorted(files), **said)).encode()
     for name, content in files.items():

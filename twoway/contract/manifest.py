@@ -48,6 +48,12 @@ class Stack(_Quoted):
 
     mtu_bytes: int = Field(description="IP packet size limit of every interface")
     acks: Literal["every-segment", "delayed"] = Field(description="when the receiver acknowledges")
+    receive_window_packets: int | None = Field(
+        default=None, description="full segments that a receiver offers at most, if the file says"
+    )
+    receive_buffer_bytes: int | None = Field(
+        default=None, description="SO_RCVBUF of sinks, if the file says"
+    )
 
 
 class Axis(_Quoted):

@@ -51,7 +51,7 @@ class FidelityRow(Record):
     check: str = Field(description="what was checked")
     value: int | float | None = Field(description="the value found")
     bound: str = Field(description="the bound, in words")
-    verdict: Verdict = Field(description="pass, FAIL or cannot be told")
+    verdict: Verdict = Field(description="pass, FAIL, warning or cannot be told")
     needed: bool = Field(
         default=False, description="a run of which this cannot be told says too little"
     )

@@ -11,8 +11,8 @@ from twoway.contract.statements import Bounds
 class Verdict(Enum):
     """The outcome of a comparison, by the words for it.
 
-    PASS and FAIL are of predictions and fidelity checks, AGREES to NO_RUN of claims, AS_STATED and
-    CHANGED of findings.
+    PASS and FAIL are of predictions and fidelity checks, WARNING of these alone, which then fails
+    no run. AGREES to NO_RUN are of claims, AS_STATED and CHANGED of findings.
     """
 
     PASS = "pass"  # noqa: S105 - no password
@@ -25,6 +25,7 @@ class Verdict(Enum):
     AS_STATED = "as stated"
     CHANGED = "not as stated"
     CANNOT_TELL = "cannot be told"
+    WARNING = "warning"
 
 
 _COLOURS = {

@@ -102,7 +102,10 @@ class Verdicts(Document):
             return f"this run's clock is too coarse: {self.untold_checks[0].check}"
         if self.tells_little:
             return f"this run's clock tells only {self.told} of {len(self.rows)} numbers"
-        return "; ".join(_counted(self.rows)) or "every fidelity check holds"
+        warned = [
+            f"warning: {check.check}" for check in self.fidelity if check.verdict is Verdict.WARNING
+        ]
+        return "; ".join((*_counted(self.rows), *warned)) or "every fidelity check holds"
 
 
 def fails(row: Row | FidelityRow) -> bool:

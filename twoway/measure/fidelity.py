@@ -24,7 +24,7 @@ from twoway.measure.flight import most_in_flight
 from twoway.measure.lanes import Lanes, lanes_of
 from twoway.measure.policing import refused_by_policer
 from twoway.measure.queues import repeated
-from twoway.measure.throughput import before_reset, in_order_bytes
+from twoway.measure.throughput import before_reset, in_order_bytes, utilisation
 from twoway.theory.dtm import SLOT_BIT
 from twoway.theory.timetable import Timetable, delay_table
 
@@ -34,6 +34,10 @@ RESOLVED_SHARE = 0.5
 HALF_A_SEGMENT = "half of what a segment takes"
 # iperf3 opens each stream with a 37-byte cookie that it does not count.
 IPERF3_COOKIE_BYTES = 37
+# How much of a source's time may pass without data or window that it did not ask to lack.
+LIMITED_SHARE = 0.01
+# A link that is busy for less than this share of the time would have taken what waits.
+IDLE_LINK = 0.5
 
 
 def fidelity(analysis: Analysis) -> list[FidelityRow]:
@@ -63,6 +67,8 @@ def fidelity(analysis: Analysis) -> list[FidelityRow]:
         checks += _generator_bytes(analysis, name, connection)
         checks += _ack_checks(analysis, name, connection)
         checks += _window_check(analysis, name, connection)
+        checks += _limits(analysis, name, connection)
+        checks += _idling(analysis, name, connection)
     checks += [_datagrams_sent(analysis, name) for name in analysis.datagrams]
     return checks
 
@@ -391,3 +397,44 @@ def _window_check(analysis: Analysis, name: str, view: ConnectionView) -> list[F
     most = most_in_flight(analysis.run, view)
     what = f"{name}: most segments in flight, of a window of {window}"
     return [_check(what, most, str(window), most == window)]
+
+
+def _limits(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:
+    """Check that no buffer limited a source, by TCP_INFO at its end.
+
+    Constant windows and FAST's alpha limit it by themselves. The receiver's window does where the
+    experiment gives it, or its buffer.
+    """
+    connection, stack = view.connection, analysis.run.manifest.experiment.stack
+    asked = connection.window_packets or connection.alpha_packets
+    if asked or connection.generator == "iperf3":  # which does not tell
+        return []
+    said = analysis.run.document(f"traffic/{name}-source.json")
+    limits = {"its send buffer": said["sndbuf_limited_us"]}
+    if not (stack.receive_window_packets or stack.receive_buffer_bytes):
+        limits["the receiver's window"] = said["rwnd_limited_us"]
+    lasts_ns = (connection.stop_ns or analysis.run.stop_ns) - connection.start_ns
+    most_us = int(LIMITED_SHARE * lasts_ns / 1e3)
+    return [
+        _check(f"{name}: held back by {by}, us", us, f"at most {most_us}", us <= most_us)
+        for by, us in limits.items()
+    ]
+
+
+def _idling(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:
+    """Warn of a source of unlimited data that leaves an idle link idle.
+
+    Whatever its congestion control, its window is at least a segment, and what is lost counts as in
+    flight until it is repaired.
+    """
+    connection, run = view.connection, analysis.run
+    begin_ns = max(connection.start_ns, run.steady_ns)
+    end_ns = connection.stop_ns or run.stop_ns
+    if connection.paced or begin_ns >= end_ns or not len(view.window.time_ns):
+        return []
+    flight = view.window.mean(begin_ns, end_ns)
+    if flight >= 1 or utilisation(view.forward.passed, begin_ns, end_ns) >= IDLE_LINK:
+        return []
+    what = f"{name}: mean segments in flight of unlimited data, on a link that is mostly idle"
+    warning = Verdict.WARNING
+    return [FidelityRow(check=what, value=round(flight, 3), bound="at least 1", verdict=warning)]

@@ -55,8 +55,12 @@ def test_honest_run(tmp_path: Path) -> None:
         ("first: payload in the capture less the sink's 5850, bytes", 0, "0"),
         ("first: acks less data segments", 0, "-1..1"),
         ("first: largest compression factor", 10.0, "at most 10.50"),
+        ("first: held back by its send buffer, us", 0, "at most 300"),
+        ("first: held back by the receiver's window, us", 0, "at most 300"),
         ("second: payload in the capture less the sink's 3600, bytes", 0, "0"),
         ("second: acks less data segments", 0, "-1..1"),
+        ("second: held back by its send buffer, us", 0, "at most 300"),
+        ("second: held back by the receiver's window, us", 0, "at most 300"),
     ]
     assert {row.verdict for row in rows} == {Verdict.PASS}
 
@@ -87,6 +91,16 @@ EDITS: list[tuple[str, Callable[[Any], object], dict[str, float]]] = [
         lambda said: said.update(bytes_received=5851),
         {"first: payload in the capture less the sink's 5851, bytes": -1},
     ),
+    (
+        "traffic/first-source.json",
+        lambda said: said.update(sndbuf_limited_us=1000),
+        {"first: held back by its send buffer, us": 1000},
+    ),
+    (
+        "traffic/second-source.json",
+        lambda said: said.update(rwnd_limited_us=1000),
+        {"second: held back by the receiver's window, us": 1000},
+    ),
 ]
 
 
@@ -97,6 +111,26 @@ def test_disagreement(
     """What one file claims against the captures fails its check, and that one alone."""
     folder = write_run(tmp_path)
     edit_json(folder / name, change)
+    assert failing(folder) == expected
+
+
+@pytest.mark.parametrize(
+    ("stack", "connection", "expected"),
+    [
+        ({"receive_window_packets": 8}, {}, {"first: held back by its send buffer, us": 1000}),
+        ({"receive_buffer_bytes": 100_000}, {}, {"first: held back by its send buffer, us": 1000}),
+        ({}, {"alpha_packets": 5}, {}),
+    ],
+)
+def test_limits_that_the_experiment_asks_for(
+    tmp_path: Path, stack: dict[str, int], connection: dict[str, int], expected: dict[str, float]
+) -> None:
+    """A limit that a file gives fails no check: a receiver's window or buffer, FAST's alpha."""
+    folder = write_run(tmp_path)
+    limits = {"rwnd_limited_us": 1000, "sndbuf_limited_us": 1000}
+    edit_json(folder / "traffic/first-source.json", lambda said: said.update(limits))
+    edit_json(folder / "manifest.json", lambda m: m["experiment"]["stack"].update(stack))
+    edit_json(folder / "manifest.json", lambda m: m["connections"][0].update(connection))
     assert failing(folder) == expected
 
 

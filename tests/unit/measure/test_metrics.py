@@ -242,7 +242,7 @@ def test_document(tmp_path: Path) -> None:
     assert document["backend"] == "uml"
     assert document["clock_source"] == "virtual"
     assert document["kernel"] == "6.12.0"
-    assert [row["verdict"] for row in document["fidelity"]] == [Verdict.PASS] * 13
+    assert [row["verdict"] for row in document["fidelity"]] == [Verdict.PASS] * 17
     assert document["metrics"]["goodput.first"] == {"value": 1.98, "unit": "Mbit/s", "error": 0}
 
 

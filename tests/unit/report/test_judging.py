@@ -538,7 +538,7 @@ def test_runs_beside_one_another(tmp_path: Path) -> None:
         "20000101-000030-000000",
         "0" * 64,
     )
-    assert len(found.fidelity) == 13
+    assert len(found.fidelity) == 17
 
 
 @pytest.mark.parametrize(
