@@ -10,7 +10,7 @@ from twoway.paths import TOPOLOGIES
 from twoway.plan.shaping import compile_profile
 from twoway.spec.experiment import Profile
 from twoway.spec.graph import Graph
-from twoway.spec.placement import placement_problems
+from twoway.spec.placement import behind_problems, placement_problems
 from twoway.spec.rules import profile_problems
 from twoway.spec.topology import load_topology
 
@@ -230,3 +230,16 @@ def test_managed_queue_has_no_cells(graph: Graph) -> None:
     """Cells and a managed queue exclude each other, with a sentence."""
     with pytest.raises(SpecError, match=r"directions\.forward\.aqm: cake is a shaper of its own"):
         refuse(_profile(aqm="cake", cell_bytes=48, cell_overhead_bytes=5), graph)
+
+
+def test_a_flow_has_the_delay_of_its_last_queue(graph: Graph) -> None:
+    """Behind its last queue a flow has the delay of that queue's direction, and no other."""
+    assert behind_problems(_profile(), graph, "h1", "h2") == []
+    crossed = dataclasses.replace(
+        graph, delays={"forward": graph.delays["reverse"], "reverse": graph.delays["forward"]}
+    )
+    sentence = "h1 to h2: behind its last queue, of forward, it has the delay of {}".format
+    assert behind_problems(_profile(), crossed, "h1", "h2") == [sentence("reverse")]
+    elsewhere = dataclasses.replace(graph, delays={"forward": graph.delays["reverse"]})
+    assert behind_problems(_profile(), elsewhere, "h1", "h2") == [sentence("no direction")]
+    assert behind_problems(_profile(delay_ms=0), crossed, "h1", "h2") == []
