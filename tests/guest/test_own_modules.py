@@ -1,6 +1,8 @@
 """Congestion controls of one's own, and all of the kernel's, carry data in the guest."""
 
 import re
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,8 @@ from running import ROOT, SMALL, carry_out, measure, twoway, write_experiment
 
 from twoway.backends import uml
 from twoway.backends.native import Native
+from twoway.backends.own_modules import own_modules
+from twoway.contract.plan import LoadModule
 from twoway.errors import RunError, UsageError
 from twoway.guest.build import built_guest
 from twoway.paths import EXPERIMENTS
@@ -65,6 +69,19 @@ def test_a_control_that_sends_next_to_nothing_is_warned_of(tmp_path: Path) -> No
     what = "left: mean segments in flight of unlimited data, on a link that is mostly idle"
     assert re.search(rf"^warning {what}: 0\.\d+, bound at least 1$", done.stderr, re.MULTILINE)
     assert f"\nwarning: {what}\n" in done.stderr
+
+
+def test_a_cache_that_has_moved(tmp_path: Path) -> None:
+    """Modules are built for a kernel whose folder is elsewhere than where it was built."""
+    guest = built_guest()
+    assert guest.kernel.parent.name == "build"
+    moved = tmp_path / "moved"
+    subprocess.run(["cp", "-a", guest.kernel.parents[1], moved], check=True)
+    elsewhere = replace(guest, kernel=moved / "build" / guest.kernel.name, key=str(tmp_path))
+    plan = build_plan(load_case(str(_toy(tmp_path, TOY))), in_kernel=True)
+    steps = [step for step in plan.setup if isinstance(step, LoadModule) and step.sources]
+    (built,) = own_modules(elsewhere, steps).values()
+    assert [path.name for path in built.iterdir()] == ["tcp_aimd.ko"]
 
 
 def _stumble(folder: Path, statement: str) -> RunError:

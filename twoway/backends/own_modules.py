@@ -74,9 +74,10 @@ def _build(guest: Guest, step: LoadModule, into: Path) -> None:
         for path in (Path(scratch), *Path(scratch).iterdir()):
             if os.geteuid() == 0:  # then the compiler is nobody's (confinement.py)
                 os.chown(path, NOBODY, NOBODY)
-        trees = {str(path): path for path in (kernel.parent / "source", kernel)}
+        place = _made_at(kernel)
+        trees = {f"{place}/source": kernel.parent / "source", f"{place}/build": kernel}
         box = confined(trees, Path(scratch), shm_mib=_SHM_MIB)
-        make = ["make", "-C", str(kernel), "ARCH=um", f"M={_SCRATCH}", "modules"]
+        make = ["make", "-C", f"{place}/build", "ARCH=um", f"M={_SCRATCH}", "modules"]
         done = subprocess.run(
             [*box, *make],
             capture_output=True,
@@ -90,6 +91,13 @@ def _build(guest: Guest, step: LoadModule, into: Path) -> None:
         shutil.copyfile(made, into / step.file)
 
 
+def _made_at(kernel: Path) -> Path:
+    """Find the folder in which a kernel was built, which its makefiles name; the cache may move."""
+    makefile = (kernel / "Makefile").read_text("utf-8")
+    found = re.search(r"^include (/.+)/source/Makefile$", makefile, re.MULTILINE)
+    return Path(found[1]) if found else kernel.parent
+
+
 def _errors(guest: Guest, step: LoadModule, output: str) -> str:
     """Cut the compiler's errors out of what make printed.
 
@@ -97,7 +105,8 @@ def _errors(guest: Guest, step: LoadModule, output: str) -> str:
     out.
     """
     text = output
-    for folder in (_SCRATCH, guest.kernel.parent.parent / "source", guest.kernel.parent):
+    place = _made_at(guest.kernel.parent)
+    for folder in (_SCRATCH, place / "source", place / "build"):
         text = text.replace(f"{folder}{os.sep}", "")
     lines = [line for line in text.splitlines() if re.search(r"error: |undefined!", line)]
     own = [line for line in lines if line.partition(":")[0] in step.sources]
