@@ -12,7 +12,7 @@ from twoway.commands.options import shown
 from twoway.contract.metrics import METRICS
 from twoway.contract.verdict import Verdict, marked
 from twoway.contract.verdicts import row_in_words
-from twoway.contract.writing import chown_like_parent
+from twoway.contract.writing import chown_like_parent, out_of_space
 from twoway.errors import TwowayError
 from twoway.messages import say
 
@@ -114,6 +114,11 @@ def report_on(folder: Path, *, as_json: bool) -> int:
     except KeyboardInterrupt as error:
         hint = f"the run is whole: `twoway report {shown(folder)}` completes it"
         raise TwowayError("interrupted", hint) from error
+    except OSError as error:
+        if not out_of_space(error):
+            raise
+        hint = f"make room: the run is whole, and `twoway report {shown(folder)}` completes it"
+        raise TwowayError(f"{folder}: {error.strerror}", hint) from error
     finally:
         chown_like_parent(folder)
     if as_json:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from capture_analysis.pictures.figure import Figure
 
+from twoway.report.cells import cells
+
 
 def save_numbers(figures: Iterable[Figure], folder: Path) -> list[Path]:
     """Write each figure's lines as ID.csv, a row for each point; return the files.
@@ -19,11 +21,11 @@ def save_numbers(figures: Iterable[Figure], folder: Path) -> list[Path]:
         path = folder / f"{figure.id}.csv"
         with path.open("w", encoding="utf-8", newline="") as file:
             rows = csv.writer(file)
-            rows.writerow(["line", figure.x_label, figure.y_label, "to"])
+            rows.writerow(cells(["line", figure.x_label, figure.y_label, "to"]))
             for line in figure.lines:
                 tops = line.top.tolist() if line.top is not None else [""] * len(line.x)
                 rows.writerows(
-                    (line.name, *point)
+                    cells((line.name, *point))
                     for point in zip(line.x.tolist(), line.y.tolist(), tops, strict=True)
                 )
         paths.append(path)

@@ -18,6 +18,7 @@ from twoway.contract.verdict import Verdict
 from twoway.contract.verdicts import FindingRow, PredictionRow, Row
 from twoway.contract.writing import write_json, written_aside
 from twoway.report import templated
+from twoway.report.cells import cells
 from twoway.report.claims import Claim, Said, claims, findings, predictions, worst_percent
 from twoway.report.curves import pictures
 from twoway.report.papers import Source, find_paper
@@ -360,7 +361,7 @@ def _write_table(path: Path, columns: Iterable[str], rows: Iterable[Iterable[str
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(columns)
-    table.writerows(rows)
+    table.writerows(map(cells, rows))
     with written_aside(path) as file:
         file.write(text.getvalue().encode())
 

@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Iterator
 
+from twoway.report.cells import cells
 from twoway.report.export import Format
 from twoway.report.series import ConnectionSeries, RunSeries
 
@@ -21,7 +22,7 @@ def encode(run: RunSeries) -> bytes:
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(HEADER)
     for series in run.connections:
-        rows.writerows(_rows(run, series))
+        rows.writerows(map(cells, _rows(run, series)))
     return text.getvalue().encode()
 
 
