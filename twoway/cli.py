@@ -32,6 +32,7 @@ from twoway.commands.options import (
     complain,
 )
 from twoway.errors import TwowayError
+from twoway.limits import refuse_small_limits
 from twoway.messages import hush
 
 DEFAULT_EXPERIMENT = "kalampoukas-5.2"
@@ -340,6 +341,7 @@ def _main() -> int:
     try:
         for ending in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(ending, signal.default_int_handler)
+        refuse_small_limits()
         if "COMP_LINE" in os.environ:  # a shell asks what may stand at the cursor
             import argcomplete  # noqa: PLC0415 - only then
 

@@ -88,6 +88,22 @@ def test_closed_output() -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.parametrize(
+    ("limit", "sentence"),
+    [
+        ("-n 64", "ulimit -n: must be at least 256 open files, got 64"),
+        ("-v 150000", "ulimit -v: must be at least 524288 kB, got 150000"),
+    ],
+)
+def test_small_limits(limit: str, sentence: str) -> None:
+    """A limit of the shell's that no run fits in is named with its value, and the status is 2."""
+    command = f"ulimit {limit}; exec {sys.executable} -m twoway.cli run"
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (2, f"twoway: {sentence}\n")
+
+
 def test_ended_while_it_starts(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     """A signal to end that comes before the command line is read is one line, and status 1."""
     monkeypatch.setattr(cli, "_parser", lambda _: signal.raise_signal(signal.SIGTERM))
