@@ -116,6 +116,13 @@ COMMANDS = (
         options=(
             RUN,
             ("--csv", {"action": "store_true", "help": "the numbers behind them instead"}),
+            (
+                "--foot",
+                {
+                    "metavar": "TEXT",
+                    "help": "at the foot of each, instead of the conditions of the run",
+                },
+            ),
             RESULTS,
         ),
     ),

@@ -35,7 +35,7 @@ def figures(args: argparse.Namespace) -> int:
 
     folder = _named(args)
     try:
-        paths = draw_figures(folder, numbers=args.csv)
+        paths = draw_figures(folder, numbers=args.csv, foot=args.foot)
     except AnalysisError as error:
         raise TwowayError(str(error), f"the run is in {folder}") from error
     finally:

@@ -43,7 +43,7 @@ def analyse_run(folder: Path, *, page: bool = True) -> Verdicts:
     return verdicts
 
 
-def draw_figures(folder: Path, *, numbers: bool = False) -> list[Path]:
+def draw_figures(folder: Path, *, numbers: bool = False, foot: str | None = None) -> list[Path]:
     """Draw the figures of a run's report as PNG and SVG, into figures/ in its folder.
 
     At the foot of each stand the conditions under which it was measured.
@@ -51,6 +51,7 @@ def draw_figures(folder: Path, *, numbers: bool = False) -> list[Path]:
     Args:
         folder: a run's folder with manifest.json.
         numbers: writes what they show as CSV instead.
+        foot: the text at the foot instead of the conditions.
 
     Returns: the files.
     Raises: AnalysisError if the run cannot be analysed.
@@ -68,7 +69,7 @@ def draw_figures(folder: Path, *, numbers: bool = False) -> list[Path]:
         f"twoway {manifest.experiment.id}, Linux {metrics.kernel}, {metrics.clock_source} time, "
         f"run {manifest.run}, identity {manifest.identity}"
     )
-    return plots.save_all(figures, folder / FIGURES, conditions)
+    return plots.save_all(figures, folder / FIGURES, conditions if foot is None else foot)
 
 
 def rejudge(folder: Path) -> Verdicts:

@@ -60,7 +60,8 @@ def save(figure: Figure, *paths: Path, conditions: str = "") -> None:
             axes.set_xlim(*figure.view)
             axes.set_ylim(*_heights(lines))
         if figure.lines:
-            axes.legend(frameon=False, fontsize=7, ncols=2)
+            # Above the title: on the axes it would hide lines, below them the conditions.
+            canvas.legend(loc="outside upper center", frameon=False, fontsize=7, ncols=4)
         canvas.supxlabel(conditions, fontsize=5, color="0.4", x=0.01, ha="left")
         layout = canvas.get_layout_engine()
         if layout is not None:
