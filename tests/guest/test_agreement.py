@@ -64,6 +64,11 @@ FROM_ONE = {
     "ack_bunch_mean": ("source", 0.0),
     "ack_bunch_max": ("source", 0.0),
     "compression_factor": ("source", BIN),
+    "rtt_min": ("source", 0.0),
+    "rtt_median": ("source", BIN),
+    "rtt_p95": ("source", BIN),
+    # What was sent before the cut is not known to be sent again.
+    "retransmissions": ("source", 0.02),
     "goodput": ("sink", 0.0),
     "ack_to_data": ("sink", 0.0),
 }

@@ -93,10 +93,20 @@ class Occupancy:
 
     def mean(self, start_ns: int, stop_ns: int) -> float:
         """Compute the time average between two times, in packets."""
+        lasts_ns, levels = self._levels(start_ns, stop_ns)
+        return float((lasts_ns * levels).sum() / (stop_ns - start_ns))
+
+    def quantile(self, share: float, start_ns: int, stop_ns: int) -> int:
+        """Find the least length that is not exceeded for a share of the time between two times."""
+        lasts_ns, levels = self._levels(start_ns, stop_ns)
+        total_ns = np.bincount(levels, weights=lasts_ns).cumsum()
+        return int(np.searchsorted(total_ns, share * total_ns[-1]))
+
+    def _levels(self, start_ns: int, stop_ns: int) -> tuple[IntArray, IntArray]:
+        """List how long each level lasts between two times, and the levels."""
         inside = self.within(start_ns, stop_ns)
         edges = np.concatenate(([start_ns], inside.time_ns, [stop_ns]))
-        levels = np.concatenate((self.at(np.array([start_ns])), inside.packets))
-        return float((np.diff(edges) * levels).sum() / (stop_ns - start_ns))
+        return np.diff(edges), np.concatenate((self.at(np.array([start_ns])), inside.packets))
 
 
 def passage(

@@ -146,6 +146,16 @@ CONNECTIONS = {
     "cluster_mean.second": 6 / 2,
     "effective_pipe.second": (1000 + 1050) / 500,
     "epoch_losses.second": 0,
+    # Round trips of 4.95, 5, 5.05, 2.55 and 2.55 ms; the ACK that the segment sent again releases
+    # has none. The second has 2.55 three times, 3.05, 3.55, 4.05 and 4.55.
+    "rtt_min.first": 2.55,
+    "rtt_median.first": 4.95,
+    "rtt_p95.first": 5.04,
+    "retransmissions.first": 1,
+    "rtt_min.second": 2.55,
+    "rtt_median.second": 3.05,
+    "rtt_p95.second": 4.4,
+    "retransmissions.second": 0,
 }
 
 
@@ -169,6 +179,8 @@ def test_every_metric(tmp_path: Path) -> None:
     bottleneck = [got.pop(f"bottleneck_time.{name}") for name in ("forward", "reverse")]
     assert bottleneck == counted_bottleneck()
     assert got.pop("bottleneck_changes") == pytest.approx(counted_changes())
+    for name, counted in zip(("forward", "reverse"), levels, strict=True):
+        assert got.pop(f"queue_p95.{name}") == sorted(counted)[len(counted) * 95 // 100 - 1]
     del_measured_elsewhere(got)
     assert got == approximately(RUN | QUEUES | CONNECTIONS)
 
@@ -281,6 +293,7 @@ def test_connection_without_acks(tmp_path: Path) -> None:
         "compression_factor.first",
         "compression_factor_bound.first",
         "effective_pipe.first",
+        *("rtt_min.first", "rtt_median.first", "rtt_p95.first"),
     }
 
 
@@ -311,6 +324,7 @@ def test_connection_without_data(tmp_path: Path) -> None:
         "compression_factor.first",
         "compression_factor_bound.first",
         "effective_pipe.first",
+        *("rtt_min.first", "rtt_median.first", "rtt_p95.first"),
         "clustering.first",
         "cluster_mean.first",
         "epoch_losses.first",
@@ -335,6 +349,7 @@ def test_queue_with_no_packets(tmp_path: Path) -> None:
         "queue_peak.reverse": 0,
         "queue_peak_data.reverse": 0,
         "queue_mean.reverse": 0,
+        "queue_p95.reverse": 0,
         "busy_periods.reverse": 0,
         "busy_period_segments.reverse": None,
         "busy_period_cycle.reverse": None,
@@ -360,7 +375,7 @@ def test_drops_after_traffic_do_not_count(tmp_path: Path) -> None:
     got = values(write_run(tmp_path, forward=[*FORWARD[:-1], late, FORWARD[-1]]))
     del got["queue_correlation"], got["pendulum_index"]
     for name in ("forward", "reverse"):
-        del got[f"bottleneck_time.{name}"]
+        del got[f"bottleneck_time.{name}"], got[f"queue_p95.{name}"]
     del got["bottleneck_changes"]
     del_measured_elsewhere(got)
     assert got == approximately(RUN | QUEUES | CONNECTIONS)

@@ -16,6 +16,9 @@ from twoway.measure.metric import Scope, estimates
 from twoway.measure.queues import Occupancy
 
 QUEUE_PEAK_DATA = Definition("queue_peak_data", "packets", "most data packets in the queue")
+QUEUE_P95 = Definition(
+    "queue_p95", "packets", "packets in the queue that are not exceeded for 95 % of the time"
+)
 QUEUED_MEAN = Definition(
     "queued_mean", "packets", "time average of a connection's data in its bottleneck's queue"
 )
@@ -40,14 +43,15 @@ HIGH = 0.9
 LEAST_TRANSMISSIONS = 3
 
 
-@estimates(Scope.QUEUE, QUEUE_PEAK, QUEUE_PEAK_DATA, QUEUE_MEAN)
+@estimates(Scope.QUEUE, QUEUE_PEAK, QUEUE_PEAK_DATA, QUEUE_MEAN, QUEUE_P95)
 def levels(analysis: Analysis, view: QueueView) -> tuple[float, ...]:
-    """Return peaks and mean in the steady window."""
+    """Return peaks, mean and 95th percentile in the steady window."""
     steady = (analysis.run.steady_ns, analysis.run.stop_ns)
     return (
         view.all_packets.peak(*steady),
         view.data_packets.peak(*steady),
         view.all_packets.mean(*steady),
+        view.all_packets.quantile(0.95, *steady),
     )
 
 
