@@ -1,0 +1,58 @@
+"""Count the words that the style refuses, in each file; run it to write the table of counts."""
+
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = ROOT / "tests/unit/refused_words.tsv"
+# Phrases that make a reader decode a sentence, wherever they stand.
+PHRASES = ("so many", "is told", "are told", "is said", "of which", "nobody", "held against")
+# Words for which the glossary has others, as a part of a name in Python: direction, point.
+_NAMES = re.compile(r"(?:^|_)(?:ways?|half|halves|sides?|lanes?)(?:_|$)|^Case$")
+_KINDS = ("*.py", "*.md", "*.c", "*.h", "*.yml", "*.html")
+# What was said on a day stays as it was, and what names the words to refuse them.
+_LEFT_OUT = ("CHANGELOG.md", "docs/decisions/", "docs/style.md", "tests/support/words.py")
+
+
+def counts() -> dict[str, int]:
+    """Count refused words by file, zeros left out."""
+    listed = subprocess.run(
+        ["git", "ls-files", *_KINDS], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    names = (name for name in listed.stdout.split() if not name.startswith(_LEFT_OUT))
+    found = {name: sum(words_of(ROOT / name).values()) for name in names}
+    return {name: count for name, count in found.items() if count}
+
+
+def words_of(path: Path) -> Counter[str]:
+    """Count the refused words of a file."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    flat = " ".join(text.lower().split())
+    found = Counter({phrase: flat.count(phrase) for phrase in PHRASES})
+    if path.suffix == ".py":
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        names = (token.string for token in tokens if token.type == tokenize.NAME)
+        found.update(name for name in names if _NAMES.search(name))
+    return +found
+
+
+def allowed() -> dict[str, int]:
+    """Read the table: the most refused words that each file may have; none if it is not there."""
+    rows = (line.split("\t") for line in TABLE.read_text(encoding="utf-8").splitlines())
+    return {name: int(count) for name, count in rows}
+
+
+def main() -> int:
+    """Write the table."""
+    found = counts()
+    TABLE.write_text("".join(f"{name}\t{found[name]}\n" for name in sorted(found)), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

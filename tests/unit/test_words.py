@@ -1,0 +1,27 @@
+"""Words that the style refuses become fewer, never more."""
+
+from pathlib import Path
+
+import pytest
+from words import TABLE, allowed, counts, words_of
+
+
+@pytest.mark.slow
+def test_no_file_has_more_refused_words_than_before() -> None:
+    """No file has more refused words than its row of the table; a file without a row has none.
+
+    `python tests/support/words.py` writes the table anew, after words have gone or files moved.
+    """
+    limits = allowed()
+    more = {name: count for name, count in counts().items() if count > limits.get(name, 0)}
+    assert more == {}, f"write it in plain words (docs/style.md), or see {TABLE}"
+
+
+def test_words_are_found_in_text_and_names(tmp_path: Path) -> None:
+    """A phrase counts across lines, and a word of a name in Python alone and as a whole part."""
+    program = tmp_path / "program.py"
+    program.write_text('"""So\nmany."""\nfirst_half = behalf = sideways = Case\n', encoding="utf-8")
+    assert words_of(program) == {"so many": 1, "first_half": 1, "Case": 1}
+    page = tmp_path / "page.md"
+    page.write_text("Nobody has half of it.\n", encoding="utf-8")
+    assert words_of(page) == {"nobody": 1}
