@@ -220,7 +220,8 @@ def _control_link(connection: Connection, number: int) -> list[Step]:
     """
     source, sink, ip = connection.from_, connection.to, ip_version(connection.source)
     interface, bits = f"ctl{number}", 24 if ip == 4 else 120
-    here, there = (address_in(IPv4Address(f"10.255.{number}.{end}"), ip) for end in (1, 2))
+    more, net = divmod(number, 256)
+    here, there = (address_in(IPv4Address(f"10.{255 - more}.{net}.{end}"), ip) for end in (1, 2))
     table = str(1000 + number)
     select = f"ipproto tcp dport {connection.port}"
     data = f"{select} sport {connection.source_port}"
