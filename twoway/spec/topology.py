@@ -29,7 +29,7 @@ from twoway.spec.routing import read_routes
 # The program that loads a topology in the sandbox, here and there.
 DESCRIBE, _DESCRIBE = Path(__file__).with_name("describe_topology.py"), "/mnt/describe.py"
 # It may compute for some seconds, and write 4 MiB; in the time of an emulated processor.
-_LIMITS = ("prlimit", "--cpu=20", f"--fsize={1 << 22}")
+_LIMITS = ("prlimit", "--cpu=10", f"--fsize={1 << 22}")
 _LONGEST_S = 60
 _MOST_NODES = 1000
 # An interface is called NODE-eth0 and has at most 15 characters.
