@@ -31,11 +31,13 @@ class Ended:
         status: as subprocess has it.
         answer: the first mebibyte of its standard output.
         words: the same of its standard error.
+        most_bytes: the larger of the two whole sizes.
     """
 
     status: int
     answer: bytes
     words: bytes
+    most_bytes: int
 
 
 @contextlib.contextmanager
@@ -96,7 +98,8 @@ def run_confined(
                 if time.monotonic() > deadline:
                     raise TimeoutError
         answer, words = (os.pread(file, _MOST_WORDS, 0) for file in files)
-        return Ended(process.returncode, answer, words)
+        most_bytes = max(os.fstat(file).st_size for file in files)
+        return Ended(process.returncode, answer, words, most_bytes)
 
 
 def lives(process: subprocess.Popen[bytes], at_most_s: float = POLL_S) -> bool:

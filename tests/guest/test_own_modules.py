@@ -1,20 +1,31 @@
 """Congestion controls of one's own, and all of the kernel's, carry data in the guest."""
 
+import os
 import re
 import subprocess
+import uuid
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from plans import run_folder
-from running import ROOT, SMALL, carry_out, measure, twoway, write_experiment
+from running import (
+    ROOT,
+    SMALL,
+    carry_out,
+    measure,
+    processes_with,
+    twoway,
+    write_experiment,
+)
 
+from twoway.backends import own_modules as building
 from twoway.backends import uml
 from twoway.backends.native import Native
 from twoway.backends.own_modules import own_modules
 from twoway.contract.plan import LoadModule
 from twoway.errors import RunError, UsageError
-from twoway.guest.build import built_guest
+from twoway.guest.build import Guest, built_guest
 from twoway.paths import EXPERIMENTS
 from twoway.plan.plan import build_plan
 from twoway.runs.cases import load_case
@@ -108,6 +119,67 @@ def test_a_loop_without_end_names_its_function(tmp_path: Path) -> None:
     said = f"for 3 s of wall time; running in the guest: .*; its kernel is in {where}"
     assert re.search(said, str(error))
     assert error.hint == "look for a loop without end in that module"
+
+
+def _with_kbuild(folder: Path, command: str) -> Path:
+    """Write an experiment with a module whose Kbuild runs a command."""
+    (folder / "mine").mkdir()
+    (folder / "mine/aimd.c").write_text(TOY, "utf-8")
+    (folder / "mine/Kbuild").write_text(
+        f"obj-m := tcp_mine.o\nreached := $(shell {command})\n$(error over)\n", "utf-8"
+    )
+    path = _toy(folder, TOY)
+    path.write_text(path.read_text().replace("tcp_aimd.c", "mine"), "utf-8")
+    return path
+
+
+def test_a_build_leaves_no_process(tmp_path: Path) -> None:
+    """What a build starts and detaches has ended when the build has."""
+    mark = f"outlast-{uuid.uuid4()}"
+    staying = "python3 -c 'import time; time.sleep(100)'"
+    path = _with_kbuild(tmp_path, f"setsid {staying} {mark} < /dev/null > /dev/null 2>&1 &")
+    done = twoway("run", path, "--results", tmp_path / "results")
+    assert done.returncode == 2
+    assert "tcp_mine does not build" in done.stderr
+    assert processes_with(mark) == []
+
+
+def test_a_build_prints_no_more_than_a_limit(tmp_path: Path) -> None:
+    """A build that prints without end is ended by a sentence, and twoway holds none of it."""
+    done = twoway("run", _with_kbuild(tmp_path, "yes >&2"), "--results", tmp_path / "results")
+    assert done.returncode == 2
+    assert "own_modules: tcp_mine: its build prints more than 64 MiB" in done.stderr
+
+
+def test_a_build_has_a_time_to_end(
+    tmp_path: Path, guest: Guest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A build that does not end is ended, and all of it."""
+    monkeypatch.setattr(building, "LONGEST_S", 1)
+    mark = f"outlast-{uuid.uuid4()}"
+    path = _with_kbuild(tmp_path, f"python3 -c 'import time; time.sleep(100)' {mark}")
+    steps = build_plan(load_case(str(path))).own_modules
+    with pytest.raises(UsageError, match="tcp_mine: its build has not ended after 1 s"):
+        own_modules(guest, steps)
+    assert processes_with(mark) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system takes root")
+def test_a_build_does_not_fill_the_disk(tmp_path: Path) -> None:
+    """A build that writes without end is ended while there is room, and its files go."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128m", "none", disk], check=True)
+    try:
+        writing = "while :; do head -c 1M /dev/zero >> zeros; sleep 0.01; done"
+        path = _with_kbuild(tmp_path, f"cd /mnt/run; {writing}")
+        environment = {**os.environ, "TMPDIR": str(disk)}
+        done = twoway("run", path, "--results", tmp_path / "results", env=environment)
+        assert done.returncode == 1
+        assert f"{disk}: less than 64 MiB left on the disk" in done.stderr
+        assert [*disk.iterdir()] == []
+    finally:
+        subprocess.run(["umount", disk], check=True)
 
 
 def test_a_kbuild_writes_nothing_of_the_hosts(tmp_path: Path) -> None:

@@ -1,20 +1,24 @@
 """Building the kernel modules that an experiment brings along, in the sandbox.
 
 A Kbuild is a makefile, which may run anything: it sees what a guest sees, and writes to a folder
-of its own.
+of its own. It has a time to end, its output a size, and the disk is not filled.
 """
 
 import contextlib
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
+from twoway.backends.guest_files import open_guest_file
+from twoway.confined_process import run_confined
 from twoway.confinement import NOBODY, confined
+from twoway.contract.folders import remove_folder
 from twoway.contract.plan import OWN_MODULES, LoadModule
+from twoway.contract.writing import refuse_full_disk
 from twoway.errors import UsageError
 from twoway.guest.build import Guest, content_hash
 from twoway.paths import cache
@@ -23,6 +27,11 @@ _SCRATCH = "/mnt/run"
 # Room in memory for the compiler's files.
 _SHM_MIB = 256
 _MOST_LINES = 20
+# The most that a build may write to a file, or print.
+_MOST_BYTES = 64 << 20
+_LIMITS = ("prlimit", f"--fsize={_MOST_BYTES}")
+# Ours take seconds, and on an emulated processor minutes.
+LONGEST_S = 600
 
 
 def own_modules(guest: Guest, steps: Sequence[LoadModule]) -> dict[str, Path]:
@@ -66,29 +75,47 @@ def _new_folder(path: Path) -> Iterator[Path]:
                 raise
 
 
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    """Make a folder for a build, in which it may leave anything."""
+    folder = Path(tempfile.mkdtemp(prefix="twoway-build-"))
+    try:
+        yield folder
+    finally:
+        remove_folder(folder)
+
+
 def _build(guest: Guest, step: LoadModule, into: Path) -> None:
     kernel = guest.kernel.parent
-    with tempfile.TemporaryDirectory() as scratch:
+    with _scratch() as scratch:
         for name, text in step.sources.items():
-            (Path(scratch) / name).write_text(text, "utf-8")
-        for path in (Path(scratch), *Path(scratch).iterdir()):
+            (scratch / name).write_text(text, "utf-8")
+        for path in (scratch, *scratch.iterdir()):
             if os.geteuid() == 0:  # then the compiler is nobody's (confinement.py)
                 os.chown(path, NOBODY, NOBODY)
         place = _made_at(kernel)
         trees = {f"{place}/source": kernel.parent / "source", f"{place}/build": kernel}
-        box = confined(trees, Path(scratch), shm_mib=_SHM_MIB)
+        box = confined(trees, scratch, shm_mib=_SHM_MIB)
         make = ["make", "-C", f"{place}/build", "ARCH=um", f"M={_SCRATCH}", "modules"]
-        done = subprocess.run(
-            [*box, *make],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-        made = Path(scratch) / step.file
-        if done.returncode or made.is_symlink() or not made.is_file():
-            raise UsageError(_errors(guest, step, done.stdout + done.stderr))
-        shutil.copyfile(made, into / step.file)
+        try:
+            done = run_confined(
+                [*box, *_LIMITS, *make],
+                longest_s=LONGEST_S,
+                look=partial(refuse_full_disk, scratch),
+            )
+        except TimeoutError as error:
+            slow = f"own_modules: {step.module}: its build has not ended after {LONGEST_S} s"
+            raise UsageError(slow) from error
+        if done.most_bytes >= _MOST_BYTES:
+            raise UsageError(
+                f"own_modules: {step.module}: its build prints more than {_MOST_BYTES >> 20} MiB"
+            )
+        left = scratch / step.file
+        if done.status or left.is_symlink() or not left.is_file():
+            said = (done.answer + done.words).decode(errors="replace")
+            raise UsageError(_errors(guest, step, said))
+        with open_guest_file(scratch, step.file) as made, (into / step.file).open("xb") as kept:
+            shutil.copyfileobj(made, kept)
 
 
 def _made_at(kernel: Path) -> Path:
