@@ -14,7 +14,7 @@ import pytest
 import yaml
 from capture_analysis.reading.capture import read_capture
 from guides import carry_out_lines, copy_listings
-from plans import run_folder
+from plans import run_folder, shell
 from running import ROOT, SMALL, carry_out, measure, twoway, write_experiment
 
 from twoway.backends import uml
@@ -407,3 +407,25 @@ def _row(case: str, results: Path) -> str:
         f"| {control} | {queue} packets | {value['run_time.fetch']:.2f} s | {wait:.3f} s, "
         f"{late:.3f} s | {100 * value['datagram_loss.call']:.1f} % | {page['backward']['lost']} |"
     )
+
+
+def test_a_program_loads_no_kernel_module(small: Path, tmp_path: Path) -> None:
+    """Once the plan's modules are loaded, no program loads another, nor allows it again."""
+    tries = "insmod /mnt/bin/tcp_tahoe.ko; echo 0 > /proc/sys/kernel/modules_disabled"
+    script = f"{tries}; cat /proc/sys/kernel/modules_disabled; exit 0"
+    document = yaml.safe_load(small.read_text())
+    document["programs"] = [{"name": "evil", "host": "h1", "command": ["sh", "-c", script]}]
+    folder = carry_out(write_experiment(tmp_path, document, "evil"), tmp_path / "results")
+    assert (folder / "programs/evil.out").read_text() == "1\n"
+    assert "tcp_tahoe.ko: Operation not permitted" in (folder / "programs/evil.err").read_text()
+
+
+def test_a_module_that_the_plan_does_not_load_fails_the_run(
+    guest: Guest, small: Path, tmp_path: Path
+) -> None:
+    """A run in which a command of set-up loads a module by itself ends with its name."""
+    plan = build_plan(load_case(str(small)))
+    steps = (*plan.setup, shell("insmod /mnt/bin/tcp_tahoe.ko"))
+    folder = run_folder(tmp_path / "run", plan.model_copy(update={"setup": steps}))
+    with pytest.raises(RunError, match="module that no step of the plan loads: tcp_tahoe"):
+        uml.run(guest, folder, lambda _: None)

@@ -78,6 +78,11 @@ def native() -> bool:
     return "--native" in sys.argv
 
 
+def in_virtual_time() -> bool:
+    """Tell whether this program runs in user-mode Linux."""
+    return not native() and "--real-time" not in sys.argv
+
+
 def report_progress() -> None:
     """Report progress to the host, while the observer does not.
 
@@ -324,7 +329,7 @@ def warm_up(plan: dict[str, Any]) -> None:
 def be_ready(plan: dict[str, Any]) -> None:
     """Wait until set-up is over on the plan's clock, which is set here."""
     ready_ns = plan["clock"]["ready_by_ns"]
-    if native() or "--real-time" in sys.argv:
+    if not in_virtual_time():
         warm_up(plan)
     if plan["share"]:
         os.environ[OFFSET] = str(await_offset_ns())
@@ -338,7 +343,7 @@ def be_ready(plan: dict[str, Any]) -> None:
         offset_ns = time.time_ns() - ready_ns
         os.environ[OFFSET] = str(offset_ns)
         (RUN / "clock.json").write_text(json.dumps({"offset_ns": offset_ns}))
-    elif "--real-time" in sys.argv:
+    elif not in_virtual_time():
         time.clock_settime_ns(time.CLOCK_REALTIME, ready_ns)
     elif time.time_ns() > ready_ns:
         raise GuestError("set-up took longer in virtual time than the plan allows")
@@ -394,6 +399,8 @@ def perform(plan: dict[str, Any]) -> None:
         return
     recorders, programs = Daemons(), Daemons()
     recorders.start(plan["recorders"] + plan["captures"])
+    if in_virtual_time():  # a distribution's kernel loads its own when they are needed
+        write_file("/proc/sys/kernel/modules_disabled", "1")
     be_ready(plan)
     programs.start(plan["sinks"])
     programs.start(plan["sources"])
@@ -416,6 +423,18 @@ def perform(plan: dict[str, Any]) -> None:
     for step in plan["teardown"]:  # of what the captures hold, no more and no less
         execute(step)
     recorders.interrupt()
+    if in_virtual_time():
+        refuse_other_modules(plan)
+
+
+def refuse_other_modules(plan: dict[str, Any]) -> None:
+    """Raise GuestError if a kernel module is there that no step of the plan loads."""
+    named = {step["module"] for step in plan["setup"] if step["kind"] == "load_module"}
+    lines = Path("/proc/modules").read_text().splitlines()
+    others = {line.split()[0] for line in lines} - named
+    if others:
+        names = ", ".join(sorted(others))
+        raise GuestError(f"a kernel module that no step of the plan loads: {names}")
 
 
 def main() -> int:
