@@ -27,7 +27,6 @@ from twoway.contract.plan import PLAN
 from twoway.errors import TwowayError
 from twoway.guest.build import Guest, call
 
-SUPPORT = Path("/mnt/twoway/tests/support")
 HOST_CALLS = ROOT / "tests/support/host_calls"
 OUTLAST = ROOT / "tests/support/outlast.py"
 USER = 54321
@@ -113,7 +112,7 @@ def test_no_program_in_the_sandbox_finds_a_way_out(
     home.mkdir()
     if not who and os.geteuid() == 0:
         os.chown(home, NOBODY, NOBODY)
-    argv = ["/mnt/venv/bin/python", "-I", str(SUPPORT / "ways_out.py")]
+    argv = ["/mnt/venv/bin/python", "-I", "/mnt/ways_out.py"]
     assert _run(who, guest, place, "program", home, *argv) == "tried\n"
     assert [*home.iterdir()] == []
 

@@ -33,7 +33,7 @@ from twoway.spec.point import Case
 PACKET_US = 800
 BASE_US = 2000 + PACKET_US + 32
 PIPE_PACKETS = BASE_US / PACKET_US
-VEGAS_INFO = "/mnt/twoway/tests/support/vegas_info.py"
+VEGAS_INFO = (ROOT / "tests/support/vegas_info.py").read_text("utf-8")
 TCP_CA_RECOVERY, TCP_CA_LOSS = 3, 4
 
 
@@ -340,7 +340,7 @@ def _vegas_at(at_s: float) -> TimedProgram:
         name=f"vegas-{at_s:g}",
         node="h1",
         at_ns=START_NS + round(at_s * 1e9),
-        run=("python3", "-I", VEGAS_INFO),
+        run=("python3", "-I", "-c", VEGAS_INFO),
     )
 
 

@@ -11,6 +11,8 @@ from module_trials import check_cases, check_stress, congestion_modules
 from running import ROOT, SLOW, twoway, write_experiment
 
 from twoway.backends import qemu
+from twoway.backends.qemu import Machine
+from twoway.backends.sandbox import CHECKOUT
 from twoway.contract.plan import PLAN, Plan
 from twoway.guest.stock_kernel import StockKernel, build_stock
 from twoway.paths import KERNEL_MODULES
@@ -71,7 +73,10 @@ def test_native_leaves_nothing(stock: StockKernel, tmp_path: Path) -> None:
     paths = "PYTHONPATH=/mnt/twoway:/mnt/twoway/capture-analysis"
     runner = ["/usr/bin/env", paths, "/mnt/venv/bin/python", program]
     accelerator = qemu.best_accelerator(stock)
-    qemu.run(stock, accelerator, tmp_path, lambda _: None, runner=runner, stall_s=600)
+    machine = Machine(readable={CHECKOUT: ROOT})
+    qemu.run(
+        stock, accelerator, tmp_path, lambda _: None, runner=runner, stall_s=600, machine=machine
+    )
     found = json.loads((tmp_path / "native.json").read_text())
     assert found["before"]["our modules"] == []
     assert [state for _, state in found["after"]] == [found["before"]] * 2

@@ -19,6 +19,8 @@ from twoway.guest.build import Guest
 from twoway.runs.captures import pack
 from twoway.spec.topology import load_topology
 
+WAYS_OUT = Path(__file__).with_name("ways_out.py")
+
 
 def main() -> None:
     """Do what the arguments say."""
@@ -35,7 +37,7 @@ def main() -> None:
     if what == "topology":
         print(*load_topology(Path(argv[0]), {}).nodes)
         return
-    visible = places(Path(programs), Path(kernel), {})
+    visible = places(Path(programs), Path(kernel), {"/mnt/ways_out.py": WAYS_OUT})
     subprocess.run([*confined(visible, Path(folder), shm_mib=64), *argv], check=True)
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from twoway.backends import uml
-from twoway.backends.sandbox import GUEST_FOLDER
+from twoway.backends.sandbox import CHECKOUT, GUEST_FOLDER
 from twoway.contract.plan import PLAN, Plan
 from twoway.guest.build import Guest
 from twoway.paths import ROOT
@@ -40,7 +40,7 @@ def run_in_guest(
     """
     give(folder)
     Plan(memory_mib=memory_mib).write(folder / PLAN)
-    inside = Path("/mnt/twoway") / program.resolve().relative_to(ROOT)
+    inside = Path(CHECKOUT) / program.resolve().relative_to(ROOT)
     runner = ["/mnt/venv/bin/python", "-I", str(inside), *arguments]
     uml.run(
         guest,
@@ -48,6 +48,7 @@ def run_in_guest(
         lambda _: None,
         runner=runner,
         virtual_time=virtual_time,
+        readable={CHECKOUT: ROOT},
         stall_s=patience_s,
     )
     return (folder / "log/console.txt").read_text(errors="replace")

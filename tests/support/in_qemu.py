@@ -7,13 +7,14 @@ from in_guest import give
 from twoway.backends import qemu
 from twoway.backends.guest_files import read_guest_file
 from twoway.backends.qemu import Accelerator, Machine
-from twoway.backends.sandbox import CONSOLE_LOG
+from twoway.backends.sandbox import CHECKOUT, CONSOLE_LOG
 from twoway.contract.plan import PLAN, Plan
 from twoway.guest.stock_kernel import StockKernel
 from twoway.paths import ROOT
 
 MEMORY_MIB = 512
 MACHINE = Machine(
+    readable={CHECKOUT: ROOT},
     processors=4,
     kernel=(
         # An emulated processor's clock is the host's, which QEMU does not promise to a kernel.
@@ -49,7 +50,7 @@ def run_in_qemu(
     """
     give(folder)
     Plan(memory_mib=MEMORY_MIB).write(folder / PLAN)
-    inside = Path("/mnt/twoway") / program.resolve().relative_to(ROOT)
+    inside = Path(CHECKOUT) / program.resolve().relative_to(ROOT)
     accelerator: Accelerator = "kvm" if qemu.best_accelerator(kernel) == "kvm" else "tcg"
     qemu.run(
         kernel,

@@ -59,7 +59,10 @@ CLONE_NEWUSER, TIOCSTI, TIOCLINUX = 0x10000000, 0x5412, 0x541C
 PTRACE_ATTACH, PTRACE_SEIZE, PR_SET_PDEATHSIG = 16, 0x4206, 1
 SHOWN = {
     "/": "bin boot dev etc home lib lib64 mnt proc root run sbin sys tmp usr var",
-    "/mnt": "bin linux root run twoway upper venv",
+    "/mnt": "bin linux root run twoway upper venv ways_out.py",
+    # Results of others may lie anywhere in a checkout.
+    "/mnt/twoway": "topologies vm",
+    "/mnt/twoway/vm": "guest",
     "/etc": "alternatives group hosts iproute2 ld.so.cache localtime nsswitch.conf passwd"
     " protocols services",
 }

@@ -13,9 +13,9 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache as once
 from functools import partial
 from pathlib import Path
@@ -134,10 +134,12 @@ class Machine:
     Attributes:
         processors: how many. Several are threads, which run wherever the host has room.
         kernel: more words for the kernel's command line.
+        readable: more that it sees of the host, by its paths in the sandbox.
     """
 
     processors: int = 1
     kernel: Sequence[str] = ()
+    readable: Mapping[str, Path] = field(default_factory=dict)
 
 
 _DEFAULT = Machine()
@@ -176,7 +178,7 @@ def command(
     packaged = {"/mnt/modules": stock.modules, "/mnt/boot": stock.image.parent}
     devices = [_KVM] if accelerator == "kvm" else []
     sandboxed = confined(
-        places(stock.programs, stock.image, packaged),
+        places(stock.programs, stock.image, {**packaged, **machine.readable}),
         home,
         devices=devices,
         own_mib=memory_mib + _OWN_MIB,

@@ -37,9 +37,11 @@ GUEST_FOLDER = ".guest"
 # emulated, on half a processor, took more than 30 s to start Python.
 STALL_S = 120.0
 
+# The checkout's name in a guest (docs/decisions/0030).
+CHECKOUT = "/mnt/twoway"
 # Where a guest finds its programs (vm/guest/init.c), whatever the caller's PATH.
 GUEST_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
-RUNNER = ("/mnt/venv/bin/python", "-I", "-S", "/mnt/twoway/vm/guest/run.py")
+RUNNER = ("/mnt/venv/bin/python", "-I", "-S", f"{CHECKOUT}/vm/guest/run.py")
 
 # Lines in which a kernel or one of its checkers reports a fault, or that it ignores a module's
 # parameter. The sanitised kernel begins its lines with a time.
@@ -67,13 +69,15 @@ class Culprit:
 def places(programs: Path, kernel: Path, more: Mapping[str, Path]) -> dict[str, Path]:
     """List what a guest may read, by its path in the sandbox.
 
+    Of the checkout that is its runner, and the topologies: results are not for other guests to see.
+
     Args:
         programs: the guest's programs.
         kernel: the guest's kernel.
         more: other files and folders of the host, by their paths in the sandbox.
     """
     return {
-        "/mnt/twoway": ROOT,  # docs/decisions/0030
+        **{f"{CHECKOUT}/{part}": ROOT / part for part in ("vm/guest", "topologies")},
         "/mnt/venv": Path(sys.prefix),
         "/mnt/bin": programs,
         "/mnt/linux": kernel,

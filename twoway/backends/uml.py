@@ -11,9 +11,10 @@ import signal
 import socket
 import struct
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from twoway.backends.backend import Kind, Progress
@@ -103,7 +104,12 @@ class Uml:
 
 
 def command(
-    guest: Guest, home: Path, *, runner: Sequence[str] = RUNNER, virtual_time: bool = True
+    guest: Guest,
+    home: Path,
+    *,
+    runner: Sequence[str] = RUNNER,
+    virtual_time: bool = True,
+    readable: Mapping[str, Path] = MappingProxyType({}),
 ) -> list[str]:
     """Build the command that boots the guest on its folder.
 
@@ -112,6 +118,7 @@ def command(
         home: the guest's folder, as furnish() made it.
         runner: what the guest runs, instead of carrying out the plan.
         virtual_time: False boots with the host's clock, for interactive use and benchmarks.
+        readable: more that the guest sees of the host, by its paths in the sandbox.
     """
     plan = read_plan(home)
     kernel = f"{_KERNEL} mem={plan.memory_mib}M {_ROOT_FILE_SYSTEM}"
@@ -128,7 +135,7 @@ def command(
     else:
         kernel += " con=null con0=fd:0,fd:1 quiet"
     sandboxed = confined(
-        places(guest.programs, guest.kernel, own_modules(guest, plan.own_modules)),
+        places(guest.programs, guest.kernel, {**own_modules(guest, plan.own_modules), **readable}),
         home,
         shm_mib=plan.memory_mib + _BESIDE_MEMORY_MIB,
         own_mib=(_SHADOW_MIB if guest.flavour == "sanitized" else 0) + OWN_MIB,
@@ -143,6 +150,7 @@ def run(
     *,
     runner: Sequence[str] = RUNNER,
     virtual_time: bool = True,
+    readable: Mapping[str, Path] = MappingProxyType({}),
     stall_s: float = STALL_S,
 ) -> None:
     """Boot the guest on a folder with a plan; wait until it powers off.
@@ -153,6 +161,7 @@ def run(
         on_progress: called about ten times a second while virtual time moves.
         runner: as for command().
         virtual_time: as for command().
+        readable: as for command().
         stall_s: wall time without a report of progress after which the guest counts as stuck.
 
     Raises: RunError if the guest failed, died, was killed or its clock stopped, or if its kernel
@@ -160,9 +169,9 @@ def run(
     """
     home = furnish(folder, ("uml",))
     with own_core() as pinned:
-        boot = [*pinned, *command(guest, home, runner=runner, virtual_time=virtual_time)]
+        boot = command(guest, home, runner=runner, virtual_time=virtual_time, readable=readable)
         live(
-            boot,
+            [*pinned, *boot],
             folder,
             home,
             on_progress,
