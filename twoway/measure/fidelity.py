@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 from capture_analysis import ack_compression
+from capture_analysis.discovery import modules_of
 
 from twoway.contract.clock import START_NS
 from twoway.contract.metrics import FidelityRow
 from twoway.contract.network import ETHERNET_BYTES
 from twoway.contract.verdict import Verdict
-from twoway.measure import channel, real_time
+from twoway.measure import channel, checks, links, real_time
 from twoway.measure.allocations import agreement
 from twoway.measure.analysis import Analysis, ConnectionView, QueueView
 from twoway.measure.flight import most_in_flight
 from twoway.measure.lanes import Lanes, lanes_of
-from twoway.measure.policing import refused_by_policer
 from twoway.measure.queues import repeated
 from twoway.measure.throughput import before_reset, in_order_bytes, utilisation
 from twoway.theory.dtm import SLOT_BIT
@@ -42,40 +42,35 @@ IDLE_LINK = 0.5
 
 def fidelity(analysis: Analysis) -> list[FidelityRow]:
     """Carry out all fidelity checks of a run."""
-    checks = [_frames(analysis), _capture_drops(analysis)]
+    rows = [_frames(analysis), _capture_drops(analysis)]
     error = None if analysis.run.exact_clock else real_time.ClockError(analysis)
     if error:
-        checks += real_time.checks(analysis, error)
+        rows += real_time.checks(analysis, error)
     if analysis.run.loses_on_links:
-        checks.append(_link_losses(analysis))
+        rows.append(_link_losses(analysis))
     for direction, queue in analysis.queues.items():
-        checks += [
+        rows += [
             _service_times(analysis, direction, queue, error),
             _kernel_queue(analysis, direction, queue, error),
             _kernel_drops(analysis, direction, queue),
         ]
         link = analysis.run.link(queue.queue)
-        if link and link.policer and error is None:
-            checks.append(_policed(analysis, direction, queue))
+        for element in modules_of(links):
+            rows += element.check(analysis, direction, queue, error)
         if link and link.delay:
-            checks.append(_delays(analysis, direction, queue, delay_table(link.delay)))
+            rows.append(_delays(analysis, direction, queue, delay_table(link.delay)))
         if impairments := analysis.run.impairments(queue.queue):
-            checks.append(_impaired(analysis, direction, queue, impairments))
+            rows.append(_impaired(analysis, direction, queue, impairments))
         if queue.slots and queue.slots.options["rate"]:
-            checks.append(_allocations(analysis, direction, queue, queue.slots, error))
+            rows.append(_allocations(analysis, direction, queue, queue.slots, error))
     for name, connection in analysis.connections.items():
-        checks += _generator_bytes(analysis, name, connection)
-        checks += _ack_checks(analysis, name, connection)
-        checks += _window_check(analysis, name, connection)
-        checks += _limits(analysis, name, connection)
-        checks += _idling(analysis, name, connection)
-    checks += [_datagrams_sent(analysis, name) for name in analysis.datagrams]
-    return checks
-
-
-def _check(what: str, value: float | None, bound: str, holds: bool) -> FidelityRow:
-    verdict = Verdict.PASS if holds else Verdict.FAIL
-    return FidelityRow(check=what, value=value, bound=bound, verdict=verdict)
+        rows += _generator_bytes(analysis, name, connection)
+        rows += _ack_checks(analysis, name, connection)
+        rows += _window_check(analysis, name, connection)
+        rows += _limits(analysis, name, connection)
+        rows += _idling(analysis, name, connection)
+    rows += [_datagrams_sent(analysis, name) for name in analysis.datagrams]
+    return rows
 
 
 def _untold(what: str, value: float, bound: str) -> FidelityRow:
@@ -113,12 +108,12 @@ def _frames(analysis: Analysis) -> FidelityRow:
     """Check that no frame exceeds the MTU, hence that offloads are off."""
     most = _largest_frame(analysis)
     largest = analysis.run.largest_frame_bytes
-    return _check("largest captured frame, bytes", largest, f"at most {most}", largest <= most)
+    return checks.row("largest captured frame, bytes", largest, f"at most {most}", largest <= most)
 
 
 def _capture_drops(analysis: Analysis) -> FidelityRow:
     dropped = sum(analysis.run.manifest.capture_drops.values())
-    return _check("packets dropped by the capture", dropped, "0", dropped == 0)
+    return checks.row("packets dropped by the capture", dropped, "0", dropped == 0)
 
 
 def _service_times(
@@ -133,14 +128,16 @@ def _service_times(
     if error:
         off_ns, late_ns = real_time.departure_error_ns(view), error.timer_ns
         bound = f"real time: at most {late_ns}, as timers are late"
-        row = _check(f"{direction}: departures off in 99 %, ns", off_ns, bound, off_ns <= late_ns)
+        row = checks.row(
+            f"{direction}: departures off in 99 %, ns", off_ns, bound, off_ns <= late_ns
+        )
         return _within(row, off_ns, _resolved_ns(analysis, view), HALF_A_SEGMENT)
     left_ns = view.passed.left_ns[view.passed.departures]
     found_ns = view.error_ns[left_ns < analysis.run.stop_ns]
     worst, credit_ns = int(np.abs(found_ns).max(initial=0)), view.queue.credit_ns
     holds = found_ns.max(initial=0) <= 1 and found_ns.min(initial=0) >= -1 - credit_ns
     bound = "at most 1" + (f", or {1 + credit_ns} too early" if credit_ns else "")
-    return _check(f"{direction}: worst departure error, ns", worst, bound, holds)
+    return checks.row(f"{direction}: worst departure error, ns", worst, bound, holds)
 
 
 def _kernel_queue(
@@ -170,43 +167,21 @@ def _kernel_queue(
     worst = max(real_time.quantile(off), 0) if error else int(off.max(initial=0))
     bound = f"real time: 0 in 99 %, within {around_ns} ns" if error else "0"
     what = f"{direction}: captures' queue against {len(rows)} kernel samples, packets"
-    row = _check(what, worst, bound, bool(rows) and worst == 0)
+    row = checks.row(what, worst, bound, bool(rows) and worst == 0)
     return _within(row, around_ns, _resolved_ns(analysis, view), HALF_A_SEGMENT) if error else row
 
 
 def _kernel_drops(analysis: Analysis, direction: str, view: QueueView) -> FidelityRow:
-    kernel = _counted_drops(analysis, view, "root") + _counted_drops(analysis, view, "clsact")
+    kernel = checks.counted_drops(analysis, view, "root") + checks.counted_drops(
+        analysis, view, "clsact"
+    )
     captured = int(view.passed.dropped.sum())
-    return _check(
+    return checks.row(
         f"{direction}: drops in the captures less the kernel's {kernel}",
         captured - kernel,
         "0",
         captured == kernel,
     )
-
-
-def _counted_drops(analysis: Analysis, view: QueueView, which: str) -> int:
-    """Read the kernel's count of a queue's drops ("root"), or of its policer's ("clsact")."""
-    node = view.queue.interface.rsplit("-", 1)[0]
-    counts = [
-        sum(
-            qdisc["drops"]
-            for qdisc in analysis.run.document(f"qdisc/{node}-{when}.json")
-            if qdisc["dev"] == view.queue.interface
-            and (qdisc.get("root") if which == "root" else qdisc["kind"] == which)
-        )
-        for when in ("before", "after")
-    ]
-    return int(counts[1] - counts[0])
-
-
-def _policed(analysis: Analysis, direction: str, view: QueueView) -> FidelityRow:
-    """Compare the packets that a policer dropped with those that its token bucket refuses."""
-    refused = refused_by_policer(analysis, view)
-    kernel = _counted_drops(analysis, view, "clsact")
-    odd = int((refused & ~view.passed.dropped).sum()) + abs(int(refused.sum()) - kernel)
-    what = f"{direction}: policer's {kernel} drops that are not its token bucket's"
-    return _check(what, odd, "0", odd == 0)
 
 
 def _link_losses(analysis: Analysis) -> FidelityRow:
@@ -229,7 +204,7 @@ def _link_losses(analysis: Analysis) -> FidelityRow:
     under_way = sum(int(way.under_way.sum()) for way in ways)
     what = f"packets lost behind queues in the captures less the kernel's {kernel}"
     bound = f"{-under_way}..0" if under_way else "0"
-    return _check(what, lost - kernel, bound, -under_way <= lost - kernel <= 0)
+    return checks.row(what, lost - kernel, bound, -under_way <= lost - kernel <= 0)
 
 
 def _delays(analysis: Analysis, direction: str, view: QueueView, table: Timetable) -> FidelityRow:
@@ -248,7 +223,7 @@ def _delays(analysis: Analysis, direction: str, view: QueueView, table: Timetabl
     found = np.concatenate(off) if off else np.zeros(0, dtype=np.int64)
     worst = int(np.abs(found).max(initial=0))
     what = f"{direction}: worst error of {len(found)} packets' delays, ns"
-    return _check(what, worst, "0", worst == 0)
+    return checks.row(what, worst, "0", worst == 0)
 
 
 def _impaired(
@@ -276,7 +251,7 @@ def _impaired(
                 good |= came_ns == sent_ns
             total, odd = total + len(good), odd + int((~good).sum())
     what = f"{direction}: packets of {total} that arrived too early or too late"
-    return _check(what, odd, "0", odd == 0)
+    return checks.row(what, odd, "0", odd == 0)
 
 
 def _allocations(
@@ -304,13 +279,13 @@ def _allocations(
         )
         known_bit = real_time.quantile(found.width_bit)
         bound = f"real time: 0 impossible or missing, estimates known to {known_bit} bit/s in 99 %"
-        row = _check(what, found.off, bound, found.off == 0)
+        row = checks.row(what, found.off, bound, found.off == 0)
         return _within(row, known_bit, SLOT_BIT, "a slot")
     expected = channel.estimates(view.queue, slots, view.passed, stop_ns)
     got = set(zip(decided_ns, wanted.at(decided_ns), strict=True))
     due = set(zip(expected.change_ns, expected.slots, strict=True))
     off = len(got ^ {each for each in due if each[0] < stop_ns})
-    return _check(what, off, "0 differ", off == 0)
+    return checks.row(what, off, "0 differ", off == 0)
 
 
 def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:
@@ -319,7 +294,7 @@ def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> lis
     Data after a reset, which may overtake data, do not count (docs/decisions/0022).
     """
     if not len(view.arrived.data()):
-        return [_check(f"{name}: payload captured, bytes", 0, "above 0", False)]
+        return [checks.row(f"{name}: payload captured, bytes", 0, "above 0", False)]
     answers = analysis.run.between(view.connection.sink_interface, view.connection, forward=False)
     captured = in_order_bytes(before_reset(view.arrived, answers))
     if view.connection.generator == "iperf3":
@@ -334,7 +309,7 @@ def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> lis
         said = report["bytes_received"]
         holds, bound = captured == said, "0"
     return [
-        _check(
+        checks.row(
             f"{name}: payload in the capture less the sink's {said}, bytes",
             captured - said,
             bound,
@@ -348,19 +323,19 @@ def _datagrams_sent(analysis: Analysis, name: str) -> FidelityRow:
     said = analysis.run.document(f"traffic/{name}-source.json")["packets_sent"]
     off = len(analysis.datagrams[name].sent) - said
     what = f"{name}: packets in the capture less the source's {said}"
-    return _check(what, off, "0", off == 0)
+    return checks.row(what, off, "0", off == 0)
 
 
 def _ack_checks(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:
-    checks = []
+    rows = []
     if analysis.run.manifest.experiment.stack.acks == "every-segment":
         off = view.acks_sent - len(analysis.run.steady(view.arrived.data()))
-        checks.append(_check(f"{name}: acks less data segments", off, "-1..1", abs(off) <= 1))
+        rows.append(checks.row(f"{name}: acks less data segments", off, "-1..1", abs(off) <= 1))
     factors = ack_compression.compression_factors(view.acks, view.data_service_ns)
     bounded = view.has_one_rate and analysis.keeps_spacing(view.connection)
     if len(factors) and view.ack_service_ns and bounded:
-        checks.append(_largest_factor(analysis, name, view, factors.max()))
-    return checks
+        rows.append(_largest_factor(analysis, name, view, factors.max()))
+    return rows
 
 
 def _largest_factor(
@@ -372,14 +347,14 @@ def _largest_factor(
     data_ns = view.data_service_ns * ack_compression.BACK_TO_BACK
     if analysis.run.exact_clock:
         bound = data_ns / view.ack_service_ns * (1 + 1 / view.ack_service_ns)  # whole ns
-        return _check(what, value, f"at most {bound:.2f}", factor <= bound)
+        return checks.row(what, value, f"at most {bound:.2f}", factor <= bound)
     closer_ns = real_time.closer_ns(analysis, view)
     least_ns = view.ack_service_ns - closer_ns
     if least_ns <= 0:
         why = f"acks are up to {closer_ns} ns closer, one takes {view.ack_service_ns}"
         return _untold(what, value, f"real time: none, {why}")
     bound = data_ns / least_ns
-    return _check(what, value, f"real time: at most {bound:.2f}", factor <= bound)
+    return checks.row(what, value, f"real time: at most {bound:.2f}", factor <= bound)
 
 
 def _window_check(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:
@@ -396,7 +371,7 @@ def _window_check(analysis: Analysis, name: str, view: ConnectionView) -> list[F
         return []
     most = most_in_flight(analysis.run, view)
     what = f"{name}: most segments in flight, of a window of {window}"
-    return [_check(what, most, str(window), most == window)]
+    return [checks.row(what, most, str(window), most == window)]
 
 
 def _limits(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:
@@ -416,7 +391,7 @@ def _limits(analysis: Analysis, name: str, view: ConnectionView) -> list[Fidelit
     lasts_ns = (connection.stop_ns or analysis.run.stop_ns) - connection.start_ns
     most_us = int(LIMITED_SHARE * lasts_ns / 1e3)
     return [
-        _check(f"{name}: held back by {by}, us", us, f"at most {most_us}", us <= most_us)
+        checks.row(f"{name}: held back by {by}, us", us, f"at most {most_us}", us <= most_us)
         for by, us in limits.items()
     ]
 

@@ -11,7 +11,7 @@ from functools import cache
 from capture_analysis.definition import Definition
 from capture_analysis.discovery import modules_of
 
-from twoway.measure import metrics
+from twoway.measure import links, metrics
 
 
 class Scope(Enum):
@@ -62,10 +62,11 @@ def estimates(scope: Scope, *definitions: Definition) -> Callable[[Measure], Est
 
 @cache
 def all_estimators() -> tuple[Estimator, ...]:
-    """List the estimators of the package `metrics`, by module name."""
+    """List the estimators of the packages `metrics` and `links`, by module name."""
+    modules = (*modules_of(metrics), *modules_of(links))
     return tuple(
         each
-        for module in modules_of(metrics)
+        for module in sorted(modules, key=lambda each: each.__name__.rpartition(".")[2])
         for each in vars(module).values()
         if isinstance(each, Estimator)
     )

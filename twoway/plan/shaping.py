@@ -3,6 +3,7 @@
 spec/placement.py has checked the interfaces.
 """
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -70,18 +71,16 @@ def compile_profile(profile: Profile, graph: Graph) -> list[Shaper]:
                 for i in graph.queues[name]
             ]
         else:
-            shapers += [_policed(_queue(i, direction), direction) for i in graph.queues[name]]
+            shapers += [_preceded(_queue(i, direction), direction) for i in graph.queues[name]]
         if direction.acts_behind:
             shapers += [_delay(i, direction) for i in graph.delays[name]]
     return shapers
 
 
-def _policed(shaper: Shaper, direction: Direction) -> Shaper:
-    """Put a policer before a queue, if the direction has one."""
-    if direction.policer is None:
-        return shaper
-    lines = direction.policer.lines(shaper.interface.name)
-    return replace(shaper, inner=(*shaper.inner, *lines))
+def _preceded(shaper: Shaper, direction: Direction) -> Shaper:
+    """Put before a queue what the direction has there."""
+    lines = (e.lines_before_queue(shaper.interface.name) for e in direction.elements.values())
+    return replace(shaper, inner=(*shaper.inner, *itertools.chain(*lines)))
 
 
 def _queue(interface: Interface, direction: Direction) -> Shaper:

@@ -16,9 +16,9 @@ from twoway.spec.congestion import CONTROLS
 from twoway.spec.datagrams import Datagrams
 from twoway.spec.half_duplex import HalfDuplex
 from twoway.spec.impairments import Impairments
+from twoway.spec.links import Element, elements
 from twoway.spec.loss import Loss
 from twoway.spec.matrix import Axis
-from twoway.spec.policer import Policer
 from twoway.spec.programs import HostProgram
 from twoway.spec.statements import Claimed, Found, Predicted, Statement, Unclaimed
 from twoway.spec.timetable import ChangingDelay, Rate
@@ -40,8 +40,8 @@ CongestionName = Annotated[
 UnderHtb = Literal["codel", "pie", "sfq", "fq", "fq_codel", "fq_pie", "red", "choke", "dualpi2"]
 
 
-class Direction(Framing):
-    """One direction of a link: rate and queue at one hop, delay at another."""
+class Link(Framing):
+    """Rate, queue and delay of one direction of a link."""
 
     rate_mbit: Annotated[float, Field(ge=0.001, le=100_000)] | None = Field(
         default=None,
@@ -82,14 +82,35 @@ class Direction(Framing):
     impairments: Impairments | None = Field(
         default=None, description="jitter, reordering and copies after the queue; none by default"
     )
-    policer: Policer | None = Field(
-        default=None, description="a token bucket before the queue; none by default"
-    )
     ack_queue: Literal["shared", "own", "priority"] = Field(
         default="shared",
         description="where ACKs wait: with data in one first-in-first-out queue, in their own that "
         "takes turns with data's, or in one that goes first; each of two has queue_packets",
     )
+
+
+# As with traffic below.
+if TYPE_CHECKING:
+    LinkFields = Link
+else:
+    LinkFields = create_model(
+        "LinkFields",
+        __base__=Link,
+        **{
+            name: (element | None, Field(default=None, description=element.DESCRIPTION))
+            for name, element in elements().items()
+        },
+    )
+
+
+class Direction(LinkFields):
+    """One direction of a link: rate and queue at one hop, delay at another."""
+
+    @property
+    def elements(self) -> dict[str, Element]:
+        """What else the link does to packets, by field."""
+        values = {name: getattr(self, name) for name in elements()}
+        return {name: value for name, value in values.items() if value is not None}
 
     def in_pool(self, name: str) -> bool:
         """Tell whether it is a DTM channel that shares a pool's slots."""

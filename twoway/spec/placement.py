@@ -19,10 +19,10 @@ def setting_problems(profile: Profile, experiment: Experiment) -> list[str]:
     """List what an experiment's stack or kernel does not let a profile have."""
     frame_bytes = experiment.stack.mtu_bytes + ETHERNET_BYTES
     problems = [
-        f"directions.{name}.policer.burst_bytes: a full frame has {frame_bytes}, "
-        f"got {direction.policer.burst_bytes}"
+        f"directions.{name}.{field}{problem}"
         for name, direction in profile.directions.items()
-        if direction.policer and direction.policer.burst_bytes < frame_bytes
+        for field, element in direction.elements.items()
+        for problem in element.frame_problems(frame_bytes)
     ]
     if experiment.kernel in (None, "guest"):
         problems += [

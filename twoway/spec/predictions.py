@@ -153,8 +153,8 @@ def _link(direction: Direction, experiment: Experiment, pools: Mapping[str, int]
         framing=Framing(**{name: getattr(direction, name) for name in Framing.model_fields}),
         rate=direction.rate.model_dump() if direction.rate else None,
         impairments=direction.impairments.model_dump() if direction.impairments else None,
-        policer=direction.policer.bucket if direction.policer else None,
         delay=direction.delay.model_dump() if direction.delay else None,
+        **{field: element.model for field, element in direction.elements.items()},
     )
 
 

@@ -34,7 +34,11 @@ def profile_problems(profile: Profile) -> list[str]:
         for name, direction in profile.directions.items()
         for problem in (
             *_direction_problems(direction),
-            *_policer_problems(direction),
+            *(
+                f".{field}{problem}"
+                for field, element in direction.elements.items()
+                for problem in element.problems(direction)
+            ),
             *_pool_problems(direction, profile),
             *(_half_duplex_problems(direction) if profile.half_duplex else ()),
         )
@@ -55,20 +59,8 @@ def _half_duplex_problems(direction: Direction) -> list[str]:
         for field, its in usual.items()
         if (value := getattr(direction, field)) != its
     ]
-    if direction.policer is not None:
+    if "policer" in direction.elements:
         problems.append(".policer: an end of a half-duplex link has none")
-    return problems
-
-
-def _policer_problems(direction: Direction) -> list[str]:
-    if direction.policer is None:
-        return []
-    problems = [f".policer{problem}" for problem in direction.policer.problems()]
-    if direction.dtm is not None or direction.leaves_at_start:
-        problems.append(
-            ".policer: drops cannot be told from those of a channel, of an aqm or of two queues; "
-            "it needs a drop-tail queue of rate_mbit or rate"
-        )
     return problems
 
 

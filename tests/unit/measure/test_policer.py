@@ -6,7 +6,7 @@ from typing import Any
 
 from queue_columns import passage_of
 
-from twoway.measure.metrics.policing import policed
+from twoway.measure.links.policer import policed
 
 MS = 1_000_000
 # 8 Mbit/s: a byte takes a microsecond, and the bucket holds two frames of 1000.

@@ -1,0 +1,26 @@
+"""Rows of fidelity checks."""
+
+from twoway.contract.metrics import FidelityRow
+from twoway.contract.verdict import Verdict
+from twoway.measure.analysis import Analysis, QueueView
+
+
+def row(what: str, value: float | None, bound: str, holds: bool) -> FidelityRow:
+    """Make the row of a check that holds or fails."""
+    verdict = Verdict.PASS if holds else Verdict.FAIL
+    return FidelityRow(check=what, value=value, bound=bound, verdict=verdict)
+
+
+def counted_drops(analysis: Analysis, view: QueueView, which: str) -> int:
+    """Read the kernel's count of drops of a queue ("root"), or before it ("clsact")."""
+    node = view.queue.interface.rsplit("-", 1)[0]
+    counts = [
+        sum(
+            qdisc["drops"]
+            for qdisc in analysis.run.document(f"qdisc/{node}-{when}.json")
+            if qdisc["dev"] == view.queue.interface
+            and (qdisc.get("root") if which == "root" else qdisc["kind"] == which)
+        )
+        for when in ("before", "after")
+    ]
+    return int(counts[1] - counts[0])

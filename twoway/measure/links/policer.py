@@ -1,0 +1,54 @@
+"""Packets that a policer drops before a queue: those that its token bucket refuses."""
+
+import math
+
+from capture_analysis.columns import BoolArray
+from capture_analysis.definition import Definition
+
+from twoway.contract.metrics import FidelityRow
+from twoway.measure import checks
+from twoway.measure.analysis import Analysis, QueueView
+from twoway.measure.metric import Scope, estimates
+from twoway.measure.real_time import ClockError
+from twoway.theory.token_bucket import TokenBucket
+
+POLICED = Definition(
+    "policed",
+    "1",
+    "share of the packets offered to a queue that the policer before it drops",
+    "RFC 2475",
+    most=1,
+)
+
+
+@estimates(Scope.QUEUE, POLICED)
+def policed(analysis: Analysis, view: QueueView) -> tuple[float]:
+    """Return the share in the steady window; NaN without a policer."""
+    refused = _refused(analysis, view)
+    if refused is None:
+        return (math.nan,)
+    time_ns = view.passed.packets.time_ns
+    steady = (time_ns >= analysis.run.steady_ns) & (time_ns < analysis.run.stop_ns)
+    return (float(refused[steady].mean()) if steady.any() else math.nan,)
+
+
+def check(
+    analysis: Analysis, direction: str, view: QueueView, error: ClockError | None
+) -> list[FidelityRow]:
+    """Compare the packets that a policer dropped with those that its token bucket refuses."""
+    refused = None if error else _refused(analysis, view)
+    if refused is None:
+        return []
+    kernel = checks.counted_drops(analysis, view, "clsact")
+    odd = int((refused & ~view.passed.dropped).sum()) + abs(int(refused.sum()) - kernel)
+    what = f"{direction}: policer's {kernel} drops that are not its token bucket's"
+    return [checks.row(what, odd, "0", odd == 0)]
+
+
+def _refused(analysis: Analysis, view: QueueView) -> BoolArray | None:
+    """Mark the packets offered to a queue that the policer refuses; None without a policer."""
+    link = analysis.run.link(view.queue)
+    if not link or not link.policer:
+        return None
+    packets = view.passed.packets
+    return TokenBucket.of(**link.policer).refuses(packets.time_ns, packets.frame_bytes)

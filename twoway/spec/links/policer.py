@@ -1,0 +1,64 @@
+"""A policer: a token bucket in front of a queue."""
+
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import Field
+
+from twoway.spec.links import Element
+from twoway.theory.token_bucket import TokenBucket
+
+if TYPE_CHECKING:
+    from twoway.spec.experiment import Direction
+
+# tc tells the kernel the bucket's size in ticks of 64 ns, 32 bits of them.
+_MOST_BURST_S = 274
+
+
+class Policer(Element):
+    """Packets beyond a token bucket are dropped before the queue; none waits for tokens."""
+
+    FIELD: ClassVar = "policer"
+    DESCRIPTION: ClassVar = "a token bucket before the queue; none by default"
+
+    rate_mbit: Annotated[float, Field(ge=0.001, le=100_000)] = Field(
+        description="rate of the tokens in Mbit/s, of frames with their Ethernet headers"
+    )
+    burst_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = Field(
+        description="what a full bucket lets through at once, bytes of frames"
+    )
+
+    @property
+    def model(self) -> TokenBucket:
+        """Round the rate and the burst as the kernel does."""
+        return TokenBucket.of(self.rate_mbit, self.burst_bytes)
+
+    def problems(self, direction: "Direction") -> list[str]:
+        """List contradictions, each after the field."""
+        problems = []
+        if self.model.burst_ns > _MOST_BURST_S * 1e9:
+            most = int(_MOST_BURST_S * self.model.rate_bit / 8)
+            problems.append(
+                f".burst_bytes: at most {_MOST_BURST_S} s of tokens ({most}), "
+                f"got {self.burst_bytes}"
+            )
+        if direction.dtm is not None or direction.leaves_at_start:
+            problems.append(
+                ": drops cannot be told from those of a channel, of an aqm or of two queues; "
+                "it needs a drop-tail queue of rate_mbit or rate"
+            )
+        return problems
+
+    def frame_problems(self, frame_bytes: int) -> list[str]:
+        """Refuse a bucket that never holds a full frame."""
+        if self.burst_bytes >= frame_bytes:
+            return []
+        return [f".burst_bytes: a full frame has {frame_bytes}, got {self.burst_bytes}"]
+
+    def lines_before_queue(self, dev: str) -> tuple[str, ...]:
+        """Build an action of the way out of the interface, which comes before its queue."""
+        # By default it refuses whatever is longer than 2047 bytes.
+        police = f"police rate {self.model.rate_bit}bit burst {self.burst_bytes} mtu 65535"
+        return (
+            f"qdisc add dev {dev} clsact",
+            f"filter add dev {dev} egress matchall action {police} conform-exceed drop/pass",
+        )
