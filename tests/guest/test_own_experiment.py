@@ -28,7 +28,9 @@ def test_the_guide_works_as_written(tmp_path: Path) -> None:
     copy_listings(GUIDE.name, tmp_path, "my-line.yml", "upload.yml", "grid.yml")
     results, text = tmp_path / "results", GUIDE.read_text("utf-8").replace("| | ", "|  | ")
     assert twoway("vet", tmp_path / "upload.yml", tmp_path / "grid.yml").returncode == 0
-    assert f"| both {_row(run_small(tmp_path / 'upload.yml', results))}" in text
+    run = run_small(tmp_path / "upload.yml", results)
+    assert f"| both {_row(run)}" in text
+    assert twoway("report", run).stdout in text
     assert twoway("sweep", tmp_path / "grid.yml", "--results", results).returncode == 0
     for upload in (0, 1):
         for buffer in ("short", "long"):

@@ -256,6 +256,19 @@ def test_flows_that_nobody_declares(tmp_path: Path) -> None:
     assert all(row["verdict"] == "pass" for row in document["fidelity"])
 
 
+def test_round_trips_of_a_ping(tmp_path: Path) -> None:
+    """Echoes have the round trips that ping prints, to two microseconds."""
+    path = _experiment(tmp_path, _shell("ping", "h1", "ping -c 5 -i 0.1 h2"))
+    folder = tmp_path / "results"
+    (echoes,) = measure(path, folder)["found"]
+    (run,) = (each.parent for each in folder.glob("*/*/programs"))
+    said = re.search(r"min/avg/max/mdev = ([\d.]+)/", (run / "programs/ping.out").read_text())
+    assert said is not None
+    least_ms = echoes["forward"]["metrics"]["rtt_min"]["value"]
+    assert float(said[1]) == pytest.approx(least_ms, abs=0.002)
+    assert "rtt_min" not in echoes["backward"]["metrics"]
+
+
 def test_a_program_sees_its_folder_and_its_variables(tmp_path: Path) -> None:
     """Files keep their content and may be run; there are three variables, and hosts have names."""
     (tmp_path / "site").mkdir()

@@ -14,7 +14,7 @@ from twoway.contract.verdict import Verdict, marked
 from twoway.contract.verdicts import row_in_words
 from twoway.contract.writing import chown_like_parent, out_of_space
 from twoway.errors import TwowayError
-from twoway.messages import say
+from twoway.messages import console, say
 
 if TYPE_CHECKING:
     from twoway.contract.verdicts import Verdicts
@@ -125,7 +125,8 @@ def report_on(folder: Path, *, as_json: bool) -> int:
         metrics = json.loads((folder / METRICS).read_text("utf-8"))
         print(json.dumps(metrics | {"verdicts": document.model_dump(mode="json")}, indent=1))
     _print_verdicts(document)
-    _print_connections(folder)
+    if not as_json:
+        _print_flows(folder)
     say(f"report: {shown(folder)}/report.html", markup=False)
     return document.exit_code
 
@@ -151,13 +152,12 @@ def _print_verdicts(document: "Verdicts") -> None:
     say(document.headline, markup=False, wrong=bool(misses))
 
 
-def _print_connections(folder: Path) -> None:
-    """Print how the connections of a run of many share it."""
+def _print_flows(folder: Path) -> None:
+    """Print what came out, on standard output unless it is hushed."""
     from twoway.contract.manifest import read_manifest
     from twoway.contract.metrics import Metrics
-    from twoway.report.connections import shown_names, summary
+    from twoway.report.flow_table import flow_table
 
-    connections, metrics = read_manifest(folder).connections, Metrics.read(folder / METRICS)
-    if len(shown_names(connections, metrics)) < len(connections):
-        for line in summary(connections, metrics):
-            say(line, markup=False)
+    if not console().quiet:
+        lines = flow_table(read_manifest(folder), Metrics.read(folder / METRICS))
+        print(*lines, sep="\n", flush=True)

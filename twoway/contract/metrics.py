@@ -29,7 +29,8 @@ class Way(Record):
     payload_bytes: int = Field(description="of these packets")
     lost: int = Field(description="packets that never arrived")
     metrics: dict[str, Metric] = Field(
-        description="of a TCP connection: what capture-analysis measures from both ends' captures"
+        description="of a TCP connection: what capture-analysis measures from both ends' captures; "
+        "of it and of echoes: round trips, at their sender"
     )
 
 

@@ -1,18 +1,20 @@
 """Flows that an experiment does not declare: found in the captures of the hosts at both ends.
 
 A program makes its own connections, from ports that nobody knows before. Their packets are counted
-here; all else that is known of a TCP connection is what capture-analysis measures from two
-captures.
+here; all else that is known of a TCP connection is its round trips, and what capture-analysis
+measures from two captures.
 """
 
 from itertools import combinations
 
 import numpy as np
 from capture_analysis import match
-from capture_analysis.columns import TCP, UDP, Packets
+from capture_analysis.columns import TCP, UDP, IntArray, Packets
+from capture_analysis.metrics.round_trip_time import RTT_MEDIAN, RTT_MIN, RTT_P95
 
 from twoway.contract.metrics import FoundFlow, Metric, Way
 from twoway.measure.queues import lost_between
+from twoway.measure.round_trips import round_trips, spread_ms
 from twoway.measure.run_folder import Run
 
 _ICMP = 1
@@ -118,7 +120,10 @@ def _described(
             packets=int(np.count_nonzero(sent := mine[half].half == half)),
             payload_bytes=int(mine[half].payload_bytes[sent].sum()),
             lost=_lost(mine[half].where(sent), mine[1 - half]),
-            metrics=measures.get((name, way), {}) if protocol == TCP else {},
+            metrics={
+                **(measures.get((name, way), {}) if protocol == TCP else {}),
+                **_round_trips(protocol, half, mine),
+            },
         )
         for half, way in _WAYS
     }
@@ -130,6 +135,32 @@ def _described(
         end_s=run.seconds(int(seen_ns.max())),
         **ways,
     )
+
+
+def _round_trips(protocol: int, half: int, at_ends: list[Packets]) -> dict[str, Metric]:
+    """Measure the round trips of what one half sent, if it is acknowledged or echoed."""
+    here, there = at_ends[half], at_ends[1 - half]
+    sent, back = here.where(here.half == half), here.where(here.half != half)
+    rtt_ns = np.zeros(0, dtype=np.int64)
+    if protocol == TCP:
+        rtt_ns = round_trips(sent.data(), back).rtt_ns
+    elif protocol == _ICMP and half == 0:
+        heard, answers = there.where(there.half == half), there.where(there.half != half)
+        rtt_ns = _echoes_ns(sent, heard, answers, back)
+    found = zip((RTT_MIN, RTT_MEDIAN, RTT_P95), spread_ms(rtt_ns), strict=True)
+    return {d.name: Metric(value=ms, unit=d.unit) for d, ms in found} if len(rtt_ns) else {}
+
+
+def _echoes_ns(sent: Packets, heard: Packets, answers: Packets, back: Packets) -> IntArray:
+    """Time echoes: each request that arrives has an answer, and both ways keep their order.
+
+    Returns: shape (n,), ns; empty if there are not as many answers as requests.
+    """
+    asked_ns = sent.time_ns[~lost_between(sent, heard)]
+    returned = ~lost_between(answers, back)
+    if len(asked_ns) != len(answers) or len(back) != returned.sum():
+        return asked_ns[:0]
+    return back.time_ns - asked_ns[returned]
 
 
 def _lost(sent: Packets, arrived: Packets) -> int:

@@ -16,6 +16,22 @@ from twoway.report.report import analyse_run
 pytestmark = pytest.mark.slow
 
 
+# What came out of the run made by hand.
+FLOWS = [
+    "flow    Mbit/s  sent again  queue mean  95 %  rtt min  median  95 %, ms",
+    "first     1.98           1       0.585     3     2.55    4.95      5.04",
+    "second    1.26           0        0.67     5     2.55    3.05       4.4",
+]
+
+
+def test_a_run_of_which_nothing_is_said_shows_what_came_out(tmp_path: Path) -> None:
+    """A report ends with a table of flows on standard output, but not when it is to be quiet."""
+    folder = write_run(tmp_path)
+    done = twoway("report", folder)
+    assert done.stdout.splitlines() == FLOWS
+    assert twoway("report", folder, "--quiet").stdout == ""
+
+
 def test_report_of_a_run_that_holds(tmp_path: Path) -> None:
     """A report goes beside the run, and the status is 0; with --json the document is printed."""
     folder = write_run(tmp_path, [prediction("drops_data.forward", 1)])
@@ -39,7 +55,7 @@ def test_report_of_a_run_that_fails(tmp_path: Path) -> None:
     edit_json(folder / "manifest.json", lambda m: m["capture_drops"].update({"h1-eth0": 2}))
     done = twoway("report", folder)
     assert done.returncode == 1
-    assert done.stdout == ""
+    assert done.stdout.splitlines() == FLOWS
     lines = [" ".join(line.split()) for line in done.stderr.splitlines()]
     unsound = "a fidelity check fails"
     assert lines[:-2] == [

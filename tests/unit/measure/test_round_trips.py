@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from twoway.measure.metrics.round_trip_time import unwrapped
+from twoway.measure.round_trips import unwrapped
 
 
 def test_sequence_numbers_go_on_behind_32_bits() -> None:

@@ -1,0 +1,37 @@
+"""The table of what came out of a run: UDP flows, and what programs sent."""
+
+from pathlib import Path
+
+from synthetic_run import write_run
+
+from twoway.contract.manifest import read_manifest
+from twoway.contract.metrics import FoundFlow, Metric, Way
+from twoway.measure.analysis import Analysis
+from twoway.measure.document import compute
+from twoway.report.flow_table import MOST_FOUND, flow_table
+
+
+def test_what_programs_sent(tmp_path: Path) -> None:
+    """Each way of a program's flow is a line, with round trips where they are known."""
+    folder = write_run(tmp_path)
+    metrics = compute(Analysis(folder))
+    rtt = {f"rtt_{name}": Metric(value=3.25, unit="ms") for name in ("min", "median", "p95")}
+    there = Way(packets=4, payload_bytes=256, lost=1, metrics=rtt)
+    back = Way(packets=3, payload_bytes=192, lost=0, metrics={})
+    ping = FoundFlow(
+        name="10.0.1.2:0 > 10.0.2.2:0",
+        protocol="icmp",
+        hosts=("h1", "h2"),
+        start_s=0,
+        end_s=1,
+        forward=there,
+        backward=back,
+    )
+    found = metrics.model_copy(update={"found": (ping,) * (MOST_FOUND + 1)})
+    lines = flow_table(read_manifest(folder), found)
+    assert lines[3:6] == [
+        "of programs                   packets  bytes  lost  rtt min  median  95 %, ms",
+        "icmp 10.0.1.2:0 > 10.0.2.2:0        4    256     1     3.25    3.25      3.25",
+        "icmp 10.0.2.2:0 > 10.0.1.2:0        3    192     0        -       -         -",
+    ]
+    assert lines[-1] == "and 1 more, in the report"

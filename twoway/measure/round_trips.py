@@ -1,0 +1,61 @@
+"""Round trips of data, from the capture at their sender.
+
+    rtt = time of the ACK that acknowledges first - time of the newest segment it acknowledges
+
+An ACK of data that were sent again has none (Karn, Partridge 1987). Waiting in queues counts, and a
+delayed ACK's delay where the newest segment waited for it.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from capture_analysis.columns import IntArray, Packets
+
+
+class RoundTrips(NamedTuple):
+    """Round trips of one direction's data.
+
+    Attributes:
+        acked_ns: shape (n,), when each ended.
+        rtt_ns: shape (n,), how long it took.
+        again_ns: shape (k,), when segments were sent again.
+    """
+
+    acked_ns: IntArray
+    rtt_ns: IntArray
+    again_ns: IntArray
+
+
+def round_trips(data: Packets, acks: Packets) -> RoundTrips:
+    """Find the round trips of a connection's data, as its sender sees both."""
+    if not len(data):
+        return RoundTrips(*[np.zeros(0, dtype=np.int64)] * 3)
+    origin = int(data.seq[0])
+    begin = unwrapped(data.seq, origin)
+    highest = np.maximum.accumulate(begin + data.payload_bytes)
+    is_new = highest > np.concatenate(([0], highest[:-1]))
+    # The last ACK is also of the FIN behind all data.
+    acked = np.maximum.accumulate(np.clip(unwrapped(acks.ack, origin), 0, highest[-1]))
+    before = np.concatenate(([0], acked))[:-1]
+    newest = np.searchsorted(highest[is_new], acked, side="right") - 1
+    again = np.sort(begin[~is_new])
+    clear = np.searchsorted(again, before) == np.searchsorted(again, acked)
+    clear &= (acked > before) & (newest >= 0)
+    acked_ns = acks.time_ns[clear]
+    rtt_ns = acked_ns - data.time_ns[is_new][newest[clear]]
+    return RoundTrips(acked_ns, rtt_ns, data.time_ns[~is_new])
+
+
+def spread_ms(rtt_ns: IntArray) -> tuple[float, float, float]:
+    """Return minimum, median and 95th percentile, ms; NaN without a round trip."""
+    if not len(rtt_ns):
+        return math.nan, math.nan, math.nan
+    least, median, p95 = np.quantile(rtt_ns / 1e6, (0, 0.5, 0.95)).tolist()
+    return least, median, p95
+
+
+def unwrapped(numbers: IntArray, origin: int) -> IntArray:
+    """Count sequence numbers of 32 bits from an origin on, with no end; shape (n,)."""
+    steps: IntArray = np.asarray(np.diff(numbers.astype(np.int64), prepend=origin), dtype=np.int64)
+    return ((steps + (1 << 31)) % (1 << 32) - (1 << 31)).cumsum()

@@ -1,0 +1,91 @@
+"""What came out of a run, in a few lines: its flows, and those that its programs made."""
+
+from collections.abc import Iterable, Sequence
+
+from capture_analysis.definition import Definition
+from capture_analysis.metrics.goodput import GOODPUT
+from capture_analysis.metrics.queue import QUEUE_MEAN
+from capture_analysis.metrics.retransmissions import RETRANSMISSIONS
+from capture_analysis.metrics.round_trip_time import RTT_MEDIAN, RTT_MIN, RTT_P95
+
+from twoway.contract.manifest import Manifest
+from twoway.contract.metrics import FoundFlow, Metric, Metrics
+from twoway.contract.network import Connection
+from twoway.measure.metrics.datagrams import (
+    DATAGRAM_DELAY,
+    DATAGRAM_DELAY_P95,
+    DATAGRAM_LOSS,
+    DATAGRAM_RATE,
+)
+from twoway.measure.metrics.queue_length import QUEUE_P95
+from twoway.report.connections import shown_names, summary
+
+_RTT = (RTT_MIN, RTT_MEDIAN, RTT_P95)
+_RTT_TITLES = ("rtt min", "median", "95 %, ms")
+# Programs' flows that are listed, the first ones.
+MOST_FOUND = 10
+Row = Sequence[str]
+
+
+def flow_table(manifest: Manifest, metrics: Metrics) -> list[str]:
+    """List what came out, as lines: connections, UDP flows, and what programs sent."""
+    lines = _connections(manifest.connections, metrics)
+    if manifest.datagrams:
+        wanted = (DATAGRAM_RATE, DATAGRAM_LOSS, DATAGRAM_DELAY, DATAGRAM_DELAY_P95)
+        titles: Row = ("UDP flow", "Mbit/s", "lost, share", "delay mean", "95 %, s")
+        lines += _aligned(
+            [titles, *((d.name, *_of(d.name, metrics, wanted)) for d in manifest.datagrams)]
+        )
+    if metrics.found:
+        titles = ("of programs", "packets", "bytes", "lost", *_RTT_TITLES)
+        shown = metrics.found[:MOST_FOUND]
+        lines += _aligned([titles, *(row for each in shown for row in _ways(each))])
+        if more := len(metrics.found) - len(shown):
+            lines.append(f"and {more} more, in the report")
+    return lines
+
+
+def _connections(connections: tuple[Connection, ...], metrics: Metrics) -> list[str]:
+    """List goodput, retransmissions, queue and round trips; of many, how they are distributed."""
+    if len(shown_names(connections, metrics)) < len(connections):
+        return summary(connections, metrics)
+    titles: Row = ("flow", "Mbit/s", "sent again", "queue mean", "95 %", *_RTT_TITLES)
+    rows = [
+        (
+            each.name,
+            *_of(each.name, metrics, (GOODPUT, RETRANSMISSIONS)),
+            *_of(each.direction, metrics, (QUEUE_MEAN, QUEUE_P95)),
+            *_of(each.name, metrics, _RTT),
+        )
+        for each in connections
+    ]
+    return _aligned([titles, *rows]) if rows else []
+
+
+def _ways(flow: FoundFlow) -> Iterable[Row]:
+    """List a program's flow, each way for itself."""
+    first, second = flow.name.split(" > ")
+    for ends, way in (
+        (f"{first} > {second}", flow.forward),
+        (f"{second} > {first}", flow.backward),
+    ):
+        sizes = (str(way.packets), str(way.payload_bytes), str(way.lost))
+        yield f"{flow.protocol} {ends}", *sizes, *(_value(way.metrics.get(d.name)) for d in _RTT)
+
+
+def _of(name: str, metrics: Metrics, definitions: Sequence[Definition]) -> list[str]:
+    """Format metrics of a flow or queue."""
+    return [_value(metrics.metrics.get(f"{each.name}.{name}")) for each in definitions]
+
+
+def _value(metric: Metric | None) -> str:
+    """Format a metric; a dash if there is none."""
+    return "-" if metric is None or metric.value is None else f"{metric.value:.4g}"
+
+
+def _aligned(rows: Sequence[Row]) -> list[str]:
+    """Align columns: the first to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
+    ]
