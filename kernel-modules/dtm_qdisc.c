@@ -45,17 +45,6 @@
 
 #include "dtm_sched.h"
 
-struct dtm_skb_cb {
-	u64 tag;			/* see dtm_service.h */
-	u32 bytes;			/* on the link */
-};
-
-static struct dtm_skb_cb *dtm_skb_cb(const struct sk_buff *skb)
-{
-	qdisc_cb_private_validate(skb, sizeof(struct dtm_skb_cb));
-	return (struct dtm_skb_cb *)qdisc_skb_cb(skb)->data;
-}
-
 /* Under the link's lock. */
 void dtm_channel_changed(struct dtm_channel *ch, u64 now, u32 from, u32 wanted,
 			 enum tc_dtm_cause cause)
@@ -66,7 +55,7 @@ void dtm_channel_changed(struct dtm_channel *ch, u64 now, u32 from, u32 wanted,
 	dtm_netlink_record(q, now, from, wanted, cause);
 	/* Sooner than its timer knows: the slots may come from a channel of another device. */
 	if (cause == TC_DTM_CAUSE_GRANTED && ch->packets)
-		qdisc_watchdog_schedule_ns(&q->watchdog, now);
+		qdisc_watchdog_schedule_ns(&q->departures.watchdog, now);
 }
 
 /* Lock the link and let happen what is due; the time. Softirqs are off: packets come and go so. */
@@ -102,117 +91,65 @@ static void dtm_unlock_bh(struct dtm_sched_data *q)
 	local_bh_enable();
 }
 
-/* Packets */
+/* Packets: see departures.h */
 
-static u32 dtm_link_bytes(const struct sk_buff *skb, const struct dtm_config *config)
+static u64 dtm_begin(struct Qdisc *sch)
+	__acquires(&((struct dtm_sched_data *)qdisc_priv(sch))->link->lock)
 {
-	return max_t(s64, (s64)qdisc_pkt_len(skb) + config->overhead, 1);
+	return dtm_lock(qdisc_priv(sch));
 }
 
-static int dtm_enqueue_packet(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+static void dtm_end(struct Qdisc *sch, u64 now)
+	__releases(&((struct dtm_sched_data *)qdisc_priv(sch))->link->lock)
+{
+	dtm_unlock(qdisc_priv(sch));
+}
+
+static bool dtm_arrives(struct Qdisc *sch, struct sk_buff *skb, u64 now)
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
-	u32 bytes = dtm_link_bytes(skb, q->config);
-	u64 now;
+	u32 bytes = departure(skb)->bytes;
 
-	/* The backlog and the configuration change under the qdisc's lock, too. */
 	if (!dtm_has_room(&q->channel, bytes)) {
-		if (dtm_notes_drops(&q->channel)) {
-			now = dtm_lock(q);
+		if (dtm_notes_drops(&q->channel))
 			dtm_drop(&q->channel, now, bytes);
-			dtm_unlock(q);
-		}
-		return qdisc_drop(skb, sch, to_free);
+		return false;
 	}
-	now = dtm_lock(q);
-	*dtm_skb_cb(skb) = (struct dtm_skb_cb) {
-		.tag	= dtm_arrive(&q->channel, now, bytes),
-		.bytes	= bytes,
-	};
-	dtm_unlock(q);
-	return qdisc_enqueue_tail(skb, sch);
+	departure(skb)->at = dtm_arrive(&q->channel, now, bytes);
+	return true;
 }
 
-/*
- * A GSO buffer is many packets: each takes its own time. A stab does not see them, as it would have
- * seen single packets (modules cannot ask it): give their size on the link with `overhead`.
- */
-static int dtm_enqueue_segments(struct sk_buff *skb, struct Qdisc *sch,
-				struct sk_buff **to_free)
-{
-	netdev_features_t features = netif_skb_features(skb);
-	unsigned int before = qdisc_pkt_len(skb), after = 0;
-	struct sk_buff *segments, *segment, *next;
-	int queued = 0;
-
-	segments = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK);
-	if (IS_ERR_OR_NULL(segments))
-		return qdisc_drop(skb, sch, to_free);
-
-	skb_list_walk_safe(segments, segment, next) {
-		unsigned int size = segment->len;
-
-		skb_mark_not_on_list(segment);
-		qdisc_skb_cb(segment)->pkt_len = size;
-		twoway_one_segment(segment);
-		if (dtm_enqueue_packet(segment, sch, to_free) == NET_XMIT_SUCCESS) {
-			after += size;
-			queued++;
-		}
-	}
-	if (!queued) {
-		kfree_skb(skb);
-		return NET_XMIT_DROP;
-	}
-	consume_skb(skb);
-	/* The parents count the one packet that they passed on. */
-	qdisc_tree_reduce_backlog(sch, 1 - queued, before - after);
-	return NET_XMIT_SUCCESS;
-}
-
-static int dtm_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
-{
-	if (skb_is_gso(skb))
-		return dtm_enqueue_segments(skb, sch, to_free);
-	return dtm_enqueue_packet(skb, sch, to_free);
-}
-
-static struct sk_buff *dtm_dequeue(struct Qdisc *sch)
+static u64 dtm_leaves(struct Qdisc *sch, const struct sk_buff *skb, u64 *look_at)
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
-	struct sk_buff *skb = qdisc_peek_head(sch);
-	u64 now, sent_at;
 
-	if (!skb)
-		return NULL;
-	now = dtm_lock(q);
-	sent_at = dtm_sent_at(&q->channel, dtm_skb_cb(skb)->tag);
-	if (sent_at > now) {
-		/* Some events change the end of this transmission: look again at their time. */
-		qdisc_watchdog_schedule_ns(&q->watchdog, min(sent_at, dtm_next(&q->channel)));
-		qdisc_qstats_overlimit(sch);
-		skb = NULL;
-	} else {
-		skb = qdisc_dequeue_head(sch);
-		dtm_depart(&q->channel, now, dtm_skb_cb(skb)->bytes);
-	}
-	dtm_unlock(q);
-	return skb;
+	/* Some events change the end of this transmission. */
+	*look_at = dtm_next(&q->channel);
+	return dtm_sent_at(&q->channel, departure(skb)->at);
 }
 
-static void dtm_reset(struct Qdisc *sch)
+static void dtm_departs(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
 {
 	struct dtm_sched_data *q = qdisc_priv(sch);
-	u64 now;
 
-	qdisc_reset_queue(sch);
-	if (!q->link)
-		return;
-	qdisc_watchdog_cancel(&q->watchdog);
-	now = dtm_lock_bh(q);
+	dtm_depart(&q->channel, now, departure(skb)->bytes);
+}
+
+static void dtm_clears(struct Qdisc *sch, u64 now)
+{
+	struct dtm_sched_data *q = qdisc_priv(sch);
+
 	dtm_clear(&q->channel, now);
-	dtm_unlock_bh(q);
 }
+
+static const struct departures_ops dtm_departures = {
+	.begin	= dtm_begin,
+	.end	= dtm_end,
+	.arrive	= dtm_arrives,
+	.leaves	= dtm_leaves,
+	.depart	= dtm_departs,
+	.clear	= dtm_clears,
+};
 
 /* The qdisc's life */
 
@@ -249,13 +186,16 @@ static int dtm_join(struct Qdisc *sch, const struct dtm_options *options,
 		goto put;
 	q->link = link;
 	q->config = config;
+	q->departures.overhead = config->overhead;
 	now = dtm_lock_bh(q);
 	err = dtm_check_room(&link->pool, 0, dtm_guaranteed(config), extack);
 	if (!err)
 		dtm_pool_join(&link->pool, &q->channel, config, now);
 	dtm_unlock_bh(q);
-	if (!err)
+	if (!err) {
+		q->departures.ops = &dtm_departures;
 		return 0;
+	}
 	q->link = NULL;
 	q->config = NULL;
 	dtm_netlink_remove(q);
@@ -271,7 +211,8 @@ static int dtm_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	int err;
 
 	q->sch = sch;
-	qdisc_watchdog_init(&q->watchdog, sch);
+	/* Limits are the configuration's, in packets and bytes: its allocator may ask for drops. */
+	departures_init(sch, U32_MAX);
 	err = dtm_options_parse(&options, &dtm_defaults, opt, extack);
 	if (err)
 		return err;
@@ -309,7 +250,7 @@ static void dtm_destroy(struct Qdisc *sch)
 		kvfree(q->config);
 	}
 	/* Last: until it had left, other channels might have armed it. */
-	qdisc_watchdog_cancel(&q->watchdog);
+	qdisc_watchdog_cancel(&q->departures.watchdog);
 }
 
 static int dtm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
@@ -337,7 +278,8 @@ static int dtm_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_
 	if (!err) {
 		dtm_reconfigure(&q->channel, options.config, now, options.restart, options.slots);
 		swap(q->config, options.config);
-		qdisc_watchdog_schedule_ns(&q->watchdog, now);
+		q->departures.overhead = q->config->overhead;
+		qdisc_watchdog_schedule_ns(&q->departures.watchdog, now);
 	}
 	dtm_unlock_bh(q);
 	sch_tree_unlock(sch);
@@ -395,11 +337,11 @@ static int dtm_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 static struct Qdisc_ops dtm_qdisc_ops __read_mostly = {
 	.id		= "dtm",
 	.priv_size	= sizeof(struct dtm_sched_data),
-	.enqueue	= dtm_enqueue,
-	.dequeue	= dtm_dequeue,
+	.enqueue	= departures_enqueue,
+	.dequeue	= departures_dequeue,
 	.peek		= qdisc_peek_dequeued,
 	.init		= dtm_init,
-	.reset		= dtm_reset,
+	.reset		= departures_reset,
 	.destroy	= dtm_destroy,
 	.change		= dtm_change,
 	.dump		= dtm_dump,
@@ -411,8 +353,6 @@ MODULE_ALIAS_NET_SCH("dtm");
 static int __init dtm_module_init(void)
 {
 	int err;
-
-	BUILD_BUG_ON(sizeof(struct dtm_skb_cb) > QDISC_CB_PRIV_LEN);
 
 	err = dtm_netlink_register();
 	if (err)

@@ -3,26 +3,25 @@
 #ifndef DTM_SCHED_H
 #define DTM_SCHED_H
 
-#include <net/pkt_sched.h>
-
+#include "departures.h"
 #include "dtm_link.h"
 
 /**
  * struct dtm_sched_data - a qdisc
+ * @departures: what it has in common with others; an `at` there is a tag, see dtm_service.h
  * @channel: its channel
  * @config: options of @channel, owned here; replaced under the link's lock
  * @link: of @channel; NULL until init has succeeded
  * @list: of the channels of a network namespace, under dtm_links_lock
  * @sch: the qdisc
- * @watchdog: for the end of a transmission
  */
 struct dtm_sched_data {
+	struct departures departures;
 	struct dtm_channel channel;
 	struct dtm_config *config;
 	struct dtm_link *link;
 	struct list_head list;
 	struct Qdisc *sch;
-	struct qdisc_watchdog watchdog;
 };
 
 /* dtm_options.c */

@@ -105,4 +105,14 @@ static inline u64 medium_send(struct medium_turns *m, int end, u64 bits)
 	return leaves_at;
 }
 
+/* All packets of an end are gone, also the one being sent; what started before now has been. */
+static inline void medium_clear(struct medium_turns *m, int end, u64 now)
+{
+	m->waiting[end] = 0;
+	if (m->end == end && m->end_at > now) {
+		m->end_at = now;
+		m->start_at = now;
+	}
+}
+
 #endif /* MEDIUM_H */

@@ -96,12 +96,21 @@ def tdc_cases(qdisc: str = "dtm") -> dict[str, Case]:
 
 
 def scenario_cases() -> dict[str, Case]:
-    """The cases of dtm/*.yml by file and name, in the order of the files."""
-    return {
-        f"{path.stem}: {case['name']}": case
-        for path in sorted((HERE / "dtm").glob("*.yml"))
-        for case in yaml.safe_load(path.read_text(encoding="utf-8"))["cases"]
-    }
+    """The cases of dtm/*.yml by file and name, in the order of the files.
+
+    A case with `each` instead of a name is one for each of a file's qdiscs.
+    """
+    cases: dict[str, Case] = {}
+    for path in sorted((HERE / "dtm").glob("*.yml")):
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        for case in document["cases"]:
+            if "each" not in case:
+                cases[f"{path.stem}: {case['name']}"] = case
+                continue
+            for name, qdisc in document["each"].items():
+                arguments = {"qdisc": qdisc, **case.get("arguments", {})}
+                cases[f"{path.stem}: {name}, {case['each']}"] = {**case, "arguments": arguments}
+    return cases
 
 
 def attempt(check: Callable[..., None], *arguments: Any, **named: Any) -> Result:

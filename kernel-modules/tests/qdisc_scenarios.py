@@ -1,4 +1,4 @@
-"""What is true of each of our qdiscs: scenarios named by dtm/qdiscs.yml.
+"""What is true of each of our qdiscs: scenarios named by dtm/qdiscs.yml, and their table there.
 
 Frames go from a0 through its qdisc to b0; see dtm_scenarios.py.
 """
@@ -7,41 +7,68 @@ import contextlib
 import itertools
 import subprocess
 import time
+from pathlib import Path
+from typing import TypedDict
 
 from dtm_claims import claim, expect, run
-from dtm_scenarios import MTU_FRAME, arrivals, channels, collect, send_frames, wire
+from dtm_scenarios import (
+    MTU_FRAME,
+    PARENTS,
+    arrivals,
+    channels,
+    collect,
+    send_frames,
+    transfer,
+    wire,
+)
 
 
-def horizon(options: str, sent: int, queued: int) -> None:
-    """What would leave too late is dropped, and the kernel goes on."""
-    with wire():
-        run(f"tc qdisc add dev a0 root handle 1 {options}")
-        send_frames([MTU_FRAME] * sent)
-        qdisc = channels()[0]
-    expect("queued and dropped", (qdisc.queued_packets, qdisc.drops), (queued, sent - queued))
+class Ours(TypedDict):
+    """A qdisc, as the table has it.
+
+    Attributes:
+        options: as it is added.
+        frame_ns: what a frame of MTU_FRAME bytes takes on its link.
+        refusal: what the kernel says if it is added without options; empty if it needs none.
+    """
+
+    options: str
+    frame_ns: int
+    refusal: str
 
 
-def flap(options: str, frame_ns: int) -> None:
-    """A link that went down and up is free: the next frames leave as on a new one."""
-    with wire(), arrivals() as watcher:
-        run(f"tc qdisc add dev a0 root handle 1 {options}")
-        send_frames([MTU_FRAME] * 100)
-        time.sleep(0.05)
-        run("ip link set a0 down", "ip link set a0 up")
-        qdisc = channels()[0]
-        expect("queued after a flap", (qdisc.queued_packets, qdisc.backlog_bytes), (0, 0))
-        collect(watcher)
+def backlogs() -> set[tuple[int, int]]:
+    """Packets and bytes that wait, as each level at a0 counts them."""
+    return {(q.queued_packets, q.backlog_bytes) for q in channels() if q.handle.major}
+
+
+def expect_free_link(qdisc: Ours) -> None:
+    """Frames that are sent now leave as on a new link: the first waits for none before it."""
+    with arrivals() as watcher:
         before, after, _ = send_frames([MTU_FRAME] * 3)
         time.sleep(1)
         times = [frame.at_ns for frame in collect(watcher)]
-    begin = times[0] - frame_ns
+    expect("frames", len(times), 3)
+    begin = times[0] - qdisc["frame_ns"]
     claim(f"the link is free, {before}..{after}: {begin}", before <= begin <= after)
     gaps = [second - first for first, second in itertools.pairwise(times)]
-    expect("gaps", gaps, [frame_ns] * 2)
+    expect("gaps", gaps, [qdisc["frame_ns"]] * 2)
 
 
-def default_qdisc(kind: str, refusal: str = "") -> None:
+def flap(qdisc: Ours) -> None:
+    """A link that went down and up is free."""
+    with wire():
+        run(f"tc qdisc add dev a0 root handle 1 {qdisc['options']}")
+        send_frames([MTU_FRAME] * 100)
+        time.sleep(0.05)
+        run("ip link set a0 down", "ip link set a0 up")
+        expect("queued after a flap", backlogs(), {(0, 0)})
+        expect_free_link(qdisc)
+
+
+def by_default(qdisc: Ours) -> None:
     """A kind is the default, and each queue of a device has one, or says what it lacks."""
+    kind, refusal = qdisc["options"].split()[0], qdisc["refusal"]
     sysctl = "sysctl -q -w net.core.default_qdisc="
     with contextlib.ExitStack() as undo:
         run("ip link add m0 numtxqueues 4 type dummy")
@@ -54,3 +81,53 @@ def default_qdisc(kind: str, refusal: str = "") -> None:
             expect("the kernel's answer", done.stderr, refusal and f"Error: {refusal}.\n")
         shown = run("tc qdisc show dev m0")
     expect("qdiscs made", shown.count(f"qdisc {kind} "), 0 if refusal else 4)
+
+
+def gso_anywhere(qdisc: Ours, parent: str) -> None:
+    """Of a TCP flow's buffers each packet takes its own time, and all levels count the same."""
+    with wire(), arrivals() as watcher, contextlib.ExitStack() as stack:
+        where = "root" if parent == "root" else "parent 1:1"
+        run(*PARENTS[parent], f"tc qdisc add dev a0 {where} handle 12 {qdisc['options']}")
+        deepest = 0
+        for _ in stack.enter_context(contextlib.closing(transfer(200_000))):
+            queued = backlogs()
+            claim(f"all levels have the same backlog: {queued}", len(queued) == 1)
+            deepest = max(deepest, *(packets for packets, _ in queued))
+        time.sleep(5)  # whatever TCP has still to say
+        expect("backlog in the end", backlogs(), {(0, 0)})
+        frames = collect(watcher)
+    claim(f"there was a backlog: {deepest}", deepest > 1)
+    expect("the largest frame", max(len(frame.data) for frame in frames), MTU_FRAME)
+    for first, second in itertools.pairwise(frames):
+        gap, least = second.at_ns - first.at_ns, qdisc["frame_ns"] * len(second.data) // MTU_FRAME
+        claim(f"{len(second.data)} bytes took {gap} ns, not {least}", gap >= least)
+
+
+def large_packets(qdisc: Ours) -> None:
+    """A packet that a stab makes as large as the largest is taken, and a reset forgets it."""
+    with wire():
+        run(f"tc qdisc add dev a0 root handle 1 stab overhead 1047000 {qdisc['options']}")
+        send_frames([MTU_FRAME] * 5)
+        expect("queued", backlogs(), {(5, 5 * (1_047_000 + MTU_FRAME))})
+        run("ip link set a0 down", "ip link set a0 up")
+        expect("queued after a flap", backlogs(), {(0, 0)})
+
+
+def ends_with_its_device(qdisc: Ours) -> None:
+    """A device that ends takes a qdisc with packets along, and the next one works."""
+    for _ in range(2):
+        with wire():
+            run(f"tc qdisc add dev a0 root handle 1 {qdisc['options']}")
+            send_frames([MTU_FRAME] * 9)
+            claim(f"packets wait: {backlogs()}", backlogs() != {(0, 0)})
+    module = f"sch_{qdisc['options'].split()[0]}"
+    expect("users of the module", Path(f"/sys/module/{module}/refcnt").read_text(), "0\n")
+
+
+def horizon(options: str, sent: int, queued: int) -> None:
+    """What would leave too late is dropped, and the kernel goes on."""
+    with wire():
+        run(f"tc qdisc add dev a0 root handle 1 {options}")
+        send_frames([MTU_FRAME] * sent)
+        qdisc = channels()[0]
+    expect("queued and dropped", (qdisc.queued_packets, qdisc.drops), (queued, sent - queued))

@@ -78,3 +78,18 @@ def test_the_order_of_arrivals_at_one_time_does_not_matter(program: Path) -> Non
     packets = [(MS, end, 1500) for end in (0, 1, 0, 1)]
     turned = [(MS, end, 1500) for end in (1, 1, 0, 0)]
     assert told(program, Medium(US, 2), packets) == told(program, Medium(US, 2), turned)
+
+
+def test_an_emptied_end_does_not_hold_the_medium(program: Path) -> None:
+    """Once an end's packets are gone, in the middle of one, the other's turn begins at once."""
+    long, other = 600 * US, 1_999_998  # 1500 bytes at either rate, upwards
+    packets = [(MS, 0, 1500), (MS, 0, 1500), (MS, 1, 1500)]
+    cleared = MS + 100 * US
+    assert told(program, Medium(US, 1), [*packets, (cleared, 0, 0)]) == [
+        (0, MS + US + long),
+        (1, cleared + US + other),
+    ]
+    assert told(program, Medium(US, 1), [*packets, (cleared, 1, 0)]) == [
+        (0, MS + US + long),
+        (0, MS + 2 * US + 2 * long),
+    ]

@@ -2,7 +2,8 @@
 /*
  * Packets at both ends of a medium from standard input, and when each has been sent:
  *
- *	GAP TURN RATE RATE, then TIME END BYTES for each packet, in the order of their times
+ *	GAP TURN RATE RATE, then TIME END BYTES for each packet, in the order of their times;
+ *	0 BYTES: all packets of the end are gone
  *
  * The answers, END TIME, are in the order in which the medium sends.
  */
@@ -43,6 +44,11 @@ int main(void)
 		if (end < 0 || end > 1 || come[end] == MOST)
 			return 1;
 		advance(&m, rate, now);
+		if (!bytes) {
+			gone[end] = come[end];
+			medium_clear(&m, end, now);
+			continue;
+		}
 		waiting[end][come[end]++] = bytes;
 		medium_arrive(&m, end, now);
 	}

@@ -15,10 +15,8 @@
  * sent. A queue that nobody asks for packets, because its device or its parent holds it back,
  * does not hold up the other.
  *
- * A GSO buffer is one packet: switch it off where it matters.
- *
  * Locking: the list of media and who is on them are protected by media_lock; turns, and what both
- * ends look at of the queues (packets, rate, overhead), by the medium's lock, which is taken inside
+ * ends look at of the queues (packets, rate), by the medium's lock, which is taken inside
  * the root lock of any qdisc. The clock is read under the medium's lock: it never goes back.
  */
 
@@ -33,6 +31,7 @@
 #include "compat/compat.h"
 #include "compat/netlink.h"
 #include "compat/timer.h"
+#include "departures.h"
 #include "medium.h"
 
 struct medium_sched_data;
@@ -48,34 +47,22 @@ struct medium {
 };
 
 struct medium_sched_data {
+	struct departures departures;
 	struct Qdisc *sch;
 	struct medium *medium;		/* NULL until it has joined */
 	int end;			/* of the medium */
 	struct sk_buff *waiting;	/* the first that has not had the medium; NULL: none */
 	u64 rate;			/* bytes/s */
-	s32 overhead;			/* bytes */
-};
-
-struct medium_skb_cb {
-	u64 leaves_at;
 };
 
 static DEFINE_MUTEX(media_lock);
 static LIST_HEAD(media);
 
-static struct medium_skb_cb *medium_skb_cb(const struct sk_buff *skb)
-{
-	qdisc_cb_private_validate(skb, sizeof(struct medium_skb_cb));
-	return (struct medium_skb_cb *)qdisc_skb_cb(skb)->data;
-}
-
 /* Under the medium's lock */
 
 static u64 medium_bits_of_next(const struct medium_sched_data *q)
 {
-	u32 bytes = max_t(s64, (s64)qdisc_pkt_len(q->waiting) + q->overhead, 1);
-
-	return medium_bits(bytes, q->rate);
+	return medium_bits(departure(q->waiting)->bytes, q->rate);
 }
 
 /* Send, in thought, all that started before now. */
@@ -90,7 +77,7 @@ static u64 medium_advance(struct medium *m)
 		if (end == MEDIUM_NOBODY || m->turns.start_at >= now)
 			return now;
 		q = m->ends[end];
-		medium_skb_cb(q->waiting)->leaves_at =
+		departure(q->waiting)->at =
 			medium_send(&m->turns, end, medium_bits_of_next(q));
 		q->waiting = q->waiting->next;
 	}
@@ -100,7 +87,7 @@ static bool medium_has_sent(const struct medium_sched_data *q, u64 now)
 {
 	const struct sk_buff *skb = qdisc_peek_head(q->sch);
 
-	return skb && skb != q->waiting && medium_skb_cb(skb)->leaves_at <= now;
+	return skb && skb != q->waiting && departure(skb)->at <= now;
 }
 
 static void medium_wake(const struct medium_sched_data *q, u64 now)
@@ -141,67 +128,61 @@ static enum hrtimer_restart medium_expires(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-static int medium_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+/* Packets: see departures.h */
+
+static u64 medium_lock(struct Qdisc *sch)
+	__acquires(&((struct medium_sched_data *)qdisc_priv(sch))->medium->lock)
+{
+	struct medium_sched_data *q = qdisc_priv(sch);
+
+	spin_lock(&q->medium->lock);
+	return medium_advance(q->medium);
+}
+
+static void medium_unlock(struct Qdisc *sch, u64 now)
+	__releases(&((struct medium_sched_data *)qdisc_priv(sch))->medium->lock)
 {
 	struct medium_sched_data *q = qdisc_priv(sch);
 	struct medium *m = q->medium;
-	int err;
-	u64 now;
 
-	if (sch->q.qlen >= sch->limit)
-		return qdisc_drop(skb, sch, to_free);
-	spin_lock(&m->lock);
-	now = medium_advance(m);
-	medium_arrive(&m->turns, q->end, now);
-	err = qdisc_enqueue_tail(skb, sch);
+	medium_wake(m->ends[!q->end], now);
+	medium_arm(m, now);
+	spin_unlock(&m->lock);
+}
+
+static bool medium_arrives(struct Qdisc *sch, struct sk_buff *skb, u64 now)
+{
+	struct medium_sched_data *q = qdisc_priv(sch);
+
+	medium_arrive(&q->medium->turns, q->end, now);
 	if (!q->waiting)
 		q->waiting = skb;
-	medium_wake(m->ends[!q->end], now);
-	medium_arm(m, now);
-	spin_unlock(&m->lock);
-	return err;
+	return true;
 }
 
-static struct sk_buff *medium_dequeue(struct Qdisc *sch)
+/* While it waits for the medium, that wakes its queue. */
+static u64 medium_departs_at(struct Qdisc *sch, const struct sk_buff *skb, u64 *look_at)
 {
-	struct medium_sched_data *q = qdisc_priv(sch);
-	struct medium *m = q->medium;
-	struct sk_buff *skb = NULL;
-	u64 now;
+	const struct medium_sched_data *q = qdisc_priv(sch);
 
-	spin_lock(&m->lock);
-	now = medium_advance(m);
-	if (medium_has_sent(q, now))
-		skb = qdisc_dequeue_head(sch);
-	else if (qdisc_peek_head(sch))
-		qdisc_qstats_overlimit(sch);
-	medium_wake(m->ends[!q->end], now);
-	medium_arm(m, now);
-	spin_unlock(&m->lock);
-	return skb;
+	return skb == q->waiting ? DEPARTURES_NEVER : departure(skb)->at;
 }
 
-/*
- * A packet that is being sent when its queue is emptied still holds the medium to its end. Also
- * after an init that failed, where the kernel made the qdisc by default.
- */
-static void medium_reset(struct Qdisc *sch)
+static void medium_clears(struct Qdisc *sch, u64 now)
 {
 	struct medium_sched_data *q = qdisc_priv(sch);
-	struct medium *m = q->medium;
-	u64 now;
 
-	if (!m)
-		return;
-	spin_lock_bh(&m->lock);
-	now = medium_advance(m);
-	qdisc_reset_queue(sch);
 	q->waiting = NULL;
-	m->turns.waiting[q->end] = 0;
-	medium_wake(m->ends[!q->end], now);
-	medium_arm(m, now);
-	spin_unlock_bh(&m->lock);
+	medium_clear(&q->medium->turns, q->end, now);
 }
+
+static const struct departures_ops medium_departures = {
+	.begin	= medium_lock,
+	.end	= medium_unlock,
+	.arrive	= medium_arrives,
+	.leaves	= medium_departs_at,
+	.clear	= medium_clears,
+};
 
 /* Media */
 
@@ -271,9 +252,8 @@ static int medium_join(struct medium_sched_data *q, struct nlattr **tb,
 		q->medium = m;
 	}
 	mutex_unlock(&media_lock);
-	/* NL_SET_ERR_MSG() takes no variable, NL_SET_ERR_MSG_FMT() came with 6.2. */
-	if (extack && problem)
-		extack->_msg = problem;
+	if (problem)
+		twoway_refuse(extack, problem);
 	return err;
 }
 
@@ -304,7 +284,7 @@ static const struct nla_policy medium_policy[TCA_MEDIUM_MAX + 1] = {
 	[TCA_MEDIUM_GAP]	= NLA_POLICY_FULL_RANGE(NLA_U64, &medium_gap_range),
 	[TCA_MEDIUM_TURN]	= NLA_POLICY_MIN(NLA_U32, 1),
 	[TCA_MEDIUM_RATE]	= NLA_POLICY_FULL_RANGE(NLA_U64, &medium_rate_range),
-	[TCA_MEDIUM_OVERHEAD]	= NLA_POLICY_RANGE(NLA_S32, -64, 1024),
+	[TCA_MEDIUM_OVERHEAD]	= DEPARTURES_OVERHEAD_POLICY,
 	[TCA_MEDIUM_LIMIT]	= NLA_POLICY_MIN(NLA_U32, 1),
 };
 
@@ -316,14 +296,11 @@ static void medium_set(struct Qdisc *sch, struct nlattr **tb)
 	u64 now;
 
 	sch_tree_lock(sch);
-	if (tb[TCA_MEDIUM_LIMIT])
-		sch->limit = nla_get_u32(tb[TCA_MEDIUM_LIMIT]);
+	departures_set(sch, tb[TCA_MEDIUM_LIMIT], tb[TCA_MEDIUM_OVERHEAD]);
 	spin_lock(&m->lock);
 	now = medium_advance(m);
 	if (tb[TCA_MEDIUM_RATE])
 		q->rate = nla_get_u64(tb[TCA_MEDIUM_RATE]);
-	if (tb[TCA_MEDIUM_OVERHEAD])
-		q->overhead = nla_get_s32(tb[TCA_MEDIUM_OVERHEAD]);
 	medium_arm(m, now);
 	spin_unlock(&m->lock);
 	sch_tree_unlock(sch);
@@ -343,8 +320,7 @@ static int medium_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 	if (tb[TCA_MEDIUM_NUMBER] && nla_get_u32(tb[TCA_MEDIUM_NUMBER]) != q->medium->number)
 		problem = "a queue stays on its medium";
 	if (problem) {
-		if (extack)
-			extack->_msg = problem;
+		twoway_refuse(extack, problem);
 		return -EINVAL;
 	}
 	medium_set(sch, tb);
@@ -357,6 +333,7 @@ static int medium_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 	struct nlattr *tb[TCA_MEDIUM_MAX + 1] = { };
 	int err;
 
+	departures_init(sch, 1000);
 	err = opt ? nla_parse_nested(tb, TCA_MEDIUM_MAX, opt, medium_policy, extack) : 0;
 	if (err)
 		return err;
@@ -365,11 +342,11 @@ static int medium_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext
 		return -EINVAL;
 	}
 	q->sch = sch;
-	sch->limit = 1000;
 	err = medium_join(q, tb, extack);
 	if (err)
 		return err;
 	medium_set(sch, tb);
+	q->departures.ops = &medium_departures;
 	return 0;
 }
 
@@ -380,13 +357,14 @@ static void medium_destroy(struct Qdisc *sch)
 
 	if (q->medium)
 		medium_part(q);
+	qdisc_watchdog_cancel(&q->departures.watchdog);
 }
 
 static int medium_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct medium_sched_data *q = qdisc_priv(sch);
 	const struct medium *m = q->medium;
-	struct nlattr *nest = nla_nest_start(skb, TCA_OPTIONS);
+	struct nlattr *nest = nla_nest_start_noflag(skb, TCA_OPTIONS);
 
 	if (!nest)
 		return -EMSGSIZE;
@@ -394,8 +372,7 @@ static int medium_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u64_64bit(skb, TCA_MEDIUM_GAP, m->turns.gap, TCA_MEDIUM_PAD) ||
 	    nla_put_u32(skb, TCA_MEDIUM_TURN, m->turns.turn_packets) ||
 	    nla_put_u64_64bit(skb, TCA_MEDIUM_RATE, q->rate, TCA_MEDIUM_PAD) ||
-	    nla_put_s32(skb, TCA_MEDIUM_OVERHEAD, q->overhead) ||
-	    nla_put_u32(skb, TCA_MEDIUM_LIMIT, sch->limit)) {
+	    departures_put(skb, sch, TCA_MEDIUM_LIMIT, TCA_MEDIUM_OVERHEAD)) {
 		nla_nest_cancel(skb, nest);
 		return -EMSGSIZE;
 	}
@@ -405,11 +382,11 @@ static int medium_dump(struct Qdisc *sch, struct sk_buff *skb)
 static struct Qdisc_ops medium_qdisc_ops __read_mostly = {
 	.id		= "medium",
 	.priv_size	= sizeof(struct medium_sched_data),
-	.enqueue	= medium_enqueue,
-	.dequeue	= medium_dequeue,
+	.enqueue	= departures_enqueue,
+	.dequeue	= departures_dequeue,
 	.peek		= qdisc_peek_dequeued,
 	.init		= medium_init,
-	.reset		= medium_reset,
+	.reset		= departures_reset,
 	.destroy	= medium_destroy,
 	.change		= medium_change,
 	.dump		= medium_dump,
@@ -419,7 +396,6 @@ MODULE_ALIAS_NET_SCH("medium");
 
 static int __init medium_module_init(void)
 {
-	BUILD_BUG_ON(sizeof(struct medium_skb_cb) > QDISC_CB_PRIV_LEN);
 	return register_qdisc(&medium_qdisc_ops);
 }
 

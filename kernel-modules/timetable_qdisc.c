@@ -13,8 +13,6 @@
  * departure by the rate at its arrival, changes when a program gets to it, and lets a packet with a
  * shorter delay overtake. Here packets keep their order.
  *
- * A GSO buffer is one packet: switch it off where it matters.
- *
  * Locking: all is under the qdisc's root lock.
  */
 
@@ -24,71 +22,48 @@
 
 #include "compat/compat.h"
 #include "compat/netlink.h"
+#include "departures.h"
 #include "timetable.h"
 
 struct timetable_sched_data {
+	struct departures departures;
 	struct timetable table;
 	struct tc_timetable_step *steps;	/* of the table */
 	u64 start_real;				/* as given, ns of CLOCK_REALTIME */
-	s32 overhead;				/* bytes */
-	struct qdisc_watchdog watchdog;
 };
 
-struct timetable_skb_cb {
-	u64 leaves_at;
+static bool timetable_arrives(struct Qdisc *sch, struct sk_buff *skb, u64 now)
+{
+	struct timetable_sched_data *q = qdisc_priv(sch);
+
+	departure(skb)->at = timetable_arrive(&q->table, now, departure(skb)->bytes);
+	return departure(skb)->at != TIMETABLE_NEVER;
+}
+
+static u64 timetable_leaves(struct Qdisc *sch, const struct sk_buff *skb, u64 *look_at)
+{
+	return departure(skb)->at;
+}
+
+static void timetable_clears(struct Qdisc *sch, u64 now)
+{
+	struct timetable_sched_data *q = qdisc_priv(sch);
+
+	timetable_clear(&q->table, now);
+}
+
+static const struct departures_ops timetable_departures = {
+	.arrive	= timetable_arrives,
+	.leaves	= timetable_leaves,
+	.clear	= timetable_clears,
 };
-
-static struct timetable_skb_cb *timetable_skb_cb(const struct sk_buff *skb)
-{
-	qdisc_cb_private_validate(skb, sizeof(struct timetable_skb_cb));
-	return (struct timetable_skb_cb *)qdisc_skb_cb(skb)->data;
-}
-
-static int timetable_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
-{
-	struct timetable_sched_data *q = qdisc_priv(sch);
-	u32 bytes = max_t(s64, (s64)qdisc_pkt_len(skb) + q->overhead, 1);
-	u64 leaves_at;
-
-	if (sch->q.qlen >= sch->limit)
-		return qdisc_drop(skb, sch, to_free);
-	leaves_at = timetable_arrive(&q->table, ktime_get_ns(), bytes);
-	if (leaves_at == TIMETABLE_NEVER)
-		return qdisc_drop(skb, sch, to_free);
-	timetable_skb_cb(skb)->leaves_at = leaves_at;
-	return qdisc_enqueue_tail(skb, sch);
-}
-
-static struct sk_buff *timetable_dequeue(struct Qdisc *sch)
-{
-	struct timetable_sched_data *q = qdisc_priv(sch);
-	struct sk_buff *skb = qdisc_peek_head(sch);
-
-	if (!skb)
-		return NULL;
-	if (timetable_skb_cb(skb)->leaves_at > ktime_get_ns()) {
-		qdisc_watchdog_schedule_ns(&q->watchdog, timetable_skb_cb(skb)->leaves_at);
-		qdisc_qstats_overlimit(sch);
-		return NULL;
-	}
-	return qdisc_dequeue_head(sch);
-}
-
-static void timetable_reset(struct Qdisc *sch)
-{
-	struct timetable_sched_data *q = qdisc_priv(sch);
-
-	qdisc_reset_queue(sch);
-	timetable_clear(&q->table, ktime_get_ns());
-	qdisc_watchdog_cancel(&q->watchdog);
-}
 
 static TWOWAY_RANGE timetable_start_range = { .max = TC_TIMETABLE_LATEST_START };
 
 static const struct nla_policy timetable_policy[TCA_TIMETABLE_MAX + 1] = {
 	[TCA_TIMETABLE_KIND]	= NLA_POLICY_MAX(NLA_U8, TC_TIMETABLE_KIND_MAX),
 	[TCA_TIMETABLE_LIMIT]	= NLA_POLICY_MIN(NLA_U32, 1),
-	[TCA_TIMETABLE_OVERHEAD] = NLA_POLICY_RANGE(NLA_S32, -64, 1024),
+	[TCA_TIMETABLE_OVERHEAD] = DEPARTURES_OVERHEAD_POLICY,
 	[TCA_TIMETABLE_START]	= NLA_POLICY_FULL_RANGE(NLA_U64, &timetable_start_range),
 	[TCA_TIMETABLE_PERIOD]	= { .type = NLA_U64 },
 	[TCA_TIMETABLE_STEPS]	= { .type = NLA_BINARY },
@@ -152,9 +127,7 @@ static int timetable_change(struct Qdisc *sch, struct nlattr *opt, struct netlin
 	table.steps = steps;
 	problem = timetable_problem(&table);
 	if (problem) {
-		/* NL_SET_ERR_MSG() takes no variable, NL_SET_ERR_MSG_FMT() came with 6.2. */
-		if (extack)
-			extack->_msg = problem;
+		twoway_refuse(extack, problem);
 		kvfree(steps);
 		return -EINVAL;
 	}
@@ -177,10 +150,8 @@ static int timetable_change(struct Qdisc *sch, struct nlattr *opt, struct netlin
 	q->table = table;
 	q->start_real = start_real;
 	swap(q->steps, steps);
-	if (tb[TCA_TIMETABLE_LIMIT])
-		sch->limit = nla_get_u32(tb[TCA_TIMETABLE_LIMIT]);
-	if (tb[TCA_TIMETABLE_OVERHEAD])
-		q->overhead = nla_get_s32(tb[TCA_TIMETABLE_OVERHEAD]);
+	departures_set(sch, tb[TCA_TIMETABLE_LIMIT], tb[TCA_TIMETABLE_OVERHEAD]);
+	q->departures.ops = &timetable_departures;
 	sch_tree_unlock(sch);
 	kvfree(steps);
 	return 0;
@@ -188,10 +159,7 @@ static int timetable_change(struct Qdisc *sch, struct nlattr *opt, struct netlin
 
 static int timetable_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
-	struct timetable_sched_data *q = qdisc_priv(sch);
-
-	qdisc_watchdog_init(&q->watchdog, sch);
-	sch->limit = 1000;
+	departures_init(sch, 1000);
 	return timetable_change(sch, opt, extack);
 }
 
@@ -199,7 +167,7 @@ static void timetable_destroy(struct Qdisc *sch)
 {
 	struct timetable_sched_data *q = qdisc_priv(sch);
 
-	qdisc_watchdog_cancel(&q->watchdog);
+	qdisc_watchdog_cancel(&q->departures.watchdog);
 	kvfree(q->steps);
 }
 
@@ -207,13 +175,12 @@ static int timetable_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct timetable_sched_data *q = qdisc_priv(sch);
 	const struct timetable *tt = &q->table;
-	struct nlattr *nest = nla_nest_start(skb, TCA_OPTIONS);
+	struct nlattr *nest = nla_nest_start_noflag(skb, TCA_OPTIONS);
 
 	if (!nest)
 		return -EMSGSIZE;
 	if (nla_put_u8(skb, TCA_TIMETABLE_KIND, tt->kind) ||
-	    nla_put_u32(skb, TCA_TIMETABLE_LIMIT, sch->limit) ||
-	    nla_put_s32(skb, TCA_TIMETABLE_OVERHEAD, q->overhead) ||
+	    departures_put(skb, sch, TCA_TIMETABLE_LIMIT, TCA_TIMETABLE_OVERHEAD) ||
 	    nla_put_u64_64bit(skb, TCA_TIMETABLE_START, q->start_real, TCA_TIMETABLE_PAD) ||
 	    nla_put_u64_64bit(skb, TCA_TIMETABLE_PERIOD, tt->period, TCA_TIMETABLE_PAD) ||
 	    nla_put_u32(skb, TCA_TIMETABLE_N_STEPS, tt->n_steps) ||
@@ -228,11 +195,11 @@ static int timetable_dump(struct Qdisc *sch, struct sk_buff *skb)
 static struct Qdisc_ops timetable_qdisc_ops __read_mostly = {
 	.id		= "timetable",
 	.priv_size	= sizeof(struct timetable_sched_data),
-	.enqueue	= timetable_enqueue,
-	.dequeue	= timetable_dequeue,
+	.enqueue	= departures_enqueue,
+	.dequeue	= departures_dequeue,
 	.peek		= qdisc_peek_dequeued,
 	.init		= timetable_init,
-	.reset		= timetable_reset,
+	.reset		= departures_reset,
 	.destroy	= timetable_destroy,
 	.change		= timetable_change,
 	.dump		= timetable_dump,
@@ -242,7 +209,6 @@ MODULE_ALIAS_NET_SCH("timetable");
 
 static int __init timetable_module_init(void)
 {
-	BUILD_BUG_ON(sizeof(struct timetable_skb_cb) > QDISC_CB_PRIV_LEN);
 	return register_qdisc(&timetable_qdisc_ops);
 }
 

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A FIFO whose departures are computed: what all queueing disciplines here have in common.
+ *
+ *	enqueue --> GSO cut up --> limit, size --> arrive() --> FIFO --> leaves() --> dequeue
+ *
+ * A qdisc supplies when a packet leaves. Its private data begin with a struct departures, and its
+ * struct Qdisc_ops have the functions below. One meaning, whichever the qdisc:
+ *
+ * - Each packet of a GSO buffer takes its own time. A stab does not see them, as it would have seen
+ *   single packets (modules cannot ask it): give their size on the link as overhead.
+ * - A packet of more than DEPARTURES_LARGEST bytes, or without a departure, is dropped.
+ * - What a reset discards is gone from the link, too: it is free.
+ * - A qdisc that was never set up, as the kernel makes it by default, may be reset and destroyed.
+ *
+ * Compiled into each module (Kbuild): none has to be loaded before another.
+ */
+#ifndef DEPARTURES_H
+#define DEPARTURES_H
+
+#include <net/pkt_sched.h>
+
+/* The largest packet on a link: what the newest kernels have a stab make at most. */
+#define DEPARTURES_LARGEST	1048576
+#define DEPARTURES_NEVER	U64_MAX
+
+/* What a link adds to a packet, bytes. */
+#define DEPARTURES_OVERHEAD_POLICY	NLA_POLICY_RANGE(NLA_S32, -64, 1024)
+
+/**
+ * struct departures_ops - when packets leave
+ * @begin: lock what others share, and let happen what is due: the time. NULL: nobody shares it
+ * @end: unlock
+ * @arrive: a packet is going to be the last of the queue; false: it is dropped
+ * @leaves: when the first packet leaves, as things stand; DEPARTURES_NEVER: not known, and the
+ *	qdisc will be woken. @look_at may be set to an earlier time at which to look again
+ * @depart: the first packet leaves; NULL: as told
+ * @clear: all packets are gone
+ *
+ * All are called with softirqs off, under the qdisc's root lock; the others between begin and end.
+ */
+struct departures_ops {
+	u64 (*begin)(struct Qdisc *sch);
+	void (*end)(struct Qdisc *sch, u64 now);
+	bool (*arrive)(struct Qdisc *sch, struct sk_buff *skb, u64 now);
+	u64 (*leaves)(struct Qdisc *sch, const struct sk_buff *skb, u64 *look_at);
+	void (*depart)(struct Qdisc *sch, const struct sk_buff *skb, u64 now);
+	void (*clear)(struct Qdisc *sch, u64 now);
+};
+
+/**
+ * struct departures - the beginning of a qdisc's private data
+ * @ops: when packets leave; NULL until the qdisc has been set up
+ * @watchdog: for the first packet
+ * @overhead: of each packet, bytes; under the root lock
+ */
+struct departures {
+	const struct departures_ops *ops;
+	struct qdisc_watchdog watchdog;
+	s32 overhead;
+};
+
+/**
+ * struct departure - of a packet in the queue
+ * @at: when it leaves, ns, or what the qdisc has instead
+ * @bytes: on the link
+ */
+struct departure {
+	u64 at;
+	u32 bytes;
+};
+
+static inline struct departure *departure(const struct sk_buff *skb)
+{
+	qdisc_cb_private_validate(skb, sizeof(struct departure));
+	return (struct departure *)qdisc_skb_cb(skb)->data;
+}
+
+/* First thing of an init. @sch->limit is the most packets that wait. */
+void departures_init(struct Qdisc *sch, u32 limit);
+int departures_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
+struct sk_buff *departures_dequeue(struct Qdisc *sch);
+void departures_reset(struct Qdisc *sch);
+
+/* Limit and overhead from a request's attributes, if they are given, and into a dump. */
+void departures_set(struct Qdisc *sch, const struct nlattr *limit, const struct nlattr *overhead);
+int departures_put(struct sk_buff *skb, struct Qdisc *sch, int limit, int overhead);
+
+#endif /* DEPARTURES_H */
