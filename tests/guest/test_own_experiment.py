@@ -31,7 +31,9 @@ def test_the_guide_works_as_written(tmp_path: Path) -> None:
     run = run_small(tmp_path / "upload.yml", results)
     assert f"| both {_row(run)}" in text
     assert twoway("report", run).stdout in text
-    assert twoway("sweep", tmp_path / "grid.yml", "--results", results).returncode == 0
+    done = twoway("sweep", "grid.yml", "--results", results, cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout in text
     for upload in (0, 1):
         for buffer in ("short", "long"):
             (run,) = (results / f"grid@upload={upload},buffer={buffer}").glob("[0-9]*")

@@ -12,7 +12,7 @@ from twoway.contract.verdict import Verdict, marked
 from twoway.contract.verdicts import BAD, GOOD, TELLS_LITTLE
 from twoway.contract.writing import chown_like_parent, make_folder
 from twoway.errors import UsageError
-from twoway.messages import say
+from twoway.messages import console, say
 
 if TYPE_CHECKING:
     from twoway.sweeps.sweep import Outcome
@@ -50,7 +50,21 @@ def sweep(args: argparse.Namespace) -> int:
     outcomes = _run_all(args)
     if args.json:
         print(json.dumps([outcome.document() for outcome in outcomes], indent=1))
+    elif not console().quiet:
+        _print_flows(outcomes)
     return _judge(outcomes)
+
+
+def _print_flows(outcomes: "list[Outcome]") -> None:
+    """Print what came out of each point."""
+    from twoway.contract.manifest import read_manifest
+    from twoway.contract.metrics import METRICS, Metrics
+    from twoway.report.flow_table import sweep_table
+
+    done = [(outcome.name, outcome.folder) for outcome in outcomes if outcome.folder]
+    runs = ((name, read_manifest(at), Metrics.read(at / METRICS)) for name, at in done)
+    for line in sweep_table(runs):
+        print(line)
 
 
 def papers(args: argparse.Namespace) -> int:

@@ -22,6 +22,7 @@ from twoway.report.connections import shown_names, summary
 
 _RTT = (RTT_MIN, RTT_MEDIAN, RTT_P95)
 _RTT_TITLES = ("rtt min", "median", "95 %, ms")
+_TITLES = ("Mbit/s", "sent again", "queue mean", "95 %", *_RTT_TITLES)
 # Programs' flows that are listed, the first ones.
 MOST_FOUND = 10
 Row = Sequence[str]
@@ -49,17 +50,29 @@ def _connections(connections: tuple[Connection, ...], metrics: Metrics) -> list[
     """List goodput, retransmissions, queue and round trips; of many, how they are distributed."""
     if len(shown_names(connections, metrics)) < len(connections):
         return summary(connections, metrics)
-    titles: Row = ("flow", "Mbit/s", "sent again", "queue mean", "95 %", *_RTT_TITLES)
-    rows = [
-        (
-            each.name,
-            *_of(each.name, metrics, (GOODPUT, RETRANSMISSIONS)),
-            *_of(each.direction, metrics, (QUEUE_MEAN, QUEUE_P95)),
-            *_of(each.name, metrics, _RTT),
-        )
-        for each in connections
-    ]
-    return _aligned([titles, *rows]) if rows else []
+    rows = [(each.name, *_row(each, metrics)) for each in connections]
+    return _aligned([("flow", *_TITLES), *rows]) if rows else []
+
+
+def sweep_table(runs: Iterable[tuple[str, Manifest, Metrics]]) -> list[str]:
+    """List the flows of many runs, each run by its name; the worst of a run with many."""
+    rows: list[Row] = []
+    for name, manifest, metrics in runs:
+        by_name = {each.name: each for each in manifest.connections}
+        rows += [
+            (name, each, *_row(by_name[each], metrics))
+            for each in shown_names(manifest.connections, metrics)
+        ]
+    return _aligned([("point", "flow", *_TITLES), *rows], left=2) if rows else []
+
+
+def _row(connection: Connection, metrics: Metrics) -> Row:
+    """Format a connection's goodput, retransmissions, queue and round trips."""
+    return (
+        *_of(connection.name, metrics, (GOODPUT, RETRANSMISSIONS)),
+        *_of(connection.direction, metrics, (QUEUE_MEAN, QUEUE_P95)),
+        *_of(connection.name, metrics, _RTT),
+    )
 
 
 def _ways(flow: FoundFlow) -> Iterable[Row]:
@@ -83,9 +96,10 @@ def _value(metric: Metric | None) -> str:
     return "-" if metric is None or metric.value is None else f"{metric.value:.4g}"
 
 
-def _aligned(rows: Sequence[Row]) -> list[str]:
-    """Align columns: the first to the left, numbers to the right."""
+def _aligned(rows: Sequence[Row], left: int = 1) -> list[str]:
+    """Align columns: the first ones to the left, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
+        "  ".join([*map(str.ljust, row[:left], widths), *map(str.rjust, row[left:], widths[left:])])
+        for row in rows
     ]

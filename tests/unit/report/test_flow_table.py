@@ -8,7 +8,7 @@ from twoway.contract.manifest import read_manifest
 from twoway.contract.metrics import FoundFlow, Metric, Way
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
-from twoway.report.flow_table import MOST_FOUND, flow_table
+from twoway.report.flow_table import MOST_FOUND, flow_table, sweep_table
 
 
 def test_what_programs_sent(tmp_path: Path) -> None:
@@ -35,3 +35,17 @@ def test_what_programs_sent(tmp_path: Path) -> None:
         "icmp 10.0.2.2:0 > 10.0.1.2:0        3    192     0        -       -         -",
     ]
     assert lines[-1] == "and 1 more, in the report"
+
+
+def test_a_sweep_lists_the_flows_of_its_points(tmp_path: Path) -> None:
+    """Each flow of each point is a line, with the point's name."""
+    folder = write_run(tmp_path)
+    manifest, metrics = read_manifest(folder), compute(Analysis(folder))
+    assert sweep_table([("grid@n=1", manifest, metrics), ("grid@n=20", manifest, metrics)]) == [
+        "point      flow    Mbit/s  sent again  queue mean  95 %  rtt min  median  95 %, ms",
+        "grid@n=1   first     1.98           1       0.585     3     2.55    4.95      5.04",
+        "grid@n=1   second    1.26           0        0.67     5     2.55    3.05       4.4",
+        "grid@n=20  first     1.98           1       0.585     3     2.55    4.95      5.04",
+        "grid@n=20  second    1.26           0        0.67     5     2.55    3.05       4.4",
+    ]
+    assert sweep_table([]) == []

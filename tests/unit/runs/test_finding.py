@@ -82,6 +82,7 @@ def test_runs_are_listed(results: Path) -> None:
     page = (results / "index.html").read_text()
     assert page.count("<tr>") == 3
     assert f'href="a/{OLD}/report.html"' in page
+    assert f'href="a/{NEW}/"' in page  # a run without a report: its folder
 
 
 def test_no_runs(tmp_path: Path) -> None:
