@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -159,12 +160,70 @@ def test_without_a_certificate(crew: Crew, tmp_path: Path) -> None:
     assert none.returncode == 2
     assert f"{tmp_path}/ca.crt: not there" in none.stderr
     other = tmp_path / "other"
-    subprocess.run(
-        [WORKERS / "files/make-certificates", other, "client"], check=True, capture_output=True
-    )
+    subprocess.run([WORKERS / "files/make-certificates", other], check=True, capture_output=True)
     turned_away = twoway(*arguments, other)
     assert turned_away.returncode == 2
     assert f"--scheduler {crew.address}: " in turned_away.stderr
+
+
+def test_a_certificate_names_its_host(crew: Crew, tmp_path: Path) -> None:
+    """A scheduler by a name that is not in its certificate is refused, and the client serves none.
+
+    The certificates of the crew are for 127.0.0.1.
+    """
+    elsewhere = crew.address.replace("127.0.0.1", "localhost")
+    refused = pytest.raises(UsageError, match=f"{elsewhere}: TLS certificate does not match")
+    with refused, scheduler.lab_workers(elsewhere, crew.certificates):
+        pass
+    for name, good in (("lab1", True), ("client", False)):
+        verify = ["openssl", "verify", "-CAfile", "ca.crt", "-purpose", "sslserver", f"{name}.crt"]
+        done = subprocess.run(verify, cwd=crew.certificates, capture_output=True, check=False)
+        assert (done.returncode == 0) == good
+    made = [str(WORKERS / "files/make-certificates"), str(tmp_path)]
+    for host, new in (("::1", ["ca", "client", "lab1"]), ("::1", []), ("lab1,::1", ["lab1"])):
+        done = subprocess.run([*made, f"lab1={host}"], capture_output=True, check=True)
+        assert done.stdout.decode().split() == new
+
+
+def test_without_tls(crew: Crew) -> None:
+    """Without TLS a scheduler elsewhere is refused, and one here that has it is asked about it."""
+    for address in ("tcp://192.0.2.11:8786", "lab1:8786", "ws://lab1:8786", "tcp://[fd00::1]:1"):
+        refused = pytest.raises(UsageError, match=f"{re.escape(address)}: without TLS whoever")
+        with refused, scheduler.lab_workers(address, crew.certificates):
+            pass
+    address = crew.address.replace("tls://", "tcp://")
+    with (
+        pytest.raises(UsageError, match=f"--scheduler {address}: ") as asked,
+        scheduler.lab_workers(address, crew.certificates),
+    ):
+        pass
+    assert asked.value.hint == "does it speak TLS? then its address is tls://..."
+
+
+def test_a_lab_of_ipv6(tmp_path: Path) -> None:
+    """Scheduler and worker at an IPv6 address run a point as at one of IPv4."""
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    path = write_experiment(tmp_path, SMALL)
+    with started_crew(tmp_path / "crew", (PRELOAD,), "::1") as crew:
+        assert crew.address.startswith("tls://[::1]:")
+        done = twoway(*crew.sweep(path, tmp_path / "results"))
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_answer_that_is_no_run(tmp_path: Path) -> None:
+    """A worker that answers anything but a run fails the point with a sentence."""
+    odd = tmp_path / "odd.py"
+    odd.write_text("from twoway.sweeps import scheduler\nscheduler.run_here = lambda *_: 7\n")
+    path = write_experiment(tmp_path, SMALL)
+    with started_crew(tmp_path / "crew", (str(odd),)) as crew:
+        done = twoway(*crew.sweep(path, tmp_path / "results"))
+    assert done.returncode == 1
+    assert "a worker's answer is no run: 7" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_without_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +238,7 @@ def test_without_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_services_are_sound(tmp_path: Path) -> None:
     """What the role writes are services that systemd finds nothing wrong with.
 
-    Ansible fills them in for two hosts, of which one is told its address in the scheduler.
+    Ansible fills them in for two hosts, of which the scheduler has an IPv6 address.
     """
     if os.geteuid() != 0 and not Path("/run/systemd").is_dir():
         pytest.skip("systemd-analyze wants /run/systemd, which systemd or root makes")
@@ -188,7 +247,10 @@ def test_services_are_sound(tmp_path: Path) -> None:
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     everyone = {
-        "hosts": {"scheduler": {"twoway_lab_address": "192.0.2.11"}, "worker": {}},
+        "hosts": {
+            "scheduler": {"twoway_lab_address": "fd00::1"},
+            "worker": {"twoway_lab_address": "192.0.2.12"},
+        },
         "vars": {
             "ansible_connection": "local",
             "ansible_become": False,
@@ -210,10 +272,11 @@ def test_services_are_sound(tmp_path: Path) -> None:
     scheduler, worker = (
         (tmp_path / f"twoway-{service}.service").read_text() for service in ("scheduler", "worker")
     )
-    assert "--host tls://192.0.2.11 --port 8786 " in scheduler
+    assert "--host tls://[fd00::1] --port 8786 " in scheduler
     assert "--dashboard-address 127.0.0.1:0 " in scheduler
     assert "--dashboard-address 127.0.0.1:0 " in worker
-    assert " tls://192.0.2.11:8786 " in worker
+    assert " tls://[fd00::1]:8786 " in worker
+    assert "--host tls://192.0.2.12 " in worker
 
 
 def _filling_in(folder: Path) -> Path:

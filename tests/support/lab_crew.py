@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 WORKERS = ROOT / "playbooks/roles/workers"
 PRELOAD = "twoway.sweeps.scheduler"
-LISTENING = ("--host", "tls://127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")
+WITHOUT_PAGES = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")
 
 
 @dataclass
@@ -23,12 +23,14 @@ class Crew:
     """A scheduler and its workers.
 
     Attributes:
+        host: the address at which all listen.
         address: the scheduler's.
         certificates: folder with the client's.
         scheduler: its process.
         workers: theirs.
     """
 
+    host: str
     address: str
     certificates: Path
     scheduler: subprocess.Popen[bytes]
@@ -41,26 +43,31 @@ class Crew:
 
     def begin_again(self) -> None:
         """What systemd does when the scheduler has died: its workers have ended then, too."""
-        self.scheduler = _scheduler(self.certificates, self.address.rpartition(":")[2])
+        port = self.address.rpartition(":")[2]
+        self.scheduler = _scheduler(self.certificates, self.host, port)
         for number, worker in enumerate(self.workers):
             worker.wait()
             self.workers[number] = _worker(self, f"lab{number + 1}", PRELOAD)
 
 
 @contextmanager
-def started_crew(folder: Path, preloads: Sequence[str] = (PRELOAD,) * 3) -> Iterator[Crew]:
+def started_crew(
+    folder: Path, preloads: Sequence[str] = (PRELOAD,) * 3, host: str = "127.0.0.1"
+) -> Iterator[Crew]:
     """Start a scheduler and workers, each with a certificate, and end them.
 
     Args:
         folder: to be made, for certificates and logs.
         preloads: what each worker loads as it starts, a module or a file.
+        host: this machine's address at which all listen.
     """
     names = [f"lab{number}" for number in range(1, len(preloads) + 1)]
     make = str(WORKERS / "files/make-certificates")
-    command = [make, str(folder), "client", "scheduler", *names]
+    machines = [f"{name}={host}" for name in ("scheduler", *names)]
+    command = [make, str(folder), *machines]
     subprocess.run(command, check=True, capture_output=True)
     file = folder / "scheduler.json"
-    crew = Crew("", folder, _scheduler(folder, "0", "--scheduler-file", str(file)), [])
+    crew = Crew(host, "", folder, _scheduler(folder, host, "0", "--scheduler-file", str(file)), [])
     try:
         wait(lambda: file.is_file() and file.read_text().endswith("}"))  # it is not written at once
         crew.address = json.loads(file.read_text())["address"]
@@ -83,23 +90,26 @@ def wait(there: Callable[[], bool]) -> None:
         threading.Event().wait(0.02)
 
 
-def _scheduler(folder: Path, port: str, *options: str) -> subprocess.Popen[bytes]:
-    return _dask(folder, "scheduler", "scheduler", "--port", port, *options)
+def _scheduler(folder: Path, host: str, port: str, *options: str) -> subprocess.Popen[bytes]:
+    return _dask(folder, host, "scheduler", "scheduler", "--port", port, *options)
 
 
 def _worker(crew: Crew, name: str, preload: str) -> subprocess.Popen[bytes]:
     own = str(crew.certificates / f"{name}-own")
     how = ["--nthreads", "1", "--no-nanny", "--local-directory", own, "--preload", preload]
-    return _dask(crew.certificates, name, "worker", *how, "--name", name, crew.address)
+    return _dask(crew.certificates, crew.host, name, "worker", *how, "--name", name, crew.address)
 
 
-def _dask(folder: Path, name: str, program: str, *options: str) -> subprocess.Popen[bytes]:
+def _dask(
+    folder: Path, host: str, name: str, program: str, *options: str
+) -> subprocess.Popen[bytes]:
+    listening = ["--host", f"tls://[{host}]" if ":" in host else f"tls://{host}"]
     certificate = ["--tls-ca-file", "ca.crt", "--tls-cert", f"{name}.crt", "--tls-key"]
     with (folder / f"{name}.log").open("wb") as log:
         return subprocess.Popen(
             [
                 *(sys.executable, "-m", f"distributed.cli.dask_{program}"),
-                *(*LISTENING, *certificate, f"{name}.key", *options),
+                *(*listening, *WITHOUT_PAGES, *certificate, f"{name}.key", *options),
             ],
             cwd=folder,
             env={

@@ -12,11 +12,13 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from capture_analysis.errors import AnalysisError
 from capture_analysis.scale import RETRIES
@@ -36,6 +38,7 @@ from twoway.sweeps.workers import give_back_memory
 
 # Dask's settings, and the files in --certificates as the Ansible role `workers` names them.
 _FILES = {"tls_ca_file": "ca.crt", "tls_client_cert": "client.crt", "tls_client_key": "client.key"}
+_TLS = "tls://"
 # Most points that wait for a worker at the same time: each occupies a sleeping thread here.
 _MOST_WAITING = 256
 # Interval of checks for workers, and the timeout of connecting.
@@ -75,8 +78,8 @@ def lab_workers(scheduler: str, certificates: Path) -> Iterator[Crew]:
         scheduler: address of Dask's scheduler, such as tls://lab1:8786.
         certificates: folder with ca.crt, client.crt and client.key, for an address with tls.
 
-    Raises: UsageError if the scheduler does not answer or has no workers, or a certificate is
-        missing.
+    Raises: UsageError if the scheduler does not answer or has no workers, a certificate is missing,
+        or an address other than this machine's is without TLS.
     """
     from distributed import Client  # noqa: PLC0415 - takes a second
 
@@ -84,7 +87,7 @@ def lab_workers(scheduler: str, certificates: Path) -> Iterator[Crew]:
     try:
         client = Client(scheduler, timeout=_CHECK_S, security=_security(scheduler, certificates))
     except (OSError, ValueError, TypeError) as error:
-        raise UsageError(f"--scheduler {scheduler}: {error}") from error
+        raise UsageError(f"--scheduler {scheduler}: {error}", _hint(scheduler, error)) from error
     with client, ThreadPoolExecutor(_MOST_WAITING) as pool:
         _await_workers(client, scheduler)
         try:
@@ -93,6 +96,14 @@ def lab_workers(scheduler: str, certificates: Path) -> Iterator[Crew]:
             client.close()  # cancels the futures that threads wait for
             pool.shutdown(wait=True, cancel_futures=True)
             raise
+
+
+def _hint(scheduler: str, error: Exception) -> str:
+    if not scheduler.startswith(_TLS):
+        return f"does it speak TLS? then its address is {_TLS}..."
+    if "certificate" in str(error):
+        return "certificates are for the names and addresses that workers.yml knew of a host"
+    return ""
 
 
 def _await_workers(client: Any, scheduler: str) -> None:
@@ -109,15 +120,39 @@ def _await_workers(client: Any, scheduler: str) -> None:
 def _security(scheduler: str, certificates: Path) -> Any:
     from distributed.security import Security  # noqa: PLC0415 - takes a second
 
-    if not scheduler.startswith("tls://"):
+    if not scheduler.startswith(_TLS):
+        _refuse_elsewhere(scheduler)
         return None
+
+    class Named(Security):
+        """Certificates of which a server's must be for the host that is connected to."""
+
+        def get_connection_args(self, role: str) -> Any:
+            arguments = super().get_connection_args(role)  # type: ignore[no-untyped-call]
+            arguments["ssl_context"].check_hostname = True
+            return arguments
+
     paths = {setting: certificates / name for setting, name in _FILES.items()}
     for path in paths.values():
         if not path.is_file():
             raise UsageError(
                 f"--certificates: {path}: not there", "playbooks/workers.yml makes certificates"
             )
-    return Security(require_encryption=True, **{k: str(path) for k, path in paths.items()})
+    settings = {setting: str(path) for setting, path in paths.items()}
+    return Named(require_encryption=True, **settings)  # type: ignore[no-untyped-call]
+
+
+def _refuse_elsewhere(scheduler: str) -> None:
+    """Raise UsageError if a scheduler without TLS is not on this machine."""
+    host = urlsplit(f"//{scheduler.rpartition('://')[2]}").hostname or ""
+    with suppress(ValueError):
+        if host == "localhost" or ip_address(host).is_loopback:
+            return
+    raise UsageError(
+        f"--scheduler {scheduler:.200}: without TLS whoever is on the network runs code here",
+        f"{_TLS}..., with the certificates that playbooks/workers.yml makes; without TLS only "
+        "tcp://127.0.0.1:... and tcp://[::1]:...",
+    )
 
 
 def wanted_there(case: Case, backend: Backend) -> dict[str, str]:
@@ -170,11 +205,13 @@ def _awaited(future: Any, client: Any) -> Sent:
     idle_checks = 0
     while idle_checks < _MAX_IDLE_CHECKS:
         try:
-            sent: Sent = future.result(timeout=_CHECK_S)
+            answer = future.result(timeout=_CHECK_S)
         except TimeoutError:
             idle_checks = 0 if client.nthreads() else idle_checks + 1
         else:
-            return sent
+            if isinstance(answer, Sent):
+                return answer
+            raise TwowayError(f"a worker's answer is no run: {answer!r:.200}")
     raise TwowayError(f"no worker has been there for {_MAX_IDLE_CHECKS * _CHECK_S} s")
 
 
