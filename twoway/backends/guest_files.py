@@ -18,7 +18,7 @@ from twoway.contract.folders import remove_folder
 # The most that is read of one file: the guest may have written without end.
 _MOST_BYTES = 64 << 20
 # Folders in folders that a guest may leave; none of a plan's paths has as many.
-_DEEPEST = 16
+DEEPEST = 16
 _KINDS = {
     stat.S_IFLNK: "a link",
     stat.S_IFIFO: "a pipe",
@@ -105,8 +105,8 @@ def remove_special_files(folder: Path) -> list[str]:
             if kind is not None:
                 found.append(f"{kind} at {(Path(parent) / name).relative_to(folder)}")
         folders[:] = [name for name in folders if name not in special]
-        if len(Path(parent).relative_to(folder).parts) == _DEEPEST:
-            found += [f"more than {_DEEPEST} folders in each other" for _ in folders]
+        if len(Path(parent).relative_to(folder).parts) == DEEPEST:
+            found += [f"more than {DEEPEST} folders in each other" for _ in folders]
             for name in folders:
                 remove_folder(Path(parent) / name)
             folders.clear()

@@ -14,15 +14,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
-from twoway.backends.guest_files import open_guest_file
+from twoway.backends.guest_files import DEEPEST, open_guest_file
 from twoway.contract.manifest import MACHINE, MANIFEST, read_manifest
 from twoway.errors import DiskFullError, TwowayError
 
 _SUMS = "SHA256SUMS"
 # EXPERIMENT/RUN: neither an option, nor hidden, nor the link to the latest run.
 _RUN = re.compile(r"(?!latest/)[A-Za-z0-9][A-Za-z0-9@=,._+-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
-# Most folders above a file: those of a run have two to five.
-_DEEPEST = 8
 
 
 class ArchiveError(TwowayError):
@@ -121,7 +119,7 @@ def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, aside: Path) -> 
     """
     parts = Path(member.name).parts
     plain = member.isreg() and not member.issparse()
-    placed = 2 < len(parts) <= _DEEPEST and ".." not in parts and _RUN.match("/".join(parts[:2]))
+    placed = 2 < len(parts) <= 2 + DEEPEST and ".." not in parts and _RUN.match("/".join(parts[:2]))
     content = archive.extractfile(member) if plain and (placed or member.name == _SUMS) else None
     if content is None:
         raise ArchiveError(f"archive of runs: {member.name:.200}: must not be in one")

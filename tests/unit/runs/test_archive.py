@@ -108,7 +108,7 @@ def _sparse(_: bytes) -> bytes:
         (_outside, r"\.\./escaped: must not be in one"),
         (_link, "one: must not be in one"),
         (_sparse, f"{RUNS[0]}/holes: must not be in one"),
-        (partial(_with, RUNS[0] + "/a" * 8), "/a/a/a: must not be in one"),
+        (partial(_with, RUNS[0] + "/a" * 17), "/a/a/a: must not be in one"),
         (partial(_with, "--to=x/authorized_keys/more"), "more: must not be in one"),
         (partial(_with, "one/.hidden/more"), "one/.hidden/more: must not be in one"),
         (lambda packed: packed[: len(packed) // 2], "not a whole archive of runs"),
