@@ -168,10 +168,10 @@ $(UV): | packages
 uv: $(UV)
 	@echo $(UV)
 
-wheel: env ## the package capture-analysis as a wheel, into dist/
+wheel: env ## the packages capture-analysis and twoway as wheels, into dist/
 	@rm -rf capture-analysis/build/lib* capture-analysis/build/bdist* # of sources that are gone
-	@$(UV) build --quiet --wheel --python $(PYTHON) --out-dir dist capture-analysis
-	@ls dist/capture_analysis-*.whl
+	@$(UV) build --quiet --wheel --python $(PYTHON) --out-dir dist --all-packages
+	@ls dist/*.whl
 
 deb: packages deb-packages ## Debian packages for this release: guest ready-made, no compiler needed; into dist/
 	@packaging/make-deb

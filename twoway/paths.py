@@ -1,11 +1,14 @@
-"""Paths of the checkout, and of the cache outside it."""
+"""Paths of the checkout, or of its files in a wheel, and of the cache outside it."""
 
 import os
 from pathlib import Path
 
 from twoway.errors import UsageError
 
-ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = Path(__file__).resolve().parent
+# A wheel has the checkout's files here, and pyproject.toml says which.
+_SHARE = PACKAGE / "share"
+ROOT = _SHARE if _SHARE.is_dir() else PACKAGE.parent
 EXPERIMENTS = ROOT / "experiments"
 PAPERS = ROOT / "papers"
 TOPOLOGIES = ROOT / "topologies"
@@ -17,8 +20,8 @@ PACKAGED = ROOT / "guest"
 
 
 def results() -> Path:
-    """Return where runs are kept: in the checkout, or where a package is used, in this folder."""
-    return Path("results") if PACKAGED.is_dir() else ROOT / "results"
+    """Return where runs are kept: in the checkout, or of an installed twoway, in this folder."""
+    return Path("results") if PACKAGED.is_dir() or ROOT == _SHARE else ROOT / "results"
 
 
 def cache() -> Path:

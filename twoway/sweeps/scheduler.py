@@ -28,7 +28,7 @@ from twoway.backends.registry import backend_for
 from twoway.errors import DiskFullError, TwowayError, UsageError
 from twoway.measure.revision import code_revision, revision
 from twoway.messages import say
-from twoway.paths import ROOT, VM
+from twoway.paths import PACKAGE, VM
 from twoway.runs.archive import finished_runs, pack_runs, unpack_runs
 from twoway.runs.identity import identity_parts
 from twoway.runs.run import run_case
@@ -50,7 +50,7 @@ _RECONNECT_S = 1
 # Computed on import: a worker that was not restarted runs older code than its disk has.
 _CODE = {
     "code.analysis": revision(),
-    "code.twoway": code_revision(ROOT / "twoway"),
+    "code.twoway": code_revision(PACKAGE),
     "code.guest": code_revision(VM),
 }
 

@@ -1,0 +1,81 @@
+"""The wheels that pip and uv build: what is in them, and that they work without the checkout."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from running import ROOT
+
+from twoway.paths import cache
+
+pytestmark = pytest.mark.slow
+
+UV = next(cache().glob("uv-*/bin/uv"), None)  # before a test is given a cache of its own
+
+
+def uv(*words: str | Path, environment: Path | None = None) -> None:
+    """Run uv, which downloads nothing; skip if its cache lacks something."""
+    if UV is None:
+        pytest.skip("no uv here: make env fetches it")
+    settings = {"UV_PROJECT_ENVIRONMENT": str(environment)} if environment else {}
+    done = subprocess.run(
+        [UV, *words, "--quiet", "--offline"],
+        cwd=ROOT,
+        env={"HOME": str(Path.home()), "PATH": "/usr/bin:/bin", **settings},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "network was disabled" in done.stderr:
+        pytest.skip("a package is not in uv's cache: make env fetches it")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install wheels of the workspace into an environment of their own; return its folder."""
+    scratch = tmp_path_factory.mktemp("wheel")
+    environment = scratch / "environment"
+    sync = "sync --locked --no-default-groups --no-editable --no-install-project"
+    uv(*sync.split(), "--python", "/usr/bin/python3", environment=environment)
+    uv("build", "--wheel", "--out-dir", scratch)
+    (wheel,) = scratch.glob("*.whl")
+    python = environment / "bin/python"
+    uv("pip", "install", "--no-deps", "--python", python, wheel)
+    return environment
+
+
+def said(environment: Path, folder: Path, *words: str) -> str:
+    """Run an environment's command in a folder, and return what it prints."""
+    return subprocess.run(
+        [environment / "bin/twoway", *words], cwd=folder, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_an_installed_twoway_lists_vets_and_plans(installed: Path, tmp_path: Path) -> None:
+    """It lists all experiments, and vets and plans one, as the checkout does."""
+    for words in (["list"], ["vet", "kalampoukas-5.2"], ["plan", "kalampoukas-5.2", "--json"]):
+        assert said(installed, tmp_path, *words) == said(Path(sys.prefix), tmp_path, *words)
+
+
+def test_a_wheel_has_all_that_experiments_and_guests_need(installed: Path) -> None:
+    """The checkout's folders are there, but for tests and what make leaves."""
+    (share,) = installed.glob("lib/python3*/site-packages/twoway/share")
+    folders = sorted(path.name for path in share.iterdir() if path.is_dir())
+    assert folders == ["experiments", "kernel-modules", "papers", "tc-profiles", "topologies", "vm"]
+    argv = ["git", "ls-files", "-co", "--exclude-standard", *folders]
+    listed = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    names = {name for name in listed.split() if not name.startswith("kernel-modules/tests/")}
+    found = {path for path in share.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    assert {str(path.relative_to(share)) for path in found} == names | {"REVISION"}
+
+
+def test_runs_of_an_installed_twoway_are_kept_in_this_folder(
+    installed: Path, tmp_path: Path
+) -> None:
+    """Results are in the current folder, and not in the environment."""
+    code = "from twoway.paths import results; print(results().absolute())"
+    argv = [str(installed / "bin/python"), "-c", code]
+    printed = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert printed == f"{tmp_path / 'results'}\n"
