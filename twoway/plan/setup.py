@@ -22,10 +22,11 @@ from twoway.contract.plan import (
 )
 from twoway.plan import personality
 from twoway.plan.programs import host_names
-from twoway.plan.shaping import Shaper
 from twoway.spec.congestion import CONTROLS, Control
 from twoway.spec.graph import address_in
+from twoway.spec.links.dtm import Channel
 from twoway.spec.point import Case
+from twoway.spec.shaper import Shaper
 
 # A node tells its neighbours twice which groups of IPv6 it has joined, within 1 s each, and begins
 # up to 1 s late (RFC 3810, section 9.11).
@@ -87,7 +88,11 @@ def _pools(case: Case) -> Iterable[Command]:
     """Make the pools of slots, each in a node that has a channel of it, and goes with that node."""
     directions = case.profile.directions
     for name, slots in case.profile.pools.items():
-        members = [d for d, direction in directions.items() if direction.in_pool(name)]
+        members = [
+            member
+            for member, direction in directions.items()
+            if (channel := direction.find(Channel)) and channel.pool == name
+        ]
         nodes = [case.graph.queues[direction][0].node for direction in members]
         if nodes:
             run = f"{GUEST_BIN}/dtm pool add {name} slots {slots}"

@@ -136,7 +136,7 @@ def _queues(case: Case) -> Iterable[Queue]:
             link=queue.direction,
             interface=interface.name,
             rate_bit=round(direction.start_mbit * 1e6),
-            reallocations=reallocations if direction.dtm else None,
+            reallocations=reallocations if "dtm" in direction.elements else None,
             leaves_at_start=direction.leaves_at_start,
             credit_ns=direction.credit_ns,
             limit_packets=direction.queue_packets,

@@ -5,23 +5,20 @@ reported at once.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from pydantic import Field, create_model
 
 from twoway.contract.model import Model, Name, NonNegative, Positive, Whole
 from twoway.contract.network import Framing, IpVersion
-from twoway.spec.channel import SLOT_MBIT, Channel, Slots
 from twoway.spec.congestion import CONTROLS
 from twoway.spec.datagrams import Datagrams
-from twoway.spec.half_duplex import HalfDuplex
-from twoway.spec.impairments import Impairments
-from twoway.spec.links import Element, elements
-from twoway.spec.loss import Loss
+from twoway.spec.links import BehindQueue, Delay, Element, Queue, elements
+from twoway.spec.links.dtm import Slots
+from twoway.spec.links.half_duplex import HalfDuplex
 from twoway.spec.matrix import Axis
 from twoway.spec.programs import HostProgram
 from twoway.spec.statements import Claimed, Found, Predicted, Statement, Unclaimed
-from twoway.spec.timetable import ChangingDelay, Rate
 from twoway.spec.traffic import Span, Traffic, kinds
 
 # Without spaces and quotes, which the kernel interprets in a module's parameters.
@@ -39,6 +36,8 @@ CongestionName = Annotated[
 # What manages a queue whose rate HTB keeps.
 UnderHtb = Literal["codel", "pie", "sfq", "fq", "fq_codel", "fq_pie", "red", "choke", "dualpi2"]
 
+_Kind = TypeVar("_Kind", bound=Element)
+
 
 class Link(Framing):
     """Rate, queue and delay of one direction of a link."""
@@ -46,13 +45,6 @@ class Link(Framing):
     rate_mbit: Annotated[float, Field(ge=0.001, le=100_000)] | None = Field(
         default=None,
         description="link rate in Mbit/s (10^6 bit/s), unless it changes or is a dtm channel",
-    )
-    rate: Rate | None = Field(
-        default=None,
-        description="a rate that changes by a schedule or a trace, instead of rate_mbit",
-    )
-    dtm: Channel | None = Field(
-        default=None, description="a channel of a DTM network, instead of a rate_mbit"
     )
     queue_packets: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
         description="drop-tail limit in packets, the one in service included"
@@ -72,15 +64,6 @@ class Link(Framing):
         default=None,
         description="propagation delay in ms, from the end of transmission to arrival, unless it "
         "changes",
-    )
-    delay: ChangingDelay | None = Field(
-        default=None, description="a delay that changes by a schedule, instead of delay_ms"
-    )
-    loss: Loss | None = Field(
-        default=None, description="packets that the link loses, after its queue; none by default"
-    )
-    impairments: Impairments | None = Field(
-        default=None, description="jitter, reordering and copies after the queue; none by default"
     )
     ack_queue: Literal["shared", "own", "priority"] = Field(
         default="shared",
@@ -112,37 +95,39 @@ class Direction(LinkFields):
         values = {name: getattr(self, name) for name in elements()}
         return {name: value for name, value in values.items() if value is not None}
 
-    def in_pool(self, name: str) -> bool:
-        """Tell whether it is a DTM channel that shares a pool's slots."""
-        return self.dtm is not None and self.dtm.pool == name
+    def find(self, kind: type[_Kind]) -> _Kind | None:
+        """Find the element of a kind, if there is one."""
+        return next((e for e in self.elements.values() if isinstance(e, kind)), None)
+
+    @property
+    def behind_queue(self) -> list[BehindQueue]:
+        """What netem does to packets beside delaying them, in the order of its arguments."""
+        return [e for e in self.elements.values() if isinstance(e, BehindQueue)]
 
     @property
     def delay_ns(self) -> int:
         """Propagation delay, of one that changes the longest, ns."""
-        if self.delay:
-            return self.delay.longest_ns
+        if changing := self.find(Delay):
+            return changing.longest_ns
         return round((self.delay_ms or 0) * 1e6)
 
     @property
     def start_mbit(self) -> float:
         """The link's rate at the start of traffic, of a trace its mean, Mbit/s."""
-        if self.rate:
-            return self.rate.start_mbit
-        return self.rate_mbit or (self.dtm or Channel()).slots * SLOT_MBIT
+        queue = self.find(Queue)
+        return queue.start_mbit if queue else self.rate_mbit or 0
 
     @property
     def least_mbit(self) -> float:
         """The lowest rate that the link may have, Mbit/s."""
-        if self.rate:
-            return self.rate.least_mbit
-        return self.rate_mbit or (self.dtm or Channel()).min_slots * SLOT_MBIT
+        queue = self.find(Queue)
+        return queue.least_mbit if queue else self.rate_mbit or 0
 
     @property
     def most_mbit(self) -> float:
         """The highest rate that the link may have, Mbit/s."""
-        if self.rate:
-            return self.rate.most_mbit
-        return self.rate_mbit or (self.dtm or Channel()).max_slots * SLOT_MBIT
+        queue = self.find(Queue)
+        return queue.most_mbit if queue else self.rate_mbit or 0
 
     @property
     def has_ack_queue(self) -> bool:
@@ -152,7 +137,7 @@ class Direction(LinkFields):
     @property
     def acts_behind(self) -> bool:
         """True if it does something to packets behind its queue, at the place of its delay."""
-        return bool(self.delay_ns or self.has_ack_queue or self.loss or self.impairments)
+        return bool(self.delay_ns or self.has_ack_queue or self.behind_queue)
 
     @property
     def is_under_htb(self) -> bool:

@@ -9,7 +9,7 @@ import math
 from twoway.contract.network import ETHERNET_BYTES
 from twoway.spec.experiment import Experiment, Profile
 from twoway.spec.graph import Graph
-from twoway.spec.half_duplex import one_way_links
+from twoway.spec.links.half_duplex import one_way_links
 
 # The least common multiple of tc's microsecond and the kernel's 64 ns tick (docs/decisions/0008).
 _DELAY_STEP_US = 8
@@ -62,7 +62,7 @@ def placement_problems(profile: Profile, graph: Graph) -> list[str]:
     problems += [
         f"directions.{name}.aqm: {direction.aqm} is a shaper of its own, without cells or slots"
         for name, direction in profile.directions.items()
-        if direction.aqm != "drop-tail" and (direction.dtm or direction.cell_bytes)
+        if direction.aqm != "drop-tail" and ("dtm" in direction.elements or direction.cell_bytes)
     ]
     for name, direction in profile.directions.items():
         delay_us = (direction.delay_ms or 0) * 1000
@@ -85,12 +85,9 @@ def _without_place(profile: Profile, graph: Graph) -> list[str]:
     taken: dict[str, str] = {}
     for name, direction in profile.directions.items():
         places = graph.delays.get(name, ())
-        delay = "delay" if direction.delay else "delay_ms"
-        given = {
-            delay: direction.delay_ns / 1e6,
-            "loss": direction.loss and direction.loss.percent,
-            "impairments": direction.impairments and "some",
-        }
+        delay = "delay" if "delay" in direction.elements else "delay_ms"
+        given = {delay: f"{direction.delay_ns / 1e6}" if direction.delay_ns else ""}
+        given |= {element.FIELD: "some" for element in direction.behind_queue}
         problems += [
             f"directions.{name}.{field}: the topology has no place for it in `delays`, got {value}"
             for field, value in given.items()
@@ -141,7 +138,10 @@ def _shared_delays(profile: Profile, graph: Graph) -> list[str]:
         problems += [
             f"directions.{name}.{field}: takes a direction with one queue, and with delays "
             f"that no other direction has"
-            for field, given in (("ack_queue", direction.has_ack_queue), ("delay", direction.delay))
+            for field, given in (
+                ("ack_queue", direction.has_ack_queue),
+                ("delay", "delay" in direction.elements),
+            )
             if given
         ]
     return problems

@@ -252,7 +252,8 @@ def make_case(
     connections = [connection for connection, _ in made]
     datagrams = make_datagram_flows(where, experiment, graph)
     queues = graph.placed_queues
-    channels = [queue.name for queue in queues if profile.directions[queue.direction].dtm]
+    directions = profile.directions
+    channels = [q.name for q in queues if "dtm" in directions[q.direction].elements]
     known = metric_names(
         queues=[q.name for q in queues],
         connections=[c.name for c in connections],

@@ -1,8 +1,7 @@
 """What an experiment says at a point, with the numbers that theories compute."""
 
 import difflib
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from twoway.contract.network import ETHERNET_BYTES, Connection, DatagramFlow, Framing
 from twoway.contract.statements import Claim, Prediction
@@ -119,9 +118,7 @@ def setup_of(
     """Collect the parameters of an experiment that theories use."""
     queues = {q.name: profile.directions[q.direction] for q in graph.placed_queues}
     return Setup(
-        links={
-            name: _link(direction, experiment, profile.pools) for name, direction in queues.items()
-        },
+        links={name: _link(direction, experiment, profile) for name, direction in queues.items()},
         connections=tuple(connections),
         segment_bytes=experiment.stack.segment_bytes(experiment.stack.ip),
         acks_every_segment=experiment.stack.acks == "every-segment",
@@ -136,7 +133,7 @@ def setup_of(
     )
 
 
-def _link(direction: Direction, experiment: Experiment, pools: Mapping[str, int]) -> Link:
+def _link(direction: Direction, experiment: Experiment, profile: Profile) -> Link:
     stack, rate_bit = experiment.stack, direction.start_mbit * 1e6
     data = direction.link_bytes(stack.mtu_bytes + ETHERNET_BYTES)
     ack = direction.link_bytes(stack.header_bytes(stack.ip) + ETHERNET_BYTES)
@@ -147,19 +144,7 @@ def _link(direction: Direction, experiment: Experiment, pools: Mapping[str, int]
         data_s=data * 8 / rate_bit,
         ack_s=ack * 8 / rate_bit,
         payload_share=stack.segment_bytes(stack.ip) / data,
-        dtm=_channel(direction, pools),
         ack_queue=direction.has_ack_queue,
-        loss=direction.loss.model_dump() if direction.loss else None,
         framing=Framing(**{name: getattr(direction, name) for name in Framing.model_fields}),
-        rate=direction.rate.model_dump() if direction.rate else None,
-        impairments=direction.impairments.model_dump() if direction.impairments else None,
-        delay=direction.delay.model_dump() if direction.delay else None,
-        **{field: element.model for field, element in direction.elements.items()},
+        **{field: element.model(profile) for field, element in direction.elements.items()},
     )
-
-
-def _channel(direction: Direction, pools: Mapping[str, int]) -> dict[str, Any] | None:
-    """Dump a DTM channel's options, and how many slots its pool has."""
-    if direction.dtm is None:
-        return None
-    return direction.dtm.model_dump() | {"pool_slots": pools.get(direction.dtm.pool or "")}

@@ -92,24 +92,24 @@ def load_profile(path: Path, values: Mapping[str, Scalar] | None = None) -> Prof
     """
     document = changed_profile(read_document(path), values or {})
     profile = _validated(str(path), document, Profile)
-    profile, problems = _with_traces(profile, path.parent)
+    profile, problems = _with_files(profile, path.parent)
     problems = [f"{path}: {problem}" for problem in problems or profile_problems(profile)]
     if problems:
         raise SpecError(problems)
     return profile
 
 
-def _with_traces(profile: Profile, folder: Path) -> tuple[Profile, list[str]]:
-    """Read the traces that a profile's directions name; list those that cannot be."""
+def _with_files(profile: Profile, folder: Path) -> tuple[Profile, list[str]]:
+    """Read the files that elements of a profile name; list those that cannot be read."""
     directions, problems = {}, []
     for name, direction in profile.directions.items():
-        rate = direction.rate
-        try:
-            read = rate.read(folder) if rate else None
-        except ValueError as error:
-            problems.append(f"directions.{name}.rate.mahimahi: {error}")
-            continue
-        directions[name] = direction.model_copy(update={"rate": read})
+        read = {}
+        for field, element in direction.elements.items():
+            try:
+                read[field] = element.read(folder)
+            except ValueError as error:
+                problems.append(f"directions.{name}.{field}{error}")
+        directions[name] = direction.model_copy(update=read)
     return profile.model_copy(update={"directions": directions}), problems
 
 

@@ -37,9 +37,8 @@ def profile_problems(profile: Profile) -> list[str]:
             *(
                 f".{field}{problem}"
                 for field, element in direction.elements.items()
-                for problem in element.problems(direction)
+                for problem in element.problems(direction, profile)
             ),
-            *_pool_problems(direction, profile),
             *(_half_duplex_problems(direction) if profile.half_duplex else ()),
         )
     ]
@@ -50,7 +49,7 @@ def _half_duplex_problems(direction: Direction) -> list[str]:
     problems = [
         f".{field}: an end of a half-duplex link has a rate_mbit"
         for field in ("rate", "dtm")
-        if getattr(direction, field) is not None
+        if field in direction.elements
     ]
     usual = {"aqm": "drop-tail", "ack_queue": "shared", "cell_bytes": 0}
     problems += [
@@ -62,21 +61,6 @@ def _half_duplex_problems(direction: Direction) -> list[str]:
     if "policer" in direction.elements:
         problems.append(".policer: an end of a half-duplex link has none")
     return problems
-
-
-def _pool_problems(direction: Direction, profile: Profile) -> list[str]:
-    channel = direction.dtm
-    if channel is None or channel.pool is None:
-        return []
-    size = profile.pools.get(channel.pool)
-    if size is None:
-        return [f".dtm.pool: none of the profile's pools, got {channel.pool!r}"]
-    asked = {"slots": channel.slots, "owned_slots": channel.owned_slots}
-    return [
-        f".dtm.{field}: must not exceed the pool's {size}, got {slots}"
-        for field, slots in asked.items()
-        if slots > size
-    ]
 
 
 def _direction_problems(direction: Direction) -> list[str]:
@@ -91,11 +75,8 @@ def _direction_problems(direction: Direction) -> list[str]:
         problems.append(
             f".ecn: {direction.aqm} {_DOES_NOT_MARK.get(direction.aqm, 'marks nothing')}"
         )
-    problems += _impairment_problems(direction)
-    if direction.dtm is not None:
-        problems += [f".dtm{problem}" for problem in direction.dtm.problems()]
-        if direction.cell_bytes:
-            problems.append(f".cell_bytes: a dtm channel has no cells, got {direction.cell_bytes}")
+    if "dtm" in direction.elements and direction.cell_bytes:
+        problems.append(f".cell_bytes: a dtm channel has no cells, got {direction.cell_bytes}")
     if direction.cell_overhead_bytes and not direction.cell_bytes:
         problems.append(
             ".cell_overhead_bytes: a link without cell_bytes has none, "
@@ -103,43 +84,25 @@ def _direction_problems(direction: Direction) -> list[str]:
         )
     if direction.has_ack_queue and direction.aqm != "drop-tail":
         problems.append(f".ack_queue: {direction.aqm} is one queue, got {direction.ack_queue!r}")
-    if direction.has_ack_queue and (direction.dtm is not None or direction.cell_bytes):
-        kind = "a dtm channel" if direction.dtm is not None else "a link with cells"
+    if direction.has_ack_queue and ("dtm" in direction.elements or direction.cell_bytes):
+        kind = "a dtm channel" if "dtm" in direction.elements else "a link with cells"
         problems.append(f".ack_queue: {kind} has one queue, got {direction.ack_queue!r}")
-    return problems
-
-
-def _impairment_problems(direction: Direction) -> list[str]:
-    """List contradictions between a direction's fields and its impairments."""
-    problems: list[str] = []
-    if direction.impairments is not None:
-        found = direction.impairments.problems(direction.delay_ns)
-        problems += [f".impairments{problem}" for problem in found]
-        if direction.impairments.duplicate_percent and direction.loss:
-            problems.append(
-                ".impairments.duplicate_percent: a copy that is lost leaves no trace, so that "
-                "losses could not be counted; a link has copies or losses"
-            )
-        if direction.delay or direction.has_ack_queue:
-            other = "delay" if direction.delay else "ack_queue"
-            problems.append(f".impairments: netem's, which {other} uses or is without")
     return problems
 
 
 def _changing_problems(direction: Direction) -> list[str]:
     """List contradictions between a direction's fields and a rate or delay that changes."""
     problems = []
-    if (direction.delay_ms is None) == (direction.delay is None):
-        got = "none" if direction.delay is None else "both"
+    delay_changes = "delay" in direction.elements
+    if (direction.delay_ms is None) != delay_changes:
+        got = "both" if delay_changes else "none"
         problems.append(f": delay_ms or delay says how long packets travel; got {got}")
-    if direction.delay is not None:
-        problems += [f".delay{problem}" for problem in direction.delay.problems()]
-        if direction.loss:
+    if delay_changes:
+        if "loss" in direction.elements:
             problems.append(".loss: netem's, which a delay that changes is without")
         if direction.has_ack_queue:
             problems.append(".ack_queue: needs netem, which a delay that changes is without")
-    if direction.rate is not None:
-        problems += [f".rate{problem}" for problem in direction.rate.problems()]
+    if "rate" in direction.elements:
         manager = {"aqm": "drop-tail", "ack_queue": "shared", "cell_bytes": 0}
         problems += [
             f".{field}: a rate that changes has one drop-tail queue, without cells; got {value!r}"

@@ -1,64 +1,23 @@
-"""Rates and delays that change by a table: a schedule, grants, or a mahimahi trace."""
+"""Tables by which a link changes, as a schedule and as the qdisc `timetable` has them."""
 
 import itertools
-import math
-from collections import Counter
-from functools import cached_property
-from pathlib import Path
-from typing import Annotated, Self
+from collections.abc import Sequence
+from typing import Annotated
 
 from pydantic import Field
 
-from twoway.contract.model import Model
-from twoway.spec.files_below import below
-from twoway.theory.timetable import OPPORTUNITY_BYTES, Timetable, delay_table, rate_table
+from twoway.contract.clock import START_NS
+from twoway.spec.graph import Interface
+from twoway.spec.shaper import Shaper, options
+from twoway.theory.timetable import Timetable
 
 Second = Annotated[float, Field(ge=0, le=100_000, multiple_of=1e-6)]
-Mbit = Annotated[float, Field(ge=0, le=100_000)]
-Change = tuple[Second, Mbit]
-Milliseconds = Annotated[int, Field(ge=0, le=10**8)]
-Chance = tuple[Milliseconds, Annotated[int, Field(ge=1, le=10**6)]]
-# A trace of 17 minutes with opportunities each ms, and a file's bytes.
-_MOST_STEPS, _MOST_BYTES = 1 << 20, 1 << 24
+Repeat = Annotated[float, Field(gt=0, le=100_000)]
 # The steps of one message to the kernel.
 _MESSAGE_STEPS = 4000
 
 
-# In whole ns.
-Delay = Annotated[float, Field(ge=0, le=100_000, multiple_of=1e-6)]
-Repeat = Annotated[float, Field(gt=0, le=100_000)]
-
-
-class ChangingDelay(Model):
-    """A propagation delay that changes at given times after the traffic's start.
-
-    A packet has the delay of the time at which it was sent, and none overtakes another. Before the
-    start the first delay holds, or the schedule repeats.
-    """
-
-    schedule: Annotated[list[tuple[Second, Delay]], Field(min_length=1, max_length=100_000)] = (
-        Field(description="[s, ms] in order, the first at 0")
-    )
-    repeat_s: Repeat | None = Field(
-        default=None, description="the schedule starts again after it; else its last delay lasts"
-    )
-
-    def problems(self) -> list[str]:
-        """List contradictions between fields, each starting with the field's path."""
-        return _order_problems(self.schedule, self.repeat_s)
-
-    @cached_property
-    def table(self) -> Timetable:
-        """The table of the qdisc."""
-        return delay_table(self.model_dump())
-
-    @property
-    def longest_ns(self) -> int:
-        """The longest delay."""
-        return max(value for _, value in self.table.steps)
-
-
-def _order_problems(schedule: list[tuple[float, float]], repeat_s: float | None) -> list[str]:
+def order_problems(schedule: Sequence[tuple[float, float]], repeat_s: float | None) -> list[str]:
     """List what is wrong with the times of a schedule."""
     found = []
     if schedule[0][0]:
@@ -73,177 +32,30 @@ def _order_problems(schedule: list[tuple[float, float]], repeat_s: float | None)
     return found
 
 
-class Grants(Model):
-    """Leave to send some bytes at once, again and again, and nothing between.
-
-    As a shared medium does that collects packets (Wi-Fi's A-MPDU) or asks before it sends (DOCSIS).
-    """
-
-    every_ms: Annotated[float, Field(gt=0, le=10_000, multiple_of=1e-6)] = Field(
-        description="time between two grants, ms; the first is at the traffic's start"
-    )
-    bytes: Annotated[int, Field(ge=40, le=1 << 16)] = Field(
-        description="what one may carry; a packet that is larger waits for the sum of several"
-    )
-
-
-class Rate(Model):
-    """A rate that changes at given times, or opportunities to send by grants or a trace.
-
-    The table starts with the traffic, and before that the first rate holds, or the trace repeats.
-    """
-
-    schedule: Annotated[list[Change], Field(min_length=1, max_length=100_000)] | None = Field(
-        default=None, description="[s, Mbit/s] in order, the first at 0; a rate of 0 is an outage"
-    )
-    repeat_s: Repeat | None = Field(
-        default=None, description="the schedule starts again after it; else its last rate lasts"
-    )
-    mahimahi: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
-        default=None,
-        description="a trace's file, beside the profile: a line for each opportunity to send "
-        f"{OPPORTUNITY_BYTES} bytes, with its time in ms; after the last it starts again",
-    )
-    opportunities: Annotated[list[Chance], Field(min_length=1, max_length=_MOST_STEPS)] | None = (
-        Field(default=None, description="the same as a list: [ms, packets]; of a file what it says")
-    )
-    grants: Grants | None = Field(default=None, description="some bytes at once, every so often")
-
-    def read(self, folder: Path) -> Self:
-        """Read the trace, if it is a file.
-
-        Args:
-            folder: the profile's folder.
-
-        Raises: ValueError with a sentence that names the file.
-        """
-        if not self.mahimahi:
-            return self
-        if self.opportunities:
-            raise ValueError(f"{self.mahimahi}: opportunities are given as well")
-        try:
-            found = _read(below(folder, self.mahimahi))
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            raise ValueError(f"{self.mahimahi}: {reason}") from error
-        return self.model_copy(update={"opportunities": found})
-
-    def problems(self) -> list[str]:
-        """List contradictions between fields, each starting with the field's path."""
-        found = []
-        ways = ("schedule", "grants", "mahimahi", "opportunities")
-        given = [name for name in ways if getattr(self, name)]
-        if len(given) != 1 and given != ["mahimahi", "opportunities"]:
-            found.append(
-                ": takes one of schedule, grants, mahimahi and opportunities; "
-                f"got {' and '.join(given) or 'none'}"
-            )
-        if self.repeat_s and not self.schedule:
-            found.append(f".repeat_s: grants and traces need none, got {self.repeat_s:g}")
-        if self.schedule:
-            found += self._schedule_problems(self.schedule)
-        times = [ms for ms, _ in self.opportunities or ()]
-        found += [
-            f".opportunities.{n}: must be later than the one before ({first} ms), got {second}"
-            for n, (first, second) in enumerate(itertools.pairwise(times), start=1)
-            if second <= first
-        ]
-        if times and not times[-1]:
-            found.append(".opportunities: the last must be after 0 ms, got 0")
-        return found
-
-    def _schedule_problems(self, schedule: list[tuple[float, float]]) -> list[str]:
-        found = _order_problems(schedule, self.repeat_s)
-        if not schedule[0][1]:
-            found.append(".schedule.0: the first rate must be above 0, got 0")
-        if self.repeat_s and not found and self.table.lap_bytes < OPPORTUNITY_BYTES:
-            found.append(
-                f".repeat_s: must be long enough for {OPPORTUNITY_BYTES} bytes, "
-                f"got {self.repeat_s:g}"
-            )
-        elif self.repeat_s and not found and not self.table.soon_placed:
-            found.append(
-                f".schedule: {len(schedule)} changes are too many for the "
-                f"{self.table.lap_bytes:.0f} bytes that are sent until they are repeated"
-            )
-        if not self.repeat_s and not schedule[-1][1]:
-            found.append(f".schedule.{len(schedule) - 1}: the last rate must be above 0, got 0")
-        return found
-
-    @cached_property
-    def table(self) -> Timetable:
-        """The table of the qdisc."""
-        return rate_table(self.model_dump())
-
-    @property
-    def start_mbit(self) -> float:
-        """The rate at the start; of opportunities their mean."""
-        if self.schedule:
-            return self.schedule[0][1]
-        return self.table.lap_bytes * 8e3 / self.table.period_ns
-
-    @property
-    def least_mbit(self) -> float:
-        """The lowest rate but 0; of opportunities their mean."""
-        rates = [mbit for _, mbit in self.schedule or () if mbit]
-        return min(rates) if rates else self.start_mbit
-
-    @property
-    def most_mbit(self) -> float:
-        """The highest rate; of opportunities that of the fullest ms."""
-        if self.schedule:
-            return max(mbit for _, mbit in self.schedule)
-        if self.grants:
-            return self.grants.bytes * math.ceil(1 / self.grants.every_ms) * 8e-3
-        return max(value for _, value in self.table.steps) * 8e-3
-
-
-def arguments(table: Timetable, start_ns: int, limit: int, overhead: int) -> tuple[str, ...]:
-    """Build the arguments of `tc qdisc add dev X root`, with as many steps as a message takes."""
+def by_table(interface: Interface, table: Timetable, limit: int, overhead: int = 0) -> Shaper:
+    """Build a qdisc whose packets leave by a table that starts with the traffic."""
+    said = {
+        "table": table.kind,
+        "steps": len(table.steps),
+        "digest": table.digest,
+        "period_ns": table.period_ns,
+        "start_ns": START_NS,
+        "limit": limit,
+        "overhead": overhead,
+    }
+    # As many steps as a message takes; changes add the rest.
     words = (
         f"timetable {table.kind} {_steps(table, 0)} period {table.period_ns}ns "
-        f"start {start_ns}ns limit {limit} overhead {overhead}"
+        f"start {START_NS}ns limit {limit} overhead {overhead}"
     )
-    return tuple(words.split())
-
-
-def more_arguments(table: Timetable) -> list[str]:
-    """Build the arguments of the changes that add the rest of the steps."""
-    return [
-        f"timetable {table.kind} {_steps(table, first)}"
+    more = tuple(
+        f"qdisc change dev {interface.name} root timetable {table.kind} {_steps(table, first)}"
         for first in range(_MESSAGE_STEPS, len(table.steps), _MESSAGE_STEPS)
-    ]
+    )
+    return Shaper(interface, tuple(words.split()), options("timetable", said), more)
 
 
 def _steps(table: Timetable, first: int) -> str:
     factor, unit = {"rates": (8, "bit"), "opportunities": (1, ""), "delays": (1, "ns")}[table.kind]
     steps = table.steps[first : first + _MESSAGE_STEPS]
     return ",".join(f"{at_ns}ns:{factor * value}{unit}" for at_ns, value in steps)
-
-
-def _read(path: Path) -> list[tuple[int, int]]:
-    """Read a mahimahi trace: times in ms, and how many opportunities each has."""
-    with path.open("rb") as file:
-        content = file.read(_MOST_BYTES + 1)
-    if len(content) > _MOST_BYTES:
-        raise ValueError(f"more than {_MOST_BYTES >> 20} MiB")
-    lines = content.decode("ascii", "replace").split("\n")
-    times: Counter[int] = Counter()
-    last = 0
-    for number, line in enumerate(lines, start=1):
-        if not line.strip() and number == len(lines):
-            break
-        if not (line.strip().isdigit() and len(line.strip()) < 10):
-            raise ValueError(f"line {number}: must be a time in whole ms, got {line[:20]!r}")
-        at_ms = int(line)
-        if at_ms < last:
-            raise ValueError(
-                f"line {number}: must not be before the one before ({last}), got {at_ms}"
-            )
-        last = at_ms
-        times[at_ms] += 1
-    if not last:
-        raise ValueError("has no opportunity after 0 ms")
-    if len(times) > _MOST_STEPS:
-        raise ValueError(f"has opportunities at more than {_MOST_STEPS} times")
-    return [*times.items()]

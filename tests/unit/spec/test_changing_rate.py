@@ -8,9 +8,11 @@ import yaml
 
 from twoway.errors import SpecError
 from twoway.paths import TOPOLOGIES
-from twoway.plan.shaping import Shaper, compile_profile
+from twoway.plan.shaping import compile_profile
 from twoway.spec.experiment import Direction, Profile
+from twoway.spec.links.rate import Rate
 from twoway.spec.reading import load_profile
+from twoway.spec.shaper import Shaper
 from twoway.spec.topology import load_topology
 
 
@@ -45,9 +47,10 @@ def test_a_trace_is_read_beside_the_profile(tmp_path: Path) -> None:
     """Lines of one time are one step; the last line is time 0 of the next lap."""
     (tmp_path / "cell").write_text("0\n3\n3\n5\n10\n10\n")
     link = _direction(tmp_path, {"mahimahi": "cell"})
-    assert link.rate is not None
-    assert link.rate.table.steps == ((0, 4500), (3_000_000, 3000), (5_000_000, 1500))
-    assert link.rate.table.period_ns == 10_000_000
+    rate = link.find(Rate)
+    assert rate is not None
+    assert rate.table.steps == ((0, 4500), (3_000_000, 3000), (5_000_000, 1500))
+    assert rate.table.period_ns == 10_000_000
     assert link.start_mbit == pytest.approx(6 * 1500 * 8e-3 / 10)
     assert link.most_mbit == 36
 
@@ -55,9 +58,10 @@ def test_a_trace_is_read_beside_the_profile(tmp_path: Path) -> None:
 def test_grants_carry_what_the_kernel_demands_of_a_lap(tmp_path: Path) -> None:
     """A lap has grants for 1500 bytes; the rate is their mean, the highest that of a full ms."""
     link = _direction(tmp_path, {"grants": {"every_ms": 0.3, "bytes": 400}})
-    assert link.rate is not None
-    assert link.rate.table.steps == ((0, 400), (300_000, 400), (600_000, 400), (900_000, 400))
-    assert link.rate.table.period_ns == 1_200_000
+    rate = link.find(Rate)
+    assert rate is not None
+    assert rate.table.steps == ((0, 400), (300_000, 400), (600_000, 400), (900_000, 400))
+    assert rate.table.period_ns == 1_200_000
     assert link.start_mbit == link.least_mbit == pytest.approx(400 * 8e-3 / 0.3)
     assert link.most_mbit == 4 * 400 * 8e-3
 

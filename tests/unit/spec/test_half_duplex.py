@@ -16,7 +16,7 @@ from twoway.plan.plan import build_plan
 from twoway.plan.shaping import compile_profile
 from twoway.runs.cases import load_case
 from twoway.spec.experiment import Profile
-from twoway.spec.half_duplex import media
+from twoway.spec.links.half_duplex import media
 from twoway.spec.placement import placement_problems
 from twoway.spec.reading import load_profile
 from twoway.spec.topology import load_topology

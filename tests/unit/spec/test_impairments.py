@@ -7,6 +7,7 @@ import pytest
 from twoway.paths import TOPOLOGIES
 from twoway.plan.shaping import compile_profile
 from twoway.spec.experiment import Profile
+from twoway.spec.links.impairments import Impairments
 from twoway.spec.rules import profile_problems
 from twoway.spec.topology import load_topology
 
@@ -37,7 +38,7 @@ def test_netem_is_told(given: dict[str, Any], said: str) -> None:
 def test_what_is_read_back() -> None:
     """Jitter in s and shares must be those that were set."""
     given = {"jitter_ms": 4, "jitter_reorders": True, "reorder_percent": 1, "duplicate_percent": 2}
-    impairments = _profile(impairments=given).directions["forward"].impairments
+    impairments = _profile(impairments=given).directions["forward"].find(Impairments)
     assert impairments is not None
     assert impairments.readback() == (
         (("options", "delay", "jitter"), 0.004),

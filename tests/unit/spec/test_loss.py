@@ -2,7 +2,7 @@
 
 import pytest
 
-from twoway.spec.loss import Loss
+from twoway.spec.links.loss import Loss
 
 
 def test_single_losses() -> None:

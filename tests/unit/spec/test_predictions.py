@@ -22,7 +22,7 @@ def _predicted(name: str) -> dict[str, float]:
 def test_predictions_are_metrics(name: str) -> None:
     """Theories name nothing that is not measured, and give numbers."""
     case = load_case(name)
-    channels = [n for n, link in case.profile.directions.items() if link.dtm]
+    channels = [n for n, link in case.profile.directions.items() if "dtm" in link.elements]
     known = metric_names(case.profile.directions, [c.name for c in case.connections], channels)
     values = _predicted(name)
     assert set(values) <= set(known)

@@ -7,7 +7,7 @@ not; those of the whole capture count.
 
 How far that may be from what the profile says depends on how many packets there were. With the
 share p and bursts of b packets on average the next packet's fate is correlated with this one's by
-l = 1 - enter - leave (twoway/spec/loss.py), and of n packets the share has the variance
+l = 1 - enter - leave (twoway/spec/links/loss.py), and of n packets the share has the variance
 
     p (1 - p) / n * (1 + l) / (1 - l)
 

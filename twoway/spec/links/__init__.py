@@ -1,18 +1,22 @@
 """Elements of a link, beyond a rate, a queue and a delay: a file each.
 
-A file's class adds a field to every direction of a link, named by the class's `FIELD`.
+A file's class adds a field to every direction of a link, named by the class's `FIELD`. Its base
+says where on the link it acts: before the queue, as the queue, as the delay, or behind the queue.
 """
 
 import sys
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from capture_analysis.discovery import classes_of
 
 from twoway.contract.model import Model
+from twoway.spec.graph import Interface
+from twoway.spec.shaper import Readback, Shaper
 
 if TYPE_CHECKING:
-    from twoway.spec.experiment import Direction
+    from twoway.spec.experiment import Direction, Profile
 
 
 class Element(Model):
@@ -26,22 +30,81 @@ class Element(Model):
     FIELD: ClassVar[str]
     DESCRIPTION: ClassVar[str]
 
-    @property
-    def model(self) -> Any:
-        """What theories know of it: by default the field's value as a mapping."""
-        return self.model_dump()
+    def read(self, folder: Path) -> Self:  # noqa: ARG002 - for subclasses
+        """Read the files that it names, from its profile's folder.
 
-    def problems(self, direction: "Direction") -> list[str]:  # noqa: ARG002 - for subclasses
-        """List contradictions with the direction, each after the field: ": ..." or ".x: ..."."""
+        Raises: ValueError with a sentence after the field that names the file, as ".x: ...".
+        """
+        return self
+
+    def problems(self, direction: "Direction", profile: "Profile") -> list[str]:  # noqa: ARG002
+        """List contradictions, each after the field: ": ..." or ".x: ..."."""
         return []
 
-    def frame_problems(self, frame_bytes: int) -> list[str]:  # noqa: ARG002 - likewise
+    def frame_problems(self, frame_bytes: int) -> list[str]:  # noqa: ARG002 - for subclasses
         """List what a full frame of an experiment does not allow, each after the field."""
         return []
 
-    def lines_before_queue(self, dev: str) -> tuple[str, ...]:  # noqa: ARG002 - likewise
-        """List the tc batch lines that put it before an interface's queue."""
-        return ()
+    def model(self, profile: "Profile") -> Any:  # noqa: ARG002 - for subclasses
+        """Return what theories know of it: by default the field's value as a mapping."""
+        return self.model_dump()
+
+
+class BeforeQueue(Element):
+    """Something before the queue of an interface."""
+
+    def lines(self, dev: str) -> tuple[str, ...]:
+        """List the tc batch lines that add it to an interface."""
+        raise NotImplementedError
+
+
+class Queue(Element):
+    """A queue with a rate of its own, instead of a rate_mbit."""
+
+    @property
+    def start_mbit(self) -> float:
+        """The rate at the start of traffic, of a trace its mean, Mbit/s."""
+        raise NotImplementedError
+
+    @property
+    def least_mbit(self) -> float:
+        """The lowest rate, Mbit/s."""
+        raise NotImplementedError
+
+    @property
+    def most_mbit(self) -> float:
+        """The highest rate, Mbit/s."""
+        raise NotImplementedError
+
+    def shaper(self, interface: Interface, direction: "Direction") -> Shaper:
+        """Build the root qdisc of the queue's interface."""
+        raise NotImplementedError
+
+
+class Delay(Element):
+    """A propagation delay instead of a delay_ms."""
+
+    @property
+    def longest_ns(self) -> int:
+        """The longest delay."""
+        raise NotImplementedError
+
+    def shaper(self, interface: Interface, limit: int) -> Shaper:
+        """Build the root qdisc of the delay's interface, for a limit of packets."""
+        raise NotImplementedError
+
+
+class BehindQueue(Element):
+    """Something that the netem of the delay does, too."""
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The arguments of netem behind those of its delay."""
+        raise NotImplementedError
+
+    def readback(self) -> Readback:
+        """List what `tc -j qdisc show` must print of them."""
+        raise NotImplementedError
 
 
 @cache

@@ -4,17 +4,17 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
-from twoway.spec.links import Element
+from twoway.spec.links import BeforeQueue
 from twoway.theory.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
-    from twoway.spec.experiment import Direction
+    from twoway.spec.experiment import Direction, Profile
 
 # tc tells the kernel the bucket's size in ticks of 64 ns, 32 bits of them.
 _MOST_BURST_S = 274
 
 
-class Policer(Element):
+class Policer(BeforeQueue):
     """Packets beyond a token bucket are dropped before the queue; none waits for tokens."""
 
     FIELD: ClassVar = "policer"
@@ -28,20 +28,26 @@ class Policer(Element):
     )
 
     @property
-    def model(self) -> TokenBucket:
+    def bucket(self) -> TokenBucket:
         """Round the rate and the burst as the kernel does."""
         return TokenBucket.of(self.rate_mbit, self.burst_bytes)
 
-    def problems(self, direction: "Direction") -> list[str]:
+    def model(self, profile: "Profile") -> TokenBucket:
+        """Return the bucket."""
+        del profile
+        return self.bucket
+
+    def problems(self, direction: "Direction", profile: "Profile") -> list[str]:
         """List contradictions, each after the field."""
+        del profile
         problems = []
-        if self.model.burst_ns > _MOST_BURST_S * 1e9:
-            most = int(_MOST_BURST_S * self.model.rate_bit / 8)
+        if self.bucket.burst_ns > _MOST_BURST_S * 1e9:
+            most = int(_MOST_BURST_S * self.bucket.rate_bit / 8)
             problems.append(
                 f".burst_bytes: at most {_MOST_BURST_S} s of tokens ({most}), "
                 f"got {self.burst_bytes}"
             )
-        if direction.dtm is not None or direction.leaves_at_start:
+        if "dtm" in direction.elements or direction.leaves_at_start:
             problems.append(
                 ": drops cannot be told from those of a channel, of an aqm or of two queues; "
                 "it needs a drop-tail queue of rate_mbit or rate"
@@ -54,10 +60,10 @@ class Policer(Element):
             return []
         return [f".burst_bytes: a full frame has {frame_bytes}, got {self.burst_bytes}"]
 
-    def lines_before_queue(self, dev: str) -> tuple[str, ...]:
+    def lines(self, dev: str) -> tuple[str, ...]:
         """Build an action of the way out of the interface, which comes before its queue."""
         # By default it refuses whatever is longer than 2047 bytes.
-        police = f"police rate {self.model.rate_bit}bit burst {self.burst_bytes} mtu 65535"
+        police = f"police rate {self.bucket.rate_bit}bit burst {self.burst_bytes} mtu 65535"
         return (
             f"qdisc add dev {dev} clsact",
             f"filter add dev {dev} egress matchall action {police} conform-exceed drop/pass",

@@ -5,11 +5,18 @@ with the traffic (docs/decisions/0017).
 """
 
 import itertools
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from twoway.contract.model import Model
+from twoway.spec.graph import Interface
+from twoway.spec.links import Queue
+from twoway.spec.shaper import Shaper, options
+
+if TYPE_CHECKING:
+    from twoway.spec.experiment import Direction, Profile
 
 # 64 bits in each cycle of 125 us.
 SLOT_MBIT = 0.512
@@ -162,8 +169,11 @@ class Trace(Model):
         return {"steps": steps}
 
 
-class Channel(Model):
+class Channel(Queue):
     """A channel of n slots of 512 kbit/s, n being reallocated by at most one allocator."""
+
+    FIELD: ClassVar = "dtm"
+    DESCRIPTION: ClassVar = "a channel of a DTM network, instead of a rate_mbit"
 
     slots: Slots = Field(default=20, description="slots at the traffic's start")
     framed: bool = Field(
@@ -198,8 +208,44 @@ class Channel(Model):
         """The names of the allocators given; a valid channel has at most one."""
         return [n for n in ("rate", "buffer", "hysteresis", "trace") if getattr(self, n)]
 
-    def problems(self) -> list[str]:
-        """List contradictions between fields, each starting with the field's path."""
+    @property
+    def start_mbit(self) -> float:
+        """The rate at the start of traffic."""
+        return self.slots * SLOT_MBIT
+
+    @property
+    def least_mbit(self) -> float:
+        """The lowest rate that an allocator may choose."""
+        return self.min_slots * SLOT_MBIT
+
+    @property
+    def most_mbit(self) -> float:
+        """The highest rate that an allocator may choose."""
+        return self.max_slots * SLOT_MBIT
+
+    def model(self, profile: "Profile") -> dict[str, Any]:
+        """Return the options, and the number of slots of the pool."""
+        return self.model_dump() | {"pool_slots": profile.pools.get(self.pool or "")}
+
+    def problems(self, direction: "Direction", profile: "Profile") -> list[str]:
+        """List contradictions between fields, and with the profile's pools."""
+        del direction
+        return self._own_problems() + self._pool_problems(profile.pools)
+
+    def _pool_problems(self, pools: Mapping[str, int]) -> list[str]:
+        if self.pool is None:
+            return []
+        size = pools.get(self.pool)
+        if size is None:
+            return [f".pool: none of the profile's pools, got {self.pool!r}"]
+        asked = {"slots": self.slots, "owned_slots": self.owned_slots}
+        return [
+            f".{field}: must not exceed the pool's {size}, got {slots}"
+            for field, slots in asked.items()
+            if slots > size
+        ]
+
+    def _own_problems(self) -> list[str]:
         found = []
         if len(self.allocators) > 1:
             found.append(f": takes one allocator, got {', '.join(self.allocators)}")
@@ -266,6 +312,12 @@ class Channel(Model):
             said |= {"pool": self.pool, "owned": self.owned_slots}
         allocator = getattr(self, self.allocator, None)
         return said | (allocator.readback() if allocator else {})
+
+    def shaper(self, interface: Interface, direction: "Direction") -> Shaper:
+        """Build our qdisc dtm."""
+        limits = (direction.queue_packets, direction.overhead_bytes)
+        readback = options("dtm", self.readback(*limits))
+        return Shaper(interface, tuple(self.arguments(*limits)), readback)
 
 
 def _level_problems(levels: list[Level]) -> list[str]:

@@ -1,18 +1,21 @@
 """Packets that a link loses: each by itself, or in bursts."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from twoway.contract.model import Model
+from twoway.spec.links import BehindQueue
 
 
-class Loss(Model):
+class Loss(BehindQueue):
     """How a link loses packets, after its queue.
 
     Each packet by itself, or in bursts: the link goes from a good state to a bad one, in which all
     packets are lost, and back, each with a constant chance per packet (Gilbert 1960).
     """
+
+    FIELD: ClassVar = "loss"
+    DESCRIPTION: ClassVar = "packets that the link loses, after its queue; none by default"
 
     percent: Annotated[float, Field(gt=0, le=50)] = Field(description="share of packets, %")
     burst_packets: Annotated[float, Field(ge=1, le=10_000)] | None = Field(

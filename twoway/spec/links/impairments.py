@@ -1,18 +1,24 @@
 """What a link does to packets behind its queue besides losing them: jitter, copies, overtaking."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
-from twoway.contract.model import Model
+from twoway.spec.links import BehindQueue
+
+if TYPE_CHECKING:
+    from twoway.spec.experiment import Direction, Profile
 
 Percent = Annotated[float, Field(ge=0, le=50)]
 # A rate at which a packet takes less than a ns: netem keeps the order of packets that have a rate.
 _ORDER = "rate 100tbit"
 
 
-class Impairments(Model):
+class Impairments(BehindQueue):
     """What netem does to packets at the delay's hop, to each by itself."""
+
+    FIELD: ClassVar = "impairments"
+    DESCRIPTION: ClassVar = "jitter, reordering and copies after the queue; none by default"
 
     jitter_ms: Annotated[float, Field(ge=0, le=1000)] = Field(
         default=0,
@@ -59,9 +65,10 @@ class Impairments(Model):
             ),
         )
 
-    def problems(self, delay_ns: int) -> list[str]:
-        """List contradictions between fields, and with a direction's delay."""
-        found = []
+    def problems(self, direction: "Direction", profile: "Profile") -> list[str]:
+        """List contradictions between fields, and with the direction's delay."""
+        del profile
+        found, delay_ns = [], direction.delay_ns
         if self.jitter_ns > delay_ns:
             found.append(
                 f".jitter_ms: must not exceed delay_ms ({delay_ns / 1e6:g}), got {self.jitter_ms:g}"
@@ -74,4 +81,12 @@ class Impairments(Model):
             found.append(".reorder_percent: jitter that keeps the order allows none")
         if self.reorder_percent and not delay_ns:
             found.append(".reorder_percent: needs a delay, got delay_ms of 0")
+        if self.duplicate_percent and "loss" in direction.elements:
+            found.append(
+                ".duplicate_percent: a copy that is lost leaves no trace, so that losses could "
+                "not be counted; a link has copies or losses"
+            )
+        if "delay" in direction.elements or direction.has_ack_queue:
+            other = "delay" if "delay" in direction.elements else "ack_queue"
+            found.append(f": netem's, which {other} uses or is without")
         return found

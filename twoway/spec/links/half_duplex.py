@@ -1,13 +1,17 @@
 """A half-duplex medium that both directions of a link share."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from twoway.contract.model import Model
 from twoway.spec.graph import Graph, Interface
+from twoway.spec.shaper import Shaper, options
 from twoway.theory.medium import Medium
+
+if TYPE_CHECKING:
+    from twoway.spec.experiment import Direction
 
 
 class HalfDuplex(Model):
@@ -28,6 +32,24 @@ class HalfDuplex(Model):
     def medium(self) -> Medium:
         """The medium, in whole ns."""
         return Medium.of(self.model_dump())
+
+    def shaper(self, interface: Interface, direction: "Direction", number: int) -> Shaper:
+        """Build a queue at one end of a link, whose medium has a number."""
+        medium, rate = self.medium, round(direction.start_mbit * 1e6) // 8
+        said = {
+            "number": number,
+            "gap_ns": medium.gap_ns,
+            "turn_packets": medium.turn_packets,
+            "rate": rate,
+            "overhead": direction.overhead_bytes,
+            "limit": direction.queue_packets,
+        }
+        words = (
+            f"medium number {number} gap {medium.gap_ns}ns turn {medium.turn_packets} "
+            f"rate {8 * rate}bit overhead {direction.overhead_bytes} "
+            f"limit {direction.queue_packets}"
+        )
+        return Shaper(interface, tuple(words.split()), options("medium", said))
 
 
 def media(graph: Graph) -> Mapping[str, int]:

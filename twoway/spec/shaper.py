@@ -1,0 +1,44 @@
+"""An interface's root qdisc."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from twoway.spec.graph import Interface
+
+# Paths into tc's output, with the values expected there.
+Readback = tuple[tuple[tuple[str, ...], Any], ...]
+
+
+@dataclass(frozen=True)
+class Shaper:
+    """An interface's root qdisc, and what `tc -j qdisc show` must print.
+
+    Attributes:
+        interface: the interface.
+        arguments: the qdisc's kind and options, as for tc.
+        readback: what must be read back.
+        inner: lines of a tc batch that add the classes, qdiscs and filters inside.
+        older_tc: tc may be older than a qdisc of the kernel's, and needs our plugin.
+    """
+
+    interface: Interface
+    arguments: tuple[str, ...]
+    readback: Readback
+    inner: tuple[str, ...] = ()
+    older_tc: bool = False
+
+    @property
+    def is_channel(self) -> bool:
+        """True for our qdisc dtm, which has its own clock and events to record."""
+        return self.arguments[0] == "dtm"
+
+    @property
+    def module(self) -> str | None:
+        """The module of ours that it needs, with a plugin for tc; None for the kernel's own."""
+        kind = self.arguments[0]
+        return f"sch_{kind}" if kind in ("dtm", "medium", "timetable") else None
+
+
+def options(kind: str, values: dict[str, Any]) -> Readback:
+    """Expect a qdisc of one kind, with options of some values."""
+    return ((("kind",), kind), *((("options", name), value) for name, value in values.items()))
