@@ -59,11 +59,6 @@ def placement_problems(profile: Profile, graph: Graph) -> list[str]:
     problems += _without_place(profile, graph)
     problems += _shared_delays(profile, graph)
     problems += one_way_links(graph) if profile.half_duplex else []
-    problems += [
-        f"directions.{name}.aqm: {direction.aqm} is a shaper of its own, without cells or slots"
-        for name, direction in profile.directions.items()
-        if direction.aqm != "drop-tail" and ("dtm" in direction.elements or direction.cell_bytes)
-    ]
     for name, direction in profile.directions.items():
         delay_us = (direction.delay_ms or 0) * 1000
         if abs(delay_us / _DELAY_STEP_US - round(delay_us / _DELAY_STEP_US)) > 1e-9:

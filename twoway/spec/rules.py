@@ -13,6 +13,7 @@ from twoway.spec.experiment import (
     Profile,
     Stack,
 )
+from twoway.spec.links.stages import stage_problems
 from twoway.spec.matrix import matrix_problems
 from twoway.spec.own_modules import OwnModule, controls_with
 from twoway.spec.programs import program_problems
@@ -33,82 +34,29 @@ def profile_problems(profile: Profile) -> list[str]:
         f"directions.{name}{problem}"
         for name, direction in profile.directions.items()
         for problem in (
+            *stage_problems(direction, profile),
             *_direction_problems(direction),
             *(
                 f".{field}{problem}"
                 for field, element in direction.elements.items()
                 for problem in element.problems(direction, profile)
             ),
-            *(_half_duplex_problems(direction) if profile.half_duplex else ()),
         )
     ]
-
-
-def _half_duplex_problems(direction: Direction) -> list[str]:
-    """List what a direction has that an end of a half-duplex link cannot have."""
-    problems = [
-        f".{field}: an end of a half-duplex link has a rate_mbit"
-        for field in ("rate", "dtm")
-        if field in direction.elements
-    ]
-    usual = {"aqm": "drop-tail", "ack_queue": "shared", "cell_bytes": 0}
-    problems += [
-        f".{field}: an end of a half-duplex link has one drop-tail queue, without cells; "
-        f"got {value!r}"
-        for field, its in usual.items()
-        if (value := getattr(direction, field)) != its
-    ]
-    if "policer" in direction.elements:
-        problems.append(".policer: an end of a half-duplex link has none")
-    return problems
 
 
 def _direction_problems(direction: Direction) -> list[str]:
     """List contradictions in a profile's direction, as ".FIELD: ..."."""
     problems = []
-    given = [n for n in ("rate_mbit", "rate", "dtm") if getattr(direction, n) is not None]
-    if len(given) != 1:
-        got = " and ".join(given) or "none"
-        problems.append(f": rate_mbit, rate or dtm says how fast it is; got {got}")
-    problems += _changing_problems(direction)
     if direction.ecn and direction.aqm not in _MARKS:
         problems.append(
             f".ecn: {direction.aqm} {_DOES_NOT_MARK.get(direction.aqm, 'marks nothing')}"
         )
-    if "dtm" in direction.elements and direction.cell_bytes:
-        problems.append(f".cell_bytes: a dtm channel has no cells, got {direction.cell_bytes}")
     if direction.cell_overhead_bytes and not direction.cell_bytes:
         problems.append(
             ".cell_overhead_bytes: a link without cell_bytes has none, "
             f"got {direction.cell_overhead_bytes}"
         )
-    if direction.has_ack_queue and direction.aqm != "drop-tail":
-        problems.append(f".ack_queue: {direction.aqm} is one queue, got {direction.ack_queue!r}")
-    if direction.has_ack_queue and ("dtm" in direction.elements or direction.cell_bytes):
-        kind = "a dtm channel" if "dtm" in direction.elements else "a link with cells"
-        problems.append(f".ack_queue: {kind} has one queue, got {direction.ack_queue!r}")
-    return problems
-
-
-def _changing_problems(direction: Direction) -> list[str]:
-    """List contradictions between a direction's fields and a rate or delay that changes."""
-    problems = []
-    delay_changes = "delay" in direction.elements
-    if (direction.delay_ms is None) != delay_changes:
-        got = "both" if delay_changes else "none"
-        problems.append(f": delay_ms or delay says how long packets travel; got {got}")
-    if delay_changes:
-        if "loss" in direction.elements:
-            problems.append(".loss: netem's, which a delay that changes is without")
-        if direction.has_ack_queue:
-            problems.append(".ack_queue: needs netem, which a delay that changes is without")
-    if "rate" in direction.elements:
-        manager = {"aqm": "drop-tail", "ack_queue": "shared", "cell_bytes": 0}
-        problems += [
-            f".{field}: a rate that changes has one drop-tail queue, without cells; got {value!r}"
-            for field, usual in manager.items()
-            if (value := getattr(direction, field)) != usual
-        ]
     return problems
 
 

@@ -243,7 +243,7 @@ def test_results_that_cannot_be_written_are_a_sentence() -> None:
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ("queue_packets: 9", "forward: rate_mbit, rate or dtm says how fast it is; got none"),
+        ("queue_packets: 9", "forward: rate_mbit, dtm or rate says how fast it is; got none"),
         ("queue_packets: 9, rate_mbit: 1, dtm: {}", "says how fast it is; got rate_mbit and dtm"),
         (
             "queue_packets: 9, dtm: {rate: {}, buffer: {}}",
@@ -270,8 +270,14 @@ def test_results_that_cannot_be_written_are_a_sentence() -> None:
             "queue_packets: 9, dtm: {pool: bus}",
             "forward.dtm.pool: none of the profile's pools, got 'bus'",
         ),
-        ("queue_packets: 9, dtm: {}, cell_bytes: 48", "a dtm channel has no cells, got 48"),
-        ("queue_packets: 9, dtm: {}, ack_queue: own", ".ack_queue: a dtm channel has one queue"),
+        (
+            "queue_packets: 9, dtm: {}, cell_bytes: 48",
+            "a dtm channel has one drop-tail queue, without cells; got 48",
+        ),
+        (
+            "queue_packets: 9, dtm: {}, ack_queue: own",
+            ".ack_queue: a dtm channel has one drop-tail queue",
+        ),
         ("queue_packets: 9, dtm: {slots: 70000}", "less than or equal to 65535, got 70000"),
         ("queue_packets: 9, dtm: {rate: {margin_slots: 0.7501}}", "multiple of 0.001, got 0.7501"),
         (

@@ -36,12 +36,15 @@ def test_a_schedule_is_a_table_of_delays() -> None:
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"delay_ms": 1}, ": delay_ms or delay says how long packets travel; got both"),
+        (
+            {"delay_ms": 1},
+            ": delay_ms or delay says how long packets travel; got delay_ms and delay",
+        ),
         ({"delay": None}, ": delay_ms or delay says how long packets travel; got none"),
         ({"delay": {"schedule": [[1, 2]]}}, ".delay.schedule.0: the first is from 0 s on, got 1"),
         ({"delay": {**SCHEDULE, "repeat_s": 15}}, ".delay.repeat_s: must be after the last (15 s)"),
         ({"loss": {"percent": 1}}, ".loss: netem's, which a delay that changes is without"),
-        ({"ack_queue": "own"}, ".ack_queue: needs netem, which a delay that changes is without"),
+        ({"ack_queue": "own"}, ".ack_queue: netem's, which a delay that changes is without"),
     ],
 )
 def test_contradictions(fields: dict[str, Any], sentence: str) -> None:

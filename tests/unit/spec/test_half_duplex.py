@@ -66,11 +66,14 @@ def test_a_medium_has_two_ends(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("reverse", "sentence"),
     [
-        ({"aqm": "codel"}, ".aqm: an end of a half-duplex link has one drop-tail queue"),
+        (
+            {"aqm": "codel"},
+            ".aqm: an end of a half-duplex link has one drop-tail queue of a rate_mbit",
+        ),
         ({"ack_queue": "own"}, ".ack_queue: an end of a half-duplex link has one drop-tail queue"),
         (
             {"cell_bytes": 48},
-            ".cell_bytes: an end of a half-duplex link has one drop-tail queue, without cells; got",
+            ".cell_bytes: an end of a half-duplex link has one drop-tail queue of a rate_mbit",
         ),
         (
             {"policer": {"rate_mbit": 1, "burst_bytes": 3000}},
@@ -78,11 +81,11 @@ def test_a_medium_has_two_ends(tmp_path: Path) -> None:
         ),
         (
             {"rate_mbit": None, "rate": {"schedule": [[0, 8]]}},
-            ".rate: an end of a half-duplex link has a rate_mbit",
+            ".rate: an end of a half-duplex link has one drop-tail queue of a rate_mbit",
         ),
         (
             {"rate_mbit": None, "dtm": {"slots": 4}},
-            ".dtm: an end of a half-duplex link has a rate_mbit",
+            ".dtm: an end of a half-duplex link has one drop-tail queue of a rate_mbit",
         ),
     ],
 )

@@ -81,12 +81,4 @@ class Impairments(BehindQueue):
             found.append(".reorder_percent: jitter that keeps the order allows none")
         if self.reorder_percent and not delay_ns:
             found.append(".reorder_percent: needs a delay, got delay_ms of 0")
-        if self.duplicate_percent and "loss" in direction.elements:
-            found.append(
-                ".duplicate_percent: a copy that is lost leaves no trace, so that losses could "
-                "not be counted; a link has copies or losses"
-            )
-        if "delay" in direction.elements or direction.has_ack_queue:
-            other = "delay" if "delay" in direction.elements else "ack_queue"
-            found.append(f": netem's, which {other} uses or is without")
         return found

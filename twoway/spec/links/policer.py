@@ -39,20 +39,13 @@ class Policer(BeforeQueue):
 
     def problems(self, direction: "Direction", profile: "Profile") -> list[str]:
         """List contradictions, each after the field."""
-        del profile
-        problems = []
-        if self.bucket.burst_ns > _MOST_BURST_S * 1e9:
-            most = int(_MOST_BURST_S * self.bucket.rate_bit / 8)
-            problems.append(
-                f".burst_bytes: at most {_MOST_BURST_S} s of tokens ({most}), "
-                f"got {self.burst_bytes}"
-            )
-        if "dtm" in direction.elements or direction.leaves_at_start:
-            problems.append(
-                ": drops cannot be told from those of a channel, of an aqm or of two queues; "
-                "it needs a drop-tail queue of rate_mbit or rate"
-            )
-        return problems
+        del direction, profile
+        if self.bucket.burst_ns <= _MOST_BURST_S * 1e9:
+            return []
+        most = int(_MOST_BURST_S * self.bucket.rate_bit / 8)
+        return [
+            f".burst_bytes: at most {_MOST_BURST_S} s of tokens ({most}), got {self.burst_bytes}"
+        ]
 
     def frame_problems(self, frame_bytes: int) -> list[str]:
         """Refuse a bucket that never holds a full frame."""
