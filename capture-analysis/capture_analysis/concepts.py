@@ -8,8 +8,10 @@ from types import ModuleType
 from capture_analysis import metrics
 from capture_analysis.definition import Definition
 from capture_analysis.discovery import modules_of
-from capture_analysis.one_capture.from_one import FromOne, all_from_one
-from capture_analysis.two_captures.from_pair import FromPair, all_from_pair
+from capture_analysis.one_capture.from_one import FromOne
+from capture_analysis.one_capture.registry import all_from_one
+from capture_analysis.two_captures.from_pair import FromPair
+from capture_analysis.two_captures.registry import all_from_pair
 
 Estimated = type[FromOne] | type[FromPair]
 

@@ -12,7 +12,7 @@ from capture_analysis.columns import Seen
 from capture_analysis.errors import AnalysisError
 from capture_analysis.one_capture import single
 from capture_analysis.one_capture.document import document
-from capture_analysis.one_capture.from_one import all_from_one
+from capture_analysis.one_capture.registry import all_from_one
 from capture_analysis.one_capture.single import Measured, Part, measure
 from measured_captures import ColumnCapture, arriving, capture_of, compressed
 

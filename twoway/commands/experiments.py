@@ -69,7 +69,8 @@ def list_experiments(args: argparse.Namespace) -> int:
 
 def metrics(args: argparse.Namespace) -> int:
     """Print the name, unit, meaning and source of every metric of a run."""
-    from twoway.measure.metric import Scope, of_scope
+    from twoway.measure.metric import Scope
+    from twoway.measure.registry import of_scope
 
     places = {scope: f".{scope.name}" for scope in Scope} | {Scope.RUN: ""}
     rows = [

@@ -7,8 +7,9 @@ from twoway.contract.metrics import Metric, Metrics
 from twoway.measure.analysis import Analysis
 from twoway.measure.fidelity import fidelity
 from twoway.measure.found import found_flows
-from twoway.measure.metric import Scope, of_scope
+from twoway.measure.metric import Scope
 from twoway.measure.real_time import ClockError
+from twoway.measure.registry import of_scope
 
 Measured = dict[str, Metric]
 

@@ -17,8 +17,9 @@ from twoway.contract.metrics import FidelityRow, Metrics
 from twoway.contract.network import Connection
 from twoway.contract.verdict import Verdict
 from twoway.measure.analysis import Analysis
-from twoway.measure.metric import Scope, of_scope
+from twoway.measure.metric import Scope
 from twoway.measure.metrics.completion import COMPLETION_TIME
+from twoway.measure.registry import of_scope
 
 MANY = 16
 WORST = 10

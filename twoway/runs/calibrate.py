@@ -16,7 +16,7 @@ from twoway.contract.verdict import Verdict, marked
 from twoway.contract.writing import chown_like_parent, write_json
 from twoway.errors import SpecError
 from twoway.measure.analysis import Analysis
-from twoway.measure.metric import metric_names
+from twoway.measure.registry import metric_names
 from twoway.messages import say
 from twoway.paths import PROFILES
 from twoway.runs.run import run_watched

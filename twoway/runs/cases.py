@@ -6,7 +6,7 @@ Names of metrics are those that are measured, and a spec knows nothing of measur
 from collections.abc import Iterable, Iterator
 
 from twoway.errors import SpecError
-from twoway.measure.metric import metric_names
+from twoway.measure.registry import metric_names
 from twoway.spec import point
 
 

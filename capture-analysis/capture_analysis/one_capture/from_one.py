@@ -1,12 +1,9 @@
-"""Base class of the estimators from one capture, and the list of all of them."""
+"""Base class of the estimators from one capture."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import ClassVar, Self
 
-from capture_analysis import metrics
 from capture_analysis.definition import Definition
-from capture_analysis.discovery import classes_of
 from capture_analysis.one_capture.blocks import Block
 from capture_analysis.one_capture.facts import Facts
 from capture_analysis.one_capture.tally import Tally
@@ -54,9 +51,3 @@ class FromOne:
         """Return the quantities of `per_capture`: numbers or reasons for none."""
         del tally, facts
         return {}
-
-
-@cache
-def all_from_one() -> tuple[type[FromOne], ...]:
-    """List the estimators from one capture, by module name."""
-    return classes_of(metrics, FromOne)

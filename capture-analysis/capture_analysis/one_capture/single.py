@@ -14,9 +14,9 @@ from capture_analysis.one_capture.delivered import Delivered, tested
 from capture_analysis.one_capture.facts import HEAD_PACKETS, Facts
 from capture_analysis.one_capture.facts_head import FactFinder
 from capture_analysis.one_capture.facts_sides import one_pair
-from capture_analysis.one_capture.from_one import FromOne, all_from_one
 from capture_analysis.one_capture.lanes import Previous
 from capture_analysis.one_capture.memory import keep_freed
+from capture_analysis.one_capture.registry import all_from_one
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.reading.parsing import Counts
 from capture_analysis.tracking import Forgotten, Tracker
@@ -108,7 +108,7 @@ class Measured:
     def __init__(self, capture: Described, facts: Facts) -> None:
         self.capture, self.facts = capture, facts
         self.tally, self._delivered = Tally(), Delivered(facts)
-        self.estimators: list[FromOne] = [each() for each in all_from_one()]
+        self.estimators = [each() for each in all_from_one()]
         self.forgotten = Forgotten()
         self.interfaces: set[int] = set()
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from capture_analysis.one_capture.from_one import all_from_one
+from capture_analysis.one_capture.registry import all_from_one
 from capture_analysis.pages import page_template
 from capture_analysis.pages.headline import by_payload, headline, percent, value, verdict, word
 from capture_analysis.pages.metrics_table import Table, table

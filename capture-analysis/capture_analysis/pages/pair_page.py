@@ -11,7 +11,7 @@ from capture_analysis.pages.metrics_table import Table, table
 from capture_analysis.pages.pair_headline import pair_headline, pair_verdict
 from capture_analysis.pages.provenance import described_file
 from capture_analysis.pictures.figure import Figure
-from capture_analysis.two_captures.from_pair import all_from_pair
+from capture_analysis.two_captures.registry import all_from_pair
 
 # Directions that the page describes in words.
 _DIRECTIONS = 2

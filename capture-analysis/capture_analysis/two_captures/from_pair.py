@@ -1,20 +1,17 @@
-"""Base class of the estimators from two captures, and the list of all of them."""
+"""Base class of the estimators from two captures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import ClassVar
 
-from capture_analysis import metrics
 from capture_analysis.definition import Definition
-from capture_analysis.discovery import classes_of
 from capture_analysis.one_capture.from_one import Values
 from capture_analysis.two_captures.ack_gaps import AckGaps
 from capture_analysis.two_captures.crossings import Crossings
 from capture_analysis.two_captures.path_facts import PathFacts
 from capture_analysis.two_captures.queue_levels import Levels
 
-__all__ = ["FromPair", "Step", "Values", "all_from_pair"]
+__all__ = ["FromPair", "Step", "Values"]
 
 
 @dataclass(frozen=True)
@@ -75,9 +72,3 @@ class FromPair:
     def of_pair(self) -> Values:
         """Return the quantities of `per_pair`: numbers or reasons for none."""
         return {}
-
-
-@cache
-def all_from_pair() -> tuple[type[FromPair], ...]:
-    """List the estimators from two captures, by module name."""
-    return classes_of(metrics, FromPair)

@@ -18,11 +18,12 @@ from capture_analysis.tracking import Tracker
 from capture_analysis.two_captures.ack_gaps import AckGapFinder
 from capture_analysis.two_captures.crossings import Uncommon, crossings, is_data
 from capture_analysis.two_captures.first_contact import Contact, first_contact
-from capture_analysis.two_captures.from_pair import FromPair, Step, all_from_pair
+from capture_analysis.two_captures.from_pair import FromPair, Step
 from capture_analysis.two_captures.matching import FOREVER, PacketSource, Side
 from capture_analysis.two_captures.packet_key import PacketKeys
 from capture_analysis.two_captures.path_facts import PathFacts, WaySurvey
 from capture_analysis.two_captures.queue_levels import QueueLevel
+from capture_analysis.two_captures.registry import all_from_pair
 from capture_analysis.two_captures.survey import Survey, survey
 
 

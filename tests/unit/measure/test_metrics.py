@@ -12,7 +12,7 @@ from synthetic_run import FORWARD, REVERSE, Crossing, prediction, write_run
 from twoway.contract.verdict import Verdict
 from twoway.measure import document
 from twoway.measure.analysis import Analysis
-from twoway.measure.metric import all_estimators, metric_names
+from twoway.measure.registry import all_estimators, metric_names
 
 # A window of 20000 us. Times in us; a segment takes 500, an ACK 50.
 QUEUES = {

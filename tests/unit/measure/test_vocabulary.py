@@ -8,7 +8,7 @@ from pathlib import Path
 from capture_analysis.concepts import concepts
 from capture_analysis.definition import Definition
 
-from twoway.measure.metric import all_estimators
+from twoway.measure.registry import all_estimators
 
 
 def everywhere() -> list[Definition]:

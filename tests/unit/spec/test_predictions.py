@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from twoway.measure.metric import metric_names
+from twoway.measure.registry import metric_names
 from twoway.runs.cases import load_case
 from twoway.spec.predictions import setup_of
 from twoway.theory.network import predict
