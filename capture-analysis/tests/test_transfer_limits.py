@@ -19,6 +19,7 @@ SHARES = (
     "limited_receive_window",
     "limited_congestion_window",
     "limited_ack_compression",
+    "limited_send_buffer",
 )
 
 
@@ -84,6 +85,42 @@ def test_application() -> None:
     assert found.limited_application > 0.85
 
 
+def refilled(every: int) -> ColumnCapture:
+    """A transfer whose sender has data again with every few ACKs, the last of them pushed."""
+    capture = captured()
+    whole = capture.whole
+    ack_ns = whole.time_ns[whole.payload_bytes == 0][3:]  # behind the handshake
+    rows = np.flatnonzero(whole.payload_bytes > 0)[20:]
+    at = np.searchsorted(ack_ns, whole.time_ns[rows], "right") - 1
+    kept = at + every < len(ack_ns)
+    rows, batch = rows[kept], at[kept] // every
+    whole.time_ns[rows] = ack_ns[(batch + 1) * every - 1] + 1
+    whole.flags[rows[np.flatnonzero(np.diff(batch, append=-1))]] |= 8
+    capture.whole = whole.where(np.argsort(whole.time_ns, kind="stable"))
+    return capture
+
+
+def test_send_buffer() -> None:
+    """Pushed data, and ACKs that release nothing: the sender had nothing more in its buffer."""
+    capture = refilled(every=4)
+    assert limits(capture).limited_send_buffer > 0.9
+    assert limits(refilled(every=2)).limited_send_buffer == 0
+    capture.whole.flags[:] &= ~np.uint16(8)
+    found = limits(capture)
+    assert found.limited_send_buffer == 0
+    assert found.limited_congestion_window > 0.9
+
+
+@pytest.mark.parametrize("packets", [1, 7])
+def test_send_buffer_across_blocks(packets: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever blocks end, the share of the send buffer is the same."""
+    capture = refilled(every=4)
+    capture.whole = capture.whole.where(slice(1000))
+    expected = limits(capture).limited_send_buffer
+    monkeypatch.setattr(single, "BLOCK_PACKETS", packets)
+    assert limits(capture).limited_send_buffer == expected > 0.8
+
+
 def by_hand(capture: ColumnCapture) -> list[float]:
     """The shares of the first direction, packet by packet, of a sender's capture."""
     packets = capture.whole
@@ -127,7 +164,7 @@ def test_recovery() -> None:
         capture.whole.window[:] = window
         found = limits(capture)
         shares = [getattr(found, name) for name in SHARES]
-        assert shares == pytest.approx([*by_hand(capture), 0])
+        assert shares == pytest.approx([*by_hand(capture), 0, 0])
         assert found.limited_recovery > 0.1
     assert limits(captured()).limited_recovery == 0
 

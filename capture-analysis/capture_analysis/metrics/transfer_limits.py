@@ -8,6 +8,8 @@ pure ACKs. Each part belongs to one cause, the first that holds:
     receive window     a full segment more would exceed the window that the receiver announced
     application        nothing is outstanding; or the next data come neither within delta of an ACK
                        nor of data before them, or there are none
+    send buffer        the data before had PSH, the last that had been written, and three ACKs or
+                       more came since, which released nothing
     congestion window  otherwise: data wait for an ACK
     ACK compression    of a wait for either window that part by which the ACK's gap to the one
                        before grew since both were sent, less a tick of their time stamps: a queue
@@ -37,11 +39,14 @@ from capture_analysis.one_capture.lanes import LaneArray, Previous
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.tracking import Kind
 
-APPLICATION, RECOVERY, RECEIVER, CONGESTION, ACKS = range(5)
-_CAUSES = 5
+APPLICATION, RECOVERY, RECEIVER, CONGESTION, ACKS, BUFFER = range(6)
+_CAUSES = 6
 _SOURCE = "Zhang, Breslau, Paxson, Shenker 2002"
 _DELTA, _LEAST_DELTA_NS = 0.1, 1_000_000
 _TIMEOUT_NS = 200_000_000
+_PSH = 8
+# An ACK releases data at once, and a delayed one for it and the one before.
+_IDLE_ACKS = 3
 NOT_NEAR = "not captured near the data's sender, where what releases data is seen"
 NO_SCALE_SEEN = "no handshake in the capture: the scale of windows is unknown"
 NO_TIME = "fewer than two packets"
@@ -67,6 +72,12 @@ LIMITED_CONGESTION_WINDOW = Definition(
     _SOURCE,
     most=1,
 )
+LIMITED_SEND_BUFFER = Definition(
+    "limited_send_buffer",
+    "1",
+    "share of time that ACKs released nothing, because the sender's buffer held nothing unsent",
+    most=1,
+)
 LIMITED_ACK_COMPRESSION = Definition(
     "limited_ack_compression",
     "1",
@@ -87,6 +98,7 @@ class TransferLimits(FromOne):
         LIMITED_RECEIVE_WINDOW,
         LIMITED_CONGESTION_WINDOW,
         LIMITED_ACK_COMPRESSION,
+        LIMITED_SEND_BUFFER,
         TIMEOUTS,
     )
 
@@ -96,6 +108,7 @@ class TransferLimits(FromOne):
         self._open, self._open_held = LaneArray(np.add, 0), LaneArray(np.add, 0)
         self._timeouts = LaneArray(np.add, 0)
         self._time, self._flight, self._window = Previous(), Previous(0), Previous(-1)
+        self._idle_acks = LaneArray(np.maximum, -1)
         self._sent, self._acked, self._again = (LaneArray(np.maximum, -1) for _ in range(3))
 
     def add(self, block: Block) -> None:
@@ -128,7 +141,8 @@ class TransferLimits(FromOne):
         cause[self._recovering(view, is_data, again)] = RECOVERY
         delta_ns = np.maximum(np.nan_to_num(_DELTA * facts.round_trip_ns), _LEAST_DELTA_NS)
         prompt = wait_ns <= view.spread(delta_ns)
-        by_next = np.where(again, RECOVERY, np.where(prompt, CONGESTION, APPLICATION))
+        sender = np.where(self._ran_empty(view, is_data), BUFFER, CONGESTION)
+        by_next = np.where(again, RECOVERY, np.where(prompt, sender, APPLICATION))
         held_ns = np.minimum(held_ns, wait_ns) * ((cause < 0) | (cause == RECEIVER))
         rest_ns = wait_ns - held_ns
         decided = self._by_next(view, rest_ns * (cause < 0), is_data, by_next, self._open)
@@ -153,6 +167,24 @@ class TransferLimits(FromOne):
         before[view.starts] = known[view.starts]
         found: IntArray = np.where(before >= 0, before, known)
         self._window.of(view.directions, view.starts, np.where(inside, latest, known))
+        return found
+
+    def _ran_empty(self, view: View, is_data: BoolArray) -> BoolArray:
+        """Tell before which packets ACKs found nothing to send behind data with PSH."""
+        rows = np.arange(len(view))
+        acks = np.cumsum(~is_data & (view["acked_bytes"] > 0))
+        last = np.maximum.accumulate(np.where(is_data, rows, 0))
+        first = np.repeat(view.starts, view.counts)
+        # ACKs since the last data, which a block before may have had; -1 if those had no PSH.
+        carried = np.repeat(self._idle_acks.at(view.directions), view.counts)
+        begun = np.concatenate(([0], acks))[first]
+        here = np.where(view["flags"][last] & _PSH, acks - acks[last], -1)
+        there = np.where(carried >= 0, carried + acks - begun, -1)
+        since = np.where(is_data[last] & (last >= first), here, there)
+        before = np.concatenate(([-1], since[:-1]))
+        before[view.starts] = carried[view.starts]
+        self._idle_acks.replace(view.directions, since[view.ends])
+        found: BoolArray = before >= _IDLE_ACKS
         return found
 
     def _recovering(self, view: View, is_data: BoolArray, again: BoolArray) -> BoolArray:
@@ -229,6 +261,7 @@ class TransferLimits(FromOne):
             "limited_ack_compression": (
                 NO_STAMPS if np.isnan(facts.tick_ns[direction]) else shares[ACKS]
             ),
+            "limited_send_buffer": shares[BUFFER] if scaled else NO_SCALE_SEEN,
             "timeouts": int(self._timeouts.of(direction)),
         }
 

@@ -20,6 +20,7 @@ _WAITED_FOR = {
     "receive_window": "the receiver's window",
     "congestion_window": "its congestion window",
     "ack_compression": "ACKs held on their way",
+    "send_buffer": "its send buffer",
 }
 _SENT_AGAIN = (
     ("fast", "because ACKs told of a gap"),
