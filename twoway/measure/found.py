@@ -116,16 +116,8 @@ def _described(
     mine = [packets.where(packets.flow == flow) for packets in at_ends]
     seen_ns = np.concatenate([packets.time_ns for packets in mine])
     ways = {
-        way: Way(
-            packets=int(np.count_nonzero(sent := mine[half].half == half)),
-            payload_bytes=int(mine[half].payload_bytes[sent].sum()),
-            lost=_lost(mine[half].where(sent), mine[1 - half]),
-            metrics={
-                **(measures.get((name, way), {}) if protocol == TCP else {}),
-                **_round_trips(protocol, half, mine),
-            },
-        )
-        for half, way in _WAYS
+        way: _way(protocol, end, (mine[end], mine[1 - end]), measures.get((name, way), {}))
+        for end, way in _WAYS
     }
     return FoundFlow(
         name=name,
@@ -137,18 +129,36 @@ def _described(
     )
 
 
-def _round_trips(protocol: int, half: int, at_ends: list[Packets]) -> dict[str, Metric]:
-    """Measure the round trips of what one half sent, if it is acknowledged or echoed."""
-    here, there = at_ends[half], at_ends[1 - half]
-    sent, back = here.where(here.half == half), here.where(here.half != half)
+def _way(
+    protocol: int, end: int, at_ends: tuple[Packets, Packets], measures: dict[str, Metric]
+) -> Way:
+    """Describe what one end sent.
+
+    Args:
+        protocol: IP's number of it.
+        end: 0 for the first, 1 for the second.
+        at_ends: the flow's packets there, and at the other end.
+        measures: of TCP's direction.
+    """
+    (sent, back), (heard, answers) = (
+        [packets.where((packets.half == end) == own) for own in (True, False)]
+        for packets in at_ends
+    )
     rtt_ns = np.zeros(0, dtype=np.int64)
     if protocol == TCP:
         rtt_ns = round_trips(sent.data(), back).rtt_ns
-    elif protocol == _ICMP and half == 0:
-        heard, answers = there.where(there.half == half), there.where(there.half != half)
+    elif protocol == _ICMP and end == 0:
         rtt_ns = _echoes_ns(sent, heard, answers, back)
     found = zip((RTT_MIN, RTT_MEDIAN, RTT_P95), spread_ms(rtt_ns), strict=True)
-    return {d.name: Metric(value=ms, unit=d.unit) for d, ms in found} if len(rtt_ns) else {}
+    return Way(
+        packets=len(sent),
+        payload_bytes=int(sent.payload_bytes.sum()),
+        lost=_lost(sent, at_ends[1]),
+        metrics={
+            **(measures if protocol == TCP else {}),
+            **({d.name: Metric(value=ms, unit=d.unit) for d, ms in found} if len(rtt_ns) else {}),
+        },
+    )
 
 
 def _echoes_ns(sent: Packets, heard: Packets, answers: Packets, back: Packets) -> IntArray:

@@ -38,7 +38,7 @@ def round_trips(data: Packets, acks: Packets) -> RoundTrips:
     # The last ACK is also of the FIN behind all data.
     acked = np.maximum.accumulate(np.clip(unwrapped(acks.ack, origin), 0, highest[-1]))
     before = np.concatenate(([0], acked))[:-1]
-    newest = np.searchsorted(highest[is_new], acked, side="right") - 1
+    newest = np.searchsorted(highest[is_new], acked, "right") - 1
     again = np.sort(begin[~is_new])
     clear = np.searchsorted(again, before) == np.searchsorted(again, acked)
     clear &= (acked > before) & (newest >= 0)

@@ -40,7 +40,7 @@ def flow_table(manifest: Manifest, metrics: Metrics) -> list[str]:
     if metrics.found:
         titles = ("of programs", "packets", "bytes", "lost", *_RTT_TITLES)
         shown = metrics.found[:MOST_FOUND]
-        lines += _aligned([titles, *(row for each in shown for row in _ways(each))])
+        lines += _aligned([titles, *(row for each in shown for row in _directions(each))])
         if more := len(metrics.found) - len(shown):
             lines.append(f"and {more} more, in the report")
     return lines
@@ -75,15 +75,15 @@ def _row(connection: Connection, metrics: Metrics) -> Row:
     )
 
 
-def _ways(flow: FoundFlow) -> Iterable[Row]:
-    """List a program's flow, each way for itself."""
+def _directions(flow: FoundFlow) -> Iterable[Row]:
+    """List a program's flow, each direction for itself."""
     first, second = flow.name.split(" > ")
-    for ends, way in (
+    for ends, sent in (
         (f"{first} > {second}", flow.forward),
         (f"{second} > {first}", flow.backward),
     ):
-        sizes = (str(way.packets), str(way.payload_bytes), str(way.lost))
-        yield f"{flow.protocol} {ends}", *sizes, *(_value(way.metrics.get(d.name)) for d in _RTT)
+        sizes = (str(sent.packets), str(sent.payload_bytes), str(sent.lost))
+        yield f"{flow.protocol} {ends}", *sizes, *(_value(sent.metrics.get(d.name)) for d in _RTT)
 
 
 def _of(name: str, metrics: Metrics, definitions: Sequence[Definition]) -> list[str]:

@@ -24,7 +24,7 @@ FLOWS = [
 ]
 
 
-def test_a_run_of_which_nothing_is_said_shows_what_came_out(tmp_path: Path) -> None:
+def test_a_run_without_statements_shows_what_came_out(tmp_path: Path) -> None:
     """A report ends with a table of flows on standard output, but not when it is to be quiet."""
     folder = write_run(tmp_path)
     done = twoway("report", folder)
