@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.histogram import Histogram
@@ -81,15 +82,15 @@ class AckBunches(FromOne):
         # Of bunches of at least BUNCH_ACKS: their number, their ACKs, the bytes acknowledged.
         self._bunched = LaneArray(np.add, 0, 3)
 
+    @override
     def add(self, block: Block) -> None:
-        """Take the next packets."""
         acks = block.acks
         joined = block.acks_back_to_back
         self._take(self._finder.add(acks.direction, joined, acks["time_ns"], acks["acked_bytes"]))
 
+    @override
     def finish(self, facts: Facts) -> None:
         """Take the bunches that were still open at the capture's end."""
-        del facts
         self._take(self._finder.finish())
 
     def _take(self, bunches: Streaks) -> None:
@@ -100,13 +101,13 @@ class AckBunches(FromOne):
         values = np.stack((np.ones_like(large.rows), large.rows, large.total), axis=1)
         self._bunched.add_rows(large.lane, values)
 
+    @override
     def merge(self, other: Self) -> None:
-        """Add the results of another instance, which took other connections."""
         for name in ("sizes", "_joined", "_most_bytes", "_bunched"):
             getattr(self, name).merge(getattr(other, name))
 
+    @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of one direction, by name."""
         acks = tally.acks(direction)
         if not acks or np.isnan(facts.ack_rate_bit[direction]):
             why = NO_RATE if acks else NO_ACKS

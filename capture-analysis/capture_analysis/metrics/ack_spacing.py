@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.histogram import Histogram
@@ -68,19 +69,18 @@ class GapsAtTap(FromOne):
     def __init__(self) -> None:
         self.gaps = Histogram()
 
+    @override
     def add(self, block: Block) -> None:
-        """Take the next packets."""
         gap_ns = block.acks["gap_ns"]
         rows = np.flatnonzero(gap_ns >= 0)
         self.gaps.add(block.acks.direction[rows], gap_ns[rows])
 
+    @override
     def merge(self, other: Self) -> None:
-        """Add the results of another instance, which took other connections."""
         self.gaps.merge(other.gaps)
 
+    @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of one direction, by name."""
-        del tally, facts
         bins = self.gaps.bins(direction)
         if not len(bins):
             return {q.name: "fewer than two pure ACKs" for q in self.per_direction}
@@ -106,14 +106,14 @@ class SpacingRatio(FromPair):
         ACKS_COMPRESSED,
     )
 
+    @override
     def start(self) -> None:
-        """Create the empty counts and sums."""
         # Gaps that are known, undefined, compressed.
         self._counts = LaneArray(np.add, 0, 3)
         self._ratios = Histogram()
 
+    @override
     def add(self, step: Step) -> None:
-        """Take the next packets."""
         for crossings, gaps in zip(step.ways, step.ack_gaps, strict=True):
             if len(crossings.acks):
                 self._take(crossings, gaps)
@@ -126,8 +126,8 @@ class SpacingRatio(FromPair):
         counts = [acks.sum(each) for each in (known, known & ~defined, compressed)]
         self._counts.add(acks.directions, np.stack(counts, axis=1))
 
+    @override
     def of_direction(self, direction: int) -> Values:
-        """Return the quantities of one direction, by name."""
         known, undefined, compressed = (int(n) for n in self._counts.of(direction))
         ratio = self._ratios.quantile(0.5, direction)
         none = "fewer than two ACKs passed both taps"

@@ -13,6 +13,8 @@ Vantage: any; ACKs that were lost before the tap are missing.
 from collections.abc import Sequence
 from typing import ClassVar
 
+from typing_extensions import override
+
 from capture_analysis.definition import Definition
 from capture_analysis.one_capture.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
@@ -43,9 +45,8 @@ class Acks(FromOne):
         ACK_TO_DATA,
     )
 
+    @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of one direction, by name."""
-        del facts
         acks, segments = tally.acks(direction), tally.segments(direction)
         return {
             "acks": acks,

@@ -35,6 +35,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.metrics.utilisation import NO_RATE
@@ -62,9 +63,8 @@ class BottleneckRate(FromOne):
         DELIVERED_PEAK,
     )
 
+    @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of one direction, by name."""
-        del tally
         rate_bit = float(facts.rate_bit[direction])
         known = facts.rate_evidence[direction] >= Evidence.MEASURED
         guess = NO_RATE if np.isnan(rate_bit) else "the rate is a guess"

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.histogram import Histogram
@@ -68,8 +69,8 @@ class BusyPeriods(FromPair):
         BUSY_PERIOD_CYCLE_MEDIAN,
     )
 
+    @override
     def start(self) -> None:
-        """Create the empty counts and sums."""
         self._finders = StreakFinder(), StreakFinder()
         self._sizes = Histogram()
         self._largest = [0, 0]
@@ -81,8 +82,8 @@ class BusyPeriods(FromPair):
         self._even = [0, 0]
         self._count = [0, 0]
 
+    @override
     def add(self, step: Step) -> None:
-        """Take the next packets."""
         for crossings, finder in zip(step.ways, self._finders, strict=True):
             self._take(crossings, finder)
 
@@ -115,8 +116,8 @@ class BusyPeriods(FromPair):
         self._cycles.add(way, np.maximum(starts[2:] - starts[:-2], 0) // 2)
         self._starts[way] = starts[-2:]
 
+    @override
     def of_way(self, way: int) -> Values:
-        """Return the quantities of one direction of the path, by name."""
         median, cycle = self._sizes.quantile(0.5, way), self._cycles.quantile(0.5, way)
         return {
             "busy_periods": self._count[way],

@@ -18,6 +18,8 @@ Vantage: any.
 from collections.abc import Sequence
 from typing import ClassVar
 
+from typing_extensions import override
+
 from capture_analysis.definition import Definition
 from capture_analysis.one_capture.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
@@ -38,9 +40,8 @@ class CaptureHoles(FromOne):
     title = "Holes of the capture"
     per_direction: ClassVar[Sequence[Definition]] = (UNSEEN_BYTES, CAPTURE_HOLES, UNSEEN)
 
+    @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of one direction, by name."""
-        del facts
         unseen, holes = (int(n) for n in tally.unseen.of(direction))
         payload = unseen + int(tally.new_payload.of(direction))
         return {

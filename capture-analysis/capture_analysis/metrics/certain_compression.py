@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
@@ -75,28 +76,27 @@ class CertainCompression(FromOne):
         self._finder = StreakFinder(least_rows=BUNCH_ACKS)
         self._events = LaneArray(np.add, 0, 3)
 
+    @override
     def add(self, block: Block) -> None:
-        """Take the next packets."""
         acks = block.acks
         columns = acks.direction, block.acks_faster, acks["time_ns"], acks["acked_bytes"]
         self._take(self._finder.add(*columns))
 
+    @override
     def finish(self, facts: Facts) -> None:
         """Take the streaks that were still open at the capture's end."""
-        del facts
         self._take(self._finder.finish())
 
     def _take(self, events: Streaks) -> None:
         values = np.stack((np.ones_like(events.rows), events.rows, events.total), axis=1)
         self._events.add_rows(events.lane, values)
 
+    @override
     def merge(self, other: Self) -> None:
-        """Add the results of another instance, which took other connections."""
         self._events.merge(other._events)
 
+    @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of one direction, by name."""
-        del tally
         if np.isnan(facts.acked_ns_per_byte[direction]):
             return {q.name: NO_RATE for q in self.per_direction}
         given = facts.rate_source[direction] == RateSource.GIVEN

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.definition import Definition
@@ -101,8 +102,8 @@ class EventsByTimeStamps(FromOne):
         self._events = LaneArray(np.add, 0, 4)
         self._undefined = LaneArray(np.add, 0)
 
+    @override
     def add(self, block: Block) -> None:
-        """Take the next packets."""
         acks, facts = block.acks, block.facts
         if np.isnan(facts.tick_ns[acks.directions]).all():
             return
@@ -117,6 +118,7 @@ class EventsByTimeStamps(FromOne):
         sums = (sent_ns * joined, acks["acked_bytes"], duplicate)
         self._take(self._finder.add(acks.direction, joined, acks["time_ns"], sums), facts)
 
+    @override
     def finish(self, facts: Facts) -> None:
         """Take the streaks that were still open at the capture's end."""
         self._take(self._finder.finish(), facts)
@@ -129,14 +131,13 @@ class EventsByTimeStamps(FromOne):
         values = (np.ones_like(events.rows), events.rows, events.total[1], only_duplicates)
         self._events.add_rows(events.lane, np.stack(values, axis=1))
 
+    @override
     def merge(self, other: Self) -> None:
-        """Add the results of another instance, which took other connections."""
         self._events.merge(other._events)
         self._undefined.merge(other._undefined)
 
+    @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of one direction, by name."""
-        del tally
         if np.isnan(facts.tick_ns[direction]):
             return {q.name: NO_TICKS for q in self.per_direction}
         events, acks, acked, duplicates = (int(n) for n in self._events.of(direction))
@@ -161,14 +162,14 @@ class EventsBetweenTaps(FromPair):
         COMPRESSION_XI_MEDIAN,
     )
 
+    @override
     def start(self) -> None:
-        """Create the empty counts and sums."""
         self._events = LaneArray(np.add, 0, 4)
         self._xi = Histogram()
         self._finders = StreakFinder(4, BUNCH_ACKS), StreakFinder(4, BUNCH_ACKS)
 
+    @override
     def add(self, step: Step) -> None:
-        """Take the next packets."""
         for crossings, gaps, finder in zip(step.ways, step.ack_gaps, self._finders, strict=True):
             if len(crossings.acks):
                 self._take(crossings, gaps, finder)
@@ -180,6 +181,7 @@ class EventsBetweenTaps(FromPair):
         values = (gaps.sent_ns * joined, gaps.arrived_ns * joined, gaps.acked_bytes, duplicate)
         self._count(finder.add(acks.direction, joined, acks["first_ns"], values), way)
 
+    @override
     def finish(self) -> None:
         """Take the streaks that were still open at the captures' end."""
         for way, finder in enumerate(self._finders):
@@ -195,8 +197,8 @@ class EventsBetweenTaps(FromPair):
         found = np.stack((ones, streaks.rows, streaks.total[2], streaks.total[3]), axis=1)
         self._events.add_rows(streaks.lane, found)
 
+    @override
     def of_direction(self, direction: int) -> Values:
-        """Return the quantities of one direction, by name."""
         events, acks, acked, duplicates = (int(n) for n in self._events.of(direction))
         xi = self._xi.quantile(0.5, direction)
         return {

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.ack_compression import BACK_TO_BACK, COMPRESSED_BELOW, factor_bound
 from capture_analysis.definition import Definition
@@ -121,8 +122,8 @@ class FactorAtTap(FromOne):
         # Of the ACKs of new data that follow another ACK: all, tied, too close.
         self._counts = LaneArray(np.add, 0, 3)
 
+    @override
     def add(self, block: Block) -> None:
-        """Take the next packets."""
         acks, facts = block.acks, block.facts
         gap_ns, acked = acks["gap_ns"], acks["acked_bytes"]
         has_gap = (acked > 0) & (gap_ns >= 0)
@@ -134,14 +135,13 @@ class FactorAtTap(FromOne):
         factor = np.rint(_PARTS * expected_ns[compressed] / gap_ns[compressed])
         self.factors.add(acks.direction[compressed], factor.astype(np.int64))
 
+    @override
     def merge(self, other: Self) -> None:
-        """Add the results of another instance, which took other connections."""
         self.factors.merge(other.factors)
         self._counts.merge(other._counts)
 
+    @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of one direction, by name."""
-        del tally
         acks, tied, too_close = (int(n) for n in self._counts.of(direction))
         if not acks or np.isnan(facts.acked_ns_per_byte[direction]):
             why = NO_RATE if acks else "fewer than two pure ACKs of new data"
@@ -197,8 +197,8 @@ class FactorBetweenTaps(FromPair):
         FACTORS_ABOVE_BOUND,
     )
 
+    @override
     def start(self) -> None:
-        """Create the empty counts and sums."""
         self._factors = Histogram()
         self._most = LaneArray(np.maximum, 0)
         # Factors, those tied, those above the bound; segments acknowledged by ACKs with a factor.
@@ -210,8 +210,8 @@ class FactorBetweenTaps(FromPair):
         data_ns, ack_ns = self.facts.ways[1 - way].data_ns, self.facts.ways[way].ack_ns
         return None if data_ns is None or ack_ns is None else factor_bound(data_ns, ack_ns)
 
+    @override
     def add(self, step: Step) -> None:
-        """Take the next packets."""
         for crossings, gaps in zip(step.ways, step.ack_gaps, strict=True):
             bound = self._bound(crossings.way)
             if bound is not None and len(crossings.acks):
@@ -240,8 +240,8 @@ class FactorBetweenTaps(FromPair):
         self._counts.add(acks.directions, counts)
         self._way_of.add(acks.directions, np.full(len(acks.directions), crossings.way))
 
+    @override
     def of_direction(self, direction: int) -> Values:
-        """Return the quantities of one direction, by name."""
         way = self._way_of.of(direction)
         bound = self._bound(way) if way >= 0 else None
         if bound is None:

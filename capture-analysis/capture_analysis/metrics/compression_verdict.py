@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.columns import BoolArray, IntArray
@@ -149,8 +150,8 @@ class CompressionVerdict(FromOne):
         # Segments, and those of nearly the full size.
         self._segments = LaneArray(np.add, 0, 2)
 
+    @override
     def add(self, block: Block) -> None:
-        """Take the next packets."""
         acks, data, facts = block.acks, block.data, block.facts
         full = data["payload_bytes"] >= NEARLY_FULL * data.spread(facts.segment_bytes)
         self._segments.add(data.directions, np.stack((data.counts, data.sum(full)), axis=1))
@@ -169,6 +170,7 @@ class CompressionVerdict(FromOne):
         times = sent_ns * shrunk, gap_ns * shrunk
         self._take_shrunk(self._shrunk.add(acks.direction, shrunk, acks["time_ns"], times), facts)
 
+    @override
     def finish(self, facts: Facts) -> None:
         """Take the runs that were still open at the capture's end."""
         self._take_fast(self._faster.finish(), facts)
@@ -190,13 +192,13 @@ class CompressionVerdict(FromOne):
     def _count(self, runs: Streaks, *acks: IntArray | BoolArray) -> None:
         self._in_runs.add_rows(runs.lane, np.stack(acks, axis=1))
 
+    @override
     def merge(self, other: Self) -> None:
-        """Add the results of another instance, which took other connections."""
         for name in ("_acks", "_in_runs", "_segments"):
             getattr(self, name).merge(getattr(other, name))
 
+    @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of one direction, by name."""
         # Runs that shrank have ACKs of any kind, those that are faster acknowledge new data.
         new, every = max(int(self._acks.of(direction)), 1), max(tally.acks(direction), 1)
         runs = zip(self._in_runs.of(direction), (new, new, every), strict=True)

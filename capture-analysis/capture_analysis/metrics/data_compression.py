@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.definition import Definition
@@ -47,14 +48,14 @@ class DataCompression(FromPair):
         DATA_COMPRESSION_PACKETS,
     )
 
+    @override
     def start(self) -> None:
-        """Create the empty counts and sums."""
         self._previous = Previous()
         self._finders = StreakFinder(2, BUNCH_ACKS), StreakFinder(2, BUNCH_ACKS)
         self._events = LaneArray(np.add, 0, 2)
 
+    @override
     def add(self, step: Step) -> None:
-        """Take the next packets."""
         for crossings, finder in zip(step.ways, self._finders, strict=True):
             if len(crossings.arrived) and self.facts.ways[crossings.way].data_ns is not None:
                 self._take(crossings, finder)
@@ -71,6 +72,7 @@ class DataCompression(FromPair):
         values = (gap * joined, (needed * joined).astype(np.int64))
         self._count(finder.add(data.direction, joined, arrived, values), crossings.way)
 
+    @override
     def finish(self) -> None:
         """Take the streaks that were still open at the captures' end."""
         for way, finder in enumerate(self._finders):
@@ -82,8 +84,8 @@ class DataCompression(FromPair):
         found = np.stack((np.ones_like(streaks.rows), streaks.rows), axis=1)
         self._events.add_rows(streaks.lane, found)
 
+    @override
     def of_direction(self, direction: int) -> Values:
-        """Return the quantities of one direction, by name."""
         if all(way.data_ns is None for way in self.facts.ways):
             return {q.name: NO_BOTTLENECK for q in self.per_direction}
         events, packets = (int(n) for n in self._events.of(direction))

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.metrics.goodput import goodput_bit
@@ -40,9 +41,8 @@ class Fairness(FromOne):
         GOODPUT_TOTAL,
     )
 
+    @override
     def of_capture(self, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of the whole capture, by name."""
-        del facts
         goodput = np.array([goodput_bit(int(d), tally) for d in tally.directions()])
         goodput = goodput[goodput > 0]
         return {

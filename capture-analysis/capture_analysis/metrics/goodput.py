@@ -14,6 +14,8 @@ the tap and lost behind it count once, whether they arrived or not.
 from collections.abc import Sequence
 from typing import ClassVar
 
+from typing_extensions import override
+
 from capture_analysis.definition import Definition
 from capture_analysis.one_capture.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
@@ -44,9 +46,8 @@ class Goodput(FromOne):
         PAUSES,
     )
 
+    @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of one direction, by name."""
-        del facts
         active_ns = tally.active_ns(direction)
         return {
             "goodput": goodput_bit(direction, tally) / 1e6 if active_ns else TOO_FEW,

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.columns import Mark
@@ -90,8 +91,8 @@ class BunchesByCause(FromOne):
         self._finder = StreakFinder(3, BUNCH_ACKS)
         self._bunches = LaneArray(np.add, 0, 3)
 
+    @override
     def add(self, block: Block) -> None:
-        """Take the next packets."""
         acks = block.acks
         if np.isnan(block.facts.tick_ns[acks.directions]).all():
             return
@@ -101,6 +102,7 @@ class BunchesByCause(FromOne):
         streaks = self._finder.add(acks.direction, joined, acks["ts_value"], sums)
         self._take(streaks, block.facts)
 
+    @override
     def finish(self, facts: Facts) -> None:
         """Take the bunches that were still open at the capture's end."""
         self._take(self._finder.finish(), facts)
@@ -116,13 +118,12 @@ class BunchesByCause(FromOne):
         values = (held, compressed, ~held & ~compressed)
         self._bunches.add_rows(streaks.lane, np.stack(values, axis=1).astype(np.int64))
 
+    @override
     def merge(self, other: Self) -> None:
-        """Add the results of another instance, which took other connections."""
         self._bunches.merge(other._bunches)
 
+    @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of one direction, by name."""
-        del tally
         if np.isnan(facts.tick_ns[direction]):
             return {q.name: NO_TICKS for q in self.per_direction}
         names = (q.name for q in self.per_direction)
@@ -146,13 +147,13 @@ class HeldAcks(FromPair):
         HELD_BYTES,
     )
 
+    @override
     def start(self) -> None:
-        """Create the empty counts and sums."""
         self._finders = StreakFinder(0, BUNCH_ACKS), StreakFinder(0, BUNCH_ACKS)
         self._events = LaneArray(np.add, 0, 3)
 
+    @override
     def add(self, step: Step) -> None:
-        """Take the next packets."""
         for crossings, gaps, finder in zip(step.ways, step.ack_gaps, self._finders, strict=True):
             if len(crossings.acks):
                 self._take(crossings, gaps, finder)
@@ -166,6 +167,7 @@ class HeldAcks(FromPair):
         held = (gaps.sent_ns >= 0) & (gaps.sent_ns < least)
         self._count(finder.add(acks.direction, held, acks["first_ns"], gaps.acked_bytes))
 
+    @override
     def finish(self) -> None:
         """Take the streaks that were still open at the captures' end."""
         for finder in self._finders:
@@ -175,8 +177,8 @@ class HeldAcks(FromPair):
         found = np.stack((np.ones_like(streaks.rows), streaks.rows, streaks.total), axis=1)
         self._events.add_rows(streaks.lane, found)
 
+    @override
     def of_direction(self, direction: int) -> Values:
-        """Return the quantities of one direction, by name."""
         if all(way.data_ns is None for way in self.facts.ways):
             return {q.name: NO_BOTTLENECK for q in self.per_direction}
         names = (q.name for q in self.per_direction)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.one_capture.blocks import Block
@@ -44,21 +45,20 @@ class InFlight(FromOne):
         # The number of segments, and the sum of the bytes outstanding after each.
         self._sums = LaneArray(np.add, 0, 2)
 
+    @override
     def add(self, block: Block) -> None:
-        """Take the next packets."""
         data = block.data
         outstanding = data["in_flight_bytes"]
         self._most.add(data.directions, data.reduce(np.maximum, outstanding))
         self._sums.add(data.directions, np.stack((data.counts, data.sum(outstanding)), axis=1))
 
+    @override
     def merge(self, other: Self) -> None:
-        """Add the results of another instance, which took other connections."""
         self._most.merge(other._most)
         self._sums.merge(other._sums)
 
+    @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of one direction, by name."""
-        del facts
         segments, total = (int(n) for n in self._sums.of(direction))
         if not segments or not tally.acks(direction):
             why = "nothing acknowledges data in the capture" if segments else "no data"

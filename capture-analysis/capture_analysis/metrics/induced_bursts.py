@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.definition import Definition
@@ -60,8 +61,8 @@ class InducedBursts(FromOne):
         # The number of bursts, and the sum of their bytes.
         self._sums = LaneArray(np.add, 0, 2)
 
+    @override
     def add(self, block: Block) -> None:
-        """Take the next packets."""
         near_service_ns = np.where(block.facts.tap_at <= NEAR, block.facts.ack_service_ns, np.nan)
         near = ~np.isnan(near_service_ns)
         if not (near[block.acks.directions].any() or near[block.data.directions].any()):
@@ -94,9 +95,9 @@ class InducedBursts(FromOne):
         self._latest.replace(acks.directions, acks["time_ns"][acks.ends])
         return ack_ns
 
+    @override
     def finish(self, facts: Facts) -> None:
         """Take the bunches that were still open at the capture's end."""
-        del facts
         self._take(self._finder.finish())
 
     def _take(self, streaks: Streaks) -> None:
@@ -105,14 +106,13 @@ class InducedBursts(FromOne):
         self._bytes.add(bursts.lane, sent)
         self._sums.add_rows(bursts.lane, np.stack((np.ones_like(sent), sent), axis=1))
 
+    @override
     def merge(self, other: Self) -> None:
-        """Add the results of another instance, which took other connections."""
         for name in ("_bytes", "_sums"):
             getattr(self, name).merge(getattr(other, name))
 
+    @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of one direction, by name."""
-        del tally
         if not facts.tap_at[direction] <= NEAR:
             return {q.name: "the tap is not near the data's sender" for q in self.per_direction}
         bursts, total = (int(n) for n in self._sums.of(direction))

@@ -13,6 +13,8 @@ they also show losses on the path.
 from collections.abc import Sequence
 from typing import ClassVar
 
+from typing_extensions import override
+
 from capture_analysis.definition import Definition
 from capture_analysis.one_capture.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
@@ -32,9 +34,8 @@ class LateData(FromOne):
         LATE,
     )
 
+    @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of one direction, by name."""
-        del facts
         late, all_of_them = tally.count(direction, Kind.LATE_DATA), tally.segments(direction)
         return {
             "late_segments": late,

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.columns import IntArray
 from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epochs
@@ -120,8 +121,8 @@ class Recoveries(FromOne):
         self._repairs: list[IntArray] = []
         self._kept = self._longest_ns = 0
 
+    @override
     def add(self, block: Block) -> None:
-        """Take the next packets."""
         tracked = block.tracked
         self._longest_ns = max(self._longest_ns, int(tracked.rtt_ns.max(initial=0)))
         rows = np.flatnonzero(
@@ -133,14 +134,13 @@ class Recoveries(FromOne):
             self._repairs.append(np.stack((time_ns, block.direction[rows].astype(np.int64))))
             self._kept += len(rows)
 
+    @override
     def merge(self, other: Self) -> None:
-        """Add the results of another instance, which took other connections."""
         self._repairs += other._repairs
         self._longest_ns = max(self._longest_ns, other._longest_ns)
 
+    @override
     def of_capture(self, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of the whole capture, by name."""
-        del facts
         repairs = np.concatenate([np.zeros((2, 0), dtype=np.int64), *self._repairs], axis=1)
         time_ns, direction = repairs[:, np.lexsort(repairs[::-1])[:DROPS_KEPT]]
         clusters = congestion_epochs(time_ns, direction, self._longest_ns)
@@ -178,8 +178,8 @@ class Loss(FromPair):
         LOSS_SYNCHRONISATION,
     )
 
+    @override
     def start(self) -> None:
-        """Create the empty counts and sums."""
         self._holes = Holes(), Holes()
         # By direction and kind: offered, lost, missed at the second tap, missed at the first.
         self._offered, self._lost, self._missed, self._missed_first = (
@@ -188,8 +188,8 @@ class Loss(FromPair):
         self._drops: list[Rows] = []
         self._kept = 0
 
+    @override
     def add(self, step: Step) -> None:
-        """Take the next packets."""
         for crossings, opposite in (step.ways, step.ways[::-1]):
             sent = crossings.sent
             here = sent["first_ns"] != ABSENT
@@ -209,13 +209,14 @@ class Loss(FromPair):
         self._drops.append(rows[:room])
         self._kept += len(rows)
 
+    @override
     def finish(self) -> None:
         """Count the data that are undecided at the end as lost."""
         for holes in self._holes:
             self._lose(holes.finish())
 
+    @override
     def of_direction(self, direction: int) -> Values:
-        """Return the quantities of one direction, by name."""
         offered, lost, missed, first = (
             each.of(direction)
             for each in (self._offered, self._lost, self._missed, self._missed_first)
@@ -231,8 +232,8 @@ class Loss(FromPair):
             "control_lost": int(lost[_CONTROL]),
         }
 
+    @override
     def of_pair(self) -> Values:
-        """Return the quantities of both captures together, by name."""
         drops: Rows = np.concatenate([np.zeros(0, dtype=CROSSING), *self._drops])
         if not len(drops):
             names = (q.name for q in self.per_pair)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.histogram import Histogram
@@ -57,14 +58,14 @@ class OneWayDelay(FromPair):
     picture = "one-way-delay"
     per_direction: ClassVar[Sequence[Definition]] = (*_definitions("data"), *_definitions("ack"))
 
+    @override
     def start(self) -> None:
-        """Create the empty counts and sums."""
         self._delays = Histogram()
         self._least = LaneArray(np.minimum, _NEVER)
         self._most = LaneArray(np.maximum, -_NEVER)
 
+    @override
     def add(self, step: Step) -> None:
-        """Take the next packets."""
         for crossings in step.ways:
             for kind, view in enumerate((crossings.data, crossings.acks)):
                 self._take(view, kind)
@@ -79,8 +80,8 @@ class OneWayDelay(FromPair):
         # A step of a clock or a wrong offset may make delays negative.
         self._delays.add(view.direction * 2 + kind, np.maximum(delay_ns, 0))
 
+    @override
     def of_direction(self, direction: int) -> Values:
-        """Return the quantities of one direction, by name."""
         found: dict[str, float | str] = {}
         for number, kind in enumerate(_KINDS):
             lane = direction * 2 + number

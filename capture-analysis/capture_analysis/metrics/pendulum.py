@@ -14,6 +14,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.definition import Definition
@@ -109,8 +110,8 @@ class LinksAtTap(FromOne):
     def __init__(self) -> None:
         self._series = BusySeries()
 
+    @override
     def add(self, block: Block) -> None:
-        """Take the next packets."""
         facts = block.facts
         for view, side, ns_per_byte in (
             (block.data, facts.side, facts.data_ns_per_byte),
@@ -120,12 +121,12 @@ class LinksAtTap(FromOne):
             # Whole ns: their sum does not depend on the order of the packets.
             self._series.add(view.spread(side), view["time_ns"], service_ns.astype(np.int64))
 
+    @override
     def merge(self, other: Self) -> None:
-        """Add the results of another instance, which took other connections."""
         self._series.merge(other._series)
 
+    @override
     def of_capture(self, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of the whole capture, by name."""
         shares = self._series.shares()
         busy = shares.busy
         half = busy >= 0.5
@@ -164,15 +165,15 @@ class Pendulum(FromPair):
         BOTH_BUSY,
     )
 
+    @override
     def start(self) -> None:
-        """Create the empty counts and sums."""
         # Sums over time of 1, x, y, x x, y y, x y; x, y: busy or not (0, 1), or the lengths.
         self._busy, self._length = np.zeros(6), np.zeros(6)
         self._active = ActiveTime()
         self._parts: tuple[list[Levels], list[Levels]] = ([], [])
 
+    @override
     def add(self, step: Step) -> None:
-        """Take the next packets."""
         for kept, levels in zip(self._parts, step.levels, strict=True):
             if levels is not None:
                 kept.append(levels)
@@ -211,8 +212,8 @@ class Pendulum(FromPair):
         self._busy += np.array([weight.sum(), *found])
         self._length[0] = self._busy[0]
 
+    @override
     def of_pair(self) -> Values:
-        """Return the quantities of both captures together, by name."""
         total, x, y, _, _, both = self._busy
         if not total:
             return {q.name: _ONE_WAY for q in self.per_pair}

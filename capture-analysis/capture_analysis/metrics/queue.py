@@ -18,6 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.metrics.utilisation import UTILISATION
@@ -91,20 +92,20 @@ class QueueOccupancy(FromPair):
         UTILISATION,
     )
 
+    @override
     def start(self) -> None:
-        """Create the empty counts and sums."""
         bin_ns = self.facts.longest_round_trip_ns // _BINS_PER_DELAY
         self._queues = _Queue(bin_ns), _Queue(bin_ns)
 
+    @override
     def add(self, step: Step) -> None:
-        """Take the next packets."""
         for queue, levels, crossings in zip(self._queues, step.levels, step.ways, strict=True):
             if levels is not None and levels.until_ns > levels.time_ns[0]:
                 queue.add(levels)
             queue.transmit(crossings, self.facts.ways[crossings.way].propagation_ns)
 
+    @override
     def of_way(self, way: int) -> Values:
-        """Return the quantities of one direction of the path, by name."""
         queue = self._queues[way]
         if not queue.duration_ns:
             return {q.name: NO_QUEUE for q in self.per_way}

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.one_capture.lanes import LaneArray
@@ -40,14 +41,14 @@ class Reordering(FromPair):
         REORDERED_EXTENT_MAX,
     )
 
+    @override
     def start(self) -> None:
-        """Create the empty counts and sums."""
         self._latest = LaneArray(np.maximum, ABSENT)
         self._counts = LaneArray(np.add, 0, 2)
         self._extent = LaneArray(np.maximum, 0)
 
+    @override
     def add(self, step: Step) -> None:
-        """Take the next packets."""
         for crossings in step.ways:
             self._take(crossings)
 
@@ -73,8 +74,8 @@ class Reordering(FromPair):
         self._extent.add(view.directions, np.maximum.reduceat(behind, view.starts))
         self._latest.add(view.directions, np.maximum.reduceat(latest, view.starts))
 
+    @override
     def of_direction(self, direction: int) -> Values:
-        """Return the quantities of one direction, by name."""
         count, total = (int(n) for n in self._counts.of(direction))
         return {
             "reordered": count,

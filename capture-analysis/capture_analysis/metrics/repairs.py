@@ -27,6 +27,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.columns import Mark
 from capture_analysis.definition import Definition
@@ -70,8 +71,8 @@ class Repairs(FromOne):
         self._repairs = LaneArray(np.add, 0, len(Repair))
         self._duplicates = LaneArray(np.add, 0)
 
+    @override
     def add(self, block: Block) -> None:
-        """Take the next packets."""
         rows = np.flatnonzero(block.tracked.repair)
         each = np.eye(len(Repair), dtype=np.int64)[block.tracked.repair[rows]]
         self._repairs.add_rows(block.direction[rows].astype(np.int64), each)
@@ -80,13 +81,13 @@ class Repairs(FromOne):
         rows = rows[(packets.sack_right[rows] - packets.ack[rows]).astype(np.int32) <= 0]
         self._duplicates.add_rows(block.direction[rows].astype(np.int64), np.ones_like(rows))
 
+    @override
     def merge(self, other: Self) -> None:
-        """Add the results of another instance, which took other connections."""
         self._repairs.merge(other._repairs)
         self._duplicates.merge(other._duplicates)
 
+    @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of one direction, by name."""
         if not facts.tap_at[direction] <= NEAR:
             return {q.name: NOT_NEAR for q in self.per_direction}
         if not tally.segments(direction):

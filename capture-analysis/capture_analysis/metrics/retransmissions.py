@@ -14,6 +14,8 @@ Vantage: near the data's sender, where everything that is sent again passes twic
 from collections.abc import Sequence
 from typing import ClassVar
 
+from typing_extensions import override
+
 from capture_analysis.definition import Definition
 from capture_analysis.one_capture.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
@@ -40,9 +42,8 @@ class Retransmissions(FromOne):
         SYNS_AGAIN,
     )
 
+    @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of one direction, by name."""
-        del facts
         again, all_of_them = tally.count(direction, Kind.RETRANSMISSION), tally.segments(direction)
         return {
             "retransmissions": again,

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.histogram import Histogram
@@ -60,18 +61,17 @@ class RoundTripTime(FromOne):
     def __init__(self) -> None:
         self._times = Histogram()
 
+    @override
     def add(self, block: Block) -> None:
-        """Take the next packets."""
         rows = np.flatnonzero(block.tracked.rtt_ns >= 0)
         self._times.add(block.acknowledging(rows), block.tracked.rtt_ns[rows])
 
+    @override
     def merge(self, other: Self) -> None:
-        """Add the results of another instance, which took other connections."""
         self._times.merge(other._times)
 
+    @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of one direction, by name."""
-        del tally
         bins, whole_ns = self._times.bins(direction), float(facts.handshake_ns[direction])
         quantiles = [bins.quantile(q) for q in (0.5, 0.95)]
         low = int(bins.low[0]) if len(bins) else None

@@ -12,6 +12,8 @@ Vantage: any; the throughput is that at the tap.
 from collections.abc import Sequence
 from typing import ClassVar
 
+from typing_extensions import override
+
 from capture_analysis.definition import Definition
 from capture_analysis.metrics.goodput import TOO_FEW
 from capture_analysis.one_capture.facts import Facts
@@ -38,9 +40,8 @@ class Throughput(FromOne):
         SEGMENTS_MERGED,
     )
 
+    @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of one direction, by name."""
-        del facts
         active_ns = tally.active_ns(direction)
         sent = tally.data_frame_bytes.of(direction)
         return {

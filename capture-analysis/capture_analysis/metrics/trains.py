@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.histogram import Histogram
@@ -62,17 +63,17 @@ class Trains(FromOne):
         self._starts = Previous(_NEVER)
         self._segments, self._cycles = Histogram(), Histogram()
 
+    @override
     def add(self, block: Block) -> None:
-        """Take the next packets."""
         data = block.data
         service_ns = data["frame_bytes"] * data.spread((1 + AGREES) * block.facts.data_ns_per_byte)
         gap_ns = data["gap_ns"]
         joined = (gap_ns >= 0) & (gap_ns <= service_ns)
         self._take(self._finder.add(data.direction, joined, data["time_ns"], data["new_bytes"]))
 
+    @override
     def finish(self, facts: Facts) -> None:
         """Take the streaks that were still open at the capture's end."""
-        del facts
         self._take(self._finder.finish())
 
     def _take(self, streaks: Streaks) -> None:
@@ -82,14 +83,13 @@ class Trains(FromOne):
         later = (before != _NEVER) & (streaks.first_ns >= before)
         self._cycles.add(streaks.lane[later], (streaks.first_ns - before)[later])
 
+    @override
     def merge(self, other: Self) -> None:
-        """Add the results of another instance, which took other connections."""
         for name in ("_segments", "_cycles"):
             getattr(self, name).merge(getattr(other, name))
 
+    @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of one direction, by name."""
-        del tally
         if np.isnan(facts.rate_bit[direction]):
             return {q.name: NO_RATE for q in self.per_direction}
         bins, cycles = self._segments.bins(direction), self._cycles.bins(direction)

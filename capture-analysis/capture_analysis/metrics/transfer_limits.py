@@ -29,6 +29,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.definition import Definition
@@ -111,8 +112,8 @@ class TransferLimits(FromOne):
         self._idle_acks = LaneArray(np.maximum, -1)
         self._sent, self._acked, self._again = (LaneArray(np.maximum, -1) for _ in range(3))
 
+    @override
     def add(self, block: Block) -> None:
-        """Take the next packets."""
         near = block.facts.tap_at <= NEAR
         if not near.any():
             return
@@ -237,14 +238,13 @@ class TransferLimits(FromOne):
         undecided.replace(view.directions, np.where(some, 0, before) + left - used)
         return found
 
+    @override
     def merge(self, other: Self) -> None:
-        """Add the results of another instance, which took other connections."""
         for name in ("_ns", "_open", "_open_held", "_timeouts"):
             getattr(self, name).merge(getattr(other, name))
 
+    @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of one direction, by name."""
-        del tally
         if not facts.tap_at[direction] <= NEAR:
             return {q.name: NOT_NEAR for q in self.per_direction}
         spent = [int(n) for n in self._ns.of(direction)]

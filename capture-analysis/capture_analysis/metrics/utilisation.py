@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.metrics.goodput import TOO_FEW, goodput_bit
@@ -59,8 +60,8 @@ class LinkShare(FromOne):
         EFFICIENCY,
     )
 
+    @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
-        """Return the quantities of one direction, by name."""
         rate_bit, active_ns = float(facts.rate_bit[direction]), tally.active_ns(direction)
         if not active_ns or np.isnan(rate_bit):
             why = NO_RATE if active_ns else TOO_FEW

@@ -3,6 +3,7 @@
 from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field, RootModel
+from typing_extensions import override
 
 from twoway.spec.traffic import Span, Traffic
 
@@ -16,11 +17,13 @@ class ConstantRate(RootModel[Rate], Traffic):
     FIELD: ClassVar = "rate_mbit"
     DESCRIPTION: ClassVar = "constant rate in Mbit/s of full IP packets; unlimited data by default"
 
+    @override
     def source_options(self, span: Span) -> list[str]:
         """Write a segment each time that a full packet takes at this rate."""
         interval_ns = round(span.mtu_bytes * 8e3 / self.root)
         return [f"interval {interval_ns}", f"sizes {span.segment_bytes}"]
 
-    def packet_mbit(self, span: Span) -> float:  # noqa: ARG002 - the same in all
+    @override
+    def packet_mbit(self, span: Span) -> float:
         """Return the rate."""
         return self.root

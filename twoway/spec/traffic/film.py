@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
 from pydantic import Field
+from typing_extensions import override
 
 from twoway.contract.model import Model, Whole
 from twoway.spec.traffic import Span, Traffic
@@ -41,6 +42,7 @@ class Film(Model, Traffic):
     frames_per_s: Annotated[float, Field(ge=0.001, le=100_000)] = Field(description="frame rate")
     seed: Whole = Field(default=1, description="which film it is")
 
+    @override
     def problems(self, span: Span) -> list[str]:
         """Refuse more frames than `stream` takes, or larger than it writes at once."""
         count = span.seconds * self.frames_per_s
@@ -53,11 +55,13 @@ class Film(Model, Traffic):
             f".mean_mbit: the largest frame has {largest} bytes, at most {_MOST_BYTES} are sent"
         ]
 
+    @override
     def source_options(self, span: Span) -> list[str]:
         """Write a frame in each interval."""
         sizes = ",".join(map(str, self.frame_bytes(span.seconds)))
         return [f"interval {round(1e9 / self.frames_per_s)}", f"sizes {sizes}"]
 
+    @override
     def packet_mbit(self, span: Span) -> float:
         """Compute the mean rate of the frames' packets, headers included."""
         frames, header_bytes = self.frame_bytes(span.seconds), span.mtu_bytes - span.segment_bytes

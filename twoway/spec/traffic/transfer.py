@@ -3,6 +3,7 @@
 from typing import Annotated, ClassVar
 
 from pydantic import Field
+from typing_extensions import override
 
 from twoway.contract.model import Model
 from twoway.spec.traffic import Traffic
@@ -17,6 +18,7 @@ class Transfer(Model, Traffic):
     bytes_: Annotated[int, Field(ge=1, le=10**12, alias="bytes", description="payload of each")]
 
     @property
+    @override
     def payload_bytes(self) -> int:
         """The payload of each connection."""
         return self.bytes_

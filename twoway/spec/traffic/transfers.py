@@ -9,6 +9,7 @@ import random
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
+from typing_extensions import override
 
 from twoway.contract.model import Model, Whole
 from twoway.spec.traffic import Span, Traffic
@@ -35,6 +36,7 @@ class Transfers(Model, Traffic):
     )
     seed: Whole = Field(default=1, description="which arrivals and sizes they are")
 
+    @override
     def problems(self, span: Span) -> list[str]:
         """Refuse more transfers than can be run, and none."""
         if (self.shape is None) == (self.sizes == "pareto"):
@@ -47,6 +49,7 @@ class Transfers(Model, Traffic):
             return [f".per_s: none arrives in {seconds:g} s with seed {self.seed}"]
         return []
 
+    @override
     def arrivals(self, span: Span) -> list[tuple[float, int]]:
         """Draw the transfers, in order."""
         source = random.Random(self.seed)  # noqa: S311 - a repeatable one
