@@ -40,7 +40,8 @@ struct medium {
 	struct list_head list;			/* of all media */
 	const struct user_namespace *owner;	/* of the namespaces of its queues, which hold it */
 	u32 number;
-	struct medium_sched_data *ends[2];	/* in the order in which they joined; or NULL */
+	struct list_head queues;		/* under media_lock */
+	struct medium_sched_data *ends[2];	/* that have had packets last; or NULL */
 	spinlock_t lock;			/* of what follows, and of parts of the queues */
 	struct medium_turns turns;
 	struct hrtimer timer;			/* at the end of a transmission */
@@ -49,6 +50,7 @@ struct medium {
 struct medium_sched_data {
 	struct departures departures;
 	struct Qdisc *sch;
+	struct list_head list;		/* of the medium's queues */
 	struct medium *medium;		/* NULL until it has joined */
 	int end;			/* of the medium */
 	struct sk_buff *waiting;	/* the first that has not had the medium; NULL: none */
@@ -154,6 +156,8 @@ static bool medium_arrives(struct Qdisc *sch, struct sk_buff *skb, u64 now)
 {
 	struct medium_sched_data *q = qdisc_priv(sch);
 
+	/* A queue that it replaces has been emptied. */
+	q->medium->ends[q->end] = q;
 	medium_arrive(&q->medium->turns, q->end, now);
 	if (!q->waiting)
 		q->waiting = skb;
@@ -173,7 +177,8 @@ static void medium_clears(struct Qdisc *sch, u64 now)
 	struct medium_sched_data *q = qdisc_priv(sch);
 
 	q->waiting = NULL;
-	medium_clear(&q->medium->turns, q->end, now);
+	if (q->medium->ends[q->end] == q)
+		medium_clear(&q->medium->turns, q->end, now);
 }
 
 static const struct departures_ops medium_departures = {
@@ -216,11 +221,28 @@ static struct medium *medium_new(const struct user_namespace *owner, u32 number,
 		return NULL;
 	m->owner = owner;
 	m->number = number;
+	INIT_LIST_HEAD(&m->queues);
 	spin_lock_init(&m->lock);
 	medium_begin(&m->turns, gap, turn);
 	hrtimer_setup(&m->timer, medium_expires, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	list_add(&m->list, &media);
 	return m;
+}
+
+/* The end of the queue that one replaces, else one without a queue, in order; or nobody's. */
+static int medium_free_end(const struct medium *m, const struct Qdisc *sch)
+{
+	const struct medium_sched_data *q;
+	bool taken[2] = { };
+
+	list_for_each_entry(q, &m->queues, list) {
+		if (qdisc_dev(q->sch) == qdisc_dev(sch) && q->sch->parent == sch->parent)
+			return q->end;
+		taken[q->end] = true;
+	}
+	if (taken[0] && taken[1])
+		return MEDIUM_NOBODY;
+	return taken[0];
 }
 
 static int medium_join(struct medium_sched_data *q, struct nlattr **tb,
@@ -237,7 +259,7 @@ static int medium_join(struct medium_sched_data *q, struct nlattr **tb,
 	if (!m) {
 		m = medium_new(owner, number, tb);
 		err = m ? 0 : -ENOMEM;
-	} else if (m->ends[0] && m->ends[1]) {
+	} else if (medium_free_end(m, q->sch) == MEDIUM_NOBODY) {
 		problem = "two queues are on this medium already";
 		err = -EBUSY;
 	} else {
@@ -245,11 +267,9 @@ static int medium_join(struct medium_sched_data *q, struct nlattr **tb,
 		err = problem ? -EINVAL : 0;
 	}
 	if (!err) {
-		spin_lock_bh(&m->lock);
-		q->end = !!m->ends[0];
-		m->ends[q->end] = q;
-		spin_unlock_bh(&m->lock);
+		q->end = medium_free_end(m, q->sch);
 		q->medium = m;
+		list_add(&q->list, &m->queues);
 	}
 	mutex_unlock(&media_lock);
 	if (problem)
@@ -264,9 +284,11 @@ static void medium_part(struct medium_sched_data *q)
 
 	mutex_lock(&media_lock);
 	spin_lock_bh(&m->lock);
-	m->ends[q->end] = NULL;
+	if (m->ends[q->end] == q)
+		m->ends[q->end] = NULL;
 	spin_unlock_bh(&m->lock);
-	if (!m->ends[0] && !m->ends[1]) {
+	list_del(&q->list);
+	if (list_empty(&m->queues)) {
 		list_del(&m->list);
 		hrtimer_cancel(&m->timer);
 		kfree(m);

@@ -30,6 +30,7 @@ struct timetable_sched_data {
 	struct timetable table;
 	struct tc_timetable_step *steps;	/* of the table */
 	u64 start_real;				/* as given, ns of CLOCK_REALTIME */
+	u64 digest;				/* of the steps */
 };
 
 static bool timetable_arrives(struct Qdisc *sch, struct sk_buff *skb, u64 now)
@@ -69,34 +70,41 @@ static const struct nla_policy timetable_policy[TCA_TIMETABLE_MAX + 1] = {
 	[TCA_TIMETABLE_STEPS]	= { .type = NLA_BINARY },
 };
 
-/* The present steps, and those that an attribute adds. */
-static struct tc_timetable_step *timetable_longer(const struct timetable *tt,
-						  const struct nlattr *more, u32 *n_steps,
-						  struct netlink_ext_ack *extack)
+/*
+ * The steps of a table after a request: those given if the first of them is at 0, for so a table
+ * begins; else those that are there, and those given.
+ */
+static struct tc_timetable_step *timetable_steps(struct timetable *tt, const struct nlattr *given,
+						 struct netlink_ext_ack *extack, bool *is_new)
 {
-	u32 added = more ? nla_len(more) / sizeof(struct tc_timetable_step) : 0;
-	struct tc_timetable_step *steps;
+	u32 bytes = given ? nla_len(given) : 0, n = bytes / sizeof(struct tc_timetable_step);
+	u32 stay = tt->n_steps;
+	struct tc_timetable_step *steps, first = { };
 
-	if (added * sizeof(*steps) != (more ? nla_len(more) : 0)) {
+	if (n * sizeof(*steps) != bytes) {
 		NL_SET_ERR_MSG(extack, "a part of a step");
 		return ERR_PTR(-EINVAL);
 	}
-	if (added > TC_TIMETABLE_MAX_STEPS - tt->n_steps) {
+	*is_new = !stay || (n && nla_memcpy(&first, given, sizeof(first)) && !first.at_ns);
+	if (*is_new)
+		stay = 0;
+	if (n > TC_TIMETABLE_MAX_STEPS - stay) {
 		NL_SET_ERR_MSG(extack, "a table has at most 1048576 steps");
 		return ERR_PTR(-ENOSPC);
 	}
-	*n_steps = tt->n_steps + added;
-	steps = kvmalloc_array(max(*n_steps, 1U), sizeof(*steps), GFP_KERNEL_ACCOUNT);
+	steps = kvmalloc_array(max(stay + n, 1U), sizeof(*steps), GFP_KERNEL_ACCOUNT);
 	if (!steps)
 		return ERR_PTR(-ENOMEM);
-	if (tt->n_steps)
-		memcpy(steps, tt->steps, tt->n_steps * sizeof(*steps));
-	if (added)
-		memcpy(steps + tt->n_steps, nla_data(more), added * sizeof(*steps));
+	if (stay)
+		memcpy(steps, tt->steps, stay * sizeof(*steps));
+	if (n)
+		memcpy(steps + stay, nla_data(given), bytes);
+	tt->n_steps = stay + n;
+	tt->steps = steps;
 	return steps;
 }
 
-/* Of a change: what is not given stays, and steps are added. */
+/* Of a change: what is not given stays. */
 static int timetable_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct timetable_sched_data *q = qdisc_priv(sch);
@@ -104,8 +112,9 @@ static int timetable_change(struct Qdisc *sch, struct nlattr *opt, struct netlin
 	struct timetable table = q->table;
 	struct tc_timetable_step *steps;
 	u64 start_real = q->start_real;
+	u64 now, now_real, digest;
 	const char *problem;
-	u64 now, now_real;
+	bool is_new;
 	int err;
 
 	if (!opt) {
@@ -121,11 +130,13 @@ static int timetable_change(struct Qdisc *sch, struct nlattr *opt, struct netlin
 		table.period = nla_get_u64(tb[TCA_TIMETABLE_PERIOD]);
 	if (tb[TCA_TIMETABLE_START])
 		start_real = nla_get_u64(tb[TCA_TIMETABLE_START]);
-	steps = timetable_longer(&q->table, tb[TCA_TIMETABLE_STEPS], &table.n_steps, extack);
+	steps = timetable_steps(&table, tb[TCA_TIMETABLE_STEPS], extack, &is_new);
 	if (IS_ERR(steps))
 		return PTR_ERR(steps);
-	table.steps = steps;
 	problem = timetable_problem(&table);
+	if (table.kind != q->table.kind && !is_new)
+		problem = "a table of another kind begins with a step at 0";
+	digest = timetable_digest(&table);
 	if (problem) {
 		twoway_refuse(extack, problem);
 		kvfree(steps);
@@ -139,7 +150,7 @@ static int timetable_change(struct Qdisc *sch, struct nlattr *opt, struct netlin
 		start_real = now_real;
 	/* Packets may have come since. */
 	table.free_at = q->table.free_at;
-	table.rest = q->table.rest;
+	table.rest = table.kind == q->table.kind ? q->table.rest : 0;
 	if (start_real < now_real - now) {
 		sch_tree_unlock(sch);
 		NL_SET_ERR_MSG(extack, "the start is before the kernel's");
@@ -149,6 +160,7 @@ static int timetable_change(struct Qdisc *sch, struct nlattr *opt, struct netlin
 	timetable_start(&table, start_real - now_real + now, now);
 	q->table = table;
 	q->start_real = start_real;
+	q->digest = digest;
 	swap(q->steps, steps);
 	departures_set(sch, tb[TCA_TIMETABLE_LIMIT], tb[TCA_TIMETABLE_OVERHEAD]);
 	q->departures.ops = &timetable_departures;
@@ -184,8 +196,7 @@ static int timetable_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u64_64bit(skb, TCA_TIMETABLE_START, q->start_real, TCA_TIMETABLE_PAD) ||
 	    nla_put_u64_64bit(skb, TCA_TIMETABLE_PERIOD, tt->period, TCA_TIMETABLE_PAD) ||
 	    nla_put_u32(skb, TCA_TIMETABLE_N_STEPS, tt->n_steps) ||
-	    nla_put_u64_64bit(skb, TCA_TIMETABLE_DIGEST, timetable_digest(tt),
-			      TCA_TIMETABLE_PAD)) {
+	    nla_put_u64_64bit(skb, TCA_TIMETABLE_DIGEST, q->digest, TCA_TIMETABLE_PAD)) {
 		nla_nest_cancel(skb, nest);
 		return -EMSGSIZE;
 	}

@@ -30,7 +30,7 @@ static void explain(void)
 			"\t[ period TIME ] [ start TIME ] [ limit PACKETS ] [ overhead BYTES ]\n"
 			"AT and delays are times (s, ms, us, ns), rates are bit, kbit, Mbit or Gbit,\n"
 			"opportunities bytes; start is of CLOCK_REALTIME. A table starts at 0 and, with a\n"
-			"period, again after it. The steps of a change are added.\n");
+			"period, again after it. The steps of a change are added if the first is not at 0.\n");
 }
 
 static bool refuse(const char *name, const char *wanted, const char *got)

@@ -66,6 +66,36 @@ def flap(qdisc: Ours) -> None:
         expect_free_link(qdisc)
 
 
+def replaced_by_itself(qdisc: Ours) -> None:
+    """A replacement by the same, under the same handle, changes nothing, with packets in it."""
+    command = f"tc qdisc replace dev a0 root handle 1 {qdisc['options']}"
+    with wire(), arrivals() as watcher:
+        run(command)
+        shown = run("tc qdisc show dev a0")
+        send_frames([MTU_FRAME] * 9)
+        for _ in range(2):
+            run(command)
+            expect("after a replacement", run("tc qdisc show dev a0"), shown)
+        expect("queued", backlogs(), {(9, 9 * MTU_FRAME)})
+        time.sleep(1)
+        times = [frame.at_ns for frame in collect(watcher)]
+    gaps = [second - first for first, second in itertools.pairwise(times)]
+    expect("gaps", gaps, [qdisc["frame_ns"]] * 8)
+
+
+def replaced_by_another(qdisc: Ours, parent: str) -> None:
+    """A replacement under another handle takes the place of one with packets: a free link."""
+    where = "root" if parent == "root" else "parent 1:1"
+    with wire():
+        run(f"tc -n far qdisc add dev b0 root {qdisc['options']}")
+        run(*PARENTS[parent], f"tc qdisc add dev a0 {where} handle 11 {qdisc['options']}")
+        for handle in (12, 13):
+            send_frames([MTU_FRAME] * 9)
+            run(f"tc qdisc replace dev a0 {where} handle {handle} {qdisc['options']}")
+            expect("queued", backlogs(), {(0, 0)})
+            expect_free_link(qdisc)
+
+
 def by_default(qdisc: Ours) -> None:
     """A kind is the default, and each queue of a device has one, or says what it lacks."""
     kind, refusal = qdisc["options"].split()[0], qdisc["refusal"]

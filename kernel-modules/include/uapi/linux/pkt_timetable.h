@@ -48,7 +48,7 @@ enum {
 	TCA_TIMETABLE_OVERHEAD,	/* s32: bytes that the link adds to a packet */
 	TCA_TIMETABLE_START,	/* u64: when the table starts, ns of CLOCK_REALTIME */
 	TCA_TIMETABLE_PERIOD,	/* u64: ns after which it starts again; 0: the last step lasts */
-	TCA_TIMETABLE_STEPS,	/* struct tc_timetable_step[]; of a change: more steps */
+	TCA_TIMETABLE_STEPS,	/* struct tc_timetable_step[]: a table, or more steps of one */
 	TCA_TIMETABLE_N_STEPS,	/* u32: how many there are; of dumps alone */
 	TCA_TIMETABLE_DIGEST,	/* u64: FNV-1a of their words; of dumps alone */
 	TCA_TIMETABLE_PAD,
