@@ -7,9 +7,9 @@ import pytest
 from running import SMALL, carry_out, write_experiment
 
 from twoway.contract.verdict import Verdict
-from twoway.measure import fidelity
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
+from twoway.measure.links import delay
 from twoway.theory.timetable import Timetable
 
 # Steps of leo-20mbit: s, and ns from then on.
@@ -33,5 +33,5 @@ def test_delays_are_those_of_the_table(tmp_path: Path, monkeypatch: pytest.Monke
     assert [(row.verdict, row.value) for row in rows] == [(Verdict.PASS, 0)] * 2
     steps = ((0, 20_500_001), *((s * 10**9, ns) for s, ns in LATER))
     other = Timetable("delays", steps, 60 * 10**9)
-    monkeypatch.setattr(fidelity, "delay_table", lambda _: other)
+    monkeypatch.setattr(delay, "delay_table", lambda _: other)
     assert [(row.verdict, row.value) for row in _delays(folder)] == [(Verdict.FAIL, 1)] * 2

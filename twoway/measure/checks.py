@@ -11,6 +11,24 @@ def row(what: str, value: float | None, bound: str, holds: bool) -> FidelityRow:
     return FidelityRow(check=what, value=value, bound=bound, verdict=verdict)
 
 
+def within(checked: FidelityRow, error: float, most: float, why: str) -> FidelityRow:
+    """Let a check not pass if its own error is larger than the experiment allows.
+
+    Args:
+        checked: the check.
+        error: the error that its bound allows for.
+        most: the largest such error that the experiment allows.
+        why: where that comes from.
+    """
+    checked = checked.model_copy(update={"needed": True})
+    if error <= most:
+        return checked
+    bound = f"{checked.bound}; {error:.0f} is more than {most:.0f}, {why}"
+    failed = checked.verdict is Verdict.FAIL
+    verdict = Verdict.FAIL if failed else Verdict.CANNOT_TELL
+    return checked.model_copy(update={"bound": bound, "verdict": verdict})
+
+
 def counted_drops(analysis: Analysis, view: QueueView, which: str) -> int:
     """Read the kernel's count of drops of a queue ("root"), or before it ("clsact")."""
     node = view.queue.interface.rsplit("-", 1)[0]

@@ -7,26 +7,19 @@ run's own; where it is larger than what the experiment needs to be resolved, the
 told.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from capture_analysis import ack_compression
 from capture_analysis.discovery import modules_of
 
-from twoway.contract.clock import START_NS
 from twoway.contract.metrics import FidelityRow
 from twoway.contract.network import ETHERNET_BYTES
 from twoway.contract.verdict import Verdict
-from twoway.measure import channel, checks, links, real_time
-from twoway.measure.allocations import agreement
+from twoway.measure import checks, links, real_time
 from twoway.measure.analysis import Analysis, ConnectionView, QueueView
 from twoway.measure.flight import most_in_flight
-from twoway.measure.lanes import Lanes, lanes_of
-from twoway.measure.queues import repeated
 from twoway.measure.throughput import before_reset, in_order_bytes, utilisation
-from twoway.theory.dtm import SLOT_BIT
-from twoway.theory.timetable import Timetable, delay_table
 
 # A queue's times must be known to this share of a full segment's transmission time: then nobody
 # takes one packet for two.
@@ -46,23 +39,14 @@ def fidelity(analysis: Analysis) -> list[FidelityRow]:
     error = None if analysis.run.exact_clock else real_time.ClockError(analysis)
     if error:
         rows += real_time.checks(analysis, error)
-    if analysis.run.loses_on_links:
-        rows.append(_link_losses(analysis))
+    rows += _of_links("check_run", analysis)
     for direction, queue in analysis.queues.items():
         rows += [
             _service_times(analysis, direction, queue, error),
             _kernel_queue(analysis, direction, queue, error),
             _kernel_drops(analysis, direction, queue),
+            *_of_links("check", analysis, direction, queue, error),
         ]
-        link = analysis.run.link(queue.queue)
-        for element in modules_of(links):
-            rows += element.check(analysis, direction, queue, error)
-        if link and link.delay:
-            rows.append(_delays(analysis, direction, queue, delay_table(link.delay)))
-        if impairments := analysis.run.impairments(queue.queue):
-            rows.append(_impaired(analysis, direction, queue, impairments))
-        if queue.slots and queue.slots.options["rate"]:
-            rows.append(_allocations(analysis, direction, queue, queue.slots, error))
     for name, connection in analysis.connections.items():
         rows += _generator_bytes(analysis, name, connection)
         rows += _ack_checks(analysis, name, connection)
@@ -73,26 +57,14 @@ def fidelity(analysis: Analysis) -> list[FidelityRow]:
     return rows
 
 
+def _of_links(check: str, *arguments: Any) -> list[FidelityRow]:
+    """Carry out the checks of that name of all elements of links that have one."""
+    found = (getattr(module, check, None) for module in modules_of(links))
+    return [row for each in found if each for row in each(*arguments)]
+
+
 def _untold(what: str, value: float, bound: str) -> FidelityRow:
     return FidelityRow(check=what, value=value, bound=bound, verdict=Verdict.CANNOT_TELL)
-
-
-def _within(row: FidelityRow, error: float, most: float, why: str) -> FidelityRow:
-    """Let a check not pass if its own error is larger than the experiment allows.
-
-    Args:
-        row: the check.
-        error: the error that its bound allows for.
-        most: the largest such error that the experiment allows.
-        why: where that comes from.
-    """
-    row = row.model_copy(update={"needed": True})
-    if error <= most:
-        return row
-    bound = f"{row.bound}; {error:.0f} is more than {most:.0f}, {why}"
-    failed = row.verdict is Verdict.FAIL
-    verdict = Verdict.FAIL if failed else Verdict.CANNOT_TELL
-    return row.model_copy(update={"bound": bound, "verdict": verdict})
 
 
 def _resolved_ns(analysis: Analysis, view: QueueView) -> float:
@@ -131,7 +103,7 @@ def _service_times(
         row = checks.row(
             f"{direction}: departures off in 99 %, ns", off_ns, bound, off_ns <= late_ns
         )
-        return _within(row, off_ns, _resolved_ns(analysis, view), HALF_A_SEGMENT)
+        return checks.within(row, off_ns, _resolved_ns(analysis, view), HALF_A_SEGMENT)
     left_ns = view.passed.left_ns[view.passed.departures]
     found_ns = view.error_ns[left_ns < analysis.run.stop_ns]
     worst, credit_ns = int(np.abs(found_ns).max(initial=0)), view.queue.credit_ns
@@ -168,7 +140,11 @@ def _kernel_queue(
     bound = f"real time: 0 in 99 %, within {around_ns} ns" if error else "0"
     what = f"{direction}: captures' queue against {len(rows)} kernel samples, packets"
     row = checks.row(what, worst, bound, bool(rows) and worst == 0)
-    return _within(row, around_ns, _resolved_ns(analysis, view), HALF_A_SEGMENT) if error else row
+    return (
+        checks.within(row, around_ns, _resolved_ns(analysis, view), HALF_A_SEGMENT)
+        if error
+        else row
+    )
 
 
 def _kernel_drops(analysis: Analysis, direction: str, view: QueueView) -> FidelityRow:
@@ -182,110 +158,6 @@ def _kernel_drops(analysis: Analysis, direction: str, view: QueueView) -> Fideli
         "0",
         captured == kernel,
     )
-
-
-def _link_losses(analysis: Analysis) -> FidelityRow:
-    """Compare losses behind queues with the kernel's count of packets that it took away.
-
-    It takes them when they set out, so that what was under way at the end may be among its count.
-    """
-    queues = {queue.interface for queue in analysis.run.manifest.queues}
-    kernel = 0
-    for node in analysis.run.manifest.nodes.routers:
-        for sign, when in ((-1, "before"), (1, "after")):
-            qdiscs = analysis.run.document(f"qdisc/{node}-{when}.json")
-            kernel += sign * sum(q["drops"] for q in qdiscs if q["dev"] not in queues)
-    ways = [
-        analysis.travel(view.connection, forward=forward)
-        for view in analysis.connections.values()
-        for forward in (True, False)
-    ]
-    lost = sum(int(way.lost.sum()) for way in ways)
-    under_way = sum(int(way.under_way.sum()) for way in ways)
-    what = f"packets lost behind queues in the captures less the kernel's {kernel}"
-    bound = f"{-under_way}..0" if under_way else "0"
-    return checks.row(what, lost - kernel, bound, -under_way <= lost - kernel <= 0)
-
-
-def _delays(analysis: Analysis, direction: str, view: QueueView, table: Timetable) -> FidelityRow:
-    """Compare the times that packets travel behind a queue with a table of delays."""
-    run = analysis.run
-    sent = run.leaving(view.queue)
-    due_ns = table.leaves(START_NS, sent.time_ns, sent.frame_bytes.astype(np.int64))
-    lanes = Lanes(lanes_of(sent))
-    off = []
-    for each in analysis.connections.values():
-        for forward in (True, False):
-            travel = analysis.travel(each.connection, forward=forward)
-            if travel.queue == view.queue:
-                mine = run.rows(lanes, each.connection, forward=forward)
-                off.append((travel.came_ns - due_ns[mine])[travel.came_ns >= 0])
-    found = np.concatenate(off) if off else np.zeros(0, dtype=np.int64)
-    worst = int(np.abs(found).max(initial=0))
-    what = f"{direction}: worst error of {len(found)} packets' delays, ns"
-    return checks.row(what, worst, "0", worst == 0)
-
-
-def _impaired(
-    analysis: Analysis, direction: str, view: QueueView, impairments: Mapping[str, Any]
-) -> FidelityRow:
-    """Count packets that travelled neither within the jitter nor, reordered, at once."""
-    jitter_ns = round(impairments["jitter_ms"] * 1e6)
-    least, most = (view.queue.delay_ns + sign * jitter_ns for sign in (-1, 1))
-    total = odd = 0
-    for each in analysis.connections.values():
-        for forward in (True, False):
-            travel = analysis.travel(each.connection, forward=forward)
-            if travel.queue != view.queue:
-                continue
-            arrived = travel.came_ns >= 0
-            if impairments["duplicate_percent"]:
-                # A copy may be taken for the next packet that looks like it; resets do.
-                arrived &= ~repeated(travel.sent)
-            sent_ns, came_ns = travel.sent.time_ns[arrived], travel.came_ns[arrived]
-            latest = sent_ns + most
-            if jitter_ns and not impairments["jitter_reorders"]:
-                latest = np.maximum.accumulate(latest)  # behind one that was sent before
-            good = (came_ns >= sent_ns + least) & (came_ns <= latest)
-            if impairments["reorder_percent"]:
-                good |= came_ns == sent_ns
-            total, odd = total + len(good), odd + int((~good).sum())
-    what = f"{direction}: packets of {total} that arrived too early or too late"
-    return checks.row(what, odd, "0", odd == 0)
-
-
-def _allocations(
-    analysis: Analysis,
-    direction: str,
-    view: QueueView,
-    slots: channel.Slots,
-    error: real_time.ClockError | None,
-) -> FidelityRow:
-    """Compare reallocations with the paper's algorithm fed with captures.
-
-    On a clock that runs while the host works, packets come to the channel up to as much after their
-    capture as the latest departure is late; how well the estimate is then known must resolve a
-    slot. The reason for the check is in docs/decisions/0016.
-    """
-    stop_ns = analysis.run.stop_ns
-    wanted = slots.wanted
-    decided_ns = wanted.changes(slots.start_ns, stop_ns)
-    what = f"{direction}: {len(decided_ns)} reallocations against figure 1 fed with the captures"
-    if error:
-        late_ns = int(view.error_ns.max(initial=0))
-        drift_ppb = analysis.run.clock(view.queue.interface).drift_ppb
-        found = agreement(
-            view.queue, slots, view.passed, stop_ns, late_ns=late_ns, drift_ppb=drift_ppb
-        )
-        known_bit = real_time.quantile(found.width_bit)
-        bound = f"real time: 0 impossible or missing, estimates known to {known_bit} bit/s in 99 %"
-        row = checks.row(what, found.off, bound, found.off == 0)
-        return _within(row, known_bit, SLOT_BIT, "a slot")
-    expected = channel.estimates(view.queue, slots, view.passed, stop_ns)
-    got = set(zip(decided_ns, wanted.at(decided_ns), strict=True))
-    due = set(zip(expected.change_ns, expected.slots, strict=True))
-    off = len(got ^ {each for each in due if each[0] < stop_ns})
-    return checks.row(what, off, "0 differ", off == 0)
 
 
 def _generator_bytes(analysis: Analysis, name: str, view: ConnectionView) -> list[FidelityRow]:

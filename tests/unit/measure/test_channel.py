@@ -14,7 +14,7 @@ from synthetic_run import START_NS, edit_json, write_run
 
 from twoway.measure.analysis import Analysis
 from twoway.measure.channel import Slots, estimates, read_slots, service_error_ns
-from twoway.measure.metrics import channels
+from twoway.measure.links import dtm
 from twoway.measure.run_folder import Run
 
 CHANNEL: dict[str, Any] = {
@@ -176,7 +176,7 @@ def test_goodput_of_what_passes_over_capacity(tmp_path: Path) -> None:
     """Of 4 slots, 2.048 Mbit/s, the first's 1.98 Mbit/s are used; the second's data go back."""
     analysis = Analysis(write_run(tmp_path))
     slots = slots_of([(START_NS, 4)])
-    (found,) = channels.capacity_goodput.measure(analysis, analysis.queues["forward"], slots)
+    (found,) = dtm.capacity_goodput.measure(analysis, analysis.queues["forward"], slots)
     assert found == pytest.approx(1.98 / 2.048)
 
 
@@ -188,7 +188,7 @@ def test_slots_of_the_steady_window(tmp_path: Path) -> None:
     analysis = Analysis(write_run(tmp_path))
     ms = [(0, 20), (2, 4), (15, 8), (25, 6), (30, 1)]
     steps = [(START_NS + at * 1_000_000, slots) for at, slots in ms]
-    found = channels.slots.measure(analysis, analysis.queues["forward"], slots_of(steps))
+    found = dtm.slots.measure(analysis, analysis.queues["forward"], slots_of(steps))
     capacity = 6.5 * 0.512
     expected = (6.5, 4, 8, capacity, capacity * (1 - 5850 / 20000), 2, 0.002)
     assert tuple(found) == pytest.approx(expected, rel=1e-12)
@@ -198,6 +198,6 @@ def test_slots_that_never_change(tmp_path: Path) -> None:
     """A channel that keeps its slots has no first change."""
     analysis = Analysis(write_run(tmp_path))
     steps = slots_of([(START_NS, 4)])
-    *_, changes, first = channels.slots.measure(analysis, analysis.queues["forward"], steps)
+    *_, changes, first = dtm.slots.measure(analysis, analysis.queues["forward"], steps)
     assert changes == 0
     assert np.isnan(first)

@@ -1,5 +1,5 @@
-"""What is measured of a link's elements: a file each, with its metrics and its fidelity check.
+"""What is measured of a link's elements: a file each, with its metrics and its fidelity checks.
 
-A file's `check(analysis, direction, view, error)` lists the rows about one queue; `error` is None
-in virtual time.
+A file may have `check(analysis, direction, view, error)`, which lists the rows about one queue, and
+`check_run(analysis)`, which lists those about all. `error` is None in virtual time.
 """

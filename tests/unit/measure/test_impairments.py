@@ -10,7 +10,7 @@ from packet_columns import packets
 from queue_columns import queue_of
 
 from twoway.measure.analysis import Travel
-from twoway.measure.metrics.link_impairments import link_impairments
+from twoway.measure.links.impairments import link_impairments
 
 MS = 1_000_000
 

@@ -4,9 +4,12 @@ import math
 
 from capture_analysis.definition import Definition
 
-from twoway.measure import channel, throughput
+from twoway.contract.metrics import FidelityRow
+from twoway.measure import channel, checks, real_time, throughput
+from twoway.measure.allocations import agreement
 from twoway.measure.analysis import Analysis, QueueView
 from twoway.measure.metric import Scope, estimates
+from twoway.measure.real_time import ClockError
 from twoway.theory.dtm import SLOT_BIT
 
 SLOTS_MEAN = Definition("slots_mean", "slots", "time average of the slots that the channel holds")
@@ -72,3 +75,36 @@ def capacity_goodput(analysis: Analysis, view: QueueView, held: channel.Slots) -
         if len(run.rows(view.lanes, connection.connection, forward=True))
     )
     return (goodput_bit / (held.mean(run.steady_ns, run.stop_ns) * SLOT_BIT),)
+
+
+def check(
+    analysis: Analysis, direction: str, view: QueueView, error: ClockError | None
+) -> list[FidelityRow]:
+    """Compare reallocations with the paper's algorithm fed with captures.
+
+    On a clock that runs while the host works, packets come to the channel up to as much after their
+    capture as the latest departure is late; how well the estimate is then known must resolve a
+    slot. The reason for the check is in docs/decisions/0016.
+    """
+    slots = view.slots
+    if not slots or not slots.options["rate"]:
+        return []
+    stop_ns = analysis.run.stop_ns
+    wanted = slots.wanted
+    decided_ns = wanted.changes(slots.start_ns, stop_ns)
+    what = f"{direction}: {len(decided_ns)} reallocations against figure 1 fed with the captures"
+    if error:
+        late_ns = int(view.error_ns.max(initial=0))
+        drift_ppb = analysis.run.clock(view.queue.interface).drift_ppb
+        found = agreement(
+            view.queue, slots, view.passed, stop_ns, late_ns=late_ns, drift_ppb=drift_ppb
+        )
+        known_bit = real_time.quantile(found.width_bit)
+        bound = f"real time: 0 impossible or missing, estimates known to {known_bit} bit/s in 99 %"
+        row = checks.row(what, found.off, bound, found.off == 0)
+        return [checks.within(row, known_bit, SLOT_BIT, "a slot")]
+    expected = channel.estimates(view.queue, slots, view.passed, stop_ns)
+    got = set(zip(decided_ns, wanted.at(decided_ns), strict=True))
+    due = set(zip(expected.change_ns, expected.slots, strict=True))
+    off = len(got ^ {each for each in due if each[0] < stop_ns})
+    return [checks.row(what, off, "0 differ", off == 0)]

@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 from capture_analysis.definition import Definition
 
+from twoway.contract.metrics import FidelityRow
+from twoway.measure import checks
 from twoway.measure.analysis import Analysis, ConnectionView
 from twoway.measure.metric import Scope, estimates
 
@@ -88,3 +90,28 @@ def deviations(
     least = burst or 1 / (1 - p)
     spread = math.sqrt(least * (least - 1) / bursts) if bursts else 0
     return (share - p) / math.sqrt(variance), (length - least) / spread if spread else math.nan
+
+
+def check_run(analysis: Analysis) -> list[FidelityRow]:
+    """Compare losses behind queues with the kernel's count of packets that it took away.
+
+    It takes them when they set out, so that what was under way at the end may be among its count.
+    """
+    if not analysis.run.loses_on_links:
+        return []
+    queues = {queue.interface for queue in analysis.run.manifest.queues}
+    kernel = 0
+    for node in analysis.run.manifest.nodes.routers:
+        for sign, when in ((-1, "before"), (1, "after")):
+            qdiscs = analysis.run.document(f"qdisc/{node}-{when}.json")
+            kernel += sign * sum(q["drops"] for q in qdiscs if q["dev"] not in queues)
+    travels = [
+        analysis.travel(view.connection, forward=forward)
+        for view in analysis.connections.values()
+        for forward in (True, False)
+    ]
+    lost = sum(int(each.lost.sum()) for each in travels)
+    under_way = sum(int(each.under_way.sum()) for each in travels)
+    what = f"packets lost behind queues in the captures less the kernel's {kernel}"
+    bound = f"{-under_way}..0" if under_way else "0"
+    return [checks.row(what, lost - kernel, bound, -under_way <= lost - kernel <= 0)]

@@ -10,7 +10,7 @@ from packet_columns import packets
 from queue_columns import queue_of
 
 from twoway.measure.analysis import Travel
-from twoway.measure.metrics.link_loss import deviations, link_loss
+from twoway.measure.links.loss import deviations, link_loss
 
 
 def test_single_losses() -> None:

@@ -1,0 +1,37 @@
+"""Packets on a link whose delay changes: each travels for as long as the table says."""
+
+import numpy as np
+
+from twoway.contract.clock import START_NS
+from twoway.contract.metrics import FidelityRow
+from twoway.measure import checks
+from twoway.measure.analysis import Analysis, QueueView
+from twoway.measure.lanes import Lanes, lanes_of
+from twoway.measure.real_time import ClockError
+from twoway.theory.timetable import delay_table
+
+
+def check(
+    analysis: Analysis, direction: str, view: QueueView, error: ClockError | None
+) -> list[FidelityRow]:
+    """Compare the times that packets travel behind a queue with a table of delays."""
+    del error
+    run = analysis.run
+    link = run.link(view.queue)
+    if not link or not link.delay:
+        return []
+    table = delay_table(link.delay)
+    sent = run.leaving(view.queue)
+    due_ns = table.leaves(START_NS, sent.time_ns, sent.frame_bytes.astype(np.int64))
+    lanes = Lanes(lanes_of(sent))
+    off = []
+    for each in analysis.connections.values():
+        for forward in (True, False):
+            travel = analysis.travel(each.connection, forward=forward)
+            if travel.queue == view.queue:
+                mine = run.rows(lanes, each.connection, forward=forward)
+                off.append((travel.came_ns - due_ns[mine])[travel.came_ns >= 0])
+    found = np.concatenate(off) if off else np.zeros(0, dtype=np.int64)
+    worst = int(np.abs(found).max(initial=0))
+    what = f"{direction}: worst error of {len(found)} packets' delays, ns"
+    return [checks.row(what, worst, "0", worst == 0)]

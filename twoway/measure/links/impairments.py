@@ -1,0 +1,81 @@
+"""Jitter, overtaking and copies on a link, behind its queue.
+
+They are those of the whole capture, of a connection's data packets between the capture behind their
+last queue and that at their sink. The profile says whether a link has any: else none is measured.
+"""
+
+import math
+
+import numpy as np
+from capture_analysis.definition import Definition
+
+from twoway.contract.metrics import FidelityRow
+from twoway.measure import checks
+from twoway.measure.analysis import Analysis, ConnectionView, QueueView
+from twoway.measure.metric import Scope, estimates
+from twoway.measure.queues import repeated
+from twoway.measure.real_time import ClockError
+
+LINK_JITTER = Definition(
+    "link_jitter", "ms", "standard deviation of the times that data packets travel on the link"
+)
+LINK_OVERTAKING = Definition(
+    "link_overtaking",
+    "1",
+    "share of a connection's data packets that arrive before one that was sent before them",
+    most=1,
+)
+LINK_COPIES = Definition(
+    "link_copies", "1", "packets that arrive more than once, in packets that were sent", most=1
+)
+
+
+@estimates(Scope.CONNECTION, LINK_JITTER, LINK_OVERTAKING, LINK_COPIES)
+def link_impairments(analysis: Analysis, view: ConnectionView) -> tuple[float, float, float]:
+    """Return the standard deviation and the two shares; NaN without any, or without data."""
+    last = analysis.queues[view.connection.directions[-1]].queue
+    if not analysis.run.impairments(last):
+        return math.nan, math.nan, math.nan
+    travel = analysis.travel(view.connection)
+    arrived = (travel.came_ns >= 0) & (travel.sent.payload_bytes > 0)
+    if not arrived.any():
+        return math.nan, math.nan, math.nan
+    came_ns = travel.came_ns[arrived]
+    copies = travel.arrivals - int((travel.came_ns >= 0).sum())
+    return (
+        float(np.std(came_ns - travel.sent.time_ns[arrived])) / 1e6,
+        float((came_ns < np.maximum.accumulate(came_ns)).mean()),
+        copies / len(travel.sent),
+    )
+
+
+def check(
+    analysis: Analysis, direction: str, view: QueueView, error: ClockError | None
+) -> list[FidelityRow]:
+    """Count packets that travelled neither within the jitter nor, reordered, at once."""
+    del error
+    impairments = analysis.run.impairments(view.queue)
+    if not impairments:
+        return []
+    jitter_ns = round(impairments["jitter_ms"] * 1e6)
+    least, most = (view.queue.delay_ns + sign * jitter_ns for sign in (-1, 1))
+    total = odd = 0
+    for each in analysis.connections.values():
+        for forward in (True, False):
+            travel = analysis.travel(each.connection, forward=forward)
+            if travel.queue != view.queue:
+                continue
+            arrived = travel.came_ns >= 0
+            if impairments["duplicate_percent"]:
+                # A copy may be taken for the next packet that looks like it; resets do.
+                arrived &= ~repeated(travel.sent)
+            sent_ns, came_ns = travel.sent.time_ns[arrived], travel.came_ns[arrived]
+            latest = sent_ns + most
+            if jitter_ns and not impairments["jitter_reorders"]:
+                latest = np.maximum.accumulate(latest)  # behind one that was sent before
+            good = (came_ns >= sent_ns + least) & (came_ns <= latest)
+            if impairments["reorder_percent"]:
+                good |= came_ns == sent_ns
+            total, odd = total + len(good), odd + int((~good).sum())
+    what = f"{direction}: packets of {total} that arrived too early or too late"
+    return [checks.row(what, odd, "0", odd == 0)]
