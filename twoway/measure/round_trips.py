@@ -10,7 +10,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from capture_analysis.columns import IntArray, Packets
+from capture_analysis.columns import FLAG_ACK, IntArray, Packets
 
 
 class RoundTrips(NamedTuple):
@@ -28,7 +28,11 @@ class RoundTrips(NamedTuple):
 
 
 def round_trips(data: Packets, acks: Packets) -> RoundTrips:
-    """Find the round trips of a connection's data, as its sender sees both."""
+    """Find the round trips of a connection's data, as its sender sees both.
+
+    The other end's SYN acknowledges nothing if that end opened the connection.
+    """
+    acks = acks.where(acks.flags & FLAG_ACK != 0)
     if not len(data):
         return RoundTrips(*[np.zeros(0, dtype=np.int64)] * 3)
     origin = int(data.seq[0])
