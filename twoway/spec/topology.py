@@ -102,13 +102,18 @@ def _load(path: Path, content: bytes, parameters: str) -> Graph:
             known.parent.mkdir(parents=True, exist_ok=True)
             write_json(known, described.model_dump(mode="json"))
     interfaces, nodes = _interfaces(path, described), (described.hosts, described.routers)
+    queues = _placement(path, described.queues, "queues", interfaces)
+    delays = _placement(path, described.delays, "delays", interfaces)
+    which = f"no such direction in `queues`, which has {', '.join(queues)}"
+    if stray := [f"{path}: delays.{each}: {which}" for each in delays if each not in queues]:
+        raise SpecError(stray)
     return Graph(
         hosts=described.hosts,
         routers=described.routers,
         interfaces=interfaces,
         routes=read_routes(path, described.routing, nodes, interfaces),
-        queues=_placement(path, described.queues, "queues", interfaces),
-        delays=_placement(path, described.delays, "delays", interfaces),
+        queues=queues,
+        delays=delays,
     )
 
 
@@ -153,6 +158,8 @@ def _interfaces(path: Path, described: _Described) -> tuple[Interface, ...]:
     Raises: SpecError with all that the topology says and a network here cannot have.
     """
     problems = [*_beyond_routers(described)]
+    if described.switches:  # their ends of links have no address
+        raise SpecError([f"{path}: {problem}" for problem in problems])
     interfaces: list[Interface] = []
     for ends in described.links:
         for end, peer in (ends, ends[::-1]):
