@@ -178,6 +178,12 @@ static inline void timetable_clear(struct timetable *tt, u64 now)
 	timetable_start(tt, tt->lap, now);
 }
 
+/* The largest value of a step: 104 days of a delay, 2^40 bytes, or bytes per second. */
+static inline u64 timetable_most(u8 kind)
+{
+	return kind == TC_TIMETABLE_DELAY ? 1ULL << 53 : 1ULL << 40;
+}
+
 /*
  * What is wrong with a table, if anything. Each packet must leave at some time: the work of a table
  * that is repeated is bounded from below, the last rate of another is not 0. And the largest packet
@@ -198,7 +204,7 @@ static inline const char *timetable_problem(const struct timetable *tt)
 		if (end <= steps[i].at_ns)
 			return i + 1 < tt->n_steps ? "each step is later than the one before" :
 						     "the period is longer than the table";
-		if (steps[i].value > 1ULL << 40 || end > 1ULL << 60)
+		if (steps[i].value > timetable_most(tt->kind) || end > 1ULL << 60)
 			return "a value or time is too large";
 		if (tt->kind == TC_TIMETABLE_OPPORTUNITY)
 			work = steps[i].value;
@@ -209,7 +215,7 @@ static inline const char *timetable_problem(const struct timetable *tt)
 		bytes = min_t(u64, bytes + min_t(u64, work, TC_TIMETABLE_LARGEST_PACKET),
 			      TC_TIMETABLE_LARGEST_PACKET);
 	}
-	if (steps[tt->n_steps - 1].value > 1ULL << 40)
+	if (steps[tt->n_steps - 1].value > timetable_most(tt->kind))
 		return "a value or time is too large";
 	if (tt->kind == TC_TIMETABLE_DELAY)
 		return NULL;

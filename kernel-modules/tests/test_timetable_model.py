@@ -89,6 +89,7 @@ def test_departures_are_those_of_tags(program: Path, kind: Kind) -> None:
         (Timetable("rates", ((0, 9), (7, 9), (7, 9))), "each step is later than the one before"),
         (Timetable("rates", ((0, 9), (7, 9)), 7), "the period is longer than the table"),
         (Timetable("rates", ((0, 2**40 + 1),)), "a value or time is too large"),
+        (Timetable("delays", ((0, 2**53 + 1),)), "a value or time is too large"),
         (Timetable("rates", ((0, 10), (5, 0))), "the table ends without a rate"),
         (Timetable("rates", ((0, 1000),), S), "carries less than 1500 bytes"),
         (Timetable("opportunities", ((0, 1499),), S), "carries less than 1500 bytes"),
@@ -129,6 +130,11 @@ def test_no_packet_leaves_beyond_the_horizon(
     fit = (1 + HORIZON_NS - first) // lasts_ns + 1
     assert found[:fit] == [first + lasts_ns * each for each in range(fit)]
     assert found[fit:] == [NEVER] * (9000 - fit)
+
+
+def test_the_longest_delay(program: Path) -> None:
+    """A delay may have 2^53 ns, 104 days."""
+    assert departures(program, Timetable("delays", ((0, 2**53),)), [(5, 100)]) == [5 + 2**53]
 
 
 def test_a_packet_that_is_dropped_leaves_no_trace(program: Path) -> None:

@@ -1,9 +1,11 @@
 """A delay that changes: each packet travels as long as the table says."""
 
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from running import SMALL, carry_out, write_experiment
 
 from twoway.contract.verdict import Verdict
@@ -14,6 +16,7 @@ from twoway.theory.timetable import Timetable
 
 # Steps of leo-20mbit: s, and ns from then on.
 LATER = ((15, 35_250_000), (30, 12_000_125), (45, 28_000_000))
+DAY_MS = 86_400_000
 
 
 def _delays(folder: Path) -> list[Any]:
@@ -35,3 +38,26 @@ def test_delays_are_those_of_the_table(tmp_path: Path, monkeypatch: pytest.Monke
     other = Timetable("delays", steps, 60 * 10**9)
     monkeypatch.setattr(delay, "delay_table", lambda _: other)
     assert [(row.verdict, row.value) for row in _delays(folder)] == [(Verdict.FAIL, 1)] * 2
+
+
+def test_a_delay_of_a_day(tmp_path: Path) -> None:
+    """Packets of a day's delay arrive a day and their transmission later, to the nanosecond."""
+    direction = {"rate_mbit": 1, "queue_packets": 9, "delay": {"schedule": [[0, DAY_MS]]}}
+    profile = {
+        "schema": 1,
+        "title": "t",
+        "directions": {"forward": direction, "reverse": direction},
+    }
+    (tmp_path / "far.yml").write_text(yaml.safe_dump(profile))
+    datagrams = [{"name": "udp", "from": "h1", "to": "h2", "rate_mbit": 0.01}]
+    document: dict[str, Any] = {**SMALL, "profile": "far", "flows": [], "datagrams": datagrams}
+    document |= {"duration_s": 90_000, "observe": {"tcp_info_ms": 3_600_000}}
+    run = Analysis(carry_out(write_experiment(tmp_path, document), tmp_path / "results"))
+    view = run.datagrams["udp"]
+    came = view.arrived_ns >= 0
+    sent = view.sent.where(came)
+    bits_ns = 8000 * run.queues["forward"].queue.link_bytes(sent.frame_bytes)
+    travelled_ns = view.arrived_ns[came] - sent.time_ns - bits_ns
+    assert set(travelled_ns.tolist()) == {DAY_MS * 10**6}
+    # Until the captures end, 3 s after the traffic; one packet each 0.8 s.
+    assert came.sum() == math.ceil((90_000 + 3 - DAY_MS / 1000) / 0.8)

@@ -21,6 +21,8 @@ _SMALLEST_FRAME_BYTES = 54
 _AVERAGE_BYTES = 1500
 # A delay queue must never drop: its limit is ten times the most packets that the delay can hold.
 _DELAY_LIMIT_MARGIN = 10
+# The kernel counts packets in 32 bits.
+_MOST_LIMIT = (1 << 32) - 1
 
 
 def compile_profile(profile: Profile, graph: Graph) -> list[Shaper]:
@@ -147,7 +149,7 @@ def _delay(interface: Interface, direction: Direction) -> Shaper:
     # A ms of a trace leaves at once.
     held_ns = max(delay_ns, 10**6) if "rate" in direction.elements else delay_ns
     most = direction.most_mbit * 1e6 / 8 * held_ns * 1e-9 / _SMALLEST_FRAME_BYTES
-    limit = max(1000, math.ceil(_DELAY_LIMIT_MARGIN * most))
+    limit = min(max(1000, math.ceil(_DELAY_LIMIT_MARGIN * most)), _MOST_LIMIT)
     if changing := direction.find(links.Delay):
         return changing.shaper(interface, limit)
     rate, readback = _rate(direction) if direction.has_ack_queue else ([], [])

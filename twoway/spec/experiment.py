@@ -60,10 +60,10 @@ class Link(Framing):
         default=False,
         description="what manages the queue marks packets of flows with stack.ecn, not drops them",
     )
-    delay_ms: Annotated[float, Field(ge=0, le=100_000)] | None = Field(
+    delay_ms: Annotated[float, Field(ge=0, le=274_000)] | None = Field(
         default=None,
         description="propagation delay in ms, from the end of transmission to arrival, unless it "
-        "changes",
+        "changes; netem's, up to 274 s",
     )
     ack_queue: Literal["shared", "own", "priority"] = Field(
         default="shared",

@@ -245,3 +245,9 @@ def test_a_flow_has_the_delay_of_its_last_queue(graph: Graph) -> None:
     elsewhere = dataclasses.replace(graph, delays={"forward": graph.delays["reverse"]})
     assert behind_problems(_profile(), elsewhere, "h1", "h2") == [sentence("no direction")]
     assert behind_problems(_profile(delay_ms=0), crossed, "h1", "h2") == []
+
+
+def test_a_delay_queue_has_a_limit_of_32_bits(graph: Graph) -> None:
+    """The kernel counts packets in 32 bits, which a fast link's long delay would exceed."""
+    shapers = compile_profile(_profile(rate_mbit=100_000, delay_ms=274_000), graph)
+    assert [s.arguments[2] for s in shapers if "delay" in s.arguments] == ["4294967295"] * 2

@@ -14,8 +14,8 @@ from twoway.theory.timetable import Timetable, delay_table
 if TYPE_CHECKING:
     from twoway.spec.experiment import Direction, Profile
 
-# In whole ns.
-Milliseconds = Annotated[float, Field(ge=0, le=100_000, multiple_of=1e-6)]
+# Up to 30 days, in whole ns.
+Milliseconds = Annotated[float, Field(ge=0, le=2_592_000_000, multiple_of=1e-6)]
 
 
 class ChangingDelay(Delay):
@@ -26,7 +26,9 @@ class ChangingDelay(Delay):
     """
 
     FIELD: ClassVar = "delay"
-    DESCRIPTION: ClassVar = "a delay that changes by a schedule, instead of delay_ms"
+    DESCRIPTION: ClassVar = (
+        "a delay that changes by a schedule, or up to 30 days, instead of delay_ms"
+    )
 
     schedule: Annotated[
         list[tuple[Second, Milliseconds]], Field(min_length=1, max_length=100_000)
