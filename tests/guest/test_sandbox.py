@@ -13,10 +13,11 @@ from plans import plan_with, run_folder, shell
 from running import guest_processes
 
 from twoway.backends import uml
-from twoway.backends.guest_files import read_guest_file, remove_special_files
+from twoway.backends.guest_files import remove_special_files
 from twoway.backends.sandbox import read_progress
 from twoway.backends.uml import Uml
 from twoway.contract.plan import Plan
+from twoway.contract.run_files import read_run_file
 from twoway.errors import RunError
 from twoway.guest.build import Guest
 from twoway.plan.plan import build_plan
@@ -69,7 +70,7 @@ def test_only_plain_files_are_read(tmp_path: Path, victim: Path, kind: str) -> N
         (folder / "sockets").rmdir()
         (folder / "sockets").symlink_to(tmp_path)
         (tmp_path / "progress.json").write_text("{}")
-    assert isinstance(_ends(lambda: read_guest_file(folder, "sockets/progress.json")), OSError)
+    assert isinstance(_ends(lambda: read_run_file(folder, "sockets/progress.json")), OSError)
     assert _ends(lambda: read_progress(folder)) is None
 
 

@@ -15,9 +15,9 @@ from module_trials import congestion_modules, kunit_cases, kunit_verdicts
 from running import ROOT
 from sharing import once
 
-from twoway.backends.guest_files import read_guest_file
 from twoway.backends.sandbox import CONSOLE_LOG, complaints
 from twoway.backends.uml import Uml
+from twoway.contract.run_files import read_run_file
 from twoway.errors import RunError
 from twoway.guest.build import Guest
 from twoway.paths import EXPERIMENTS, KERNEL_MODULES
@@ -111,7 +111,7 @@ def test_any_allocation_may_fail(guest: Guest, tmp_path: Path) -> None:
     # The kernel itself says so when it has no room to describe a module's tracepoint.
     core = "kernel/trace/trace_events.c"
     assert [
-        line for line in complaints(read_guest_file(folder, CONSOLE_LOG)) if core not in line
+        line for line in complaints(read_run_file(folder, CONSOLE_LOG)) if core not in line
     ] == []
 
 

@@ -14,8 +14,8 @@ from module_trials import (
     kunit_verdicts,
 )
 
-from twoway.backends.guest_files import read_guest_file
 from twoway.backends.sandbox import CONSOLE_LOG, complaints
+from twoway.contract.run_files import read_run_file
 from twoway.errors import RunError
 from twoway.guest.smp_kernel import Checkers, build_smp
 from twoway.guest.stock_kernel import StockKernel, build_stock
@@ -67,7 +67,7 @@ def run_beside_races(stock: StockKernel, folder: Path, program: str, *arguments:
     except RunError as error:
         if "complained" not in str(error):
             raise
-    console = read_guest_file(folder, CONSOLE_LOG)
+    console = read_run_file(folder, CONSOLE_LOG)
     found = [
         report
         for report in _KCSAN.findall(console)
@@ -85,7 +85,7 @@ def test_planted_races_are_noticed(smp: StockKernel, tmp_path: Path) -> None:
     planted = "planted;lock_in_both_orders;free_too_early"
     with pytest.raises(RunError, match="complained"):
         run_in_qemu(smp, folder, TESTS / "suite.py", planted, patience_s=PATIENCE_S)
-    console = read_guest_file(folder, CONSOLE_LOG)
+    console = read_run_file(folder, CONSOLE_LOG)
     assert "possible circular locking dependency" in console
     assert "KASAN: slab-use-after-free in free_too_early" in console
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from in_guest import give
 
 from twoway.backends import qemu
-from twoway.backends.guest_files import read_guest_file
 from twoway.backends.qemu import Accelerator, Machine
 from twoway.backends.sandbox import CHECKOUT, CONSOLE_LOG
 from twoway.contract.plan import PLAN, Plan
+from twoway.contract.run_files import read_run_file
 from twoway.guest.stock_kernel import StockKernel
 from twoway.paths import ROOT
 
@@ -61,4 +61,4 @@ def run_in_qemu(
         stall_s=patience_s,
         machine=MACHINE,
     )
-    return read_guest_file(folder, CONSOLE_LOG)
+    return read_run_file(folder, CONSOLE_LOG)

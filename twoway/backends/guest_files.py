@@ -1,22 +1,16 @@
-"""Safe access to the files that an untrusted guest left.
+"""The files that an untrusted guest left, taken over into the run's folder.
 
-A symbolic link leads wherever the guest pointed it, and opening a pipe blocks. So no symbolic link
-in the folder is followed, nothing but plain files is read, and as soon as the guest has ended
-everything but plain files and folders is removed, and the rest moves into the run's folder.
+As soon as the guest has ended everything but plain files and folders is removed, and the rest
+moves. How a run's files are opened is in twoway/contract/run_files.py.
 """
 
-import contextlib
 import os
 import shutil
 import stat
-from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from pathlib import Path
 
 from twoway.contract.folders import remove_folder
 
-# The most that is read of one file: the guest may have written without end.
-_MOST_BYTES = 64 << 20
 # Folders in folders that a guest may leave; none of a plan's paths has as many.
 DEEPEST = 16
 _KINDS = {
@@ -25,55 +19,6 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-
-
-@contextlib.contextmanager
-def open_guest_folder(folder: Path, name: str) -> Iterator[int]:
-    """Open a folder in a run's folder without following a link.
-
-    Args:
-        folder: the run's folder.
-        name: path relative to `folder`; "." for `folder` itself.
-
-    Yields: the opened folder's descriptor.
-    Raises: OSError if a part of the path is missing or no folder.
-    """
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        for part in PurePosixPath(name).parts:
-            inside = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=opened)
-            os.close(opened)
-            opened = inside
-        yield opened
-    finally:
-        os.close(opened)
-
-
-@contextlib.contextmanager
-def open_guest_file(folder: Path, name: str) -> Iterator[BinaryIO]:
-    """Open a plain file of a run's folder; never follow a link or block.
-
-    Args:
-        folder: the run's folder.
-        name: path relative to `folder`.
-
-    Raises: OSError if the file is missing or no plain file.
-    """
-    path = PurePosixPath(name)
-    with open_guest_folder(folder, str(path.parent)) as parent:
-        # O_NONBLOCK: opening a pipe does not wait for a writer.
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-        with open(os.open(path.name, flags, dir_fd=parent), "rb") as file:  # noqa: PTH123 - no path
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise OSError(f"{folder / name}: not a plain file")
-            yield file
-
-
-def read_guest_file(folder: Path, name: str) -> str:
-    """Read the text of a file as open_guest_file() opens it: its last 64 MiB if it is larger."""
-    with open_guest_file(folder, name) as file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - _MOST_BYTES))
-        return file.read(_MOST_BYTES).decode(errors="replace")
 
 
 def remove_special_files(folder: Path) -> list[str]:

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from twoway.backends.guest_files import open_guest_file
 from twoway.confined_process import run_confined
 from twoway.confinement import NOBODY, confined
 from twoway.contract.folders import remove_folder
 from twoway.contract.plan import OWN_MODULES, LoadModule
+from twoway.contract.run_files import open_run_file
 from twoway.contract.writing import refuse_full_disk
 from twoway.errors import UsageError
 from twoway.guest.build import Guest, content_hash
@@ -114,7 +114,7 @@ def _build(guest: Guest, step: LoadModule, into: Path) -> None:
         if done.status or left.is_symlink() or not left.is_file():
             said = (done.answer + done.words).decode(errors="replace")
             raise UsageError(_errors(guest, step, said))
-        with open_guest_file(scratch, step.file) as made, (into / step.file).open("xb") as kept:
+        with open_run_file(scratch, step.file) as made, (into / step.file).open("xb") as kept:
             shutil.copyfileobj(made, kept)
 
 

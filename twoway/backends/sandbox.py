@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from twoway.backends.backend import Progress
-from twoway.backends.guest_files import read_guest_file, remove_special_files, take_over
+from twoway.backends.guest_files import remove_special_files, take_over
 from twoway.confined_process import lives, started
 from twoway.confinement import NOBODY
 from twoway.contract.model import read_json
 from twoway.contract.plan import PLAN
+from twoway.contract.run_files import open_run_file, read_run_file
 from twoway.contract.writing import refuse_full_disk
 from twoway.errors import RunError
 from twoway.messages import cut
@@ -155,7 +156,7 @@ def live(
     (folder / "log").mkdir(exist_ok=True)
     try:
         with (
-            (folder / CONSOLE_LOG).open("wb") as console,
+            open_run_file(folder, CONSOLE_LOG, new=True) as console,
             started(argv, console.fileno(), console.fileno()) as process,
         ):
             _watch(process, look, on_progress, stall_s, culprit)
@@ -202,7 +203,7 @@ def read_progress(home: Path, name: str = PROGRESS_FILE) -> Progress | None:
     Returns: None before the first report, or while one is being written.
     """
     try:
-        last = read_guest_file(home, name).splitlines()[-1]
+        last = read_run_file(home, name).splitlines()[-1]
         return Progress.model_validate(read_json(last))
     except (OSError, ValueError, IndexError):
         return None
@@ -210,12 +211,12 @@ def read_progress(home: Path, name: str = PROGRESS_FILE) -> Progress | None:
 
 def read_console(folder: Path) -> list[str]:
     """Read the lines that the guest's kernel and runner printed."""
-    return read_guest_file(folder, CONSOLE_LOG).splitlines()
+    return read_run_file(folder, CONSOLE_LOG).splitlines()
 
 
 def _judge(returncode: int, folder: Path) -> None:
     """Raise RunError unless the guest finished its run without a fault."""
-    text = read_guest_file(folder, CONSOLE_LOG)
+    text = read_run_file(folder, CONSOLE_LOG)
     console = text.splitlines()
     status = _read_if_left(folder, "exit-status")
     error = guest_error(folder)
@@ -254,7 +255,7 @@ def complaints(console: str) -> list[str]:
 
 def _read_if_left(folder: Path, name: str) -> str | None:
     try:
-        return read_guest_file(folder, name)
+        return read_run_file(folder, name)
     except FileNotFoundError:
         return None
 

@@ -18,7 +18,6 @@ from types import MappingProxyType
 from typing import Any
 
 from twoway.backends.backend import Kind, Progress
-from twoway.backends.guest_files import open_guest_folder
 from twoway.backends.own_modules import own_modules
 from twoway.backends.sandbox import (
     GUEST_FOLDER,
@@ -36,6 +35,7 @@ from twoway.confinement import OWN_MIB, confined, refusal
 from twoway.contract.digests import sha256
 from twoway.contract.manifest import Kernel, Module, Platform
 from twoway.contract.plan import read_plan
+from twoway.contract.run_files import open_run_folder
 from twoway.guest.build import RUNNER_SOURCES, Guest, built_guest
 from twoway.guest.source import kernel_named
 
@@ -234,7 +234,7 @@ def _mconsole(folder: Path, request: str) -> None:
         console.settimeout(2)
         console.bind(b"\0twoway-%d" % os.getpid())
         data = request.encode()
-        with open_guest_folder(folder / GUEST_FOLDER, f"uml/{_UMID}") as opened:
+        with open_run_folder(folder / GUEST_FOLDER, f"uml/{_UMID}") as opened:
             # A path of constant length: socket addresses hold 108 bytes.
             console.connect(f"/proc/self/fd/{opened}/mconsole")
         console.send(struct.pack("=IiI512s", _MCONSOLE_MAGIC, 2, len(data), data))

@@ -3,6 +3,7 @@
 import hashlib
 from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 
 @cache
@@ -14,4 +15,10 @@ def sha256(path: Path) -> str:
 def digest(path: Path) -> str:
     """Hash a file as it is now."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return digest_of(file)
+
+
+def digest_of(file: BinaryIO) -> str:
+    """Hash an opened file."""
+    hashed = hashlib.file_digest(file, "sha256")  # type: ignore[arg-type] # it asks for readinto
+    return hashed.hexdigest()

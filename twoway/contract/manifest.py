@@ -11,9 +11,10 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from twoway.contract.digests import digest, sha256
+from twoway.contract.digests import digest_of, sha256
 from twoway.contract.model import Document, FileName, FilePath, Record
 from twoway.contract.network import Connection, DatagramFlow, ProgramRun, Queue
+from twoway.contract.run_files import open_run_file
 from twoway.contract.statements import Claim, Finding, Prediction
 
 MANIFEST = "manifest.json"
@@ -301,12 +302,14 @@ class Manifest(Described, Machines, Origin):
 
     def damaged(self, folder: Path) -> list[str]:
         """List the artifacts in the run's folder that are missing or have changed."""
-        return [
-            name
-            for name in self.files
-            if not (folder / name).is_file()
-            or (name in self.digests and digest(folder / name) != self.digests[name])
-        ]
+        return [name for name in self.files if not self._is_whole(folder, name)]
+
+    def _is_whole(self, folder: Path, name: str) -> bool:
+        try:
+            with open_run_file(folder, name) as file:
+                return name not in self.digests or digest_of(file) == self.digests[name]
+        except OSError:
+            return False
 
     @property
     def lost_by_captures(self) -> str:

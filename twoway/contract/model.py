@@ -6,6 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AliasGenerator, BaseModel, ConfigDict, Field, ValidationError
 
+from twoway.contract.run_files import open_run_file
 from twoway.contract.writing import written_aside
 
 # Numbers that a computation in 64 bits cannot carry out of range.
@@ -77,7 +78,8 @@ class Document(Record):
             is not JSON, of another schema or does not fit its own.
         """
         try:
-            fields = read_json(path.read_bytes())
+            with open_run_file(path.parent, path.name) as file:
+                fields = read_json(file.read())
         except ValueError as error:
             raise ValueError(f"{path}: not JSON: {error}") from error
         if not isinstance(fields, dict):

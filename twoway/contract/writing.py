@@ -4,11 +4,13 @@ import errno
 import json
 import os
 import shutil
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from twoway.contract.run_files import open_run_file
 from twoway.errors import DiskFullError
 
 # A guest on a full disk loses data without an error, so a run ends while this much is left. A guest
@@ -24,13 +26,13 @@ def write_json(path: Path, document: Any) -> None:
 
 @contextmanager
 def written_aside(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that gets its name when the `with` succeeds.
+    """Open a new file that gets its name when the `with` succeeds.
 
     If the `with` fails, no file is left.
     """
-    partial = path.with_name(f".{path.name}")
+    partial = path.with_name(f".{uuid.uuid4().hex}")
     try:
-        with partial.open("wb") as file:
+        with open_run_file(path.parent, partial.name, new=True) as file:
             yield file
         partial.replace(path)
     finally:

@@ -5,6 +5,7 @@ texts, statements or warm-up, experiment.json in the run's folder holds the chan
 """
 
 import csv
+import io
 from array import array
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,6 +22,7 @@ from twoway.contract.manifest import Direction, Manifest, read_manifest
 from twoway.contract.model import read_json
 from twoway.contract.network import Connection, DatagramFlow, Queue
 from twoway.contract.routing import Routes
+from twoway.contract.run_files import open_run_file
 from twoway.measure.clocks import Clock, read_clock
 from twoway.measure.lanes import Lanes, lanes_of
 
@@ -248,7 +250,8 @@ class Run:
         Raises: AnalysisError if the file does not exist or is not JSON.
         """
         try:
-            return read_json((self.folder / name).read_bytes())
+            with open_run_file(self.folder, name) as file:
+                return read_json(file.read())
         except (OSError, ValueError) as error:
             raise AnalysisError(f"{self.folder / name}: {error}") from error
 
@@ -292,7 +295,8 @@ class Run:
 
     def _rows(self, name: str, needed: tuple[str, ...]) -> Iterator[list[str]]:
         """Yield a table's header, then its rows, each as long as the header."""
-        with (self.folder / name).open(newline="") as file:
+        with open_run_file(self.folder, name) as opened:
+            file = io.TextIOWrapper(opened, "utf-8", newline="")
             rows = csv.reader(line for line in file if not line.startswith("#"))
             header = next(rows, [])
             missing = [title for title in needed if title not in header]

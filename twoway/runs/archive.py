@@ -11,11 +11,13 @@ import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from twoway.backends.guest_files import DEEPEST, open_guest_file
+from twoway.backends.guest_files import DEEPEST
 from twoway.contract.manifest import MACHINE, MANIFEST, read_manifest
+from twoway.contract.run_files import open_run_file
 from twoway.errors import DiskFullError, TwowayError
 
 _SUMS = "SHA256SUMS"
@@ -62,7 +64,7 @@ def pack_runs(results: Path, runs: Iterable[str], to: BinaryIO) -> None:
 def _content(results: Path, name: str) -> bytes:
     """Read a run's file, of a user who may put links there while root reads."""
     try:
-        with open_guest_file(results, name) as file:
+        with open_run_file(results, name) as file:
             return file.read()
     except OSError as error:
         raise ArchiveError(
@@ -73,8 +75,8 @@ def _content(results: Path, name: str) -> bytes:
 def _end_of(folder: Path) -> bytes | None:
     """Read the document that ends a run, or a host's part of one, if any."""
     for name in (MANIFEST, MACHINE):
-        if (folder / name).is_file():
-            return (folder / name).read_bytes()
+        with suppress(FileNotFoundError), open_run_file(folder, name) as file:
+            return file.read()
     return None
 
 
@@ -130,7 +132,7 @@ def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, aside: Path) -> 
         )
     target = aside / member.name
     target.parent.mkdir(parents=True, exist_ok=True)
-    with target.open("wb") as file:
+    with open_run_file(aside, member.name, new=True) as file:
         shutil.copyfileobj(content, file)
 
 

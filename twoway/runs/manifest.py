@@ -9,10 +9,9 @@ from functools import cache
 from pathlib import Path
 
 from twoway.backends.backend import Backend
-from twoway.backends.guest_files import read_guest_file
 from twoway.backends.sandbox import GUEST_PATH
 from twoway.contract.clock import START_NS
-from twoway.contract.digests import digest
+from twoway.contract.digests import digest_of
 from twoway.contract.manifest import (
     CLOCKS,
     Clocks,
@@ -28,6 +27,7 @@ from twoway.contract.manifest import (
 from twoway.contract.model import read_json
 from twoway.contract.network import Ended, ProgramRun, Queue
 from twoway.contract.plan import ENDED, PLAN, Plan
+from twoway.contract.run_files import open_run_file, read_run_file
 from twoway.errors import RunError
 from twoway.paths import ROOT
 from twoway.plan.timing import stop_ns
@@ -103,7 +103,7 @@ def build_manifest(
         clocks=clocks.nodes,
         capture_drops=_capture_drops(plan, folder),
         files=files,
-        digests={name: digest(folder / name) for name in files},
+        digests=_digests(folder, files),
         timing=Timing(
             wall_s=round(wall_s, 3),
             simulated_s=case.experiment.duration_s,
@@ -157,7 +157,7 @@ def _programs(plan: Plan, folder: Path) -> Iterable[ProgramRun]:
     if not plan.user_programs:
         return
     try:
-        ended = read_json(read_guest_file(folder, ENDED))
+        ended = read_json(read_run_file(folder, ENDED))
         ends = {program.name: Ended(**ended[program.name]) for program in plan.user_programs}
     except (ValueError, KeyError, TypeError) as error:
         raise RunError(f"the guest left no sound {ENDED}: {error}") from error
@@ -175,7 +175,7 @@ def _programs(plan: Plan, folder: Path) -> Iterable[ProgramRun]:
 def _capture_drops(plan: Plan, folder: Path) -> dict[str, int]:
     drops = {}
     for capture in plan.captures:
-        said = (folder / f"log/{capture.name}.err").read_text()
+        said = read_run_file(folder, f"log/{capture.name}.err")
         match = re.search(r"(\d+) packets? dropped by kernel", said)
         if not match:
             raise RunError(f"{capture.name}: did not say how many packets it lost: {said!r}")
@@ -190,11 +190,20 @@ def _clocks(folder: Path) -> Clocks:
     added (lab/multihost_run.py).
     """
     try:
-        return Clocks.model_validate(read_json((folder / CLOCKS).read_bytes()))
+        return Clocks.model_validate(read_json(read_run_file(folder, CLOCKS)))
     except FileNotFoundError:
         return Clocks()
     except ValueError as error:
         raise RunError(f"the guest left no sound {CLOCKS}: {error}") from error
+
+
+def _digests(folder: Path, files: Iterable[str]) -> dict[str, str]:
+    """Hash files of a run, by name."""
+    digests = {}
+    for name in files:
+        with open_run_file(folder, name) as file:
+            digests[name] = digest_of(file)
+    return digests
 
 
 def _files(plan: Plan, folder: Path) -> tuple[str, ...]:

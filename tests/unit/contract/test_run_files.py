@@ -1,0 +1,103 @@
+"""The files of a run are opened in one place, which follows no link and makes new files alone."""
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import ROOT
+
+from twoway.contract.run_files import open_run_file, read_run_file
+from twoway.contract.writing import write_json, written_aside
+from twoway.runs.captures import pack
+
+VICTIM = "the user's"
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Path:
+    """A file of the user's, outside of the run's folder."""
+    path = tmp_path / "victim"
+    path.write_text(VICTIM)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A run's folder with a capture."""
+    path = tmp_path / "run"
+    (path / "pcap").mkdir(parents=True)
+    (path / "pcap/h1-eth0.pcap").write_bytes(b"packets")
+    return path
+
+
+def _write(folder: Path, name: str) -> None:
+    with open_run_file(folder, name, new=True) as file:
+        file.write(b"changed")
+
+
+def _read(folder: Path, name: str) -> Any:
+    return read_run_file(folder, name)
+
+
+@pytest.mark.parametrize("act", [_write, _read])
+@pytest.mark.parametrize("name", ["linked", "below/victim", "../victim", "pipe", "pcap"])
+def test_what_is_no_plain_file_of_the_run_is_refused(
+    folder: Path, victim: Path, act: Callable[[Path, str], None], name: str
+) -> None:
+    """A link, a file behind one, one outside, a pipe and a folder are not opened, either way."""
+    (folder / "linked").symlink_to(victim)
+    (folder / "below").symlink_to(victim.parent)
+    os.mkfifo(folder / "pipe")
+    with pytest.raises(OSError):  # noqa: PT011 - of several kinds
+        act(folder, name)
+    assert victim.read_text() == VICTIM
+
+
+def test_a_file_that_is_there_is_not_written(folder: Path) -> None:
+    """Whoever made a file before the host does keeps it, and the host says so."""
+    with pytest.raises(FileExistsError):
+        _write(folder, "pcap/h1-eth0.pcap")
+    assert read_run_file(folder, "pcap/h1-eth0.pcap") == "packets"
+
+
+def test_captures_are_packed_into_new_files_alone(folder: Path, victim: Path) -> None:
+    """Where a link has the name of a compressed capture, the capture is not compressed."""
+    (folder / "pcap/h1-eth0.pcap.zst").symlink_to(victim)
+    with pytest.raises(FileExistsError):
+        pack(folder)
+    assert victim.read_text() == VICTIM
+
+
+def test_documents_replace_links_and_do_not_follow_them(folder: Path, victim: Path) -> None:
+    """A document is written aside and takes the place of a link of its name."""
+    (folder / "metrics.json").symlink_to(victim)
+    (folder / ".metrics.json").symlink_to(victim)
+    write_json(folder / "metrics.json", {})
+    assert victim.read_text() == VICTIM
+    assert read_run_file(folder, "metrics.json") == "{}\n"
+
+
+def test_two_may_write_a_document_at_once(folder: Path) -> None:
+    """Of two that write the same document each has a file of its own, and the last one counts."""
+    with written_aside(folder / "page") as first:
+        first.write(b"first")
+        with written_aside(folder / "page") as second:
+            second.write(b"second, and longer")
+    assert read_run_file(folder, "page") == "first"
+    assert sorted(path.name for path in folder.iterdir()) == ["page", "pcap"]
+
+
+@pytest.mark.parametrize("package", ["runs", "measure"])
+def test_no_other_place_opens_a_file_of_a_run(package: str) -> None:
+    """The stages that take a run over and measure it open its files in the one place."""
+    opening = re.compile(r"folder / [^)]*\)\.(open|read_text|read_bytes|write_text|write_bytes)\(")
+    found = [
+        f"{path.name}: {line.strip()}"
+        for path in sorted((ROOT / "twoway" / package).rglob("*.py"))
+        for line in path.read_text("utf-8").splitlines()
+        if opening.search(line)
+    ]
+    assert found == ['run.py: lock = (folder / LOCK).open("w")'] * (package == "runs")

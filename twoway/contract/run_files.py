@@ -1,0 +1,71 @@
+"""The files of a run's folder, opened here and nowhere else.
+
+A guest wrote them, or who packed an archive. A link leads wherever either pointed it, opening a
+pipe blocks, and a file that is there already may be another's. So no part of a path below the
+folder is followed if it is a link, nothing but plain files is read, and what is written is new.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+# The most that is read of one file as text: a guest may have written without end.
+_MOST_BYTES = 64 << 20
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+# O_NONBLOCK: opening a pipe does not wait for a writer.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@contextlib.contextmanager
+def open_run_folder(folder: Path, name: str) -> Iterator[int]:
+    """Open a folder in a run's folder without following a link.
+
+    Args:
+        folder: the run's folder.
+        name: path relative to `folder`; "." for `folder` itself.
+
+    Yields: the opened folder's descriptor.
+    Raises: OSError if a part of the path is missing, no folder, or leads out.
+    """
+    opened = os.open(folder, _FOLDER)
+    try:
+        for part in PurePosixPath(name).parts:
+            if part in {"/", ".."}:
+                raise OSError(f"{folder / name}: not below {folder}")
+            inside = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=opened)
+            os.close(opened)
+            opened = inside
+        yield opened
+    finally:
+        os.close(opened)
+
+
+@contextlib.contextmanager
+def open_run_file(folder: Path, name: str, *, new: bool = False) -> Iterator[BinaryIO]:
+    """Open a plain file of a run's folder; never follow a link or block.
+
+    Args:
+        folder: the run's folder.
+        name: path relative to `folder`.
+        new: make the file, to be written; else it is read.
+
+    Raises: OSError if the file is missing or no plain file; if a new one is there already.
+    """
+    path = PurePosixPath(name)
+    with open_run_folder(folder, str(path.parent)) as parent:
+        opened = os.open(path.name, _NEW if new else _READ, 0o666, dir_fd=parent)
+        with open(opened, "wb" if new else "rb") as file:  # noqa: PTH123 - no path
+            if not stat.S_ISREG(os.fstat(opened).st_mode):
+                raise OSError(f"{folder / name}: not a plain file")
+            yield file
+
+
+def read_run_file(folder: Path, name: str) -> str:
+    """Read the text of a file as open_run_file() opens it: its last 64 MiB if it is larger."""
+    with open_run_file(folder, name) as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - _MOST_BYTES))
+        return file.read(_MOST_BYTES).decode(errors="replace")
