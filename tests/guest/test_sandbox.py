@@ -174,7 +174,7 @@ def test_a_pipe_in_place_of_progress_does_not_stop_the_watchdog(
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
-        ("insmod /mnt/bin/tcp_fast.ko alphas=30 gama=77", "unknown parameter 'gama' ignored"),
+        ("insmod /mnt/bin/tcp_fast.ko gama=77; rmmod tcp_fast", "unknown parameter 'gama' ignored"),
         ("echo '<4>WARNING: CPU: 0 PID: 1 at dev.c' > /dev/kmsg", "WARNING: CPU: 0 PID: 1"),
         ("echo '<1>BUG: kernel NULL pointer' > /dev/kmsg", "BUG: kernel NULL pointer"),
         ("echo '<1>Oops: 0002 [#1]' > /dev/kmsg", "Oops: 0002"),
