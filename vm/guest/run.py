@@ -429,7 +429,11 @@ def perform(plan: dict[str, Any]) -> None:
 
 def refuse_other_modules(plan: dict[str, Any]) -> None:
     """Raise GuestError if a kernel module is there that no step of the plan loads."""
-    named = {step["module"] for step in plan["setup"] if step["kind"] == "load_module"}
+    named = {
+        step["module"].replace("-", "_")  # as the kernel has it
+        for step in plan["setup"]
+        if step["kind"] == "load_module"
+    }
     lines = Path("/proc/modules").read_text().splitlines()
     others = {line.split()[0] for line in lines} - named
     if others:
