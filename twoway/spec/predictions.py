@@ -146,5 +146,5 @@ def _link(direction: Direction, experiment: Experiment, profile: Profile) -> Lin
         payload_share=stack.segment_bytes(stack.ip) / data,
         ack_queue=direction.has_ack_queue,
         framing=Framing(**{name: getattr(direction, name) for name in Framing.model_fields}),
-        **{field: element.model(profile) for field, element in direction.elements.items()},
+        elements={name: each.model(profile) for name, each in direction.elements.items()},
     )

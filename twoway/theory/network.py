@@ -10,7 +10,6 @@ from typing import Any
 from twoway.contract.network import Connection, DatagramFlow, Framing
 from twoway.theory import predictions
 from twoway.theory.medium import Medium
-from twoway.theory.token_bucket import TokenBucket
 
 # The one theory of links whose directions share a medium.
 HALF_DUPLEX = "half_duplex"
@@ -27,14 +26,10 @@ class Link:
         data_s, ack_s: transmission times of a full segment, and of an ACK with no options except
             timestamps.
         payload_share: payload of a full segment over its size on the link.
-        dtm: the field `dtm` of the profile; None for other links.
         ack_queue: True if ACKs wait in a queue of their own, whose turn comes with the next packet.
-        loss: the field `loss` of the profile; None if the link loses no packets.
         framing: what the link adds to a frame.
-        delay: the field `delay` of the profile; None if the delay does not change.
-        impairments: the field `impairments` of the profile; None if there are none.
-        rate: the field `rate` of the profile; None if the rate does not change.
-        policer: the token bucket before the queue; None if there is none.
+        elements: what the link's elements are, by their field of the profile: the field's value,
+            or the element's own model.
     """
 
     rate_bit: float
@@ -43,14 +38,9 @@ class Link:
     data_s: float
     ack_s: float
     payload_share: float
-    dtm: Mapping[str, Any] | None = None
     ack_queue: bool = False
-    loss: Mapping[str, Any] | None = None
     framing: Framing = field(default_factory=Framing)
-    rate: Mapping[str, Any] | None = None
-    delay: Mapping[str, Any] | None = None
-    impairments: Mapping[str, Any] | None = None
-    policer: TokenBucket | None = None
+    elements: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)

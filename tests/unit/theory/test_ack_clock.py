@@ -15,8 +15,7 @@ def _setup(name: str, **rate: Any) -> Setup:
     case = load_case(name)
     found = setup_of(case.experiment, case.profile, case.graph, case.connections)
     back = found.links["reverse"]
-    assert back.rate
-    changed = replace(back, rate={**back.rate, **rate})
+    changed = replace(back, elements={"rate": {**back.elements["rate"], **rate}})
     if "grants" in rate:
         rate_bit = rate["grants"]["bytes"] * 8e3 / rate["grants"]["every_ms"]
         changed = replace(changed, rate_bit=rate_bit, ack_s=40 * 8 / rate_bit)

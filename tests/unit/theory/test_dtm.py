@@ -154,7 +154,7 @@ def _setup(limit: int, congestion: str, dtm: dict[str, Any], delay_s: float = 0.
     links = {
         "access": link(10, 0, 1000),
         "bottleneck": link(5, 0, limit),
-        "channel": replace(link(dtm["slots"] * 0.512, delay_s, 100), dtm=dtm),
+        "channel": replace(link(dtm["slots"] * 0.512, delay_s, 100), elements={"dtm": dtm}),
         "return": link(0.512, delay_s, 1000),
     }
     way = ("access", "bottleneck", "channel")
@@ -166,7 +166,7 @@ def _bus(owned: int, windows: tuple[int, int] = (60, 60)) -> Setup:
     """Two channels of a pool of 20 slots, two slots each at first, of which each owns some."""
     dtm = _channel(slots=2, pool="bus", pool_slots=20, owned_slots=owned)
     rate = 2 * SLOT_BIT
-    node = Link(rate, 20_000_000, 100, 12000 / rate, 320 / rate, 1460 / 1500, dtm)
+    node = Link(rate, 20_000_000, 100, 12000 / rate, 320 / rate, 1460 / 1500, elements={"dtm": dtm})
     back = Link(1e8, 20_000_000, 1000, 12000 / 1e8, 320 / 1e8, 1460 / 1500)
     flows = [
         connection(
@@ -292,6 +292,6 @@ def test_refuses_what_has_no_closed_form() -> None:
     other = setup.connections[0].model_copy(update={"name": "other"})
     with pytest.raises(ValueError, match="flow, other share one"):
         predict("dtm", replace(setup, connections=(*setup.connections, other)))
-    plain = {name: replace(link, dtm=None) for name, link in setup.links.items()}
+    plain = {name: replace(link, elements={}) for name, link in setup.links.items()}
     with pytest.raises(ValueError, match="one DTM channel, got none"):
         predict("dtm", replace(setup, links=plain))

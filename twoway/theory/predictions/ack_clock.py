@@ -31,11 +31,11 @@ def predict(setup: Setup) -> dict[str, float]:
     if len(each.directions) != 1 or len(each.ack_directions) != 1:
         raise ValueError(f"{each.name} passes several queues")
     link, back = setup.links[each.direction], setup.links[each.ack_direction]
-    if back.rate is None or link.rate or link.dtm:
+    if "rate" not in back.elements or link.elements.keys() & {"rate", "dtm"}:
         raise ValueError(f"{each.name}'s ACKs alone must pass a link that sends by a table")
-    if any(each_way.loss or each_way.policer for each_way in (link, back)):
+    if any(each.elements.keys() & {"loss", "policer"} for each in (link, back)):
         raise ValueError(f"{each.name} passes a link that loses packets")
-    table, data_ns = rate_table(back.rate), int(link.data_s * 1e9)
+    table, data_ns = rate_table(back.elements["rate"]), int(link.data_s * 1e9)
     start_ns, stop_ns = (round(s * 1e9) for s in (setup.warm_up_s, setup.duration_s))
     per_ack = 1 if setup.acks_every_segment else 2
     # As many as there is time for their segments, all waiting before the window begins.

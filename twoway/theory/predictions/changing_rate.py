@@ -17,7 +17,7 @@ def predict(setup: Setup) -> dict[str, float]:
     """
     found = {}
     for each in setup.connections:
-        rate = setup.links[each.direction].rate
+        rate = setup.links[each.direction].elements.get("rate")
         if len([c for c in setup.connections if c.direction == each.direction]) > 1 or not rate:
             raise ValueError(f"{each.name} is not alone on a link whose rate changes")
         start, stop = (round(s * 1e9) for s in (setup.warm_up_s, setup.duration_s))

@@ -47,8 +47,7 @@ def predict(setup: Setup) -> dict[str, float]:
         bottlenecks, or is reallocated for several flows at once.
     """
     name, cycles = _path(setup)
-    link = setup.links[name]
-    assert link.dtm is not None
+    link, dtm = setup.links[name], setup.links[name].elements["dtm"]
     packet_bit = link.data_s * link.rate_bit
     if sum(_bottleneck_rate(setup, flow) for flow in cycles) * packet_bit > link.rate_bit:
         raise ValueError(f"is about a channel wider than its flows' bottlenecks; {name} is not")
@@ -62,8 +61,8 @@ def predict(setup: Setup) -> dict[str, float]:
         predicted[f"goodput.{flow.name}"] = mbit * bottleneck.payload_share
         predicted[f"utilisation.{flow.direction}"] = share
     used_mbit = sum(cycle.rate for cycle in cycles.values()) * packet_bit / 1e6
-    slots = _slots(setup, link.dtm, list(cycles.values()), packet_bit)
-    if not link.dtm["rate"]:
+    slots = _slots(setup, dtm, list(cycles.values()), packet_bit)
+    if not dtm["rate"]:
         # Bursts of one packet of each flow fit, as none of the bottlenecks is faster.
         slots["drops_data"] = max(0.0, len(cycles) - link.buffer_packets)
     if "slots_mean" in slots:
@@ -81,13 +80,12 @@ def printed(setup: Setup) -> dict[str, float]:
     Raises: as `predict`.
     """
     name, cycles = _path(setup)
-    link = setup.links[name]
-    assert link.dtm is not None
+    link, dtm = setup.links[name], setup.links[name].elements["dtm"]
     bit = sum(cycle.rate for cycle in cycles.values()) * link.data_s * link.rate_bit
-    if not link.dtm["rate"] or not all(_is_constant(cycle) for cycle in cycles.values()):
+    if not dtm["rate"] or not all(_is_constant(cycle) for cycle in cycles.values()):
         return {}
-    slots = bit / SLOT_BIT + link.dtm["rate"]["margin_slots"]
-    slots += half_corridor_bit(link.dtm) / SLOT_BIT
+    slots = bit / SLOT_BIT + dtm["rate"]["margin_slots"]
+    slots += half_corridor_bit(dtm) / SLOT_BIT
     return {f"{family}.{name}": slots for family in ("slots_mean", "slots_min", "slots_max")}
 
 
@@ -108,7 +106,7 @@ def _is_constant(cycle: Cycle) -> bool:
 
 def _channel(setup: Setup) -> str:
     """Find the only DTM channel."""
-    names = [name for name, link in setup.links.items() if link.dtm]
+    names = [name for name, link in setup.links.items() if "dtm" in link.elements]
     if len(names) != 1:
         raise ValueError(f"is about one DTM channel, got {', '.join(names) or 'none'}")
     return names[0]

@@ -19,7 +19,7 @@ def predict(setup: Setup) -> dict[str, float]:
     """
     flows = sorted(setup.connections, key=lambda flow: flow.start_s)
     links = [setup.links[flow.direction] for flow in flows]
-    pools = {link.dtm["pool"] if link.dtm else None for link in links}
+    pools = {link.elements["dtm"]["pool"] if "dtm" in link.elements else None for link in links}
     if len(pools) != 1 or None in pools:
         raise ValueError("is about channels of one pool, a flow each")
     slots = [_kept(link) for link in links]
@@ -39,8 +39,7 @@ def predict(setup: Setup) -> dict[str, float]:
 
 
 def _options(link: Link) -> dict[str, int]:
-    assert link.dtm is not None
-    return dict(link.dtm)
+    return dict(link.elements["dtm"])
 
 
 def _kept(link: Link) -> int:

@@ -66,7 +66,8 @@ def _covered(setup: Setup) -> tuple[Medium, int]:
         raise ValueError("it has connections with the same window and nothing else")
     if any(len(each.directions) + len(each.ack_directions) != 2 for each in setup.connections):
         raise ValueError("it has one link")
-    if any(link.loss or link.impairments or link.delay for link in setup.links.values()):
+    behind = {"loss", "impairments", "delay"}
+    if any(link.elements.keys() & behind for link in setup.links.values()):
         raise ValueError("its delays are constant, and it loses no packets")
     window = setup.connections[0].window_packets
     if window is None or any(each.paced for each in setup.connections):

@@ -61,7 +61,7 @@ def _steady(setup: Setup) -> Setup:
 
 
 def _last_rate(link: Link) -> Link:
-    trace = (link.dtm or {}).get("trace")
+    trace = (link.elements.get("dtm") or {}).get("trace")
     if not trace:
         return link
     rate_bit = trace["steps"][-1]["slots"] * SLOT_BIT

@@ -20,7 +20,7 @@ def predict(setup: Setup) -> dict[str, float]:
     for each in setup.connections:
         if len(each.directions) != 1:
             raise ValueError(f"{each.name} passes several links")
-        given = setup.links[each.direction].impairments
+        given = setup.links[each.direction].elements.get("impairments")
         if not given:
             continue
         found[f"link_copies.{each.name}"] = given["duplicate_percent"] / 100

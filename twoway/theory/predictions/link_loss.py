@@ -18,7 +18,7 @@ def predict(setup: Setup) -> dict[str, float]:
     for each in setup.connections:
         if len(each.directions) != 1:
             raise ValueError(f"{each.name} passes several links")
-        loss = setup.links[each.direction].loss
+        loss = setup.links[each.direction].elements.get("loss")
         if loss:
             share = loss["percent"] / 100
             found[f"link_loss.{each.name}"] = share
