@@ -29,7 +29,7 @@
 
 /**
  * struct departures_ops - when packets leave
- * @begin: lock what others share, and let happen what is due: the time. NULL: nobody shares it
+ * @begin: lock what others share, and let happen what is due: the time. NULL: nothing is shared
  * @end: unlock
  * @arrive: a packet is going to be the last of the queue; false: it is dropped
  * @leaves: when the first packet leaves, as things stand; DEPARTURES_NEVER: not known, and the

@@ -28,7 +28,7 @@
 #include <linux/types.h>
 
 /* Instead of an end. */
-#define MEDIUM_NOBODY (-1)
+#define MEDIUM_NO_END (-1)
 
 /**
  * struct medium_turns - the medium, and how far it is
@@ -83,7 +83,7 @@ static inline int medium_next(const struct medium_turns *m)
 
 	if (m->waiting[m->end] && (!m->waiting[other] || medium_goes_on(m, m->end)))
 		return m->end;
-	return m->waiting[other] ? other : MEDIUM_NOBODY;
+	return m->waiting[other] ? other : MEDIUM_NO_END;
 }
 
 /* When a packet of the next end, which takes so long, would have been sent. */

@@ -12,7 +12,7 @@
  *
  * Who has the medium is decided when the clock has passed the start of a transmission, by whoever
  * looks first: either queue, or the medium's timer, which wakes the queue whose packet has been
- * sent. A queue that nobody asks for packets, because its device or its parent holds it back,
+ * sent. A queue that is not asked for packets, because its device or its parent holds it back,
  * does not hold up the other.
  *
  * Locking: the list of media and who is on them are protected by media_lock; turns, and what both
@@ -76,7 +76,7 @@ static u64 medium_advance(struct medium *m)
 		int end = medium_next(&m->turns);
 		struct medium_sched_data *q;
 
-		if (end == MEDIUM_NOBODY || m->turns.start_at >= now)
+		if (end == MEDIUM_NO_END || m->turns.start_at >= now)
 			return now;
 		q = m->ends[end];
 		departure(q->waiting)->at =
@@ -109,7 +109,7 @@ static void medium_arm(struct medium *m, u64 now)
 	if (ends_at <= now) {
 		int end = medium_next(&m->turns);
 
-		if (end == MEDIUM_NOBODY)
+		if (end == MEDIUM_NO_END)
 			return;
 		ends_at = medium_leaves(&m->turns, end, medium_bits_of_next(m->ends[end]));
 	}
@@ -229,7 +229,7 @@ static struct medium *medium_new(const struct user_namespace *owner, u32 number,
 	return m;
 }
 
-/* The end of the queue that one replaces, else one without a queue, in order; or nobody's. */
+/* The end of the queue that one replaces, else the first end without a queue, else none. */
 static int medium_free_end(const struct medium *m, const struct Qdisc *sch)
 {
 	const struct medium_sched_data *q;
@@ -241,7 +241,7 @@ static int medium_free_end(const struct medium *m, const struct Qdisc *sch)
 		taken[q->end] = true;
 	}
 	if (taken[0] && taken[1])
-		return MEDIUM_NOBODY;
+		return MEDIUM_NO_END;
 	return taken[0];
 }
 
@@ -259,7 +259,7 @@ static int medium_join(struct medium_sched_data *q, struct nlattr **tb,
 	if (!m) {
 		m = medium_new(owner, number, tb);
 		err = m ? 0 : -ENOMEM;
-	} else if (medium_free_end(m, q->sch) == MEDIUM_NOBODY) {
+	} else if (medium_free_end(m, q->sch) == MEDIUM_NO_END) {
 		problem = "two queues are on this medium already";
 		err = -EBUSY;
 	} else {

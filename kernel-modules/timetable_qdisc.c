@@ -4,7 +4,7 @@
  *
  *	enqueue --> departure computed by the table --> FIFO --> dequeue at that time
  *
- * The table is one of rates, of opportunities to send so many bytes, or of delays; timetable.h
+ * The table is one of rates, of opportunities to send some bytes, or of delays; timetable.h
  * has the arithmetic. A packet leaves when its last bit has been sent; a rate that changes
  * meanwhile affects it pro rata. Of opportunities this is what mahimahi's mm-link does with a trace
  * (Netravali et al., ATC 2015): a packet that does not fit waits for the next with what is left.

@@ -40,7 +40,7 @@ SCENARIOS = {
     for module in (dtm_scenarios, dtm_event_scenarios, dtm_interface_scenarios, qdisc_scenarios)
     for name, function in vars(module).items()
 }
-# Our qdiscs besides, of which there is no more than tdc's cases.
+# Our other qdiscs: tdc has all of their cases.
 OTHERS = ("medium", "timetable")
 # The kernel's tdc, which the host has put there.
 TDC = RUN / "tools/testing/selftests/tc-testing"

@@ -652,7 +652,7 @@ static void medium_ends_take_turns(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, medium_next(&m), i % 2);
 		KUNIT_EXPECT_EQ(test, medium_send(&m, i % 2, 10), 5 + (i + 1) * 110);
 	}
-	KUNIT_EXPECT_EQ(test, medium_next(&m), MEDIUM_NOBODY);
+	KUNIT_EXPECT_EQ(test, medium_next(&m), MEDIUM_NO_END);
 	KUNIT_EXPECT_EQ(test, medium_bits(1500, 2500000), 600000);
 	KUNIT_EXPECT_EQ(test, medium_bits(1, 3 * (u64)NSEC_PER_SEC), 1);
 }

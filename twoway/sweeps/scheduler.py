@@ -125,7 +125,7 @@ def _security(scheduler: str, certificates: Path) -> Any:
         return None
 
     class Named(Security):
-        """Certificates of which a server's must be for the host that is connected to."""
+        """Certificates; a server's must name the host that it was reached by."""
 
         def get_connection_args(self, role: str) -> Any:
             arguments = super().get_connection_args(role)  # type: ignore[no-untyped-call]

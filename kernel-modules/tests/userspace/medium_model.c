@@ -22,7 +22,7 @@ static void advance(struct medium_turns *m, const uint64_t *rate, uint64_t now)
 {
 	int end;
 
-	while ((end = medium_next(m)) != MEDIUM_NOBODY && m->start_at < now) {
+	while ((end = medium_next(m)) != MEDIUM_NO_END && m->start_at < now) {
 		u64 bits = medium_bits(waiting[end][gone[end]++], rate[end]);
 
 		printf("%d %" PRIu64 "\n", end, medium_send(m, end, bits));
