@@ -86,7 +86,7 @@ test-smp: env test-packages smp-packages ## the modules on four processors, with
 test-lab: setup test-packages qemu-packages lab-packages ## stock kernels in QEMU, the playbooks on a machine there, twoway bisect; long
 	@$(BIN)/pytest -m lab --verbose --capture=no
 
-mutation: env ## change the code that judges, and report changes no test notices (NUMBER=100 of them, 0: all; FILES=...)
+mutation: env ## change the code that measures and judges, and report changes no test notices (NUMBER=100 of them, 0: all; FILES=...)
 	@$(BIN)/python tests/mutation/mutate.py $(if $(NUMBER),--number $(NUMBER)) $(FILES)
 
 torture: setup test-packages ## sweeps under random faults, ROUNDS=500 from SEED=1: nothing lost, nothing twice, nothing left

@@ -31,6 +31,8 @@ _COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitOr: ast.BitAnd,
 }
 _NAMED = {"min": "max", "max": "min", "any": "all", "all": "any"}
+# The same without an order, of what is to be sorted.
+_UNSORTED = {"sorted": "list({})", "argsort": "np.arange(len({}))"}
 # Texts and types change nothing that a test should notice.
 _LEFT_ALONE = {"annotation", "returns", "decorator_list", "type_params"}
 # The range of a Definition, which tests alone read, and zip's guard against a mistake of ours.
@@ -81,6 +83,15 @@ class _Changer(ast.NodeTransformer):
             elif isinstance(old, ast.AST):
                 setattr(node, name, self.visit(old))
         return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """What is sorted keeps its order."""
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        kept = _UNSORTED.get(name)
+        if kept and self._is_chosen(node, f"{name} left out"):
+            unsorted = ast.parse(kept.format(ast.unparse(node.args[0])), mode="eval").body
+            return ast.copy_location(unsorted, node)
+        return self.generic_visit(node)
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST:
         """A guard is left as it is."""

@@ -1,4 +1,4 @@
-"""Change the code that judges, one small change at a time, and report changes that no test notices.
+"""Change the code that measures and judges, one place at a time; report what no test notices.
 
 Each mutant lives in a process of its own, in which the module is compiled with the change; nothing
 is written to the tree. The process runs those unit tests that name the module, until one fails.
@@ -27,9 +27,14 @@ from mutants import Mutant, mutants, mutated
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGETS = (
-    "twoway/measure/fidelity.py",
     "twoway/measure/allocations.py",
+    "twoway/measure/analysis.py",
+    "twoway/measure/channel.py",
+    "twoway/measure/fidelity.py",
+    "twoway/measure/medium.py",
+    "twoway/measure/queues.py",
     "twoway/measure/real_time.py",
+    "twoway/measure/throughput.py",
     "twoway/contract/verdict.py",
     "twoway/contract/verdicts.py",
     "twoway/report/judging.py",

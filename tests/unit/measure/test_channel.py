@@ -83,6 +83,13 @@ def test_framed_packets_end_with_cycles() -> None:
     assert service_error_ns(queue_of(), slots, passed).tolist() == [0, 0, 125_000]
 
 
+def test_framed_cycles_are_those_of_the_first_departure() -> None:
+    """A second packet that leaves 7 ns after its cycle is 7 ns late, and the others are not."""
+    passed = passage_of([77, 77], [1_250_050, 2_500_057], frame_bytes=[1514] * 2)
+    slots = slots_of([(0, 20)], framed=True)
+    assert service_error_ns(queue_of(), slots, passed).tolist() == [0, 7]
+
+
 def test_estimates_of_a_constant_rate() -> None:
     """100 ms of 62500 bytes are 5 Mbit/s; the estimate closes an eighth of the gap each time."""
     arrivals = [k * 100_000_000 for k in range(30)]

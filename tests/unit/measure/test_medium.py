@@ -4,8 +4,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 from queue_columns import passage_of, queue_of
 
+from twoway.contract.network import Queue
 from twoway.measure.medium import latest_ns, replay
 from twoway.theory.medium import Medium
 
@@ -23,10 +25,12 @@ RUN: Any = SimpleNamespace(
 )
 
 
-def test_the_first_turn_is_of_the_first_router() -> None:
+@pytest.mark.parametrize("queues", [(BACK, THERE), (THERE, BACK)])
+def test_the_first_turn_is_of_the_first_router(queues: tuple[Queue, Queue]) -> None:
     """Of two packets that come first, in one ns, that of the end which joined first goes first."""
     passed = {"back": passage_of([5], [3105]), "there": passage_of([5], [2105])}
-    found = replay(RUN, Medium(100, 1), passed)
+    run: Any = SimpleNamespace(**{**vars(RUN), "queues": queues})
+    found = replay(run, Medium(100, 1), passed)
     assert found["there"].sent_ns.tolist() == [2105]
     assert found["back"].sent_ns.tolist() == [3205]
     assert found["back"].error_ns(passed["back"]).tolist() == [-100]

@@ -13,7 +13,9 @@ from queue_columns import passage_of, queue_of
 from twoway.measure.queues import (
     STILL_QUEUED,
     Occupancy,
+    changes_of_last_to_empty,
     correlation,
+    last_to_empty_ns,
     occupancy,
     passage,
     repeated,
@@ -127,6 +129,12 @@ def test_passage_finds_drops(
     assert got.departures.tolist() == out
 
 
+def test_departures_are_in_the_order_in_which_packets_left() -> None:
+    """Departures are in order of their times, then of arrival, and only of packets that left."""
+    passed = passage_of([0, 1, 2, 3, 4, 5], [30, 10, NEVER, 20, STILL_QUEUED, 20])
+    assert passed.departures.tolist() == [1, 3, 5, 0]
+
+
 def test_identical_packets_pair_in_order() -> None:
     """Packets that nothing tells apart leave in the order in which they entered."""
     entering = packets(time_ns=[0, 1, 2], seq=[7, 7, 8])
@@ -139,6 +147,13 @@ def test_of_identical_packets_the_one_that_waits_longest_was_dropped() -> None:
     entering = packets(time_ns=[0, 5, 1000, 1005], seq=[7, 8, 7, 7])
     leaving = packets(time_ns=[15, 1010, 1020], seq=[8, 7, 7])
     assert passage(queue_of(), entering, leaving).left_ns.tolist() == [NEVER, 15, 1010, 1020]
+
+
+def test_identical_packets_of_two_kinds_are_told_apart() -> None:
+    """Where two SYN-ACKs that were dropped are sent again in turn, each later one left."""
+    entering = packets(time_ns=[0, 1, 1000, 1001], seq=[7, 8, 7, 8])
+    leaving = packets(time_ns=[1010, 1020], seq=[7, 8])
+    assert passage(queue_of(), entering, leaving).left_ns.tolist() == [NEVER, NEVER, 1010, 1020]
 
 
 def test_of_identical_packets_none_leaves_before_it_entered() -> None:
@@ -228,3 +243,16 @@ def test_correlation_by_counting(
         assert np.isnan(got)
     else:
         assert got == pytest.approx(statistics.correlation(*levels), abs=1e-9)
+
+
+def test_the_last_queue_to_empty_is_compared_with_all_others() -> None:
+    """A would be the last to run empty until C gets a packet at 20 ns, though B stays shorter."""
+    a, b, c = passage_of([0], [30]), passage_of([0], [10]), passage_of([20], [60])
+    assert last_to_empty_ns(a, [b, c], 0, 100) == 20
+    assert changes_of_last_to_empty([a, b, c], 0, 100) == 1e9 / 60
+    assert last_to_empty_ns(a, [a], 0, 100) == 0
+
+
+def test_empty_queues_are_not_the_last_to_empty() -> None:
+    """Before the first packet no queue is the last, so that this packet's queue changes nothing."""
+    assert changes_of_last_to_empty([passage_of([], []), passage_of([5], [9])], 0, 20) == 0

@@ -16,6 +16,7 @@ from twoway.measure.throughput import (
     efficiency,
     full_payload_share,
     in_order_bytes,
+    link_bytes,
     new_payload_bytes,
     unwrap,
     utilisation,
@@ -74,8 +75,9 @@ def test_window_is_half_open() -> None:
 
 def test_retransmission_counts_once() -> None:
     """A segment that arrives twice is new payload once."""
-    arriving = packets(time_ns=[0, 1, 2], seq=[0, 100, 0], payload_bytes=[100, 100, 100])
-    assert new_payload_bytes(arriving, 0, EVER) == 200
+    for again in (0, 100):
+        arriving = packets(time_ns=[0, 1, 2], seq=[0, 100, again], payload_bytes=[100] * 3)
+        assert new_payload_bytes(arriving, 0, EVER) == 200
 
 
 @given(SEGMENTS)
@@ -98,6 +100,12 @@ def test_share_of_the_largest() -> None:
     arriving = packets(payload_bytes=[0, 446, 10], frame_bytes=[54, 500, 64])
     assert full_payload_share(arriving, queue_of()) == 446 / 500
     assert full_payload_share(arriving, queue_of(overhead_bytes=-50)) == 446 / 450
+
+
+def test_bytes_on_the_link_are_those_of_all_packets() -> None:
+    """Acknowledgements and duplicates count, each with what the link adds to a frame."""
+    arriving = packets(seq=[0, 0, 0], payload_bytes=[446, 446, 0], frame_bytes=[500, 500, 54])
+    assert link_bytes(arriving, queue_of(overhead_bytes=-14)) == 486 + 486 + 40
 
 
 def test_share_without_data() -> None:
@@ -139,6 +147,7 @@ def test_utilisation_by_hand(start_us: int, stop_us: int, share: float) -> None:
         ([], [10, 20, 30, 40]),  # the reset ended nobody, or nothing came after it
         ([30, 40], [10, 20]),
         ([31, 41], [10, 20]),  # a host that takes its time
+        ([25], [10, 20]),  # an answer as the reset comes
         ([5], [10, 20, 30, 40]),  # an answer to something else
     ],
 )
