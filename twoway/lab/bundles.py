@@ -147,8 +147,10 @@ def _make_environment(to: Path) -> None:
         ]
     )
     sync = "sync --quiet --locked --no-default-groups --no-editable --no-install-project"
+    # Without the refresh uv takes a wheel that it built before the package's Python was changed.
+    fresh = "--compile-bytecode --refresh-package capture-analysis"
     _output_of(
-        [uv, *sync.split(), "--compile-bytecode", "--project", str(ROOT)],
+        [uv, *sync.split(), *fresh.split(), "--project", str(ROOT)],
         {"UV_PROJECT_ENVIRONMENT": str(to)},
     )
     (packages,) = to.glob("lib/python3.*/site-packages")
