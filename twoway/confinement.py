@@ -195,10 +195,10 @@ def own_processes() -> list[str]:
     With that process the kernel ends all others of the namespace, and then alone is it gone itself:
     whoever has waited for the command has waited for all. The sandbox is a namespace in it, and
     neither sees nor reaches its first process, nor unshare, which ends with twoway, and it with
-    unshare.
+    unshare. It has a /proc of its own, in which bubblewrap looks for processes by its numbers.
     """
     words = ["setpriv", "--pdeathsig", "KILL"]
-    words += ["unshare", "--pid", "--fork", "--kill-child=KILL"]
+    words += ["unshare", "--pid", "--mount-proc", "--fork", "--kill-child=KILL"]
     return words if os.geteuid() == 0 else [*words, "--user", "--map-current-user"]
 
 
