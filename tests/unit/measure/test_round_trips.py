@@ -1,6 +1,7 @@
 """Round trips: packets that acknowledge nothing, sequence numbers that begin again at 0."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,5 +31,5 @@ def test_a_syn_acknowledges_no_data(isn: int) -> None:
 def test_sequence_numbers_go_on_behind_32_bits() -> None:
     """Numbers that begin again at 0 go on, and one that comes back is where it was."""
     origin = (1 << 32) - 10
-    numbers = np.array([origin, 5, origin, 40, origin - 1], dtype=np.uint32)
+    numbers: Any = np.array([origin, 5, origin, 40, origin - 1], dtype=np.uint32)
     assert unwrapped(numbers, origin).tolist() == [0, 15, 0, 50, -1]
