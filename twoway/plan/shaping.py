@@ -7,8 +7,6 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from twoway.contract.network import ETHERNET_BYTES
-from twoway.plan import ack_queue
 from twoway.spec import links
 from twoway.spec.experiment import Direction, Profile
 from twoway.spec.graph import Graph, Interface
@@ -17,8 +15,6 @@ from twoway.spec.shaper import Shaper
 
 # The smallest frame: a delay queue holds more of these than of any other.
 _SMALLEST_FRAME_BYTES = 54
-# What red takes for a packet.
-_AVERAGE_BYTES = 1500
 # A delay queue must never drop: its limit is ten times the most packets that the delay can hold.
 _DELAY_LIMIT_MARGIN = 10
 # The kernel counts packets in 32 bits.
@@ -56,17 +52,6 @@ def _preceded(shaper: Shaper, direction: Direction) -> Shaper:
 def _queue(interface: Interface, direction: Direction) -> Shaper:
     if queue := direction.find(links.Queue):
         return queue.shaper(interface, direction)
-    if direction.is_under_htb:
-        return _under_htb(interface, direction)
-    if direction.aqm != "drop-tail":
-        return _cake(interface, direction)
-    if direction.has_ack_queue:
-        return Shaper(
-            interface,
-            ack_queue.root_arguments(direction),
-            ((("kind",), "htb"),),
-            tuple(ack_queue.inner_lines(interface.name, direction)),
-        )
     limit = direction.queue_packets
     rate, readback = _rate(direction)
     return Shaper(
@@ -86,62 +71,6 @@ def _rate(direction: Direction) -> tuple[list[str], list[tuple[tuple[str, ...], 
     names = ("packetoverhead", "cellsize", "celloverhead")
     said = {"rate": rate_bit // 8, **dict(zip(names, overhead, strict=True))}
     return arguments, [(("options", "rate", name), value) for name, value in said.items()]
-
-
-def _cake(interface: Interface, direction: Direction) -> Shaper:
-    """Build a cake, whose own shaper is exact.
-
-    A packet leaves cake when its transmission starts, not when it ends (docs/decisions/0021).
-    cake adds its overhead to the IP packet, not to the frame.
-    """
-    rate_bit = round(direction.start_mbit * 1e6)
-    isolation = "flowblind" if direction.aqm == "cake-flowblind" else "flows"
-    overhead = direction.overhead_bytes + ETHERNET_BYTES
-    arguments = f"cake bandwidth {rate_bit}bit besteffort {isolation} overhead {overhead}"
-    return Shaper(
-        interface,
-        tuple(arguments.split()),
-        (
-            (("kind",), "cake"),
-            (("options", "bandwidth"), rate_bit // 8),
-            (("options", "diffserv"), "besteffort"),
-            (("options", "flowmode"), isolation),
-            (("options", "overhead"), overhead),
-        ),
-    )
-
-
-def _under_htb(interface: Interface, direction: Direction) -> Shaper:
-    """Build a managed queue inside HTB, which keeps the rate as in ack_queue.py."""
-    rate_bit = round(direction.start_mbit * 1e6)
-    dev = interface.name
-    return Shaper(
-        interface,
-        ack_queue.root_arguments(direction),
-        ((("kind",), "htb"),),
-        (
-            f"class add dev {dev} parent 1: classid 1:1 htb rate {rate_bit}bit burst 1 cburst 1",
-            f"qdisc add dev {dev} parent 1:1 handle 2: {_managed(direction, rate_bit)}",
-        ),
-        older_tc=direction.aqm == "dualpi2",
-    )
-
-
-def _managed(direction: Direction, rate_bit: int) -> str:
-    """Build the arguments of a managed queue; what is not given is tc's default."""
-    aqm, limit = direction.aqm, direction.queue_packets
-    words = f"{aqm} limit {limit}"
-    if aqm == "fq_codel":  # whose own limit of 10240 packets is there only to bound its memory
-        words = aqm
-    if aqm == "choke":
-        words += f" bandwidth {rate_bit}bit"
-    if aqm == "red":  # which counts bytes
-        words = f"red limit {limit * _AVERAGE_BYTES} avpkt {_AVERAGE_BYTES} bandwidth {rate_bit}bit"
-    if direction.ecn:
-        words += " ecn"
-    elif aqm == "fq_codel":
-        words += " noecn"
-    return words
 
 
 def _delay(interface: Interface, direction: Direction) -> Shaper:

@@ -13,7 +13,7 @@ from twoway.contract.model import Model, Name, NonNegative, Positive, Whole
 from twoway.contract.network import Framing, IpVersion
 from twoway.spec.congestion import CONTROLS
 from twoway.spec.datagrams import Datagrams
-from twoway.spec.links import BehindQueue, Delay, Element, Queue, elements
+from twoway.spec.links import BehindQueue, Delay, Element, Queue, RatedQueue, elements
 from twoway.spec.links.dtm import Slots
 from twoway.spec.links.half_duplex import HalfDuplex
 from twoway.spec.matrix import Axis
@@ -33,9 +33,6 @@ CongestionName = Annotated[
 ]
 
 
-# What manages a queue whose rate HTB keeps.
-UnderHtb = Literal["codel", "pie", "sfq", "fq", "fq_codel", "fq_pie", "red", "choke", "dualpi2"]
-
 _Kind = TypeVar("_Kind", bound=Element)
 
 
@@ -49,13 +46,6 @@ class Link(Framing):
     queue_packets: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
         description="drop-tail limit in packets, the one in service included"
     )
-    aqm: Literal["drop-tail", "cake", "cake-flowblind", UnderHtb] = Field(
-        default="drop-tail",
-        description="what manages the queue: `cake` (CoDel, a queue for each flow) and "
-        "`cake-flowblind` (CoDel, one queue), which have no limit of packets; or, under HTB, the "
-        "kernel's qdisc of that name with queue_packets as its limit, `fq_codel` without; "
-        "`dualpi2` with `kernel: newest` alone",
-    )
     ecn: bool = Field(
         default=False,
         description="what manages the queue marks packets of flows with stack.ecn, not drops them",
@@ -64,11 +54,6 @@ class Link(Framing):
         default=None,
         description="propagation delay in ms, from the end of transmission to arrival, unless it "
         "changes; netem's, up to 274 s",
-    )
-    ack_queue: Literal["shared", "own", "priority"] = Field(
-        default="shared",
-        description="where ACKs wait: with data in one first-in-first-out queue, in their own that "
-        "takes turns with data's, or in one that goes first; each of two has queue_packets",
     )
 
 
@@ -79,10 +64,7 @@ else:
     LinkFields = create_model(
         "LinkFields",
         __base__=Link,
-        **{
-            name: (element | None, Field(default=None, description=element.DESCRIPTION))
-            for name, element in elements().items()
-        },
+        **{name: element.field() for name, element in elements().items()},
     )
 
 
@@ -92,8 +74,8 @@ class Direction(LinkFields):
     @property
     def elements(self) -> dict[str, Element]:
         """What else the link does to packets, by field."""
-        values = {name: getattr(self, name) for name in elements()}
-        return {name: value for name, value in values.items() if value is not None}
+        found = {name: kind.of(getattr(self, name)) for name, kind in elements().items()}
+        return {name: element for name, element in found.items() if element is not None}
 
     def find(self, kind: type[_Kind]) -> _Kind | None:
         """Find the element of a kind, if there is one."""
@@ -114,25 +96,25 @@ class Direction(LinkFields):
     @property
     def start_mbit(self) -> float:
         """The link's rate at the start of traffic, of a trace its mean, Mbit/s."""
-        queue = self.find(Queue)
+        queue = self.find(RatedQueue)
         return queue.start_mbit if queue else self.rate_mbit or 0
 
     @property
     def least_mbit(self) -> float:
         """The lowest rate that the link may have, Mbit/s."""
-        queue = self.find(Queue)
+        queue = self.find(RatedQueue)
         return queue.least_mbit if queue else self.rate_mbit or 0
 
     @property
     def most_mbit(self) -> float:
         """The highest rate that the link may have, Mbit/s."""
-        queue = self.find(Queue)
+        queue = self.find(RatedQueue)
         return queue.most_mbit if queue else self.rate_mbit or 0
 
     @property
     def has_ack_queue(self) -> bool:
         """True if ACKs have a separate queue."""
-        return self.ack_queue != "shared"
+        return "ack_queue" in self.elements
 
     @property
     def acts_behind(self) -> bool:
@@ -140,17 +122,10 @@ class Direction(LinkFields):
         return bool(self.delay_ns or self.has_ack_queue or self.behind_queue)
 
     @property
-    def is_under_htb(self) -> bool:
-        """True if HTB keeps the rate, because what manages the queue keeps none."""
-        return self.aqm not in ("drop-tail", "cake", "cake-flowblind")
-
-    @property
     def leaves_at_start(self) -> bool:
-        """True if packets leave at the begin of transmission, not its end.
-
-        cake and HTB do so, netem and dtm do not (docs/decisions/0021).
-        """
-        return self.has_ack_queue or self.aqm != "drop-tail"
+        """True if packets leave at the begin of transmission, not its end."""
+        queue = self.find(Queue)
+        return queue is not None and queue.leaves_at_start
 
     @property
     def credit_ns(self) -> int:
@@ -159,7 +134,8 @@ class Direction(LinkFields):
         HTB's smallest burst is a byte, whose time tc expresses in ticks of 64 ns
         (docs/decisions/0021).
         """
-        if not (self.has_ack_queue or self.is_under_htb):
+        queue = self.find(Queue)
+        if queue is None or not queue.is_under_htb:
             return 0
         return int(8e3 / self.start_mbit) // 64 * 64
 

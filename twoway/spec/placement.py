@@ -9,6 +9,7 @@ import math
 from twoway.contract.network import ETHERNET_BYTES
 from twoway.spec.experiment import Experiment, Profile
 from twoway.spec.graph import Graph
+from twoway.spec.links.aqm import ActiveQueue
 from twoway.spec.links.half_duplex import one_way_links
 
 # The least common multiple of tc's microsecond and the kernel's 64 ns tick (docs/decisions/0008).
@@ -29,7 +30,7 @@ def setting_problems(profile: Profile, experiment: Experiment) -> list[str]:
             f"directions.{name}.aqm: dualpi2 came with Linux 6.17: an experiment with "
             f"`kernel: newest` may have it, got kernel {experiment.kernel or 'guest'}"
             for name, direction in profile.directions.items()
-            if direction.aqm == "dualpi2"
+            if (managed := direction.find(ActiveQueue)) and managed.word == "dualpi2"
         ]
     return problems
 

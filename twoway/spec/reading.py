@@ -106,9 +106,12 @@ def _with_files(profile: Profile, folder: Path) -> tuple[Profile, list[str]]:
         read = {}
         for field, element in direction.elements.items():
             try:
-                read[field] = element.read(folder)
+                found = element.read(folder)
             except ValueError as error:
                 problems.append(f"directions.{name}.{field}{error}")
+                continue
+            if found is not element:
+                read[field] = found
         directions[name] = direction.model_copy(update=read)
     return profile.model_copy(update={"directions": directions}), problems
 

@@ -13,6 +13,7 @@ from twoway.spec.experiment import (
     Profile,
     Stack,
 )
+from twoway.spec.links.aqm import ActiveQueue
 from twoway.spec.links.stages import stage_problems
 from twoway.spec.matrix import matrix_problems
 from twoway.spec.own_modules import OwnModule, controls_with
@@ -20,9 +21,6 @@ from twoway.spec.programs import program_problems
 from twoway.spec.statement_rules import statement_problems
 from twoway.spec.traffic import kinds
 
-# What can be told to mark packets, and what marks them without being told.
-_MARKS = ("codel", "pie", "fq_codel", "fq_pie", "red", "choke")
-_DOES_NOT_MARK = dict.fromkeys(("cake", "cake-flowblind", "dualpi2"), "always marks, without it")
 # Each has two processes in the guest, and two ports of 25 000.
 _MOST_CONNECTIONS = 1000
 _LEAST_IPV6_MTU_BYTES = 1280  # RFC 8200, section 5
@@ -48,10 +46,10 @@ def profile_problems(profile: Profile) -> list[str]:
 def _direction_problems(direction: Direction) -> list[str]:
     """List contradictions in a profile's direction, as ".FIELD: ..."."""
     problems = []
-    if direction.ecn and direction.aqm not in _MARKS:
-        problems.append(
-            f".ecn: {direction.aqm} {_DOES_NOT_MARK.get(direction.aqm, 'marks nothing')}"
-        )
+    managed = direction.find(ActiveQueue)
+    why_no_ecn = managed.why_no_ecn if managed else "drop-tail marks nothing"
+    if direction.ecn and why_no_ecn:
+        problems.append(f".ecn: {why_no_ecn}")
     if direction.cell_overhead_bytes and not direction.cell_bytes:
         problems.append(
             ".cell_overhead_bytes: a link without cell_bytes has none, "

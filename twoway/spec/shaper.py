@@ -42,3 +42,26 @@ class Shaper:
 def options(kind: str, values: dict[str, Any]) -> Readback:
     """Expect a qdisc of one kind, with options of some values."""
     return ((("kind",), kind), *((("options", name), value) for name, value in values.items()))
+
+
+def htb(
+    interface: Interface,
+    rate_mbit: float,
+    overhead: int,
+    inside: tuple[str, ...],
+    *,
+    older_tc: bool = False,
+) -> Shaper:
+    """Build an HTB that keeps a rate, of packets with an overhead, for the qdiscs inside.
+
+    tc refuses a table of sizes that changes none, `stab overhead 0`.
+    """
+    sizes = ("stab", "overhead", str(overhead)) if overhead else ()
+    rate = f"htb rate {round(rate_mbit * 1e6)}bit burst 1 cburst 1"
+    return Shaper(
+        interface,
+        (*sizes, "htb", "default", "1"),
+        ((("kind",), "htb"),),
+        (f"class add dev {interface.name} parent 1: classid 1:1 {rate}", *inside),
+        older_tc=older_tc,
+    )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from capture_analysis.discovery import classes_of
+from pydantic import Field
 
 from twoway.contract.model import Model
 from twoway.spec.graph import Interface
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Element(Model):
-    """Something that a link does to packets: the value of a field of a direction.
+    """Something that a link does to packets, by the value of a field of a direction.
 
     Attributes:
         FIELD: the direction's field.
@@ -29,6 +30,17 @@ class Element(Model):
 
     FIELD: ClassVar[str]
     DESCRIPTION: ClassVar[str]
+
+    @classmethod
+    def field(cls) -> tuple[Any, Any]:
+        """Return the type and the default of the direction's field."""
+        return cls | None, Field(default=None, description=cls.DESCRIPTION)
+
+    @classmethod
+    def of(cls, value: Any) -> Self | None:
+        """Make the element of a field's value; None if it has none."""
+        found: Self | None = value
+        return found
 
     def read(self, folder: Path) -> Self:  # noqa: ARG002 - for subclasses
         """Read the files that it names, from its profile's folder.
@@ -59,6 +71,27 @@ class BeforeQueue(Element):
 
 
 class Queue(Element):
+    """A queue instead of a drop-tail one of a rate_mbit."""
+
+    @property
+    def leaves_at_start(self) -> bool:
+        """True if packets leave at the begin of transmission, not its end.
+
+        cake and HTB do so, netem and dtm do not (docs/decisions/0021).
+        """
+        return False
+
+    @property
+    def is_under_htb(self) -> bool:
+        """True if HTB keeps the rate."""
+        return False
+
+    def shaper(self, interface: Interface, direction: "Direction") -> Shaper:
+        """Build the root qdisc of the queue's interface."""
+        raise NotImplementedError
+
+
+class RatedQueue(Queue):
     """A queue with a rate of its own, instead of a rate_mbit."""
 
     @property
@@ -76,9 +109,40 @@ class Queue(Element):
         """The highest rate, Mbit/s."""
         raise NotImplementedError
 
-    def shaper(self, interface: Interface, direction: "Direction") -> Shaper:
-        """Build the root qdisc of the queue's interface."""
-        raise NotImplementedError
+
+class ManagedQueue(Queue):
+    """Queues of a rate_mbit that a word names; a usual one stands for a drop-tail queue.
+
+    Attributes:
+        WORDS: the type of the field's value.
+        USUAL: the word by which there is no such element.
+        word: the field's value.
+    """
+
+    WORDS: ClassVar[Any]
+    USUAL: ClassVar[str]
+
+    word: str
+
+    @property
+    def leaves_at_start(self) -> bool:
+        """True: cake and HTB do so."""
+        return True
+
+    @property
+    def is_under_htb(self) -> bool:
+        """True if HTB keeps the rate."""
+        return True
+
+    @classmethod
+    def field(cls) -> tuple[Any, Any]:
+        """Return the type and the default of the direction's field."""
+        return cls.WORDS, Field(default=cls.USUAL, description=cls.DESCRIPTION)
+
+    @classmethod
+    def of(cls, value: Any) -> Self | None:
+        """Make the element of a field's value; None if it has none."""
+        return None if value == cls.USUAL else cls(word=value)
 
 
 class Delay(Element):

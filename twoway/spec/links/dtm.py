@@ -12,7 +12,7 @@ from pydantic import Field
 
 from twoway.contract.model import Model
 from twoway.spec.graph import Interface
-from twoway.spec.links import Queue
+from twoway.spec.links import RatedQueue
 from twoway.spec.shaper import Shaper, options
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class Trace(Model):
         return {"steps": steps}
 
 
-class Channel(Queue):
+class Channel(RatedQueue):
     """A channel of n slots of 512 kbit/s, n being reallocated by at most one allocator."""
 
     FIELD: ClassVar = "dtm"

@@ -12,7 +12,7 @@ from pydantic import Field
 from twoway.contract.model import Model
 from twoway.spec.files_below import below
 from twoway.spec.graph import Interface
-from twoway.spec.links import Queue
+from twoway.spec.links import RatedQueue
 from twoway.spec.shaper import Shaper
 from twoway.spec.timetable import Repeat, Second, by_table, order_problems
 from twoway.theory.timetable import OPPORTUNITY_BYTES, Timetable, rate_table
@@ -42,7 +42,7 @@ class Grants(Model):
     )
 
 
-class Rate(Queue):
+class Rate(RatedQueue):
     """A rate that changes at given times, or opportunities to send by grants or a trace.
 
     The table starts with the traffic, and before that the first rate holds, or the trace repeats.

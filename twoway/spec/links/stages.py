@@ -8,7 +8,7 @@ A packet passes a policer, a queue, a delay, and losses, jitter and copies behin
 
 from typing import TYPE_CHECKING, Any
 
-from twoway.spec.links import Delay, Queue, elements
+from twoway.spec.links import Delay, RatedQueue, elements
 
 if TYPE_CHECKING:
     from twoway.spec.experiment import Direction, Profile
@@ -62,7 +62,7 @@ def stage_problems(direction: "Direction", profile: "Profile") -> list[str]:
         for field in others:
             refused.setdefault(field, f".{field}: {stage[first]}{_got(direction, field)}")
     kinds = elements().items()
-    rates = ["rate_mbit", *(field for field, kind in kinds if issubclass(kind, Queue))]
+    rates = ["rate_mbit", *(field for field, kind in kinds if issubclass(kind, RatedQueue))]
     delays = ["delay_ms", *(field for field, kind in kinds if issubclass(kind, Delay))]
     return [
         *_unless_one(direction, rates, "how fast it is"),

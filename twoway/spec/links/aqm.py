@@ -1,0 +1,99 @@
+"""Active queue management: cake, which keeps the rate itself, or a qdisc under HTB."""
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from twoway.contract.network import ETHERNET_BYTES
+from twoway.spec.graph import Interface
+from twoway.spec.links import ManagedQueue
+from twoway.spec.shaper import Shaper, htb, options
+
+if TYPE_CHECKING:
+    from twoway.spec.experiment import Direction
+
+# What marks packets if asked, and what marks them without being asked.
+_MARKS = ("codel", "pie", "fq_codel", "fq_pie", "red", "choke")
+_ALWAYS_MARKS = ("cake", "cake-flowblind", "dualpi2")
+# What red takes for a packet.
+_AVERAGE_BYTES = 1500
+
+
+class ActiveQueue(ManagedQueue):
+    """A queue that drops or marks packets before it is full."""
+
+    FIELD: ClassVar = "aqm"
+    DESCRIPTION: ClassVar = (
+        "what manages the queue: `cake` (CoDel, a queue for each flow) and `cake-flowblind` "
+        "(CoDel, one queue), which have no limit of packets; or, under HTB, the kernel's qdisc of "
+        "that name with queue_packets as its limit, `fq_codel` without; `dualpi2` with "
+        "`kernel: newest` alone"
+    )
+    WORDS: ClassVar[Any] = Literal[
+        "drop-tail",
+        "cake",
+        "cake-flowblind",
+        "codel",
+        "pie",
+        "sfq",
+        "fq",
+        "fq_codel",
+        "fq_pie",
+        "red",
+        "choke",
+        "dualpi2",
+    ]
+    USUAL: ClassVar = "drop-tail"
+
+    @property
+    def is_under_htb(self) -> bool:
+        """True if HTB keeps the rate, because what manages the queue keeps none."""
+        return not self.word.startswith("cake")
+
+    @property
+    def why_no_ecn(self) -> str:
+        """Why it does not take the field `ecn`; empty if it does."""
+        if self.word in _ALWAYS_MARKS:
+            return f"{self.word} always marks, without it"
+        return "" if self.word in _MARKS else f"{self.word} marks nothing"
+
+    def shaper(self, interface: Interface, direction: "Direction") -> Shaper:
+        """Build cake, or the managed queue inside HTB."""
+        if not self.is_under_htb:
+            return self._cake(interface, direction)
+        line = f"qdisc add dev {interface.name} parent 1:1 handle 2: {self._managed(direction)}"
+        given = (interface, direction.start_mbit, direction.overhead_bytes, (line,))
+        return htb(*given, older_tc=self.word == "dualpi2")
+
+    def _cake(self, interface: Interface, direction: "Direction") -> Shaper:
+        """Build a cake, whose own shaper is exact.
+
+        A packet leaves cake when its transmission starts, not when it ends (docs/decisions/0021).
+        cake adds its overhead to the IP packet, not to the frame.
+        """
+        rate_bit = round(direction.start_mbit * 1e6)
+        isolation = "flowblind" if self.word == "cake-flowblind" else "flows"
+        overhead = direction.overhead_bytes + ETHERNET_BYTES
+        words = f"cake bandwidth {rate_bit}bit besteffort {isolation} overhead {overhead}"
+        said = {
+            "bandwidth": rate_bit // 8,
+            "diffserv": "besteffort",
+            "flowmode": isolation,
+            "overhead": overhead,
+        }
+        return Shaper(interface, tuple(words.split()), options("cake", said))
+
+    def _managed(self, direction: "Direction") -> str:
+        """Build the arguments of a managed queue; what is not given is tc's default."""
+        limit, rate_bit = direction.queue_packets, round(direction.start_mbit * 1e6)
+        words = f"{self.word} limit {limit}"
+        if self.word == "fq_codel":  # whose own limit of 10240 packets only bounds its memory
+            words = self.word
+        if self.word == "choke":
+            words += f" bandwidth {rate_bit}bit"
+        if self.word == "red":  # which counts bytes
+            size = _AVERAGE_BYTES
+            words = f"red limit {limit * size} avpkt {size} bandwidth {rate_bit}bit"
+        if direction.ecn:
+            words += " ecn"
+        elif self.word == "fq_codel":
+            words += " noecn"
+        return words
