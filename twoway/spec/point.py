@@ -110,7 +110,7 @@ def find_profile(name: str, beside: Path | None = None) -> Path:
     path = _beside(beside, f"{name}.yml") or PROFILES / f"{name}.yml"
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in PROFILES.glob("*.yml")))
-        raise SpecError([f"{_shown(path)}: no such profile"], f"there are: {known}")
+        raise SpecError([f"{_shown(path)}: no such profile"], f"profiles there are: {known}")
     return path
 
 
@@ -229,6 +229,7 @@ def make_case(
     Raises: SpecError with every problem found.
     """
     problems: list[str] = []
+    hints: dict[str, None] = {}  # a set in order
     topology_path = _find_topology(experiment.topology.name, path)
     graph = profile = None
     try:
@@ -237,14 +238,16 @@ def make_case(
         problems += [f"{where}: {p}" for p in _unknown_hosts(document, graph)]
     except SpecError as error:
         problems += [f"{where}: topology: {problem}" for problem in error.problems]
+        hints[error.hint] = None
     try:
         values = changes(experiment.matrix, point)
         profile_path = find_profile(experiment.profile, path)
         profile = load_profile(profile_path, values)
     except SpecError as error:
         problems += [f"{where}: profile: {problem}" for problem in error.problems]
+        hints[error.hint] = None
     if problems or graph is None or profile is None:
-        raise SpecError(problems)
+        raise SpecError(problems, "; ".join(filter(None, hints)))
     problems = placement_problems(profile, graph) + setting_problems(profile, experiment)
     if problems:
         raise SpecError([f"{_shown(profile_path)}: {problem}" for problem in problems])

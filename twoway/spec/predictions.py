@@ -27,6 +27,8 @@ def predictions_at(
     Raises: SpecError if a theory is unknown, does not cover the parameters, or does not predict a
         metric.
     """
+    if experiment.theory is not None:
+        _check_known(where, experiment.theory)
     computed: dict[str, Computed] = {}
     for index, each, metric in said_at(point, experiment.predictions):
         theory = each.theory or experiment.theory or ""
@@ -98,10 +100,14 @@ def _complete(claim: Claim, name: str, point: Point) -> Claim:
     return claim.model_copy(update={"against": against, "differs": differs})
 
 
-def _computed(where: str, theory: str, setup: Setup) -> Computed:
+def _check_known(where: str, theory: str) -> None:
     if theory not in known_theories():
         known = ", ".join(known_theories())
         raise SpecError([f'{where}: theory: no "{theory}"; there are: {known}'])
+
+
+def _computed(where: str, theory: str, setup: Setup) -> Computed:
+    _check_known(where, theory)
     try:
         return predict(theory, setup), printed(theory, setup)
     except ValueError as error:

@@ -197,7 +197,7 @@ def _complaint(details: Sequence[ErrorDetails], model: type[BaseModel]) -> str:
         case "missing":
             return ": required"
         case _:
-            messages = [each["msg"].replace("Input should be", "must be") for each in details]
+            messages = [re.sub(r"^\w+ should ", "must ", each["msg"]) for each in details]
             others = [message.removeprefix("must be ") for message in messages[1:]]
             said = " or ".join(dict.fromkeys([messages[0], *others]))
             return f": {said}, got {shown(repr(first['input']))}"

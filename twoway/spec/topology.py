@@ -78,7 +78,7 @@ def load_topology(path: Path, parameters: Mapping[str, int]) -> Graph:
     """
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in path.parent.glob("*.py")))
-        raise SpecError([f"{path}: no such topology"], f"there are: {known}")
+        raise SpecError([f"{path}: no such topology"], f"topologies there are: {known}")
     return _load(path, path.read_bytes(), json.dumps(dict(parameters)))
 
 

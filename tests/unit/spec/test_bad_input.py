@@ -45,6 +45,15 @@ def test_unknown_key_is_named_with_the_likely_one(tmp_path: Path) -> None:
     assert 'duration_sec: unknown field; did you mean "duration_s"?' in said
 
 
+def test_hints_on_files_that_are_missing_come_together(tmp_path: Path) -> None:
+    """A topology and a profile that are missing are named with all that there are."""
+    path = write_experiment(tmp_path, {**SMALL, "topology": {"name": "no"}, "profile": "no"})
+    with pytest.raises(SpecError) as raised:
+        load_case(str(path))
+    assert raised.value.hint.startswith("topologies there are: chain, ")
+    assert "; profiles there are: abr-ramp, " in raised.value.hint
+
+
 def test_a_field_is_no_suggestion_for_itself(tmp_path: Path) -> None:
     """A field that is known elsewhere, and not here, is not suggested again."""
     claims = [{**CLAIMED, "differs": [{"why": "x", "metric": "efficiency.left"}]}]
@@ -72,7 +81,9 @@ _TRANSFERS = {"per_s": 10, "mean_bytes": 1000}
         ({"flows": [_flow(window_packets=30000)]}, "30000 segments of 9180 bytes need 275400000"),
         ({"flows": [_flow(congestion="qubic")]}, "no control 'qubic'; did you mean \"cubic\"?"),
         ({"flows": [_flow(congestion="x")]}, "no control 'x'; there are fixed, fast, tahoe,"),
-        ({"flows": [_flow(congestion="x y")]}, "flows.0.congestion: String should match pattern"),
+        ({"flows": [_flow(congestion="x y")]}, "flows.0.congestion: must match pattern"),
+        ({"theory": "astrology"}, 'theory: no "astrology"; there are: ack_clock, '),
+        ({"kernel": "6.12"}, "kernel: must match pattern"),
         ({"own_modules": ["mine.c"]}, "own_modules: mine.c: No such file or directory"),
         ({"flows": [_flow(count=2), _flow(name="left-1")]}, '"left-1" is used twice'),
         ({"flows": [_flow(generator="iperf3")]}, "iperf3 runs for whole seconds; duration_s less"),
