@@ -40,21 +40,25 @@ TARGETS = (
     "twoway/report/judging.py",
     "twoway/theory/*.py",
     "twoway/measure/metrics/*.py",
+    "twoway/measure/checks.py",
+    "twoway/measure/links/*.py",
 )
+_FIDELITY = ["tests/unit/measure/test_fidelity.py", "tests/unit/measure/test_real_time.py"]
 # Of modules that many tests name: those that are about them.
 ABOUT = {
     "twoway/contract/verdict": ["tests/unit/report/test_judging.py"],
-    "twoway/measure/fidelity.py": [
-        "tests/unit/measure/test_fidelity.py",
-        "tests/unit/measure/test_real_time.py",
-    ],
+    "twoway/measure/fidelity.py": _FIDELITY,
+    "twoway/measure/checks.py": _FIDELITY,
     "twoway/measure/real_time.py": [
         "tests/unit/measure/test_real_time.py",
         "tests/unit/measure/test_clocks.py",
     ],
 }
 # Tests of what is found by its place, not named.
-ALSO = {"twoway/measure/metrics/": ["tests/unit/measure/test_metrics.py"]}
+ALSO = {
+    "twoway/measure/metrics/": ["tests/unit/measure/test_metrics.py"],
+    "twoway/measure/links/": ["tests/unit/measure/test_metrics.py", *_FIDELITY],
+}
 # Loaded once: these take longer than most mutants' tests.
 HEAVY = ("numpy", "pydantic", "pytest", "hypothesis", "scapy.layers.inet", "scapy.utils", "rich")
 PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=1")
