@@ -32,9 +32,12 @@ from twoway.backends.uml import Uml
 from twoway.contract.manifest import read_manifest
 from twoway.guest.build import Guest
 from twoway.plan.plan import build_plan
+from twoway.runs import identity as identities
+from twoway.runs import run
 from twoway.runs.cases import load_case
 from twoway.runs.identity import identity
 from twoway.runs.run import kept_run
+from twoway.sweeps.sweep import Work, run_point
 
 
 def _runs(results: Path) -> dict[str, list[str]]:
@@ -195,6 +198,26 @@ def test_what_a_killed_run_left_is_removed(tmp_path: Path, small: Path) -> None:
         folder = carry_out(small, tmp_path / "results")
     assert sorted(parent.iterdir()) == [parent / ".running-alive", folder]
     assert not (folder / "lock").exists()
+
+
+def test_a_point_is_run_as_it_was_read(
+    guest: Guest, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker needs no file of the point that it is handed, and builds the run's plan once."""
+    case, built = load_case(str(small)), []
+    small.unlink()
+    results = tmp_path / "results"
+
+    def counted(*args: Any, **more: Any) -> Any:
+        built.append(args)
+        return build_plan(*args, **more)
+
+    for module in (run, identities):
+        monkeypatch.setattr(module, "build_plan", counted)
+    run.run_case(case, Uml(guest), results)
+    assert len(built) == 1
+    outcome = run_point(Work(str(small), case, Uml(guest), results))
+    assert (outcome.kept, outcome.error) == (True, "")
 
 
 def test_identity_is_of_what_decides_the_bytes(guest: Guest, tmp_path: Path) -> None:

@@ -64,13 +64,16 @@ def _believed(rows: Iterable[RowT], metrics: Metrics) -> tuple[RowT, ...]:
     return tuple(row.model_copy(update=told) for row in rows)
 
 
-def judge_run(folder: Path) -> Verdicts:
+def judge_run(folder: Path, measured: Measured | None = None) -> Verdicts:
     """Judge a measured run beside the other runs of its results folder.
+
+    Args:
+        folder: the run's folder.
+        measured: its documents; read from the folder by default.
 
     Raises: AnalysisError or OSError or ValueError if the run is not measured.
     """
-    manifest = manifest_of(folder)
-    metrics = Metrics.read(folder / METRICS)
+    manifest, metrics = measured or (manifest_of(folder), Metrics.read(folder / METRICS))
     results = folder.resolve().parents[1]
 
     return judged(manifest, metrics, cache(lambda run: _newest(results / run, manifest)))

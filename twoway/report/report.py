@@ -11,7 +11,7 @@ from twoway.measure.document import compute
 from twoway.measure.revision import revision
 from twoway.report.figure_numbers import save_numbers
 from twoway.report.figures import all_figures
-from twoway.report.judging import judge_run
+from twoway.report.judging import Measured, judge_run
 from twoway.report.page import write_page
 
 PAGE = "report.html"
@@ -36,7 +36,7 @@ def analyse_run(folder: Path, *, page: bool = True) -> Verdicts:
             (folder / name).unlink(missing_ok=True)
         raise
     metrics.write(folder / METRICS)
-    verdicts = judge_run(folder)
+    verdicts = judge_run(folder, Measured(analysis.run.manifest, metrics))
     if page:
         _write_page(analysis, metrics, verdicts, folder)
     verdicts.write(folder / VERDICTS)  # last: its presence means that the page is complete

@@ -6,27 +6,32 @@ from collections.abc import Iterator
 from typing import Any
 
 from twoway.backends.backend import Backend
+from twoway.contract.plan import Plan
 from twoway.plan.plan import build_plan
 from twoway.runs.manifest import tool_versions
 from twoway.spec.point import Case
 
 
-def identity(case: Case, backend: Backend) -> str:
+def identity(case: Case, backend: Backend, plan: Plan | None = None) -> str:
     """Hash plan, topology, tools, backend and its modules in use.
 
     Expectations, warm-up and texts, which only the analysis reads, are left out.
+
+    Args:
+        case: the experiment.
+        backend: the kernel and clock that it runs on.
+        plan: the experiment's plan on this backend, if it has been built.
     """
-    return _hash(_document(case, backend))
+    return _hash(_document(case, backend, plan or build_plan(case, in_kernel=backend.in_kernel)))
 
 
 def identity_parts(case: Case, backend: Backend) -> dict[str, str]:
     """List the parts of a run's identity by name, the long ones as hashes."""
-    document = _document(case, backend)
+    document = _document(case, backend, build_plan(case, in_kernel=backend.in_kernel))
     return dict(_parts({**document, **{key: _hash(document[key]) for key in ("plan", "topology")}}))
 
 
-def _document(case: Case, backend: Backend) -> dict[str, Any]:
-    plan = build_plan(case, in_kernel=backend.in_kernel)
+def _document(case: Case, backend: Backend, plan: Plan) -> dict[str, Any]:
     return {
         "plan": plan.model_dump(mode="json"),
         "topology": case.topology_source,

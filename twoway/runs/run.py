@@ -69,7 +69,7 @@ def run_case(
             backend,
             running,
             run=name,
-            identity=identity(case, backend),
+            identity=identity(case, backend, plan),
             wall_s=time.monotonic() - began,
         )
         manifest.write(running / MANIFEST)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, as_completed
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from capture_analysis.errors import AnalysisError
 
@@ -21,7 +21,6 @@ from twoway.errors import DiskFullError, TwowayError
 from twoway.measure.revision import is_measured
 from twoway.measure.run_folder import manifest_of
 from twoway.report.report import PAGE, analyse_run, rejudge
-from twoway.runs.cases import load_case
 from twoway.runs.run import alone, kept_run, run_case
 from twoway.spec.point import Case
 
@@ -73,8 +72,17 @@ class Outcome:
         return {**asdict(self), "folder": folder, "pass": self.good}
 
 
-# An executor, and the function that it calls for each point: name, backend, results folder.
-Crew = tuple[Executor, Callable[[str, Backend, Path], Outcome]]
+class Work(NamedTuple):
+    """A point to run: its name, as it was read, the kernel and clock, and the results folder."""
+
+    name: str
+    case: Case
+    backend: Backend
+    results: Path
+
+
+# An executor, and the function that it calls for each point.
+Crew = tuple[Executor, Callable[[Work], Outcome]]
 
 
 def cost(case: Case) -> float:
@@ -105,7 +113,10 @@ def run_points(
     """
     longest_first = sorted(cases, key=lambda name: cost(cases[name]), reverse=True)
     executor, work = crew
-    running = {executor.submit(work, name, backend, results): name for name in longest_first}
+    running = {
+        executor.submit(work, Work(name, cases[name], backend, results)): name
+        for name in longest_first
+    }
     outcomes = {}
     for future in as_completed(running):
         name = running[future]
@@ -122,9 +133,7 @@ def _rejudged(outcome: Outcome) -> Outcome:
 
 
 def run_point(
-    name: str,
-    backend: Backend,
-    results: Path,
+    work: Work,
     run: Callable[[Case, Backend, Path], Path] = run_case,
 ) -> Outcome:
     """Run one point, unless it has a finished run, and analyse it if need be.
@@ -132,13 +141,13 @@ def run_point(
     Raises: DiskFullError; every other error is returned in the outcome.
     """
     began = time.monotonic()
+    name, case, backend, results = work
     try:
-        case = load_case(name)
         with alone(case, results):
             folder = kept_run(case, backend, results)
             kept = folder is not None
             folder = folder or run(case, backend, results)
-            verdicts = measured(folder, case)
+            verdicts = measured(folder, page=not case.point)
     except DiskFullError:
         raise
     except (TwowayError, AnalysisError, OSError) as error:
@@ -149,12 +158,11 @@ def run_point(
     return outcome.with_verdicts(verdicts)
 
 
-def measured(folder: Path, case: Case) -> Verdicts:
+def measured(folder: Path, *, page: bool) -> Verdicts:
     """Measure and judge a run; only judge it if its metrics.json is up to date.
 
-    Points of a sweep get metrics and verdicts only, single runs also a report.
+    Points of a sweep get metrics and verdicts only, single runs also a report: `page`.
     """
-    page = not case.point
     if is_measured(folder, manifest_of(folder)) and (not page or (folder / PAGE).is_file()):
         return rejudge(folder)
     verdicts = analyse_run(folder, page=page)

@@ -14,14 +14,12 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from pathlib import Path
 from queue import SimpleQueue
 
 from capture_analysis.scale import RETRIES
 
-from twoway.backends.backend import Backend
 from twoway.errors import DiskFullError
-from twoway.sweeps.sweep import Crew, Outcome, run_point
+from twoway.sweeps.sweep import Crew, Outcome, Work, run_point
 
 # Fork from a server with one thread: a fork of this process may copy a lock that another thread,
 # such as that which draws progress, holds.
@@ -38,27 +36,25 @@ class _Workers:
         for _ in range(count):
             self._free.put(_process())
 
-    def run(self, name: str, backend: Backend, results: Path) -> Outcome:
+    def run(self, work: Work) -> Outcome:
         """Run a point on the next free worker; called in a thread that waits."""
         worker = self._free.get()
         try:
             for _ in range(1 + RETRIES):
                 try:
-                    return self._begin(worker, name, backend, results).result()
+                    return self._begin(worker, work).result()
                 except BrokenProcessPool:
                     worker = _process()
         finally:
             self._free.put(worker)
         killed = f"its process was killed {1 + RETRIES} times; if memory ran out, dmesg says so"
-        return Outcome(name, error=killed)
+        return Outcome(work.name, error=killed)
 
-    def _begin(
-        self, worker: ProcessPoolExecutor, name: str, backend: Backend, results: Path
-    ) -> Future[Outcome]:
+    def _begin(self, worker: ProcessPoolExecutor, work: Work) -> Future[Outcome]:
         with self._lock:
             if self._ended:
                 raise InterruptedError
-            return worker.submit(_work, name, backend, results)
+            return worker.submit(_run, work)
 
     def end(self) -> None:
         """Kill all running points and start no more."""
@@ -110,9 +106,9 @@ def _end_with_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _work(name: str, backend: Backend, results: Path) -> Outcome:
+def _run(work: Work) -> Outcome:
     try:
-        outcome = run_point(name, backend, results)
+        outcome = run_point(work)
     except KeyboardInterrupt:  # a worker of a pool would go on with the next point
         os._exit(1)
     give_back_memory()

@@ -25,6 +25,7 @@ from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.measure.revision import revision
 from twoway.report.judging import Measured, _changed, judge_run, judged
+from twoway.report.report import analyse_run
 
 PEAK, GOODPUT, NONE = "queue_peak.forward", "goodput.first", "compression_factor.second"
 HERE: dict[str, dict[str, Any]] = {
@@ -519,6 +520,17 @@ def measured(results: Path, name: str, run: str, **said: Any) -> Path:
 def set_peak(folder: Path, value: float) -> None:
     """Let a measured run have another peak."""
     edit_json(folder / "metrics.json", lambda m: m["metrics"][PEAK].update(value=value))
+
+
+def test_what_was_just_measured_is_not_read_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Verdicts are those of metrics.json as it was written, which analysing a run does not read."""
+    folder = write_run(tmp_path / "this/20000101-000030", predictions=(prediction(PEAK, 4),))
+    with monkeypatch.context() as patched:
+        patched.setattr(Metrics, "read", None)
+        verdicts = analyse_run(folder, page=False)
+    assert verdicts == judge_run(folder)
 
 
 def test_runs_beside_one_another(tmp_path: Path) -> None:
