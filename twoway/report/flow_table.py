@@ -23,6 +23,8 @@ from twoway.report.connections import shown_names, summary
 _RTT = (RTT_MIN, RTT_MEDIAN, RTT_P95)
 _RTT_TITLES = ("rtt min", "median", "95 %, ms")
 _TITLES = ("Mbit/s", "sent again", "queue mean", "95 %", *_RTT_TITLES)
+_UDP = (DATAGRAM_RATE, DATAGRAM_LOSS, DATAGRAM_DELAY, DATAGRAM_DELAY_P95)
+_UDP_TITLES = ("UDP flow", "Mbit/s", "lost, share", "delay mean", "95 %, s")
 # Programs' flows that are listed, the first ones.
 MOST_FOUND = 10
 Row = Sequence[str]
@@ -32,11 +34,8 @@ def flow_table(manifest: Manifest, metrics: Metrics) -> list[str]:
     """List what came out, as lines: connections, UDP flows, and what programs sent."""
     lines = _connections(manifest.connections, metrics)
     if manifest.datagrams:
-        wanted = (DATAGRAM_RATE, DATAGRAM_LOSS, DATAGRAM_DELAY, DATAGRAM_DELAY_P95)
-        titles: Row = ("UDP flow", "Mbit/s", "lost, share", "delay mean", "95 %, s")
-        lines += _aligned(
-            [titles, *((d.name, *_of(d.name, metrics, wanted)) for d in manifest.datagrams)]
-        )
+        rows = [(each.name, *_of(each.name, metrics, _UDP)) for each in manifest.datagrams]
+        lines += _aligned([_UDP_TITLES, *rows])
     if metrics.found:
         titles = ("of programs", "packets", "bytes", "lost", *_RTT_TITLES)
         shown = metrics.found[:MOST_FOUND]
@@ -55,15 +54,20 @@ def _connections(connections: tuple[Connection, ...], metrics: Metrics) -> list[
 
 
 def sweep_table(runs: Iterable[tuple[str, Manifest, Metrics]]) -> list[str]:
-    """List the flows of many runs, each run by its name; the worst of a run with many."""
+    """List connections and UDP flows of many runs; the worst connections of a run with many."""
     rows: list[Row] = []
+    udp: list[Row] = []
     for name, manifest, metrics in runs:
         by_name = {each.name: each for each in manifest.connections}
         rows += [
             (name, each, *_row(by_name[each], metrics))
             for each in shown_names(manifest.connections, metrics)
         ]
-    return _aligned([("point", "flow", *_TITLES), *rows], left=2) if rows else []
+        udp += [(name, d.name, *_of(d.name, metrics, _UDP)) for d in manifest.datagrams]
+    tables = ((("point", "flow", *_TITLES), rows), (("point", *_UDP_TITLES), udp))
+    return [
+        line for titles, found in tables if found for line in _aligned([titles, *found], left=2)
+    ]
 
 
 def _row(connection: Connection, metrics: Metrics) -> Row:

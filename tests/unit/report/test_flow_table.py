@@ -6,6 +6,7 @@ from synthetic_run import write_run
 
 from twoway.contract.manifest import read_manifest
 from twoway.contract.metrics import FoundFlow, Metric, Way
+from twoway.contract.network import DatagramFlow
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.report.flow_table import MOST_FOUND, flow_table, sweep_table
@@ -49,3 +50,17 @@ def test_a_sweep_lists_the_flows_of_its_points(tmp_path: Path) -> None:
         "grid@n=20  second    1.26           0        0.67     5     2.55    3.05       4.4",
     ]
     assert sweep_table([]) == []
+
+
+def test_a_sweep_lists_the_udp_flows_of_its_points(tmp_path: Path) -> None:
+    """Points with UDP alone have a table of their own, with rate, loss and delay."""
+    folder = write_run(tmp_path)
+    call = DatagramFlow.model_construct(name="call")
+    manifest = read_manifest(folder).model_copy(update={"connections": (), "datagrams": (call,)})
+    names = ("datagram_rate", "datagram_loss", "datagram_delay")
+    found = {f"{name}.call": Metric(value=0.125, unit="1") for name in names}
+    metrics = compute(Analysis(folder)).model_copy(update={"metrics": found})
+    assert sweep_table([("grid@n=1", manifest, metrics)]) == [
+        "point     UDP flow  Mbit/s  lost, share  delay mean  95 %, s",
+        "grid@n=1  call       0.125        0.125       0.125        -",
+    ]
