@@ -252,3 +252,21 @@ def test_the_interpreter_is_there_where_homes_are_hidden(
     words = [*confined({}, shm_mib=1), "ls", str(python.parent)]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert done.stdout == "python\n"
+
+
+def test_the_sandbox_starts_where_processes_have_other_numbers() -> None:
+    """In a namespace of processes, as of a container, whose second one is gone, there is one."""
+    user = [] if os.geteuid() == 0 else ["--user", "--map-current-user"]
+    words = ["unshare", *user, "--pid", "--fork", "--mount-proc", "sh", "-c"]
+    program = (
+        "import subprocess; from twoway.confinement import confined\n"
+        "subprocess.run([*confined({}, shm_mib=1), 'echo', 'there'])"
+    )
+    done = subprocess.run(
+        [*words, '/usr/bin/true; exec "$@"', "sh", sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    assert done.stdout == "there\n", done.stderr
