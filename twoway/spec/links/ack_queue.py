@@ -31,7 +31,7 @@ _BANDS = {
 
 
 class AckQueue(ManagedQueue):
-    """Two queues, one of which is for ACKs."""
+    """Two queues, one for ACKs and one for the other packets."""
 
     FIELD: ClassVar = "ack_queue"
     DESCRIPTION: ClassVar = (
