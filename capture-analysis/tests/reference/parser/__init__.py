@@ -35,6 +35,11 @@ class NumpyParser:
         self.damage: str | None = None
 
     @property
+    def connections(self) -> int:
+        """See Parser."""
+        return len(self.flows)
+
+    @property
     def flows(self) -> FlowTable:
         """See Parser."""
         return self._connections.table
