@@ -155,7 +155,7 @@ def ends_with_its_device(qdisc: Ours) -> None:
 
 
 def horizon(options: str, sent: int, queued: int) -> None:
-    """What would leave too late is dropped, and the kernel goes on."""
+    """A packet that would leave too late is dropped, and the kernel goes on."""
     with wire():
         run(f"tc qdisc add dev a0 root handle 1 {options}")
         send_frames([MTU_FRAME] * sent)

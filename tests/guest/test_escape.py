@@ -192,7 +192,7 @@ def test_no_process_outlasts_a_guest(
 def test_no_process_outlasts_a_killed_twoway(
     guest: Guest, who: list[str], place: Path, mark: str, victim: Path
 ) -> None:
-    """When twoway is killed, so that it cannot do anything any more, the sandbox ends with it."""
+    """The sandbox ends with twoway, also when twoway is killed."""
     folder = _with_modules(guest, place, f"{_insmod(mark, victim)}; while :; do :; done")
     process = _start(who, guest, place, "guest", folder)
     while not processes_with(mark):

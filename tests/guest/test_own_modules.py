@@ -134,7 +134,7 @@ def _with_kbuild(folder: Path, command: str) -> Path:
 
 
 def test_a_build_leaves_no_process(tmp_path: Path) -> None:
-    """What a build starts and detaches has ended when the build has."""
+    """A process that a build detaches has ended when the build has."""
     mark = f"outlast-{uuid.uuid4()}"
     staying = "python3 -c 'import time; time.sleep(100)'"
     path = _with_kbuild(tmp_path, f"setsid {staying} {mark} < /dev/null > /dev/null 2>&1 &")
