@@ -34,3 +34,8 @@ def cache() -> Path:
         return (Path(base) if base else Path.home() / ".cache") / "twoway"
     except RuntimeError as error:
         raise UsageError("no home folder: set HOME or XDG_CACHE_HOME") from error
+
+
+def shown_path(path: Path) -> str:
+    """Return a path for errors: within the checkout from there on."""
+    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)

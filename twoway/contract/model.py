@@ -1,10 +1,12 @@
 """The base classes of what is read from files, and reading a document."""
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import AliasGenerator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from twoway.contract.run_files import open_run_file
 from twoway.contract.writing import written_aside
@@ -13,8 +15,32 @@ from twoway.contract.writing import written_aside
 Positive = Annotated[float, Field(gt=0, le=1e15)]
 NonNegative = Annotated[float, Field(ge=0, le=1e15)]
 Whole = Annotated[int, Field(ge=-(10**15), le=10**15)]
-# Letters, digits and dashes: names become file names, metric names and command arguments.
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$")]
+# What a pattern of `text` asks for, in words.
+_FORMS: dict[str, str] = {}
+
+
+def text(pattern: str, form: str, most: int | None = None) -> Any:
+    """Describe a string's pattern, in words for errors; at most so long."""
+    _FORMS[pattern] = form
+    return Field(pattern=pattern, max_length=most)
+
+
+def demand(error: ErrorDetails) -> str:
+    """Say what a value must be, by an error of its validation."""
+    if error["type"] == "string_pattern_mismatch":
+        pattern = error["ctx"]["pattern"]
+        return f"must be {_FORMS[pattern]}" if pattern in _FORMS else f"must match {pattern}"
+    return re.sub(r"^\w+ should ", "must ", error["msg"])
+
+
+# Names become file names, metric names and command arguments.
+Name = Annotated[
+    str,
+    text(
+        r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$",
+        "at most 32 letters, digits, _ and -, a letter or digit first",
+    ),
+]
 # In documents of runs, which may be another's: one part of a path, and a path below the run's
 # folder. No part begins with a dot.
 _PART = r"[^./\x00-\x1f\x7f-\x9f][^/\x00-\x1f\x7f-\x9f]{0,254}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from pydantic import Field, create_model
 
-from twoway.contract.model import Model, Name, NonNegative, Positive, Whole
+from twoway.contract.model import Model, Name, NonNegative, Positive, Whole, text
 from twoway.contract.network import Framing, IpVersion
 from twoway.spec.congestion import CONTROLS
 from twoway.spec.datagrams import Datagrams
@@ -22,14 +22,17 @@ from twoway.spec.statements import Claimed, Found, Predicted, Statement, Unclaim
 from twoway.spec.traffic import Span, Traffic, kinds
 
 # Without spaces and quotes, which the kernel interprets in a module's parameters.
-ModuleValue = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.,:+-]+$", max_length=256)]
+ModuleValue = Annotated[
+    str, text(r"^[A-Za-z0-9_.,:+-]+$", "of letters, digits and _ . , : + -", most=256)
+]
 
 MOST_RECEIVE_BUFFER_BYTES = 1 << 29
 
 # As the kernel limits it: TCP_CA_NAME_MAX, with the terminating zero.
 CongestionName = Annotated[
     str,
-    Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=15, json_schema_extra={"examples": [*CONTROLS]}),
+    text(r"^[A-Za-z0-9_.-]+$", "of letters, digits and _ . -", most=15),
+    Field(json_schema_extra={"examples": [*CONTROLS]}),
 ]
 
 
@@ -361,7 +364,10 @@ class Experiment(Model):
         description="what the kernel's random numbers come from, in virtual time: with another, "
         "losses (and what else is drawn) fall otherwise, and equally often",
     )
-    kernel: Annotated[str, Field(pattern=r"^(guest|newest|/.*)$", max_length=256)] | None = Field(
+    kernel: (
+        Annotated[str, text(r"^(guest|newest|/.*)$", "guest, newest or an absolute path", most=256)]
+        | None
+    ) = Field(
         default=None,
         description="what the backend `uml` runs: `guest`, the kernel of `make setup`; `newest`, "
         "Debian's newest; or the path of an unpacked source; by default what `--kernel` says",

@@ -9,14 +9,25 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from twoway.contract.labels import label
-from twoway.contract.model import Model, Name
+from twoway.contract.model import Model, Name, text
 from twoway.errors import SpecError
 
-Scalar = bool | int | float | Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+_WORDS = "of letters, digits and {}, a letter or digit first"
+Scalar = (
+    bool
+    | int
+    | float
+    | Annotated[str, text(r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", _WORDS.format("_ . -"))]
+)
 Value = Scalar | list[Scalar]
 NamedValues = Annotated[dict[Scalar, Value], Field(min_length=1)]
 # A value as `label` writes it: the values of several fields are joined by "+".
-Label = bool | int | float | Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")]
+Label = (
+    bool
+    | int
+    | float
+    | Annotated[str, text(r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", _WORDS.format("_ . + -"))]
+)
 Point = Mapping[str, Value]
 
 _MOST_POINTS = 10_000

@@ -15,7 +15,7 @@ from twoway.contract.network import Connection, DatagramFlow
 from twoway.contract.plan import PlannedFile
 from twoway.contract.statements import Claim, Finding, Prediction
 from twoway.errors import SpecError
-from twoway.paths import EXPERIMENTS, PROFILES, ROOT, TOPOLOGIES
+from twoway.paths import EXPERIMENTS, PROFILES, TOPOLOGIES, shown_path
 from twoway.spec.connections import make_connections, make_datagram_flows
 from twoway.spec.experiment import Experiment, Flow, Profile, TopologyRef
 from twoway.spec.graph import Graph
@@ -110,7 +110,7 @@ def find_profile(name: str, beside: Path | None = None) -> Path:
     path = _beside(beside, f"{name}.yml") or PROFILES / f"{name}.yml"
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in PROFILES.glob("*.yml")))
-        raise SpecError([f"{_shown(path)}: no such profile"], f"profiles there are: {known}")
+        raise SpecError([f"{shown_path(path)}: no such profile"], f"profiles there are: {known}")
     return path
 
 
@@ -125,11 +125,6 @@ def _beside(experiment: Path | None, name: str) -> Path | None:
         return None
     path = experiment.parent / name
     return path if path.is_file() and path.name != experiment.name else None
-
-
-def _shown(path: Path) -> str:
-    """Return a path for errors: within the checkout from there on."""
-    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
 
 def load_case(name: str, metric_names: MetricNames) -> Case:
@@ -203,7 +198,7 @@ def _named(name: str) -> tuple[str, Path]:
     path = find_experiment(name)
     if path.stem in _RESERVED_IDS or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", path.stem):
         raise SpecError([f'{path}: "{path.stem}" cannot be an experiment\'s id'])
-    return _shown(path), path
+    return shown_path(path), path
 
 
 def make_case(
@@ -250,7 +245,7 @@ def make_case(
         raise SpecError(problems, "; ".join(filter(None, hints)))
     problems = placement_problems(profile, graph) + setting_problems(profile, experiment)
     if problems:
-        raise SpecError([f"{_shown(profile_path)}: {problem}" for problem in problems])
+        raise SpecError([f"{shown_path(profile_path)}: {problem}" for problem in problems])
     made = make_connections(where, experiment, profile, graph)
     connections = [connection for connection, _ in made]
     datagrams = make_datagram_flows(where, experiment, graph)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from twoway.contract.model import Model, Name, NonNegative, Positive
+from twoway.contract.model import Model, Name, NonNegative, Positive, text
 from twoway.contract.plan import PlannedFile
 from twoway.errors import SpecError
 from twoway.spec.files_below import files_below
@@ -21,7 +21,9 @@ _MOST_WORDS = 256
 
 # A word of a command, or a value of the environment.
 _Word = Annotated[str, Field(max_length=16384)]
-_Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=256)]
+_Variable = Annotated[
+    str, text(r"^[A-Za-z_][A-Za-z0-9_]*$", "of letters, digits and _, no digit first", most=256)
+]
 
 
 class HostProgram(Model):

@@ -14,7 +14,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from twoway.contract.model import Model
+from twoway.contract.model import Model, demand
 from twoway.contract.plan import PlannedFile
 from twoway.errors import SpecError
 from twoway.spec.experiment import Experiment, Profile
@@ -153,7 +153,7 @@ def _validated(where: str, document: dict[str, Any], model: type[ModelT]) -> Mod
     try:
         valid = model.model_validate(document)
     except ValidationError as error:
-        details = error.errors(include_url=False, include_context=False)
+        details = error.errors(include_url=False)
         sentences = _sentences(details, model)
         problems = [f"{where}: {sentence}" for sentence in sentences[:_MOST_PROBLEMS]]
         if len(sentences) > _MOST_PROBLEMS:
@@ -197,7 +197,7 @@ def _complaint(details: Sequence[ErrorDetails], model: type[BaseModel]) -> str:
         case "missing":
             return ": required"
         case _:
-            messages = [re.sub(r"^\w+ should ", "must ", each["msg"]) for each in details]
+            messages = [demand(each) for each in details]
             others = [message.removeprefix("must be ") for message in messages[1:]]
             said = " or ".join(dict.fromkeys([messages[0], *others]))
             return f": {said}, got {shown(repr(first['input']))}"

@@ -10,15 +10,21 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field
 
 from twoway.contract.labels import label
-from twoway.contract.model import Model, Name, NonNegative
+from twoway.contract.model import Model, Name, NonNegative, text
 from twoway.contract.statements import Claim, Differs, Finding, Prediction
 from twoway.spec.matrix import Label, Point, matches, point_name
 
 At = dict[Name, Label | list[Label]]
 # A run to look at: an experiment's id, with "@" and the point's name if it is a sweep.
-Run = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*(@[A-Za-z0-9_.,=+-]+)?$")]
-Percent = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)? ?%$", max_length=20)]
-Sentence = Annotated[str, Field(pattern=r"\S")]
+Run = Annotated[
+    str,
+    text(
+        r"^[A-Za-z0-9][A-Za-z0-9_.-]*(@[A-Za-z0-9_.,=+-]+)?$",
+        "an experiment's id, or one of its points as `twoway list` names them (ID@POINT)",
+    ),
+]
+Percent = Annotated[str, text(r"^[0-9]+(\.[0-9]+)? ?%$", "a number and %", most=20)]
+Sentence = Annotated[str, text(r"\S", "more than spaces")]
 # A metric's value; None if it is undefined.
 Number = float | None
 # What a theory computes, by the name of a metric: its prediction, and the paper's printed form.

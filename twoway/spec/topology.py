@@ -20,9 +20,10 @@ from pydantic import BaseModel, Field, ValidationError
 
 from twoway.confined_process import run_confined
 from twoway.confinement import confined, refusal
+from twoway.contract.model import demand, text
 from twoway.contract.writing import write_json
 from twoway.errors import SpecError
-from twoway.paths import cache
+from twoway.paths import cache, shown_path
 from twoway.spec.graph import Graph, Interface
 from twoway.spec.routing import read_routes
 
@@ -33,8 +34,12 @@ _LIMITS = ("prlimit", "--cpu=10", f"--fsize={1 << 22}")
 _LONGEST_S = 60
 _MOST_NODES = 1000
 # An interface is called NODE-eth0 and has at most 15 characters.
-NodeName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]{0,8}$")]
-Direction = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
+NodeName = Annotated[
+    str, text(r"^[A-Za-z][A-Za-z0-9]{0,8}$", "at most 9 letters and digits, a letter first")
+]
+Direction = Annotated[
+    str, text(r"^[a-z][a-z0-9_-]{0,31}$", "at most 32 of a-z, digits, _ and -, a letter first")
+]
 Text = Annotated[str, Field(max_length=1000)]
 Places = dict[Direction, tuple[tuple[NodeName, NodeName], ...]]
 
@@ -78,7 +83,7 @@ def load_topology(path: Path, parameters: Mapping[str, int]) -> Graph:
     """
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in path.parent.glob("*.py")))
-        raise SpecError([f"{path}: no such topology"], f"topologies there are: {known}")
+        raise SpecError([f"{shown_path(path)}: no such topology"], f"topologies there are: {known}")
     return _load(path, path.read_bytes(), json.dumps(dict(parameters)))
 
 
@@ -128,7 +133,7 @@ def _described(path: Path, parameters: str) -> _Described:
     except ValidationError as error:
         where = [(".".join(map(str, each["loc"])), each) for each in error.errors()]
         raise SpecError(
-            [f"{path}: {field}: {each['msg']}, got {each['input']!r:.80}" for field, each in where]
+            [f"{path}: {field}: {demand(each)}, got {each['input']!r:.80}" for field, each in where]
         ) from error
 
 

@@ -62,7 +62,7 @@ def test_contradictions_hide_no_references(tmp_path: Path) -> None:
     """A rule between fields that is broken does not hide a topology that is missing."""
     found = _problems(tmp_path, warm_up_s=9, topology={"name": "none"})
     assert found[0].startswith("warm_up_s: must be below duration_s")
-    assert found[1].endswith("topologies/none.py: no such topology")
+    assert found[1] == "topology: topologies/none.py: no such topology"
 
 
 def test_parameters_at_the_wrong_place(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def _problem(folder: Path, code: str) -> str:
         ("import os\nwhile True: os.write(2, b'x' * 65536)", "File too large"),
         ("topos = {}", 'topos = {"pair": Pair} must be its end'),
         ("topos = {'pair': int}", "AttributeError: 'int' object has no attribute 'links'"),
-        ("Pair.queues = 5", "queues: Input should be a valid dictionary, got 5"),
+        ("Pair.queues = 5", "queues: must be a valid dictionary, got 5"),
         ("Pair.queues = {'forward': [('a', 'z')]}", "queues.forward: no link a - z"),
         ("Pair.delays = {}", "must define delays"),
         ("Pair.delays = {'x': [('a', 'b')]}", "delays.x: no such direction in `queues`, which has"),
@@ -74,8 +74,8 @@ def test_a_topology_that_fails_is_an_error_of_its_file(
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ('"a"', '"a/b"', "String should match pattern"),
-        ('"a"', '"abcdefghij"', "String should match pattern"),
+        ('"a"', '"a/b"', "must be at most 9 letters and digits, a letter first, got"),
+        ('"a"', '"abcdefghij"', "must be at most 9 letters and digits, a letter first, got"),
         ('"a"', '"init"', 'a node "init"'),
         ("10.0.0.1/24", "10.0.0.999/24", "Input is not a valid IPv4 interface"),
         ("10.0.0.1/24", "fe80::1/64", "Input is not a valid IPv4 interface"),
