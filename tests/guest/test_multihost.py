@@ -93,12 +93,12 @@ def test_playbook(guest: Guest, tmp_path: Path) -> None:
     room = {"memory_mib": 1536, "patience_s": 3000}
     assert carried_out(guest, run, "playbook", virtual_time=False, **room) == ""
     status, said = (run / "status.txt").read_text(), (run / "said.txt").read_text()
-    assert (run / "results/latest").exists(), said
-    judged = Verdicts.read(run / "results/latest" / VERDICTS)
+    assert (run / "merged").is_dir(), said
+    judged = Verdicts.read(run / "merged" / VERDICTS)
     assert judged.exit_code in {GOOD, TELLS_LITTLE}, judged.misses
     assert (status == "0") == (judged.exit_code == GOOD), said
     assert ("the clocks of the hosts tell too little" in said) == (status != "0"), said
-    document = metrics(run / "results/latest")
+    document = metrics(run / "merged")
     assert document["backend"] == "multihost"
     rows = {row["check"]: row for row in document["fidelity"]}
     for name in ("left", "right"):
