@@ -1,7 +1,6 @@
 """The subcommand that computes again what theories keep in tables."""
 
 import argparse
-import importlib
 
 from twoway.commands.options import all_ids
 from twoway.messages import say
@@ -12,13 +11,13 @@ def compute(args: argparse.Namespace) -> int:
     from twoway.runs.cases import load_case
     from twoway.spec.point import case_names
     from twoway.spec.predictions import setup_of
-    from twoway.theory import predictions, tables
-    from twoway.theory.network import known_theories
+    from twoway.theory import tables
+    from twoway.theory.registry import find_theory, known_theories
 
     names = [name for each in all_ids() for name in case_names(each)]
     cases = [load_case(name) for name in names]
     for theory in known_theories():
-        module = importlib.import_module(f"{predictions.__name__}.{theory}")
+        module = find_theory(theory)
         if not hasattr(module, "compute") or (args.theories and theory not in args.theories):
             continue
         rows = []

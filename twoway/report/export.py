@@ -1,7 +1,5 @@
 """Exports: the time series of a run's connections in a file of another tool's format."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -11,24 +9,8 @@ from twoway.contract.writing import written_aside
 from twoway.errors import UsageError
 from twoway.measure.analysis import Analysis
 from twoway.report import exports
-from twoway.report.series import RunSeries, run_series
-
-
-@dataclass(frozen=True)
-class Format:
-    """A file format.
-
-    Attributes:
-        name: what `--format` names it.
-        suffix: how its files' names end.
-        help: what it is, for `twoway export --help`.
-        encode: makes a file's content.
-    """
-
-    name: str
-    suffix: str
-    help: str
-    encode: Callable[[RunSeries], bytes]
+from twoway.report.format import Format
+from twoway.report.series import run_series
 
 
 @cache

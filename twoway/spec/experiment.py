@@ -19,7 +19,8 @@ from twoway.spec.links.half_duplex import HalfDuplex
 from twoway.spec.matrix import Axis
 from twoway.spec.programs import HostProgram
 from twoway.spec.statements import Claimed, Found, Predicted, Statement, Unclaimed
-from twoway.spec.traffic import Span, Traffic, kinds
+from twoway.spec.traffic.registry import kinds
+from twoway.spec.traffic.traffic import Span, Traffic
 
 # Without spaces and quotes, which the kernel interprets in a module's parameters.
 ModuleValue = Annotated[

@@ -10,7 +10,8 @@ from twoway.spec.experiment import Direction, Experiment, Profile
 from twoway.spec.graph import Graph
 from twoway.spec.matrix import Point
 from twoway.spec.statements import Computed, Predicted, full_run, said_at
-from twoway.theory.network import Link, Setup, known_theories, predict, printed
+from twoway.theory.network import Link, Setup
+from twoway.theory.registry import known_theories, predict, printed
 
 
 def predictions_at(

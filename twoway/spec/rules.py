@@ -19,7 +19,7 @@ from twoway.spec.matrix import matrix_problems
 from twoway.spec.own_modules import OwnModule, controls_with
 from twoway.spec.programs import program_problems
 from twoway.spec.statement_rules import statement_problems
-from twoway.spec.traffic import kinds
+from twoway.spec.traffic.registry import kinds
 
 # Each has two processes in the guest, and two ports of 25 000.
 _MOST_CONNECTIONS = 1000

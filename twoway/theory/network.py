@@ -1,14 +1,10 @@
 """The input of all theories: links and connections."""
 
-import importlib
-import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 
 from twoway.contract.network import Connection, DatagramFlow, Framing
-from twoway.theory import predictions
 from twoway.theory.medium import Medium
 
 # The one theory of links whose directions share a medium.
@@ -74,32 +70,3 @@ class Setup:
     receive_window_packets: int | None = None
     datagrams: tuple[DatagramFlow, ...] = ()
     medium: Medium | None = None
-
-
-def known_theories() -> list[str]:
-    """List the names that `theory:` may have."""
-    return sorted(module.name for module in pkgutil.iter_modules(predictions.__path__))
-
-
-def predict(theory: str, setup: Setup) -> dict[str, float]:
-    """Predict values by metric name with one of the known theories.
-
-    Raises: ValueError with a sentence if the theory does not cover these parameters.
-    """
-    if setup.medium and theory != HALF_DUPLEX:
-        raise ValueError(f"it has a medium for each direction; {HALF_DUPLEX} has one for both")
-    predicted: dict[str, float] = _module(theory).predict(setup)
-    return predicted
-
-
-def printed(theory: str, setup: Setup) -> dict[str, float]:
-    """Compute the paper's own formulas, by metric name, where a theory has them.
-
-    Raises: ValueError as `predict`.
-    """
-    forms: dict[str, float] = getattr(_module(theory), "printed", lambda _: {})(setup)
-    return forms
-
-
-def _module(theory: str) -> ModuleType:
-    return importlib.import_module(f"{predictions.__name__}.{theory}")

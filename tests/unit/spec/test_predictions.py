@@ -7,7 +7,7 @@ import pytest
 from twoway.measure.registry import metric_names
 from twoway.runs.cases import load_case
 from twoway.spec.predictions import setup_of
-from twoway.theory.network import predict
+from twoway.theory.registry import predict
 
 THEORIES = {**{f"fast-ex{n}": "fast" for n in range(1, 6)}, "dtm-fig2": "dtm", "dtm-fig4": "dtm"}
 

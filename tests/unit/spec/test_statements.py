@@ -14,7 +14,7 @@ from twoway.spec.matrix import Point
 from twoway.spec.point import case_names
 from twoway.spec.statements import full_run
 from twoway.theory import predictions
-from twoway.theory.network import known_theories
+from twoway.theory.registry import known_theories
 
 WINDOW = {"set": ["flows.left.window_packets", "flows.right.window_packets"], "to": [4, 8]}
 PREDICTED = {"metric": "efficiency.left", "value": "theory", "tolerance": 0.1, "why": "a tenth"}

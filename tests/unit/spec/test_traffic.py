@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from twoway.spec.experiment import Flow
-from twoway.spec.traffic import Span, kinds
 from twoway.spec.traffic.film import Film
+from twoway.spec.traffic.registry import kinds
+from twoway.spec.traffic.traffic import Span
 from twoway.spec.traffic.transfers import Transfers
 
 FILM = {"mean_mbit": 10, "frames_per_s": 25}

@@ -23,7 +23,8 @@ from twoway.theory.barakat import (
     slowing,
     uniform_chain,
 )
-from twoway.theory.network import Link, Setup, predict
+from twoway.theory.network import Link, Setup
+from twoway.theory.registry import predict
 from twoway.theory.window_cycle import Cycle, Path, reno_cycle, tahoe_cycle
 
 PACKET_BIT = 512 * 8

@@ -21,8 +21,9 @@ from twoway.theory.dtm import (
     slots_for,
     whole_slots,
 )
-from twoway.theory.network import Link, Setup, predict, printed
+from twoway.theory.network import Link, Setup
 from twoway.theory.predictions.barakat import flow_cycle
+from twoway.theory.registry import predict, printed
 
 
 def _channel(slots: int = 20, rate: dict[str, Any] | None = RATE, **fields: Any) -> dict[str, Any]:

@@ -21,8 +21,9 @@ from twoway.theory.fast import (
     persistent_congestion,
     slope,
 )
-from twoway.theory.network import Link, Setup, predict
+from twoway.theory.network import Link, Setup
 from twoway.theory.packet_model import Side, simulate
+from twoway.theory.registry import predict
 
 FORWARD, BACKWARD = Direction
 DATA_BIT, ACK_BIT = 8000, 320  # section 5.1: packets of 1000 bytes, ACKs of 40

@@ -9,7 +9,8 @@ from connections import connection
 from twoway.theory.fast import Direction
 from twoway.theory.fast_markov import Arrivals, fractions
 from twoway.theory.fast_transfers import Stretch, Transfer, delays, stretches
-from twoway.theory.network import Link, Setup, predict
+from twoway.theory.network import Link, Setup
+from twoway.theory.registry import predict
 
 FORWARD, BACKWARD = Direction
 FIGURE_5 = (1e6, 2e6)

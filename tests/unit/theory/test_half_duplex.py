@@ -8,7 +8,8 @@ import pytest
 from twoway.runs.cases import load_case
 from twoway.spec.predictions import setup_of
 from twoway.theory.medium import Medium
-from twoway.theory.network import Setup, predict
+from twoway.theory.network import Setup
+from twoway.theory.registry import predict
 
 US = 1e-6
 DATA, ACK, GAP = 600 * US, 16 * US, 200 * US

@@ -4,7 +4,8 @@ import pytest
 
 from twoway.runs.cases import load_case
 from twoway.spec.predictions import setup_of
-from twoway.theory.network import Setup, predict, printed
+from twoway.theory.network import Setup
+from twoway.theory.registry import predict, printed
 
 
 def _setup(name: str) -> Setup:

@@ -10,8 +10,9 @@ from twoway.runs.cases import load_case
 from twoway.spec.predictions import setup_of
 from twoway.theory import tables
 from twoway.theory.barakat import Node, filling_bursts, loss_window
-from twoway.theory.network import Link, Setup, predict, printed
+from twoway.theory.network import Link, Setup
 from twoway.theory.predictions import tahoe_chain
+from twoway.theory.registry import predict, printed
 from twoway.theory.tahoe_chain import Hop, simulate
 
 PACKET_BITS = 512 * 8

@@ -9,7 +9,7 @@ segments that SACK has acknowledged, too.
 import json
 from typing import Any
 
-from twoway.report.export import Format
+from twoway.report.format import Format
 from twoway.report.series import ConnectionSeries, RunSeries
 
 

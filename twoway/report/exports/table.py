@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterator
 
 from twoway.report.cells import cells
-from twoway.report.export import Format
+from twoway.report.format import Format
 from twoway.report.series import ConnectionSeries, RunSeries
 
 HEADER = ("connection", "quantity", "unit", "time_s", "value")

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 from pydantic import ConfigDict, Field, RootModel
 from typing_extensions import override
 
-from twoway.spec.traffic import Span, Traffic
+from twoway.spec.traffic.traffic import Span, Traffic
 
 Rate = Annotated[float, Field(ge=1e-6, le=100_000)]
 

@@ -16,7 +16,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from twoway.contract.model import Model, Whole
-from twoway.spec.traffic import Span, Traffic
+from twoway.spec.traffic.traffic import Span, Traffic
 
 _GROUP = "IBBPBBPBBPBB"
 _RELATIVE_SIZE = {"I": 6, "P": 2, "B": 1}

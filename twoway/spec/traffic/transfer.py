@@ -6,7 +6,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from twoway.contract.model import Model
-from twoway.spec.traffic import Traffic
+from twoway.spec.traffic.traffic import Traffic
 
 
 class Transfer(Model, Traffic):

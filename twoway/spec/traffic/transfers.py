@@ -12,7 +12,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from twoway.contract.model import Model, Whole
-from twoway.spec.traffic import Span, Traffic
+from twoway.spec.traffic.traffic import Span, Traffic
 
 # The most transfers: each is a separate connection with two processes in the guest.
 _MOST = 500

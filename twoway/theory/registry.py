@@ -1,0 +1,38 @@
+"""All theories: the modules of the package `predictions`."""
+
+from types import ModuleType
+
+from capture_analysis.discovery import module_of, names_of
+
+from twoway.theory import predictions
+from twoway.theory.network import HALF_DUPLEX, Setup
+
+
+def known_theories() -> list[str]:
+    """List the names that `theory:` may have."""
+    return names_of(predictions)
+
+
+def find_theory(name: str) -> ModuleType:
+    """Import one of the known theories."""
+    return module_of(predictions, name)
+
+
+def predict(theory: str, setup: Setup) -> dict[str, float]:
+    """Predict values by metric name with one of the known theories.
+
+    Raises: ValueError with a sentence if the theory does not cover these parameters.
+    """
+    if setup.medium and theory != HALF_DUPLEX:
+        raise ValueError(f"it has a medium for each direction; {HALF_DUPLEX} has one for both")
+    predicted: dict[str, float] = find_theory(theory).predict(setup)
+    return predicted
+
+
+def printed(theory: str, setup: Setup) -> dict[str, float]:
+    """Compute the paper's own formulas, by metric name, where a theory has them.
+
+    Raises: ValueError as `predict`.
+    """
+    forms: dict[str, float] = getattr(find_theory(theory), "printed", lambda _: {})(setup)
+    return forms
