@@ -55,7 +55,7 @@ doctor: env ## what this machine can do, and what is missing
 unit: .venv/.synced ## the quick loop: what needs no guest, no kernel and little time
 	@$(PYTEST) --quiet -m "not guest and not slow and not sanitized and not newest and not long and not lab and not smp"
 
-test: setup test-packages ## what must hold, on the real kernel and in a real browser
+test: setup test-packages notebook-env ## what must hold, on the real kernel and in a real browser
 	@$(PYTEST)
 
 check: lint lint-kernel docs test test-long test-sanitized test-smp test-lab ## lint, documents and every test but fuzzing; hours
@@ -151,6 +151,9 @@ deb-packages:
 image-packages:
 	@vm/install-packages image
 
+notebook-env: env
+	@UV_PROJECT_ENVIRONMENT=.venv $(UV) sync --quiet --locked --inexact --group notebook --python $(PYTHON)
+
 docs-env: env
 	@UV_PROJECT_ENVIRONMENT=.venv $(UV) sync --quiet --locked --inexact --group docs --python $(PYTHON)
 
@@ -199,4 +202,4 @@ help: ## this list
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
 .PHONY: experiment papers results report list manual docs shell calibrate doctor unit test check test-long test-sanitized test-sanitized-short sanitized test-newest test-smp test-lab mutation torture lint lint-kernel bench bench-ns3 bench-lab fuzz \
-	bench-captures setup env docs-env packages test-packages qemu-packages lab-packages smp-packages bench-packages deb-packages image-packages uv wheel deb lint-deb image test-image test-distros clean help
+	bench-captures setup env docs-env notebook-env packages test-packages qemu-packages lab-packages smp-packages bench-packages deb-packages image-packages uv wheel deb lint-deb image test-image test-distros clean help

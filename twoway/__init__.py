@@ -1,3 +1,17 @@
 """Two-way TCP on the real Linux kernel, in virtual time."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from twoway.api import Run, Sweep, load, run, sweep
+
 __version__ = "0.1.0"
+__all__ = ["Run", "Sweep", "load", "run", "sweep"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what Python programs call when they ask for it: commands start without it."""
+    if name in __all__:
+        return getattr(import_module("twoway.api"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,8 @@
 """The time series of a run's connections, those that its page draws."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from capture_analysis.columns import IntArray
 from capture_analysis.pictures.figure import FloatArray
@@ -58,6 +60,39 @@ def run_series(analysis: Analysis) -> RunSeries:
     edges_ns = goodput_edges_ns(analysis)
     connections = tuple(_series(analysis, view, edges_ns) for view in analysis.connections.values())
     return RunSeries(analysis.run.manifest, edges_ns, connections)
+
+
+class Tabulated(NamedTuple):
+    """One quantity of a connection over time, in a unit for people.
+
+    Attributes:
+        connection: the connection's name.
+        quantity: goodput, cwnd, ssthresh or smoothed_rtt.
+        unit: of the values.
+        time_s: shape (n,), s after the start of traffic; goodput stands at its interval's start.
+        values: shape (n,).
+    """
+
+    connection: str
+    quantity: str
+    unit: str
+    time_s: FloatArray
+    values: FloatArray | IntArray
+
+
+def tabulated(run: RunSeries) -> Iterator[Tabulated]:
+    """List each quantity of each connection."""
+    start_ns = run.manifest.clock.start_ns
+    for series in run.connections:
+        known = series.ssthresh >= 0
+        for quantity, unit, time_ns, values in (
+            ("goodput", "Mbit/s", run.edges_ns[:-1], series.goodput_mbit),
+            ("cwnd", "segments", series.sampled_ns, series.cwnd),
+            ("ssthresh", "segments", series.sampled_ns[known], series.ssthresh[known]),
+            ("smoothed_rtt", "ms", series.sampled_ns, series.smoothed_rtt_us / 1e3),
+        ):
+            time_s = (time_ns - start_ns) / 1e9
+            yield Tabulated(series.connection.name, quantity, unit, time_s, values)
 
 
 def _series(analysis: Analysis, view: ConnectionView, edges_ns: IntArray) -> ConnectionSeries:

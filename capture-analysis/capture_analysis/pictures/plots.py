@@ -1,5 +1,6 @@
 """Draw figures as PNG and SVG files, for papers and slides."""
 
+import io
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,10 +42,20 @@ def save_all(figures: list[Figure], folder: Path, conditions: str = "") -> list[
     return paths
 
 
-def save(figure: Figure, *paths: Path, conditions: str = "") -> None:
-    """Write a figure to files, each in the format of its ending, with its caption inside."""
+class Drawing(Canvas):
+    """A figure of matplotlib's that a notebook shows as SVG."""
+
+    def _repr_svg_(self) -> str:
+        with mpl.rc_context(_STYLE):
+            file = io.StringIO()
+            self.savefig(file, format="svg", metadata={"Date": None})
+        return file.getvalue()
+
+
+def draw(figure: Figure, conditions: str = "") -> Drawing:
+    """Draw a figure, with a line of small print at its foot."""
     with mpl.rc_context(_STYLE):
-        canvas = Canvas(figsize=_INCHES, layout="constrained")
+        canvas = Drawing(figsize=_INCHES, layout="constrained")
         axes = canvas.subplots()
         lines = [_in_view(line, figure) for line in figure.lines]
         for line in lines:
@@ -63,6 +74,13 @@ def save(figure: Figure, *paths: Path, conditions: str = "") -> None:
             # Above the title: on the axes it would hide lines, below them the conditions.
             canvas.legend(loc="outside upper center", frameon=False, fontsize=7, ncols=4)
         canvas.supxlabel(conditions, fontsize=5, color="0.4", x=0.01, ha="left")
+    return canvas
+
+
+def save(figure: Figure, *paths: Path, conditions: str = "") -> None:
+    """Write a figure to files, each in the format of its ending, with its caption inside."""
+    canvas = draw(figure, conditions)
+    with mpl.rc_context(_STYLE):
         layout = canvas.get_layout_engine()
         if layout is not None:
             layout.execute(canvas)  # once for all files: it takes a third of the time of each

@@ -1,0 +1,163 @@
+"""Experiments from Python: the guide and the notebook work as they are written."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from guides import copy_listings
+from running import ROOT
+
+import twoway
+from twoway.errors import RunError, SpecError, UsageError
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+LINK: dict[str, Any] = {"rate_mbit": 8, "delay_ms": 10, "queue_packets": 20, "overhead_bytes": 0}
+FIELDS: dict[str, Any] = {
+    "schema": 1,
+    "title": "An upload",
+    "topology": {"name": "two_node"},
+    "profile": {"schema": 1, "title": "A link", "directions": {"forward": LINK, "reverse": LINK}},
+    "flows": [{"name": "up", "from": "h1", "to": "h2", "congestion": "reno"}],
+    "duration_s": 3,
+    "warm_up_s": 1,
+}
+BUFFERS = {"buffer": {"set": ["profile.forward.queue_packets"], "to": [10, 20]}}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of results that is this module's own."""
+    return tmp_path_factory.mktemp("results")
+
+
+@pytest.fixture(scope="module")
+def run(results: Path) -> twoway.Run:
+    """The upload's run."""
+    return twoway.run(FIELDS, name="upload", results=results)
+
+
+def test_an_experiment_of_fields_has_metrics_and_verdicts(run: twoway.Run) -> None:
+    """Fields with a link's fields in them give a run with metrics, captures, series, figures."""
+    assert run.name == "upload"
+    assert run.verdicts.exit_code == 0
+    assert run.metrics["goodput.up"] == run.measured.metrics["goodput.up"].value
+    assert str(run).startswith("upload\nflow")
+
+
+def test_series_and_packets_are_those_of_the_captures(run: twoway.Run) -> None:
+    """Goodput over time adds up to the payload that reaches h2 before the end of traffic."""
+    stop_ns = run.manifest.clock.stop_ns
+    series = run.series("goodput.up").to_pandas()
+    interval_s = series["time_s"][1] - series["time_s"][0]
+    packets = run.packets("h2-eth0").to_pandas()
+    payload = packets[(packets.receiver_port == 5001) & (packets.time_ns < stop_ns)].new_bytes
+    received = (series["goodput_mbit_per_s"] * interval_s).sum() * 125e3
+    assert received == pytest.approx(payload.sum())
+    assert set(run.series("queue.forward").column_names) == {"time_s", "queue_packets"}
+
+
+def test_a_figure_is_shown_as_svg(run: twoway.Run) -> None:
+    """A notebook is given the queues as SVG, and one can go on drawing on it."""
+    figure = run.figure("queues")
+    (axes,) = figure.axes
+    axes.axhline(20)
+    assert "Bottleneck queues" in figure._repr_svg_()
+
+
+def test_names_that_are_not_there_are_answered_with_those_there_are(run: twoway.Run) -> None:
+    """A series, figure or metric that a run lacks is refused with the names there are."""
+    with pytest.raises(UsageError, match="nosuch: no such series") as series:
+        run.series("nosuch")
+    assert series.value.hint.endswith("cwnd.up, ssthresh.up, smoothed_rtt.up")
+    with pytest.raises(UsageError, match="nosuch: no such figure"):
+        run.figure("nosuch")
+    with pytest.raises(UsageError, match="nosuch: no such metric"):
+        twoway.Sweep({"upload": run}, {}).table("nosuch")
+
+
+def test_a_sweep_is_a_table_and_is_kept(results: Path) -> None:
+    """A point is a row with its axis; a second sweep keeps the runs, and `load` finds them."""
+    fields = FIELDS | {"matrix": BUFFERS}
+    sweep = twoway.sweep(fields, name="buffers", results=results)
+    table = sweep.table("queue_mean.forward")
+    assert table.column_names == ["point", "buffer", "queue_mean.forward"]
+    assert table["buffer"].to_pylist() == [10, 20]
+    again = twoway.sweep(fields, name="buffers", results=results)
+    loaded = twoway.load("buffers", results=results)
+    assert isinstance(loaded, twoway.Sweep)
+    assert {each.folder.resolve() for each in again.runs.values()} == {
+        each.folder for each in loaded.runs.values()
+    }
+    with pytest.raises(UsageError, match="has 2 points"):
+        twoway.run(fields, name="buffers", results=results)
+
+
+def test_problems_are_raised_before_anything_runs(results: Path) -> None:
+    """Every problem of the fields is in one exception, and no folder is made."""
+    with pytest.raises(SpecError) as error:
+        twoway.sweep(FIELDS | {"duration_s": "x", "profile": "none"}, name="bad", results=results)
+    assert error.value.problems == [
+        "bad.yml: duration_s: must be a valid number, unable to parse string as a number, got 'x'",
+        "bad.yml: profile: tc-profiles/none.yml: no such profile",
+    ]
+    assert not (results / "bad").exists()
+
+
+def test_a_failed_point_leaves_the_others(results: Path) -> None:
+    """A program that fails is the reason of its point; `run` raises it."""
+    program = {"name": "check", "host": "h1", "command": ["true"]}
+    matrix = {"command": {"set": ["programs.check.exit_code"], "to": [0, 1]}}
+    fields = FIELDS | {"programs": [program], "matrix": matrix}
+    sweep = twoway.sweep(fields, name="checks", results=results)
+    assert list(sweep.runs) == ["checks@command=0"]
+    (reason,) = sweep.failed.values()
+    assert "check" in reason
+    with pytest.raises(RunError, match="check"):
+        twoway.run(FIELDS | {"programs": [program | {"exit_code": 1}]}, results=results)
+
+
+def test_the_guides_script_prints_what_the_guide_shows(tmp_path: Path) -> None:
+    """controls.py of the guide, alone, prints the table and leaves its picture."""
+    copy_listings("python.md", tmp_path, "controls.py")
+    done = subprocess.run(
+        [sys.executable, "controls.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    text = (ROOT / "docs/guides/python.md").read_text("utf-8")
+    (shown,) = re.findall(r"^\$ python controls.py\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    assert done.stdout == shown
+    assert "<svg" in (tmp_path / "controls.svg").read_text()
+
+
+def test_polars_takes_a_sweeps_table(run: twoway.Run) -> None:
+    """A table of Arrow becomes a frame of polars with the same columns."""
+    import polars as pl
+
+    table = twoway.Sweep({"upload": run}, {}).table()
+    assert pl.DataFrame(pl.from_arrow(table)).columns == table.column_names
+
+
+def test_the_notebook_shows_what_it_gives() -> None:
+    """Each cell of the notebook gives the text that is committed beneath it."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    path = ROOT / "docs/notebooks/two-way-traffic.ipynb"
+    committed = nbformat.read(path, as_version=4)
+    ran = nbformat.read(path, as_version=4)
+    NotebookClient(ran, timeout=600, kernel_name="python3").execute()
+    assert [_texts(cell) for cell in ran.cells] == [_texts(cell) for cell in committed.cells]
+
+
+def _texts(cell: Any) -> list[str]:
+    """What a cell printed and gave, as text."""
+    outputs = [each for each in cell.get("outputs", []) if each.get("name") != "stderr"]
+    return [each.get("text") or each["data"]["text/plain"] for each in outputs]

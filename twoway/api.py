@@ -1,0 +1,277 @@
+"""Experiments from Python: `import twoway` in a script or notebook.
+
+    run = twoway.run("kalampoukas-5.2")
+    run.metrics["goodput.left"], run.series("cwnd.left"), run.figure("queues")
+
+Runs are carried out as `twoway sweep` does: on all cores, and a finished run with the same identity
+is kept.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from twoway.contract.manifest import Manifest, read_manifest
+from twoway.contract.metrics import METRICS, Metrics
+from twoway.contract.verdicts import VERDICTS, Verdicts
+from twoway.errors import RunError, SpecError, UsageError
+from twoway.paths import results as usual_results
+from twoway.report.flow_table import flow_table, sweep_table
+from twoway.runs.cases import load_case, refuse_lost_references
+from twoway.runs.finding import find_runs
+from twoway.spec.point import case_names
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from capture_analysis.pictures.plots import Drawing
+
+    from twoway.measure.analysis import Analysis
+
+# A notebook's kernel asks for colours with these, and shows the codes of a progress bar as text.
+_FORCED = ("FORCE_COLOR", "CLICOLOR_FORCE")
+# An experiment's id, its file, or its fields as `twoway schema experiment` describes them.
+Experiment = str | Path | Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run.
+
+    Attributes:
+        folder: where its plan, captures, metrics and verdicts are.
+    """
+
+    folder: Path
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """All that is known of the run but what was measured."""
+        return read_manifest(self.folder)
+
+    @property
+    def name(self) -> str:
+        """The experiment's id, with "@" and the point's name in a sweep."""
+        return self.manifest.experiment.id
+
+    @cached_property
+    def measured(self) -> Metrics:
+        """What was measured: metrics with units and errors, fidelity, flows of programs."""
+        return Metrics.read(self.folder / METRICS)
+
+    @property
+    def metrics(self) -> dict[str, float | None]:
+        """Values by name, None where undefined; `twoway metrics` describes each, with its unit."""
+        return {name: each.value for name, each in self.measured.metrics.items()}
+
+    @cached_property
+    def verdicts(self) -> Verdicts:
+        """The verdicts on fidelity, predictions, claims and findings."""
+        return Verdicts.read(self.folder / VERDICTS)
+
+    @cached_property
+    def _analysis(self) -> "Analysis":
+        from twoway.measure.analysis import Analysis  # noqa: PLC0415 - reads the captures
+
+        return Analysis(self.folder)
+
+    def series(self, name: str) -> "pa.Table":
+        """Return a time series as a table with the columns `time_s` and QUANTITY_UNIT.
+
+        Args:
+            name: QUANTITY.CONNECTION with goodput, cwnd, ssthresh or smoothed_rtt, or queue.QUEUE.
+
+        Returns: times are s after the start of traffic. Goodput stands at its interval's start; a
+            queue's length holds until the next row.
+        Raises: UsageError with the names there are.
+        """
+        import pyarrow as pa  # noqa: PLC0415 - takes long to load
+
+        from twoway.report.series import run_series, tabulated  # noqa: PLC0415 - reads captures
+
+        run = self._analysis.run
+        quantity, _, subject = name.partition(".")
+        if quantity == "queue" and subject in self._analysis.queues:
+            packets = self._analysis.queues[subject].all_packets
+            times, values = run.seconds(packets.time_ns), packets.packets
+            return pa.table({"time_s": times, "queue_packets": values})
+        known = [f"queue.{queue}" for queue in self._analysis.queues]
+        for row in tabulated(run_series(self._analysis)):
+            known.append(f"{row.quantity}.{row.connection}")
+            if known[-1] == name:
+                unit = row.unit.replace("/", "_per_").lower()
+                return pa.table({"time_s": row.time_s, f"{quantity}_{unit}": row.values})
+        raise UsageError(f"{name}: no such series", f"there are {', '.join(known)}")
+
+    def packets(self, interface: str) -> "pa.Table":
+        """Return an interface's capture, a row for each TCP packet, in the capture's order.
+
+        Raises: AnalysisError if there is no capture of it.
+        """
+        from capture_analysis.export import whole_table  # noqa: PLC0415 - takes long to load
+        from capture_analysis.reading.capture import Capture  # noqa: PLC0415 - beside it
+
+        return whole_table(Capture(self._analysis.run.capture_file(interface)))
+
+    def figure(self, name: str = "queues") -> "Drawing":
+        """Draw a figure of the run's report, as a figure of matplotlib.
+
+        Raises: UsageError with the names there are.
+        """
+        from capture_analysis.pictures.plots import draw  # noqa: PLC0415 - a drawing library
+
+        from twoway.report.figures import all_figures  # noqa: PLC0415 - reads the captures
+
+        figures = {each.id: each for each in all_figures(self._analysis, self.measured)}
+        if name not in figures:
+            raise UsageError(f"{name}: no such figure", f"there are {', '.join(figures)}")
+        return draw(figures[name])
+
+    def __str__(self) -> str:
+        """Say what came out, as `twoway run` does."""
+        return "\n".join([self.name, *flow_table(self.manifest, self.measured)])
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The runs of an experiment's points.
+
+    Attributes:
+        runs: by name, in the experiment's order.
+        failed: why a point has no run, by name.
+    """
+
+    runs: Mapping[str, Run]
+    failed: Mapping[str, str]
+
+    def table(self, *metrics: str) -> "pa.Table":
+        """Return a row for each run: its name, the axes' values, and metrics.
+
+        Args:
+            metrics: names of metrics, all by default.
+
+        Raises: UsageError if no run has one.
+        """
+        import pyarrow as pa  # noqa: PLC0415 - takes long to load
+
+        values = [run.metrics for run in self.runs.values()]
+        known = list(dict.fromkeys(name for each in values for name in each))
+        if missing := [name for name in metrics if name not in known]:
+            raise UsageError(f"{missing[0]}: no such metric", f"there are {', '.join(known)}")
+        points = [run.manifest.point for run in self.runs.values()]
+        axes = dict.fromkeys(axis for point in points for axis in point)
+        columns: dict[str, list[Any]] = {"point": list(self.runs)}
+        columns |= {axis: [point.get(axis) for point in points] for axis in axes}
+        columns |= {name: [each.get(name) for each in values] for name in metrics or known}
+        return pa.table(columns)
+
+    def __str__(self) -> str:
+        """Say what came out, as `twoway sweep` does."""
+        rows = ((name, run.manifest, run.measured) for name, run in self.runs.items())
+        failed = [f"{name}: {reason}" for name, reason in self.failed.items()]
+        return "\n".join([*sweep_table(rows), *failed])
+
+
+def run(experiment: Experiment, *, name: str = "notebook", results: Path | None = None) -> Run:
+    """Carry out an experiment, or a point of one, unless it has a finished run.
+
+    Args:
+        experiment: an id, with "@" and the point's name for a point of a sweep; a file; or fields.
+            Instead of a profile's name, fields may have a profile's fields.
+        name: the id of an experiment that is given as fields.
+        results: folder that holds a folder per experiment; by default as for `twoway run`.
+
+    Raises: SpecError with every problem found; RunError if the run fails; UsageError for a sweep.
+    """
+    sweeped = sweep(experiment, name=name, results=results, points=1)
+    for reason in sweeped.failed.values():
+        raise RunError(reason)
+    return next(iter(sweeped.runs.values()))
+
+
+def sweep(
+    experiment: Experiment,
+    *,
+    name: str = "notebook",
+    results: Path | None = None,
+    points: int | None = None,
+) -> Sweep:
+    """Carry out all points of an experiment that have no finished run, on all cores.
+
+    Args:
+        experiment: as for `run`.
+        name: as for `run`.
+        results: as for `run`.
+        points: how many there must be; by default any number.
+
+    Raises: SpecError with every problem found, before anything is run; RunError if the sweep is
+        interrupted; UsageError if there are more points, or fewer.
+    """
+    with _file(experiment, name) as known:
+        names = case_names(str(known))
+        if points is not None and len(names) != points:
+            raise UsageError(f"{known}: has {len(names)} points", "`twoway.sweep` runs them all")
+        refuse_lost_references([load_case(each) for each in names])
+        # A process of its own, which no script needs to be imported in.
+        into = (results or usual_results()).resolve()
+        words = ["-m", "twoway.cli", "sweep", "--json", "--results", str(into)]
+        done = subprocess.run(
+            [sys.executable, *words, known.name if known.is_absolute() else str(known)],
+            stdout=subprocess.PIPE,
+            check=False,
+            cwd=known.parent if known.is_absolute() else None,
+            env={k: v for k, v in os.environ.items() if k not in _FORCED or sys.stderr.isatty()},
+        )
+    try:
+        outcomes = json.loads(done.stdout)
+    except ValueError as error:
+        raise RunError(f"the sweep ended with status {done.returncode}") from error
+    runs = [Run(Path(each["folder"])) for each in outcomes if each["folder"]]
+    failed = {each["name"]: each["error"] for each in outcomes if not each["folder"]}
+    return Sweep({each.name: each for each in runs}, failed)
+
+
+def load(name: str | Path, *, results: Path | None = None) -> Run | Sweep:
+    """Find finished runs: of a sweep's id the newest of each point.
+
+    Args:
+        name: a run's folder, an experiment's or point's id, or six digits of a run's identity.
+        results: where runs are kept; by default as for `twoway run`.
+
+    Raises: UsageError if there is none.
+    """
+    runs = [Run(folder) for folder in find_runs(str(name), results or usual_results())]
+    return runs[0] if len(runs) == 1 else Sweep({each.name: each for each in runs}, {})
+
+
+@contextmanager
+def _file(experiment: Experiment, name: str) -> Iterator[Path]:
+    """Name an experiment as a command line does; fields are in a file meanwhile."""
+    if not isinstance(experiment, Mapping):
+        yield Path(experiment)
+        return
+    with TemporaryDirectory(prefix="twoway-") as folder:
+        fields = dict(experiment)
+        if isinstance(link := fields.get("profile"), Mapping):
+            _write(Path(folder) / "link.yml", link)
+            fields["profile"] = "link"
+        file = Path(folder) / f"{name}.yml"
+        _write(file, fields)
+        try:
+            yield file
+        except SpecError as error:
+            problems = [problem.replace(f"{folder}/", "") for problem in error.problems]
+            raise SpecError(problems, error.hint) from error
+
+
+def _write(file: Path, fields: Mapping[str, Any]) -> None:
+    file.write_text(yaml.safe_dump(dict(fields), sort_keys=False))
