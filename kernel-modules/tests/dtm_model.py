@@ -90,10 +90,10 @@ def config(allocator: str = "static", **settings: Any) -> Config:
 def build(folder: Path) -> Path:
     """Compile the model; the library."""
     library = folder / "dtm_model.so"
-    kernel = [HERE.parent / "dtm_core.c", *sorted(HERE.parent.glob("dtm_alloc_*.c"))]
+    kernel = [HERE.parent / "dtm/dtm_core.c", *sorted(HERE.parent.glob("dtm/dtm_alloc_*.c"))]
     subprocess.run(
         f"cc -O2 -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Werror -shared -fPIC "
-        f"-I {HERE}/userspace -I {HERE.parent} -I {HERE.parent}/include/uapi "
+        f"-I {HERE}/userspace -I {HERE.parent}/dtm -I {HERE.parent}/include/uapi "
         f"-o {library} {HERE}/userspace/dtm_model.c {' '.join(map(str, kernel))}".split(),
         check=True,
     )

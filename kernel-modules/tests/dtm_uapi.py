@@ -21,5 +21,5 @@ def uapi_numbers() -> dict[str, int]:
 
 def refusals() -> set[str]:
     """Every sentence of the module's own with which it refuses a request."""
-    sources = "".join((MODULES / name).read_text(encoding="utf-8") for name in REFUSING)
+    sources = "".join((MODULES / "dtm" / name).read_text(encoding="utf-8") for name in REFUSING)
     return set(re.findall(r'NL_SET_ERR_MSG\w*\([^"]*"([^"]+)"\)', sources))

@@ -10,11 +10,11 @@
 #include <linux/module.h>
 
 /* The channel and its allocators are whole files, of another module, that are pure as well. */
-#include "../dtm_core.c"
-#include "../dtm_alloc_rate.c"
-#include "../dtm_alloc_buffer.c"
-#include "../dtm_alloc_hysteresis.c"
-#include "../dtm_alloc_trace.c"
+#include "../dtm/dtm_core.c"
+#include "../dtm/dtm_alloc_rate.c"
+#include "../dtm/dtm_alloc_buffer.c"
+#include "../dtm/dtm_alloc_hysteresis.c"
+#include "../dtm/dtm_alloc_trace.c"
 #include "../fast_window.h"
 #include "../medium.h"
 #include "../tahoe_timer.h"

@@ -85,6 +85,7 @@ _MODULE_SETTINGS: dict[Flavour, list[str]] = {
 MODULE_SOURCES = (
     "*.c",
     "*.h",
+    "dtm/*.[ch]",
     "include/uapi/linux/*.h",
     "compat/*.h",
     "tc/*.[ch]",

@@ -4,7 +4,7 @@ The kernel counts a packet a little later than the capture shows it, so that a p
 of a sample may count in the next one. Each sample's rate is therefore an interval. Estimate and
 wanted slots grow with the rate, so that they are intervals as well: each decision that was seen
 must be possible, and where a decision is certain one must have been seen. Samples end on time: the
-kernel decides as of the sample's end, however late its timer is (kernel-modules/dtm_core.h).
+kernel decides as of the sample's end, however late its timer is (kernel-modules/dtm/dtm_core.h).
 """
 
 from bisect import bisect_left, bisect_right
