@@ -86,6 +86,7 @@ MODULE_SOURCES = (
     "*.c",
     "*.h",
     "dtm/*.[ch]",
+    "testbed/*.[ch]",
     "include/uapi/linux/*.h",
     "compat/*.h",
     "tc/*.[ch]",
