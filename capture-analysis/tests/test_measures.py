@@ -340,7 +340,8 @@ def _of_capture(*exchanges: Exchange, handshake: bool = True) -> dict[str, Any]:
     result = measured(*exchanges, handshake=handshake)
     found: dict[str, Any] = {}
     for each in result.estimators:
-        found |= each.of_capture(result.tally, result.facts)
+        values = each.of_capture(result.tally, result.facts)
+        found |= {definition.name: value for definition, value in values.items()}
     return found
 
 

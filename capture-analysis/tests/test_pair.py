@@ -42,6 +42,15 @@ def plain() -> dict[str, Any]:
     return measured(PATH.capture("a"), PATH.capture("b"))
 
 
+def test_an_estimator_returns_its_own_quantities() -> None:
+    """Each estimator from two captures returns the quantities that it declares and no others."""
+    pair = PairOfCaptures(("a", "b"), lambda: PATH.capture("a"), lambda: PATH.capture("b"))
+    for each in pair.measure().estimators:
+        assert set(each.of_pair()) == set(each.per_pair)
+        for scope in ("direction", "way"):
+            assert set(getattr(each, f"of_{scope}")(0)) == set(getattr(each, f"per_{scope}"))
+
+
 def test_every_packet_is_matched(plain: dict[str, Any]) -> None:
     """All packets of both captures are pairs, and none counts as lost or missed."""
     assert plain["matched"]["packets"] == len(PATH.packets)

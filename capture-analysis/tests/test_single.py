@@ -83,6 +83,16 @@ def test_document() -> None:
     assert said.startswith("11584 bytes are acknowledged that the capture lacks, at 8 places")
 
 
+def test_an_estimator_returns_its_own_quantities() -> None:
+    """Each estimator from one capture returns the quantities that it declares and no others."""
+    found = measure(mixed())
+    for each in found.estimators:
+        assert set(each.of_capture(found.tally, found.facts)) == set(each.per_capture)
+        for direction in range(2 * len(found.capture.flows)):
+            values = each.of_direction(direction, found.tally, found.facts)
+            assert set(values) == set(each.per_direction)
+
+
 def test_metrics_explain_themselves() -> None:
     """Each estimator from one capture says in its page what its vantage is."""
     for each in all_from_one():
@@ -187,7 +197,7 @@ class Segments(FromOne):
 
     def of_capture(self, tally, facts):
         """Add the segments of all directions."""
-        return {"segments_total": sum(tally.segments(int(d)) for d in tally.directions())}
+        return {SEGMENTS_TOTAL: sum(tally.segments(int(d)) for d in tally.directions())}
 '''
 
 

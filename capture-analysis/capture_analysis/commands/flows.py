@@ -15,7 +15,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from capture_analysis.commands.measuring import add_options, flow_count, given
-from capture_analysis.metrics.compression_verdict import verdict_word
+from capture_analysis.metrics.compression_verdict import COMPRESSION_VERDICT, verdict_word
+from capture_analysis.metrics.round_trip_time import HANDSHAKE_RTT, RTT_MEDIAN
 from capture_analysis.one_capture.document import (
     data_direction,
     document,
@@ -83,21 +84,20 @@ def row(measured: Measured, number: int) -> tuple[str, ...]:
     tally, facts = measured.tally, measured.facts
     payload = [tally.new_payload.of(2 * number + half) for half in (0, 1)]
     main = 2 * number + int(np.argmax(payload))
-    values: dict[str, Value] = {}
-    for each in measured.estimators:
-        values |= each.of_direction(main, tally, facts)
+    found = (each.of_direction(main, tally, facts) for each in measured.estimators)
+    values = {quantity: value for each in found for quantity, value in each.items()}
     tap = vantage(float(facts.tap_at[main])).removeprefix("near the data ").removeprefix("in the ")
     return (
         measured.capture.flows.label(number),
         str(sum(tally.packets(2 * number + half) for half in (0, 1))),
         amount(sum(payload), "B"),
         f"{_lasted_ns(measured, number) / 1e9:.3f} s",
-        _text(values["handshake_rtt"], "{:.3f} ms"),
-        _text(values["rtt_median"], "{:.3f} ms" + (" (receiver)" if tap == "receiver" else "")),
+        _text(values[HANDSHAKE_RTT], "{:.3f} ms"),
+        _text(values[RTT_MEDIAN], "{:.3f} ms" + (" (receiver)" if tap == "receiver" else "")),
         direction_word(*payload),
         tap,
         bottleneck(float(facts.rate_bit[main]), Evidence(int(facts.rate_evidence[main]))),
-        verdict_word(values["compression_verdict"]),
+        verdict_word(values[COMPRESSION_VERDICT]),
     )
 
 

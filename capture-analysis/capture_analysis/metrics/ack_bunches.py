@@ -111,7 +111,7 @@ class AckBunches(FromOne):
         acks = tally.acks(direction)
         if not acks or np.isnan(facts.ack_rate_bit[direction]):
             why = NO_RATE if acks else NO_ACKS
-            return {q.name: why for q in self.per_direction}
+            return dict.fromkeys(self.per_direction, why)
         count, bunched, acked = (int(v) for v in self._bunched.of(direction))
         bins = self.sizes.bins(direction)
         alone = acks - int(self._joined.of(direction))
@@ -119,11 +119,11 @@ class AckBunches(FromOne):
         beyond = (0.95 * bunches - alone) / max(int(bins.count.sum()), 1)
         none = "no bunch of at least three ACKs"
         return {
-            "ack_bunches": count,
-            "ack_bunch_mean": acks / bunches,
-            "ack_bunch_p95": bins.quantile(beyond) or 1 if beyond > 0 else 1,
-            "ack_bunch_max": int(bins.high[-1]) if len(bins) else 1,
-            "ack_bunch_bytes_mean": acked / count if count else none,
-            "ack_bunch_bytes_max": self._most_bytes.of(direction) if count else none,
-            "acks_bunched": bunched / acks,
+            ACK_BUNCHES: count,
+            ACK_BUNCH_MEAN: acks / bunches,
+            ACK_BUNCH_P95: bins.quantile(beyond) or 1 if beyond > 0 else 1,
+            ACK_BUNCH_MAX: int(bins.high[-1]) if len(bins) else 1,
+            ACK_BUNCH_BYTES_MEAN: acked / count if count else none,
+            ACK_BUNCH_BYTES_MAX: self._most_bytes.of(direction) if count else none,
+            ACKS_BUNCHED: bunched / acks,
         }

@@ -83,10 +83,10 @@ class GapsAtTap(FromOne):
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         bins = self.gaps.bins(direction)
         if not len(bins):
-            return {q.name: "fewer than two pure ACKs" for q in self.per_direction}
+            return dict.fromkeys(self.per_direction, "fewer than two pure ACKs")
         return {
-            "ack_gap_p5": (bins.quantile(0.05) or 0) / 1e3,
-            "ack_gap_median": (bins.quantile(0.5) or 0) / 1e3,
+            ACK_GAP_P5: (bins.quantile(0.05) or 0) / 1e3,
+            ACK_GAP_MEDIAN: (bins.quantile(0.5) or 0) / 1e3,
         }
 
 
@@ -132,8 +132,8 @@ class SpacingRatio(FromPair):
         ratio = self._ratios.quantile(0.5, direction)
         none = "fewer than two ACKs passed both taps"
         return {
-            "ack_gaps": known,
-            "ack_gaps_undefined": undefined,
-            "ack_spacing_ratio": none if ratio is None else ratio / _PARTS,
-            "acks_compressed": compressed / (known - undefined) if known > undefined else none,
+            ACK_GAPS: known,
+            ACK_GAPS_UNDEFINED: undefined,
+            ACK_SPACING_RATIO: none if ratio is None else ratio / _PARTS,
+            ACKS_COMPRESSED: compressed / (known - undefined) if known > undefined else none,
         }

@@ -49,9 +49,9 @@ class Acks(FromOne):
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         acks, segments = tally.acks(direction), tally.segments(direction)
         return {
-            "acks": acks,
-            "acks_duplicate": tally.count(direction, Kind.DUPLICATE_ACK),
-            "acks_window_update": tally.count(direction, Kind.WINDOW_UPDATE),
-            "acks_old": tally.count(direction, Kind.OLD_ACK),
-            "ack_to_data": acks / segments if segments else "no data",
+            ACKS: acks,
+            ACKS_DUPLICATE: tally.count(direction, Kind.DUPLICATE_ACK),
+            ACKS_WINDOW_UPDATE: tally.count(direction, Kind.WINDOW_UPDATE),
+            ACKS_OLD: tally.count(direction, Kind.OLD_ACK),
+            ACK_TO_DATA: acks / segments if segments else "no data",
         }

@@ -69,6 +69,6 @@ class BottleneckRate(FromOne):
         known = facts.rate_evidence[direction] >= Evidence.MEASURED
         guess = NO_RATE if np.isnan(rate_bit) else "the rate is a guess"
         return {
-            "bottleneck_rate": rate_bit / 1e6 if known else guess,
-            "delivered_peak": float(facts.delivered_bit[direction]) / 1e6,
+            BOTTLENECK_RATE: rate_bit / 1e6 if known else guess,
+            DELIVERED_PEAK: float(facts.delivered_bit[direction]) / 1e6,
         }

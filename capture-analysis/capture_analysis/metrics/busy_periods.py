@@ -120,11 +120,11 @@ class BusyPeriods(FromPair):
     def of_way(self, way: int) -> Values:
         median, cycle = self._sizes.quantile(0.5, way), self._cycles.quantile(0.5, way)
         return {
-            "busy_periods": self._count[way],
-            "busy_period_segments": _TOO_FEW if median is None else median,
-            "busy_period_max": self._largest[way],
-            "busy_period_cycle": _TOO_FEW if cycle is None else self._cycle_s(way),
-            "busy_period_cycle_median": _TOO_FEW if cycle is None else cycle / 1e9,
+            BUSY_PERIODS: self._count[way],
+            BUSY_PERIOD_SEGMENTS: _TOO_FEW if median is None else median,
+            BUSY_PERIOD_MAX: self._largest[way],
+            BUSY_PERIOD_CYCLE: _TOO_FEW if cycle is None else self._cycle_s(way),
+            BUSY_PERIOD_CYCLE_MEDIAN: _TOO_FEW if cycle is None else cycle / 1e9,
         }
 
     def _cycle_s(self, way: int) -> float:

@@ -45,7 +45,7 @@ class CaptureHoles(FromOne):
         unseen, holes = (int(n) for n in tally.unseen.of(direction))
         payload = unseen + int(tally.new_payload.of(direction))
         return {
-            "unseen_bytes": unseen,
-            "capture_holes": holes,
-            "unseen": unseen / payload if payload else "no data",
+            UNSEEN_BYTES: unseen,
+            CAPTURE_HOLES: holes,
+            UNSEEN: unseen / payload if payload else "no data",
         }

@@ -32,9 +32,6 @@ from capture_analysis.one_capture.lanes import LaneArray
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.streaks import StreakFinder, Streaks
 
-_NAMES = ("events", "acks", "bytes")
-
-
 CERTAIN_EVENTS = Definition(
     "certain_events",
     "1",
@@ -56,6 +53,9 @@ LIKELY_BYTES = Definition(
     "likely_bytes", "bytes", "what the ACKs in `likely_events` acknowledge", "Mogul 1992"
 )
 
+_CERTAIN = (CERTAIN_EVENTS, CERTAIN_ACKS, CERTAIN_BYTES)
+_LIKELY = (LIKELY_EVENTS, LIKELY_ACKS, LIKELY_BYTES)
+
 
 class CertainCompression(FromOne):
     """Runs of ACKs that acknowledge faster than data can arrive."""
@@ -63,14 +63,7 @@ class CertainCompression(FromOne):
     title = "ACKs faster than data can arrive"
     picture = "ack-spacing"
     vantage = "behind the queue of the ACKs"
-    per_direction: ClassVar[Sequence[Definition]] = (
-        CERTAIN_EVENTS,
-        CERTAIN_ACKS,
-        CERTAIN_BYTES,
-        LIKELY_EVENTS,
-        LIKELY_ACKS,
-        LIKELY_BYTES,
-    )
+    per_direction: ClassVar[Sequence[Definition]] = (*_CERTAIN, *_LIKELY)
 
     def __init__(self) -> None:
         self._finder = StreakFinder(least_rows=BUNCH_ACKS)
@@ -98,11 +91,9 @@ class CertainCompression(FromOne):
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         if np.isnan(facts.acked_ns_per_byte[direction]):
-            return {q.name: NO_RATE for q in self.per_direction}
+            return dict.fromkeys(self.per_direction, NO_RATE)
         given = facts.rate_source[direction] == RateSource.GIVEN
-        found = dict(zip(_NAMES, (int(n) for n in self._events.of(direction)), strict=True))
-        counted, other = ("certain", "likely") if given else ("likely", "certain")
+        counted, other = (_CERTAIN, _LIKELY) if given else (_LIKELY, _CERTAIN)
         why = "the rate was given" if given else "the rate is an estimate"
-        return {f"{counted}_{name}": found[name] for name in _NAMES} | {
-            f"{other}_{name}": why for name in _NAMES
-        }
+        found = (int(n) for n in self._events.of(direction))
+        return dict(zip(counted, found, strict=True)) | dict.fromkeys(other, why)

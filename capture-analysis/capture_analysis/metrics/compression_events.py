@@ -139,14 +139,14 @@ class EventsByTimeStamps(FromOne):
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         if np.isnan(facts.tick_ns[direction]):
-            return {q.name: NO_TICKS for q in self.per_direction}
+            return dict.fromkeys(self.per_direction, NO_TICKS)
         events, acks, acked, duplicates = (int(n) for n in self._events.of(direction))
         return {
-            "compression_events": events,
-            "compression_acks": acks,
-            "compression_bytes": acked,
-            "compression_duplicate_events": duplicates / events if events else _NO_EVENTS,
-            "compression_undefined": self._undefined.of(direction),
+            COMPRESSION_EVENTS: events,
+            COMPRESSION_ACKS: acks,
+            COMPRESSION_BYTES: acked,
+            COMPRESSION_DUPLICATE_EVENTS: duplicates / events if events else _NO_EVENTS,
+            COMPRESSION_UNDEFINED: self._undefined.of(direction),
         }
 
 
@@ -202,9 +202,9 @@ class EventsBetweenTaps(FromPair):
         events, acks, acked, duplicates = (int(n) for n in self._events.of(direction))
         xi = self._xi.quantile(0.5, direction)
         return {
-            "compression_events": events,
-            "compression_acks": acks,
-            "compression_bytes": acked,
-            "compression_duplicate_share": duplicates / acks if acks else _NO_EVENTS,
-            "compression_xi_median": _NO_EVENTS if xi is None else xi / _PARTS,
+            COMPRESSION_EVENTS: events,
+            COMPRESSION_ACKS: acks,
+            COMPRESSION_BYTES: acked,
+            COMPRESSION_DUPLICATE_SHARE: duplicates / acks if acks else _NO_EVENTS,
+            COMPRESSION_XI_MEDIAN: _NO_EVENTS if xi is None else xi / _PARTS,
         }

@@ -145,17 +145,17 @@ class FactorAtTap(FromOne):
         acks, tied, too_close = (int(n) for n in self._counts.of(direction))
         if not acks or np.isnan(facts.acked_ns_per_byte[direction]):
             why = NO_RATE if acks else "fewer than two pure ACKs of new data"
-            return {q.name: why for q in self.per_direction}
+            return dict.fromkeys(self.per_direction, why)
         bins = self.factors.bins(direction)
         middle, high = bins.quantile(0.5), bins.quantile(0.95)
         none, most = "no ACK is compressed", bound(direction, facts)
         return {
-            "compression_factor": middle / _PARTS if middle else none,
-            "compression_factor_p95": high / _PARTS if high else none,
-            "compression_factor_bound": ack_bunches.NO_RATE if np.isnan(most) else most,
-            "acks_compressed": (int(bins.count.sum()) + tied) / acks,
-            "acks_tied": tied,
-            "acks_too_close": too_close,
+            COMPRESSION_FACTOR: middle / _PARTS if middle else none,
+            COMPRESSION_FACTOR_P95: high / _PARTS if high else none,
+            COMPRESSION_FACTOR_BOUND: ack_bunches.NO_RATE if np.isnan(most) else most,
+            ACKS_COMPRESSED: (int(bins.count.sum()) + tied) / acks,
+            ACKS_TIED: tied,
+            ACKS_TOO_CLOSE: too_close,
         }
 
 
@@ -245,14 +245,14 @@ class FactorBetweenTaps(FromPair):
         way = self._way_of.of(direction)
         bound = self._bound(way) if way >= 0 else None
         if bound is None:
-            return {q.name: NO_BOTTLENECK for q in self.per_direction}
+            return dict.fromkeys(self.per_direction, NO_BOTTLENECK)
         count, tied, above, segments = (int(n) for n in self._counts.of(direction))
         median = self._factors.quantile(0.5, direction)
         return {
-            "compression_factor": _NONE if median is None else median / _PARTS,
-            "compression_factor_max": self._most.of(direction) / _PARTS if count else _NONE,
-            "compression_factor_bound": bound * (segments / count) if count else _NONE,
-            "factors": count,
-            "factors_tied": tied,
-            "factors_above_bound": above,
+            COMPRESSION_FACTOR: _NONE if median is None else median / _PARTS,
+            COMPRESSION_FACTOR_MAX: self._most.of(direction) / _PARTS if count else _NONE,
+            COMPRESSION_FACTOR_BOUND: bound * (segments / count) if count else _NONE,
+            FACTORS: count,
+            FACTORS_TIED: tied,
+            FACTORS_ABOVE_BOUND: above,
         }

@@ -208,9 +208,9 @@ class CompressionVerdict(FromOne):
         shares = Shares(faster, held, shrunk if stamped else None)
         missing = self._missing(direction, facts)
         return {
-            "compression_verdict": missing or verdict(shares, direction, facts),
-            "acks_faster": faster if rated else NO_RATE,
-            "acks_shrunk": shrunk if stamped else NO_TICKS,
+            COMPRESSION_VERDICT: missing or verdict(shares, direction, facts),
+            ACKS_FASTER: faster if rated else NO_RATE,
+            ACKS_SHRUNK: shrunk if stamped else NO_TICKS,
         }
 
     def _missing(self, direction: int, facts: Facts) -> str:

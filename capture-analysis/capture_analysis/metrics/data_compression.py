@@ -87,6 +87,6 @@ class DataCompression(FromPair):
     @override
     def of_direction(self, direction: int) -> Values:
         if all(way.data_ns is None for way in self.facts.ways):
-            return {q.name: NO_BOTTLENECK for q in self.per_direction}
+            return dict.fromkeys(self.per_direction, NO_BOTTLENECK)
         events, packets = (int(n) for n in self._events.of(direction))
-        return {"data_compression_events": events, "data_compression_packets": packets}
+        return {DATA_COMPRESSION_EVENTS: events, DATA_COMPRESSION_PACKETS: packets}

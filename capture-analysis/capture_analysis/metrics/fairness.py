@@ -46,10 +46,10 @@ class Fairness(FromOne):
         goodput = np.array([goodput_bit(int(d), tally) for d in tally.directions()])
         goodput = goodput[goodput > 0]
         return {
-            "jain_index": jain_index(goodput)
+            JAIN_INDEX: jain_index(goodput)
             if len(goodput) > 1
             else "fewer than two directions with data",
-            "goodput_total": float(goodput.sum() / 1e6),
+            GOODPUT_TOTAL: float(goodput.sum() / 1e6),
         }
 
 

@@ -50,10 +50,10 @@ class Goodput(FromOne):
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         active_ns = tally.active_ns(direction)
         return {
-            "goodput": goodput_bit(direction, tally) / 1e6 if active_ns else TOO_FEW,
-            "payload": tally.new_payload.of(direction),
-            "data_time": active_ns / 1e9,
-            "pauses": tally.pause_ns.of(direction) / 1e9,
+            GOODPUT: goodput_bit(direction, tally) / 1e6 if active_ns else TOO_FEW,
+            PAYLOAD: tally.new_payload.of(direction),
+            DATA_TIME: active_ns / 1e9,
+            PAUSES: tally.pause_ns.of(direction) / 1e9,
         }
 
 

@@ -125,9 +125,9 @@ class BunchesByCause(FromOne):
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         if np.isnan(facts.tick_ns[direction]):
-            return {q.name: NO_TICKS for q in self.per_direction}
-        names = (q.name for q in self.per_direction)
-        return dict(zip(names, (int(n) for n in self._bunches.of(direction)), strict=True))
+            return dict.fromkeys(self.per_direction, NO_TICKS)
+        bunches = (int(n) for n in self._bunches.of(direction))
+        return dict(zip(self.per_direction, bunches, strict=True))
 
 
 class HeldAcks(FromPair):
@@ -180,6 +180,6 @@ class HeldAcks(FromPair):
     @override
     def of_direction(self, direction: int) -> Values:
         if all(way.data_ns is None for way in self.facts.ways):
-            return {q.name: NO_BOTTLENECK for q in self.per_direction}
-        names = (q.name for q in self.per_direction)
-        return dict(zip(names, (int(n) for n in self._events.of(direction)), strict=True))
+            return dict.fromkeys(self.per_direction, NO_BOTTLENECK)
+        events = (int(n) for n in self._events.of(direction))
+        return dict(zip(self.per_direction, events, strict=True))

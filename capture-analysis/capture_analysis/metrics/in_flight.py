@@ -62,5 +62,5 @@ class InFlight(FromOne):
         segments, total = (int(n) for n in self._sums.of(direction))
         if not segments or not tally.acks(direction):
             why = "nothing acknowledges data in the capture" if segments else "no data"
-            return {q.name: why for q in self.per_direction}
-        return {"in_flight_mean": total / segments, "in_flight_max": self._most.of(direction)}
+            return dict.fromkeys(self.per_direction, why)
+        return {IN_FLIGHT_MEAN: total / segments, IN_FLIGHT_MAX: self._most.of(direction)}

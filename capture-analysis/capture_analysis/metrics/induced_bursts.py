@@ -114,17 +114,15 @@ class InducedBursts(FromOne):
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         if not facts.tap_at[direction] <= NEAR:
-            return {q.name: "the tap is not near the data's sender" for q in self.per_direction}
+            return dict.fromkeys(self.per_direction, "the tap is not near the data's sender")
         bursts, total = (int(n) for n in self._sums.of(direction))
         if not bursts:
-            why = "no bunch of at least three ACKs"
-            return {
-                q.name: NO_RATE if np.isnan(facts.ack_rate_bit[direction]) else why
-                for q in self.per_direction
-            }
+            rated = not np.isnan(facts.ack_rate_bit[direction])
+            why = "no bunch of at least three ACKs" if rated else NO_RATE
+            return dict.fromkeys(self.per_direction, why)
         bins = self._bytes.bins(direction)
         return {
-            "induced_burst_mean": total / bursts,
-            "induced_burst_p95": bins.quantile(0.95) or 0,
-            "induced_burst_max": int(bins.high[-1]),
+            INDUCED_BURST_MEAN: total / bursts,
+            INDUCED_BURST_P95: bins.quantile(0.95) or 0,
+            INDUCED_BURST_MAX: int(bins.high[-1]),
         }

@@ -38,6 +38,6 @@ class LateData(FromOne):
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         late, all_of_them = tally.count(direction, Kind.LATE_DATA), tally.segments(direction)
         return {
-            "late_segments": late,
-            "late": late / all_of_them if all_of_them else "no data",
+            LATE_SEGMENTS: late,
+            LATE: late / all_of_them if all_of_them else "no data",
         }

@@ -145,8 +145,8 @@ class Recoveries(FromOne):
         time_ns, direction = repairs[:, np.lexsort(repairs[::-1])[:DROPS_KEPT]]
         clusters = congestion_epochs(time_ns, direction, self._longest_ns)
         return {
-            "recoveries": len(clusters.drops),
-            "recovery_synchronisation": _together(clusters, direction, len(tally.directions())),
+            RECOVERIES: len(clusters.drops),
+            RECOVERY_SYNCHRONISATION: _together(clusters, direction, len(tally.directions())),
         }
 
 
@@ -222,22 +222,21 @@ class Loss(FromPair):
             for each in (self._offered, self._lost, self._missed, self._missed_first)
         )
         return {
-            "data_offered": int(offered[_DATA]),
-            "data_lost": int(lost[_DATA]),
-            "data_missed": int(missed[_DATA]),
-            "data_missed_first": int(first[_DATA]),
-            "acks_offered": int(offered[_ACK]),
-            "acks_lost": int(lost[_ACK]),
-            "acks_missed_first": int(first[_ACK]),
-            "control_lost": int(lost[_CONTROL]),
+            DATA_OFFERED: int(offered[_DATA]),
+            DATA_LOST: int(lost[_DATA]),
+            DATA_MISSED: int(missed[_DATA]),
+            DATA_MISSED_FIRST: int(first[_DATA]),
+            ACKS_OFFERED: int(offered[_ACK]),
+            ACKS_LOST: int(lost[_ACK]),
+            ACKS_MISSED_FIRST: int(first[_ACK]),
+            CONTROL_LOST: int(lost[_CONTROL]),
         }
 
     @override
     def of_pair(self) -> Values:
         drops: Rows = np.concatenate([np.zeros(0, dtype=CROSSING), *self._drops])
         if not len(drops):
-            names = (q.name for q in self.per_pair)
-            return {**dict.fromkeys(names, _NO_EPOCH), "congestion_epochs": 0}
+            return {**dict.fromkeys(self.per_pair, _NO_EPOCH), CONGESTION_EPOCHS: 0}
         drops = drops[np.argsort(drops["first_ns"], kind="stable")]
         direction = 2 * drops["flow"].astype(np.int64) + drops["half"]
         carrying = int((self._offered.values()[:, _DATA] > 0).sum())
@@ -245,13 +244,13 @@ class Loss(FromPair):
         epochs = congestion_epochs(drops["first_ns"], direction, gap_ns)
         alternating = epochs.alternating_share()
         return {
-            "congestion_epochs": len(epochs.drops),
-            "drops_per_epoch": float(epochs.drops.mean()),
-            "single_victim_epochs": epochs.single_victim_share(),
-            "alternating_victims": (
+            CONGESTION_EPOCHS: len(epochs.drops),
+            DROPS_PER_EPOCH: float(epochs.drops.mean()),
+            SINGLE_VICTIM_EPOCHS: epochs.single_victim_share(),
+            ALTERNATING_VICTIMS: (
                 "fewer than two epochs" if np.isnan(alternating) else alternating
             ),
-            "loss_synchronisation": _together(epochs, direction, carrying),
+            LOSS_SYNCHRONISATION: _together(epochs, direction, carrying),
         }
 
 

@@ -24,7 +24,6 @@ from capture_analysis.two_captures.crossings import View
 from capture_analysis.two_captures.from_pair import FromPair, Step, Values
 
 _NEVER = np.iinfo(np.int64).max
-_KINDS = ("data", "ack")
 NO_PACKETS = "no packet of the kind passed both taps"
 
 
@@ -51,12 +50,15 @@ def _definitions(kind: str) -> tuple[Definition, ...]:
     )
 
 
+_OF_DATA, _OF_ACKS = _definitions("data"), _definitions("ack")
+
+
 class OneWayDelay(FromPair):
     """One-way delays of each direction's data and ACKs."""
 
     title = "One-way delay and queueing"
     picture = "one-way-delay"
-    per_direction: ClassVar[Sequence[Definition]] = (*_definitions("data"), *_definitions("ack"))
+    per_direction: ClassVar[Sequence[Definition]] = (*_OF_DATA, *_OF_ACKS)
 
     @override
     def start(self) -> None:
@@ -82,22 +84,17 @@ class OneWayDelay(FromPair):
 
     @override
     def of_direction(self, direction: int) -> Values:
-        found: dict[str, float | str] = {}
-        for number, kind in enumerate(_KINDS):
+        found: dict[Definition, float | str] = {}
+        for number, definitions in enumerate((_OF_DATA, _OF_ACKS)):
             lane = direction * 2 + number
             least = self._least.of(lane)
             if least == _NEVER:
-                found |= dict.fromkeys((q.name for q in _definitions(kind)), NO_PACKETS)
+                found |= dict.fromkeys(definitions, NO_PACKETS)
                 continue
             bins = self._delays.bins(lane)
             most = self._most.of(lane)
             median, p95 = (max(bins.quantile(q) or 0, least) for q in (0.5, 0.95))
-            found |= {
-                f"{kind}_delay_min": least,
-                f"{kind}_delay_median": median,
-                f"{kind}_delay_p95": p95,
-                f"{kind}_delay_max": most,
-                f"{kind}_queueing_median": max(median - max(least, 0), 0),
-                f"{kind}_queueing_p95": max(p95 - max(least, 0), 0),
-            }
+            queueing = (max(delay - max(least, 0), 0) for delay in (median, p95))
+            delays = (least, median, p95, most, *queueing)
+            found |= dict(zip(definitions, delays, strict=True))
         return found

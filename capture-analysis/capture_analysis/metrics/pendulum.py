@@ -132,20 +132,20 @@ class LinksAtTap(FromOne):
         half = busy >= 0.5
         if busy.shape[1] < LEAST_BINS or not busy.any():
             why = "too short, or no rate for the links"
-            return {q.name: why for q in self.per_capture}
+            return dict.fromkeys(self.per_capture, why)
         directions = tally.directions()
         payload = np.bincount(facts.side[directions], tally.payload.at(directions), minlength=2)
         main = int(payload.argmax())
         still = (busy == busy[:, :1]).all(axis=1).any()
         return {
-            "tap_pendulum_index": "a link is always idle or always busy"
+            TAP_PENDULUM_INDEX: "a link is always idle or always busy"
             if still
             else float(np.corrcoef(busy[0], busy[1])[0, 1]),
-            "tap_both_busy": float(half.all(axis=0).mean()),
-            "tap_neither_busy": float((~half).all(axis=0).mean()),
-            "utilisation": float(busy[main].mean()),
-            "utilisation_opposite": float(busy[1 - main].mean()),
-            "tap_pendulum_bin": shares.width_ns / 1e6,
+            TAP_BOTH_BUSY: float(half.all(axis=0).mean()),
+            TAP_NEITHER_BUSY: float((~half).all(axis=0).mean()),
+            UTILISATION: float(busy[main].mean()),
+            UTILISATION_OPPOSITE: float(busy[1 - main].mean()),
+            TAP_PENDULUM_BIN: shares.width_ns / 1e6,
         }
 
 
@@ -216,12 +216,12 @@ class Pendulum(FromPair):
     def of_pair(self) -> Values:
         total, x, y, _, _, both = self._busy
         if not total:
-            return {q.name: _ONE_WAY for q in self.per_pair}
+            return dict.fromkeys(self.per_pair, _ONE_WAY)
         return {
-            "pendulum_index": _correlation(self._busy),
-            "queue_correlation": _correlation(self._length),
-            "neither_busy": float((total - x - y + both) / total),
-            "both_busy": float(both / total),
+            PENDULUM_INDEX: _correlation(self._busy),
+            QUEUE_CORRELATION: _correlation(self._length),
+            NEITHER_BUSY: float((total - x - y + both) / total),
+            BOTH_BUSY: float(both / total),
         }
 
 

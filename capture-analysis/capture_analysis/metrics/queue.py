@@ -29,12 +29,6 @@ from capture_analysis.two_captures.queue_levels import ActiveTime, Levels, trans
 
 FloatArray = NDArray[np.float64]
 
-_LEVELS = (
-    "queue_upper_median",
-    "queue_lower_median",
-    "queue_upper_share",
-    "queue_empty_share",
-)
 NO_QUEUE = "no packet passed both taps this way"
 # Levels are counted up to this one.
 _HIGHEST = 1 << 20
@@ -73,6 +67,8 @@ OSCILLATION_PERIOD = Definition(
     "lag of the first high peak of the autocorrelation of the queue's length",
 )
 
+_LEVELS = (QUEUE_UPPER_MEDIAN, QUEUE_LOWER_MEDIAN, QUEUE_UPPER_SHARE, QUEUE_EMPTY_SHARE)
+
 
 class QueueOccupancy(FromPair):
     """Occupancy of each queue between the taps, its levels and its period."""
@@ -84,10 +80,7 @@ class QueueOccupancy(FromPair):
         QUEUE_MEAN,
         QUEUE_PEAK_BYTES,
         QUEUE_MEAN_BYTES,
-        QUEUE_UPPER_MEDIAN,
-        QUEUE_LOWER_MEDIAN,
-        QUEUE_UPPER_SHARE,
-        QUEUE_EMPTY_SHARE,
+        *_LEVELS,
         OSCILLATION_PERIOD,
         UTILISATION,
     )
@@ -108,18 +101,16 @@ class QueueOccupancy(FromPair):
     def of_way(self, way: int) -> Values:
         queue = self._queues[way]
         if not queue.duration_ns:
-            return {q.name: NO_QUEUE for q in self.per_way}
+            return dict.fromkeys(self.per_way, NO_QUEUE)
         period = queue.oscillation.period_ns()
         return {
-            "queue_peak": queue.peak,
-            "queue_mean": queue.packet_ns / queue.duration_ns,
-            "queue_peak_bytes": queue.peak_bytes,
-            "queue_mean_bytes": queue.byte_ns / queue.duration_ns,
+            QUEUE_PEAK: queue.peak,
+            QUEUE_MEAN: queue.packet_ns / queue.duration_ns,
+            QUEUE_PEAK_BYTES: queue.peak_bytes,
+            QUEUE_MEAN_BYTES: queue.byte_ns / queue.duration_ns,
             **queue.levels(),
-            "oscillation_period": "the level does not oscillate"
-            if period is None
-            else period / 1e9,
-            "utilisation": queue.busy_ns / queue.duration_ns,
+            OSCILLATION_PERIOD: "the level does not oscillate" if period is None else period / 1e9,
+            UTILISATION: queue.busy_ns / queue.duration_ns,
         }
 
 
@@ -162,7 +153,7 @@ class _Queue:
         self.busy_ns += int(np.maximum(left_ns - starts, 0).sum())
         self._before_ns = int(left_ns[-1])
 
-    def levels(self) -> dict[str, float | str]:
+    def levels(self) -> Values:
         """Compute the median levels above and below the middle, and shares."""
         busy = np.append(0, self._time_at[1:])
         if not busy.any():
@@ -170,10 +161,10 @@ class _Queue:
         middle = _quantile(busy, 0.95) // 2 + 1
         high, low = self._time_at[middle:], self._time_at[:middle]
         return {
-            "queue_upper_median": middle + _quantile(high, 0.5),
-            "queue_lower_median": _quantile(low, 0.5) if low.any() else "always above the middle",
-            "queue_upper_share": float(high.sum()) / self.duration_ns,
-            "queue_empty_share": float(low[0]) / self.duration_ns,
+            QUEUE_UPPER_MEDIAN: middle + _quantile(high, 0.5),
+            QUEUE_LOWER_MEDIAN: _quantile(low, 0.5) if low.any() else "always above the middle",
+            QUEUE_UPPER_SHARE: float(high.sum()) / self.duration_ns,
+            QUEUE_EMPTY_SHARE: float(low[0]) / self.duration_ns,
         }
 
 

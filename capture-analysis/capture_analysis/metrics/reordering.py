@@ -78,7 +78,7 @@ class Reordering(FromPair):
     def of_direction(self, direction: int) -> Values:
         count, total = (int(n) for n in self._counts.of(direction))
         return {
-            "reordered": count,
-            "reordered_share": count / total if total else "no packet passed both taps",
-            "reordered_extent_max": self._extent.of(direction),
+            REORDERED: count,
+            REORDERED_SHARE: count / total if total else "no packet passed both taps",
+            REORDERED_EXTENT_MAX: self._extent.of(direction),
         }

@@ -89,14 +89,14 @@ class Repairs(FromOne):
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         if not facts.tap_at[direction] <= NEAR:
-            return {q.name: NOT_NEAR for q in self.per_direction}
+            return dict.fromkeys(self.per_direction, NOT_NEAR)
         if not tally.segments(direction):
-            return {q.name: "no data" for q in self.per_direction}
+            return dict.fromkeys(self.per_direction, "no data")
         repairs = self._repairs.of(direction)
         return {
-            "retransmissions_fast": int(repairs[Repair.FAST]),
-            "retransmissions_timeout": int(repairs[Repair.TIMEOUT]),
-            "retransmissions_spurious": int(repairs[Repair.SPURIOUS]),
-            "retransmissions_other": int(repairs[Repair.OTHER]),
-            "duplicates_told": int(self._duplicates.of(direction)),
+            FAST: int(repairs[Repair.FAST]),
+            TIMEOUT: int(repairs[Repair.TIMEOUT]),
+            SPURIOUS: int(repairs[Repair.SPURIOUS]),
+            OTHER: int(repairs[Repair.OTHER]),
+            DUPLICATES_TOLD: int(self._duplicates.of(direction)),
         }

@@ -46,10 +46,10 @@ class Retransmissions(FromOne):
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         again, all_of_them = tally.count(direction, Kind.RETRANSMISSION), tally.segments(direction)
         return {
-            "retransmissions": again,
-            "retransmitted": again / all_of_them if all_of_them else "no data",
-            "probes": tally.count(direction, Kind.PROBE),
-            "syns_again": sum(
+            RETRANSMISSIONS: again,
+            RETRANSMITTED: again / all_of_them if all_of_them else "no data",
+            PROBES: tally.count(direction, Kind.PROBE),
+            SYNS_AGAIN: sum(
                 max(int(tally.syns.of(each)) - 1, 0) for each in (direction, direction ^ 1)
             ),
         }

@@ -75,13 +75,12 @@ class RoundTripTime(FromOne):
         bins, whole_ns = self._times.bins(direction), float(facts.handshake_ns[direction])
         quantiles = [bins.quantile(q) for q in (0.5, 0.95)]
         low = int(bins.low[0]) if len(bins) else None
-        names = ("rtt_min", "rtt_median", "rtt_p95")
         times = {
-            name: NONE if time is None else time / 1e6
-            for name, time in zip(names, (low, *quantiles), strict=True)
+            each: NONE if time is None else time / 1e6
+            for each, time in zip((RTT_MIN, RTT_MEDIAN, RTT_P95), (low, *quantiles), strict=True)
         }
         return {
             **times,
-            "rtt_samples": int(bins.count.sum()),
-            "handshake_rtt": NO_HANDSHAKE if np.isnan(whole_ns) else whole_ns / 1e6,
+            RTT_SAMPLES: int(bins.count.sum()),
+            HANDSHAKE_RTT: NO_HANDSHAKE if np.isnan(whole_ns) else whole_ns / 1e6,
         }

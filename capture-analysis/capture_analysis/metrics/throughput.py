@@ -45,7 +45,7 @@ class Throughput(FromOne):
         active_ns = tally.active_ns(direction)
         sent = tally.data_frame_bytes.of(direction)
         return {
-            "throughput": 8e3 * sent / active_ns if active_ns else TOO_FEW,
-            "segments": tally.segments(direction),
-            "segments_merged": tally.merged.of(direction),
+            THROUGHPUT: 8e3 * sent / active_ns if active_ns else TOO_FEW,
+            SEGMENTS: tally.segments(direction),
+            SEGMENTS_MERGED: tally.merged.of(direction),
         }

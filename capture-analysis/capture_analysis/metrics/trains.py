@@ -91,17 +91,17 @@ class Trains(FromOne):
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         if np.isnan(facts.rate_bit[direction]):
-            return {q.name: NO_RATE for q in self.per_direction}
+            return dict.fromkeys(self.per_direction, NO_RATE)
         bins, cycles = self._segments.bins(direction), self._cycles.bins(direction)
         middle = cycles.quantile(0.5)
         near = np.abs(cycles.middle - (middle or 0)) <= AGREES * (middle or 0)
         none = "no run of three segments back to back"
         return {
-            "trains": int(bins.count.sum()),
-            "train_segments": bins.quantile(0.5) or none,
-            "train_max": int(bins.high[-1]) if len(bins) else none,
-            "train_cycle": middle / 1e9 if middle else "fewer than two trains",
-            "train_regularity": int(cycles.count[near].sum()) / int(cycles.count.sum())
+            TRAINS: int(bins.count.sum()),
+            TRAIN_SEGMENTS: bins.quantile(0.5) or none,
+            TRAIN_MAX: int(bins.high[-1]) if len(bins) else none,
+            TRAIN_CYCLE: middle / 1e9 if middle else "fewer than two trains",
+            TRAIN_REGULARITY: int(cycles.count[near].sum()) / int(cycles.count.sum())
             if middle
             else "fewer than two trains",
         }

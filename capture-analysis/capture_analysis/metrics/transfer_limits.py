@@ -246,23 +246,23 @@ class TransferLimits(FromOne):
     @override
     def of_direction(self, direction: int, tally: Tally, facts: Facts) -> Values:
         if not facts.tap_at[direction] <= NEAR:
-            return {q.name: NOT_NEAR for q in self.per_direction}
+            return dict.fromkeys(self.per_direction, NOT_NEAR)
         spent = [int(n) for n in self._ns.of(direction)]
         spent[APPLICATION] += int(self._open.of(direction) + self._open_held.of(direction))
         if not sum(spent):
-            return {q.name: NO_TIME for q in self.per_direction}
+            return dict.fromkeys(self.per_direction, NO_TIME)
         shares = [each / sum(spent) for each in spent]
         scaled = facts.window_shift[direction] >= 0
         return {
-            "limited_application": shares[APPLICATION],
-            "limited_recovery": shares[RECOVERY],
-            "limited_receive_window": shares[RECEIVER] if scaled else NO_SCALE_SEEN,
-            "limited_congestion_window": shares[CONGESTION] if scaled else NO_SCALE_SEEN,
-            "limited_ack_compression": (
+            LIMITED_APPLICATION: shares[APPLICATION],
+            LIMITED_RECOVERY: shares[RECOVERY],
+            LIMITED_RECEIVE_WINDOW: shares[RECEIVER] if scaled else NO_SCALE_SEEN,
+            LIMITED_CONGESTION_WINDOW: shares[CONGESTION] if scaled else NO_SCALE_SEEN,
+            LIMITED_ACK_COMPRESSION: (
                 NO_STAMPS if np.isnan(facts.tick_ns[direction]) else shares[ACKS]
             ),
-            "limited_send_buffer": shares[BUFFER] if scaled else NO_SCALE_SEEN,
-            "timeouts": int(self._timeouts.of(direction)),
+            LIMITED_SEND_BUFFER: shares[BUFFER] if scaled else NO_SCALE_SEEN,
+            TIMEOUTS: int(self._timeouts.of(direction)),
         }
 
 

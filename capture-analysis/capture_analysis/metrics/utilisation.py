@@ -65,12 +65,12 @@ class LinkShare(FromOne):
         rate_bit, active_ns = float(facts.rate_bit[direction]), tally.active_ns(direction)
         if not active_ns or np.isnan(rate_bit):
             why = NO_RATE if active_ns else TOO_FEW
-            return {"link_share": why, "efficiency": why}
+            return {LINK_SHARE: why, EFFICIENCY: why}
         # This half's ACKs acknowledge the data of the opposite direction.
         sent = tally.data_frame_bytes.of(direction) + tally.ack_frame_bytes.of(direction ^ 1)
         segment, frame = facts.segment_bytes[direction], facts.segment_frame_bytes[direction]
         found = {
-            "link_share": 8e9 * sent / (rate_bit * active_ns),
-            "efficiency": goodput_bit(direction, tally) * int(frame) / (rate_bit * int(segment)),
+            LINK_SHARE: 8e9 * sent / (rate_bit * active_ns),
+            EFFICIENCY: goodput_bit(direction, tally) * int(frame) / (rate_bit * int(segment)),
         }
         return {name: TOO_SHORT if v > MOST_UTILISATION else v for name, v in found.items()}

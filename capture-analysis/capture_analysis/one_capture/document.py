@@ -111,7 +111,7 @@ def named_metrics(
     """Name values for JSON; count the reasons for nulls in `undefined`."""
     named: dict[str, Any] = {}
     for each in definitions:
-        value = values[each.name]
+        value = values[each]
         if isinstance(value, str):
             undefined[value] += 1
             named[each.name] = {"value": None, "unit": each.unit, "why": value}

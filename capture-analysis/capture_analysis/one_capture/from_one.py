@@ -10,7 +10,7 @@ from capture_analysis.one_capture.tally import Tally
 
 # The value of a quantity: a number, or the reason why it is undefined.
 Value = float | int | str
-Values = Mapping[str, Value]
+Values = Mapping[Definition, Value]
 
 
 class FromOne:

@@ -199,5 +199,6 @@ def values(measured: Any, direction: int) -> SimpleNamespace:
     """Every quantity of a direction by name."""
     found: dict[str, Any] = {}
     for each in measured.estimators:
-        found |= each.of_direction(direction, measured.tally, measured.facts)
+        values = each.of_direction(direction, measured.tally, measured.facts)
+        found |= {definition.name: value for definition, value in values.items()}
     return SimpleNamespace(**found)
