@@ -40,7 +40,7 @@ def connection() -> bytes:
 
 
 @pytest.mark.slow
-def test_agreement(tmp_path: Path) -> None:
+def test_packets_are_named_as_by_tshark_and_tcptrace(tmp_path: Path) -> None:
     """We and tshark name the same packets, and tcptrace counts as many sent again."""
     for program in ("tshark", "tcptrace"):
         if not shutil.which(program):

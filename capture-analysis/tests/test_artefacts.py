@@ -39,7 +39,7 @@ def test_merged_segments() -> None:
     assert count == (measured.capture.whole.payload_bytes > 1460).sum()  # type: ignore[attr-defined]
 
 
-def test_holes() -> None:
+def test_holes_are_counted_and_named() -> None:
     """Data that are acknowledged and not captured are counted, and named with their effect."""
     capture = capture_of(arriving())
     whole = values(measure(capture), 0)
@@ -55,7 +55,7 @@ def test_holes() -> None:
     assert said.startswith(f"{lost} bytes are acknowledged that the capture lacks, at 20 places")
 
 
-def test_interfaces() -> None:
+def test_several_interfaces_are_named() -> None:
     """Packets of several interfaces are named."""
     capture = capture_of(arriving())
     capture.whole.interface[::2] = 3

@@ -182,7 +182,7 @@ def test_no_file(tmp_path: Path) -> None:
         read_capture(tmp_path / "absent.pcap")
 
 
-def test_folder(tmp_path: Path) -> None:
+def test_a_folder_is_no_capture(tmp_path: Path) -> None:
     """A folder is an error that says so, not an empty capture."""
     with pytest.raises(AnalysisError, match=rf"{tmp_path}: cannot be read: Is a directory"):
         read_capture(tmp_path)
@@ -209,7 +209,7 @@ def test_standard_input(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("packets", [1, 2, 7])
-def test_chunks(tmp_path: Path, packets: int) -> None:
+def test_chunk_size_changes_only_chunks(tmp_path: Path, packets: int) -> None:
     """How many packets are asked for at a time changes nothing but the chunks."""
     path = tmp_path / "x.pcap"
     path.write_bytes(pcap((EPOCH_NS + k, tcp_frame(k, seq=k)) for k in range(7)))
@@ -240,7 +240,9 @@ def test_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("block_bytes", [64, 100, 1000])
-def test_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int) -> None:
+def test_block_size_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int
+) -> None:
     """How much is read at a time changes nothing, not even if it is less than a record."""
     monkeypatch.setattr("capture_analysis.reading.capture._BUFFER_BYTES", block_bytes)
     frames = [(EPOCH_NS + k, tcp_frame(100 * k)) for k in range(9)]
@@ -276,7 +278,7 @@ def test_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: in
         (built.pcap([built.ethernet(built.ipv4(total=0))]), "1 packet of IP length 0"),
     ],
 )
-def test_warnings(tmp_path: Path, content: bytes, warning: str) -> None:
+def test_odd_packets_have_a_warning(tmp_path: Path, content: bytes, warning: str) -> None:
     """What is missing from the packets, or odd about them, is said in a sentence."""
     path = tmp_path / "x.pcap"
     path.write_bytes(content)

@@ -38,7 +38,7 @@ def capture(tmp_path: Path) -> Path:
     return path
 
 
-def test_metrics(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_metrics_prints_the_document(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The document of a capture: what it is, its connections, their metrics."""
     assert main(["metrics", str(capture)]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -59,7 +59,9 @@ def test_rates_given(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert facts["forward"]["bottleneck"]["source"] == "given"
 
 
-def test_flows(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_flows_prints_a_line_per_connection(
+    capture: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The table has a line for each connection."""
     assert main(["flows", str(capture)]) == 0
     heading, line = capsys.readouterr().out.splitlines()
@@ -98,12 +100,12 @@ def test_flow_count() -> None:
         flow_count("-1")
 
 
-def test_table() -> None:
+def test_first_column_is_flush_left() -> None:
     """The first column is flush left, the others right."""
     assert table([("a", "bb"), ("ccc", "d")]) == "a    bb\nccc   d\n"
 
 
-def test_words() -> None:
+def test_amounts_and_verdicts_in_words() -> None:
     """Amounts have three digits, guesses one; verdicts are words, and a reason is none."""
     assert [amount(n, "B") for n in (12, 1234, 106_000_000)] == ["12 B", "1.23 kB", "106 MB"]
     rates = [bottleneck(1_234_567, each) for each in (Evidence.MEASURED, Evidence.GUESSED)]

@@ -52,7 +52,7 @@ def figures(folder: Path) -> list[str]:
     return list(packed_page.plots((folder / "report.html").read_text()))
 
 
-def test_files(single: Path) -> None:
+def test_report_has_page_document_and_pictures(single: Path) -> None:
     """A report is the page, capture.json and each picture as PNG and SVG, and nothing else."""
     assert sorted(path.name for path in single.parent.iterdir()) == ["report"]
     names = sorted(path.name for path in single.iterdir())
@@ -61,7 +61,7 @@ def test_files(single: Path) -> None:
     assert saved == sorted(f"{name}.{kind}" for name in figures(single) for kind in ("png", "svg"))
 
 
-def test_pictures(single: Path) -> None:
+def test_two_busiest_directions_have_pictures(single: Path) -> None:
     """The two directions with most payload have all pictures."""
     assert figures(single) == [f"{name}{suffix}" for suffix in ("", "-2") for name in NAMES]
 
@@ -91,7 +91,7 @@ def test_wireshark_finds_the_connection(single: Path, captures: tuple[Path, Path
     assert [int(number) for number in shown.stdout.split()] == mine.tolist()
 
 
-def test_pair(pair: Path) -> None:
+def test_two_captures_have_their_pictures(pair: Path) -> None:
     """Two captures have pictures of what lies between them, and their own document."""
     assert figures(pair) == _OF_PAIR
     document = json.loads((pair / "pair.json").read_text())
@@ -242,7 +242,7 @@ def test_named_for_the_capture(
 
 
 @pytest.mark.parametrize("starts", [True, False])
-def test_open(
+def test_open_shows_the_page(
     captures: tuple[Path, Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -266,7 +266,9 @@ def test_open(
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "html"])
-def test_plot(captures: tuple[Path, Path], tmp_path: Path, ending: str) -> None:
+def test_ending_decides_the_format(
+    captures: tuple[Path, Path], tmp_path: Path, ending: str
+) -> None:
     """A picture is drawn as its file's ending says."""
     output = tmp_path / f"picture.{ending}"
     arguments = ["--what", "ack-spacing", "--flow", "1", "--output", str(output)]

@@ -45,7 +45,9 @@ def test_bad_usage(
 
 
 @pytest.mark.parametrize("arguments", [["--help"], *([name, "--help"] for name in COMMANDS)])
-def test_help(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+def test_help_explains_exit_statuses(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
     """Help goes to stdout and tells what each exit status means."""
     with pytest.raises(SystemExit) as stopped:
         main(arguments)

@@ -64,7 +64,7 @@ def test_no_warning(tmp_path: Path, compiler: str) -> None:
     make(tmp_path, f"strict-{compiler}")
 
 
-def test_sanitised(tmp_path: Path) -> None:
+def test_no_access_out_of_bounds(tmp_path: Path) -> None:
     """Neither a capture nor any part of it from the front reads or writes out of bounds.
 
     Nor do tables that are full (SMALL in clib/Makefile), of which a sentence tells.
@@ -83,7 +83,7 @@ def test_no_memory(tmp_path: Path) -> None:
     succeed(tmp_path / "no-memory")
 
 
-def test_valgrind(tmp_path: Path) -> None:
+def test_no_uninitialised_read_or_leak(tmp_path: Path) -> None:
     """Nothing is read before it is written, and nothing leaks, whole or cut off."""
     need("valgrind")
     make(tmp_path, f"{tmp_path}/parse-plain")
@@ -100,7 +100,7 @@ def test_valgrind_of_what_follows_parsing(tmp_path: Path, target: str) -> None:
     succeed(*VALGRIND, tmp_path / f"plain-{target}", str(VALGRIND_INPUTS))
 
 
-def test_fuzz(tmp_path: Path) -> None:
+def test_corpus_and_mutations_parse_alike(tmp_path: Path) -> None:
     """The kept corpus and some thousand mutations of it parse alike at once and in pieces."""
     need("clang")
     make(tmp_path, f"{tmp_path}/fuzz-parser")

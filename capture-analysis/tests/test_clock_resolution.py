@@ -6,7 +6,7 @@ from capture_analysis.one_capture.clock_resolution import clock_resolution_ns
 
 
 @pytest.mark.parametrize("unit_ns", [1_000, 1_000_000, 10_000_000, 15_625_000])
-def test_unit(unit_ns: int) -> None:
+def test_unit_found_despite_odd_times(unit_ns: int) -> None:
     """The unit of a clock is found, whatever its offset, though one time of a thousand is odd."""
     random = np.random.default_rng(unit_ns % 97)
     time_ns = 946_684_800_123_456_789 + np.cumsum(random.integers(0, 40, 1000)) * unit_ns

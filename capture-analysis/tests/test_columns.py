@@ -127,7 +127,7 @@ def test_where_takes_rows_or_mask() -> None:
     assert three.where(np.array([2, 0])).seq.tolist() == [30, 10]
 
 
-def test_ends(tmp_path: Path) -> None:
+def test_connection_named_by_its_ends(tmp_path: Path) -> None:
     """A connection is named by its ends, the one that was seen to send first in front."""
     _, flows = read(tmp_path, answered(), sent(), ethernet(ipv6(), 0x86DD))
     assert [flows.name(flow) for flow in (0, 1)] == [
@@ -137,7 +137,7 @@ def test_ends(tmp_path: Path) -> None:
     assert flows.source(1) == ("::1", 1000)
 
 
-def test_find(tmp_path: Path) -> None:
+def test_connections_found_between_two_ends(tmp_path: Path) -> None:
     """All connections between two ends are found, with the half that the sender sends."""
     _, flows = read(tmp_path, answered(), sent(flags=SYN, seq=5), sent(flags=SYN, seq=9))
     one, two = ("10.0.0.1", 1000), ("10.0.0.2", 2000)

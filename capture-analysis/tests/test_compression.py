@@ -35,7 +35,7 @@ def read(folder: Path, content: bytes) -> tuple[Packets, Capture]:
 
 
 @each_kind
-def test_recognised(tmp_path: Path, kind: str, compress: Compress) -> None:
+def test_compression_recognised_by_content(tmp_path: Path, kind: str, compress: Compress) -> None:
     """A compressed capture is read as the capture, whatever the file's name."""
     packets, capture = read(tmp_path, compress(CAPTURE))
     assert packets.seq.tolist() == list(range(900))
@@ -44,7 +44,7 @@ def test_recognised(tmp_path: Path, kind: str, compress: Compress) -> None:
 
 
 @each_kind
-def test_members(tmp_path: Path, kind: str, compress: Compress) -> None:
+def test_successive_members_are_one_capture(tmp_path: Path, kind: str, compress: Compress) -> None:
     """Members that follow each other, of any size and with padding between, are one capture."""
     cuts = [0, 1, 30, 31, *range(5000, len(CAPTURE), 5000), len(CAPTURE)]
     padding = bytes(8) if kind != "zstd" else b"\x50\x2a\x4d\x18\4\0\0\0skip"
@@ -54,7 +54,7 @@ def test_members(tmp_path: Path, kind: str, compress: Compress) -> None:
     assert capture.damage is None
 
 
-def test_pzstd(tmp_path: Path) -> None:
+def test_zstd_skips_its_first_frame(tmp_path: Path) -> None:
     """A zstd file may start with a frame to be skipped, as pzstd writes it."""
     skipped = b"\x5e\x2a\x4d\x18\4\0\0\0skip"
     packets, _ = read(tmp_path, skipped + zstandard.compress(CAPTURE))
@@ -82,7 +82,7 @@ def test_cut_off(tmp_path: Path, kind: str, compress: Compress) -> None:
         ("zstd: damaged", zstandard.ZstdCompressor(write_checksum=True).compress(CAPTURE)),
     ],
 )
-def test_damaged(tmp_path: Path, said: str, content: bytes) -> None:
+def test_damaged_file_read_until_the_damage(tmp_path: Path, said: str, content: bytes) -> None:
     """A compressed file with a wrong byte is read as far as it goes, and the damage is said."""
     middle = len(content) // 2
     spoilt = content[:middle] + bytes((content[middle] ^ 0xFF,)) + content[middle + 1 :]
@@ -124,7 +124,7 @@ def test_something_follows(tmp_path: Path, kind: str, compress: Compress) -> Non
 
 @each_kind
 @pytest.mark.slow
-def test_bomb(
+def test_decompression_bomb_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, compress: Compress
 ) -> None:
     """A small file that would fill memory or disk is refused with what it is."""

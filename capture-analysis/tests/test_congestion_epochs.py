@@ -29,7 +29,7 @@ def test_gap_separates() -> None:
     assert as_rows(epochs((5, 0), (16, 0))) == [(5, 1, 0), (16, 1, 0)]
 
 
-def test_victims() -> None:
+def test_epoch_has_one_victim_or_several() -> None:
     """An epoch has the victim that all its drops share, or several."""
     found = epochs((0, 1), (1, 1), (20, 0), (21, 1), (22, 0), (50, 2))
     assert as_rows(found) == [(0, 2, 1), (20, 3, SEVERAL), (50, 1, 2)]
@@ -60,7 +60,7 @@ def test_by_walking(drops: list[tuple[int, int]]) -> None:
     ("victims", "share"),
     [([0, 1, 0, 1], 1), ([0, 0, 1], 0.5), ([0, 0], 0), ([0, SEVERAL, 1], 0)],
 )
-def test_alternation(victims: list[int], share: float) -> None:
+def test_epochs_with_different_victims_alternate(victims: list[int], share: float) -> None:
     """A succession alternates if both epochs have one victim, and not the same."""
     columns = np.arange(len(victims)), np.ones(len(victims), dtype=np.int64)
     assert CongestionEpochs(*columns, np.array(victims)).alternating_share() == share

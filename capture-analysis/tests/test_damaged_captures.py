@@ -190,7 +190,9 @@ def test_noise_is_read_alike(content: bytes, start: bytes) -> None:
     rows=st.integers(1, 5),
 )
 @pytest.mark.slow
-def test_pieces(kind: type[AnyParser], content: bytes, piece_bytes: int, rows: int) -> None:
+def test_cutting_into_pieces_changes_nothing(
+    kind: type[AnyParser], content: bytes, piece_bytes: int, rows: int
+) -> None:
     """Into what pieces a file is cut, and how many rows there are, changes nothing."""
     whole, parts = kind(), kind()
     assert in_pieces(parts, content, piece_bytes, rows) == in_pieces(whole, content, 1 << 16, 64)

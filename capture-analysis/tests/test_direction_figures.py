@@ -69,7 +69,7 @@ def test_compression_factors(compressed: Selected) -> None:
     assert bound.x[0] == pytest.approx((made.FRAME - 14) / (made.ACK_FRAME - 14), rel=1e-6)
 
 
-def test_bunches(compressed: Selected) -> None:
+def test_eight_acks_travel_in_a_bunch(compressed: Selected) -> None:
     """Eight of each cycle's ACKs travel in a bunch of eight, the others alone."""
     (bars,) = figure(compressed, "bunches").lines
     assert bars.x.tolist() == [1, BUNCH]
@@ -94,7 +94,7 @@ def test_far_window_is_not_drawn(compressed: Selected) -> None:
     assert [each.name for each in figure(near, "in-flight").lines][1:] == ["receiver's window"]
 
 
-def test_rates(compressed: Selected) -> None:
+def test_goodput_of_payload_throughput_of_frames(compressed: Selected) -> None:
     """All new payload is in the goodput, and all frames in the throughput."""
     drawn = figure(compressed, "rates")
     payload, frames = (line(drawn, name).y[:-1] for name in ("goodput", "throughput"))
@@ -121,7 +121,7 @@ def test_unknown_rates(compressed: Selected) -> None:
     assert drawn == ["time-sequence", "ack-spacing", "in-flight", "rtt", "rates"]
 
 
-def test_budget() -> None:
+def test_most_compressed_part_is_kept() -> None:
     """Of a long connection the most compressed part is kept, and the page says what it leaves."""
     calm, busy = made.compressed(bunch=0), made.compressed(bunch=BUNCH)
     later_ns = int(calm.ack_ns[-1] - busy.data_ns[0]) + 10_000_000

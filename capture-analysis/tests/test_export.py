@@ -24,7 +24,7 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_columns(capture: Path) -> None:
+def test_read_columns_has_every_packet(capture: Path) -> None:
     """`read_columns` has every packet: what the capture says of it and what it means."""
     columns = capture_analysis.read_columns(capture)
     assert {len(column) for column in columns.values()} == {70_000}
@@ -34,7 +34,7 @@ def test_columns(capture: Path) -> None:
     assert columns["frame"].tolist() == list(range(1, 70_001))
 
 
-def test_table(capture: Path) -> None:
+def test_read_table_has_addresses_and_nulls(capture: Path) -> None:
     """`read_table` says the same with addresses, and null for what a packet has not."""
     table, columns = capture_analysis.read_table(capture), capture_analysis.read_columns(capture)
     assert table["seq"].to_pylist() == columns["seq"].tolist()
@@ -49,7 +49,7 @@ def test_table(capture: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
-def test_files(capture: Path, tmp_path: Path, ending: str) -> None:
+def test_both_formats_hold_the_table(capture: Path, tmp_path: Path, ending: str) -> None:
     """Both formats hold the table."""
     target = tmp_path / f"packets{ending}"
     assert main(["export", str(capture), str(target)]) == 0

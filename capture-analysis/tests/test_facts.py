@@ -30,7 +30,7 @@ def facts_of(*exchanges: Exchange, given: Given = NOTHING) -> Facts:
     return measure(capture_of(*exchanges), given).facts
 
 
-def test_sizes() -> None:
+def test_sizes_of_segment_and_ack() -> None:
     """Sizes are those of the largest segment and the smallest ACK, b is segments per ACK."""
     facts = facts_of(compressed())
     assert facts.segment_bytes.tolist() == [MSS, 0]
@@ -41,7 +41,7 @@ def test_sizes() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
-def test_tap(share: float) -> None:
+def test_tap_place_is_share_of_round_trip(share: float) -> None:
     """The tap's place is the share of the round trip that lies between it and the sender."""
     exchange = compressed(to_receiver_ns=round((1 - share) * ROUND_TRIP_NS), sends=False)
     exchange.data_ns = exchange.data_ns[:1]
@@ -185,14 +185,14 @@ def test_rate_given() -> None:
 
 
 @pytest.mark.parametrize("tick_ns", [1_000, 1_000_000, 4_000_000, 10_000_000])
-def test_tick(tick_ns: int) -> None:
+def test_tick_found_from_time_stamps(tick_ns: int) -> None:
     """The tick of time stamps is found from how far they get in the time of the capture."""
     facts = facts_of(compressed(tick_ns=tick_ns))
     assert facts.tick_ns[0] == tick_ns
     assert np.isnan(facts.tick_ns[1])
 
 
-def test_sides() -> None:
+def test_data_found_whoever_opens_the_connection() -> None:
     """Connections opened from either end of a path have their data on the sides they come from."""
     facts = facts_of(arriving(), arriving(turned=True, port=40001))
     assert facts.side.tolist() == [0, 1, 1, 0]

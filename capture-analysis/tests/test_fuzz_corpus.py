@@ -11,7 +11,7 @@ ARCHIVE = Path(__file__).parents[1] / "clib" / "fuzz" / "corpus.tar.xz"
 
 
 @pytest.mark.slow
-def test_alike() -> None:
+def test_both_parsers_agree_on_broken_files() -> None:
     """Both parsers give the same rows, counts, connections and sentences, however broken a file."""
     with tarfile.open(ARCHIVE) as archive:
         files = [file.read() for each in archive if (file := archive.extractfile(each))]
@@ -20,7 +20,7 @@ def test_alike() -> None:
         assert_alike(content)
 
 
-def test_archive() -> None:
+def test_archive_is_reproducible_and_small() -> None:
     """The archive depends on its files alone, and is small enough to be committed."""
     with tarfile.open(ARCHIVE) as archive:
         members = archive.getmembers()

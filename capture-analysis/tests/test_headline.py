@@ -51,7 +51,7 @@ COMPRESSED = metrics(
         ({}, "Whether ACKs are compressed cannot be told"),
     ],
 )
-def test_verdict(values: dict[str, Any], said: str) -> None:
+def test_shortest_answer_is_the_verdict(values: dict[str, Any], said: str) -> None:
     """The shortest answer is the verdict and nothing else, however many ACKs seem compressed."""
     assert verdict(metrics(acks_compressed=0.9) | values).startswith(said)
 
@@ -146,7 +146,7 @@ def test_receiver_and_path_told_apart() -> None:
     assert "second capture" in headline(COMPRESSED, SENDER)[-1][1]
 
 
-def test_percent() -> None:
+def test_percent_has_three_digits() -> None:
     """Shares are percent of three digits, and a dash if there is none."""
     assert [percent(share) for share in (0.12345, 1.0, None)] == ["12.3 %", "100 %", "\N{EN DASH}"]
 
@@ -159,7 +159,7 @@ DOCUMENT: dict[str, Any] = {
 }
 
 
-def test_pair() -> None:
+def test_pair_tells_path_from_receiver() -> None:
     """Of two captures the share is of gaps, and path and receiver are told apart."""
     found = metrics(acks_compressed=0.25, held_acks=0, data_lost=2, data_offered=9)
     found["data_go"] = "a_to_b"  # type: ignore[assignment]

@@ -156,7 +156,7 @@ def test_zoom_into_points(shown: Any, figures: list[Figure]) -> None:
     assert gaps["y"] == line.y[inside].tolist()
 
 
-def test_view(shown: Any) -> None:
+def test_figure_opens_on_its_view(shown: Any) -> None:
     """A figure with a view opens on it; a double-click shows everything."""
     script = "return document.getElementById('view').layout.xaxis.range.map(Number)"
     assert shown.execute_script(script) == [3, 4]
@@ -171,6 +171,6 @@ def test_digits_are_shown(shown: Any) -> None:
     assert shown.execute_script(script)[0] == "%{x:,.9~f}<br>%{y:,.0~f}"
 
 
-def test_bars(shown: Any) -> None:
+def test_bars_are_drawn_unchanged(shown: Any) -> None:
     """Bars are drawn as they are."""
     assert drawn(shown, "bars")[0]["x"] == [0, 1, 2]

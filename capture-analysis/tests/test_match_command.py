@@ -72,7 +72,7 @@ def test_the_document(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_pairs(
+def test_match_writes_a_row_per_packet(
     write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
 ) -> None:
     """Every packet is a row with both times on the first clock, null where it was not seen."""

@@ -34,7 +34,7 @@ def of(exchange: Exchange, **settings: Any) -> Any:
     return values(measured(exchange, **settings), 0)
 
 
-def test_bunches() -> None:
+def test_acks_back_to_back_are_a_bunch() -> None:
     """ACKs that leave a queue back to back are a bunch, the others are on their own."""
     found = of(compressed())
     assert found.ack_bunches == CYCLES
@@ -87,7 +87,7 @@ def test_no_bound_without_the_rate_of_acks() -> None:
     assert values(measured, 0).compression_factor_bound == "no rate for the ACKs' bottleneck"
 
 
-def test_ties() -> None:
+def test_simultaneous_acks_have_no_factor() -> None:
     """ACKs at one time have no factor; they are counted, and as compressed."""
     exchange = compressed()
     at = exchange.ack_ns.reshape(CYCLES, WINDOW)
@@ -183,7 +183,7 @@ def test_induced_bursts() -> None:
     assert of(far).induced_burst_max == "the tap is not near the data's sender"
 
 
-def test_trains() -> None:
+def test_bursts_at_full_rate_are_trains() -> None:
     """Bursts at the bottleneck's rate are busy periods, and come once a cycle."""
     found = of(arriving())
     assert found.trains == 50
@@ -212,7 +212,7 @@ def test_goodput_and_link_share() -> None:
     assert found.payload == 600 * MSS
 
 
-def test_pause() -> None:
+def test_idle_second_is_a_pause() -> None:
     """While nothing is outstanding for a second the application pauses, and time stands still."""
     exchange = arriving()
     before = of(exchange)
@@ -223,7 +223,7 @@ def test_pause() -> None:
     assert found.data_time == pytest.approx(before.data_time - 0.005 + 11 * SEGMENT_NS / 1e9)
 
 
-def test_rtt() -> None:
+def test_round_trip_time_from_the_tap() -> None:
     """The round trip time is that from the tap, for every segment that an ACK is newest for."""
     found = of(arriving())
     assert found.rtt_min == 0.001
@@ -296,7 +296,7 @@ def test_copies_count_once() -> None:
     assert vars(values(measure(plain, KNOWN), 0)) == vars(once)
 
 
-def test_fairness() -> None:
+def test_fairness_is_jains_index() -> None:
     """Jain's index of two equal shares is 1; of one with twice the other's 0.9."""
     one, two = arriving(), arriving(port=40001)
     assert _of_capture(one, two)["jain_index"] == pytest.approx(1)
@@ -311,7 +311,7 @@ def test_fairness() -> None:
 
 
 @pytest.mark.parametrize(("offset_ns", "index"), [(0, 1), (2_500_000, -1)])
-def test_pendulum(offset_ns: int, index: float) -> None:
+def test_pendulum_index_of_two_links(offset_ns: int, index: float) -> None:
     """Links that transmit at the same time go together, those that alternate against."""
     one = arriving(cycle_ns=5_000_000, segments=20)
     two = arriving(cycle_ns=5_000_000, segments=20, port=40001, turned=True)

@@ -107,7 +107,7 @@ def test_the_bottleneck_is_found(plain: dict[str, Any]) -> None:
     assert found == pytest.approx(busy_ns / span, rel=1e-9)
 
 
-def test_periods(plain: dict[str, Any]) -> None:
+def test_busy_periods_and_queue_repeat_each_cycle(plain: dict[str, Any]) -> None:
     """Busy periods are the bursts, and both they and the queue's level repeat every cycle."""
     found = plain["ways"]["b_to_a"]
     assert found["busy_periods"]["value"] == CYCLES

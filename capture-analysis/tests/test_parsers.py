@@ -55,7 +55,7 @@ def fate(frame: bytes, link_type: int = 1) -> str:
         (0xA1B2CD34, 1000, "pcap modified, {}-endian, us"),
     ],
 )
-def test_classic(order: str, magic: int, unit_ns: int, name: str) -> None:
+def test_classic_files_give_exact_columns(order: str, magic: int, unit_ns: int, name: str) -> None:
     """Every column of both byte orders and the three kinds of classic files is exact."""
     frames = [ethernet(ipv4(tcp(built.SACK + built.TIMESTAMPS, 0x111, seq=2**32 - 1) + b"abc"))]
     packets, parser = parse(built.pcap(frames * 2, order=order, magic=magic))
@@ -121,7 +121,7 @@ def test_classic(order: str, magic: int, unit_ns: int, name: str) -> None:
         (127, radiotap(wlan(ipv4(), 0x88), (1,), bytes(8) + b"\x20")),
     ],
 )
-def test_links(link_type: int, frame: bytes) -> None:
+def test_packet_found_behind_every_link_header(link_type: int, frame: bytes) -> None:
     """Behind every link header, and any tags, the same packet is found."""
     packets, _ = parse(built.pcap([frame], link_type=link_type))
     assert len(packets) == 1
@@ -183,7 +183,7 @@ def test_links(link_type: int, frame: bytes) -> None:
         ("malformed", b"\1" + radiotap(wlan(ipv4()))[1:], 127),
     ],
 )
-def test_fates(expected: str, frame: bytes, link_type: int) -> None:
+def test_every_other_frame_is_counted(expected: str, frame: bytes, link_type: int) -> None:
     """Every frame that is no packet is counted, under the reason that the first layer gives."""
     assert fate(frame, link_type) == expected
 
@@ -234,7 +234,9 @@ def test_wireless_alike(link_type: int, start: bytes) -> None:
         (b"\1\1\1\x08", 60, Mark.OPTIONS_CUT, (0, 0, 0, 0)),
     ],
 )
-def test_options(options: bytes, kept: int, marks: int, values: tuple[int, ...]) -> None:
+def test_whole_options_in_header_count(
+    options: bytes, kept: int, marks: int, values: tuple[int, ...]
+) -> None:
     """Options count as far as they are whole, were captured and lie within the header."""
     packets, _ = parse(built.pcap([ethernet(ipv4(tcp(options)))[: 34 + kept]]))
     row = (packets.ts_value, packets.ts_echo, packets.sack_left, packets.sack_right)
@@ -257,14 +259,14 @@ def test_options(options: bytes, kept: int, marks: int, values: tuple[int, ...])
         (ethernet(ipv4(tcp()) + bytes(6)), 0, 0),
     ],
 )
-def test_payload(frame: bytes, payload: int, marks: int) -> None:
+def test_payload_follows_from_ip_length(frame: bytes, payload: int, marks: int) -> None:
     """Payload follows from IP's length, whatever headers there are and whatever pads the frame."""
     packets, _ = parse(built.pcap([frame]))
     assert (int(packets.payload_bytes[0]), int(packets.marks[0])) == (payload, marks)
 
 
 @pytest.mark.parametrize(("fraction", "beyond"), [(999_999, 0), (1_000_000, 1), (2_500_000, 1)])
-def test_fraction(fraction: int, beyond: int) -> None:
+def test_excessive_fraction_is_added_and_counted(fraction: int, beyond: int) -> None:
     """A fraction of a second or more is added to the time, and counted."""
     content = bytearray(built.pcap([ethernet(ipv4())], magic=0xA1B2C3D4))
     struct.pack_into("<I", content, 28, fraction)
@@ -273,7 +275,7 @@ def test_fraction(fraction: int, beyond: int) -> None:
     assert parser.counts == Counts(frames=1, packets=1, fraction_beyond=beyond)
 
 
-def test_connections() -> None:
+def test_connections_as_the_flow_table_defines_them() -> None:
     """Halves, bases, what SYNs announce, and ports used again, as FLOW defines them."""
     there = {"source": 1, "destination": 2}
     back = {"source": 2, "destination": 1}
@@ -350,7 +352,7 @@ def test_many_connections() -> None:
     offset_s=st.one_of(st.integers(-(10**10), 10**10), st.integers(-(2**63), 2**63 - 1)),
     ticks=st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 2**20)),
 )
-def test_clock(resolution: int, offset_s: int, ticks: int) -> None:
+def test_times_cut_to_ns_or_counted(resolution: int, offset_s: int, ticks: int) -> None:
     """Times of every resolution and offset are cut to ns, or counted if they do not fit."""
     start = section() + interface(1, built.clock(resolution, offset_s))
     packets, parser = parse(start + enhanced(ethernet(ipv4()), ticks))
@@ -373,7 +375,7 @@ def test_edges_of_time(edge_ns: int, step: int) -> None:
     assert packets.time_ns.tolist() == ([edge_ns + step] if fits else [])
 
 
-def test_sections() -> None:
+def test_section_may_change_byte_order() -> None:
     """A section may change the byte order, and starts with no interface."""
     frame = ethernet(ipv4())
     content = section("<") + interface(147) + interface() + enhanced(frame, 5, 1) + enhanced(frame)
@@ -405,7 +407,7 @@ def test_sections() -> None:
         ),
     ],
 )
-def test_broken(content: bytes, sentence: str) -> None:
+def test_parsing_stops_where_records_break(content: bytes, sentence: str) -> None:
     """Where records cannot be followed, nothing more is taken and a sentence says where."""
     _, parser = parse(content)
     assert parser.broken == sentence

@@ -19,7 +19,7 @@ from capture_analysis.printable import printable, terminal
         ("é\t漢\n", "é\t漢\n"),
     ],
 )
-def test_printable(text: str, spelt: str) -> None:
+def test_only_control_characters_are_spelt_out(text: str, spelt: str) -> None:
     """Control characters are spelt out as JSON does it, and no other character changes."""
     assert printable(text) == spelt
 

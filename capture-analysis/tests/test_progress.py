@@ -19,7 +19,7 @@ def line(monkeypatch: pytest.MonkeyPatch) -> progress.ProgressLine:
     return watching
 
 
-def test_line(
+def test_progress_line_grows_and_goes(
     line: progress.ProgressLine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It names the capture and grows to the whole of it, each time it is read; then it is gone."""
@@ -36,7 +36,7 @@ def test_line(
     assert capsys.readouterr().err == "\r\033[K"
 
 
-def test_patience(
+def test_short_work_prints_no_progress(
     line: progress.ProgressLine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What is done soon says nothing."""

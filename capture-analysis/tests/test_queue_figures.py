@@ -27,13 +27,13 @@ def _ms(trace: Line) -> list[float]:
     return np.round(trace.x * 1e3 - 1000, 6).tolist()  # type: ignore[no-any-return]
 
 
-def test_delay() -> None:
+def test_delay_drawn_over_entry_time() -> None:
     """Delay is drawn over the time of entry, beyond the shortest."""
     figure = one_way_delay([crossing([0, 1, 2], [5, 7, 7])])
     assert points(figure) == [(0, 0), (1, 1), (2, 0)]
 
 
-def test_queue() -> None:
+def test_packets_queue_until_propagation_begins() -> None:
     """Packets are in the queue from their entry until the propagation delay before they are out."""
     figure = queues([crossing([0, 0, 3], [5, 6, 8], propagation_ms=4)], view=(1.0, 1.1))
     assert points(figure) == [(0, 2), (1, 1), (2, 0), (3, 1), (4, 0)]
@@ -45,7 +45,7 @@ def test_queue_never_negative() -> None:
     assert points(queues([crossing([0, 2], [1, 4], propagation_ms=2)])) == [(0, 0), (2, 0)]
 
 
-def test_spacing() -> None:
+def test_spacing_points_leave_out_ties() -> None:
     """A point is two successive ACKs of a connection; ties have no place on a logarithmic axis."""
     figure = spacing_change([crossing([0, 10, 20, 30], [100, 101, 111, 111])])
     (trace,) = (each for each in figure.lines if each.name == "ACKs A to B")
@@ -54,6 +54,6 @@ def test_spacing() -> None:
     assert [each.name for each in figure.lines][1:] == ["kept", "compressed below"]
 
 
-def test_nothing() -> None:
+def test_no_packets_no_queue_figure() -> None:
     """Without packets nothing is drawn."""
     assert [f([]).lines for f in (one_way_delay, queues, spacing_change)] == [[], [], []]

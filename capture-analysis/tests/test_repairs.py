@@ -26,7 +26,7 @@ def repairs(talk: Conversation, new_tracker: NewTracker) -> list[Repair]:
 
 
 @each_tracker
-def test_fast(new_tracker: NewTracker) -> None:
+def test_repair_after_duplicate_ack_is_fast(new_tracker: NewTracker) -> None:
     """After a duplicate ACK a retransmission is fast, and so is the next in the same repair."""
     talk = sending()
     talk.send(1, 200, 1, ack=101)
@@ -47,7 +47,7 @@ def test_fast_by_sack(new_tracker: NewTracker) -> None:
 
 
 @each_tracker
-def test_timeout(new_tracker: NewTracker) -> None:
+def test_repair_after_silence_is_a_timeout(new_tracker: NewTracker) -> None:
     """After 0.2 s of silence a time-out begins a repair, whatever ACKs told before."""
     talk = sending()
     talk.send(1, 200, 1, ack=101)
@@ -71,7 +71,7 @@ def test_timeout_amid_a_fast_repair(new_tracker: NewTracker) -> None:
 
 
 @each_tracker
-def test_spurious(new_tracker: NewTracker) -> None:
+def test_acknowledged_data_sent_again_is_spurious(new_tracker: NewTracker) -> None:
     """What had been acknowledged is sent again for nothing, and begins no repair."""
     talk = sending()
     talk.send(1, 200, 1, ack=501)
@@ -82,7 +82,7 @@ def test_spurious(new_tracker: NewTracker) -> None:
 
 
 @each_tracker
-def test_other(new_tracker: NewTracker) -> None:
+def test_repair_without_silence_or_gap_is_other(new_tracker: NewTracker) -> None:
     """Without silence and without word of a gap it is another; words before a new ACK are old."""
     talk = sending()
     talk.send(1, 200, 1, ack=101)
@@ -110,7 +110,7 @@ def test_elsewhere_it_cannot_be_told() -> None:
 
 
 @pytest.mark.parametrize(("left", "counted"), [(-200, 3), (1448, 0)])
-def test_duplicates(left: int, counted: int) -> None:
+def test_duplicate_sack_tells_of_data_twice(left: int, counted: int) -> None:
     """ACKs whose first SACK block lies below their number tell of data that arrived twice."""
     capture = capture_of(compressed())
     whole = capture.whole

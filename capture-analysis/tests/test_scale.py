@@ -39,7 +39,9 @@ def metrics(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, A
     return status, json.loads(out), err
 
 
-def test_folder(capture: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_folder_gives_each_capture_its_document(
+    capture: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     """Of a folder, each capture's document is what it is alone, in the order of their names.
 
     One that is broken is named, does not stop the others, and makes the status 2.
@@ -61,7 +63,7 @@ def test_folder(capture: Path, capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert set(found["captures"][2]) == {"schema", "capture", "error"}
 
 
-def test_scheduler(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scheduler_gives_the_same_result(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With the address of a scheduler its workers are used, to the same result."""
     from distributed import LocalCluster
 

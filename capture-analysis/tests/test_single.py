@@ -70,7 +70,7 @@ def test_parts_do_not_matter() -> None:
         assert everything(found) == expected
 
 
-def test_document() -> None:
+def test_document_has_every_quantity_and_unit() -> None:
     """The document has every quantity with its unit, and valid JSON."""
     found = json.loads(json.dumps(document(measure(mixed())), allow_nan=False))
     names = {q.name: q.unit for each in all_from_one() for q in each.per_direction}

@@ -81,7 +81,7 @@ def test_least_rows(packets: list[Packet], blocks: list[int]) -> None:
 
 
 @given(PACKETS, BLOCKS)
-def test_previous(packets: list[Packet], blocks: list[int]) -> None:
+def test_previous_value_crosses_blocks(packets: list[Packet], blocks: list[int]) -> None:
     """The value before is that of the lane's packet before, in whatever block it came."""
     previous, last, first = Previous(), dict.fromkeys(range(4), -1), 0
     for length in [*blocks, len(packets)]:
@@ -111,7 +111,7 @@ def test_lanes_appear_late() -> None:
 
 
 @given(st.lists(st.sampled_from([0, 1, 2, 1 << 40])))
-def test_occurrences(keys: list[int]) -> None:
+def test_sparse_and_dense_keys_count_alike(keys: list[int]) -> None:
     """Keys are counted alike, whether few or spread far."""
     found, count = occurrences(np.array(keys, dtype=np.int64))
     assert dict(zip(found.tolist(), count.tolist(), strict=True)) == {

@@ -16,7 +16,7 @@ def test_few_points_are_kept() -> None:
     assert thinned(line, COLUMNS, ROWS) is line
 
 
-def test_lines() -> None:
+def test_thinned_line_keeps_extremes_and_ends() -> None:
     """Of a line each column keeps its lowest and highest point, and the trace its ends."""
     found = thinned(Line("line", X, Y, "steps"), COLUMNS, ROWS)
     assert len(found.x) <= 4 * COLUMNS
@@ -28,7 +28,7 @@ def test_lines() -> None:
         assert (found.y[kept == n].min(), found.y[kept == n].max()) == (mine.min(), mine.max())
 
 
-def test_spans() -> None:
+def test_spans_of_a_column_become_one() -> None:
     """Spans of one column become one from the lowest start to the highest end."""
     found = thinned(Line("spans", X, Y, "spans", top=Y + 1), COLUMNS, ROWS)
     assert len(found.x) == COLUMNS
@@ -36,7 +36,7 @@ def test_spans() -> None:
 
 
 @pytest.mark.parametrize("log", [False, True])
-def test_points(log: bool) -> None:
+def test_one_point_remains_per_dot(log: bool) -> None:
     """Of points one remains in each dot that has any, with its exact values."""
     y = np.exp(Y)
     found = thinned(Line("points", X, y, "points"), COLUMNS, ROWS, log_y=log)

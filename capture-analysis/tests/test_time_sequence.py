@@ -46,30 +46,30 @@ def points(trace: Line) -> list[tuple[int, ...]]:
     return [tuple(map(int, p)) for p in zip(np.rint(trace.x * 1e6), *ys, strict=True)]
 
 
-def test_segments(graph: Figure) -> None:
+def test_new_segments_are_bars(graph: Figure) -> None:
     """New segments are bars from their first byte to the one after their last."""
     assert points(line(graph, "data")) == [(100, 1, 1001), (101, 1001, 2001), (102, 2001, 3001)]
 
 
-def test_retransmission(graph: Figure) -> None:
+def test_retransmission_has_an_r_on_top(graph: Figure) -> None:
     """What is sent again is a bar of its own with an R on top."""
     assert points(line(graph, "sent again")) == [(300, 1, 1001)]
     assert points(line(graph, "R")) == [(300, 1001)]
     assert line(graph, "R").letter == "R"
 
 
-def test_acknowledged(graph: Figure) -> None:
+def test_acknowledged_steps_begin_at_the_syn(graph: Figure) -> None:
     """The steps of what is acknowledged begin with the answer to the SYN."""
     assert points(line(graph, "acknowledged")) == [(10, 1), (400, 3001)]
     assert points(line(graph, "duplicate ACKs")) == [(200, 1), (201, 1)]
 
 
-def test_window(graph: Figure) -> None:
+def test_only_a_syns_window_is_unscaled(graph: Figure) -> None:
     """The window is scaled, but for a SYN's."""
     assert points(line(graph, "window")) == [(10, 101), (200, 801), (400, 3801)]
 
 
-def test_sack(graph: Figure) -> None:
+def test_sack_block_is_a_bar(graph: Figure) -> None:
     """A SACK block is a bar from edge to edge."""
     assert points(line(graph, "SACK")) == [(200, 1001, 2001), (201, 1001, 3001)]
 
@@ -81,7 +81,7 @@ def test_unknown_scale() -> None:
     assert "not seen" in figure.caption
 
 
-def test_control(graph: Figure) -> None:
+def test_syn_stands_below_first_byte(graph: Figure) -> None:
     """The handshake's SYN is an S at its sequence number, below the first byte."""
     assert points(line(graph, "SYN")) == [(0, 0)]
     talk = lossy()
@@ -116,7 +116,7 @@ def test_other_direction() -> None:
     assert [each.style for each in figure.lines] == ["letters", "steps", "steps"]
 
 
-def test_nothing() -> None:
+def test_no_packets_no_time_sequence() -> None:
     """Nothing yields an empty graph, not an error."""
     talk = Conversation()
     talk.send(0, 0, 0, flags=FLAG_SYN)

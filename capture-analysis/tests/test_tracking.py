@@ -336,6 +336,6 @@ def test_a_flow_that_is_not_in_the_table_is_refused(new_tracker: NewTracker) -> 
 
 
 @each_tracker
-def test_nothing(new_tracker: NewTracker) -> None:
+def test_no_packets_no_rows(new_tracker: NewTracker) -> None:
     """No packets, no rows."""
     assert len(new_tracker().track(columns([]), flow_table(0))) == 0

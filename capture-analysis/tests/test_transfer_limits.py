@@ -79,7 +79,7 @@ def test_nothing_outstanding() -> None:
     assert limits(capture).limited_receive_window > 0.98
 
 
-def test_application() -> None:
+def test_sparse_writer_is_limited_by_application() -> None:
     """A sender that writes four segments now and then waits for its application."""
     found = limits(captured(write_ns=50_000_000, write=4))
     assert found.limited_application > 0.85
@@ -157,7 +157,7 @@ def by_hand(capture: ColumnCapture) -> list[float]:
     return [each / sum(spent.values()) for each in spent.values()]
 
 
-def test_recovery() -> None:
+def test_limits_equal_a_count_by_packet() -> None:
     """With losses the shares are those of a count packet by packet, and some of it is recovery."""
     for window in (60_000, 12 * 1448):
         capture = captured(loss=0.02)
@@ -192,7 +192,7 @@ def test_ack_compression_without_time_stamps() -> None:
     assert found.limited_congestion_window > 0.9
 
 
-def test_timeouts() -> None:
+def test_repeat_after_silence_is_a_timeout() -> None:
     """A segment that is sent again after a second of silence is a time-out."""
     capture = captured(segments=40)
     whole = capture.whole

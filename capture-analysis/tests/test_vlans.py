@@ -120,7 +120,7 @@ def test_first_tags_are_shown() -> None:
     assert flow_table.label(0, 1) == "10.0.0.2:2000 > 10.0.0.1:1000 (VLAN 5)"
 
 
-def test_limit() -> None:
+def test_sixty_four_connections_between_two_ends() -> None:
     """Beyond 64 connections between the same ends, a packet in another VLAN is of the latest."""
     frames = [there((1 + k,), (1 << 26) * k) for k in range(LIMIT)]
     assert flows([*frames, there((LIMIT + 1,), 1 << 25), *frames]) == [
@@ -167,7 +167,9 @@ def written(path: Path, frames: Sequence[bytes]) -> Path:
     return path
 
 
-def test_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_vlans_shown_where_there_are_some(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Table and JSON have the VLANs of a connection that has some, and of no other."""
     frames = alternating(exchange((5, 7), (5, 7), 1000), exchange((), (), FAR))
     path = written(tmp_path / "x.pcap", frames)

@@ -57,7 +57,7 @@ def test_a_poisson_process(tmp_path: Path) -> None:
     assert not np.isin(_sent_ns(other), _sent_ns(first)).any()
 
 
-def test_pauses(tmp_path: Path) -> None:
+def test_datagrams_pause_between_bursts(tmp_path: Path) -> None:
     """Within an `on` packets leave at equal intervals; between them there are pauses."""
     pauses = {"mean_on_s": 0.05, "mean_off_s": 0.05}
     gaps = np.diff(_sent_ns(_run(tmp_path, "one", on_off=pauses, rate_mbit=80)))

@@ -33,7 +33,7 @@ def results(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 
 @pytest.mark.parametrize("name", all_names())
-def test_dtm(results: Results, name: str) -> None:
+def test_dtm_case_holds_in_guest(results: Results, name: str) -> None:
     """The case holds."""
     result = results[name]
     if "skipped" in result:

@@ -63,7 +63,7 @@ def test_flight_in_captures(small_run: Path) -> None:
         assert set(flights(analysis, name)) == {window * segment}
 
 
-def test_parameters(guest: Guest, tmp_path: Path) -> None:
+def test_tcp_fixed_checks_its_windows(guest: Guest, tmp_path: Path) -> None:
     """Each window registers a name; windows of none, too many or the same segments are refused."""
     folder = tmp_path / "run"
     refused = {

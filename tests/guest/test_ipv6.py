@@ -103,7 +103,7 @@ def test_programs_see_what_instruments_see(guest: Guest, tmp_path: Path) -> None
     assert rows[-1].split(",")[2:6] == ["fd00::a00:202", "5001", "fd00::a00:102", "40001"]
 
 
-def test_datagrams(tmp_path: Path) -> None:
+def test_datagrams_of_ipv6_all_arrive(tmp_path: Path) -> None:
     """UDP packets of IPv6 have the size asked for, 48 bytes of headers included, and all arrive."""
     udp = {"name": "udp", "from": "h1", "to": "h2", "rate_mbit": 8, "ip": 6}
     found = _document(_run(tmp_path, flows=[], datagrams=[udp]))["metrics"]

@@ -55,7 +55,7 @@ def test_tutorial_python(captures: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert doctest.DocTestRunner().run(session).failed == 0
 
 
-def test_pages(captures: Path, tmp_path: Path) -> None:
+def test_every_metric_has_a_manual_page(captures: Path, tmp_path: Path) -> None:
     """Every metric has a page with each of its quantities and pictures that are there."""
     site = tmp_path / "site"
     subprocess.run(

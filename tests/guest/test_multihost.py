@@ -80,7 +80,7 @@ def test_three_hosts_are_one_machine(guest: Guest, tmp_path: Path) -> None:
 
 
 @pytest.mark.lab
-def test_playbook(guest: Guest, tmp_path: Path) -> None:
+def test_multihost_playbook_leaves_hosts_as_before(guest: Guest, tmp_path: Path) -> None:
     """multihost.yml over SSH leaves a run whose bytes are right, and three hosts as before.
 
     In real time, with three hosts on one processor: the clocks may tell too little, which the

@@ -115,7 +115,7 @@ def selftest(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
-def test_boots(guest: Guest, tmp_path: Path, clock: str) -> None:
+def test_newest_kernel_boots_without_warning(guest: Guest, tmp_path: Path, clock: str) -> None:
     """The kernel boots and powers off on each clock, without a warning."""
     console = boot(guest, tmp_path, CLOCKS[clock])
     assert "ended\n" in console

@@ -231,7 +231,7 @@ def test_no_trace_in_the_hosts_metrics(guest: Guest, tmp_path: Path) -> None:
         assert (row["open"], row["reordering"]) == ([], 3), row
 
 
-def test_parameters(guest: Guest, tmp_path: Path) -> None:
+def test_tcp_tahoe_checks_its_rule(guest: Guest, tmp_path: Path) -> None:
     """Either rule loads and registers both names; another is refused with a sentence."""
     folder = tmp_path / "run"
     growths = ("growth=floor", "growth=bsd", "growth=fast", "growth=")

@@ -107,7 +107,7 @@ def test_check_mode_changes_nothing(deployed: Deployed) -> None:
     assert after == deployed.before
 
 
-def test_deploy(deployed: Deployed) -> None:
+def test_bare_debian_is_deployed_and_runs(deployed: Deployed) -> None:
     """On a bare Debian packages come, DKMS builds for its kernel, modules load, a trial runs."""
     assert deployed.played.status == 0, deployed.played.said
     vm = deployed.vm

@@ -90,7 +90,7 @@ def deployed(folder: Path) -> Iterator[Deployed]:
         yield Deployed(made, good, results, played, before, packages)
 
 
-def test_deploy(deployed: Deployed) -> None:
+def test_three_hosts_deployed_whatever_others_do(deployed: Deployed) -> None:
     """Three hosts are prepared and have run an experiment, whatever becomes of three others."""
     for name in ("lab1", "lab2", "lab3"):
         assert deployed.played.recap(name)["failed"] == 0, deployed.played.said

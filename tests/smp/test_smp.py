@@ -109,13 +109,13 @@ def suite(smp: StockKernel, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_arithmetic(suite: Path) -> None:
+def test_module_arithmetic_holds_on_several_processors(suite: Path) -> None:
     """Every KUnit case holds in a kernel compiled for several processors."""
     verdicts = kunit_verdicts(suite / "kunit")
     assert [case for case in kunit_cases() if verdicts.get(case) != "ok"] == []
 
 
-def test_requests(suite: Path) -> None:
+def test_every_extreme_request_has_an_answer(suite: Path) -> None:
     """Every value at and beyond the ends of a range has its answer, without a complaint."""
     check_cases(suite)
 
@@ -127,7 +127,7 @@ def test_broken_requests_at_once(suite: Path) -> None:
         assert sum(int(row[0]) for row in rows if row[2] == "done") == FUZZ_REQUESTS
 
 
-def test_stress(smp: StockKernel, tmp_path: Path) -> None:
+def test_requests_and_traffic_at_once(smp: StockKernel, tmp_path: Path) -> None:
     """Change, delete and traffic at once, an hour's requests in minutes, without a complaint."""
     folder = tmp_path / "run"
     modules = congestion_modules(smp.programs)

@@ -19,7 +19,7 @@ from twoway.cli import COMMANDS, LAB_COMMANDS
 from twoway.contract.writing import write_json
 
 
-def test_version() -> None:
+def test_version_stands_in_one_place() -> None:
     """The command says its version, which stands in one place."""
     done = twoway("--version")
     assert (done.returncode, done.stdout) == (0, f"twoway {__version__}\n")
@@ -29,7 +29,7 @@ def test_version() -> None:
     "words",
     [(), ("lab",), *((c.name,) for c in COMMANDS), *(("lab", c.name) for c in LAB_COMMANDS)],
 )
-def test_help(words: tuple[str, ...]) -> None:
+def test_help_of_every_command(words: tuple[str, ...]) -> None:
     """Every command, those of the playbooks too, says what it does and what its exit codes mean."""
     done = twoway(*words, "--help")
     assert done.returncode == 0
@@ -45,7 +45,7 @@ def test_help(words: tuple[str, ...]) -> None:
         ("twoway clean --o", "--older-than "),
     ],
 )
-def test_completion(tmp_path: Path, line: str, found: str) -> None:
+def test_completion_offers_what_may_stand(tmp_path: Path, line: str, found: str) -> None:
     """A shell is told the commands, experiments, files and options that may stand at the cursor."""
     answer = tmp_path / "answer"
     asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": " ", "COMP_LINE": line}
@@ -173,7 +173,7 @@ def test_a_cache_that_is_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert pinned[:2] == ["taskset", "-c"]
 
 
-def test_backends() -> None:
+def test_backends_offered_uml_first() -> None:
     """The modules of twoway/backends offer uml, qemu in four variants, and native; uml is first."""
     names = list(kinds())
     assert names[0] == "uml"
@@ -182,7 +182,7 @@ def test_backends() -> None:
     assert "; qemu, a distribution's own kernel" in " ".join(twoway("run", "--help").stdout.split())
 
 
-def test_quiet(tmp_path: Path) -> None:
+def test_quiet_prints_only_errors(tmp_path: Path) -> None:
     """With --quiet standard error has only what is wrong, with its hint."""
     done = twoway("clean", "--quiet", "--results", str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")

@@ -23,7 +23,7 @@ _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)(?:#[^)]*)?\)")
 
 
 @pytest.mark.parametrize("name", TRACKED)
-def test_links(name: str) -> None:
+def test_links_lead_to_files(name: str) -> None:
     """Each relative link of a document leads to a file of the repository."""
     path = ROOT / name
     targets = _LINK.findall(path.read_text(encoding="utf-8"))
@@ -31,7 +31,7 @@ def test_links(name: str) -> None:
 
 
 @pytest.mark.parametrize("path", DECISIONS, ids=lambda path: path.stem)
-def test_decisions(path: Path) -> None:
+def test_decisions_are_complete_and_indexed(path: Path) -> None:
     """A decision has date, status and its sections in order, and is in the index by its title."""
     text = path.read_text(encoding="utf-8")
     assert re.search(r"^- Date: \d{4}-\d\d-\d\d", text, re.MULTILINE)

@@ -59,7 +59,7 @@ def entries(archive: bytes) -> Iterator[tuple[str, bytes]]:
         at = (start + fields[6] + 3) // 4 * 4
 
 
-def test_initramfs(kernel: StockKernel) -> None:
+def test_initramfs_orders_modules_by_need(kernel: StockKernel) -> None:
     """The archive holds boot as init, and each module after those that it needs."""
     found = dict(entries(stock_kernel.initramfs(kernel)))
     assert found["init"] == b"first process"

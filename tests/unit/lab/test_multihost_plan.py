@@ -97,7 +97,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_misplaced(case: Case, what: str) -> None:
+def test_misplaced_hosts_are_refused(case: Case, what: str) -> None:
     """Hosts that do not fit the topology are refused with a sentence for each thing wrong."""
     changed, sentence = WRONG[what]
     places = {**PLACES, **{k: Place(**v) if v else None for k, v in changed.items()}}

@@ -105,7 +105,7 @@ EDITS: list[tuple[str, Callable[[Any], object], dict[str, float]]] = [
 
 
 @pytest.mark.parametrize(("name", "change", "expected"), EDITS)
-def test_disagreement(
+def test_false_claim_fails_its_own_check(
     tmp_path: Path, name: str, change: Callable[[Any], object], expected: dict[str, float]
 ) -> None:
     """What one file claims against the captures fails its check, and that one alone."""

@@ -21,7 +21,7 @@ def test_single_losses() -> None:
     assert length == 0
 
 
-def test_bursts() -> None:
+def test_bursts_widen_the_deviation() -> None:
     """Bursts of 8 widen the share's deviation 3.85 times; 25 lengths of 9.5 are one above 8."""
     bursts = {"percent": 1, "burst_packets": 8}
     share, length = deviations(bursts, 0.011, 10_000, 9.5, 25)

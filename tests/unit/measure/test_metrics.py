@@ -246,7 +246,7 @@ def test_every_value_is_as_defined(tmp_path: Path) -> None:
         assert row["value"] is None or definition.least <= row["value"] <= definition.most, name
 
 
-def test_document(tmp_path: Path) -> None:
+def test_metrics_document_names_its_run(tmp_path: Path) -> None:
     """The document names experiment, run, backend and kernel, and holds no verdict but fidelity."""
     document = computed(write_run(tmp_path, [prediction("drops_data.forward", 2)]))
     assert document["experiment"] == "by-hand"

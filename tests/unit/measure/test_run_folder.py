@@ -117,7 +117,7 @@ def test_times_that_do_not_follow(tmp_path: Path, times: tuple[int, int, int]) -
         Analysis(folder)
 
 
-def test_table(tmp_path: Path) -> None:
+def test_table_preamble_is_skipped(tmp_path: Path) -> None:
     """A table's preamble is skipped, and one without rows still has its columns."""
     run = Run(write_run(tmp_path))
     (tmp_path / "full.csv").write_text("# clock: x\na,b\n1,2\n3,4\n")
@@ -142,7 +142,7 @@ def test_unusable_table(tmp_path: Path, content: str, complaint: str) -> None:
         run.table("x.csv", "a", "c", "d")
 
 
-def test_between(tmp_path: Path) -> None:
+def test_data_and_acks_told_apart_at_an_interface(tmp_path: Path) -> None:
     """At one interface a connection's data and its acknowledgements are told apart."""
     run = Run(write_run(tmp_path))
     first, second = run.connections
@@ -153,7 +153,7 @@ def test_between(tmp_path: Path) -> None:
     assert len(run.between("h1-eth0", second, forward=False)) == 8
 
 
-def test_numbers(tmp_path: Path) -> None:
+def test_columns_read_as_whole_numbers(tmp_path: Path) -> None:
     """Columns of a table are read as whole numbers, without a digit lost."""
     run = Run(write_run(tmp_path))
     (tmp_path / "x.csv").write_text(f"# clock: x\na,b,c\n{2**62 + 1},x,-1\n2,y,3\n")

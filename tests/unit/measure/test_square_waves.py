@@ -26,7 +26,7 @@ def square_wave(high: int, low: int, half_ns: int, cycles: int, delay_ns: int = 
     return Occupancy(edges, np.where(np.arange(2 * cycles) % 2, low, high))
 
 
-def test_plateaus() -> None:
+def test_alternation_is_one_plateau() -> None:
     """A stretch that alternates between two levels is one plateau; a ramp is none."""
     steps = [(0, 5), (10, 6), (20, 5), (30, 6), (40, 9), (41, 12), (42, 13), (70, 13), (90, 2)]
     levels = Occupancy(*(np.array(column) for column in zip(*steps, strict=True)))
@@ -88,7 +88,7 @@ def test_plateaus_without_neighbours() -> None:
     assert np.isnan(_plateau_levels(steps, payload=0)).all()
 
 
-def test_period() -> None:
+def test_square_wave_period_to_a_bin() -> None:
     """A square wave's period is found to a bin, not one of its multiples."""
     wave = square_wave(20, 3, 500_000_000, 50)
     bins = round(BINS / 50)
@@ -117,7 +117,7 @@ def test_constant_has_no_period() -> None:
 
 
 @pytest.mark.parametrize(("delay_ns", "index"), [(0, 1), (500, -1), (250, 0)])
-def test_synchronisation(delay_ns: int, index: int) -> None:
+def test_synchronisation_in_phase_is_one(delay_ns: int, index: int) -> None:
     """In phase is 1, half a cycle later -1, a quarter 0, each without error."""
     first = square_wave(9, 1, 500, 200)
     second = square_wave(30, 20, 500, 201, delay_ns - 1000)

@@ -30,7 +30,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_run(tmp_path_factory.mktemp("run"))
 
 
-def test_table(run: Path) -> None:
+def test_csv_has_a_row_per_point(run: Path) -> None:
     """The CSV has a row for each point, in order, with its connection, quantity and unit."""
     with export_run(run, "csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -84,7 +84,7 @@ def test_flent_without_uploads(tmp_path: Path) -> None:
     assert found.series_names == names
 
 
-def test_qlog(run: Path) -> None:
+def test_qlog_has_an_event_per_sample(run: Path) -> None:
     """Each sender's trace has an event for each sample; no threshold is not a number."""
     document = json.loads(export_run(run, "qlog").read_text("utf-8"))
     assert (document["qlog_version"], document["qlog_format"]) == ("0.3", "JSON")
@@ -102,7 +102,9 @@ def test_qlog(run: Path) -> None:
         ]
 
 
-def test_twice(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_same_run_exports_same_bytes(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of one run each format makes the same bytes whenever it does."""
     made = {name: export_run(run, name).read_bytes() for name in formats()}
     monkeypatch.setattr("time.time", lambda: 1e9)
@@ -111,7 +113,7 @@ def test_twice(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         assert again.read_bytes() == made[name], name
 
 
-def test_command(run: Path, tmp_path: Path) -> None:
+def test_export_prints_the_file_path(run: Path, tmp_path: Path) -> None:
     """The file's path is printed; it lies in the run's folder unless --to says where."""
     for where, more in (
         (run / "by-hand.csv", ()),

@@ -63,7 +63,7 @@ def points(trace: Line) -> list[tuple[float, float]]:
     return list(zip(trace.x.tolist(), trace.y.tolist(), strict=True))
 
 
-def test_order(figures: dict[str, Figure]) -> None:
+def test_figures_stand_in_order(figures: dict[str, Figure]) -> None:
     """The report has these figures, in this order."""
     assert list(figures) == IDS
 
@@ -93,7 +93,7 @@ def test_sequence_numbers(figures: dict[str, Figure]) -> None:
     assert trace.x[0] == 0.01
 
 
-def test_slopes(figures: dict[str, Figure]) -> None:
+def test_slope_is_rate_times_window(figures: dict[str, Figure]) -> None:
     """A full link's progress is 0.9 MB/s times the window, the predicted one half of that."""
     full = line(figures["sequence"], "first: one way, full link")
     assert full.y.tolist() == [0.0, pytest.approx(0.018, abs=1e-15)]
@@ -102,7 +102,7 @@ def test_slopes(figures: dict[str, Figure]) -> None:
     assert "second: predicted" not in [each.name for each in figures["sequence"].lines]
 
 
-def test_spacing(figures: dict[str, Figure]) -> None:
+def test_ack_spacing_sent_and_arrived(figures: dict[str, Figure]) -> None:
     """The same three ACKs are 0.5 ms apart as sent and 0.05 ms on arrival."""
     sent = line(figures["spacing"], "first's acks as sent")
     arrived = line(figures["spacing"], "first's acks on arrival")
@@ -119,14 +119,14 @@ def test_bunch_shares(figures: dict[str, Figure]) -> None:
     assert points(line(figures["bunches"], "first's acks as sent")) == [(1.0, 100.0)]
 
 
-def test_overview(figures: dict[str, Figure]) -> None:
+def test_overview_reaches_peak_and_marks_drops(figures: dict[str, Figure]) -> None:
     """The overview reaches the queue's true peak, and marks each drop at the limit."""
     assert line(figures["overview"], "forward queue, lowest and highest").y.max() == 4
     assert points(line(figures["overview"], "forward drops")) == [(0.01, 4.0)]
     assert points(line(figures["overview"], "reverse drops")) == [(0.0115, 5.0)]
 
 
-def test_goodput(figures: dict[str, Figure]) -> None:
+def test_goodput_counts_new_payload_per_cycle(figures: dict[str, Figure]) -> None:
     """Payload shows in the interval in which it first arrives; an interval is a whole cycle."""
     trace = line(figures["goodput"], "first")
     cycle_us = 6500
@@ -240,7 +240,7 @@ def test_trace_colours_do_not_leak() -> None:
     assert first["marker"]["color"] != second["marker"]["color"]
 
 
-def test_map(reported: Path) -> None:
+def test_map_has_every_node_and_link(reported: Path) -> None:
     """The map has every node and link once, and each bottleneck's arrow points its way."""
     svg = topology_svg(read_manifest(reported))
     assert sorted(re.findall(r'class="node">(\w+)<', svg)) == ["h1", "h2", "r1", "r2"]

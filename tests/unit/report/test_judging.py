@@ -105,7 +105,9 @@ def of_claim(said: Said, **more: Any) -> tuple[Verdict, bool]:
         (99, 1, None, Verdict.CANNOT_TELL),
     ],
 )
-def test_value(value: float, tolerance: float, error: float | None, verdict: Verdict) -> None:
+def test_error_decides_beside_a_value(
+    value: float, tolerance: float, error: float | None, verdict: Verdict
+) -> None:
     """A 4 that may be off by an error is beside a value, its tolerance and that error."""
     said = prediction(PEAK, value, tolerance=tolerance)
     assert of_prediction(said, error=error) is verdict
@@ -129,7 +131,7 @@ def test_value(value: float, tolerance: float, error: float | None, verdict: Ver
         (3, None, None, Verdict.CANNOT_TELL),
     ],
 )
-def test_bounds(
+def test_error_decides_within_bounds(
     at_least: float | None, at_most: float | None, error: float | None, verdict: Verdict
 ) -> None:
     """A 4 is within bounds with its whole error, outside with all of it, or nobody can tell."""
@@ -212,7 +214,9 @@ def test_prediction_row() -> None:
         (claim(NONE, 4), 0, (Verdict.UNEXPLAINED, False)),
     ],
 )
-def test_claim(said: Said, error: float | None, outcome: tuple[Verdict, bool]) -> None:
+def test_claim_agrees_or_differs(
+    said: Said, error: float | None, outcome: tuple[Verdict, bool]
+) -> None:
     """A claim agrees within its precision, or differs, which its file must say."""
     assert of_claim(said, error=error) == outcome
 
@@ -399,7 +403,7 @@ def test_only_claims_against_runs_have_a_difference() -> None:
         (finding("goodput.third"), 0, Verdict.AS_STATED),
     ],
 )
-def test_finding(said: Said, error: float, verdict: Verdict) -> None:
+def test_finding_is_stated_or_changed(said: Said, error: float, verdict: Verdict) -> None:
     """A finding is as stated or has changed, which fails no run; undefined may be the finding."""
     found = verdicts(findings=(said,), error=error)
     assert found.findings[0].verdict is verdict
@@ -476,7 +480,7 @@ MET, MISSED, UNTOLD = prediction(PEAK, 5, tolerance=1), prediction(PEAK, 9), pre
         ),
     ],
 )
-def test_run(said: dict[str, Any], code: int, headline: str) -> None:
+def test_run_verdict_stands_first(said: dict[str, Any], code: int, headline: str) -> None:
     """A run is bad, tells too little, or is good, and says so first."""
     found = verdicts(error=1.0, **said)
     assert (found.exit_code, found.headline) == (code, headline)
@@ -599,7 +603,7 @@ def test_a_sentence_counts_once() -> None:
     assert verdicts(claims=claims).headline == "2 claims: agrees"
 
 
-def test_document(tmp_path: Path) -> None:
+def test_verdicts_document_reads_as_written(tmp_path: Path) -> None:
     """verdicts.json has its version, and is read as it was written."""
     folder = measured(tmp_path, "this", "20000101-000030", predictions=(prediction(PEAK, 4),))
     found = judge_run(folder)

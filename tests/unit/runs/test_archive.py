@@ -116,7 +116,7 @@ def _sparse(_: bytes) -> bytes:
         (lambda _: b"no archive" * 100, "not a whole archive of runs"),
     ],
 )
-def test_damaged(
+def test_damaged_archive_adds_nothing(
     results: Path, tmp_path: Path, damage: Callable[[bytes], bytes], sentence: str
 ) -> None:
     """An archive that was cut short, changed or made up is refused, and adds nothing."""
@@ -176,7 +176,7 @@ def test_a_run_that_is_not_as_it_ended_is_not_taken(
     assert [*(tmp_path / "there").iterdir()] == []
 
 
-def test_unfinished(results: Path) -> None:
+def test_unfinished_run_is_not_sent(results: Path) -> None:
     """A run that is not finished is not sent."""
     with pytest.raises(ArchiveError, match="partial: not a finished run"):
         pack_runs(results, ["one/20000101-000002-000000.partial"], io.BytesIO())

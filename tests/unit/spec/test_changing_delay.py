@@ -47,7 +47,7 @@ def test_a_schedule_is_a_table_of_delays() -> None:
         ({"ack_queue": "own"}, ".ack_queue: netem's, which a delay that changes is without"),
     ],
 )
-def test_contradictions(fields: dict[str, Any], sentence: str) -> None:
+def test_contradictory_delay_names_its_field(fields: dict[str, Any], sentence: str) -> None:
     """Each mistake is a sentence that names field and value."""
     found = profile_problems(_profile(**fields))
     assert any(problem.startswith(f"directions.forward{sentence}") for problem in found), found

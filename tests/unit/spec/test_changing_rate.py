@@ -101,7 +101,9 @@ def test_a_long_trace_comes_in_parts(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_contradictions(tmp_path: Path, rate: dict[str, Any], sentence: str) -> None:
+def test_contradictory_rate_names_its_field(
+    tmp_path: Path, rate: dict[str, Any], sentence: str
+) -> None:
     """Each mistake is a sentence that names field and value."""
     with pytest.raises(SpecError) as caught:
         _load(tmp_path, rate)

@@ -36,7 +36,9 @@ def _write(folder: Path, *flows: dict[str, Any], **fields: Any) -> Path:
         ({"packet_bytes": 36, "rate_mbit": 9999}, "datagrams: 51724138 packets together, at most"),
     ],
 )
-def test_refusals(fields: dict[str, Any], problem: str, tmp_path: Path) -> None:
+def test_wrong_datagram_flow_names_its_field(
+    fields: dict[str, Any], problem: str, tmp_path: Path
+) -> None:
     """Each mistake is a sentence with its field and value."""
     (found,) = problems_of(str(_write(tmp_path, fields)))
     assert found.startswith(problem)

@@ -108,7 +108,9 @@ def test_what_a_half_duplex_link_excludes(
         ({"gap": 1}, 'half_duplex.gap: unknown field; did you mean "gap_us"?'),
     ],
 )
-def test_mistakes(tmp_path: Path, shared: dict[str, Any], sentence: str) -> None:
+def test_wrong_medium_names_its_field(
+    tmp_path: Path, shared: dict[str, Any], sentence: str
+) -> None:
     """Each mistake is a sentence that names field and value."""
     with pytest.raises(SpecError) as caught:
         _load(tmp_path, shared)

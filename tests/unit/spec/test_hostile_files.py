@@ -52,7 +52,7 @@ def _refused(folder: Path, text: str) -> str:
         ("", "must be a mapping of fields, got NoneType"),
     ],
 )
-def test_text(tmp_path: Path, text: str, sentence: str) -> None:
+def test_unneeded_text_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
     """Text that no experiment needs is refused in a sentence of its own, cut and printable."""
     assert sentence in _refused(tmp_path, text)
 
@@ -98,13 +98,15 @@ def _set(field: str, value: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_numbers(tmp_path: Path, change: dict[str, Any], sentence: str) -> None:
+def test_excessive_numbers_are_refused(
+    tmp_path: Path, change: dict[str, Any], sentence: str
+) -> None:
     """A number or a count beyond what any guest can run is refused before one is started."""
     document = copy.deepcopy(SMALL) | change
     assert sentence in _refused(tmp_path, yaml.safe_dump(document))
 
 
-def test_cells(tmp_path: Path) -> None:
+def test_cells_need_a_link_of_cells(tmp_path: Path) -> None:
     """A header of cells is refused on a link without cells."""
     change = {"set": [f"profile.forward.{f}" for f in ("cell_bytes", "cell_overhead_bytes")]}
     document = SMALL | {"matrix": {"a": {**change, "to": [[0, 5]]}}}
@@ -119,7 +121,7 @@ def test_many_problems_are_counted(tmp_path: Path) -> None:
     assert "10 problems more" in _refused(tmp_path, text)
 
 
-def test_shown() -> None:
+def test_shown_text_is_cut_and_printable() -> None:
     """A text is cut to its bound, and its control characters are spelt out."""
     assert shown("a" * 81) == "a" * 80 + "..."
     assert shown("\x1b[2J\n") == "\\u001b[2J\n"

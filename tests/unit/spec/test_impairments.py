@@ -68,7 +68,7 @@ def test_what_is_read_back() -> None:
         ({"impairments": {}, "ack_queue": "own"}, ": netem's, which ack_queue uses"),
     ],
 )
-def test_contradictions(fields: dict[str, Any], sentence: str) -> None:
+def test_contradictory_impairment_names_its_field(fields: dict[str, Any], sentence: str) -> None:
     """Each mistake is a sentence that names field and value."""
     found = profile_problems(_profile(**fields))
     wanted = f"directions.forward.impairments{sentence}"

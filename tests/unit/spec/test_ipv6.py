@@ -47,7 +47,9 @@ def _problems(folder: Path, **fields: Any) -> list[str]:
         ),
     ],
 )
-def test_refusals(fields: dict[str, Any], problems: list[str], tmp_path: Path) -> None:
+def test_wrong_ipv6_names_its_field(
+    fields: dict[str, Any], problems: list[str], tmp_path: Path
+) -> None:
     """Each mistake is a sentence with its field and value."""
     assert _problems(tmp_path, **fields) == problems
 

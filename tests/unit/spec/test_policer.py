@@ -46,7 +46,7 @@ def test_tc_is_told() -> None:
         ),
     ],
 )
-def test_refusals(fields: dict[str, Any], sentence: str) -> None:
+def test_unmeasurable_policer_is_refused(fields: dict[str, Any], sentence: str) -> None:
     """A policer that could not be measured, or not be set, is refused in a sentence."""
     found = profile_problems(Profile.model_validate(_document(**fields)))
     assert [problem.partition("forward")[2].startswith(sentence) for problem in found[:1]] == [True]

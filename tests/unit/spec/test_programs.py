@@ -57,7 +57,9 @@ def test_an_experiment_of_programs_alone(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_refusals(fields: dict[str, Any], problem: str, tmp_path: Path) -> None:
+def test_wrong_program_names_its_field(
+    fields: dict[str, Any], problem: str, tmp_path: Path
+) -> None:
     """Each mistake is a sentence with its field and value; no file is of another folder."""
     (tmp_path / "other").write_text("secret")
     folder = tmp_path / "here"

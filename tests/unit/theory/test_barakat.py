@@ -259,7 +259,7 @@ def _setup(congestion: str, upstream_mbit: float | None) -> Setup:
     return Setup(links, (flow,), 472, True, 100, 1000, {}, {})
 
 
-def test_prediction() -> None:
+def test_one_node_gives_cycle_and_trip() -> None:
     """What one node gives: the cycle of B = 50 and a trip with all transmission times."""
     values = predict("barakat", _setup("tahoe", None))
     trip_s = 0.56 + PACKET_BIT / 1.5e6 + 320 / 1e9

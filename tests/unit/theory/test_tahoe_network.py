@@ -141,7 +141,7 @@ def test_timers_of_steady_round_trips() -> None:
     ("cwnd", "offered", "paper", "bsd"),
     [(30, 1000, 15, 15), (31, 1000, 15, 15), (100, 20, 20, 10), (100, 60, 50, 30), (3, 9, 2, 2)],
 )
-def test_thresholds(cwnd: int, offered: int, paper: int, bsd: int) -> None:
+def test_thresholds_of_two_rules(cwnd: int, offered: int, paper: int, bsd: int) -> None:
     """MAX[MIN(cwnd/2, maxwnd), 2] by section 2.1; 4.3BSD halves the lesser of cwnd and maxwnd."""
     for halves_sent, expected in ((False, paper), (True, bsd)):
         sender = Tahoe(offered, fast_retransmit=True, bsd=False, halves_sent=halves_sent)
