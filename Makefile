@@ -125,31 +125,12 @@ bench-lab: setup ## a sweep by three workers beside one (as root)
 setup: env ## packages, Python environment, guest kernel, modules: once, and what changed since
 	@$(BIN)/twoway build
 
-env: packages .venv/.synced
+env: run-packages .venv/.synced
 
-packages:
-	@vm/install-packages run
+PACKAGES := run test qemu lab smp bench deb image
 
-test-packages:
-	@vm/install-packages test
-
-qemu-packages:
-	@vm/install-packages qemu
-
-lab-packages:
-	@vm/install-packages lab
-
-smp-packages:
-	@vm/install-packages smp
-
-bench-packages:
-	@vm/install-packages bench
-
-deb-packages:
-	@vm/install-packages deb
-
-image-packages:
-	@vm/install-packages image
+$(PACKAGES:%=%-packages): %-packages:
+	@vm/install-packages $*
 
 notebook-env: env
 	@UV_PROJECT_ENVIRONMENT=.venv $(UV) sync --quiet --locked --inexact --group notebook --python $(PYTHON)
@@ -163,7 +144,7 @@ docs-env: env
 	@UV_PROJECT_ENVIRONMENT=.venv $(UV) sync --quiet --locked --compile-bytecode --python $(PYTHON)
 	@touch $@
 
-$(UV): | packages
+$(UV): | run-packages
 	@mkdir -p $(CACHE)
 	@$(PYTHON) -m venv $(CACHE)/uv-$(UV_VERSION)
 	@$(CACHE)/uv-$(UV_VERSION)/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
@@ -176,7 +157,7 @@ wheel: env ## the packages capture-analysis and twoway as wheels, into dist/
 	@$(UV) build --quiet --wheel --python $(PYTHON) --out-dir dist --all-packages
 	@ls dist/*.whl
 
-deb: packages deb-packages ## Debian packages for this release: guest ready-made, no compiler needed; into dist/
+deb: run-packages deb-packages ## Debian packages for this release: guest ready-made, no compiler needed; into dist/
 	@packaging/make-deb
 
 lint-deb: deb ## the packages: lintian, minutes
@@ -202,4 +183,4 @@ help: ## this list
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
 .PHONY: experiment papers results report list manual docs shell calibrate doctor unit test check test-long test-sanitized test-sanitized-short sanitized test-newest test-smp test-lab mutation torture lint lint-kernel bench bench-ns3 bench-lab fuzz \
-	bench-captures setup env docs-env notebook-env packages test-packages qemu-packages lab-packages smp-packages bench-packages deb-packages image-packages uv wheel deb lint-deb image test-image test-distros clean help
+	bench-captures setup env docs-env notebook-env $(PACKAGES:%=%-packages) uv wheel deb lint-deb image test-image test-distros clean help
