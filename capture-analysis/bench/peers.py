@@ -1,9 +1,8 @@
-"""Other programs to compare with, built here or found on PATH.
+"""Other programs to compare with: walk.c, and what is found on PATH.
 
-A missing program is reported and left out. The programs in peers/ are ours: they read the same
-fields as our columns and print how many packets they read and the nanoseconds that took; they do
-not number connections, which favours them. Other programs are measured from outside, start-up
-included.
+A missing program is reported and left out. walk.c prints how many packets it read and the
+nanoseconds that took; it does not number connections, which favours it. Other programs are
+measured from outside, start-up included.
 """
 
 import shutil
@@ -14,7 +13,6 @@ from pathlib import Path
 
 from processes import run
 
-SOURCES = Path(__file__).parent / "peers"
 # Of the capture tshark reads only so many packets: the whole would take a minute.
 TSHARK_PACKETS = 50_000
 
@@ -40,15 +38,8 @@ def build(folder: Path, packets: int) -> list[Peer]:
         packets: number of packets in the capture.
     """
     walk = folder / "walk"
-    subprocess.run(["gcc", "-O2", "-o", walk, SOURCES / "walk.c"], check=True)
+    subprocess.run(["gcc", "-O2", "-o", walk, Path(__file__).with_name("walk.c")], check=True)
     peers = [Peer("walk from record to record, in C", lambda path: _own(walk, path))]
-    for name, builder in (
-        ("pcap-parser with etherparse (Rust)", _rust),
-        ("gopacket (Go)", _gopacket),
-    ):
-        program = builder(folder)
-        if program is not None:
-            peers.append(_own_peer(name, program))
     for name, words, read in (
         ("tcptrace", ["tcptrace", "-n"], packets),
         ("tcpdump -n", ["tcpdump", "-n", "-r"], packets),
@@ -59,14 +50,10 @@ def build(folder: Path, packets: int) -> list[Peer]:
         ),
     ):
         if shutil.which(words[0]) is None:
-            _missing(name, f"{words[0]} is not installed")
+            print(f"LEFT OUT: {name}: {words[0]} is not installed", flush=True)
         else:
             peers.append(_foreign(name, words, read))
     return peers
-
-
-def _own_peer(name: str, program: Path) -> Peer:
-    return Peer(name, lambda path: _own(program, path))
 
 
 def _foreign(name: str, words: list[str], read: int) -> Peer:
@@ -96,32 +83,3 @@ def _fields() -> list[str]:
         "tcp.options.sack_re",
     )
     return ["-T", "fields", *(word for field in fields for word in ("-e", field))]
-
-
-def _rust(folder: Path) -> Path | None:
-    target = folder / "rust"
-    words = ["cargo", "build", "--quiet", "--release", "--target-dir", str(target)]
-    built = _built("Rust peer", [*words, "--manifest-path", "Cargo.toml"], folder / "rust-sources")
-    return target / "release" / "peer" if built else None
-
-
-def _gopacket(folder: Path) -> Path | None:
-    program = folder / "gopacket-peer"
-    words = ["go", "build", "-mod=mod", "-o", str(program), "."]
-    return program if _built("gopacket peer", words, folder / "gopacket-sources") else None
-
-
-def _built(name: str, words: list[str], folder: Path) -> bool:
-    """Build a copy of the sources, to keep lock files out of the tree."""
-    if shutil.which(words[0]) is None:
-        _missing(name, f"{words[0]} is not installed")
-        return False
-    shutil.copytree(SOURCES / folder.name.removesuffix("-sources"), folder)
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        _missing(name, done.stderr.strip().rpartition("\n")[2])
-    return done.returncode == 0
-
-
-def _missing(name: str, why: str) -> None:
-    print(f"LEFT OUT: {name}: {why}", flush=True)

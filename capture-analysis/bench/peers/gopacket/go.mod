@@ -1,5 +1,0 @@
-module peer
-
-go 1.23
-
-require github.com/gopacket/gopacket v1.3.1
