@@ -1,7 +1,6 @@
 """`twoway export`: the series of the run made by hand, in each format."""
 
 import csv
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -82,24 +81,6 @@ def test_flent_without_uploads(tmp_path: Path) -> None:
     found = resultset.load(str(export_run(folder, "flent")))
     names = ["TCP download BE::1", "TCP download sum", "TCP download avg", "TCP totals"]
     assert found.series_names == names
-
-
-def test_qlog_has_an_event_per_sample(run: Path) -> None:
-    """Each sender's trace has an event for each sample; no threshold is not a number."""
-    document = json.loads(export_run(run, "qlog").read_text("utf-8"))
-    assert (document["qlog_version"], document["qlog_format"]) == ("0.3", "JSON")
-    assert [trace["title"] for trace in document["traces"]] == ["first", "second"]
-    window, rtt = 10 * PAYLOAD_BYTES, {"smoothed_rtt": 2.5}
-    halved = {"congestion_window": window // 2, "ssthresh": window // 2}
-    for host, trace in zip(("h1", "h2"), document["traces"], strict=True):
-        assert trace["vantage_point"] == {"name": host, "type": "client"}
-        assert trace["common_fields"]["protocol_type"] == ["TCP"]
-        assert trace["common_fields"]["reference_time"] == 946684830000
-        assert {event["name"] for event in trace["events"]} == {"recovery:metrics_updated"}
-        assert [(event["time"], event["data"]) for event in trace["events"]] == [
-            (0, rtt | {"congestion_window": window}),
-            (19, rtt | halved),
-        ]
 
 
 def test_same_run_exports_same_bytes(
