@@ -27,13 +27,13 @@ from twoway.commands.options import (
     RUN,
     SCHEMAS,
     Option,
-    all_ids,
     at_least_one,
     complain,
 )
 from twoway.errors import TwowayError
 from twoway.limits import refuse_small_limits
 from twoway.messages import hush
+from twoway.paths import experiment_files
 
 DEFAULT_EXPERIMENT = "kalampoukas-5.2"
 EXIT_HELP = (
@@ -427,7 +427,7 @@ def _experiments(prefix: str, **_: Any) -> list[str]:
     """List what may stand where an experiment is asked for: ids, or files under a folder."""
     if "/" in prefix or prefix.startswith("."):
         return [str(path) for path in Path().glob(f"{prefix}*")]
-    return all_ids()
+    return list(experiment_files())
 
 
 if __name__ == "__main__":

@@ -19,6 +19,23 @@ VM = ROOT / "vm"
 PACKAGED = ROOT / "guest"
 
 
+def experiment_files() -> dict[str, Path]:
+    """Find the experiments' files, by id, in the folder `experiments` and in those below it.
+
+    Raises: UsageError if two files have one id.
+    """
+    found: dict[str, Path] = {}
+    files = [*EXPERIMENTS.glob("*.yml"), *EXPERIMENTS.glob("*/*.yml")]
+    for path in sorted(files, key=lambda path: (path.parent, path.stem)):
+        other = found.setdefault(path.stem, path)
+        if other != path:
+            raise UsageError(
+                f'{shown_path(path)}: the id "{path.stem}" is that of {shown_path(other)}',
+                "an experiment's id is its file's name without the folder: rename one",
+            )
+    return found
+
+
 def results() -> Path:
     """Return where runs are kept: in the checkout, or of an installed twoway, in this folder."""
     return Path("results") if PACKAGED.is_dir() or ROOT == _SHARE else ROOT / "results"

@@ -21,6 +21,8 @@ from pathlib import Path
 import yaml
 from lab_crew import PRELOAD, ROOT, Crew, started_crew
 
+from twoway.spec.point import find_experiment
+
 ROUNDS = 3
 HOSTS = 3
 POINTS = 24
@@ -78,7 +80,7 @@ def _sweeping(
 
 def _experiment(folder: Path, points: int) -> Path:
     """kalampoukas-3.2 with its second connection starting a little later at each point."""
-    document = yaml.safe_load((ROOT / "experiments/kalampoukas-3.2.yml").read_text())
+    document = yaml.safe_load(find_experiment("kalampoukas-3.2").read_text())
     starts_s = [number / 1000 for number in range(1, points + 1)]
     start = {"set": ["flows.right.start_s"], "to": starts_s}
     document |= {"predictions": [], "claims": [], "findings": [], "matrix": {"start": start}}

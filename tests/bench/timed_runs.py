@@ -9,6 +9,8 @@ from typing import Any
 
 import yaml
 
+from twoway.spec.point import find_experiment
+
 ROOT = Path(__file__).resolve().parents[2]
 ROUNDS = 5
 
@@ -28,7 +30,7 @@ def start_twoway(*arguments: str) -> subprocess.Popen[bytes]:
 
 def experiment_of(name: str, duration_s: float) -> dict[str, Any]:
     """Make an experiment of another length, of which nothing is expected."""
-    document: dict[str, Any] = yaml.safe_load((ROOT / f"experiments/{name}.yml").read_text())
+    document: dict[str, Any] = yaml.safe_load(find_experiment(name).read_text())
     return document | {
         "duration_s": duration_s,
         "warm_up_s": duration_s / 10,

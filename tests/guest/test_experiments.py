@@ -8,6 +8,7 @@ from kept_results import KERNEL, kept_rows
 from running import MISSED, ROOT, SMALL, judge_kept, measure, twoway, write_experiment
 
 from twoway.backends.uml import Uml
+from twoway.commands.options import all_ids
 from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.verdict import Verdict
 from twoway.contract.verdicts import Row
@@ -20,7 +21,7 @@ from twoway.spec.point import case_names
 
 pytestmark = pytest.mark.usefixtures("guest")
 
-EXPERIMENTS = sorted(path.stem for path in (ROOT / "experiments").glob("*.yml"))
+EXPERIMENTS = all_ids()
 TODAY = datetime.now(tz=UTC).date().toordinal()
 
 

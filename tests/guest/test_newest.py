@@ -16,9 +16,9 @@ import yaml
 
 from twoway.backends.uml import Uml
 from twoway.guest.build import Guest
-from twoway.paths import EXPERIMENTS
 from twoway.runs.cases import load_case
 from twoway.runs.run import run_case
+from twoway.spec.point import find_experiment
 
 pytestmark = pytest.mark.newest
 
@@ -177,7 +177,7 @@ def test_a_seed_is_all_that_is_random(guest: Guest, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["kalampoukas-5.2", "zhang-fig8"])
 def test_an_experiment_repeats(guest: Guest, tmp_path: Path, name: str) -> None:
     """Two runs of an experiment of the papers leave the same bytes in their captures."""
-    document: dict[str, Any] = yaml.safe_load((EXPERIMENTS / f"{name}.yml").read_text())
+    document: dict[str, Any] = yaml.safe_load(find_experiment(name).read_text())
     for field in ("predictions", "claims", "findings", "unclaimed", "theory", "matrix"):
         document.pop(field, None)
     document.update(duration_s=SHORT_S, warm_up_s=WARM_UP_S)
@@ -193,7 +193,7 @@ def test_an_experiment_repeats(guest: Guest, tmp_path: Path, name: str) -> None:
 
 def test_dualpi2_marks(guest: Guest, tmp_path: Path) -> None:
     """DualPI2 has the profile's limit, and its marks are counted, though tc may not know it."""
-    case = load_case(str(EXPERIMENTS / "lab/dualpi2.yml") + "@aqm=dualpi2,ecn=on,control=cubic")
+    case = load_case("dualpi2@aqm=dualpi2,ecn=on,control=cubic")
     run = run_case(case, Uml(guest), tmp_path)
     (queue,) = (
         qdisc

@@ -32,7 +32,7 @@ from twoway.runs.cases import load_case
 from twoway.spec.congestion import KERNELS_OWN
 
 GUIDE = (ROOT / "docs/guides/own-control.md").read_text("utf-8")
-TOY = (EXPERIMENTS / "modules/tcp_aimd.c").read_text("utf-8")
+TOY = (EXPERIMENTS / "beyond/modules/tcp_aimd.c").read_text("utf-8")
 
 
 def _listing(language: str) -> str:

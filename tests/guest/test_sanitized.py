@@ -18,12 +18,14 @@ from sharing import once
 
 from twoway.backends.sandbox import CONSOLE_LOG, complaints
 from twoway.backends.uml import Uml
+from twoway.commands.options import all_ids
 from twoway.contract.run_files import read_run_file
 from twoway.errors import RunError
 from twoway.guest.build import Guest
-from twoway.paths import EXPERIMENTS, KERNEL_MODULES
+from twoway.paths import KERNEL_MODULES
 from twoway.runs.cases import load_case
 from twoway.runs.run import run_case
+from twoway.spec.point import find_experiment
 
 pytestmark = pytest.mark.sanitized
 
@@ -175,7 +177,7 @@ def _kernel_side(experiment: Path) -> tuple[Any, ...]:
 def _representatives() -> list[Path]:
     """The first of all experiments that ask the kernel for the same."""
     first: dict[str, Path] = {}
-    for experiment in sorted(EXPERIMENTS.glob("*.yml")):
+    for experiment in map(find_experiment, all_ids()):
         first.setdefault(repr(_kernel_side(experiment)), experiment)
     return list(first.values())
 
@@ -188,5 +190,5 @@ def test_experiments_run_clean(guest: Guest, tmp_path: Path, experiment: Path) -
     short.write_text(yaml.safe_dump(document))
     for path in document.get("own_modules", []):  # they are below the experiment's folder
         (tmp_path / path).parent.mkdir(exist_ok=True)
-        shutil.copyfile(EXPERIMENTS / path, tmp_path / path)
+        shutil.copyfile(experiment.parent / path, tmp_path / path)
     run_case(load_case(str(short)), Uml(guest), tmp_path / "results")

@@ -20,6 +20,7 @@ from twoway.guest.build import Guest
 from twoway.measure.analysis import Analysis
 from twoway.plan import personality
 from twoway.spec.experiment import Stack
+from twoway.spec.point import find_experiment
 from twoway.theory.tahoe.network import Connection, Link, Network
 from twoway.theory.tahoe.sender import ENDLESS, Tahoe
 from twoway.theory.tahoe.timers import MS, BsdTimer, S
@@ -160,7 +161,7 @@ def test_bsd_timer_on_a_line(tmp_path: Path) -> None:
     At the start a timer fires for a segment that nothing has been acknowledged since: at 1.52 s,
     instead of at 1.5 s, by the kernel's wheel.
     """
-    document = yaml.safe_load((ROOT / "experiments/zhang-fig4-5.yml").read_text())
+    document = yaml.safe_load(find_experiment("zhang-fig4-5").read_text())
     kept = ("schema", "title", "summary", "topology", "profile", "stack", "flows", "warm_up_s")
     changed = {"duration_s": 500, "modules": {"tcp_tahoe": {"timer": "bsd"}}}
     path = write_experiment(tmp_path, {key: document[key] for key in kept} | changed)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from running import ROOT
 
+from twoway.commands.options import all_ids
 from twoway.spec.point import case_names
 
 DECISIONS = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
@@ -48,16 +49,12 @@ def test_decision_numbers() -> None:
     assert [int(path.stem[:4]) for path in DECISIONS] == list(range(1, len(DECISIONS) + 1))
 
 
-def _experiments() -> list[str]:
-    return sorted(path.stem for path in (ROOT / "experiments").glob("*.yml"))
-
-
 def _points() -> int:
-    return sum(len(case_names(name)) for name in _experiments())
+    return sum(len(case_names(name)) for name in all_ids())
 
 
 def _tested_points() -> int:
-    return sum(min(len(case_names(name)), 2) for name in _experiments())
+    return sum(min(len(case_names(name)), 2) for name in all_ids())
 
 
 def _modules() -> int:
@@ -74,7 +71,7 @@ def _patches() -> int:
     [
         (rf"{_NUMBER} (?:small )?patches", _patches),
         (rf"{_NUMBER} (?:kernel )?modules", _modules),
-        (rf"{_NUMBER} experiments with", lambda: len(_experiments())),
+        (rf"{_NUMBER} experiments with", lambda: len(all_ids())),
         (rf"(?:experiments with|All|\d of|\d of the) {_NUMBER} points", _points),
         (rf"{_NUMBER} of the \d+ points", _tested_points),
     ],
@@ -107,4 +104,4 @@ def test_every_experiment_is_on_the_page_of_papers() -> None:
     """docs/papers.md names each experiment once in its table, by its whole id."""
     page = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| [^|`]+ \| (.*) \|$", page, re.MULTILINE)
-    assert sorted(re.findall(r"`([^`]+)`", " ".join(rows))) == _experiments()
+    assert sorted(re.findall(r"`([^`]+)`", " ".join(rows))) == all_ids()

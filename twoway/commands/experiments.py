@@ -2,12 +2,14 @@
 
 import argparse
 import json
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from twoway.commands.options import SCHEMAS, all_ids, complain
 from twoway.errors import TwowayError
 from twoway.messages import say
-from twoway.paths import EXPERIMENTS
+from twoway.paths import experiment_files
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -49,11 +51,12 @@ def list_experiments(args: argparse.Namespace) -> int:
     from twoway.spec.reading import load_experiment
 
     rows = []
-    for name in all_ids():
-        experiment = load_experiment(EXPERIMENTS / f"{name}.yml")
+    for name, path in experiment_files().items():
+        experiment = load_experiment(path)
         rows.append(
             {
                 "id": name,
+                "folder": path.parent.name,
                 "title": experiment.title,
                 "duration_s": experiment.duration_s,
                 "source": experiment.source.where if experiment.source else None,
@@ -62,8 +65,10 @@ def list_experiments(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(rows, indent=1))
         return 0
-    for row in rows:
-        print(f"{row['id']:<28} {row['title']}")
+    for folder, those in groupby(rows, key=itemgetter("folder")):
+        print(f"{folder}/")
+        for row in those:
+            print(f"  {row['id']:<28} {row['title']}")
     return 0
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from twoway.messages import cut
-from twoway.paths import EXPERIMENTS, results
+from twoway.paths import EXPERIMENTS, experiment_files, results
 
 # A name, and argparse's settings, or a function that makes them if the command is called.
 Option = tuple[str, dict[str, Any] | Callable[[], dict[str, Any]]]
@@ -115,8 +115,9 @@ SCHEMAS = {
 
 
 def all_ids() -> list[str]:
-    """List the ids of all experiments."""
-    return sorted(path.stem for path in EXPERIMENTS.glob("*.yml"))
+    """List the ids of all experiments but the lab's, which need another kernel or clock."""
+    files = experiment_files().items()
+    return sorted(name for name, path in files if path.parent != EXPERIMENTS / "lab")
 
 
 def complain(text: str, hint: str = "") -> None:

@@ -328,7 +328,7 @@ class Source(Model):
 
 
 class Experiment(Model):
-    """One question put to the network: `experiments/<id>.yml`."""
+    """One question put to the network: `experiments/<folder>/<id>.yml`."""
 
     schema_version: Literal[1] = Field(alias="schema", description="version of this format: 1")
     title: str = Field(description="one line for people")

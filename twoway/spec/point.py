@@ -15,7 +15,7 @@ from twoway.contract.network import Connection, DatagramFlow
 from twoway.contract.plan import PlannedFile
 from twoway.contract.statements import Claim, Finding, Prediction
 from twoway.errors import SpecError
-from twoway.paths import EXPERIMENTS, PROFILES, TOPOLOGIES, shown_path
+from twoway.paths import EXPERIMENTS, PROFILES, TOPOLOGIES, experiment_files, shown_path
 from twoway.spec.connections import make_connections, make_datagram_flows
 from twoway.spec.experiment import Experiment, Flow, Profile, TopologyRef
 from twoway.spec.graph import Graph
@@ -92,8 +92,8 @@ def find_experiment(name: str) -> Path:
 
     Raises: SpecError if there is no such file.
     """
-    path = Path(name) if name.endswith((".yml", ".yaml")) else EXPERIMENTS / f"{name}.yml"
-    if not path.is_file():
+    path = Path(name) if name.endswith((".yml", ".yaml")) else experiment_files().get(name)
+    if path is None or not path.is_file():
         raise SpecError([f"{name}: no such experiment"], "`twoway list` shows those there are")
     return path
 
@@ -121,7 +121,7 @@ def _find_topology(name: str, beside: Path | None) -> Path:
 
 def _beside(experiment: Path | None, name: str) -> Path | None:
     """Find a file beside an experiment's file that is not the checkout's own."""
-    if experiment is None or experiment.parent.resolve() == EXPERIMENTS:
+    if experiment is None or experiment.resolve().is_relative_to(EXPERIMENTS):
         return None
     path = experiment.parent / name
     return path if path.is_file() and path.name != experiment.name else None

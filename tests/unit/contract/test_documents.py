@@ -8,7 +8,7 @@ import pytest
 from running import ROOT, twoway
 from synthetic_run import edit_json, metrics_of, write_run
 
-from twoway.commands.options import SCHEMAS
+from twoway.commands.options import SCHEMAS, all_ids
 from twoway.contract.manifest import EXPERIMENT, MANIFEST, Described, Manifest, read_manifest
 from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.network import Framing
@@ -16,7 +16,6 @@ from twoway.contract.plan import PLAN, Observe, Plan, read_plan
 from twoway.errors import RunError
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
-from twoway.paths import EXPERIMENTS
 from twoway.plan.plan import build_plan
 from twoway.runs.cases import load_case
 from twoway.runs.manifest import _clocks, describe
@@ -36,7 +35,7 @@ def test_a_plan_comes_back_from_its_file(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(path.stem for path in EXPERIMENTS.glob("*.yml")))
+@pytest.mark.parametrize("name", all_ids())
 def test_a_description_comes_back_from_its_file(tmp_path: Path, name: str) -> None:
     """What a run's folder says of its experiment is read again as it was, whatever the sweep."""
     described = describe(load_case(case_names(name)[-1]))

@@ -9,7 +9,7 @@ from twoway.errors import SpecError
 from twoway.paths import EXPERIMENTS
 from twoway.spec.own_modules import controls_with, read_own_modules
 
-TOY = (EXPERIMENTS / "modules/tcp_aimd.c").read_text("utf-8")
+TOY = (EXPERIMENTS / "beyond/modules/tcp_aimd.c").read_text("utf-8")
 
 
 def _problems(folder: Path, *paths: str) -> list[str]:

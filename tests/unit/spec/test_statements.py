@@ -8,7 +8,7 @@ import pytest
 from running import CLAIMED, SMALL, problems_of, twoway, write_experiment
 
 from twoway.errors import SpecError
-from twoway.paths import EXPERIMENTS
+from twoway.paths import experiment_files
 from twoway.runs.cases import load_case, reference_problems, refuse_lost_references
 from twoway.spec.matrix import Point
 from twoway.spec.point import case_names
@@ -223,7 +223,7 @@ def test_a_reason_has_words(tmp_path: Path, reason: str) -> None:
 
 def test_every_theory_is_used() -> None:
     """Each theory is named by an experiment, or used by another theory."""
-    files = [path.read_text("utf-8") for path in EXPERIMENTS.glob("*.yml")]
+    files = [path.read_text("utf-8") for path in experiment_files().values()]
     modules = [path.read_text("utf-8") for path in Path(predictions.__path__[0]).glob("*.py")]
     for theory in known_theories():
         named = any(f"theory: {theory}\n" in text for text in files)

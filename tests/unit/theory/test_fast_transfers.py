@@ -64,7 +64,7 @@ def test_long_series_has_the_chains_fractions() -> None:
         )
         held[name] += stretch.stop_s - stretch.start_s
     chain = fractions(Arrivals(load, load, 1e6, *FIGURE_5, ACK_SHARE))
-    # A fraction's deviation in 180 s is below 0.08 (experiments/fast-markov.yml).
+    # A fraction's deviation in 180 s is below 0.08 (experiments/ge-2011/fast-markov.yml).
     off = 3 * 0.08 * (180 / seconds) ** 0.5
     assert held["forward"] / seconds == pytest.approx(chain.forward, abs=off)
     assert held["backward"] / seconds == pytest.approx(chain.backward, abs=off)

@@ -1,0 +1,64 @@
+"""Where the experiments' files are, and how they are found."""
+
+from pathlib import Path
+
+import pytest
+from running import twoway
+
+from twoway import paths
+from twoway.commands.options import all_ids
+from twoway.errors import UsageError
+from twoway.paths import EXPERIMENTS, PAPERS, experiment_files
+from twoway.spec.point import find_experiment
+from twoway.spec.reading import load_experiment
+
+FILES = experiment_files()
+FOLDERS = sorted({path.parent for path in FILES.values()} - {EXPERIMENTS})
+
+
+def test_folders_are_papers_or_beyond_or_lab() -> None:
+    """The folders are those of papers, `beyond` and `lab`."""
+    papers = {path.stem for path in PAPERS.iterdir()}
+    assert {path.name for path in FOLDERS} == papers | {"beyond", "lab"}
+
+
+@pytest.mark.parametrize("name", all_ids())
+def test_the_folder_of_an_experiment_is_its_paper(name: str) -> None:
+    """An experiment of a paper is in that paper's folder, and any other in `beyond`."""
+    source = load_experiment(FILES[name]).source
+    assert FILES[name].parent.name == (source.paper if source else "beyond")
+
+
+def test_an_id_is_found_in_any_folder() -> None:
+    """An id finds its file, whatever folder of the experiments has it."""
+    assert find_experiment("zhang-fig8") == EXPERIMENTS / "zhang-1991/zhang-fig8.yml"
+    assert find_experiment("two-kernels") == EXPERIMENTS / "lab/two-kernels.yml"
+
+
+def test_two_files_with_one_id_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two files of one name in two folders are an error that names both."""
+    monkeypatch.setattr(paths, "EXPERIMENTS", tmp_path)
+    for folder in ("one", "other"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "same.yml").touch()
+    with pytest.raises(UsageError) as caught:
+        find_experiment("some")
+    assert str(caught.value) == (
+        f'{tmp_path}/other/same.yml: the id "same" is that of {tmp_path}/one/same.yml'
+    )
+    assert caught.value.hint == (
+        "an experiment's id is its file's name without the folder: rename one"
+    )
+
+
+def test_list_has_a_heading_for_each_folder() -> None:
+    """`twoway list` prints each folder's name and below it the folder's experiments."""
+    lines = twoway("list").stdout.splitlines()
+    headings = [line for line in lines if not line.startswith(" ")]
+    assert headings == [f"{folder.name}/" for folder in FOLDERS]
+    place = lines.index("heusse-2011/")
+    assert [line.split()[0] for line in lines[place : place + 3]] == [
+        "heusse-2011/",
+        "pendulum",
+        "kalampoukas-1998/",
+    ]
