@@ -156,10 +156,10 @@ static void dtm_set_slots(struct dtm_channel *ch, u64 now, u32 slots, u32 wanted
 	dtm_channel_changed(ch, now, from, wanted, cause);
 }
 
-static void dtm_wait(struct dtm_channel *ch)
+static void dtm_wait(struct dtm_channel *ch, u32 slots)
 {
-	if (list_empty(&ch->waiting))
-		list_add_tail(&ch->waiting, &ch->pool->waiting);
+	ch->awaited = slots;
+	list_add_tail(&ch->waiting, &ch->pool->waiting);
 }
 
 /* Give free slots to those who wait, in their order. */
@@ -168,7 +168,7 @@ static void dtm_serve_waiting(struct dtm_pool *pool, u64 now)
 	while (pool->used < pool->size && !list_empty(&pool->waiting)) {
 		struct dtm_channel *ch = list_first_entry(&pool->waiting, struct dtm_channel,
 							  waiting);
-		u32 missing = ch->target - ch->slots, unused = pool->size - pool->used;
+		u32 missing = ch->awaited - ch->slots, unused = pool->size - pool->used;
 
 		if (missing <= unused)
 			list_del_init(&ch->waiting);
@@ -185,6 +185,8 @@ static u32 dtm_reclaim(struct dtm_channel *owner, u64 now, u32 slots)
 
 	list_for_each_entry(ch, &owner->pool->in_order, in_order) {
 		u32 keeps = dtm_guaranteed(ch->config), taken;
+		/* What is being signalled is not wanted from the pool yet. */
+		u32 wants = min(ch->slots, ch->target);
 
 		if (got == slots)
 			break;
@@ -193,8 +195,8 @@ static u32 dtm_reclaim(struct dtm_channel *owner, u64 now, u32 slots)
 		taken = min(ch->slots - keeps, slots - got);
 		ch->reclaimed += taken;
 		got += taken;
-		if (ch->slots - taken < ch->target)
-			dtm_wait(ch);
+		if (list_empty(&ch->waiting) && ch->slots - taken < wants)
+			dtm_wait(ch, wants);
 		dtm_set_slots(ch, now, ch->slots - taken, ch->target, TC_DTM_CAUSE_RECLAIMED);
 	}
 	return got;
@@ -217,7 +219,7 @@ void dtm_request(struct dtm_channel *ch, u64 now, u32 want, enum tc_dtm_cause ca
 	if (granted < want) {
 		ch->denied++;
 		cause = TC_DTM_CAUSE_DENIED;
-		dtm_wait(ch);
+		dtm_wait(ch, want);
 	}
 	if (granted != from)
 		dtm_set_slots(ch, now, granted, want, cause);
@@ -357,8 +359,7 @@ static void dtm_restart(struct dtm_channel *ch, u64 now)
 {
 	ch->decided_ns = now;
 	ch->request_ns = DTM_NEVER;
-	if (list_empty(&ch->waiting))
-		ch->target = ch->slots;
+	ch->target = list_empty(&ch->waiting) ? ch->slots : ch->awaited;
 	ch->sample_at = DTM_NEVER;
 	if (dtm_allocator(ch)->start)
 		dtm_allocator(ch)->start(ch, now);
@@ -413,6 +414,19 @@ void dtm_pool_leave(struct dtm_channel *ch, u64 now)
 	dtm_serve_waiting(pool, now);
 }
 
+/* What is on its way, or waited for, was wanted within other bounds. */
+static void dtm_fit_target(struct dtm_channel *ch, u64 now)
+{
+	ch->target = dtm_within_bounds(ch, ch->target);
+	if (ch->request_ns != DTM_NEVER) {
+		ch->awaited = min(ch->awaited, ch->target);
+		if (ch->awaited <= ch->slots)
+			list_del_init(&ch->waiting);
+	} else if (!list_empty(&ch->waiting)) {
+		dtm_request(ch, now, ch->target, TC_DTM_CAUSE_OPERATOR);
+	}
+}
+
 void dtm_reconfigure(struct dtm_channel *ch, const struct dtm_config *config, u64 now,
 		     bool restart, u32 slots)
 {
@@ -420,12 +434,8 @@ void dtm_reconfigure(struct dtm_channel *ch, const struct dtm_config *config, u6
 
 	ch->pool->guaranteed += dtm_guaranteed(config) - dtm_guaranteed(ch->config);
 	ch->config = config;
-	/* What is on its way, or waited for, was wanted within other bounds. */
-	if (dtm_within_bounds(ch, ch->target) != ch->target) {
-		ch->target = dtm_within_bounds(ch, ch->target);
-		if (!list_empty(&ch->waiting))
-			dtm_request(ch, now, ch->target, TC_DTM_CAUSE_OPERATOR);
-	}
+	if (dtm_within_bounds(ch, ch->target) != ch->target)
+		dtm_fit_target(ch, now);
 	if (slots || dtm_within_bounds(ch, ch->slots) != ch->slots) {
 		ch->decided_ns = now;
 		ch->request_ns = DTM_NEVER;

@@ -162,6 +162,8 @@ struct dtm_pool {
  * @due: time of the next event, ns
  * @number: order of joining
  * @target: wanted
+ * @awaited: slots that it waits for: those wanted, or those that an owner took while a request is
+ *	being signalled
  * @in_order: in @pool
  * @waiting: in @pool, or empty
  * @created_ns: when it joined
@@ -201,6 +203,7 @@ struct dtm_channel {
 	u64 due;
 	u32 number;
 	u32 target;
+	u32 awaited;
 	struct list_head in_order;
 	struct list_head waiting;
 	u64 created_ns;

@@ -641,6 +641,53 @@ def test_who_wants_less_waits_no_more(library: Path) -> None:
     assert [link.slots(i) for i in range(2)] == [10, 3]
 
 
+def _reclaimed_while_signalled(library: Path) -> Link:
+    """A channel of 50 slots decides for 70 at 1 s, loses 20 to an owner at 2 s; signalled: 5 s."""
+    levels = (Level * 32)(Level(50, 1000, 0), Level(70, 0, 0))
+    link = Link(library, slots=80)
+    options = config(
+        "hysteresis", initial=50, change_ns=0, signalling_ns=5 * S, n_levels=2, levels=levels
+    )
+    link.join(0, options)
+    link.join(1, config(initial=30, owned=50))
+    link.arrive(0, S, 3000, late=True)
+    link.set_slots(1, 2 * S, 50, late=True)
+    return link
+
+
+def test_slots_do_not_come_before_they_are_signalled(library: Path) -> None:
+    """Slots given back during signalling restore what a channel held; the rest comes at its end."""
+    link = _reclaimed_while_signalled(library)
+    link.set_slots(1, 3 * S, 10, late=True)
+    assert link.is_consistent()
+    link.advance(6 * S)
+    assert [(e.time_ns, e.before, e.after, e.cause) for e in link.events if e.channel == 0][2:] == [
+        (2 * S, 50, 30, "reclaimed"),
+        (3 * S, 30, 50, "granted"),
+        (6 * S, 50, 70, "allocator"),
+    ]
+    assert link.is_consistent()
+
+
+@pytest.mark.parametrize(("most", "restored"), [(60, 50), (45, 45), (30, 30), (20, 20)])
+def test_bounds_apply_to_slots_awaited_during_signalling(
+    library: Path, most: int, restored: int
+) -> None:
+    """A new maximum bounds what is waited for, and what is being signalled stays on its way."""
+    link = _reclaimed_while_signalled(library)
+    levels = (Level * 32)(Level(10, 1000, 0), Level(most, 0, 0))
+    options = config(
+        "hysteresis", change_ns=0, signalling_ns=5 * S, max_slots=most, n_levels=2, levels=levels
+    )
+    assert link.reconfigure(0, options, 2_500 * MS)
+    assert link.is_consistent()
+    link.set_slots(1, 3 * S, 10, late=True)
+    assert link.slots(0) == restored
+    link.poll(6 * S)
+    assert link.slots(0) == most
+    assert link.is_consistent()
+
+
 def test_slots_given_cancel_what_was_signalled(library: Path) -> None:
     """The operator's number stays, be it the one that is held, whatever was on its way."""
     levels = (Level * 32)(Level(10, 1000, 0), Level(60, 0, 500))

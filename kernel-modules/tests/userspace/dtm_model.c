@@ -28,15 +28,32 @@ static struct packet {
 } (*queues)[QUEUED];
 static u32 head[CHANNELS];
 static bool joined[CHANNELS];
+static u64 signalled_ns[CHANNELS];	/* when the request that was last seen takes effect */
+static u32 held[CHANNELS];		/* slots when it was decided */
+static bool early;			/* slots came while a request for them was signalled */
 static u32 places;		/* channels above this number never joined */
 static void (*on_event)(const struct model_event *event);
 static void (*on_departure)(u32 channel, u64 time, u32 bytes);
+
+static void note_signalling(const struct dtm_channel *ch, u32 from)
+{
+	u32 i = ch - channels;
+
+	if (ch->request_ns == DTM_NEVER)
+		return;
+	if (ch->request_ns != signalled_ns[i]) {
+		signalled_ns[i] = ch->request_ns;
+		held[i] = from;
+	}
+	early |= ch->slots > held[i];
+}
 
 void dtm_channel_changed(struct dtm_channel *ch, u64 now, u32 from, u32 wanted,
 			 enum tc_dtm_cause cause)
 {
 	struct model_event event = { now, ch - channels, from, ch->slots, wanted, cause };
 
+	note_signalling(ch, from);
 	on_event(&event);
 }
 
@@ -50,6 +67,8 @@ void model_reset(u32 slots, void (*event)(const struct model_event *),
 	if (!queues)
 		queues = malloc(CHANNELS * sizeof(*queues));
 	places = 0;
+	early = false;
+	memset(signalled_ns, 0, sizeof(signalled_ns));
 	memset(joined, 0, sizeof(joined));
 }
 
@@ -158,7 +177,10 @@ void model_set_slots(u32 i, u64 now, u32 slots)
 	dtm_reconfigure(&channels[i], configs[i], now, false, slots);
 }
 
-/* The heap holds, each member is planned, and only those wait who want more than they have. */
+/*
+ * The heap holds, each member is planned, and only those wait who want more than they have, or had
+ * while a request is being signalled.
+ */
 bool model_is_consistent(void)
 {
 	struct dtm_channel *ch;
@@ -170,14 +192,18 @@ bool model_is_consistent(void)
 		if (pool.heap[ch->place] != ch || (ch->place && pool.heap[up]->due > ch->due) ||
 		    ch->due < pool.now)
 			return false;
-		if (!list_empty(&ch->waiting) ? ch->target <= ch->slots || pool.used < pool.size :
-		    ch->target != ch->slots && ch->request_ns == DTM_NEVER)
+		if (!list_empty(&ch->waiting) && (ch->awaited <= ch->slots ||
+						  ch->awaited > ch->target ||
+						  pool.used < pool.size))
+			return false;
+		if (ch->request_ns == DTM_NEVER &&
+		    ch->target != (list_empty(&ch->waiting) ? ch->slots : ch->awaited))
 			return false;
 		members++;
 		used += ch->slots;
 		guaranteed += dtm_guaranteed(ch->config);
 	}
-	return members == pool.members && used == pool.used && used <= pool.size &&
+	return !early && members == pool.members && used == pool.used && used <= pool.size &&
 	       guaranteed == pool.guaranteed && guaranteed <= pool.size;
 }
 
