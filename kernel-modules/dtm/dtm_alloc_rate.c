@@ -18,9 +18,10 @@ static u64 dtm_next_rate(const struct dtm_channel *ch)
 	return ch->sample_at;
 }
 
-static bool dtm_rate_is_held(const struct dtm_channel *ch, u64 now)
+/* Until when the estimate does not fall. */
+static u64 dtm_rate_held_until(const struct dtm_channel *ch)
 {
-	return ch->dropped_ns != DTM_NEVER && now - ch->dropped_ns < ch->config->hold_ns;
+	return ch->dropped_ns == DTM_NEVER ? 0 : ch->dropped_ns + ch->config->hold_ns;
 }
 
 /* Nothing comes in and nothing moves: pass over the samples until then. */
@@ -40,24 +41,29 @@ static void dtm_rate_skip(struct dtm_channel *ch, u64 until)
  * channel alone. The next sample that does is an event of its own, so that it takes its turn among
  * those of other channels. While a channel idles its estimate falls to a value that does not move,
  * within at most some 15000 samples (with the greatest shift; 200 with the default); the rest is
- * passed over at once.
+ * passed over at once, and so are those of a hold.
  */
 static void dtm_fire_rate(struct dtm_channel *ch, u64 now, u64 until)
 {
 	const struct dtm_config *c = ch->config;
 	u64 others_due = dtm_others_due(ch->pool);
 
-	while (ch->sample_at <= until && ch->sample_at < ch->request_ns) {
+	for (; ch->sample_at <= until && ch->sample_at < ch->request_ns; ch->pool->work++) {
 		u64 at = ch->sample_at, may_decide = dtm_may_decide(ch);
 		u64 measured = dtm_rate_measure(ch->sample_bytes, c->sample_ns);
 		struct dtm_rate rate = ch->rate;
-		bool moves, decides;
+		u64 held_until = dtm_rate_held_until(ch);
+		bool held, moves, decides;
 		u32 want = ch->target;
 
+		/* The rest is an event of its own. */
+		if (ch->pool->work >= DTM_MOST_WORK)
+			return;
 		rate.estimate = dtm_rate_step(rate.estimate, measured, c->shift_up, c->shift_down);
-		moves = measured || rate.estimate != ch->rate.estimate;
-		if (rate.estimate < ch->rate.estimate && dtm_rate_is_held(ch, at))
+		held = rate.estimate < ch->rate.estimate && at < held_until;
+		if (held)
 			rate.estimate = ch->rate.estimate;
+		moves = measured || rate.estimate != ch->rate.estimate;
 		decides = dtm_rate_is_outside(&rate) && at >= may_decide;
 		if (decides) {
 			dtm_rate_centre(&rate, c->corridor);
@@ -78,6 +84,8 @@ static void dtm_fire_rate(struct dtm_channel *ch, u64 now, u64 until)
 		if (!moves) {
 			u64 idle_until = min(until, ch->request_ns - 1);
 
+			if (held)
+				idle_until = min(idle_until, held_until - 1);
 			if (dtm_rate_is_outside(&rate))
 				idle_until = min(idle_until, may_decide - 1);
 			dtm_rate_skip(ch, idle_until);

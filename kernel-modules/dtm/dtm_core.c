@@ -146,6 +146,7 @@ static void dtm_set_slots(struct dtm_channel *ch, u64 now, u32 slots, u32 wanted
 	dtm_count_slots(ch, now);
 	dtm_service_advance(&ch->service, now, from);
 	ch->pool->used += slots - from;
+	ch->pool->work++;
 	ch->slots = slots;
 	ch->changed_ns = now;
 	if (slots > from)
@@ -190,6 +191,7 @@ static u32 dtm_reclaim(struct dtm_channel *owner, u64 now, u32 slots)
 
 		if (got == slots)
 			break;
+		owner->pool->work++;
 		if (ch == owner || ch->slots <= keeps)
 			continue;
 		taken = min(ch->slots - keeps, slots - got);
@@ -273,15 +275,18 @@ static void dtm_fire(struct dtm_channel *ch, u64 now, u64 until)
 }
 
 /* Let all that is due until now happen, in order; of one instant, in the order of joining. */
-void dtm_pool_advance(struct dtm_pool *pool, u64 now)
+bool dtm_pool_advance(struct dtm_pool *pool, u64 now)
 {
-	while (pool->members && pool->heap[0]->due <= now) {
+	for (pool->work = 0; pool->members && pool->heap[0]->due <= now; pool->work++) {
 		struct dtm_channel *ch = pool->heap[0];
 
+		if (pool->work >= DTM_MOST_WORK)
+			return false;
 		pool->now = ch->due;
 		dtm_fire(ch, pool->now, now);
 	}
 	pool->now = max(pool->now, now);
+	return true;
 }
 
 u64 dtm_next(const struct dtm_channel *ch)

@@ -28,7 +28,8 @@
  * What a pool costs. Events are in a heap: a packet looks at the earliest, and takes time for it
  * only if it is due. Catching up after a pause takes O(members log members) and a constant time
  * for each change of slots: an allocator must not ask for what it was just denied, and "rate" takes
- * all samples until its next decision in one step (dtm_alloc_rate.c).
+ * all samples until its next decision in one step (dtm_alloc_rate.c). The lock is held for
+ * DTM_MOST_WORK of it at a time.
  *
  * Pure: the caller holds the pool's lock, provides the memory of the heap and
  * dtm_channel_changed(). The same files are compiled for sch_dtm, its KUnit tests and a test in
@@ -43,6 +44,11 @@
 #include "dtm_service.h"
 
 #define DTM_NEVER	((u64)-1)
+/*
+ * Events, samples and members looked at under one hold of a pool's lock. Each takes some 10 ns; the
+ * last event may take as many more as the pool has members.
+ */
+#define DTM_MOST_WORK	4096
 
 struct dtm_level {
 	u32 slots;
@@ -134,6 +140,7 @@ extern const struct dtm_config dtm_defaults;
  * @size: slots of the link
  * @used: slots that members hold: never more than @size
  * @guaranteed: sum over members: never more than @size
+ * @work: done under this hold of the lock
  */
 struct dtm_pool {
 	struct dtm_channel **heap;
@@ -145,6 +152,7 @@ struct dtm_pool {
 	u32 size;
 	u32 used;
 	u32 guaranteed;
+	u32 work;
 };
 
 /**
@@ -274,7 +282,11 @@ void dtm_request(struct dtm_channel *ch, u64 now, u32 want, enum tc_dtm_cause ca
 
 /* Time */
 
-void dtm_pool_advance(struct dtm_pool *pool, u64 now);
+/*
+ * Let what is due until now happen, or DTM_MOST_WORK of it. False: there is more to do, and the
+ * caller lets others have the lock before it goes on.
+ */
+bool dtm_pool_advance(struct dtm_pool *pool, u64 now);
 
 /* When a channel with packets must be looked at, because slots may change: not before pool->now. */
 u64 dtm_next(const struct dtm_channel *ch);

@@ -15,6 +15,20 @@ bool dtm_link_is_visible(const struct dtm_link *link, const struct net *net)
 	return link->net->user_ns == net->user_ns;
 }
 
+u64 dtm_link_lock(struct dtm_link *link)
+	__acquires(&link->lock)
+{
+	u64 now;
+
+	spin_lock(&link->lock);
+	while (!dtm_pool_advance(&link->pool, now = ktime_get_ns())) {
+		/* Whoever waits for the lock is next. */
+		spin_unlock(&link->lock);
+		spin_lock(&link->lock);
+	}
+	return now;
+}
+
 static struct dtm_link *dtm_link_find(const struct net *net, const char *name)
 {
 	struct dtm_link *link;

@@ -47,6 +47,14 @@ struct dtm_link {
 extern struct mutex dtm_links_lock;
 extern struct list_head dtm_links;
 
+/* Lock a link and let happen what is due: the time. Softirqs are off: packets come and go so. */
+u64 dtm_link_lock(struct dtm_link *link) __acquires(&link->lock);
+
+static inline void dtm_link_unlock(struct dtm_link *link) __releases(&link->lock)
+{
+	spin_unlock(&link->lock);
+}
+
 /* Under dtm_links_lock */
 
 /* Whether channels in a namespace may join. */

@@ -263,12 +263,13 @@ static int dtm_put_pool(struct sk_buff *msg, struct netlink_callback *cb, struct
 	struct dtm_pool pool;
 	u32 waiting = 0;
 
-	spin_lock_bh(&link->lock);
-	dtm_pool_advance(&link->pool, ktime_get_ns());
+	local_bh_disable();
+	dtm_link_lock(link);
 	pool = link->pool;
 	list_for_each(entry, &link->pool.waiting)
 		waiting++;
-	spin_unlock_bh(&link->lock);
+	dtm_link_unlock(link);
+	local_bh_enable();
 	if (!header ||
 	    nla_put_string(msg, DTM_A_POOL, link->name) ||
 	    nla_put_u32(msg, DTM_A_POOL_SLOTS, pool.size) ||
@@ -309,8 +310,8 @@ static int dtm_put_channel(struct sk_buff *msg, struct netlink_callback *cb,
 	u32 slots, wanted, sequence;
 	u64 estimate, backlog;
 
-	spin_lock_bh(&q->link->lock);
-	dtm_pool_advance(&q->link->pool, ktime_get_ns());
+	local_bh_disable();
+	dtm_link_lock(q->link);
 	slots = q->channel.slots;
 	wanted = q->channel.target;
 	estimate = q->channel.rate.estimate;
@@ -319,7 +320,8 @@ static int dtm_put_channel(struct sk_buff *msg, struct netlink_callback *cb,
 	spin_lock(&dn->lock);
 	sequence = dn->recorded;
 	spin_unlock(&dn->lock);
-	spin_unlock_bh(&q->link->lock);
+	dtm_link_unlock(q->link);
+	local_bh_enable();
 	if (!header ||
 	    nla_put_u32(msg, DTM_A_IFINDEX, qdisc_dev(q->sch)->ifindex) ||
 	    nla_put_u32(msg, DTM_A_HANDLE, q->sch->handle) ||

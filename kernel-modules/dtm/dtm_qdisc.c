@@ -58,36 +58,18 @@ void dtm_channel_changed(struct dtm_channel *ch, u64 now, u32 from, u32 wanted,
 		qdisc_watchdog_schedule_ns(&q->departures.watchdog, now);
 }
 
-/* Lock the link and let happen what is due; the time. Softirqs are off: packets come and go so. */
-static u64 dtm_lock(struct dtm_sched_data *q)
-	__acquires(&q->link->lock)
-{
-	u64 now;
-
-	spin_lock(&q->link->lock);
-	now = ktime_get_ns();
-	dtm_pool_advance(&q->link->pool, now);
-	return now;
-}
-
-static void dtm_unlock(struct dtm_sched_data *q)
-	__releases(&q->link->lock)
-{
-	spin_unlock(&q->link->lock);
-}
-
-/* The same, from where softirqs may be on. */
+/* Lock the link from where softirqs may be on. */
 static u64 dtm_lock_bh(struct dtm_sched_data *q)
 	__acquires(&q->link->lock)
 {
 	local_bh_disable();
-	return dtm_lock(q);
+	return dtm_link_lock(q->link);
 }
 
 static void dtm_unlock_bh(struct dtm_sched_data *q)
 	__releases(&q->link->lock)
 {
-	dtm_unlock(q);
+	dtm_link_unlock(q->link);
 	local_bh_enable();
 }
 
@@ -96,13 +78,17 @@ static void dtm_unlock_bh(struct dtm_sched_data *q)
 static u64 dtm_begin(struct Qdisc *sch)
 	__acquires(&((struct dtm_sched_data *)qdisc_priv(sch))->link->lock)
 {
-	return dtm_lock(qdisc_priv(sch));
+	struct dtm_sched_data *q = qdisc_priv(sch);
+
+	return dtm_link_lock(q->link);
 }
 
 static void dtm_end(struct Qdisc *sch, u64 now)
 	__releases(&((struct dtm_sched_data *)qdisc_priv(sch))->link->lock)
 {
-	dtm_unlock(qdisc_priv(sch));
+	struct dtm_sched_data *q = qdisc_priv(sch);
+
+	dtm_link_unlock(q->link);
 }
 
 static bool dtm_arrives(struct Qdisc *sch, struct sk_buff *skb, u64 now)

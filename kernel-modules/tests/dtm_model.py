@@ -114,7 +114,7 @@ class Link:
         self._lib = ctypes.CDLL(str(library))
         for name in ("join", "arrive", "is_consistent", "reconfigure"):
             getattr(self._lib, f"model_{name}").restype = c_bool
-        for name in ("slot_ns", "samples", "denied", "estimate"):
+        for name in ("slot_ns", "samples", "work", "denied", "estimate"):
             getattr(self._lib, f"model_{name}").restype = c_uint64
         self.events: list[Event] = []
         self.departures: defaultdict[int, list[int]] = defaultdict(list)
@@ -200,6 +200,10 @@ class Link:
     def samples(self, channel: int) -> int:
         """Estimates a channel has made."""
         return int(self._lib.model_samples(channel))
+
+    def work(self) -> int:
+        """Events, and estimates made one by one rather than passed over."""
+        return int(self._lib.model_work())
 
     def denied(self, channel: int) -> int:
         """Requests of a channel that the pool did not meet in full."""

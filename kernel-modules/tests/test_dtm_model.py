@@ -509,6 +509,39 @@ def test_catching_up_ends(
     )
 
 
+def test_a_hold_is_passed_over(library: Path) -> None:
+    """An idle channel's samples during a hold are passed over, but for the first.
+
+    Sample 1 rises to an eighth of 1.6 Gbit/s; then the estimate falls by 2^-10 a sample, and the
+    last that is taken moves it no more. The lock is let go after each 4096.
+    """
+    estimate, falls = 1_600_000_000 >> 3, 0
+    while estimate >> 10:
+        estimate -= estimate >> 10
+        falls += 1
+    taken = 1 + falls + 1
+    work = []
+    for hold_ns in (0, 60 * S):
+        link = Link(library)
+        options = config(
+            "rate",
+            sample_ns=MS,
+            shift_down=10,
+            hold_ns=hold_ns,
+            limit_bytes=100_000,
+            change_ns=7200 * S,
+        )
+        link.join(0, options)
+        for size in (100_000, 100_000):  # the second is dropped
+            link.arrive(0, 0, size, late=True)
+        link.poll(3600 * S)
+        assert link.is_consistent()
+        assert link.samples(0) == 3_600_000
+        assert link.estimate(0) == estimate
+        work.append(link.work())
+    assert work == [n + n // 4096 + 1 for n in (taken, taken + 1)]
+
+
 def test_denied_levels_are_not_asked_for_again(library: Path) -> None:
     """A channel whose level the pool cannot give it is denied once, and waits."""
     levels = (Level * 32)(Level(1, 1000, 0), Level(10, 0, 500))

@@ -317,6 +317,12 @@ static struct dtm_config *configuration(struct kunit *test, u8 allocator)
 	return config;
 }
 
+static void advance(struct dtm_pool *pool, u64 now)
+{
+	while (!dtm_pool_advance(pool, now))
+		;
+}
+
 /* Slot-nanoseconds that a channel has held until now. */
 static u64 held(struct dtm_channel *ch, u64 now)
 {
@@ -338,11 +344,11 @@ static void channel_decides_when_there_is_a_reason(struct kunit *test)
 	config->levels[0] = (struct dtm_level){ .slots = 10, .up_bytes = 1000 };
 	config->levels[1] = (struct dtm_level){ .slots = 20, .down_bytes = 100 };
 	dtm_pool_join(pool, &ch, config, 0);
-	dtm_pool_advance(pool, 50 * NSEC_PER_SEC);
+	advance(pool, 50 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, held(&ch, 50 * NSEC_PER_SEC), 500 * NSEC_PER_SEC);
-	dtm_pool_advance(pool, 100 * NSEC_PER_SEC);
+	advance(pool, 100 * NSEC_PER_SEC);
 	dtm_arrive(&ch, 100 * NSEC_PER_SEC, FRAME);
-	dtm_pool_advance(pool, 101 * NSEC_PER_SEC);
+	advance(pool, 101 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, ch.slots, 20);
 	KUNIT_EXPECT_EQ(test, ch.changed_ns, 100 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, held(&ch, 101 * NSEC_PER_SEC), 1020 * NSEC_PER_SEC);
@@ -365,10 +371,10 @@ static void channel_bounds_hold_for_requests_under_way(struct kunit *test)
 	dtm_pool_join(pool, &ch, config, 0);
 	dtm_arrive(&ch, 0, FRAME);
 	/* Asked for at 1 s, the least time between changes. */
-	dtm_pool_advance(pool, 2 * NSEC_PER_SEC);
+	advance(pool, 2 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, ch.target, 60);
 	dtm_reconfigure(&ch, narrow, 2 * NSEC_PER_SEC, false, 0);
-	dtm_pool_advance(pool, 6 * NSEC_PER_SEC);
+	advance(pool, 6 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, ch.slots, 40);
 	KUNIT_EXPECT_EQ(test, ch.target, 40);
 }
@@ -423,8 +429,8 @@ static void channel_samples_idle_time_exactly(struct kunit *test)
 	dtm_arrive(&late, 0, 62500);
 	dtm_arrive(&prompt, 0, 62500);
 	for (now = 0; now <= 3600 * NSEC_PER_SEC; now += 50 * NSEC_PER_MSEC)
-		dtm_pool_advance(two, now);
-	dtm_pool_advance(one, 3600 * NSEC_PER_SEC);
+		advance(two, now);
+	advance(one, 3600 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, late.samples, 36000);
 	KUNIT_EXPECT_EQ(test, prompt.samples, 36000);
 	KUNIT_EXPECT_EQ(test, late.rate.estimate, prompt.rate.estimate);

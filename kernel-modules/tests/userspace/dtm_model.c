@@ -31,6 +31,8 @@ static bool joined[CHANNELS];
 static u64 signalled_ns[CHANNELS];	/* when the request that was last seen takes effect */
 static u32 held[CHANNELS];		/* slots when it was decided */
 static bool early;			/* slots came while a request for them was signalled */
+static u64 work;		/* done since the link was made */
+static u32 longest_hold;	/* of the lock, in what is done */
 static u32 places;		/* channels above this number never joined */
 static void (*on_event)(const struct model_event *event);
 static void (*on_departure)(u32 channel, u64 time, u32 bytes);
@@ -68,6 +70,8 @@ void model_reset(u32 slots, void (*event)(const struct model_event *),
 		queues = malloc(CHANNELS * sizeof(*queues));
 	places = 0;
 	early = false;
+	work = 0;
+	longest_hold = 0;
 	memset(signalled_ns, 0, sizeof(signalled_ns));
 	memset(joined, 0, sizeof(joined));
 }
@@ -77,10 +81,22 @@ static struct packet *first_packet(u32 i)
 	return &queues[i][head[i]];
 }
 
+/* Hold after hold of the lock. */
+static void advance(u64 now)
+{
+	bool done;
+
+	do {
+		done = dtm_pool_advance(&pool, now);
+		longest_hold = max(longest_hold, pool.work);
+		work += pool.work;
+	} while (!done);
+}
+
 /* Look at all channels: what has been sent leaves. */
 void model_poll(u64 now)
 {
-	dtm_pool_advance(&pool, now);
+	advance(now);
 	for (u32 i = 0; i < places; i++) {
 		struct dtm_channel *ch = &channels[i];
 
@@ -109,14 +125,14 @@ void model_advance(u64 now)
 			break;
 		model_poll(wake);
 	}
-	dtm_pool_advance(&pool, now);
+	advance(now);
 }
 
 bool model_join(u32 i, const struct dtm_config *config, u64 now)
 {
 	size_t size = sizeof(*config) + config->n_steps * sizeof(config->steps[0]);
 
-	dtm_pool_advance(&pool, now);
+	advance(now);
 	if (!dtm_pool_has_room(&pool, dtm_guaranteed(config)))
 		return false;
 	free(configs[i]);
@@ -132,7 +148,7 @@ bool model_join(u32 i, const struct dtm_config *config, u64 now)
 
 void model_leave(u32 i, u64 now)
 {
-	dtm_pool_advance(&pool, now);
+	advance(now);
 	dtm_pool_leave(&channels[i], now);
 	joined[i] = false;
 }
@@ -143,7 +159,7 @@ bool model_arrive(u32 i, u64 now, u32 bytes)
 	struct dtm_channel *ch = &channels[i];
 	struct packet *packet = &queues[i][(head[i] + ch->packets) % QUEUED];
 
-	dtm_pool_advance(&pool, now);
+	advance(now);
 	if (!dtm_has_room(ch, bytes) || ch->packets == QUEUED) {
 		if (dtm_notes_drops(ch))
 			dtm_drop(ch, now, bytes);
@@ -160,7 +176,7 @@ bool model_reconfigure(u32 i, const struct dtm_config *config, u64 now, bool res
 	u32 guaranteed = dtm_guaranteed(config), before = dtm_guaranteed(configs[i]);
 	struct dtm_config *copy;
 
-	dtm_pool_advance(&pool, now);
+	advance(now);
 	if (guaranteed > before && !dtm_pool_has_room(&pool, guaranteed - before))
 		return false;
 	copy = malloc(size);
@@ -173,7 +189,7 @@ bool model_reconfigure(u32 i, const struct dtm_config *config, u64 now, bool res
 
 void model_set_slots(u32 i, u64 now, u32 slots)
 {
-	dtm_pool_advance(&pool, now);
+	advance(now);
 	dtm_reconfigure(&channels[i], configs[i], now, false, slots);
 }
 
@@ -203,7 +219,9 @@ bool model_is_consistent(void)
 		used += ch->slots;
 		guaranteed += dtm_guaranteed(ch->config);
 	}
-	return !early && members == pool.members && used == pool.used && used <= pool.size &&
+	/* The last event may take from each member, and give to each. */
+	return !early && longest_hold < DTM_MOST_WORK + 3 * (places + 1) &&
+	       members == pool.members && used == pool.used && used <= pool.size &&
 	       guaranteed == pool.guaranteed && guaranteed <= pool.size;
 }
 
@@ -227,6 +245,12 @@ u64 model_samples(u32 i)
 	return channels[i].samples;
 }
 
+/* Events, and samples taken one by one rather than passed over, since the link was made. */
+u64 model_work(void)
+{
+	return work;
+}
+
 u64 model_denied(u32 i)
 {
 	return channels[i].denied;
@@ -240,7 +264,7 @@ u64 model_estimate(u32 i)
 /* Slot-nanoseconds held since the channel joined. */
 u64 model_slot_ns(u32 i, u64 now)
 {
-	dtm_pool_advance(&pool, now);
+	advance(now);
 	dtm_count_slots(&channels[i], now);
 	return channels[i].slot_seconds * NSEC_PER_SEC + channels[i].slot_ns;
 }
