@@ -1,5 +1,6 @@
 """A page of pictures in a real browser: it draws few points of many, and every one when zoomed."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ import pytest
 from capture_analysis.pages import page_template
 from capture_analysis.pictures.figure import Figure, Line
 from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
 pytestmark = pytest.mark.slow
@@ -20,7 +23,7 @@ MEGABYTE = 1_000_000
 ORDER = """
 window.order = [];
 new MutationObserver(() => {
-  for (const plot of document.querySelectorAll(".js-plotly-plot"))
+  for (const plot of document.querySelectorAll(".plot.drawn"))
     if (!window.order.includes(plot.id)) window.order.push(plot.id);
 }).observe(document, {subtree: true, attributes: true, attributeFilter: ["class"]});
 """
@@ -43,6 +46,7 @@ def figures() -> list[Figure]:
     return [
         Figure("sequence", "Sequence", "", "time, s", "bytes", sequence),
         Figure("zoomed", "The same, zoomed", "", "time, s", "bytes", sequence),
+        Figure("hovered", "The same, hovered", "", "time, s", "bytes", sequence[2:]),
         Figure("view", "From 3 s to 4 s", "", "time, s", "bytes", sequence[2:], view=(3.0, 4.0)),
         Figure("spacing", "Spacing", "", "time, s", "ms", gaps, log_y=True),
         Figure("zoomed-spacing", "Spacing, zoomed", "", "time, s", "ms", gaps, log_y=True),
@@ -67,7 +71,7 @@ def shown(browser: Any, page: Path) -> Any:
 
 def drawn(browser: Any, figure: str) -> list[dict[str, Any]]:
     """The traces of a figure as they are drawn now, nulls left out."""
-    script = """return document.getElementById(arguments[0]).data.map((trace) => ({
+    script = """return document.getElementById(arguments[0]).plot.shown.map((trace) => ({
         x: Array.from(trace.x).filter((v) => v !== null),
         y: Array.from(trace.y).filter((v) => v !== null), text: trace.text}))"""
     found: list[dict[str, Any]] = browser.execute_script(script, figure)
@@ -75,31 +79,21 @@ def drawn(browser: Any, figure: str) -> list[dict[str, Any]]:
 
 
 def zoom(browser: Any, figure: str, x: tuple[float, float], y: tuple[float, float]) -> None:
-    """Show a part of a figure, as a drag does, and wait until it is drawn anew."""
-    browser.execute_script(
-        """const element = document.getElementById(arguments[0]);
-        element.dataset.drawn = "no";
-        element.once("plotly_restyle", () => { element.dataset.drawn = "yes"; });
-        Plotly.relayout(element, {"xaxis.range": arguments[1], "yaxis.range": arguments[2]});""",
-        figure,
-        x,
-        y,
-    )
-    WebDriverWait(browser, 30).until(
-        lambda b: b.find_element(By.ID, figure).get_attribute("data-drawn") == "yes"
-    )
+    """Show a part of a figure, as a drag does."""
+    script = "document.getElementById(arguments[0]).plot.show({x: arguments[1], y: arguments[2]})"
+    browser.execute_script(script, figure, x, y)
 
 
 def test_page_is_small(page: Path) -> None:
-    """The library and 300 000 packets in four traces take less than 8 MB."""
-    assert page.stat().st_size < 8 * MEGABYTE
+    """The library and 300 000 packets in four traces take less than 6 MB."""
+    assert page.stat().st_size < 6 * MEGABYTE
 
 
 def test_page_opens_in_silence(browser: Any, page: Path) -> None:
     """Opened as a file every plot is drawn, nothing is logged, and no network is asked for."""
     opened(browser, page)
     assert console(browser) == []
-    assert len(browser.find_elements(By.CSS_SELECTOR, ".plot.js-plotly-plot")) == 6
+    assert len(browser.find_elements(By.CSS_SELECTOR, ".plot.drawn")) == 7
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = {
         m["params"]["request"]["url"].split(":")[0]
@@ -117,7 +111,7 @@ def test_what_is_in_sight_is_drawn_first(browser: Any, page: Path) -> None:
     browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
     drawn_one_by_one = browser.execute_script("return window.order")
     assert drawn_one_by_one[0] == "spacing"
-    assert len(drawn_one_by_one) == 6
+    assert len(drawn_one_by_one) == 7
 
 
 def test_few_points_of_many(shown: Any) -> None:
@@ -146,9 +140,9 @@ def test_zoom_refines_to_packets(shown: Any, figures: list[Figure]) -> None:
 
 def test_zoom_into_points(shown: Any, figures: list[Figure]) -> None:
     """Of points on a logarithmic axis all in sight are drawn, and no other."""
-    line = figures[3].lines[0]
+    line = figures[4].lines[0]
     x, y = (float(line.x[1000]), float(line.x[2000])), (0.01, 0.1)
-    zoom(shown, "zoomed-spacing", x, (np.log10(y[0]), np.log10(y[1])))
+    zoom(shown, "zoomed-spacing", x, y)
     inside = (line.x >= x[0]) & (line.x <= x[1]) & (line.y >= y[0]) & (line.y <= y[1])
     (gaps,) = drawn(shown, "zoomed-spacing")
     assert len(gaps["x"]) > 100
@@ -158,19 +152,95 @@ def test_zoom_into_points(shown: Any, figures: list[Figure]) -> None:
 
 def test_figure_opens_on_its_view(shown: Any) -> None:
     """A figure with a view opens on it; a double-click shows everything."""
-    script = "return document.getElementById('view').layout.xaxis.range.map(Number)"
+    script = "return document.getElementById('view').plot.ranges.x"
     assert shown.execute_script(script) == [3, 4]
     assert max(drawn(shown, "view")[0]["x"]) < 4.001
-    shown.execute_script("document.getElementById('view').emit('plotly_doubleclick')")
+    plot = shown.find_element(By.CSS_SELECTOR, "#view .u-over")
+    ActionChains(shown).scroll_to_element(plot).double_click(plot).perform()
     WebDriverWait(shown, 30).until(lambda b: max(drawn(b, "view")[0]["x"]) > 25)
 
 
-def test_digits_are_shown(shown: Any) -> None:
-    """A point's text has nanoseconds and bytes."""
-    script = "return document.getElementById('sequence').data.map((t) => t.hovertemplate)"
-    assert shown.execute_script(script)[0] == "%{x:,.9~f}<br>%{y:,.0~f}"
+def test_digits_are_shown(shown: Any, figures: list[Figure]) -> None:
+    """The point nearest to the mouse is named with nanoseconds and bytes."""
+    line = figures[0].lines[2]
+    time_s, number = float(line.x[1000]), float(line.y[1000])
+    zoom(shown, "hovered", (time_s - 1e-3, time_s + 1e-3), (number - 3000, number + 3000))
+    plot = shown.find_element(By.CSS_SELECTOR, "#hovered .u-over")
+    ActionChains(shown).scroll_to_element(plot).move_to_element(plot).perform()
+    tip = "return document.querySelector('#hovered .tip').textContent"
+    exact = f"{time_s:.9f}".rstrip("0")
+    assert shown.execute_script(tip) == f"acknowledged\n{exact}\n{number:,.0f}"
 
 
 def test_bars_are_drawn_unchanged(shown: Any) -> None:
     """Bars are drawn as they are."""
     assert drawn(shown, "bars")[0]["x"] == [0, 1, 2]
+
+
+def test_keys_move_a_plot(browser: Any, page: Path) -> None:
+    """With a plot in focus + halves its ranges, - doubles them, arrows go along, Home shows all."""
+    opened(browser, page)
+    plot = browser.find_element(By.ID, "spacing")
+    script = "return document.getElementById('spacing').plot.ranges.x"
+    first = browser.execute_script(script)
+    width = first[1] - first[0]
+    for key, expected in (
+        ("+", [first[0] + width / 4, first[1] - width / 4]),
+        (Keys.ARROW_RIGHT, [first[0] + width * 3 / 8, first[1] - width / 8]),
+        ("-", [first[0] + width / 8, first[1] + width / 8]),
+        (Keys.HOME, first),
+    ):
+        plot.send_keys(key)
+        assert browser.execute_script(script) == pytest.approx(expected, rel=1e-6)
+
+
+def test_an_address_opens_on_what_was_seen(browser: Any, page: Path) -> None:
+    """The address that a zoom leaves opens the page there again; nonsense opens it as it is."""
+    opened(browser, page)
+    first = browser.execute_script("return document.getElementById('sequence').plot.ranges.x")
+    zoom(browser, "sequence", (1.0, 2.0), (0.0, 5e7))
+    address = browser.execute_script("return location.hash")
+    assert address == "#sequence:1,2,0,50000000"
+    for fragment, seen in (
+        (address, [1, 2]),
+        ("#sequence:2,1,x,5", first),
+        ("#none:1,2,3,4", first),
+    ):
+        browser.get("about:blank")
+        opened(browser, page, fragment=fragment)
+        ranges = browser.execute_script("return document.getElementById('sequence').plot.ranges.x")
+        assert ranges == seen
+        assert console(browser) == []
+
+
+def test_a_trace_is_hidden_by_its_name(browser: Any, page: Path) -> None:
+    """A click on a name in the legend hides its trace, another shows it."""
+    opened(browser, page)
+    name = browser.find_element(By.CSS_SELECTOR, "#sequence li button")
+    hidden = "return document.getElementById('sequence').plot.hidden.size"
+    for expected in (1, 0):
+        browser.execute_script("arguments[0].click()", name)
+        assert browser.execute_script(hidden) == expected
+
+
+def test_the_page_is_dark_and_its_print_light(browser: Any, page: Path) -> None:
+    """In the dark the paper is dark; printed it is light."""
+    dark = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
+    opened(browser, page)
+    paper = "return getComputedStyle(document.body).backgroundColor"
+    assert browser.execute_script(paper) == "rgb(20, 24, 30)"
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert browser.execute_script(paper) == "rgb(255, 255, 255)"
+    browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert browser.execute_script(paper) == "rgb(255, 255, 255)"
+    assert console(browser) == []
+
+
+def test_the_library_is_the_published_one() -> None:
+    """The script is uPlot's version 1.6.32 as npm has it, with its licence beside it."""
+    folder = Path(page_template.__file__).parent / "templates/uplot"
+    digest = hashlib.sha256((folder / "uPlot.iife.min.js").read_bytes()).hexdigest()
+    assert digest == "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f"
+    assert "MIT License" in (folder / "LICENSE").read_text()

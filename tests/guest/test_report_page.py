@@ -17,18 +17,16 @@ def report(small_run: Path) -> Path:
 
 
 def _range(browser: Any) -> list[float]:
-    found = browser.execute_script(
-        "return document.getElementById('queues').layout.xaxis.range.map(Number)"
-    )
+    found = browser.execute_script("return document.getElementById('queues').plot.ranges.x")
     return [float(value) for value in found]
 
 
 def test_page_draws_and_zooms_without_a_word_on_the_console(browser: Any, report: Path) -> None:
     """Every plot is drawn, a drag zooms into the queue plot, and nothing is logged."""
     opened(browser, report, 1200)
-    assert len(browser.find_elements(By.CSS_SELECTOR, ".js-plotly-plot")) == 8
+    assert len(browser.find_elements(By.CSS_SELECTOR, ".plot.drawn")) == 8
     before = _range(browser)
-    plot = browser.find_element(By.CSS_SELECTOR, "#queues .nsewdrag")
+    plot = browser.find_element(By.CSS_SELECTOR, "#queues .u-over")
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
     drag = ActionChains(browser).move_to_element_with_offset(plot, -100, 0).click_and_hold()
     drag.move_by_offset(120, 0).move_by_offset(40, 0).release().perform()

@@ -15,6 +15,8 @@ import time
 from pathlib import Path
 
 RUN, CACHE = Path("/mnt/run"), Path("/tmp/cache")
+# Results have a link to the latest, and a guest leaves none in RUN.
+RESULTS = Path("/tmp/results")
 PATIENCE_S = 60.0
 
 
@@ -58,9 +60,9 @@ def start(experiment: Path) -> subprocess.Popen[bytes]:
     program = (
         "import sys; from pathlib import Path; from twoway.runs.cases import load_case;"
         "from twoway.backends.native import make_native; from twoway.runs.run import run_case;"
-        "run_case(load_case(sys.argv[1]), make_native(), Path('/mnt/run/results'))"
+        "run_case(load_case(sys.argv[1]), make_native(), Path(sys.argv[2]))"
     )
-    return subprocess.Popen([sys.executable, "-c", program, str(experiment)])
+    return subprocess.Popen([sys.executable, "-c", program, str(experiment), str(RESULTS)])
 
 
 def kill_amid_traffic(experiment: Path) -> None:
@@ -69,7 +71,7 @@ def kill_amid_traffic(experiment: Path) -> None:
     acked = 0
     while not acked:
         time.sleep(0.2)
-        for path in (RUN / "results").glob("*/.running-*/sockets/progress.json"):
+        for path in RESULTS.glob("*/.running-*/sockets/progress.json"):
             acked = _acked(path)
         if process.poll() is not None:
             print("the run to be killed ended by itself")

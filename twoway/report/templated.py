@@ -6,7 +6,6 @@ from typing import Any
 
 from capture_analysis.pages import page_template
 from capture_analysis.pictures.figure import Figure
-from capture_analysis.pictures.interactive import packed_plotly
 
 from twoway.contract.statements import in_words
 
@@ -17,7 +16,6 @@ _FILTERS: dict[str, Callable[..., str]] = {"in_words": in_words}
 def prepare(template: str) -> None:
     """Do what a page with figures takes, whatever it shows, ahead of time."""
     page_template.prepared(template, _PACKAGE, _FILTERS)
-    packed_plotly()
 
 
 def write(path: Path, template: str, figures: Sequence[Figure], **context: Any) -> None:

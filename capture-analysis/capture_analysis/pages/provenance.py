@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-_PACKAGES = ("capture-analysis", "numpy", "plotly")
+_PACKAGES = ("capture-analysis", "numpy")
 
 
 def described_file(path: Path) -> dict[str, str]:

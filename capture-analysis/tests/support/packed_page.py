@@ -22,11 +22,6 @@ def plots(page: str) -> dict[str, Any]:
     return found
 
 
-def script(page: str) -> bytes:
-    """The library that the page draws with."""
-    return _embedded(page, "plotly")
-
-
 def unpacked(content: bytes, start: int, count: int, divisor: int) -> FloatArray:
     """A column of PackedColumns."""
     if divisor == 0:

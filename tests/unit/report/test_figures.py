@@ -9,7 +9,6 @@ import packed_page
 import pytest
 from capture_analysis.pages.page_template import number
 from capture_analysis.pictures.figure import Figure, Line, Style
-from capture_analysis.pictures.interactive import _look
 from capture_analysis.pictures.plots import save_all
 from pcap_files import EPOCH_NS
 from synthetic_run import CAPTURES, prediction, write_run
@@ -219,9 +218,9 @@ def test_page_has_every_plot(reported: Path) -> None:
     plots = packed_page.plots(page)
     assert list(plots) == IDS
     assert re.findall(r'<div class="plot" id="([\w-]+)">', page) == IDS
-    drop = next(t for t in plots["overview"]["traces"] if t["look"]["name"] == "reverse drops")
+    drop = next(t for t in plots["overview"]["traces"] if t["name"] == "reverse drops")
     assert (drop["x"].tolist(), drop["y"].tolist()) == ([0.0115], [5.0])
-    assert drop["look"]["mode"] == "markers"
+    assert drop["style"] == "crosses"
 
 
 @pytest.mark.parametrize(
@@ -231,13 +230,6 @@ def test_page_has_every_plot(reported: Path) -> None:
 def test_numbers_on_the_page(value: float | None, text: str) -> None:
     """Numbers have four digits, whole ones are whole, and none is a dash."""
     assert number(value) == text
-
-
-def test_trace_colours_do_not_leak() -> None:
-    """Two traces of one style keep their own colours."""
-    nothing = np.zeros(0)
-    first, second = (_look(Line("x", nothing, nothing, "points", n)) for n in (0, 1))
-    assert first["marker"]["color"] != second["marker"]["color"]
 
 
 def test_map_has_every_node_and_link(reported: Path) -> None:

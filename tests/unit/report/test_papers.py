@@ -274,7 +274,7 @@ def test_pages_in_a_browser(browser: Any, site: Path, width: int) -> None:
     for link in [each.get_attribute("href") for each in links]:
         page = site / link.rpartition("/")[2]
         opened(browser, page, width)
-        assert browser.find_elements(By.CSS_SELECTOR, ".js-plotly-plot")
+        assert browser.find_elements(By.CSS_SELECTOR, ".plot.drawn")
         assert console(browser) == []
         spill = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert browser.execute_script(spill) == 0
@@ -285,12 +285,12 @@ def test_a_long_legend_takes_no_room(browser: Any, site: Path) -> None:
     opened(browser, site / "zhang-shenker-clark-observations-1991.html", 390)
     below, height, rows = browser.execute_script(
         """
-        const plot = document.querySelector(".js-plotly-plot");
+        const plot = document.querySelector(".plot.drawn");
         const box = (name) => plot.querySelector(name).getBoundingClientRect();
         return [
-          box(".legend").top - box(".xtitle").bottom,
-          box(".nsewdrag").height,
-          plot.querySelectorAll(".legend .traces").length,
+          box("ul").top - box(".u-wrap").bottom,
+          box(".u-over").height,
+          plot.querySelectorAll("li").length,
         ];
         """
     )

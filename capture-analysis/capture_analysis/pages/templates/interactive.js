@@ -1,12 +1,13 @@
 "use strict";
 // Draws the page's plots from the packed columns (packed_columns.py): of each trace what the
-// visible range can show, and again whenever that changes.
+// visible range can show, and again whenever that changes. uPlot has axes, scales and the mouse.
 (() => {
   const SMALL = 2000; // a trace with no more points in sight is drawn whole
   const MARKERS = 1200; // each is an element of the page, unlike a line's points
   const CELL = 3; // px: of the points in a square of this size one is drawn
-  const LEGEND_ROW = 29; // px: a legend of one row
   const MARGIN = 0.03; // around all points, as a share of their range
+  const NEAR = 25; // px: a point within this distance of the mouse says its numbers
+  const OVER_TIME = "time, s"; // the label of x of plots that share a time axis
 
   const bytesOf = async (id) => {
     const text = document.getElementById(id).textContent;
@@ -40,17 +41,11 @@
     return low;
   };
 
-  // An axis in sight: its range in the axis' own terms (logarithms on a log axis) and in pixels.
-  const sight = (axis, range, pixels) => {
-    const of = axis.type === "log" ? Math.log10 : (value) => value;
-    const back = axis.type === "log" ? (value) => 10 ** value : (value) => value;
-    const [low, high] = [Math.min(...range), Math.max(...range)];
-    return {
-      low: back(low),
-      high: back(high),
-      pixels,
-      pixel: (value) => Math.floor(((of(value) - low) / (high - low)) * pixels),
-    };
+  // An axis in sight: its range, and the pixel of a value.
+  const sight = ({log}, [low, high], pixels) => {
+    const of = log ? Math.log10 : (value) => value;
+    const scale = pixels / (of(high) - of(low));
+    return {low, high, pixels, pixel: (value) => Math.floor((of(value) - of(low)) * scale)};
   };
 
   // Of lines, each column of pixels keeps its first, lowest, highest and last point.
@@ -122,8 +117,8 @@
     return thinLine(trace, from, to, across);
   };
 
-  // From the least to the greatest of some columns, as an axis' range.
-  const extent = (columns, log) => {
+  // From the least to the greatest of some columns, with a margin.
+  const extent = (columns, {log}) => {
     let [low, high] = [Infinity, -Infinity];
     for (const values of columns)
       for (const value of values)
@@ -131,11 +126,13 @@
           if (value < low) low = value;
           if (value > high) high = value;
         }
-    if (low > high) return [0, 1];
-    if (log) [low, high] = [Math.log10(low), Math.log10(high)];
+    if (low > high) return log ? [1, 10] : [0, 1];
+    if (log) return widened([low, high], 10 ** (Math.log10(high / low) * MARGIN || MARGIN));
     const margin = (high - low) * MARGIN || Math.abs(high) * MARGIN || 1;
     return [low - margin, high + margin];
   };
+
+  const widened = ([low, high], factor) => [low / factor, high * factor];
 
   const part = (trace, [low, high]) => {
     const [from, to] = [search(trace.x, low, false), search(trace.x, high, true)];
@@ -143,79 +140,336 @@
   };
 
   // The ranges that show everything, and those that the plot opens on.
-  const ranges = ({traces, layout, view}) => {
-    const log = (axis) => layout[axis].type === "log";
-    const whole = {
-      "xaxis.range": extent(traces.map((t) => t.x), log("xaxis")),
-      "yaxis.range": extent(traces.flatMap((t) => [t.y, t.top || []]), log("yaxis")),
-    };
+  const ranges = ({traces, x, y, view}) => {
+    const bars = traces.some((trace) => trace.style === "bars");
+    const [left, right] = extent(traces.map((t) => t.x), x);
+    const heights = [...traces.flatMap((t) => [t.y, t.top || []]), bars ? [0] : []];
+    const whole = {x: bars ? [left - 0.5, right + 0.5] : [left, right], y: extent(heights, y)};
     if (!view) return [whole, whole];
     const spans = traces.filter((t) => t.style === "spans");
     const shown = (spans.length ? spans : traces).flatMap((t) => part(t, view));
-    const terms = log("xaxis") ? view.map(Math.log10) : view;
-    return [whole, {"xaxis.range": terms, "yaxis.range": extent(shown, log("yaxis"))}];
+    return [whole, {x: view, y: extent(shown, y)}];
   };
 
-  const draw = async (id, plot) => {
-    const element = document.getElementById(id);
-    const {traces, layout} = plot;
-    const drawn = (at) => {
-      const across = sight(layout.xaxis, at["xaxis.range"], element.clientWidth);
-      const up = sight(layout.yaxis, at["yaxis.range"], element.clientHeight);
-      return traces.map((trace) => visible(trace, across, up));
-    };
-    const bars = traces.some((trace) => trace.style === "bars");
-    const [whole, first] = ranges(plot);
-    if (!bars) {
-      layout.xaxis.range = [...first["xaxis.range"]];
-      layout.yaxis.range = [...first["yaxis.range"]];
+  // A colour of the page's style, which has another paper in the dark.
+  const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const ink = (colour) => (colour === "#000000" ? style("--ink") : colour);
+
+  // How each kind of trace is drawn: a path, from points in the canvas' pixels.
+  const PATHS = {
+    line: (path, at) => at.forEach(([x, y]) => path.lineTo(x, y)),
+    steps: (path, at) =>
+      at.forEach(([x, y], n) => {
+        if (n) path.lineTo(x, at[n - 1][1]);
+        path.lineTo(x, y);
+      }),
+    spans: (path, at) => {
+      for (let n = 0; n + 1 < at.length; n += 3) {
+        path.moveTo(...at[n]);
+        path.lineTo(...at[n + 1]);
+      }
+    },
+    points: (path, at, dot) => at.forEach(([x, y]) => path.rect(x - dot, y - dot, 2 * dot, 2 * dot)),
+    crosses: (path, at, dot) =>
+      at.forEach(([x, y]) => {
+        for (const slope of [1, -1]) {
+          path.moveTo(x - 2 * dot, y - 2 * dot * slope);
+          path.lineTo(x + 2 * dot, y + 2 * dot * slope);
+        }
+      }),
+  };
+  PATHS.dashed = PATHS.marked = PATHS.line;
+
+  const paint = (chart, trace, points) => {
+    const {ctx} = chart;
+    const place = (value, axis) => (value === null ? null : chart.valToPos(value, axis, true));
+    const at = Array.from(points.x, (x, n) => [place(x, "x"), place(points.y[n], "y")]);
+    ctx.strokeStyle = ctx.fillStyle = ink(trace.colour);
+    ctx.lineWidth = trace.width * devicePixelRatio;
+    ctx.setLineDash(trace.style === "dashed" ? [6 * devicePixelRatio, 4 * devicePixelRatio] : []);
+    const path = new Path2D();
+    const dot = 2 * devicePixelRatio;
+    if (trace.style === "letters") {
+      ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+      ctx.textAlign = "center";
+      for (const [x, y] of at) ctx.fillText(trace.letter, x, y - dot);
+    } else if (trace.style === "bars") {
+      const [zero, width] = [place(0, "y"), place(trace.wide, "x") - place(0, "x")];
+      for (const [x, y] of at) path.rect(x + (trace.place - 0.5) * width, y, width, zero - y);
+      ctx.fill(path);
+    } else {
+      PATHS[trace.style](path, at, dot);
+      if (trace.style === "points") ctx.fill(path);
+      else ctx.stroke(path);
+      if (trace.style !== "marked") return;
+      const marks = new Path2D();
+      PATHS.points(marks, at, dot);
+      ctx.fill(marks);
     }
-    if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false; // a finger scrolls
-    const everything = {
-      name: "everything",
-      icon: Plotly.Icons.home,
-      click: () => Plotly.relayout(element, bars ? {"xaxis.autorange": true, "yaxis.autorange": true} : whole),
-    };
-    const data = drawn(first).map((points, n) => ({...traces[n].look, ...points}));
-    await Plotly.newPlot(element, data, layout, {
-      responsive: true,
-      displaylogo: false,
-      doubleClick: false,
-      modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", everything]],
-    });
-    const legend = element.querySelector(".legend");
-    const more = legend ? legend.getBoundingClientRect().height - LEGEND_ROW : 0;
-    if (more > 0) { // a long legend makes the plot longer, not lower
-      element.style.height = `${element.clientHeight + more}px`;
-      await Plotly.Plots.resize(element);
+  };
+
+  // A number with every digit that its column has; six where a column is not of decimals.
+  const exact = (value, digits) =>
+    digits === null
+      ? Number(value.toPrecision(6)).toString()
+      : value.toLocaleString("en", {maximumFractionDigits: digits});
+
+  const tick = (value) => {
+    if (value === null) return "";
+    const far = value && (Math.abs(value) < 1e-3 || Math.abs(value) >= 1e9);
+    return far ? value.toExponential().replace("e+", "e") : exact(value, 9);
+  };
+
+  // The powers of ten among the marks of a logarithmic axis; if there is none, all round marks.
+  const decades = (splits) => {
+    const lead = (value) => Number((value / 10 ** Math.floor(Math.log10(value))).toPrecision(9));
+    const round = splits.map((value) => (Number.isInteger(lead(value)) ? value : null));
+    const powers = round.map((value) => (value !== null && lead(value) === 1 ? value : null));
+    return powers.some((value) => value !== null) ? powers : round;
+  };
+
+  const axis = (name, {label, log}) => ({
+    scale: name,
+    label,
+    labelSize: 20,
+    labelFont: "13px system-ui, sans-serif",
+    font: "12px system-ui, sans-serif",
+    stroke: () => style("--soft"),
+    grid: {stroke: () => style("--line"), width: 1},
+    ticks: {stroke: () => style("--line"), width: 1, size: 4},
+    values: (chart, splits) => (log ? decades(splits) : splits).map(tick),
+    ...(name === "x"
+      ? {size: 30, space: log ? 30 : 90}
+      : {size: (chart, values) => 14 + 7 * Math.max(2, ...(values || []).map((v) => v.length))}),
+  });
+
+  const button = (text, title, click) => {
+    const made = document.createElement("button");
+    Object.assign(made, {textContent: text, title, type: "button", onclick: click});
+    return made;
+  };
+
+  class Plot {
+    constructor(id, described) {
+      Object.assign(this, described);
+      this.element = document.getElementById(id);
+      this.hidden = new Set();
+      [this.whole, this.ranges] = ranges(described);
+      const width = this.element.clientWidth;
+      this.chart = new uPlot(this.options(width), [[0, 1], [null, null]], this.element);
+      this.element.append(this.tools(), this.legend());
+      this.element.tabIndex = 0;
+      this.element.addEventListener("keydown", (event) => this.key(event));
+      this.tip = document.createElement("div");
+      this.tip.className = "tip";
+      this.chart.over.append(this.tip);
+      new ResizeObserver(() => this.resize()).observe(this.element);
+      this.element.plot = this;
+      this.element.classList.add("drawn");
     }
-    element.on("plotly_doubleclick", everything.click);
-    if (bars) return;
-    element.on("plotly_relayout", () => {
-      const now = {"xaxis.range": element.layout.xaxis.range, "yaxis.range": element.layout.yaxis.range};
-      const points = drawn(now);
-      const of = (name) => points.map((each) => each[name]);
-      Plotly.restyle(element, {x: of("x"), y: of("y"), text: of("text")});
-    });
-    if (layout.xaxis.title.text === "time, s") follow(element);
+
+    options(width) {
+      const scale = (name) => {
+        const [min, max] = this.ranges[name];
+        return {auto: false, time: false, distr: this[name].log ? 3 : 1, min, max};
+      };
+      return {
+        width,
+        height: this.height(),
+        scales: {x: scale("x"), y: scale("y")},
+        series: [{}, {}],
+        axes: [axis("x", this.x), axis("y", this.y)],
+        legend: {show: false},
+        cursor: {
+          points: {show: false},
+          drag: {x: true, y: true, uni: 20, setScale: false},
+          bind: {
+            dblclick: () => () => this.everything(),
+            mousedown: (chart, target, handler) => (event) =>
+              event.shiftKey ? this.grab(event) : handler(event),
+          },
+        },
+        hooks: {
+          draw: [() => this.paint()],
+          setSelect: [() => this.selected()],
+          setCursor: [() => this.point()],
+        },
+      };
+    }
+
+    height() {
+      return innerWidth < 640 ? 300 : 360;
+    }
+
+    // What is drawn of each trace now.
+    get shown() {
+      const {width, height} = this.chart.over.getBoundingClientRect();
+      const across = sight(this.x, this.ranges.x, width || 600);
+      const up = sight(this.y, this.ranges.y, height || 300);
+      return this.traces.map((trace) => visible(trace, across, up));
+    }
+
+    paint() {
+      const {ctx, bbox} = this.chart;
+      this.drawn = this.shown;
+      ctx.save();
+      ctx.beginPath();
+      ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+      ctx.clip();
+      this.traces.forEach((trace, n) => this.hidden.has(n) || paint(this.chart, trace, this.drawn[n]));
+      ctx.restore();
+    }
+
+    show(wanted, told = true) {
+      this.ranges = {...this.ranges, ...wanted};
+      this.chart.batch(() => {
+        for (const name of ["x", "y"]) {
+          const [min, max] = this.ranges[name];
+          this.chart.setScale(name, {min, max});
+        }
+      });
+      if (!told) return;
+      const numbers = [this.ranges.x, this.ranges.y].flat().map((value) => Number(value.toPrecision(12)));
+      history.replaceState(null, "", `#${this.element.id}:${numbers.join(",")}`);
+      lead(this);
+    }
+
+    everything() {
+      this.show(this.whole);
+    }
+
+    selected() {
+      const {left, top, width, height} = this.chart.select;
+      if (width < 3 || height < 3) return;
+      const value = (pixel, name) => this.chart.posToVal(pixel, name);
+      this.chart.setSelect({left: 0, top: 0, width: 0, height: 0}, false);
+      this.show({
+        x: [value(left, "x"), value(left + width, "x")],
+        y: [value(top + height, "y"), value(top, "y")],
+      });
+    }
+
+    // Show shares of what is seen: from left to right, from bottom to top.
+    window(across, up) {
+      const {width, height} = this.chart.over.getBoundingClientRect();
+      this.show({
+        x: across.map((share) => this.chart.posToVal(share * width, "x")),
+        y: up.map((share) => this.chart.posToVal((1 - share) * height, "y")),
+      });
+    }
+
+    grab(event) {
+      const over = this.chart.over.getBoundingClientRect();
+      let [x, y] = [event.clientX, event.clientY];
+      const move = (now) => {
+        const [right, down] = [(x - now.clientX) / over.width, (now.clientY - y) / over.height];
+        this.window([right, 1 + right], [down, 1 + down]);
+        [x, y] = [now.clientX, now.clientY];
+      };
+      document.addEventListener("mousemove", move);
+      document.addEventListener("mouseup", () => document.removeEventListener("mousemove", move), {once: true});
+    }
+
+    key(event) {
+      const {code, act} = KEYS[event.key] || {};
+      if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      act(this, code);
+    }
+
+    // The point nearest to the mouse, with every digit.
+    point() {
+      const {left, top} = this.chart.cursor;
+      let best = {away: NEAR};
+      this.drawn?.forEach(({x, y}, n) => {
+        if (left < 0 || this.hidden.has(n)) return;
+        for (let at = 0; at < x.length; at++) {
+          if (x[at] === null) continue;
+          const [right, down] = [this.chart.valToPos(x[at], "x"), this.chart.valToPos(y[at], "y")];
+          const away = Math.hypot(right - left, down - top);
+          if (away < best.away) best = {away, right, down, trace: this.traces[n], x: x[at], y: y[at]};
+        }
+      });
+      this.tip.hidden = !best.trace;
+      if (!best.trace) return;
+      const {digits, name} = best.trace;
+      this.tip.textContent = `${name}\n${exact(best.x, digits[0])}\n${exact(best.y, digits[1])}`;
+      const space = this.chart.over.clientWidth;
+      const turned = best.right > space / 2;
+      this.tip.style.left = turned ? "" : `${best.right + 10}px`;
+      this.tip.style.right = turned ? `${space - best.right + 10}px` : "";
+      this.tip.style.top = `${Math.max(best.down - 20, 0)}px`;
+    }
+
+    tools() {
+      const bar = document.createElement("nav");
+      for (const [key, {text, title, act}] of Object.entries(KEYS))
+        bar.append(button(text, `${title} (${key})`, () => act(this)));
+      return bar;
+    }
+
+    image() {
+      const link = document.createElement("a");
+      Object.assign(link, {download: `${this.element.id}.png`, href: this.chart.ctx.canvas.toDataURL()});
+      link.click();
+    }
+
+    legend() {
+      const list = document.createElement("ul");
+      this.traces.forEach(({name, colour, style: kind}, n) => {
+        if (kind === "letters") return; // the caption says what they are
+        const entry = button(name, "hide or show", () => {
+          if (!this.hidden.delete(n)) this.hidden.add(n);
+          entry.classList.toggle("off", this.hidden.has(n));
+          this.chart.redraw(false);
+        });
+        entry.style.setProperty("--trace", colour === "#000000" ? "var(--ink)" : colour);
+        entry.className = kind;
+        list.append(document.createElement("li"));
+        list.lastChild.append(entry);
+      });
+      return list;
+    }
+
+    resize() {
+      const [width, height] = [this.element.clientWidth, this.height()];
+      if (width && (width !== this.chart.width || height !== this.chart.height)) this.chart.setSize({width, height});
+    }
+  }
+
+  const KEYS = {
+    "+": {text: "+", title: "zoom in", act: (plot) => plot.window([0.25, 0.75], [0.25, 0.75])},
+    "-": {text: "\u2212", title: "zoom out", act: (plot) => plot.window([-0.5, 1.5], [-0.5, 1.5])},
+    ArrowLeft: {text: "\u2190", title: "to the left", act: (plot) => plot.window([-0.25, 0.75], [0, 1])},
+    ArrowRight: {text: "\u2192", title: "to the right", act: (plot) => plot.window([0.25, 1.25], [0, 1])},
+    Home: {text: "all", title: "everything", act: (plot) => plot.everything()},
+    s: {text: "png", title: "save as an image", act: (plot) => plot.image()},
   };
 
-  // Plots over time; with the box checked all show the stretch that one is zoomed to.
-  const overTime = [];
+  // With the box checked all plots over time show the stretch that one is zoomed to.
+  const drawn = [];
+  const together = document.getElementById("together");
 
-  const lead = (element) => {
-    const range = element.layout.xaxis.range;
-    const differs = (other) => other.layout.xaxis.range.some((edge, n) => edge !== range[n]);
-    if (document.getElementById("together")?.checked)
-      for (const other of overTime.filter(differs)) Plotly.relayout(other, {"xaxis.range": [...range]});
+  const lead = (first) => {
+    if (!together?.checked || first.x.label !== OVER_TIME) return;
+    for (const plot of drawn)
+      if (plot !== first && plot.x.label === OVER_TIME) plot.show({x: [...first.ranges.x]}, false);
   };
 
-  const follow = (element) => {
-    overTime.push(element);
-    element.on("plotly_relayout", () => lead(element));
-    if (overTime.length === 1)
-      document.getElementById("together")?.addEventListener("change", () => lead(overTime[0]));
+  together?.addEventListener("change", () => {
+    const first = drawn.find((plot) => plot.x.label === OVER_TIME);
+    if (first) lead(first);
+  });
+
+  // On paper, and when the page turns dark or light, the colours change.
+  const redraw = () => drawn.forEach((plot) => plot.chart.redraw(false));
+  const print = (on) => {
+    document.documentElement.classList.toggle("paper", on);
+    redraw();
   };
+  addEventListener("beforeprint", () => print(true));
+  addEventListener("afterprint", () => print(false));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 
   // The plot that is least far out of sight; of those in sight the first.
   const nearest = (ids) => {
@@ -226,21 +480,31 @@
     return ids.reduce((best, id) => (away(id) < away(best) ? id : best));
   };
 
+  // The plot and ranges that the page's address names: #ID:LEFT,RIGHT,BOTTOM,TOP.
+  const addressed = () => {
+    const [id, numbers] = decodeURIComponent(location.hash.slice(1)).split(":");
+    const values = (numbers || "").split(",").map(Number);
+    if (values.length !== 4 || !values.every(Number.isFinite)) return [id, null];
+    const [left, right, bottom, top] = values;
+    return [id, left < right && bottom < top ? {x: [left, right], y: [bottom, top]} : null];
+  };
+
   const start = async () => {
-    const [script, buffer] = await Promise.all([bytesOf("plotly"), bytesOf("columns")]);
-    const element = document.createElement("script");
-    element.textContent = new TextDecoder().decode(script);
-    document.head.append(element);
+    const buffer = await bytesOf("columns");
     const {columns, plots} = JSON.parse(document.getElementById("plots").textContent);
     const values = columns.map((column) => unpacked(buffer, column));
+    const [id, wanted] = addressed();
+    if (wanted) document.getElementById(id)?.scrollIntoView();
     const pending = new Map(Object.entries(plots));
     while (pending.size) {
-      const id = nearest([...pending.keys()]);
-      const plot = pending.get(id);
-      pending.delete(id);
-      for (const trace of plot.traces)
+      const next = nearest([...pending.keys()]);
+      const described = pending.get(next);
+      pending.delete(next);
+      for (const trace of described.traces)
         for (const name of ["x", "y", "top"]) if (name in trace) trace[name] = values[trace[name]];
-      await draw(id, plot);
+      const plot = new Plot(next, described);
+      drawn.push(plot);
+      if (next === id && wanted) plot.show(wanted);
       await new Promise((done) => setTimeout(done)); // the page stays responsive between plots
     }
     document.body.dataset.plots = "drawn";
