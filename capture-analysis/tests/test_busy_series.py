@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from capture_analysis.one_capture.busy_series import BINS, BusySeries
+from capture_analysis.facts.busy_series import BINS, BusySeries
 from hypothesis import given
 from hypothesis import strategies as st
 

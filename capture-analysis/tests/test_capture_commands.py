@@ -8,8 +8,8 @@ import pytest
 from capture_analysis.cli import main
 from capture_analysis.commands.flows import amount, bottleneck, table
 from capture_analysis.commands.measuring import flow_count, positive_rate
+from capture_analysis.facts.facts import Evidence
 from capture_analysis.metrics.compression_verdict import BUNCHED, verdict_word
-from capture_analysis.one_capture.facts import Evidence
 from pcap_files import EPOCH_NS, pcap, tcp_frame
 
 MS = 1_000_000

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from capture_analysis.one_capture.clock_resolution import clock_resolution_ns
+from capture_analysis.facts.clock_resolution import clock_resolution_ns
 
 
 @pytest.mark.parametrize("unit_ns", [1_000, 1_000_000, 10_000_000, 15_625_000])

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from capture_analysis.commands import flows
+from capture_analysis.facts.delivered import MOST_UTILISATION
+from capture_analysis.facts.facts import Evidence, Facts
 from capture_analysis.metrics.compression_verdict import (
     BUNCHED,
     BUNCHED_IN_TICKS,
@@ -13,9 +15,7 @@ from capture_analysis.metrics.compression_verdict import (
 )
 from capture_analysis.metrics.compression_verdict import verdict as judged
 from capture_analysis.metrics.utilisation import NO_RATE
-from capture_analysis.one_capture.delivered import MOST_UTILISATION
 from capture_analysis.one_capture.document import document
-from capture_analysis.one_capture.facts import Evidence, Facts
 from capture_analysis.one_capture.single import measure
 from capture_analysis.pages.headline import headline, verdict
 from confusion import WRONG, Told, confusion, told

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from capture_analysis.commands.measuring import add_options, flow_count, given
+from capture_analysis.facts.facts import Evidence
 from capture_analysis.metrics.compression_verdict import COMPRESSION_VERDICT, verdict_word
 from capture_analysis.metrics.round_trip_time import HANDSHAKE_RTT, RTT_MEDIAN
 from capture_analysis.one_capture.document import (
@@ -24,7 +25,6 @@ from capture_analysis.one_capture.document import (
     vantage,
     warnings,
 )
-from capture_analysis.one_capture.facts import Evidence
 from capture_analysis.one_capture.from_one import Value
 from capture_analysis.one_capture.single import Measured, measure
 from capture_analysis.reading.capture import Capture

@@ -38,8 +38,8 @@ import numpy as np
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
+from capture_analysis.facts.facts import Evidence, Facts
 from capture_analysis.metrics.utilisation import NO_RATE
-from capture_analysis.one_capture.facts import Evidence, Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 

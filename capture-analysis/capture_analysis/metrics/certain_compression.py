@@ -23,12 +23,12 @@ import numpy as np
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
+from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.facts import Facts, RateSource
+from capture_analysis.facts.lanes import LaneArray
 from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
 from capture_analysis.metrics.utilisation import NO_RATE
-from capture_analysis.one_capture.blocks import Block
-from capture_analysis.one_capture.facts import Facts, RateSource
 from capture_analysis.one_capture.from_one import FromOne, Values
-from capture_analysis.one_capture.lanes import LaneArray
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.streaks import StreakFinder, Streaks
 

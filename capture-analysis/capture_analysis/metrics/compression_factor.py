@@ -22,14 +22,14 @@ from typing_extensions import override
 
 from capture_analysis.ack_compression import BACK_TO_BACK, COMPRESSED_BELOW, factor_bound
 from capture_analysis.definition import Definition
+from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.facts import Facts, FloatArray
+from capture_analysis.facts.lanes import LaneArray
 from capture_analysis.histogram import Histogram
 from capture_analysis.metrics import ack_bunches
 from capture_analysis.metrics.ack_spacing import ACKS_COMPRESSED
 from capture_analysis.metrics.utilisation import NO_RATE
-from capture_analysis.one_capture.blocks import Block
-from capture_analysis.one_capture.facts import Facts, FloatArray
 from capture_analysis.one_capture.from_one import FromOne, Values
-from capture_analysis.one_capture.lanes import LaneArray
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.two_captures.ack_gaps import AckGaps
 from capture_analysis.two_captures.crossings import Crossings

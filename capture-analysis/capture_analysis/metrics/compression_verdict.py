@@ -41,13 +41,13 @@ from typing_extensions import override
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.definition import Definition
+from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.facts import AGREES, NEAR, NEARLY_FULL, Evidence, Facts
+from capture_analysis.facts.lanes import LaneArray
 from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
 from capture_analysis.metrics.compression_events import NO_TICKS
 from capture_analysis.metrics.utilisation import NO_RATE
-from capture_analysis.one_capture.blocks import Block
-from capture_analysis.one_capture.facts import AGREES, NEAR, NEARLY_FULL, Evidence, Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
-from capture_analysis.one_capture.lanes import LaneArray
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.streaks import StreakFinder, Streaks
 

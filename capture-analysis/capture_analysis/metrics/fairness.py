@@ -16,8 +16,8 @@ import numpy as np
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
+from capture_analysis.facts.facts import Facts, FloatArray
 from capture_analysis.metrics.goodput import goodput_bit
-from capture_analysis.one_capture.facts import Facts, FloatArray
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 

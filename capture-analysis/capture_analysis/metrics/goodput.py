@@ -17,7 +17,7 @@ from typing import ClassVar
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
-from capture_analysis.one_capture.facts import Facts
+from capture_analysis.facts.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 

@@ -18,10 +18,10 @@ from typing_extensions import override
 from capture_analysis.columns import IntArray
 from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epochs
 from capture_analysis.definition import Definition
-from capture_analysis.one_capture.blocks import Block
-from capture_analysis.one_capture.facts import Facts
+from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.facts import Facts
+from capture_analysis.facts.lanes import LaneArray, occurrences
 from capture_analysis.one_capture.from_one import FromOne, Values
-from capture_analysis.one_capture.lanes import LaneArray, occurrences
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.crossings import ABSENT, CROSSING, is_ack, is_data

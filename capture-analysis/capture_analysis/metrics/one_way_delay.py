@@ -18,8 +18,8 @@ import numpy as np
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
+from capture_analysis.facts.lanes import LaneArray
 from capture_analysis.histogram import Histogram
-from capture_analysis.one_capture.lanes import LaneArray
 from capture_analysis.two_captures.crossings import View
 from capture_analysis.two_captures.from_pair import FromPair, Step, Values
 

@@ -12,7 +12,7 @@ import numpy as np
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
-from capture_analysis.one_capture.lanes import LaneArray
+from capture_analysis.facts.lanes import LaneArray
 from capture_analysis.two_captures.crossings import ABSENT, Crossings, View
 from capture_analysis.two_captures.from_pair import FromPair, Step, Values
 

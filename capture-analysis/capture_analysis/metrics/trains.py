@@ -18,12 +18,12 @@ import numpy as np
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
+from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.facts import AGREES, Facts
+from capture_analysis.facts.lanes import Previous, starts_of
 from capture_analysis.histogram import Histogram
 from capture_analysis.metrics.utilisation import NO_RATE
-from capture_analysis.one_capture.blocks import Block
-from capture_analysis.one_capture.facts import AGREES, Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
-from capture_analysis.one_capture.lanes import Previous, starts_of
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.streaks import StreakFinder, Streaks
 

@@ -33,10 +33,10 @@ from typing_extensions import override
 
 from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.definition import Definition
-from capture_analysis.one_capture.blocks import Block, View
-from capture_analysis.one_capture.facts import NEAR, Facts
+from capture_analysis.facts.blocks import Block, View
+from capture_analysis.facts.facts import NEAR, Facts
+from capture_analysis.facts.lanes import LaneArray, Previous
 from capture_analysis.one_capture.from_one import FromOne, Values
-from capture_analysis.one_capture.lanes import LaneArray, Previous
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.tracking import Kind
 

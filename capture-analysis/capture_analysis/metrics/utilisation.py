@@ -16,9 +16,9 @@ import numpy as np
 from typing_extensions import override
 
 from capture_analysis.definition import Definition
+from capture_analysis.facts.delivered import MOST_UTILISATION
+from capture_analysis.facts.facts import Facts
 from capture_analysis.metrics.goodput import TOO_FEW, goodput_bit
-from capture_analysis.one_capture.delivered import MOST_UTILISATION
-from capture_analysis.one_capture.facts import Facts
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 

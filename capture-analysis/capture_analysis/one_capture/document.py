@@ -11,7 +11,7 @@ import numpy as np
 from capture_analysis.columns import FlowTable
 from capture_analysis.definition import Definition
 from capture_analysis.errors import AnalysisError
-from capture_analysis.one_capture.facts import NEAR, Evidence, Facts, RateSource
+from capture_analysis.facts.facts import NEAR, Evidence, Facts, RateSource
 from capture_analysis.one_capture.from_one import Values
 from capture_analysis.one_capture.single import NOTHING, Described, Given, Measured, measure
 from capture_analysis.reading.capture import Capture

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self
 
 from capture_analysis.definition import Definition
-from capture_analysis.one_capture.blocks import Block
-from capture_analysis.one_capture.facts import Facts
+from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.facts import Facts
 from capture_analysis.one_capture.tally import Tally
 
 # The value of a quantity: a number, or the reason why it is undefined.

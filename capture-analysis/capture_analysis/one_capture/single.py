@@ -9,12 +9,12 @@ from typing import Protocol
 import numpy as np
 
 from capture_analysis.columns import BoolArray, FlowTable, Packets, empty_columns
-from capture_analysis.one_capture.blocks import Block
-from capture_analysis.one_capture.delivered import Delivered, tested
-from capture_analysis.one_capture.facts import HEAD_PACKETS, Facts
-from capture_analysis.one_capture.facts_head import FactFinder
-from capture_analysis.one_capture.facts_sides import one_pair
-from capture_analysis.one_capture.lanes import Previous
+from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.delivered import Delivered, tested
+from capture_analysis.facts.facts import HEAD_PACKETS, Facts
+from capture_analysis.facts.head import FactFinder
+from capture_analysis.facts.lanes import Previous
+from capture_analysis.facts.sides import one_pair
 from capture_analysis.one_capture.memory import keep_freed
 from capture_analysis.one_capture.registry import all_from_one
 from capture_analysis.one_capture.tally import Tally

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capture_analysis.columns import FLAG_SYN, IntArray
-from capture_analysis.one_capture.lanes import LaneArray, occurrences
+from capture_analysis.facts.lanes import LaneArray, occurrences
 from capture_analysis.tracking import Kind
 
 if TYPE_CHECKING:
-    from capture_analysis.one_capture.blocks import Block
+    from capture_analysis.facts.blocks import Block
 
 # A gap between data of at least this length, ns, with nothing outstanding is an application pause.
 PAUSE_NS = 1_000_000_000

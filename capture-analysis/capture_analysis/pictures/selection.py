@@ -11,8 +11,8 @@ import numpy as np
 
 from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.columns import FlowTable, Packets, concatenate
+from capture_analysis.facts.facts import Facts
 from capture_analysis.metrics.compression_factor import bound
-from capture_analysis.one_capture.facts import Facts
 from capture_analysis.one_capture.single import Measured
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.pictures.direction import Direction

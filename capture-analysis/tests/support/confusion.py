@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from capture_analysis.facts.facts import Evidence
 from capture_analysis.metrics.compression_verdict import verdict_word
-from capture_analysis.one_capture.facts import Evidence
 from capture_analysis.one_capture.single import measure
 from measured_captures import values
 from truth_corpus import COMPRESSED, SPACED, Case, corpus

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from capture_analysis.columns import BoolArray, IntArray
-from capture_analysis.one_capture.facts import AGREES, ENOUGH, FloatArray
-from capture_analysis.one_capture.lanes import occurrences
+from capture_analysis.facts.facts import AGREES, ENOUGH, FloatArray
+from capture_analysis.facts.lanes import occurrences
 
 # Gaps longer than this are pauses, not transmissions.
 LONGEST_GAP_NS = 1_000_000_000

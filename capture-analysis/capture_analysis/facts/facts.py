@@ -1,7 +1,7 @@
 """Facts of connections that measures need.
 
 The facts are rates, sizes, clocks, and the tap's place, estimated from the first HEAD_PACKETS
-packets (facts_head.py), with the samples behind each estimate. A rate given by the user is taken as
+packets (head.py), with the samples behind each estimate. A rate given by the user is taken as
 it is.
 """
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from capture_analysis.columns import BoolArray
-from capture_analysis.one_capture.blocks import Block, View
-from capture_analysis.one_capture.delivered import LINK_SOURCES, MOST_UTILISATION, Delivered
-from capture_analysis.one_capture.facts import (
+from capture_analysis.facts.blocks import Block, View
+from capture_analysis.facts.delivered import LINK_SOURCES, MOST_UTILISATION, Delivered
+from capture_analysis.facts.facts import (
     AGREES,
     Evidence,
     Facts,
@@ -15,7 +15,7 @@ from capture_analysis.one_capture.facts import (
     RateSource,
     opposite,
 )
-from capture_analysis.one_capture.facts_rates import Modes, modes
+from capture_analysis.facts.rates import Modes, modes
 
 # `modes`' peak for gaps of ACKs, and of data that ACKs release: these are the data's transmission
 # times except where ACKs are compressed.

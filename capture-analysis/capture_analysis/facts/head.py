@@ -5,12 +5,12 @@ from dataclasses import fields, replace
 import numpy as np
 
 from capture_analysis.columns import NO_SCALE, FlowTable, IntArray, Mark
-from capture_analysis.one_capture.blocks import Block
-from capture_analysis.one_capture.clock_resolution import clock_resolution_ns
-from capture_analysis.one_capture.facts import ENOUGH, Evidence, Facts, FloatArray, RateSource
-from capture_analysis.one_capture.facts_links import rates
-from capture_analysis.one_capture.facts_sides import Sides, one_pair
-from capture_analysis.one_capture.facts_tap import tap
+from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.clock_resolution import clock_resolution_ns
+from capture_analysis.facts.facts import ENOUGH, Evidence, Facts, FloatArray, RateSource
+from capture_analysis.facts.links import rates
+from capture_analysis.facts.sides import Sides, one_pair
+from capture_analysis.facts.tap import tap
 
 IP_HEADER_BYTES = {4: 20, 6: 40}
 TCP_HEADER_BYTES = 20

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from capture_analysis.columns import FLAG_ACK, FLAG_SYN, IntArray, Mark
-from capture_analysis.one_capture.blocks import Block
-from capture_analysis.one_capture.facts import FloatArray, opposite
+from capture_analysis.facts.blocks import Block
+from capture_analysis.facts.facts import FloatArray, opposite
 from capture_analysis.tracking import Kind
 
 NEVER = np.iinfo(np.int64).max

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capture_analysis.columns import IntArray
-from capture_analysis.one_capture.busy_series import BinnedSums
-from capture_analysis.one_capture.facts import Facts, FloatArray, RateSource
-from capture_analysis.one_capture.lanes import LaneArray, starts_of
+from capture_analysis.facts.busy_series import BinnedSums
+from capture_analysis.facts.facts import Facts, FloatArray, RateSource
+from capture_analysis.facts.lanes import LaneArray, starts_of
 
 if TYPE_CHECKING:
-    from capture_analysis.one_capture.blocks import Block, View
+    from capture_analysis.facts.blocks import Block, View
 
 # A window is at least so many round trips and so long.
 ROUND_TRIPS, LEAST_NS = 5, 100_000_000

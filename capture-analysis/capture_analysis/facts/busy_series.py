@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capture_analysis.columns import BoolArray, IntArray
-from capture_analysis.one_capture.facts import FloatArray
+from capture_analysis.facts.facts import FloatArray
 
 BINS = 1 << 15
 # The first bins are 2^17 ns wide, 131 us; they double until BINS of them span the capture.
