@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from capture_analysis.clock import clock
+from capture_analysis.clock.clock import Clock
+from capture_analysis.clock.envelope import INTERVALS, Envelope
 from capture_analysis.columns import BoolArray, IntArray
-from capture_analysis.two_captures import clock
-from capture_analysis.two_captures.clock import Clock
-from capture_analysis.two_captures.envelope import INTERVALS, Envelope
 
 EPOCH_NS = 1_700_000_000_000_000_000
 HOUR_NS = 3_600_000_000_000

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from capture_analysis.clock import clock
+from capture_analysis.clock.clock import Clock
+from capture_analysis.clock.envelope import Envelope
 from capture_analysis.columns import IntArray
-from capture_analysis.two_captures import clock
-from capture_analysis.two_captures.clock import Clock
-from capture_analysis.two_captures.envelope import Envelope
 from capture_analysis.two_captures.first_contact import Contact, Opener
 from capture_analysis.two_captures.matching import FOREVER, WAITING_LIMIT, Matched, Side, match
 from capture_analysis.two_captures.packet_key import PacketKeys

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capture_analysis.columns import IntArray
-from capture_analysis.two_captures.envelope import UNBOUNDED, Envelope
-from capture_analysis.two_captures.straight_lines import (
+from capture_analysis.clock.envelope import UNBOUNDED, Envelope
+from capture_analysis.clock.straight_lines import (
     MOST_DRIFT,
     Corridor,
     middle_slope,
     support,
     widest_gap,
 )
+from capture_analysis.columns import IntArray
 
 # Smaller differences between lines are taken for errors of time stamping, ns.
 RESOLUTION_NS = 1000

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from capture_analysis.clock.envelope import UNBOUNDED, Bounds
 from capture_analysis.columns import BoolArray, IntArray
-from capture_analysis.two_captures.envelope import UNBOUNDED, Bounds
 
 FloatArray = NDArray[np.float64]
 

@@ -1,0 +1,1 @@
+"""The offset between the clocks of two captures, and its bounds over time."""
