@@ -3,10 +3,16 @@
 import numpy as np
 import pytest
 from capture_analysis.tracking import Kind
-from capture_analysis.two_captures.crossings import A_TO_B, ABSENT, B_TO_A, CROSSING, Crossings
 from capture_analysis.two_captures.holes import Holes
 from capture_analysis.two_captures.match_rows import Rows
 from capture_analysis.two_captures.matching import FOREVER
+from capture_analysis.two_captures.packets_between import (
+    A_TO_B,
+    ABSENT,
+    B_TO_A,
+    CROSSING,
+    Crossings,
+)
 
 WRAP = 1 << 32
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from capture_analysis.two_captures import first_contact
+from capture_analysis.two_captures import rough_offset
 from capture_analysis.two_captures.pair import PairOfCaptures
 from capture_analysis.two_captures.pair_document import document
 from two_vantage import (
@@ -255,7 +255,7 @@ def test_only_the_common_time_counts() -> None:
 @pytest.mark.parametrize("early", ["a", "b"])
 def test_beginnings_that_do_not_overlap(early: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """If one capture begins later than the other's first packets, it is found further on."""
-    monkeypatch.setattr(first_contact, "HEAD_PACKETS", 40)
+    monkeypatch.setattr(rough_offset, "HEAD_PACKETS", 40)
     late = PATH.a_ns > PATH.a_ns.min() + 10**9
     keep = {"a": late, "b": late} | {early: np.ones_like(late)}
     a = PATH.capture("a", keep["a"], chunk=20)

@@ -23,8 +23,8 @@ from capture_analysis.histogram import Histogram
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.two_captures.ack_gaps import AckGaps
-from capture_analysis.two_captures.crossings import Crossings
 from capture_analysis.two_captures.from_pair import FromPair, Step
+from capture_analysis.two_captures.packets_between import Crossings
 
 _PARTS = 1000
 

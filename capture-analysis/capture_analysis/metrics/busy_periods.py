@@ -16,9 +16,9 @@ from capture_analysis.definition import Definition
 from capture_analysis.histogram import Histogram
 from capture_analysis.streaks import StreakFinder, Streaks
 from capture_analysis.tracking import Kind
-from capture_analysis.two_captures.crossings import Crossings, is_data
 from capture_analysis.two_captures.from_pair import FromPair, Step, Values
 from capture_analysis.two_captures.match_rows import where
+from capture_analysis.two_captures.packets_between import Crossings, is_data
 
 _TOO_FEW = "fewer than three busy periods"
 

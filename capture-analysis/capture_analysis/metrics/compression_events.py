@@ -27,8 +27,8 @@ from capture_analysis.one_capture.tally import Tally
 from capture_analysis.streaks import StreakFinder, Streaks
 from capture_analysis.tracking import Kind
 from capture_analysis.two_captures.ack_gaps import AckGaps
-from capture_analysis.two_captures.crossings import Crossings
 from capture_analysis.two_captures.from_pair import FromPair, Step
+from capture_analysis.two_captures.packets_between import Crossings
 
 CAPTURE_RESOLUTION_NS = 1
 _PARTS = 1000

@@ -22,8 +22,8 @@ from capture_analysis.facts.lanes import LaneArray, Previous
 from capture_analysis.metrics.ack_bunches import BUNCH_ACKS
 from capture_analysis.metrics.compression_factor import NO_BOTTLENECK
 from capture_analysis.streaks import StreakFinder, Streaks
-from capture_analysis.two_captures.crossings import Crossings
 from capture_analysis.two_captures.from_pair import FromPair, Step, Values
+from capture_analysis.two_captures.packets_between import Crossings
 
 DATA_COMPRESSION_EVENTS = Definition(
     "data_compression_events",

@@ -24,8 +24,8 @@ from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.streaks import StreakFinder, Streaks
 from capture_analysis.two_captures.ack_gaps import AckGaps
-from capture_analysis.two_captures.crossings import Crossings
 from capture_analysis.two_captures.from_pair import FromPair, Step
+from capture_analysis.two_captures.packets_between import Crossings
 
 BUNCHES_HELD = Definition(
     "bunches_held",

@@ -24,10 +24,10 @@ from capture_analysis.facts.lanes import LaneArray, occurrences
 from capture_analysis.one_capture.from_one import FromOne, Values
 from capture_analysis.one_capture.tally import Tally
 from capture_analysis.tracking import Kind
-from capture_analysis.two_captures.crossings import ABSENT, CROSSING, is_ack, is_data
 from capture_analysis.two_captures.from_pair import FromPair, Step
 from capture_analysis.two_captures.holes import Holes
 from capture_analysis.two_captures.match_rows import Rows, where
+from capture_analysis.two_captures.packets_between import ABSENT, CROSSING, is_ack, is_data
 
 LOSS_SYNCHRONISATION = Definition(
     "loss_synchronisation",

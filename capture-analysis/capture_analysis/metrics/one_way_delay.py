@@ -20,8 +20,8 @@ from typing_extensions import override
 from capture_analysis.definition import Definition
 from capture_analysis.facts.lanes import LaneArray
 from capture_analysis.histogram import Histogram
-from capture_analysis.two_captures.crossings import View
 from capture_analysis.two_captures.from_pair import FromPair, Step, Values
+from capture_analysis.two_captures.packets_between import View
 
 _NEVER = np.iinfo(np.int64).max
 NO_PACKETS = "no packet of the kind passed both taps"

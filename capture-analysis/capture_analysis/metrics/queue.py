@@ -22,9 +22,9 @@ from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.metrics.utilisation import UTILISATION
-from capture_analysis.two_captures.crossings import ABSENT, Crossings
 from capture_analysis.two_captures.from_pair import FromPair, Step, Values
 from capture_analysis.two_captures.oscillation import Oscillation
+from capture_analysis.two_captures.packets_between import ABSENT, Crossings
 from capture_analysis.two_captures.queue_levels import ActiveTime, Levels, transmission_starts
 
 FloatArray = NDArray[np.float64]

@@ -13,8 +13,8 @@ from typing_extensions import override
 
 from capture_analysis.definition import Definition
 from capture_analysis.facts.lanes import LaneArray
-from capture_analysis.two_captures.crossings import ABSENT, Crossings, View
 from capture_analysis.two_captures.from_pair import FromPair, Step, Values
+from capture_analysis.two_captures.packets_between import ABSENT, Crossings, View
 
 REORDERED = Definition(
     "reordered", "packets", "packets that one sent later overtook between the taps", "RFC 4737"

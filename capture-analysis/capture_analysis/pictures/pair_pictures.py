@@ -10,9 +10,9 @@ from capture_analysis.ack_compression import COMPRESSED_BELOW
 from capture_analysis.columns import FlowTable
 from capture_analysis.pictures.figure import Figure
 from capture_analysis.pictures.queue_figures import Crossing, one_way_delay, queues, spacing_change
-from capture_analysis.two_captures.crossings import View, is_ack
 from capture_analysis.two_captures.from_pair import Step
 from capture_analysis.two_captures.match_rows import Rows
+from capture_analysis.two_captures.packets_between import View, is_ack
 from capture_analysis.two_captures.pair_document import analyse_pair
 
 _WAYS = ("A to B", "B to A")

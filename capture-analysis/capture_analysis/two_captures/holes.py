@@ -9,9 +9,9 @@ such trace.
 import numpy as np
 
 from capture_analysis.columns import FLAG_ACK, IntArray
-from capture_analysis.two_captures.crossings import ABSENT, CROSSING, Crossings, View
 from capture_analysis.two_captures.match_rows import Rows, joined, where
 from capture_analysis.two_captures.matching import FOREVER
+from capture_analysis.two_captures.packets_between import ABSENT, CROSSING, Crossings, View
 
 # At most so many undecided packets are kept; beyond it the oldest count as lost.
 UNDECIDED_LIMIT = 1 << 16

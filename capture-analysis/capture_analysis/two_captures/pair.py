@@ -16,15 +16,15 @@ from capture_analysis.one_capture.memory import keep_freed
 from capture_analysis.reading.capture import Capture
 from capture_analysis.tracking import Tracker
 from capture_analysis.two_captures.ack_gaps import AckGapFinder
-from capture_analysis.two_captures.crossings import Uncommon, crossings, is_data
-from capture_analysis.two_captures.first_contact import Contact, first_contact
+from capture_analysis.two_captures.first_pass import Survey, first_pass
 from capture_analysis.two_captures.from_pair import FromPair, Step
 from capture_analysis.two_captures.matching import FOREVER, PacketSource, Side
 from capture_analysis.two_captures.packet_key import PacketKeys
+from capture_analysis.two_captures.packets_between import Uncommon, is_data, packets_between
 from capture_analysis.two_captures.path_facts import PathFacts, WaySurvey
 from capture_analysis.two_captures.queue_levels import QueueLevel
 from capture_analysis.two_captures.registry import all_from_pair
-from capture_analysis.two_captures.survey import Survey, survey
+from capture_analysis.two_captures.rough_offset import Contact, rough_offset
 
 
 class Sink(Protocol):
@@ -109,8 +109,8 @@ class PairOfCaptures:
         Raises: AnalysisError if they have no packet in common.
         """
         keep_freed()
-        contact = first_contact(self.names, self.open_a, self.open_b)
-        surveyed = survey(self.open_a, self.open_b, contact, one_clock=one_clock)
+        contact = rough_offset(self.names, self.open_a, self.open_b)
+        surveyed = first_pass(self.open_a, self.open_b, contact, one_clock=one_clock)
         facts = self._facts(contact, surveyed)
         sides = self._sides(contact, surveyed)
         measured = PairMeasured(
@@ -156,7 +156,7 @@ class PairOfCaptures:
         ]
         ways = [WaySurvey(each) for each in shortest]
         sides = self._sides(contact, surveyed)
-        for both in crossings(*sides, surveyed, (Uncommon(), Uncommon())):
+        for both in packets_between(*sides, surveyed, (Uncommon(), Uncommon())):
             for way, each in zip(ways, both, strict=True):
                 way.add(each)
             if min(way.full_ns for way in ways) < FOREVER:
@@ -185,7 +185,7 @@ def _steps(
     uncommon: tuple[Uncommon, Uncommon],
 ) -> Iterator[Step]:
     queues, finders = (QueueLevel(), QueueLevel()), (AckGapFinder(), AckGapFinder())
-    for both in crossings(*sides, surveyed, uncommon):
+    for both in packets_between(*sides, surveyed, uncommon):
         levels = []
         for queue, each, way in zip(queues, both, facts.ways, strict=True):
             rows = each.both

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from capture_analysis.one_capture.document import named_metrics, named_vlans
+from capture_analysis.two_captures.first_pass import UNKNOWN
 from capture_analysis.two_captures.pair import PairMeasured, PairOfCaptures, Sink
 from capture_analysis.two_captures.path_facts import WayFacts
-from capture_analysis.two_captures.survey import UNKNOWN
 
 SCHEMA = 1
 FLOWS_LISTED = 100

@@ -12,8 +12,8 @@ import pyarrow as pa
 from capture_analysis.columns import FlowTable
 from capture_analysis.table_file import TableFile
 from capture_analysis.tracking import Kind
-from capture_analysis.two_captures.crossings import ABSENT, Crossings
 from capture_analysis.two_captures.from_pair import Step
+from capture_analysis.two_captures.packets_between import ABSENT, Crossings
 
 SCHEMA = pa.schema(
     [

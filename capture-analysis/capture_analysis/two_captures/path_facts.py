@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from capture_analysis.columns import IntArray
-from capture_analysis.two_captures.crossings import ABSENT, Crossings, is_ack, is_data
 from capture_analysis.two_captures.matching import FOREVER
+from capture_analysis.two_captures.packets_between import ABSENT, Crossings, is_ack, is_data
 
 # A transmission time is the median gap before at least so many packets that waited.
 ENOUGH = 20

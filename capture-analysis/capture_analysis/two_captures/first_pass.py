@@ -10,9 +10,9 @@ from capture_analysis.clock import clock
 from capture_analysis.clock.clock import Clock
 from capture_analysis.clock.envelope import Envelope
 from capture_analysis.columns import IntArray
-from capture_analysis.two_captures.first_contact import Contact, Opener
 from capture_analysis.two_captures.matching import FOREVER, WAITING_LIMIT, Matched, Side, match
 from capture_analysis.two_captures.packet_key import PacketKeys
+from capture_analysis.two_captures.rough_offset import Contact, Opener
 
 # Packets farther apart are not taken for the same; clocks drift apart, and queues are long.
 SURVEY_HORIZON_NS = 10_000_000_000
@@ -53,7 +53,9 @@ class Survey:
     warnings: tuple[str, ...]
 
 
-def survey(open_a: Opener, open_b: Opener, contact: Contact, *, one_clock: bool = False) -> Survey:
+def first_pass(
+    open_a: Opener, open_b: Opener, contact: Contact, *, one_clock: bool = False
+) -> Survey:
     """Read both captures for connections, order of the taps, and clocks.
 
     Args:
@@ -82,7 +84,7 @@ class _Surveyor:
     """Learns connections, order of taps and clock bounds from pairs.
 
     Args:
-        contact: see `survey`.
+        contact: see `first_pass`.
         a_passes_first: assume that every packet passes A first; for captures in which no
             connection shows the order of the taps.
     """

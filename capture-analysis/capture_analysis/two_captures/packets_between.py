@@ -14,9 +14,9 @@ import numpy as np
 from capture_analysis.columns import BoolArray, IntArray
 from capture_analysis.gather import by_lane
 from capture_analysis.tracking import Kind
+from capture_analysis.two_captures.first_pass import UNKNOWN, Survey
 from capture_analysis.two_captures.match_rows import Rows, joined, take, where
 from capture_analysis.two_captures.matching import FOREVER, Matched, Side, match
-from capture_analysis.two_captures.survey import UNKNOWN, Survey
 
 A_TO_B, B_TO_A = 0, 1
 ABSENT = -FOREVER
@@ -180,7 +180,7 @@ def _ordered(rows: Rows, time_ns: IntArray, until_ns: int) -> tuple[Rows, Rows]:
     return take(rows, order[:split]), take(rows, order[split:])
 
 
-def crossings(
+def packets_between(
     a: Side, b: Side, survey: Survey, uncommon: tuple[Uncommon, Uncommon]
 ) -> Iterator[tuple[Crossings, Crossings]]:
     """Read both captures once more, now that clock and connections are known.

@@ -107,7 +107,7 @@ class _Reading:
 Opener = Callable[[], PacketSource]
 
 
-def first_contact(names: tuple[str, str], open_a: Opener, open_b: Opener) -> Contact:
+def rough_offset(names: tuple[str, str], open_a: Opener, open_b: Opener) -> Contact:
     """Find common packets of two captures.
 
     Both beginnings are compared first, then the beginning of each capture with all of the other.
