@@ -16,10 +16,11 @@ from plans import plan_with, run_folder, shell
 from running import ROOT, twoway
 
 from twoway.backends import doctor, uml
+from twoway.backends.sandbox import CHECKOUT
 from twoway.errors import RunError
 from twoway.guest.build import Guest
 from twoway.guest.source import kernel_source
-from twoway.paths import PROFILES
+from twoway.paths import PROFILES, TOPOLOGIES
 
 
 @pytest.mark.parametrize(("topology", "dropped"), [("two_node", "0%"), ("dumbbell,2", "0%")])
@@ -35,7 +36,7 @@ def test_mn_custom_loads_the_topology(
     script = f"ulimit -n 1024; {mn} > /mnt/run/mn.txt 2>&1; exit 1"
     folder = run_folder(tmp_path / "run", plan_with(shell(script, program="bash")))
     with pytest.raises(RunError):
-        uml.run(guest, folder, lambda _: None)
+        uml.run(guest, folder, lambda _: None, readable={f"{CHECKOUT}/topologies": TOPOLOGIES})
     assert f"{dropped} dropped" in (folder / "mn.txt").read_text()
 
 

@@ -24,8 +24,10 @@ from running import ROOT, processes_with
 
 from twoway.confinement import NOBODY, confined
 from twoway.contract.plan import PLAN
-from twoway.errors import TwowayError
+from twoway.errors import SpecError, TwowayError
 from twoway.guest.build import Guest, call
+from twoway.spec.recorded import Up
+from twoway.spec.topology import load_topology
 
 HOST_CALLS = ROOT / "tests/support/host_calls"
 OUTLAST = ROOT / "tests/support/outlast.py"
@@ -214,6 +216,63 @@ def test_no_process_outlasts_a_topology(
     path.write_text("\n".join([*lines, (ROOT / "topologies/two_node.py").read_text()]))
     assert _run(who, guest, place, "topology", folder, str(path)) == "h1 h2 r1 r2\n"
     assert processes_with(mark) == []
+
+
+# Appended to a topology: a node that runs another command as well, and a description that the
+# topology's own code writes in place of the sandbox's program.
+RECORDS = """
+class Host(__import__("mininet").node.Host):
+    def config(self, **parameters):
+        super().config(**parameters)
+        self.cmd({command!r})
+TwoNode.addHost = lambda self, name, **given: Topo.addHost(self, name, **{{"cls": Host, **given}})
+"""
+FORGES = """
+import __main__
+made = __main__._commands
+__main__._commands = lambda topo: [*made(topo), ("h1", {command!r})]
+"""
+
+
+@pytest.mark.parametrize("attack", [RECORDS, FORGES])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("rm -rf /", "ip link set h1-eth0 netns 1", "ip netns delete h1", "ip -batch /etc/shadow"),
+        *("ip link set eth0 down", "ip route flush table all", "sysctl kernel.modules_disabled=1"),
+        "ifconfig h1-eth0 up\nrm -rf /",
+    ],
+)
+def test_a_topology_adds_no_command_to_a_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attack: str, command: str
+) -> None:
+    """What a topology records beside a network's commands, however it does, ends the loading."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    path = tmp_path / "two_node.py"
+    sound = (ROOT / "topologies/two_node.py").read_text()
+    path.write_text(sound + attack.format(command="ip link set lo up"))
+    assert [up for up in load_topology(path, {}).commands["h1"] if up == Up("lo")] == [Up("lo")]
+    path.write_text(sound + attack.format(command=command))
+    with pytest.raises(SpecError) as caught:
+        load_topology(path, {})
+    assert all(problem.startswith(f"{path}: h") for problem in caught.value.problems)
+
+
+def test_a_topology_records_no_end_of_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More commands than a network has are refused, and so is a longer one."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    path = tmp_path / "two_node.py"
+    sound = (ROOT / "topologies/two_node.py").read_text()
+    for command, sentence in (
+        ("a;" * 26_000, "at most 50000 items"),
+        ("x" * 1001, "at most 1000 characters"),
+    ):
+        path.write_text(sound + RECORDS.format(command=command))
+        with pytest.raises(SpecError) as caught:
+            load_topology(path, {})
+        assert sentence in str(caught.value)
 
 
 def _insmod(mark: str, victim: Path) -> str:

@@ -206,7 +206,7 @@ def test_thresholds_differ(traces: dict[str, Trace]) -> None:
 
 def test_scripted_stack_is_that_of_experiments() -> None:
     """The sender's settings are those that an experiment on the papers' TCP gives its hosts."""
-    wanted = personality.node_sysctls(PAPERS, 1 << 24, router=False, ipv6=False)
+    wanted = personality.node_sysctls(PAPERS, 1 << 24, router=False)
     assert {name: wanted.get(name, value) for name, value in SYSCTLS.items()} == SYSCTLS
     assert personality.root_sysctls(1 << 24)["net.core.wmem_max"] == SYSCTLS["net.core.wmem_max"]
 

@@ -61,16 +61,6 @@ def lend(interface: str, name: str) -> None:
     _ip("link", "set", "dev", interface, "name", name, "netns", namespace_name(node_of(name)))
 
 
-def join(ends: tuple[str, str]) -> None:
-    """Link two nodes on this machine by a veth pair.
-
-    Args:
-        ends: the names of two interfaces in the plan, "NODE-ethN".
-    """
-    one, other = (["name", end, "netns", namespace_name(node_of(end))] for end in ends)
-    _ip("link", "add", *one, "type", "veth", "peer", *other)
-
-
 def node_of(interface: str) -> str:
     """Return the node of a plan's interface: NODE of "NODE-ethN"."""
     return interface.rsplit("-", 1)[0]

@@ -17,12 +17,12 @@ from typing import Any
 
 from twoway.backends.backend import Kind, Progress, refuse_what_uml_has
 from twoway.backends.host_changes import HostChanges
-from twoway.backends.host_interfaces import join, namespace_name
+from twoway.backends.host_interfaces import namespace_name
 from twoway.backends.sandbox import GUEST_PATH, RUNNER, STALL_S, Culprit, live, places
 from twoway.confinement import own_processes
 from twoway.contract.digests import sha256
 from twoway.contract.manifest import Kernel, Module, Platform
-from twoway.contract.plan import LoadModule, SetSysctls, Share, Step, read_plan
+from twoway.contract.plan import LoadModule, SetSysctls, Share, read_plan
 from twoway.errors import UsageError
 from twoway.guest.build import (
     GUEST_PROGRAMS,
@@ -85,15 +85,12 @@ class Native:
         refuse_what_uml_has(plan, self.name)
         with HostChanges() as kept:
             for step in plan.setup:
-                if step.node is None:
+                if step.node is None and isinstance(step, LoadModule | SetSysctls):
                     self._set(step, kept)
-            # In a multi-host run the namespaces and links are made here, not by Mininet.
-            share = plan.share or Share(nodes=(), links={}, joints=())
+            share = plan.share or Share(nodes=(), links={})
             kept.nodes(share.nodes)
             for name, interface in share.links.items():
                 kept.link(name, interface)
-            for ends in share.joints:
-                join(ends)
             (folder / "pcap").mkdir(exist_ok=True)
             live(
                 [
@@ -110,12 +107,11 @@ class Native:
                 culprit=lambda _: Culprit("a step of its plan does not end"),
             )
 
-    def _set(self, step: Step, kept: HostChanges) -> None:
+    def _set(self, step: LoadModule | SetSysctls, kept: HostChanges) -> None:
         """Apply a step that changes the whole kernel: a sysctl or a module."""
         if isinstance(step, LoadModule):
             kept.module(self.programs / step.file, step.words)
         else:
-            assert isinstance(step, SetSysctls)
             for name, value in step.sysctls.items():
                 kept.setting(Path("/proc/sys") / name.replace(".", "/"), str(value))
 

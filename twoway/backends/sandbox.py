@@ -70,7 +70,7 @@ class Culprit:
 def places(programs: Path, kernel: Path, more: Mapping[str, Path]) -> dict[str, Path]:
     """List what a guest may read, by its path in the sandbox.
 
-    Of the checkout that is its runner, and the topologies: results are not for other guests to see.
+    Of the checkout that is its runner alone: results are not for other guests to see.
 
     Args:
         programs: the guest's programs.
@@ -78,7 +78,7 @@ def places(programs: Path, kernel: Path, more: Mapping[str, Path]) -> dict[str, 
         more: other files and folders of the host, by their paths in the sandbox.
     """
     return {
-        **{f"{CHECKOUT}/{part}": ROOT / part for part in ("vm/guest", "topologies")},
+        f"{CHECKOUT}/vm/guest": ROOT / "vm/guest",
         "/mnt/venv": Path(sys.prefix),
         "/mnt/bin": programs,
         "/mnt/linux": kernel,

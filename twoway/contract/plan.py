@@ -1,6 +1,7 @@
-"""plan.json: the commands of a run in order, and what each is for.
+"""plan.json: every command of a run in order, and what each is for.
 
-Nodes and interfaces are not among them: Mininet makes those in the guest, from the topology.
+Those that make nodes, links, addresses and routes are among them: Mininet's, as it builds the
+topology in the sandbox (twoway/spec/describe_topology.py).
 
 A step's kind says what the step does. Who needs to know more than a command reads the step's
 fields, never the words of the command.
@@ -46,7 +47,7 @@ class _Derived(_Step):
     @model_validator(mode="before")
     @classmethod
     def _without_command(cls, fields: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in fields.items() if name != "run"}
+        return {n: value for n, value in fields.items() if n not in cls.model_computed_fields}
 
 
 class LoadModule(_Derived):
@@ -76,6 +77,42 @@ class LoadModule(_Derived):
     def words(self) -> Words:
         """The parameters as insmod takes them."""
         return tuple(f"{name}={value}" for name, value in self.parameters.items())
+
+
+class End(Record):
+    """One end of a link."""
+
+    node: str = Field(description="the node that it belongs to")
+    interface: str = Field(description="its name")
+    mac: str = Field(description="its MAC address")
+
+
+class MakeNetwork(_Derived):
+    """Make the nodes' namespaces, and the links between them."""
+
+    kind: Literal["make_network"] = "make_network"
+    node: None = Field(default=None, description="none: it makes the nodes")
+    nodes: Words = Field(description="the nodes")
+    links: tuple[tuple[End, End], ...] = Field(description="both ends of each link")
+
+    @computed_field(description="the command")  # type: ignore[prop-decorator] # as pydantic has it
+    @property
+    def run(self) -> Words:
+        """Build the command."""
+        return ("ip", "-batch", "-")
+
+    @computed_field(description="lines of its standard input")  # type: ignore[prop-decorator]
+    @property
+    def stdin(self) -> Words:
+        """Build its lines."""
+        return (
+            *(f"netns add {node}" for node in self.nodes),
+            *(f"link add {_made(one)} type veth peer {_made(other)}" for one, other in self.links),
+        )
+
+
+def _made(end: End) -> str:
+    return f"name {end.interface} netns {end.node} address {end.mac}"
 
 
 class SetSysctls(_Step):
@@ -133,7 +170,8 @@ class Check(_Step):
 
 
 Step = Annotated[
-    LoadModule | SetSysctls | SetOffloads | Command | Save | Check, Field(discriminator="kind")
+    MakeNetwork | LoadModule | SetSysctls | SetOffloads | Command | Save | Check,
+    Field(discriminator="kind"),
 ]
 
 
@@ -248,12 +286,10 @@ Daemon = Program | TimedProgram | UserProgram | Capture | Observe
 
 
 class Topology(Record):
-    """The Mininet topology."""
+    """The Mininet topology, as Mininet's prompt is to have it."""
 
-    name: str = Field(description="file stem under topologies/, or beside the experiment's file")
-    source: str | None = Field(
-        default=None, description="the file's content, if it is not under topologies/"
-    )
+    name: str = Field(description="the file's stem")
+    source: str = Field(description="the file's content")
     parameters: dict[str, int] = Field(default={}, description="passed to the topology's build()")
 
 
@@ -276,9 +312,6 @@ class Share(Record):
     links: dict[str, str] = Field(
         description="the host's interfaces to other hosts, by their names in the plan"
     )
-    joints: tuple[tuple[str, str], ...] = Field(
-        description="links between two of the host's nodes, by the names of their ends"
-    )
 
 
 class Plan(Document):
@@ -287,14 +320,14 @@ class Plan(Document):
     Without steps it is the plan of a guest that runs another program.
     """
 
-    schema_: Literal[3] = Field(default=3, description="version of this format: 3")
+    schema_: Literal[4] = Field(default=4, description="version of this format: 4")
     experiment: str = Field(default="none", description="the experiment's id, with its point")
     mode: Literal["run", "shell"] = Field(
         default="run", description="`shell` stops after set-up with Mininet's prompt"
     )
     memory_mib: int = Field(description="memory of a guest, MiB")
     seed: int = Field(default=1, description="of the guest kernel's random numbers")
-    topology: Topology = Topology(name="none")
+    topology: Topology | None = Field(default=None, description="of the mode `shell` alone")
     ipv6: bool = Field(default=False, description="nodes have IPv6, too")
     clock: Times = Times()
     share: Share | None = Field(

@@ -9,7 +9,7 @@ plan with the steps of its nodes alone, which it carries out in namespaces of it
 from collections.abc import Iterable, Mapping
 
 from twoway.contract.model import Model
-from twoway.contract.plan import Daemon, Observe, Plan, Share, Step
+from twoway.contract.plan import Command, Daemon, MakeNetwork, Observe, Plan, Share, Step
 from twoway.errors import UsageError
 from twoway.plan.plan import build_plan
 from twoway.spec.graph import Graph
@@ -57,7 +57,7 @@ def shares(case: Case, places: Mapping[str, Place]) -> dict[str, Plan]:
     if problems:
         raise UsageError("\n".join(f"{case.id}: {problem}" for problem in problems), _WHERE)
     plan = build_plan(case)
-    return {name: _share(plan, case.graph, place) for name, place in places.items()}
+    return {name: _share(plan, place) for name, place in places.items()}
 
 
 def _misplaced_nodes(graph: Graph, places: Mapping[str, Place]) -> Iterable[str]:
@@ -92,15 +92,13 @@ def _misplaced_links(graph: Graph, places: Mapping[str, Place]) -> Iterable[str]
                 yield f"{machine}: {interface} is {' and '.join(names)}"
 
 
-def _share(plan: Plan, graph: Graph, place: Place) -> Plan:
+def _share(plan: Plan, place: Place) -> Plan:
     """Select the steps of a plan that one host carries out."""
     nodes = tuple(place.nodes)
-    inside = [i for i in graph.interfaces if {i.node, i.peer_node} <= set(nodes)]
-    joints = tuple((i.name, i.peer_name) for i in inside if i.name < i.peer_name)
     parts = {name: part for name, part in plan if isinstance(part, tuple)}
     return plan.model_copy(
         update={
-            "share": Share(nodes=nodes, links=place.links, joints=joints),
+            "share": Share(nodes=nodes, links=place.links),
             **{name: tuple(_ours(part, nodes)) for name, part in parts.items()},
         }
     )
@@ -110,5 +108,21 @@ def _ours(steps: Iterable[Step | Daemon], nodes: tuple[str, ...]) -> Iterable[St
     for step in steps:
         if isinstance(step, Observe):
             yield step.of(nodes)
+        elif isinstance(step, MakeNetwork):
+            yield from _network(step, nodes)
         elif step.node in (None, *nodes):
             yield step
+
+
+def _network(step: MakeNetwork, nodes: tuple[str, ...]) -> Iterable[Step]:
+    """Select the links between a host's nodes, and give the interfaces to others their addresses.
+
+    The nodes are made with the interfaces that the host lends them (host_interfaces.py).
+    """
+    inside = tuple(ends for ends in step.links if {end.node for end in ends} <= {*nodes})
+    yield step.model_copy(update={"nodes": (), "links": inside})
+    for ends in step.links:
+        for end in ends:
+            if ends not in inside and end.node in nodes:
+                words = f"ip link set dev {end.interface} address {end.mac}"
+                yield Command(node=end.node, run=tuple(words.split()))

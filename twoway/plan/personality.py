@@ -3,12 +3,24 @@
 The guest reads every setting back before any traffic; a mismatch fails the run.
 """
 
+from collections.abc import Sequence
+
 from twoway.contract.network import IpVersion
 from twoway.contract.plan import Readback
 from twoway.plan.buffers import most_buffer_bytes
+from twoway.spec.addresses import address_in
 from twoway.spec.experiment import Stack
-from twoway.spec.graph import Graph, Interface, address_in
+from twoway.spec.graph import Graph, Interface
 
+# The settings of IPv6 of each interface, in this order: it asks for no address and no router, it
+# has no address but those that the plan gives, and then IPv6 is on.
+_IPV6_IN_SILENCE = {
+    "accept_dad": 0,
+    "accept_ra": 0,
+    "router_solicitations": 0,
+    "addr_gen_mode": 1,
+    "disable_ipv6": 0,
+}
 # Offloads that merge, split or defer packets; off on every interface.
 OFFLOADS = ("tso", "gso", "gro", "tx", "rx", "sg")
 
@@ -28,13 +40,28 @@ def root_sysctls(receive_buffer_bytes: int) -> dict[str, int | str]:
     }
 
 
-def node_sysctls(
-    stack: Stack, receive_buffer_bytes: int, *, router: bool, ipv6: bool
-) -> dict[str, int | str]:
-    """List the sysctls of one node's network namespace."""
+def ipv6_sysctls(interfaces: Sequence[Interface], *, router: bool) -> dict[str, int | str]:
+    """List the sysctls that give a node IPv6, which sends nothing by itself."""
+    names = ("all", "default", "lo", *(interface.name for interface in interfaces))
+    return {
+        **{
+            f"net.ipv6.conf.{name}.{setting}": value
+            for setting, value in _IPV6_IN_SILENCE.items()
+            for name in names
+        },
+        "net.ipv6.conf.all.forwarding": int(router),
+    }
+
+
+def no_ipv6_sysctls() -> dict[str, int | str]:
+    """List the sysctls that switch a node's IPv6 off, which sends packets by itself."""
+    return {f"net.ipv6.conf.{which}.disable_ipv6": 1 for which in ("all", "default")}
+
+
+def node_sysctls(stack: Stack, receive_buffer_bytes: int, *, router: bool) -> dict[str, int | str]:
+    """List the sysctls of TCP and of IPv4 of one node's network namespace."""
     most = most_buffer_bytes(receive_buffer_bytes)
     return {
-        **({"net.ipv6.conf.all.forwarding": int(router)} if ipv6 else {}),
         "net.ipv4.ip_forward": int(router),
         "net.ipv4.conf.all.rp_filter": 0,
         "net.ipv4.conf.default.rp_filter": 0,
@@ -68,15 +95,12 @@ def _pacing_sysctls(stack: Stack) -> dict[str, int | str]:
     return dict.fromkeys(ratios, 100) if stack.pacing else {}
 
 
-def link_commands(stack: Stack, interface: Interface) -> list[str]:
-    """List an interface's ip(8) batch lines: MAC address, MTU, GSO.
+def link_command(stack: Stack, interface: Interface) -> str:
+    """Build an interface's ip(8) batch line: MTU, GSO.
 
     gso_max_segs 1: no packet of several segments (docs/decisions/0023).
     """
-    return [
-        f"link set dev {interface.name} address {interface.mac}",
-        f"link set dev {interface.name} mtu {stack.mtu_bytes} gso_max_segs 1",
-    ]
+    return f"link set dev {interface.name} mtu {stack.mtu_bytes} gso_max_segs 1"
 
 
 def neighbour_command(graph: Graph, interface: Interface, ip: IpVersion) -> str:

@@ -49,10 +49,9 @@ def build_plan(
         mode=mode,
         memory_mib=_memory_mib(case, len(found)),
         seed=chosen.seed,
-        topology=Topology(
-            **dict(case.experiment.topology),
-            source=None if case.in_checkout else case.topology_source,
-        ),
+        topology=Topology(**dict(chosen.topology), source=case.topology_source)
+        if mode == "shell"
+        else None,
         ipv6=case.experiment.has_ipv6,
         clock=Times(stop_ns=stop_ns(case)),
         setup=setup_steps(case, shapers, buffer, instruments=taps or samples or sends),

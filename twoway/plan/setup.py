@@ -11,7 +11,9 @@ from twoway.contract.plan import (
     GUEST_BIN,
     Check,
     Command,
+    End,
     LoadModule,
+    MakeNetwork,
     Program,
     Readback,
     Reading,
@@ -22,10 +24,12 @@ from twoway.contract.plan import (
 )
 from twoway.plan import personality
 from twoway.plan.programs import host_names
+from twoway.spec.addresses import address_in
 from twoway.spec.congestion import CONTROLS, Control
-from twoway.spec.graph import address_in
+from twoway.spec.graph import Graph, Interface
 from twoway.spec.links.dtm import Channel
 from twoway.spec.point import Case
+from twoway.spec.recorded import DEFAULT, Route
 from twoway.spec.shaper import Shaper
 
 # A node tells its neighbours twice which groups of IPv6 it has joined, within 1 s each, and begins
@@ -44,7 +48,7 @@ def setup_steps(
         receive_buffer_bytes: SO_RCVBUF of sinks.
         instruments: our module testbed captures or samples.
     """
-    steps: list[Step] = [*_modules(case, shapers)]
+    steps: list[Step] = [make_network(case.graph), *_modules(case, shapers)]
     if instruments:
         steps.append(LoadModule(module="testbed", parameters={}))
     sysctls = personality.root_sysctls(receive_buffer_bytes)
@@ -61,6 +65,16 @@ def setup_steps(
     for node in case.graph.nodes:  # last, for from here on packets are counted
         steps += _qdisc_setup(case, shapers, node)
     return tuple(steps)
+
+
+def make_network(graph: Graph) -> MakeNetwork:
+    """Make the nodes' namespaces and links, as Mininet does, with the plan's MAC addresses."""
+    links = tuple((_end(one), _end(other)) for one, other in graph.links)
+    return MakeNetwork(nodes=graph.nodes, links=links)
+
+
+def _end(interface: Interface) -> End:
+    return End(node=interface.node, interface=interface.name, mac=interface.mac)
 
 
 def _modules(case: Case, shapers: Sequence[Shaper]) -> Iterable[LoadModule]:
@@ -102,9 +116,12 @@ def _pools(case: Case) -> Iterable[Command]:
 def _node_setup(case: Case, node: str, receive_buffer_bytes: int) -> list[Step]:
     """Set one node's stack and links, then read everything back."""
     router, ipv6 = node in case.graph.routers, case.experiment.has_ipv6
-    sysctls = personality.node_sysctls(
-        case.experiment.stack, receive_buffer_bytes, router=router, ipv6=ipv6
+    sysctls = (
+        personality.ipv6_sysctls(case.graph.of(node), router=router)
+        if ipv6
+        else personality.no_ipv6_sysctls()
     )
+    sysctls |= personality.node_sysctls(case.experiment.stack, receive_buffer_bytes, router=router)
     return [
         SetSysctls(node=node, sysctls=sysctls),
         *(
@@ -116,12 +133,12 @@ def _node_setup(case: Case, node: str, receive_buffer_bytes: int) -> list[Step]:
 
 
 def _ip_setup(case: Case, node: str, ip: IpVersion, *, router: bool) -> Check:
-    """Set one node's neighbours and route, with IPv4 its links, too, and read them back."""
+    """Set one node's addresses, neighbours and routes, with IPv4 its links, and read them back."""
     stack, graph = case.experiment.stack, case.graph
-    lines, links, neighbours = [], [], []
+    lines, links, neighbours = _recorded(graph, node, ip), list[Readback](), list[Readback]()
     for interface in graph.of(node):
         if ip == 4:
-            lines += personality.link_commands(stack, interface)
+            lines.append(personality.link_command(stack, interface))
             links += personality.link_readback(stack, interface)
         lines.append(personality.neighbour_command(graph, interface, ip))
         neighbours += personality.neighbour_readback(graph, interface, ip)
@@ -140,6 +157,16 @@ def _ip_setup(case: Case, node: str, ip: IpVersion, *, router: bool) -> Check:
             for name, (_, expect) in wanted.items()
         ),
     )
+
+
+def _recorded(graph: Graph, node: str, ip: IpVersion) -> list[str]:
+    """Build the lines of what a node runs itself; a host's default route is another."""
+    return [
+        line
+        for command in graph.commands[node]
+        if node in graph.routers or not (isinstance(command, Route) and command.network == DEFAULT)
+        if (line := command.line(ip))
+    ]
 
 
 def _qdisc_setup(case: Case, shapers: Sequence[Shaper], node: str) -> list[Step]:

@@ -32,7 +32,7 @@ from twoway.errors import RunError
 from twoway.paths import ROOT
 from twoway.plan.timing import stop_ns
 from twoway.runs.captures import packed_name
-from twoway.spec.graph import address_in
+from twoway.spec.addresses import address_in
 from twoway.spec.point import Case, spec_document, spec_hash
 
 # File in a deployed checkout: the revision of the checkout it was copied from.

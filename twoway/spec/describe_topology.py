@@ -40,7 +40,7 @@ class NoTopologyError(Exception):
 
 
 def described(path: str, name: str, parameters: dict[str, int]) -> dict[str, Any]:
-    """Load a topology's file and list its nodes, links, routes and places."""
+    """Load a topology's file and list its nodes, links, commands and places."""
     module_spec = importlib.util.spec_from_file_location(f"topologies.{name}", path)
     assert module_spec is not None
     assert module_spec.loader is not None
@@ -66,7 +66,7 @@ def described(path: str, name: str, parameters: dict[str, int]) -> dict[str, Any
         "queues": getattr(topo, "queues", {}),
         "delays": getattr(topo, "delays", {}),
     }
-    return document | {"routing": {} if topo.switches() else _routing(topo)}
+    return document | {"commands": [] if topo.switches() else _commands(topo)}
 
 
 def _class(topo: Any, node: str) -> type:
@@ -122,27 +122,26 @@ def _shown(value: Any) -> str:
     return value.__name__ if isinstance(value, type) else repr(value)
 
 
-def _routing(topo: Any) -> dict[str, list[str]]:
-    """Build the network of nodes that only record what they would run; list what is of routes.
+def _commands(topo: Any) -> list[tuple[str, str]]:
+    """Have Mininet build the network of nodes that only record, and list what they would run.
 
-    The guest builds it of nodes that record, too (vm/guest/network.py).
+    Returns: pairs of a node and a command, in order.
     """
-    said: dict[str, list[str]] = {node: [] for node in topo.hosts()}
+    recorded: list[tuple[str, str]] = []
 
     def start_shell(node: Any, _options: Any = None) -> None:
-        node.pid = node.name
+        node.pid = node.name  # as `ip ... netns` takes it
 
     def record(node: Any, *words: Any, **_settings: Any) -> str:
-        for command in " ".join(map(str, words)).split(";"):
-            if {"route", "rule"} & set(command.split()[:3]):
-                said[node.name].append(" ".join(command.split()))
+        commands = (command.split() for command in " ".join(map(str, words)).split(";"))
+        recorded.extend((node.name, " ".join(command)) for command in commands)
         return ""
 
     Node.startShell, Node.cmd, Node.isSetup = start_shell, record, True
     Mininet.inited = True  # otherwise Mininet changes settings, and needs root
     util.numCores.ncores = 1  # otherwise Mininet asks grep
     Mininet(topo=topo, controller=None, switch=None)
-    return said
+    return recorded
 
 
 def main() -> None:
@@ -151,7 +150,8 @@ def main() -> None:
     os.dup2(2, 1)  # what the topology prints is no answer
     path, name, parameters = sys.argv[1:]
     try:
-        answer = json.dumps(described(path, name, json.loads(parameters)))
+        document = described(path, name, json.loads(parameters))
+        answer = json.dumps(document, separators=(",", ":"))  # it may have a mebibyte
     except NoTopologyError as error:
         answer = json.dumps({"error": str(error)})
     except BaseException as error:  # noqa: BLE001 - an exit, too, is an error of the topology's

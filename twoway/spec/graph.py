@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address
 
 from twoway.contract.routing import Routes
 from twoway.errors import SpecError
-
-# Before the 32 bits of an IPv4 address: unique local addresses (RFC 4193).
-IPV6_PREFIX = 0xFD << 120
+from twoway.spec.addresses import address_in, network_in_ipv6
+from twoway.spec.recorded import NodeCommand
 
 
 @dataclass(frozen=True)
@@ -34,11 +33,12 @@ class PlacedQueue:
 
 @dataclass(frozen=True)
 class Graph:
-    """A topology: nodes, interfaces, routes by node, and places of queues and delays."""
+    """A topology: nodes, interfaces, commands and routes by node, places of queues and delays."""
 
     hosts: tuple[str, ...]
     routers: tuple[str, ...]
     interfaces: tuple[Interface, ...]
+    commands: Mapping[str, tuple[NodeCommand, ...]]
     routes: Mapping[str, Routes]
     queues: Mapping[str, tuple[Interface, ...]]
     delays: Mapping[str, tuple[Interface, ...]]
@@ -47,6 +47,11 @@ class Graph:
     def nodes(self) -> tuple[str, ...]:
         """All nodes, hosts first."""
         return self.hosts + self.routers
+
+    @property
+    def links(self) -> tuple[tuple[Interface, Interface], ...]:
+        """Both ends of each link."""
+        return tuple(zip(self.interfaces[::2], self.interfaces[1::2], strict=True))
 
     @property
     def placed_queues(self) -> tuple[PlacedQueue, ...]:
@@ -95,18 +100,3 @@ class Graph:
     def address(self, host: str, ip: int) -> IPv4Address | IPv6Address:
         """Return a host's address in a version of IP: that of its first interface."""
         return address_in(self.of(host)[0].address.ip, ip)
-
-
-def address_in(address: IPv4Address, ip: int) -> IPv4Address | IPv6Address:
-    """Return an interface's address in a version of IP, given that in IPv4.
-
-    The guest gives interfaces the same (vm/guest/network.py).
-    """
-    return address if ip == 4 else IPv6Address(IPV6_PREFIX | int(address))
-
-
-def network_in_ipv6(network: IPv4Network) -> IPv6Network:
-    """Return a network's twin in IPv6: its prefix is 96 bits longer, and that of all is all."""
-    if not network.prefixlen:
-        return IPv6Network("::/0")
-    return IPv6Network((IPV6_PREFIX | int(network.network_address), 96 + network.prefixlen))

@@ -61,7 +61,6 @@ class Case:
         profile: the link profile at this point.
         graph: the topology.
         topology_source: the content of its file.
-        in_checkout: the topology is one of the checkout's.
         connections: the connections of all flows.
         datagrams: the UDP flows.
         flows: each connection's flow, by the connection's name.
@@ -79,7 +78,6 @@ class Case:
     profile: Profile
     graph: Graph
     topology_source: str
-    in_checkout: bool
     connections: tuple[Connection, ...]
     datagrams: tuple[DatagramFlow, ...]
     flows: Mapping[str, Flow]
@@ -276,7 +274,6 @@ def make_case(
         profile=profile,
         graph=graph,
         topology_source=topology_path.read_text("utf-8"),
-        in_checkout=topology_path.parent == TOPOLOGIES,
         connections=tuple(connections),
         datagrams=tuple(datagrams),
         flows={connection.name: flow for connection, flow in made},

@@ -25,7 +25,8 @@ from twoway.contract.writing import write_json
 from twoway.errors import SpecError
 from twoway.paths import cache, shown_path
 from twoway.spec.graph import Graph, Interface
-from twoway.spec.routing import read_routes
+from twoway.spec.recorded import Address, NodeCommand, Up, read_commands
+from twoway.spec.routing import node_routes
 
 # The program that loads a topology in the sandbox, here and there.
 DESCRIBE, _DESCRIBE = Path(__file__).with_name("describe_topology.py"), "/mnt/describe.py"
@@ -33,6 +34,7 @@ DESCRIBE, _DESCRIBE = Path(__file__).with_name("describe_topology.py"), "/mnt/de
 _LIMITS = ("prlimit", "--cpu=10", f"--fsize={1 << 22}")
 _LONGEST_S = 60
 _MOST_NODES = 1000
+_MOST_COMMANDS = 50_000
 # An interface is called NODE-eth0 and has at most 15 characters.
 NodeName = Annotated[
     str, text(r"^[A-Za-z][A-Za-z0-9]{0,8}$", "at most 9 letters and digits, a letter first")
@@ -68,7 +70,7 @@ class _Described(BaseModel):
     links: tuple[tuple[_End, _End], ...] = Field(max_length=_MOST_NODES)
     queues: Places
     delays: Places
-    routing: dict[NodeName, tuple[Text, ...]]
+    commands: tuple[tuple[NodeName, Text], ...] = Field(max_length=_MOST_COMMANDS)
 
 
 def load_topology(path: Path, parameters: Mapping[str, int]) -> Graph:
@@ -106,7 +108,8 @@ def _load(path: Path, content: bytes, parameters: str) -> Graph:
         with contextlib.suppress(OSError):  # where the cache is not ours, it loads again
             known.parent.mkdir(parents=True, exist_ok=True)
             write_json(known, described.model_dump(mode="json"))
-    interfaces, nodes = _interfaces(path, described), (described.hosts, described.routers)
+    interfaces = _interfaces(path, described)
+    commands = _node_commands(path, described, interfaces)
     queues = _placement(path, described.queues, "queues", interfaces)
     delays = _placement(path, described.delays, "delays", interfaces)
     which = f"no such direction in `queues`, which has {', '.join(queues)}"
@@ -116,7 +119,8 @@ def _load(path: Path, content: bytes, parameters: str) -> Graph:
         hosts=described.hosts,
         routers=described.routers,
         interfaces=interfaces,
-        routes=read_routes(path, described.routing, nodes, interfaces),
+        commands=commands,
+        routes=node_routes(path, commands, described.hosts, interfaces),
         queues=queues,
         delays=delays,
     )
@@ -182,6 +186,31 @@ def _interfaces(path: Path, described: _Described) -> tuple[Interface, ...]:
     if problems:
         raise SpecError([f"{path}: {problem}" for problem in problems])
     return tuple(interfaces)
+
+
+def _node_commands(
+    path: Path, described: _Described, interfaces: Sequence[Interface]
+) -> dict[str, tuple[NodeCommand, ...]]:
+    """Read what each node runs.
+
+    Raises: SpecError if an interface does not get its address, or is not switched on.
+    """
+    nodes = (*described.hosts, *described.routers)
+    names = {node: [i.name for i in interfaces if i.node == node] for node in nodes}
+    links = [(one.interface, other.interface) for one, other in described.links]
+    commands = read_commands(path, described.commands, names, links)
+    lacking = [
+        f"{path}: {each.node}: no command gives {each.name} {what}"
+        for each in interfaces
+        for command, what in (
+            (Address(each.name, each.address), f"its address, {each.address}"),
+            (Up(each.name), "a start: `ip link set INTERFACE up`"),
+        )
+        if command not in commands[each.node]
+    ]
+    if lacking:
+        raise SpecError(lacking, "a node's own `config` begins with `super().config(...)`")
+    return commands
 
 
 def _beyond_routers(described: _Described) -> Iterator[str]:

@@ -1,26 +1,86 @@
-"""Mininet's prompt, on the guest's terminal or with a file of commands."""
+"""Mininet's prompt, on the guest's terminal or with a file of commands.
+
+The plan has made the network. Mininet builds it once more, of nodes that are there: each gets a
+shell in its namespace, and of other commands none is run.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import os
+import sys
 import termios
+import types
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import mininet.net
-from mininet import util
-from mininet.cli import CLI
+from network import namespace
+
+# run.py has no packages: what -S leaves out takes long to load.
+sys.path.append(
+    str(Path(sys.executable).parents[1] / "lib" / Path(os.__file__).parent.name / "site-packages")
+)
+# Mininet compares Open vSwitch's version with distutils. Python 3.12 has no distutils, and that of
+# setuptools takes 0.2 s to load. A stand-in is enough, because there are no switches here.
+sys.modules["distutils"] = sys.modules["distutils.version"] = types.ModuleType("distutils.version")
+sys.modules["distutils.version"].StrictVersion = str  # type: ignore[attr-defined]
+
+import mininet.net  # noqa: E402 - after the stand-in above
+from mininet import util  # noqa: E402
+from mininet.cli import CLI  # noqa: E402
+from mininet.log import setLogLevel  # noqa: E402
+from mininet.net import Mininet  # noqa: E402
+from mininet.node import Node  # noqa: E402
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 
-def open_prompt(net: Any, commands: Path) -> None:
+class Network(Mininet):  # type: ignore[misc]
+    """A Mininet of nodes, links and settings that are there."""
+
+    def addHost(self, name: str, **params: Any) -> Any:  # noqa: N802 - Mininet's name
+        """Start a shell in a node's namespace."""
+        with namespace(name):
+            return super().addHost(name, inNamespace=False, **params)
+
+    def addLink(self, *args: Any, **params: Any) -> Any:  # noqa: N802 - Mininet's name
+        """Note a link."""
+        with _no_commands():
+            return super().addLink(*args, **params)
+
+    def configHosts(self) -> None:  # noqa: N802 - Mininet's name
+        """Note the nodes' settings."""
+        with _no_commands():
+            super().configHosts()
+
+
+@contextmanager
+def _no_commands() -> Iterator[None]:
+    """Run no command of a node, for a `with`."""
+    command = Node.cmd
+    Node.cmd = lambda *_words, **_settings: ""
+    try:
+        yield
+    finally:
+        Node.cmd = command
+
+
+def open_prompt(topology: dict[str, Any], commands: Path) -> None:
     """Carry out commands for a network: those of a file, or else those that a person types.
 
     Args:
-        net: the network, with a shell in each node.
+        topology: the plan's; its source is a program, here in its sandbox.
         commands: a file with a command a line; the terminal is standard input if there is none.
     """
+    name = topology["name"]
+    module = types.ModuleType(name)
+    code = compile(topology["source"], f"{name}.py", "exec", dont_inherit=True)
+    exec(code, vars(module))  # noqa: S102 - in the sandbox, as above
+    setLogLevel("output")
+    Mininet.inited = True  # otherwise Mininet raises limits and overwrites the plan's sysctls
+    net = Network(topo=module.topos[name](**topology["parameters"]), controller=None, switch=None)
     mininet.net.waitListening = _probe
     if commands.exists():
         CLI(net, script=str(commands))

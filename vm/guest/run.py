@@ -1,13 +1,14 @@
 """Carry out plan.json in the guest: set up, send, record, stop.
 
-This program runs as root in the guest, with Python's standard library and Mininet alone. It reads
-/mnt/run/plan.json and writes beside it; nothing else of the host is writable.
+This program runs as root in the guest, with Python's standard library alone; its prompt is
+Mininet's. It runs no command that /mnt/run/plan.json does not have, and writes beside that; nothing
+else of the host is writable.
 
 With --real-time the guest's clock ran while the guest booted, and is set to the plan's. With
 --native there is no guest but namespaces of the host: the clock is the host's and must not be set,
-and the host has carried out the set-up steps without a node, which change its whole kernel. A plan
-with a `share` is one host's part of a multi-host run (twoway/lab/multihost_plan.py) and native: the
-nodes' namespaces and interfaces exist already, and clock.json, which comes when all hosts are
+and the host has carried out the set-up steps that change its whole kernel. A plan with a `share` is
+one host's part of a multi-host run (twoway/lab/multihost_plan.py) and native: the nodes' namespaces
+and their interfaces to other hosts exist already, and clock.json, which comes when all hosts are
 ready, tells when the plan's time begins.
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -42,14 +44,10 @@ class _Compiled(SourceFileLoader):
 HERE = str(Path(__file__).parent)
 sys.path.insert(0, HERE)  # which -I leaves out
 sys.path_importer_cache[HERE] = FileFinder(HERE, (_Compiled, [".py"]))
-# Mininet is there, and what -S leaves out takes as long to load as Mininet does.
-sys.path.append(
-    str(Path(sys.executable).parents[1] / "lib" / Path(os.__file__).parent.name / "site-packages")
-)
 
 from network import (  # noqa: E402 - after the loader above
+    NETNS,
     GuestError,
-    build_network,
     libc,
     namespace,
     run_program,
@@ -69,8 +67,18 @@ PR_SET_TIMERSLACK = 29
 READY_S = 5.0
 # How long the other hosts of a multi-host run may take to be ready.
 ALL_READY_S = 300.0
-# Sysctls for features that older kernels do not have: missing means off. This one came with 6.7.
-ABSENT_MEANS_OFF = ("net.ipv4.tcp_backlog_ack_defer",)
+# Sysctls that some kernels do not have, and what that means: the first came with 6.7, the others
+# are IPv6's.
+ABSENT_MEANS = {
+    "net.ipv4.tcp_backlog_ack_defer": 0,
+    "net.ipv6.conf.all.disable_ipv6": 1,
+    "net.ipv6.conf.default.disable_ipv6": 1,
+}
+# An instrument in the kernel is a descriptor, and so is a node's namespace. There are few, because
+# mnexec closes every possible descriptor, a system call each (docs/decisions/0005).
+INSTRUMENTS = ("recorders", "captures", "sinks", "sources", "timed_sources")
+MOST_DESCRIPTORS = 1024
+SPARE_DESCRIPTORS = 100
 
 
 def native() -> bool:
@@ -131,7 +139,7 @@ def _set_sysctls(step: dict[str, Any]) -> None:
     where = step["node"] or "guest"
     for name, value in step["sysctls"].items():
         path = Path("/proc/sys") / name.replace(".", "/")
-        if name in ABSENT_MEANS_OFF and value == 0 and not path.exists():
+        if ABSENT_MEANS.get(name) == value and not path.exists():
             continue
         try:
             got = _set_and_read(path, str(value)).split()
@@ -186,6 +194,7 @@ def _look_up(document: Any, path: list[str]) -> Any:
 
 
 STEPS = {
+    "make_network": _command,
     "load_module": _load_module,
     "set_sysctls": _set_sysctls,
     "set_offloads": _set_offloads,
@@ -193,6 +202,8 @@ STEPS = {
     "save": _save,
     "check": _check,
 }
+# Those that change the whole kernel, without a node: a host's own, the host carries out.
+OF_THE_HOST = ("load_module", "set_sysctls")
 
 
 class Instrument:
@@ -386,16 +397,25 @@ def has_signal(interface: str) -> bool:
     return "LOWER_UP" in link["flags"]
 
 
+def limit_descriptors(plan: dict[str, Any]) -> None:
+    """Have as many descriptors as the plan needs, and not many more."""
+    nodes = {step["node"] for step in plan["setup"]}
+    needed = sum(len(plan[kind]) for kind in INSTRUMENTS) + len(nodes) + SPARE_DESCRIPTORS
+    most = max(MOST_DESCRIPTORS, needed)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def perform(plan: dict[str, Any]) -> None:
     """Carry out the plan: set-up, recorders, traffic, teardown."""
-    net = build_network(plan, report_progress)
+    limit_descriptors(plan)
+    (NETNS / "init").symlink_to("/proc/1/ns/net")
     for step in plan["setup"]:
-        if step["node"] or not native():
+        if not (native() and step["kind"] in OF_THE_HOST and step["node"] is None):
             execute(step)
     if plan["mode"] == "shell":
         from prompt import open_prompt  # noqa: PLC0415 - takes a while to load
 
-        open_prompt(net, RUN / "commands")
+        open_prompt(plan["topology"], RUN / "commands")
         return
     recorders, programs = Daemons(), Daemons()
     recorders.start(plan["recorders"] + plan["captures"])

@@ -28,14 +28,14 @@ RUN = """
 import os, signal, subprocess, sys
 from pathlib import Path
 from twoway.backends.host_changes import HostChanges
-from twoway.backends.host_interfaces import join
 def ip(*words):
     subprocess.run(["ip", *words], check=True)
 with HostChanges() as kept:
     kept.nodes(["h1", "r1"])
     kept.link("h1-eth0", "enp1s0")
     kept.link("r1-eth0", "enp2s0")
-    join(["h1-eth1", "r1-eth1"])
+    pair = "h1-eth1 netns twoway-h1 type veth peer name r1-eth1 netns twoway-r1"
+    ip("link", "add", "name", *pair.split())
     ip("-n", "twoway-h1", "link", "set", "h1-eth0", "address", "02:00:00:00:00:00", "mtu", "9000")
     ip("-n", "twoway-h1", "link", "set", "h1-eth0", "gso_max_segs", "1", "up")
     ip("netns", "exec", "twoway-h1", "ethtool", "-K", "h1-eth0", "gro", "off", "tso", "off")

@@ -48,7 +48,9 @@ def test_every_step_has_a_kind() -> None:
     plan = json.loads(build_plan(load_case("dtm-bus@owned=5")).model_dump_json())
     parts = {name: part for name, part in plan.items() if isinstance(part, list)}
     kinds = {name: {step["kind"] for step in part} for name, part in parts.items()}
-    assert kinds["setup"] == {"load_module", "set_sysctls", "set_offloads", "command", "check"}
+    assert kinds["setup"] == {
+        *("make_network", "load_module", "set_sysctls", "set_offloads", "command", "check")
+    }
     assert kinds["teardown"] == {"save"}
     assert kinds["sources"] == {"observe", "program"}
     assert kinds["captures"] == {"capture"}
@@ -65,7 +67,7 @@ def test_an_observer_of_fewer_nodes() -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"schema": 1}, r"plan\.json: not of schema 3 but 1: another version of twoway wrote it$"),
+        ({"schema": 1}, r"plan\.json: not of schema 4 but 1: another version of twoway wrote it$"),
         ({"memory": 1}, r"plan\.json: memory: Extra inputs are not permitted$"),
         ({"memory_mib": None}, r"plan\.json: memory_mib: Input should be a valid integer$"),
         ({"setup": [{"kind": "insmod"}]}, r"plan\.json: setup\.0: .*'load_module'"),

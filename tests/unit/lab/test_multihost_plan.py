@@ -8,7 +8,7 @@ import pytest
 from running import SMALL, write_experiment
 
 from twoway.contract.manifest import MACHINE, HostClock, Kernel, Machine
-from twoway.contract.plan import PLAN, Plan, Times, read_plan
+from twoway.contract.plan import PLAN, Command, MakeNetwork, Plan, Step, Times, read_plan
 from twoway.errors import UsageError
 from twoway.lab.multihost_plan import Place, shares
 from twoway.lab.multihost_run import Multihost, clock
@@ -30,9 +30,21 @@ def case(small: Path) -> Case:
     return load_case(str(small))
 
 
+def _without_lent(shared: dict[str, Plan]) -> dict[str, Plan]:
+    """Leave out the steps of interfaces that a machine lends, which the whole plan has not."""
+    return {
+        machine: plan.model_copy(update={"setup": tuple(s for s in plan.setup if not _lent(s))})
+        for machine, plan in shared.items()
+    }
+
+
+def _lent(step: Step) -> bool:
+    return isinstance(step, Command) and step.run[:3] == ("ip", "link", "set")
+
+
 def test_each_step_is_somebodys(case: Case) -> None:
     """Each step of a node is in one share, in the plan's order; what is no node's is in all."""
-    plan, shared = build_plan(case), shares(case, PLACES)
+    plan, shared = build_plan(case), _without_lent(shares(case, PLACES))
     for part in PARTS:
         for machine, place in PLACES.items():
             ours = [s for s in getattr(plan, part) if s.node in (None, *place.nodes)]
@@ -53,10 +65,29 @@ def test_observers_see_what_is_there(case: Case) -> None:
 
 
 def test_links_within_a_machine(case: Case) -> None:
-    """A link is joined on the machine that plays both its ends, once, and nowhere else."""
-    parts = {machine: plan.share for machine, plan in shares(case, PLACES).items()}
-    joints = {machine: part.joints for machine, part in parts.items() if part}
-    assert joints == {"left": (), "middle": (("r1-eth1", "r2-eth1"),), "right": ()}
+    """A machine makes the links whose ends it plays both; of the others its end gets a MAC address.
+
+    It makes no node: those are there, with the interfaces that the machine lends to them.
+    """
+    shared = shares(case, PLACES)
+    made = {
+        name: next(s for s in plan.setup if isinstance(s, MakeNetwork))
+        for name, plan in shared.items()
+    }
+    assert [step.nodes for step in made.values()] == [(), (), ()]
+    assert (made["left"].stdin, made["right"].stdin) == ((), ())
+    (line,) = made["middle"].stdin
+    one, other = line.split(" type veth peer ")
+    assert one == "link add name r1-eth1 netns r1 address 02:00:00:00:00:04"
+    assert other == "name r2-eth1 netns r2 address 02:00:00:00:00:05"
+    assert [
+        (step.node, " ".join(step.run))
+        for step in shared["middle"].setup
+        if isinstance(step, Command) and _lent(step)
+    ] == [
+        ("r1", "ip link set dev r1-eth0 address 02:00:00:00:00:01"),
+        ("r2", "ip link set dev r2-eth0 address 02:00:00:00:00:03"),
+    ]
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {

@@ -49,7 +49,7 @@ def test_plan_says_nothing_of_where_the_checkout_is(tmp_path: Path) -> None:
 
 def test_windows_are_loaded_once_each(tmp_path: Path) -> None:
     """tcp_fixed is loaded with the set of windows that flows use."""
-    first = _plan(tmp_path).setup[0]
+    first = _plan(tmp_path).setup[1]
     assert first == LoadModule(module="tcp_fixed", parameters={"windows": "20,28"})
     assert first.run == ("insmod", "/mnt/bin/tcp_fixed.ko", "windows=20,28")
 
@@ -86,7 +86,7 @@ static struct tcp_congestion_ops toy = {
     own = {"own_modules": ["tcp_toy.c"], "modules": {"tcp_toy": {"beta": 3}}}
     plan = build_plan(load_case(str(write_experiment(tmp_path, {**SMALL, **own, "flows": [flow]}))))
     (load,) = plan.own_modules
-    assert load == plan.setup[0]
+    assert load == plan.setup[1]
     assert plan.modules == []
     assert load.run == ("insmod", "/mnt/own-modules/tcp_toy.ko", "beta=3")
     assert [*load.sources] == ["tcp_toy.c", "Kbuild"]

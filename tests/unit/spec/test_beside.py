@@ -7,6 +7,7 @@ import pytest
 import yaml
 from running import SMALL, write_experiment
 
+from twoway.contract.plan import Topology
 from twoway.errors import SpecError
 from twoway.paths import PROFILES, TOPOLOGIES
 from twoway.plan.plan import build_plan
@@ -38,13 +39,13 @@ def test_a_profile_is_not_the_experiments_own_file(tmp_path: Path) -> None:
 
 
 def test_a_topology_beside_the_experiment(tmp_path: Path) -> None:
-    """The plan has its program, which the guest does not find; one in the checkout it finds."""
+    """Mininet's prompt gets the program of a topology, wherever it lies; a run executes none."""
     program = (TOPOLOGIES / "two_node.py").read_text().replace('"two_node"', '"mine"')
     (tmp_path / "mine.py").write_text(program)
-    path = write_experiment(tmp_path, {**SMALL, "topology": {"name": "mine"}})
-    assert build_plan(load_case(str(path))).topology.source == program
-    path = write_experiment(tmp_path, SMALL)
-    assert build_plan(load_case(str(path))).topology.source is None
+    case = load_case(str(write_experiment(tmp_path, {**SMALL, "topology": {"name": "mine"}})))
+    assert build_plan(case, mode="shell").topology == Topology(name="mine", source=program)
+    assert build_plan(case).topology is None
+    assert program not in build_plan(case).model_dump_json()
 
 
 def test_references_are_told_with_the_shape(tmp_path: Path) -> None:
