@@ -1,27 +1,28 @@
 """The closed forms behind predictions, against the model and against the files."""
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from running import ROOT
 
+from twoway.paths import PROFILES, experiment_files
 from twoway.theory.kalampoukas import cycle
 from twoway.theory.packet_model import Side, simulate
 
 
-def _load(kind: str, name: str) -> dict[str, Any]:
-    document: dict[str, Any] = yaml.safe_load((ROOT / kind / f"{name}.yml").read_text())
+def _load(path: Path) -> dict[str, Any]:
+    document: dict[str, Any] = yaml.safe_load(path.read_text())
     return document
 
 
 def _sides(name: str) -> tuple[Side, Side]:
     """The two sides of an experiment, from its file and its profile's."""
-    experiment = _load("experiments", name)
-    directions = _load("tc-profiles", experiment["profile"])["directions"]
+    experiment = _load(experiment_files()[name])
+    directions = _load(PROFILES / f"{experiment['profile']}.yml")["directions"]
     mtu = experiment["stack"]["mtu_bytes"]
     sides = []
     for flow, direction in zip(experiment["flows"], ("forward", "reverse"), strict=True):
