@@ -1,18 +1,17 @@
 """Busy periods, from a queue's departures."""
 
 from itertools import groupby
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
+from column_run import analysis_of, queue_view
 from hypothesis import given
 from hypothesis import strategies as st
 from queue_columns import passage_of
 
 from twoway.measure.busy_periods import BusyPeriods, busy_periods
 from twoway.measure.metrics.busy_periods import alternating_peaks, idle_periods
-from twoway.measure.queues import Occupancy, Passage, occupancy
+from twoway.measure.queues import Occupancy, Passage
 
 
 def departures(kinds: str) -> Passage:
@@ -80,7 +79,7 @@ def test_no_cycle(count: int) -> None:
     assert np.isnan(BusyPeriods(starts, starts).cycle_s())
 
 
-RUN: Any = SimpleNamespace(run=SimpleNamespace(steady_ns=0, stop_ns=1000))
+RUN = analysis_of(stop_ns=1000)
 
 
 def test_peaks_that_alternate() -> None:
@@ -91,8 +90,7 @@ def test_peaks_that_alternate() -> None:
         kinds += [1] * peak + [0]
     left = [at + place for place, at in enumerate(entered)]
     passed = passage_of(entered, left, payload_bytes=kinds)
-    view: Any = SimpleNamespace(passed=passed, data_packets=occupancy(passed, passed.is_data))
-    assert alternating_peaks.measure(RUN, view) == (4, 3)
+    assert alternating_peaks.measure(RUN, queue_view(passed)) == (4, 3)
 
 
 def test_idle_periods_have_an_end() -> None:
@@ -101,8 +99,8 @@ def test_idle_periods_have_an_end() -> None:
     An instant between two packets is no idle period.
     """
     steps = [(5, 1), (10, 0), (20, 1), (30, 0), (30, 1), (35, 0), (70, 2), (80, 0)]
-    view: Any = SimpleNamespace(all_packets=Occupancy(*np.array(steps, dtype=np.int64).T))
+    view = queue_view(all_packets=Occupancy(*np.array(steps, dtype=np.int64).T))
     expected = (2, 22.5e-9, 35e-9)
     assert idle_periods.measure(RUN, view) == pytest.approx(expected, rel=1e-12)
-    view = SimpleNamespace(all_packets=Occupancy(*np.array(steps[:3], dtype=np.int64).T))
+    view = queue_view(all_packets=Occupancy(*np.array(steps[:3], dtype=np.int64).T))
     assert idle_periods.measure(RUN, view) == pytest.approx((1, 10e-9, 10e-9), rel=1e-12)

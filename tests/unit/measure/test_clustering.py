@@ -1,29 +1,30 @@
 """Clusters of data in what leaves a queue, by hand."""
 
 import math
-from types import SimpleNamespace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from column_run import Ends, analysis_of, queue_view
+from packet_columns import packets
+from queue_columns import passage_of
 
 from twoway.measure.metrics.clustering import clusters
-from twoway.measure.queues import Occupancy
 
 
 def _measured(order: str, window: int = 2) -> tuple[float, ...]:
     """The metrics of packets a of a connection, of its FIN f, and x of others, as they leave."""
-    rows = np.array([row for row, name in enumerate(order) if name in "af"], dtype=np.int64)
-    departed = SimpleNamespace(
-        left_ns=np.arange(len(order)),
-        is_data=np.array([name != "f" for name in order]),
-        lanes=None,
-    )
-    run = SimpleNamespace(rows=lambda *_, **__: rows)
-    analysis: Any = SimpleNamespace(run=run, departed=lambda _: departed)
-    flight = Occupancy(np.array([0]), np.array([window]))
-    view: Any = SimpleNamespace(forward=None, connection=None, window=flight)
-    return tuple(clusters.measure(analysis, view))
+    rows = range(len(order))
+    payload = [int(name != "f") for name in order]
+    passed = passage_of(rows, rows, payload)
+    passed = replace(passed, packets=replace(passed.packets, flow=np.array([*order]) == "x"))
+    # From the first instant on, segments of a window are sent and all but these acknowledged.
+    number = window + 1
+    sent = packets(time_ns=[0] * number, seq=range(number), payload_bytes=[1] * number)
+    mine = Ends(sent=sent, acks_in=packets(time_ns=[0], ack=[1]))
+    views = {"forward": queue_view(passed)}
+    analysis = analysis_of(mine, Ends(), queues=views)
+    return tuple(clusters.measure(analysis, analysis.connections["0"]))
 
 
 def test_clusters_by_hand() -> None:

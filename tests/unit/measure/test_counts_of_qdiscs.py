@@ -3,13 +3,14 @@
 import json
 import math
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from column_run import analysis_of
 from synthetic_run import write_run
 
+from twoway.contract.network import ProgramRun
 from twoway.measure.analysis import Analysis
 from twoway.measure.metrics.marks import marks
 from twoway.measure.metrics.programs import run_time
@@ -44,8 +45,16 @@ def test_a_queue_without_such_a_count_has_no_marks(tmp_path: Path) -> None:
 
 def test_a_program_runs_from_its_start_to_its_end() -> None:
     """The time is that of a program that ends by itself; one that is asked to has none."""
-    program: Any = SimpleNamespace(start_ns=2_000_000_000, end_ns=2_500_000_001, by_itself=True)
-    analysis: Any = None
+    program = ProgramRun(
+        name="a",
+        host="h1",
+        command=("true",),
+        start_ns=2_000_000_000,
+        by_itself=True,
+        end_ns=2_500_000_001,
+        exit_status=0,
+    )
+    analysis = analysis_of()
     assert run_time.measure(analysis, program) == pytest.approx((0.500000001,), rel=1e-12)
-    program.by_itself = False
-    assert math.isnan(run_time.measure(analysis, program)[0])
+    asked = program.model_copy(update={"by_itself": False})
+    assert math.isnan(run_time.measure(analysis, asked)[0])

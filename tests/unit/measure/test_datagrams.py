@@ -1,16 +1,33 @@
 """Loss, delay and jitter of UDP, on packets made by hand."""
 
-from types import SimpleNamespace
-from typing import Any
-
 import numpy as np
 import pytest
+from column_run import analysis_of
 from packet_columns import packets
 
+from twoway.contract.network import DatagramFlow
 from twoway.measure.datagrams import DatagramView, jitter_ns, join
 from twoway.measure.metrics.datagrams import datagrams
 
-FLOW: Any = SimpleNamespace(packet_bytes=1000)
+FLOW = DatagramFlow(
+    name="udp",
+    from_="h1",
+    to="h2",
+    source="10.0.1.2",
+    destination="10.0.2.2",
+    source_port=40001,
+    port=5001,
+    source_interface="h1-eth0",
+    sink_interface="h2-eth0",
+    directions=("forward",),
+    packet_bytes=1000,
+    rate_mbit=8,
+    poisson=False,
+    mean_on_s=None,
+    mean_off_s=None,
+    start_ns=0,
+    stop_ns=1000,
+)
 NONE = packets(time_ns=[])
 
 
@@ -28,8 +45,7 @@ def _view(
 
 
 def _measured(view: DatagramView, steady_ns: int, stop_ns: int) -> tuple[float, ...]:
-    run = SimpleNamespace(steady_ns=steady_ns, stop_ns=stop_ns, window_ns=stop_ns - steady_ns)
-    return tuple(datagrams.measure(SimpleNamespace(run=run), view))
+    return tuple(datagrams.measure(analysis_of(steady_ns=steady_ns, stop_ns=stop_ns), view))
 
 
 def test_each_packet_finds_its_arrival() -> None:

@@ -1,15 +1,12 @@
 """Jitter, overtaking and copies on a link, of packets made by hand."""
 
 import math
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
+from column_run import Ends, analysis_of
 from packet_columns import packets
-from queue_columns import queue_of
 
-from twoway.measure.analysis import Travel
 from twoway.measure.links.impairments import link_impairments
 
 MS = 1_000_000
@@ -19,20 +16,19 @@ def _measured(
     came_ms: list[int], payload: list[int], arrivals: int, *, impaired: bool = True
 ) -> tuple[float, ...]:
     """The metrics of packets that left their last queue a millisecond after each other."""
-    travel = Travel(
-        queue=queue_of(),
-        sent=packets(time_ns=[row * MS for row in range(len(came_ms))], payload_bytes=payload),
-        came_ns=np.array([-1 if came < 0 else came * MS for came in came_ms]),
-        arrivals=arrivals,
-        under_way=np.zeros(len(came_ms), dtype=bool),
-    )
-    analysis: Any = SimpleNamespace(
-        queues={"first": SimpleNamespace(queue=None), "last": SimpleNamespace(queue=travel.queue)},
-        run=SimpleNamespace(impairments=lambda queue: impaired and queue is travel.queue),
-        travel=lambda _: travel,
-    )
-    view: Any = SimpleNamespace(connection=SimpleNamespace(directions=("first", "last")))
-    return tuple(link_impairments.measure(analysis, view))
+    rows = range(len(came_ms))
+    behind = packets(time_ns=[row * MS for row in rows], seq=rows, payload_bytes=payload)
+    came = [row for row in rows if came_ms[row] >= 0]
+    copies = [came[0]] * (arrivals - len(came))
+    time_ns = [came_ms[row] * MS for row in came] + [max(came_ms) * MS] * len(copies)
+    again = [*came, *copies]
+    arrived = packets(time_ns=time_ns, seq=again, payload_bytes=[payload[row] for row in again])
+    order = np.argsort(arrived.time_ns, kind="stable")
+    directions = {"directions": ["first", "last"], "direction": "last"}
+    mine = Ends(behind=behind, arrived=arrived.where(order), fields=directions)
+    links = {"last": {"impairments": {"jitter_ms": 1} if impaired else None}}
+    analysis = analysis_of(mine, links=links)
+    return tuple(link_impairments.measure(analysis, analysis.connections["0"]))
 
 
 def test_each_impairment_by_hand() -> None:

@@ -1,15 +1,13 @@
 """Losses on a link, and how far they are from what a profile says."""
 
 import math
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
+from column_run import Ends, analysis_of
 from packet_columns import packets
-from queue_columns import queue_of
 
-from twoway.measure.analysis import Travel
 from twoway.measure.links.loss import deviations, link_loss
 
 
@@ -45,18 +43,17 @@ def _measured(
     under_way: int = 0,
 ) -> tuple[float, ...]:
     """The metrics of packets of which some are lost, and the last may still be under way."""
-    rows = len(lost)
-    travel = Travel(
-        queue=queue_of(),
-        sent=packets(time_ns=range(rows), payload_bytes=payload or [1] * rows),
-        came_ns=np.where(lost, -1, range(rows)),
-        arrivals=rows - sum(lost),
-        under_way=np.arange(rows) >= rows - under_way,
-    )
-    link = SimpleNamespace(loss=said)
-    run = SimpleNamespace(loses_on_links=True, link=lambda _: link)
-    analysis: Any = SimpleNamespace(run=run, travel=lambda _: travel)
-    return tuple(link_loss.measure(analysis, cast("Any", SimpleNamespace(connection=None))))
+    rows = range(len(lost))
+    behind = packets(time_ns=rows, seq=rows, payload_bytes=payload or [1] * len(lost))
+    arrived = behind.where(np.flatnonzero(~np.array(lost)))
+    # Captures end with a packet of another connection, later than what is still under way.
+    last = packets(time_ns=[len(lost) - under_way])
+    links: dict[str, dict[str, Any]] = {
+        "forward": {"loss": said},
+        "reverse": {"loss": {"percent": 1}},
+    }
+    analysis = analysis_of(Ends(behind=behind, arrived=arrived), Ends(arrived=last), links=links)
+    return tuple(link_loss.measure(analysis, analysis.connections["0"]))
 
 
 def test_bursts_are_counted_from_their_first() -> None:

@@ -1,36 +1,34 @@
 """Half-duplex links in a run: what packets of two captures make of a medium."""
 
-from types import SimpleNamespace
-from typing import Any
-
 import numpy as np
 import pytest
+from column_run import Ends, analysis_of, queue_view
+from packet_columns import packets
 from queue_columns import passage_of, queue_of
 
 from twoway.contract.network import Queue
 from twoway.measure.medium import latest_ns, replay
+from twoway.measure.run_folder import Run
 from twoway.theory.medium import Medium
 
 # Of the two ends r2 is set up last, though its direction is the profile's first.
-BACK = queue_of().model_copy(update={"direction": "back", "interface": "r2-eth0"})
+BACK = queue_of().model_copy(update={"direction": "back", "interface": "r2-eth1"})
 THERE = queue_of(rate_bit=4_000_000).model_copy(update={"direction": "there"})
-ENDS = ((THERE.interface, "r1", BACK.interface), (BACK.interface, "r2", THERE.interface))
-RUN: Any = SimpleNamespace(
-    queues=(BACK, THERE),
-    largest_frame_bytes=3,
-    manifest=SimpleNamespace(
-        interfaces=[SimpleNamespace(name=n, node=node, peer=peer) for n, node, peer in ENDS],
-        nodes=SimpleNamespace(hosts=("h1", "h2"), routers=("r1", "r2")),
-    ),
-)
+
+
+def _run(*queues: Queue) -> Run:
+    """A run with the two queues in some order, whose largest frame has 3 bytes."""
+    passed_by = {"directions": ["there"], "direction": "there"}
+    passed_by |= {"ack_directions": ["back"], "ack_direction": "back"}
+    ends = Ends(sent=packets(time_ns=[0, 1], frame_bytes=[3, 2]), fields=passed_by)
+    return analysis_of(ends, queues={q.direction: queue_view(queue=q) for q in queues}).run
 
 
 @pytest.mark.parametrize("queues", [(BACK, THERE), (THERE, BACK)])
 def test_the_first_turn_is_of_the_first_router(queues: tuple[Queue, Queue]) -> None:
     """Of two packets that come first, in one ns, that of the end which joined first goes first."""
     passed = {"back": passage_of([5], [3105]), "there": passage_of([5], [2105])}
-    run: Any = SimpleNamespace(**{**vars(RUN), "queues": queues})
-    found = replay(run, Medium(100, 1), passed)
+    found = replay(_run(*queues), Medium(100, 1), passed)
     assert found["there"].sent_ns.tolist() == [2105]
     assert found["back"].sent_ns.tolist() == [3205]
     assert found["back"].error_ns(passed["back"]).tolist() == [-100]
@@ -43,7 +41,7 @@ def test_dropped_packets_take_no_turn() -> None:
         "back": passage_of([0, 1, 2], [-1, 1101, np.iinfo(np.int64).max]),
         "there": passage_of([], []),
     }
-    found = replay(RUN, Medium(100, 1), passed)["back"]
+    found = replay(_run(BACK, THERE), Medium(100, 1), passed)["back"]
     assert (found.start_ns.tolist(), found.sent_ns.tolist()) == ([1, 1101], [1101, 2201])
     assert found.error_ns(passed["back"]).tolist() == [0]
     assert found.held_ns(1001, 1201) == 200
@@ -51,5 +49,5 @@ def test_dropped_packets_take_no_turn() -> None:
 
 def test_a_packet_waits_for_one_turn_of_the_other_end_at_most() -> None:
     """At r1 a byte waits for two turns' gaps, four frames of the other's and its own 2 us."""
-    latest = latest_ns(RUN, THERE, Medium(100, 4), np.array([7]), np.array([1]))
+    latest = latest_ns(_run(BACK, THERE), THERE, Medium(100, 4), np.array([7]), np.array([1]))
     assert latest.tolist() == [7 + 2 * 100 + 4 * 3000 + 2000]

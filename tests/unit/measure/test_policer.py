@@ -1,9 +1,8 @@
 """What a policer refuses, by hand."""
 
 import math
-from types import SimpleNamespace
-from typing import Any
 
+from column_run import analysis_of, queue_view
 from queue_columns import passage_of
 
 from twoway.measure.links.policer import policed
@@ -15,12 +14,10 @@ POLICER: dict[str, float] = {"rate_mbit": 8, "burst_bytes": 2000}
 
 def _share(steady_ns: int, stop_ns: int, policer: dict[str, float] | None = POLICER) -> float:
     """The share refused of four frames at once, and of one that comes when the bucket is full."""
-    link = SimpleNamespace(policer=policer)
-    run = SimpleNamespace(link=lambda _: link, steady_ns=steady_ns, stop_ns=stop_ns)
     entered = [0, 0, 0, 0, 5 * MS]
-    passed = passage_of(entered, entered, frame_bytes=[1000] * 5)
-    analysis: Any = SimpleNamespace(run=run)
-    view: Any = SimpleNamespace(queue=None, passed=passed)
+    view = queue_view(passage_of(entered, entered, frame_bytes=[1000] * 5))
+    links = {"forward": {"policer": policer}}
+    analysis = analysis_of(links=links, steady_ns=steady_ns, stop_ns=stop_ns)
     (found,) = policed.measure(analysis, view)
     return found
 

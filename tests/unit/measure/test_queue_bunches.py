@@ -1,19 +1,15 @@
 """Bunches of ACKs that leave a queue."""
 
-from types import SimpleNamespace
-from typing import Any
-
-from queue_columns import passage_of, queue_of
+from column_run import analysis_of, queue_view
+from queue_columns import passage_of
 
 from twoway.measure.metrics.acks import bunches_of_queue
 from twoway.measure.queues import Passage
 
 
 def _largest(passed: Passage, steady_ns: int = 0, stop_ns: int = 100_000) -> float:
-    run: Any = SimpleNamespace(steady_ns=steady_ns, stop_ns=stop_ns)
-    analysis: Any = SimpleNamespace(run=run)
-    view: Any = SimpleNamespace(passed=passed, queue=queue_of())
-    (found,) = bunches_of_queue.measure(analysis, view)
+    analysis = analysis_of(steady_ns=steady_ns, stop_ns=stop_ns)
+    (found,) = bunches_of_queue.measure(analysis, queue_view(passed))
     return found
 
 

@@ -1,10 +1,8 @@
 """Which losses end a window's cycle, and what is measured between them."""
 
-from types import SimpleNamespace
-from typing import Any
-
 import numpy as np
 import pytest
+from column_run import Ends, analysis_of, queue_view
 from packet_columns import packets
 from queue_columns import queue_of
 
@@ -47,10 +45,10 @@ def _sawtooth(
     )
     monkeypatch.setattr(window, "cycle_losses_ns", lambda *_: np.array(loss_s) * S)
     monkeypatch.setattr(window, "most_in_flight", lambda *_: peak)
-    forward = SimpleNamespace(queue=queue_of(), rate_bit=lambda *_: 2 * frame_bytes * 8)
-    view: Any = SimpleNamespace(arrived=arrived, forward=forward)
-    analysis: Any = SimpleNamespace(run=None)
-    return tuple(window.sawtooth.measure(analysis, view))
+    link = queue_view(queue=queue_of(rate_bit=2 * frame_bytes * 8))
+    views = {"forward": link}
+    analysis = analysis_of(Ends(arrived=arrived), queues=views)
+    return tuple(window.sawtooth.measure(analysis, analysis.connections["0"]))
 
 
 def test_whole_cycles_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,17 +1,15 @@
 """Which ACKs are compressed, at the edges."""
 
-from types import SimpleNamespace
-from typing import Any
-
 import numpy as np
+from column_run import Ends, analysis_of
+from packet_columns import packets
 
 from twoway.measure.metrics.acks import spacing
 
 
 def test_compressed_is_below_three_quarters() -> None:
     """Of gaps of 100 ns those of 74 and 0 on arrival are compressed; 75, 100 and -1 are not."""
-    arrived_ns = np.cumsum([1000, 74, 75, 0, 100, -1])
-    acks = SimpleNamespace(sent_ns=np.arange(6) * 100, arrived_ns=arrived_ns)
-    view: Any = SimpleNamespace(acks=acks)
-    analysis: Any = None
-    assert spacing.measure(analysis, view) == (0.74, 2 / 5)
+    arrived_ns = np.cumsum([1000, 74, 75, 0, 100, -1]).tolist()
+    sent = packets(time_ns=range(0, 600, 100), ack=range(6))
+    analysis = analysis_of(Ends(acks_out=sent, acks_in=packets(time_ns=arrived_ns, ack=range(6))))
+    assert spacing.measure(analysis, analysis.connections["0"]) == (0.74, 2 / 5)

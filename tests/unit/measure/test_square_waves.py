@@ -1,13 +1,13 @@
 """Plateaus, periods, epochs and synchronisation of queues that are drawn by hand."""
 
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from capture_analysis.congestion_epochs import congestion_epochs
-from queue_columns import passage_of, queue_of
+from column_run import analysis_of, queue_view
+from queue_columns import passage_of
 
 from twoway.measure.metrics.queue_length import BINS, period_s, plateau_levels, plateaus
 from twoway.measure.metrics.synchronisation import (
@@ -56,12 +56,11 @@ def test_plateaus_of_any_queue() -> None:
 def _plateau_levels(steps: list[tuple[int, int]], payload: int = 1) -> tuple[float, ...]:
     """The metrics of a queue with these levels from 10 to 400 us, whose data take 5 or 10 us."""
     us, levels = np.array(steps, dtype=np.int64).T
-    view: Any = SimpleNamespace(
-        queue=queue_of(),
-        passed=passage_of([0] * 3, [0] * 3, [payload, payload, 0], frame_bytes=[5, 10, 90]),
+    view = queue_view(
+        passage_of([0] * 3, [0] * 3, [payload, payload, 0], frame_bytes=[5, 10, 90]),
         all_packets=Occupancy(us * 1000, levels),
     )
-    analysis: Any = SimpleNamespace(run=SimpleNamespace(steady_ns=10_000, stop_ns=400_000))
+    analysis = analysis_of(steady_ns=10_000, stop_ns=400_000)
     return tuple(plateau_levels.measure(analysis, view))
 
 
@@ -137,12 +136,11 @@ def test_synchronisation_error() -> None:
 
 def test_two_queues_are_compared() -> None:
     """With one queue or three nothing is in phase, and no link is busy with another."""
-    wave = SimpleNamespace(all_packets=square_wave(9, 0, 500, 200))
-    run = SimpleNamespace(steady_ns=0, stop_ns=100_000)
+    wave = queue_view(all_packets=square_wave(9, 0, 500, 200))
     metrics: tuple[Any, ...] = (queue_correlation, peak_ratio, phase, pendulum)
     for number in (1, 2, 3):
         queues = {str(at): wave for at in range(number)}
-        analysis = SimpleNamespace(queues=queues, run=run)
+        analysis = analysis_of(queues=queues, stop_ns=100_000)
         found = [value for metric in metrics for value in metric.measure(analysis)]
         if number == 2:
             assert found == pytest.approx([1, 1, 1, 0, 1, 0.5, 0.5], abs=1e-9)

@@ -1,10 +1,9 @@
 """How deep a throughput falls for a second, by hand."""
 
 import math
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
+from column_run import Ends, analysis_of, queue_view
 from packet_columns import packets
 from queue_columns import queue_of
 
@@ -18,12 +17,10 @@ def _dip(came_s: list[float], window_s: float, frame_bytes: list[int] | None = N
     sizes = frame_bytes or [104] * len(came_s)
     came_ns = [7 * S + round(at * S) for at in came_s]
     data = packets(time_ns=came_ns, payload_bytes=sizes, frame_bytes=sizes)
-    run = SimpleNamespace(window_ns=round(window_s * S), steady_ns=7 * S, steady=lambda each: each)
-    view: Any = SimpleNamespace(
-        arrived=data, forward=SimpleNamespace(queue=queue_of(overhead_bytes=-4))
-    )
-    analysis: Any = SimpleNamespace(run=run)
-    (found,) = throughput_dip.measure(analysis, view)
+    views = {"forward": queue_view(queue=queue_of(overhead_bytes=-4))}
+    steady_ns, stop_ns = 7 * S, round((7 + window_s) * S)
+    analysis = analysis_of(Ends(arrived=data), queues=views, steady_ns=steady_ns, stop_ns=stop_ns)
+    (found,) = throughput_dip.measure(analysis, analysis.connections["0"])
     return found
 
 

@@ -1,11 +1,12 @@
 """Windows over time: how they grow."""
 
 import math
-from types import SimpleNamespace
-from typing import Any, cast
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from column_run import Ends, analysis_of
+from packet_columns import packets
 
 from twoway.measure.metrics.window_phase import MOST, growth_exponent, phase
 from twoway.measure.queues import Occupancy
@@ -36,23 +37,23 @@ def test_growth_needs_a_cycle() -> None:
     assert math.isnan(growth_exponent(flat, np.array([50 * S])))
 
 
-def _run_of(windows: list[Occupancy]) -> Any:
-    """A run from 0 to 40 s of lasting connections one way, with these windows."""
-    one_way = SimpleNamespace(transfer_bytes=None, direction="forward")
-    views = {str(n): SimpleNamespace(connection=one_way, window=w) for n, w in enumerate(windows)}
-    run = SimpleNamespace(steady_ns=0, stop_ns=40 * S)
-    return cast("Any", SimpleNamespace(connections=views, run=run))
+def _with_window(window: list[int]) -> Ends:
+    """A connection whose window has one of these lengths for ten seconds, then the next."""
+    sent_s, acked_s = [0] * window[0], [-1]
+    for at, (before, now) in enumerate(pairwise(window), start=1):
+        (sent_s if now > before else acked_s).append(10 * at)
+    sent = packets(
+        time_ns=[at * S for at in sent_s], seq=range(len(sent_s)), payload_bytes=[1] * len(sent_s)
+    )
+    acks = packets(time_ns=[at * S for at in acked_s], ack=range(len(acked_s)))
+    return Ends(sent=sent, acks_in=acks)
 
 
 def test_pairs_of_many_windows() -> None:
     """Of more connections than can all be paired, first, last and ones between are."""
-    time_ns = np.arange(0, 40, 10) * S
-    up, down = (
-        Occupancy(time_ns, np.array([1, 2, 1, 2])),
-        Occupancy(time_ns, np.array([2, 1, 2, 1])),
-    )
+    up, down = _with_window([1, 2, 1, 2]), _with_window([2, 1, 2, 1])
     few = [up] * (MOST - 1) + [down]
     correlated = (math.comb(MOST - 1, 2) - (MOST - 1)) / math.comb(MOST, 2)
-    assert phase.measure(_run_of(few))[0] == pytest.approx(correlated)
+    assert phase.measure(analysis_of(*few, stop_ns=40 * S))[0] == pytest.approx(correlated)
     many = [each for each in few for _ in range(2)][:-1]
-    assert phase.measure(_run_of(many))[0] == pytest.approx(correlated)
+    assert phase.measure(analysis_of(*many, stop_ns=40 * S))[0] == pytest.approx(correlated)

@@ -1,0 +1,160 @@
+"""Runs whose packets are columns: an Analysis without captures, for the tests of metrics.
+
+Everything is real but the captures. A test gives the packets of connections at both ends, or what
+passed a queue, and says nothing of all else: times count from 0, and the steady window is the run.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv6Address
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from capture_analysis.columns import FLOW, TCP, FlowTable, Packets, merge
+from packet_columns import packets
+from queue_columns import passage_of, queue_of
+from synthetic_run import CONNECTIONS, SENDER, manifest
+
+from twoway.contract.network import Queue
+from twoway.measure.analysis import Analysis, QueueView
+from twoway.measure.queues import Passage, occupancy
+from twoway.measure.run_folder import Run
+
+NO_PACKETS = packets(time_ns=[])
+STOP_NS = 1_000_000_000_000
+_PASSED = ("directions", "ack_directions")
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The packets of a connection from h1 to h2, at both ends and behind its last queue.
+
+    Attributes:
+        sent, acks_in: data and ACKs at the sender.
+        arrived, acks_out: data and ACKs at the receiver.
+        behind: data at the interface of the last queue.
+        fields: fields of the connection that differ from those of any other.
+    """
+
+    sent: Packets = NO_PACKETS
+    acks_in: Packets = NO_PACKETS
+    arrived: Packets = NO_PACKETS
+    acks_out: Packets = NO_PACKETS
+    behind: Packets = NO_PACKETS
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+class ColumnRun(Run):
+    """A run whose captures are columns.
+
+    Args:
+        folder: a folder with manifest.json.
+        captures: packets by interface, their flows numbered as the manifest's connections.
+    """
+
+    def __init__(self, folder: Path, captures: Mapping[str, Packets]) -> None:
+        super().__init__(folder)
+        self._captures = captures
+
+    @property
+    def flows(self) -> FlowTable:
+        """The manifest's connections."""
+        rows = np.zeros(len(self.connections), dtype=FLOW)
+        for row, each in zip(rows, self.connections, strict=True):
+            for end, address in (("source", each.source), ("destination", each.destination)):
+                row[end] = np.frombuffer(IPv6Address(f"::ffff:{address}").packed, dtype=np.uint8)
+            row["source_port"], row["destination_port"] = each.source_port, each.port
+            row["version"], row["protocol"] = 4, TCP
+        return FlowTable(rows)
+
+    def capture(self, interface: str) -> Packets:
+        """Return the packets of an interface."""
+        return self._captures.get(interface, NO_PACKETS)
+
+
+def queue_view(
+    passed: Passage | None = None, queue: Queue | None = None, **fields: Any
+) -> QueueView:
+    """Make the view of a queue; by default a drop-tail queue that nothing passed.
+
+    Args:
+        passed: what passed it.
+        queue: the queue.
+        fields: fields of the view that shall not follow from these two.
+    """
+    passed = passed or passage_of([], [])
+    length = occupancy(passed)
+    found: dict[str, Any] = {
+        "queue": queue or queue_of(),
+        "passed": passed,
+        "data_packets": occupancy(passed, passed.is_data),
+        **dict.fromkeys(("all_packets", "kernel_least", "kernel_most"), length),
+        **dict.fromkeys(("slots", "table", "holds")),
+        "error_ns": np.zeros(len(passed.departures), dtype=np.int64),
+    }
+    return QueueView(**{**found, **fields})
+
+
+def analysis_of(
+    *connections: Ends,
+    queues: Mapping[str, QueueView] = MappingProxyType({}),
+    links: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    steady_ns: int = 0,
+    stop_ns: int = STOP_NS,
+) -> Analysis:
+    """Make the analysis of a run.
+
+    Args:
+        connections: its connections, named "0", "1" and so on.
+        queues: its queues by direction; nothing has passed others of its connections.
+        links: what the profile says of a link's elements, by direction.
+        steady_ns: start of the steady window.
+        stop_ns: end of traffic.
+    """
+    described = [_described(number, each) for number, each in enumerate(connections)]
+    passed_by = [name for each in described for key in _PASSED for name in each[key]]
+    given = {name: queue_view() for name in passed_by} | dict(queues)
+    views = {name: _of_direction(name, view) for name, view in given.items()}
+    captures: dict[str, Packets] = {}
+    for number, (ends, fields) in enumerate(zip(connections, described, strict=True)):
+        last = views[fields["directions"][-1]].queue.interface
+        source, sink = fields["source_interface"], fields["sink_interface"]
+        for interface, half, here in (
+            (source, 0, ends.sent),
+            (source, 1, ends.acks_in),
+            (sink, 0, ends.arrived),
+            (sink, 1, ends.acks_out),
+            (last, 0, ends.behind),
+        ):
+            mine = replace(here, flow=here.flow + number, half=here.half + half)
+            captures[interface] = merge([captures.get(interface, NO_PACKETS), mine])
+    document = manifest() | {
+        "clock": {"start_ns": 0, "steady_ns": steady_ns, "stop_ns": stop_ns},
+        "connections": described,
+        "queues": [view.queue.model_dump(mode="json") for view in views.values()],
+        "profile": {"directions": {name: {"dtm": None, **link} for name, link in links.items()}},
+        "captures": dict.fromkeys(captures, "inout"),
+        "capture_drops": dict.fromkeys(captures, 0),
+    }
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "manifest.json").write_text(json.dumps(document), encoding="utf-8")
+        analysis = Analysis(folder)
+        analysis.run = ColumnRun(folder, captures)
+    analysis.queues = views
+    return analysis
+
+
+def _of_direction(name: str, view: QueueView) -> QueueView:
+    return replace(view, queue=view.queue.model_copy(update={"direction": name}))
+
+
+def _described(number: int, ends: Ends) -> dict[str, Any]:
+    """Describe a connection as a manifest does."""
+    own = {"name": str(number), "source_port": 40_001 + number, "port": 5_001 + number}
+    since = {"connect_ns": 0, "start_ns": 0}
+    return {**SENDER, **CONNECTIONS[0], **own, **since, **ends.fields}
