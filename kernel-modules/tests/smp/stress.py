@@ -47,8 +47,9 @@ from progress import report  # noqa: E402
 
 RUN = Path("/mnt/run")
 ROUND_S = 30.0
-# All that holds a module is gone by then: the last sockets, whose retransmissions are cut short.
-UNLOAD_S = 60.0
+# All that holds a module is gone by then. The last are sockets: a timer of retransmission that a
+# round has doubled runs for a round at most, then once more for twice that (tcp_orphan_retries).
+UNLOAD_S = 4 * ROUND_S
 PIPE_BYTES = 4096
 # A batch of requests ends with one whose answer shows that all before it have been carried out.
 BATCH, MARK, MARKED = 10, "qdisc show dev lo", b"qdisc noqueue"
