@@ -54,11 +54,14 @@ class ColumnRun(Run):
     Args:
         folder: a folder with manifest.json.
         captures: packets by interface, their flows numbered as the manifest's connections.
+        documents: contents of the folder's JSON files by name.
     """
 
-    def __init__(self, folder: Path, captures: Mapping[str, Packets]) -> None:
+    def __init__(
+        self, folder: Path, captures: Mapping[str, Packets], documents: Mapping[str, Any]
+    ) -> None:
         super().__init__(folder)
-        self._captures = captures
+        self._captures, self._documents = captures, documents
 
     @property
     def flows(self) -> FlowTable:
@@ -74,6 +77,10 @@ class ColumnRun(Run):
     def capture(self, interface: str) -> Packets:
         """Return the packets of an interface."""
         return self._captures.get(interface, NO_PACKETS)
+
+    def document(self, name: str) -> Any:
+        """Return the content of a JSON file."""
+        return self._documents[name]
 
 
 def queue_view(
@@ -105,6 +112,8 @@ def analysis_of(
     links: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     steady_ns: int = 0,
     stop_ns: int = STOP_NS,
+    documents: Mapping[str, Any] = MappingProxyType({}),
+    half_duplex: Mapping[str, Any] | None = None,
 ) -> Analysis:
     """Make the analysis of a run.
 
@@ -114,6 +123,8 @@ def analysis_of(
         links: what the profile says of a link's elements, by direction.
         steady_ns: start of the steady window.
         stop_ns: end of traffic.
+        documents: contents of the run's JSON files by name.
+        half_duplex: the medium that both directions of a link share.
     """
     described = [_described(number, each) for number, each in enumerate(connections)]
     passed_by = [name for each in described for key in _PASSED for name in each[key]]
@@ -136,15 +147,18 @@ def analysis_of(
         "clock": {"start_ns": 0, "steady_ns": steady_ns, "stop_ns": stop_ns},
         "connections": described,
         "queues": [view.queue.model_dump(mode="json") for view in views.values()],
-        "profile": {"directions": {name: {"dtm": None, **link} for name, link in links.items()}},
-        "captures": dict.fromkeys(captures, "inout"),
+        "profile": {
+            "directions": {name: {"dtm": None, **link} for name, link in links.items()},
+            "half_duplex": half_duplex,
+        },
+        "captures": {name: "inout" if name[0] == "h" else "out" for name in captures},
         "capture_drops": dict.fromkeys(captures, 0),
     }
     with TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "manifest.json").write_text(json.dumps(document), encoding="utf-8")
         analysis = Analysis(folder)
-        analysis.run = ColumnRun(folder, captures)
+        analysis.run = ColumnRun(folder, captures, documents)
     analysis.queues = views
     return analysis
 

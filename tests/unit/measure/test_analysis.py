@@ -4,6 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from column_run import Ends, analysis_of, queue_view
+from packet_columns import packets
+from queue_columns import passage_of, queue_of
 from synthetic_run import edit_json, write_run
 
 from twoway.measure.analysis import Analysis
@@ -28,3 +31,48 @@ def test_a_run_has_a_medium_if_its_profile_has_one(tmp_path: Path) -> None:
     shared = {"gap_us": 2, "turn_packets": 3}
     edit_json(folder / "manifest.json", lambda m: m["profile"].update({"half_duplex": shared}))
     assert medium_of(Analysis(folder).run) == Medium(2000, 3)
+
+
+def test_a_window_is_what_is_sent_and_not_acknowledged() -> None:
+    """The window is in full segments from the connection's first byte on; old ACKs take nothing."""
+    sent = packets(time_ns=[10, 10, 30, 50], seq=[900, 1000, 1100, 900], payload_bytes=[100] * 4)
+    acks = packets(time_ns=[5, 20, 40, 45], ack=[899, 1000, 1150, 1000])
+    view = analysis_of(Ends(sent=sent, acks_in=acks)).connections["0"]
+    assert view.window.time_ns.tolist() == [5, 10, 20, 30, 40, 45, 50]
+    assert view.window.packets.tolist() == [0, 2, 1, 2, 1, 1, 1]
+
+
+def test_a_packet_departs_in_a_window_half_open() -> None:
+    """What leaves as the steady window begins departs in it, what leaves as it ends does not."""
+    passed = passage_of([0] * 4, [9, 10, 19, 20], [1, 0, 1, 1])
+    analysis = analysis_of(steady_ns=10, stop_ns=20)
+    departed = analysis.departed(queue_view(passed))
+    assert departed.left_ns.tolist() == [10, 19]
+    assert departed.is_data.tolist() == [False, True]
+
+
+def test_packets_travel_from_their_last_queue() -> None:
+    """Of three queues the last begins a packet's travel; one due as captures end is under way."""
+    behind = packets(time_ns=[0, 10, 20, 21], seq=range(4))
+    arrived = packets(time_ns=[50, 70], seq=[0, 2])
+    order = {"directions": ["first", "middle", "last"], "direction": "first"}
+    queue = queue_of(delay_ns=50).model_copy(update={"interface": "r3-eth1"})
+    ends = Ends(behind=behind, arrived=arrived, fields=order)
+    analysis = analysis_of(ends, queues={"last": queue_view(queue=queue)})
+    travel = analysis.travel(analysis.run.connections[0])
+    assert travel.queue.direction == "last"
+    assert travel.came_ns.tolist() == [50, -1, 70, -1]
+    assert travel.under_way.tolist() == [False, False, False, True]
+    assert travel.lost.tolist() == [False, True, False, False]
+    assert travel.arrivals == 2
+
+
+def test_the_longest_round_trip_fills_all_queues() -> None:
+    """Two queues of 3 and 4 packets, the largest of 5 and 2 us, and 7 us of delay: 30 us."""
+    first = queue_of(limit_packets=3, delay_ns=3000), [5, 1]
+    second = queue_of(limit_packets=4, delay_ns=4000), [1, 2]
+    queues = {
+        name: queue_view(passage_of([0, 0], [0, 0], frame_bytes=sizes), queue)
+        for name, (queue, sizes) in (("forward", first), ("reverse", second))
+    }
+    assert analysis_of(queues=queues).longest_round_trip_ns == 30_000

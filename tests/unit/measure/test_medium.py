@@ -7,8 +7,8 @@ from packet_columns import packets
 from queue_columns import passage_of, queue_of
 
 from twoway.contract.network import Queue
+from twoway.measure.analysis import Analysis
 from twoway.measure.medium import latest_ns, replay
-from twoway.measure.run_folder import Run
 from twoway.theory.medium import Medium
 
 # Of the two ends r2 is set up last, though its direction is the profile's first.
@@ -16,19 +16,24 @@ BACK = queue_of().model_copy(update={"direction": "back", "interface": "r2-eth1"
 THERE = queue_of(rate_bit=4_000_000).model_copy(update={"direction": "there"})
 
 
-def _run(*queues: Queue) -> Run:
-    """A run with the two queues in some order, whose largest frame has 3 bytes."""
+def _analysis(*queues: Queue, frames: int = 0) -> Analysis:
+    """A run with the two queues in some order, through which frames pass; the largest has 3 bytes.
+
+    The medium changes hands after 4 packets, with a gap of 100 ns.
+    """
     passed_by = {"directions": ["there"], "direction": "there"}
     passed_by |= {"ack_directions": ["back"], "ack_direction": "back"}
     ends = Ends(sent=packets(time_ns=[0, 1], frame_bytes=[3, 2]), fields=passed_by)
-    return analysis_of(ends, queues={q.direction: queue_view(queue=q) for q in queues}).run
+    passed = passage_of([0] * frames, [1] * frames, frame_bytes=[2] * frames)
+    views = {q.direction: queue_view(passed, q) for q in queues}
+    return analysis_of(ends, queues=views, half_duplex={"gap_us": 0.1, "turn_packets": 4})
 
 
 @pytest.mark.parametrize("queues", [(BACK, THERE), (THERE, BACK)])
 def test_the_first_turn_is_of_the_first_router(queues: tuple[Queue, Queue]) -> None:
     """Of two packets that come first, in one ns, that of the end which joined first goes first."""
     passed = {"back": passage_of([5], [3105]), "there": passage_of([5], [2105])}
-    found = replay(_run(*queues), Medium(100, 1), passed)
+    found = replay(_analysis(*queues).run, Medium(100, 1), passed)
     assert found["there"].sent_ns.tolist() == [2105]
     assert found["back"].sent_ns.tolist() == [3205]
     assert found["back"].error_ns(passed["back"]).tolist() == [-100]
@@ -41,7 +46,7 @@ def test_dropped_packets_take_no_turn() -> None:
         "back": passage_of([0, 1, 2], [-1, 1101, np.iinfo(np.int64).max]),
         "there": passage_of([], []),
     }
-    found = replay(_run(BACK, THERE), Medium(100, 1), passed)["back"]
+    found = replay(_analysis(BACK, THERE).run, Medium(100, 1), passed)["back"]
     assert (found.start_ns.tolist(), found.sent_ns.tolist()) == ([1, 1101], [1101, 2201])
     assert found.error_ns(passed["back"]).tolist() == [0]
     assert found.held_ns(1001, 1201) == 200
@@ -49,5 +54,14 @@ def test_dropped_packets_take_no_turn() -> None:
 
 def test_a_packet_waits_for_one_turn_of_the_other_end_at_most() -> None:
     """At r1 a byte waits for two turns' gaps, four frames of the other's and its own 2 us."""
-    latest = latest_ns(_run(BACK, THERE), THERE, Medium(100, 4), np.array([7]), np.array([1]))
+    latest = latest_ns(
+        _analysis(BACK, THERE).run, THERE, Medium(100, 4), np.array([7]), np.array([1])
+    )
     assert latest.tolist() == [7 + 2 * 100 + 4 * 3000 + 2000]
+
+
+def test_a_round_trip_has_a_frame_back_for_each_packet() -> None:
+    """Ten packets of 2 bytes wait in each queue, each for two gaps and one frame of the other."""
+    there_ns, back_ns = 2 * 100 + 3 * 1000 + 2 * 2000, 2 * 100 + 3 * 2000 + 2 * 1000
+    analysis = _analysis(BACK, THERE, frames=1)
+    assert analysis.longest_round_trip_ns == 10 * (there_ns + back_ns)

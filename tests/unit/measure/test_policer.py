@@ -5,7 +5,9 @@ import math
 from column_run import analysis_of, queue_view
 from queue_columns import passage_of
 
-from twoway.measure.links.policer import policed
+from twoway.contract.metrics import FidelityRow
+from twoway.contract.verdict import Verdict
+from twoway.measure.links.policer import check, policed
 
 MS = 1_000_000
 # 8 Mbit/s: a byte takes a microsecond, and the bucket holds two frames of 1000.
@@ -29,6 +31,32 @@ def test_share_of_what_comes_in_the_steady_window() -> None:
     assert _share(1, 6 * MS) == 0
     assert _share(5 * MS, 6 * MS) == 0
     assert math.isnan(_share(1, 5 * MS))
+
+
+def _odd_drops(left_ns: list[int], counted: int) -> FidelityRow:
+    """The check of three frames at once, of which the bucket holds two, by what became of them."""
+    view = queue_view(passage_of([0, 0, 0], left_ns, frame_bytes=[1000] * 3))
+    kernel = {"dev": "r1-eth1", "kind": "clsact"}
+    counts = {"before": [kernel | {"drops": 0}], "after": [kernel | {"drops": counted}]}
+    documents = {f"qdisc/r1-{when}.json": count for when, count in counts.items()}
+    analysis = analysis_of(links={"forward": {"policer": POLICER}}, documents=documents)
+    (row,) = check(analysis, "forward", view, None)
+    return row
+
+
+def test_a_drop_of_the_policer_is_one_of_its_bucket() -> None:
+    """What the bucket refuses must be dropped, and the kernel must have counted as many drops.
+
+    A packet that the bucket passes may be dropped by the queue behind it.
+    """
+    sound = _odd_drops([1000, 2000, -1], counted=1)
+    assert sound.check == "forward: policer's 1 drops that are not its token bucket's"
+    assert (sound.value, sound.bound, sound.verdict) == (0, "0", Verdict.PASS)
+    assert _odd_drops([1000, -1, -1], counted=1).value == 0
+    passed_on = _odd_drops([1000, 2000, 3000], counted=1)
+    assert (passed_on.value, passed_on.verdict) == (1, Verdict.FAIL)
+    assert _odd_drops([1000, 2000, -1], counted=3).value == 2
+    assert _odd_drops([1000, 2000, 3000], counted=0).value == 2
 
 
 def test_no_policer_refuses_nothing() -> None:

@@ -160,3 +160,14 @@ def test_data_after_a_reset_is_not_received(refused_ns: list[int], received_ns: 
     )
     answers = packets(time_ns=[10, *refused_ns], flags=[0, *[FLAG_RST] * len(refused_ns)])
     assert before_reset(arriving, answers).data().time_ns.tolist() == received_ns
+
+
+def test_the_last_reset_before_an_answer_closes() -> None:
+    """Of two resets before the first answer the second closes, and counts; a third is no matter."""
+    arriving = packets(
+        time_ns=[10, 20, 30, 40, 50, 60],
+        payload_bytes=[1, 0, 1, 0, 1, 0],
+        flags=[0, FLAG_RST, 0, FLAG_RST, 0, FLAG_RST],
+    )
+    answers = packets(time_ns=[40, 60], flags=[FLAG_RST] * 2)
+    assert before_reset(arriving, answers).time_ns.tolist() == [10, 20, 30, 40]
