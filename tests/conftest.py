@@ -1,4 +1,4 @@
-"""Fixtures for tests on the real guest, marks of folders, and which worker has which test."""
+"""Fixtures for tests on the real guest, their mark, and which worker has which test."""
 
 import os
 from collections.abc import Iterator
@@ -26,13 +26,9 @@ _FIRST = ("lab", "guest", "slow")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as `guest` what takes the fixture `guest`, and all of tests/guest and tests/lab.
-
-    Order the files.
-    """
+    """Mark as `guest` what takes the fixture `guest`; order the files."""
     for item in items:
-        folders = any(item.path.is_relative_to(_HERE / folder) for folder in ("guest", "lab"))
-        if folders or "guest" in getattr(item, "fixturenames", ()):
+        if "guest" in getattr(item, "fixturenames", ()):
             item.add_marker("guest")
     items.sort(key=_rank)
 

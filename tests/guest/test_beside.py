@@ -3,12 +3,15 @@
 import shutil
 from pathlib import Path
 
+import pytest
 from running import SMALL, carry_out, write_experiment
 
 from twoway.contract.verdict import Verdict
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.paths import PROFILES, TOPOLOGIES
+
+pytestmark = pytest.mark.usefixtures("guest")
 
 
 def test_a_run_of_files_outside_the_checkout(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from twoway.measure.document import compute
 from twoway.measure.links import delay
 from twoway.theory.timetable import Timetable
 
+pytestmark = pytest.mark.usefixtures("guest")
+
 # Steps of leo-20mbit: s, and ns from then on.
 LATER = ((15, 35_250_000), (30, 12_000_125), (45, 28_000_000))
 DAY_MS = 86_400_000

@@ -11,6 +11,8 @@ from twoway.contract.verdict import Verdict
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 
+pytestmark = pytest.mark.usefixtures("guest")
+
 
 def test_a_trace_of_many_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a trace of 9000 steps, with losses and small packets, no departure is off by 1 ns."""

@@ -10,6 +10,8 @@ from running import SMALL, run_small, twoway, write_experiment
 
 from twoway.contract.comparison import Comparison
 
+pytestmark = pytest.mark.usefixtures("guest")
+
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -13,6 +13,8 @@ from twoway.contract.verdict import Verdict
 from twoway.measure.analysis import Analysis
 from twoway.measure.fidelity import fidelity
 
+pytestmark = pytest.mark.usefixtures("guest")
+
 UDP = {"name": "udp", "from": "h1", "to": "h2", "rate_mbit": 8}
 INTERVAL_NS = 1_000_000
 # What the guest's other work of the same instant may put a departure off.

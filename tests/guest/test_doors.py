@@ -126,6 +126,7 @@ def test_doctor_finds_this_machine_able() -> None:
     assert {"backend qemu", "backend native"} <= set(findings)
 
 
+@pytest.mark.slow
 def test_doctor_names_what_is_missing_and_the_remedy() -> None:
     """A program that is not there is a finding, with the package that has it."""
     finding = doctor._program("no-such-program", "its-package", "a test")
@@ -133,6 +134,7 @@ def test_doctor_names_what_is_missing_and_the_remedy() -> None:
     assert "apt-get install its-package" in finding["remedy"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("built", [True, False])
 def test_compilers_are_for_a_guest_that_is_not_built(
     built: bool, monkeypatch: pytest.MonkeyPatch
@@ -158,6 +160,7 @@ def test_calibration_finds_no_error(tmp_path: Path) -> None:
     assert f"{tmp_path}/none.yml: no such profile" in done.stderr
 
 
+@pytest.mark.slow
 def test_kernel_source_that_is_none_is_refused(tmp_path: Path) -> None:
     """KERNEL_SRC must be a kernel tree of 6.12 or newer."""
     environment = {**os.environ, "KERNEL_SRC": str(tmp_path)}
@@ -170,6 +173,7 @@ def test_kernel_source_that_is_none_is_refused(tmp_path: Path) -> None:
     assert "kernel 6.1; 6.12 is the oldest supported" in done.stderr
 
 
+@pytest.mark.slow
 def test_edit_of_a_kernel_tree_asks_for_another_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,6 +191,7 @@ def test_edit_of_a_kernel_tree_asks_for_another_build(
     assert len(seen) == 3
 
 
+@pytest.mark.slow
 def test_schema_describes_every_field() -> None:
     """Each field of an experiment has a description, or is a section that has them."""
     schema = json.loads(twoway("schema", "experiment").stdout)

@@ -130,6 +130,7 @@ def dtm(guest: Guest, *words: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_tool_teaches() -> None:
     """The man page has the synopsis of every command that `dtm --help` lists."""
     source = (ROOT / "kernel-modules/tc/dtm.c").read_text()

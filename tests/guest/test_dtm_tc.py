@@ -41,6 +41,7 @@ def test_dtm_case_holds_in_guest(results: Results, name: str) -> None:
     assert "failed" not in result, result["failed"]
 
 
+@pytest.mark.slow
 def test_every_refusal_is_a_case() -> None:
     """Each sentence with which sch_dtm refuses is the expected answer of a case."""
     patterns = [c["matchPattern"] for c in tdc_cases().values() if "refusal" in c["category"]]
@@ -50,6 +51,7 @@ def test_every_refusal_is_a_case() -> None:
     assert refusals() - said == set()
 
 
+@pytest.mark.slow
 def test_every_attribute_is_tried_with_what_must_be_refused() -> None:
     """No option of the interface is left without a value that the kernel must refuse."""
     tried = {
@@ -90,6 +92,7 @@ def test_manual_has_every_option_with_its_range(guest: Guest) -> None:
             assert re.search(rf"(?<!\w){most[1]}(?!\w)", manual_on(option)), line
 
 
+@pytest.mark.slow
 def test_manual_has_the_kernels_ranges() -> None:
     """The highest value of each number, as the cases have tried it, is in tc-dtm(8)."""
     page = MANUAL.read_text().replace("\\-", "-")
@@ -99,6 +102,7 @@ def test_manual_has_the_kernels_ranges() -> None:
             assert re.search(rf"(?<!\w){text}(?!\w)", page), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["Defaults", "Defaults of rate", "Defaults of buffer"])
 def test_manual_has_the_defaults(case: str) -> None:
     """The defaults of tc-dtm(8) are those that the cases have seen a channel show."""
@@ -110,6 +114,7 @@ def test_manual_has_the_defaults(case: str) -> None:
             assert re.search(default, manual_on(option)), option
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("manual", sorted(MANUAL.parent.glob("*.8")), ids=lambda m: m.stem)
 def test_manual_is_clean(manual: Path) -> None:
     """Neither groff nor man finds fault with a manual page."""
@@ -123,6 +128,7 @@ def test_manual_is_clean(manual: Path) -> None:
         assert done.stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The metaschema specified:DeprecationWarning")  # the kernel's
 def test_spec_is_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
     """netlink/dtm.yaml fits the kernel's schema, and has the numbers of pkt_dtm.h, all of them."""

@@ -3,11 +3,14 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from running import SMALL, carry_out, write_experiment
 
 from twoway.contract.verdict import Verdict
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
+
+pytestmark = pytest.mark.usefixtures("guest")
 
 ECE, CWR = 64, 128
 

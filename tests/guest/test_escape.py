@@ -234,6 +234,7 @@ __main__._commands = lambda topo: [*made(topo), ("h1", {command!r})]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", [RECORDS, FORGES])
 @pytest.mark.parametrize(
     "command",
@@ -258,6 +259,7 @@ def test_a_topology_adds_no_command_to_a_plan(
     assert all(problem.startswith(f"{path}: h") for problem in caught.value.problems)
 
 
+@pytest.mark.slow
 def test_a_topology_records_no_end_of_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -289,6 +291,7 @@ def _end_of(process: int) -> Iterator[int]:
         os.close(opened)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root is somebody else in the sandbox")
 def test_root_is_told_what_nobody_may_not_read(tmp_path: Path) -> None:
     """A folder that only root may read is named before root's sandbox starts."""
@@ -297,6 +300,7 @@ def test_root_is_told_what_nobody_may_not_read(tmp_path: Path) -> None:
         confined({"/mnt/twoway": tmp_path / "checkout"}, shm_mib=1)
 
 
+@pytest.mark.slow
 def test_the_interpreter_is_there_where_homes_are_hidden(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -313,6 +317,7 @@ def test_the_interpreter_is_there_where_homes_are_hidden(
     assert done.stdout == "python\n"
 
 
+@pytest.mark.slow
 def test_the_sandbox_starts_where_processes_have_other_numbers() -> None:
     """In a namespace of processes, as of a container, whose second one is gone, there is one."""
     user = [] if os.geteuid() == 0 else ["--user", "--map-current-user"]

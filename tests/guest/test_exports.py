@@ -3,10 +3,13 @@
 import re
 from pathlib import Path
 
+import pytest
 from flent import resultset
 from running import ROOT, kept
 
 from twoway.report.export import export_run
+
+pytestmark = pytest.mark.usefixtures("guest")
 
 
 def test_the_guides_mean(tmp_path: Path) -> None:

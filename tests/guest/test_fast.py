@@ -94,6 +94,7 @@ class Outcome:
         return said["40001"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["fast-ex3", "fast-ex5"])
 def test_expected_throughput_is_theorem_1(name: str) -> None:
     """Throughputs expected from theory are alphas' shares of the bottleneck, ACKs included."""
@@ -263,6 +264,7 @@ def settled(alpha: float, errors: Sequence[float]) -> tuple[list[float], float]:
     return [alpha / (queue - base) for base in bases], queue
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shares", "queue"),
     [((1.0,), 1.0), ((0.38197, 0.61803), 2.61803), ((0.217, 0.278, 0.505), 4.599)],

@@ -221,6 +221,7 @@ def test_the_same_run_twice_at_once(tmp_path: Path, small: Path) -> None:
     assert all((f / "report.html").is_file() for f in folders)
 
 
+@pytest.mark.slow
 def test_missing_guest_is_an_error_with_the_remedy(tmp_path: Path) -> None:
     """With an empty cache `twoway run` says what to do, and starts nothing."""
     done = twoway("run", env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)})
@@ -235,6 +236,7 @@ def test_run_small_is_a_result(small_run: Path) -> None:
     assert names == ["latest", "small"]
 
 
+@pytest.mark.usefixtures("guest")
 @pytest.mark.skipif(os.geteuid() != 0, reason="who is not root makes nothing for others")
 def test_what_root_runs_is_the_owners(small: Path, tmp_path: Path) -> None:
     """All that a run by root leaves belongs to whom the folder of results is made for."""
@@ -246,6 +248,7 @@ def test_what_root_runs_is_the_owners(small: Path, tmp_path: Path) -> None:
     assert {path.lstat().st_uid for path in made} == {65534}
 
 
+@pytest.mark.usefixtures("guest")
 @pytest.mark.skipif(os.geteuid() != 0, reason="who is not root makes nothing for others")
 def test_what_root_fails_to_run_is_the_owners(small: Path, tmp_path: Path) -> None:
     """A run by root that fails leaves no folder in which its owner could not run the same."""

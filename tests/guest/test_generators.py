@@ -23,6 +23,8 @@ from twoway.spec.point import Case
 from twoway.spec.traffic.film import Film
 from twoway.spec.traffic.transfers import Transfers
 
+pytestmark = pytest.mark.usefixtures("guest")
+
 FILM = {"mean_mbit": 10, "frames_per_s": 25}
 TRANSFERS = {"per_s": 20, "mean_bytes": 50_000}
 

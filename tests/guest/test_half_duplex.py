@@ -13,6 +13,8 @@ from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.theory.medium import Medium
 
+pytestmark = pytest.mark.usefixtures("guest")
+
 FLOWS: list[dict[str, Any]] = [
     {"name": "left", "from": "h1", "to": "h2", "congestion": "cubic", "count": 2},
     {"name": "right", "from": "h2", "to": "h1", "congestion": "bbr"},

@@ -4,11 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from running import SMALL, carry_out, write_experiment
 
 from twoway.contract.verdict import Verdict
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
+
+pytestmark = pytest.mark.usefixtures("guest")
 
 
 def test_packets_arrive_within_their_jitter(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from twoway.report.report import analyse_run
 from twoway.runs.cases import load_case
 from twoway.runs.run import run_case
 
+pytestmark = pytest.mark.usefixtures("guest")
+
 LEFT, RIGHT = SMALL["flows"]
 
 

@@ -13,6 +13,8 @@ from twoway.contract.verdict import Verdict
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 
+pytestmark = pytest.mark.usefixtures("guest")
+
 CHECK = "packets lost behind queues in the captures less the kernel's "
 
 

@@ -7,12 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
+import pytest
 import yaml
 from documents import finished_runs
 from pydantic import BaseModel
 from running import metrics, twoway, write_experiment
 
 from twoway.spec.experiment import Profile
+
+pytestmark = pytest.mark.usefixtures("guest")
 
 BARE = {"rate_mbit": 8, "delay_ms": 8, "queue_packets": 20}
 FLOWS = [

@@ -114,6 +114,7 @@ def test_guest_modules_name_their_content(guest: Guest, small_run: Path) -> None
     }
 
 
+@pytest.mark.slow
 def test_revision_is_gits_or_the_files_or_unknown(sources: Path) -> None:
     """The revision is the REVISION file's, else the checkout's, else unknown."""
 
@@ -131,6 +132,7 @@ def test_revision_is_gits_or_the_files_or_unknown(sources: Path) -> None:
     assert revision(sources) == REVISION
 
 
+@pytest.mark.slow
 def test_packaging_names_every_module() -> None:
     """Kbuild and dkms.conf name the modules that there are, and dkms.conf twoway's version."""
     kbuild = (KERNEL_MODULES / "Kbuild").read_text()

@@ -31,6 +31,8 @@ from twoway.plan.plan import build_plan
 from twoway.runs.cases import load_case
 from twoway.spec.congestion import KERNELS_OWN
 
+pytestmark = pytest.mark.usefixtures("guest")
+
 GUIDE = (ROOT / "docs/guides/own-control.md").read_text("utf-8")
 TOY = (EXPERIMENTS / "beyond/modules/tcp_aimd.c").read_text("utf-8")
 

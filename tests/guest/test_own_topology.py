@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from running import ROOT, measure, twoway
 
+pytestmark = pytest.mark.usefixtures("guest")
+
 GUIDE = (ROOT / "docs/guides/own-topology.md").read_text("utf-8")
 FILES: dict[str, str] = dict(
     re.findall(r"`([a-z_-]+\.(?:py|yml))`:\n\n```\w+\n(.*?)```", GUIDE, re.DOTALL)

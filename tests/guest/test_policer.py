@@ -3,12 +3,15 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from running import SMALL, carry_out, write_experiment
 
 from twoway.contract.verdict import Verdict
 from twoway.measure.analysis import Analysis
 from twoway.measure.fidelity import fidelity
+
+pytestmark = pytest.mark.usefixtures("guest")
 
 # A bucket that lets more at once through than the queue holds, whose link is as fast.
 TIGHT = {

@@ -27,6 +27,8 @@ from twoway.plan.plan import build_plan
 from twoway.runs.cases import load_case
 from twoway.spec.point import case_names
 
+pytestmark = pytest.mark.usefixtures("guest")
+
 GUIDE = ROOT / "docs/guides/programs.md"
 PAGE_BYTES = 100_000
 SSHD = """

@@ -54,6 +54,7 @@ def _ends(action: Callable[[], Any], within_s: float = 60) -> Any:
     return outcome[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["link", "pipe", "device", "folder by a link"])
 def test_only_plain_files_are_read(tmp_path: Path, victim: Path, kind: str) -> None:
     """A link, a pipe, a device, and a file behind a linked folder are refused, without a wait."""
@@ -76,6 +77,7 @@ def test_only_plain_files_are_read(tmp_path: Path, victim: Path, kind: str) -> N
     assert _ends(lambda: read_progress(folder)) is None
 
 
+@pytest.mark.slow
 def test_special_files_are_removed_and_named(tmp_path: Path, victim: Path) -> None:
     """Links, of files and of folders, and pipes go and are named; plain files and targets stay."""
     folder, outside = tmp_path / "run", tmp_path / "outside"
@@ -197,6 +199,7 @@ def test_a_fault_in_the_kernels_log_fails_the_run(
         uml.run(guest, folder, lambda _: None)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="a namespace of processes takes root")
 def test_numbers_of_processes_are_those_of_its_own_proc() -> None:
     """Where no process is number 2, as in a container, the sandbox holds as anywhere."""

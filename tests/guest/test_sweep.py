@@ -39,6 +39,8 @@ from twoway.runs.identity import identity
 from twoway.runs.run import kept_run
 from twoway.sweeps.sweep import Work, run_point
 
+pytestmark = pytest.mark.usefixtures("guest")
+
 
 def _runs(results: Path) -> dict[str, list[str]]:
     """The finished runs of each point, which must not look partial."""

@@ -204,6 +204,7 @@ def test_thresholds_differ(traces: dict[str, Trace]) -> None:
     assert (paper["ssthresh"], bsd["ssthresh"]) == (10, 5)
 
 
+@pytest.mark.slow
 def test_scripted_stack_is_that_of_experiments() -> None:
     """The sender's settings are those that an experiment on the papers' TCP gives its hosts."""
     wanted = personality.node_sysctls(PAPERS, 1 << 24, router=False)

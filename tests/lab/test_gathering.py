@@ -11,7 +11,10 @@ import pytest
 from playing import PLAYBOOKS, Played, play
 from synthetic_run import write_run
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="packing as another user takes root")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="packing as another user takes root"),
+]
 
 USER = "nobody"
 RUN = "one@x=1/20000101-000000-000000"

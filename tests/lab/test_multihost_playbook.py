@@ -17,10 +17,13 @@ from multihost_places import PLACES
 from playing import PLAYBOOKS, play
 from running import SMALL, write_experiment
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0 or shutil.which("sshd", path="/usr/sbin") is None,
-    reason="lab hosts take root and openssh-server",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        os.geteuid() != 0 or shutil.which("sshd", path="/usr/sbin") is None,
+        reason="lab hosts take root and openssh-server",
+    ),
+]
 
 # Ready at once, and ends when it is called off; or fails at once.
 STAND_IN = """

@@ -23,6 +23,8 @@ from twoway.runs.manifest import tool_versions
 from twoway.sweeps import scheduler
 from twoway.sweeps.scheduler import _security, run_here
 
+pytestmark = pytest.mark.usefixtures("guest")
+
 WINDOWS = range(2, 42)
 
 
