@@ -11,7 +11,7 @@ from documents import complaints, finished_runs
 from hypothesis import settings
 from running import SMALL, write_experiment
 
-from twoway.guest.build import Guest, find_guest
+from twoway.guest.cache import Guest, find_guest
 from twoway.guest.source import Flavour
 
 # Hundreds of tests run `twoway`; a machine may forbid that it is compiled but once.

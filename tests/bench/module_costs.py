@@ -18,7 +18,7 @@ from pathlib import Path
 from in_guest import run_in_guest
 from in_qemu import run_in_qemu
 
-from twoway.guest.build import find_guest
+from twoway.guest.cache import find_guest
 from twoway.guest.stock_kernel import build_stock
 from twoway.paths import KERNEL_MODULES
 from twoway.progress import Steps

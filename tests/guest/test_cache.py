@@ -9,8 +9,9 @@ import pytest
 from running import SMALL, twoway, write_experiment
 
 from twoway.contract.writing import write_json
-from twoway.guest import build
-from twoway.guest.build import Guest, build_guest, find_guest
+from twoway.guest import cache as guest_cache
+from twoway.guest import programs as guest_programs
+from twoway.guest.cache import Guest, build_guest, find_guest
 from twoway.guest.seals import BrokenBuildError, digests_of
 from twoway.progress import Steps
 
@@ -94,8 +95,8 @@ def test_what_is_broken_is_built_again(
         rebuild(folder)
         write_json(folder.with_suffix(".json"), digests_of(folder.iterdir()))
 
-    monkeypatch.setattr(build, "_build_kernel", lambda _source, folder, *_: rebuild(folder))
-    monkeypatch.setattr(build, "build_programs", rebuild_programs)
+    monkeypatch.setattr(guest_cache, "_build_kernel", lambda _source, folder, *_: rebuild(folder))
+    monkeypatch.setattr(guest_programs, "build_programs", rebuild_programs)
     break_it(path_of(copied))
     assert build_guest(Steps()) == copied
     assert built == [kernel if "kernel" in harm or "facts" in harm else programs]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from plans import said_in_guest
 
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 
 # Two hosts and a wire.
 HOSTS = """

@@ -18,7 +18,7 @@ from running import ROOT, twoway
 from twoway.backends import doctor, uml
 from twoway.backends.sandbox import CHECKOUT
 from twoway.errors import RunError
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 from twoway.guest.source import kernel_source
 from twoway.paths import PROFILES, TOPOLOGIES
 

@@ -6,7 +6,7 @@ import pytest
 from dtm_cases import plugin_says
 from dtm_raw import RANGES
 
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 from twoway.paths import ROOT
 
 # Of another name than the attribute, in lower case and with dashes.

@@ -17,7 +17,7 @@ from dtm_uapi import MODULES, refusals, uapi_numbers
 from kernel_tools import SPECS, YNL, kernel_tools
 from rtnetlink import parse_attributes
 
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 
 MANUAL = MODULES / "tc/tc-dtm.8"
 PLUGIN = MODULES / "tc/q_dtm.c"

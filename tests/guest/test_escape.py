@@ -25,7 +25,8 @@ from running import ROOT, processes_with
 from twoway.confinement import NOBODY, confined
 from twoway.contract.plan import PLAN
 from twoway.errors import SpecError, TwowayError
-from twoway.guest.build import Guest, call
+from twoway.guest.cache import Guest
+from twoway.guest.kernel import call
 from twoway.spec.recorded import Up
 from twoway.spec.topology import load_topology
 

@@ -12,7 +12,7 @@ from twoway.commands.options import all_ids
 from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.verdict import Verdict
 from twoway.contract.verdicts import Row
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 from twoway.report.report import analyse_run
 from twoway.runs.cases import load_case
 from twoway.runs.run import run_case

@@ -21,7 +21,7 @@ from running import ROOT, write_experiment
 from twoway.backends.uml import Uml
 from twoway.contract.clock import START_NS
 from twoway.contract.plan import Plan, TimedProgram
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.plan.plan import build_plan

@@ -25,7 +25,7 @@ from in_guest import run_in_guest
 from running import ROOT
 from tcp_hosts import SEGMENT_BYTES
 
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 
 PIPE_PACKETS = round(BASE_US / PACKET_US)
 REST = PIPE_PACKETS + ALPHA

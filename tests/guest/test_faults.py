@@ -27,7 +27,7 @@ from twoway.contract.plan import (
     SetSysctls,
 )
 from twoway.errors import RunError
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 from twoway.runs.cases import load_case
 from twoway.runs.run import run_case
 

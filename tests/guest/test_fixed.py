@@ -12,7 +12,7 @@ from running import ROOT
 from scripted_receiver import SCENARIOS
 from scripted_traces import Trace, play_scenarios
 
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 from twoway.measure.analysis import Analysis
 from twoway.measure.throughput import unwrap
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from plans import said_in_guest
 
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 
 # Two namespaces, whose interfaces of the same name have other numbers; a batch that fails between.
 SCRIPT = """

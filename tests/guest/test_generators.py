@@ -12,7 +12,7 @@ from running import SMALL, write_experiment
 from twoway.backends.uml import Uml
 from twoway.contract.clock import CONNECT_NS, START_NS
 from twoway.contract.verdict import Verdict
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.measure.flight import most_in_flight

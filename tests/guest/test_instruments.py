@@ -10,7 +10,7 @@ from zstandard import ZstdDecompressor
 
 from twoway.backends.uml import Uml
 from twoway.contract.manifest import read_manifest
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 from twoway.runs.cases import load_case
 from twoway.runs.run import run_case
 

@@ -11,7 +11,7 @@ import pytest
 from running import ROOT
 
 from twoway import __version__
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 from twoway.paths import cache
 from twoway.runs.manifest import git_revision
 from twoway.spec.congestion import module_parameters

@@ -12,7 +12,7 @@ from multihost_places import PLACES
 from running import ROOT, measure, metrics, twoway, write_experiment
 
 from twoway.contract.verdicts import GOOD, TELLS_LITTLE, VERDICTS, Verdicts
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 
 pytestmark = [
     pytest.mark.skipif(

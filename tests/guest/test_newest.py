@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from twoway.backends.uml import Uml
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 from twoway.runs.cases import load_case
 from twoway.runs.run import run_case
 from twoway.spec.point import find_experiment

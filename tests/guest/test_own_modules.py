@@ -25,7 +25,7 @@ from twoway.backends.native import Native
 from twoway.backends.own_modules import own_modules
 from twoway.contract.plan import LoadModule
 from twoway.errors import RunError, UsageError
-from twoway.guest.build import Guest, built_guest
+from twoway.guest.cache import Guest, built_guest
 from twoway.paths import EXPERIMENTS
 from twoway.plan.plan import build_plan
 from twoway.runs.cases import load_case

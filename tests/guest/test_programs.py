@@ -22,7 +22,7 @@ from twoway.backends.native import Native
 from twoway.backends.sandbox import GUEST_PATH
 from twoway.contract.manifest import read_manifest
 from twoway.errors import RunError, UsageError
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 from twoway.plan.plan import build_plan
 from twoway.runs.cases import load_case
 from twoway.spec.point import case_names

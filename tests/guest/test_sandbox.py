@@ -21,7 +21,7 @@ from twoway.backends.uml import Uml
 from twoway.contract.plan import Plan
 from twoway.contract.run_files import read_run_file
 from twoway.errors import RunError
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 from twoway.plan.plan import build_plan
 from twoway.runs import run as run_module
 from twoway.runs.cases import load_case

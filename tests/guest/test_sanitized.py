@@ -21,7 +21,7 @@ from twoway.backends.uml import Uml
 from twoway.commands.options import all_ids
 from twoway.contract.run_files import read_run_file
 from twoway.errors import RunError
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 from twoway.paths import KERNEL_MODULES
 from twoway.runs.cases import load_case
 from twoway.runs.run import run_case

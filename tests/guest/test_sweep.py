@@ -30,7 +30,7 @@ from running import (
 
 from twoway.backends.uml import Uml
 from twoway.contract.manifest import read_manifest
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 from twoway.plan.plan import build_plan
 from twoway.runs import identity as identities
 from twoway.runs import run

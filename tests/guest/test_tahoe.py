@@ -16,7 +16,7 @@ from tahoe_metrics import CONTROLS, ENDINGS
 from tahoe_model import ModelPath
 
 from twoway.contract.clock import START_NS
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 from twoway.measure.analysis import Analysis
 from twoway.plan import personality
 from twoway.spec.experiment import Stack

@@ -15,7 +15,7 @@ from twoway.backends import uml
 from twoway.backends.sandbox import places
 from twoway.confinement import confined
 from twoway.errors import RunError
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 from twoway.runs.captures import pack
 from twoway.spec.topology import load_topology
 

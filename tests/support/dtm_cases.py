@@ -10,7 +10,7 @@ from pathlib import Path
 from in_guest import run_in_guest
 from kernel_tools import TDC, YNL, kernel_tools
 
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 from twoway.paths import ROOT
 
 CASES = ROOT / "kernel-modules/tests"

@@ -5,7 +5,7 @@ from pathlib import Path
 from twoway.backends import uml
 from twoway.backends.sandbox import CHECKOUT, GUEST_FOLDER
 from twoway.contract.plan import PLAN, Plan
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 from twoway.paths import ROOT
 
 MEMORY_MIB = 512

@@ -4,7 +4,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from twoway.guest.build import build_lock, content_hash
+from twoway.guest.cache import build_lock
+from twoway.guest.seals import content_hash
 from twoway.guest.source import KernelSource, kernel_source
 from twoway.paths import cache
 

@@ -8,7 +8,7 @@ import pytest
 from twoway.backends import uml
 from twoway.contract.plan import PLAN, Command, Plan
 from twoway.errors import RunError
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 from twoway.plan.plan import build_plan
 from twoway.runs.cases import load_case
 

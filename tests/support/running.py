@@ -19,7 +19,7 @@ from twoway.contract.manifest import read_manifest
 from twoway.contract.metrics import Metrics
 from twoway.contract.verdicts import Verdicts
 from twoway.errors import SpecError
-from twoway.guest.build import built_guest
+from twoway.guest.cache import built_guest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.paths import cache

@@ -6,7 +6,7 @@ from typing import Any
 
 from in_guest import run_in_guest
 
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 from twoway.paths import ROOT
 
 Trace = list[dict[str, Any]]

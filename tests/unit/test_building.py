@@ -5,7 +5,9 @@ import sys
 import time
 from pathlib import Path
 
-BUILDING = "from twoway.guest.build import call; call(['sh', '-c', 'echo $$ > pid; exec sleep 99'])"
+BUILDING = (
+    "from twoway.guest.kernel import call; call(['sh', '-c', 'echo $$ > pid; exec sleep 99'])"
+)
 
 
 def test_a_build_that_is_killed_leaves_nothing_running(tmp_path: Path) -> None:

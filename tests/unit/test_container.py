@@ -20,7 +20,7 @@ from twoway.backends.uml import Uml
 from twoway.confinement import NOBODY, SETTING, confined, refusal
 from twoway.contract.plan import PLAN
 from twoway.errors import TwowayError
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 
 REFUSED = ["sh", "-c", "echo bwrap: no >&2; exit 1"]
 

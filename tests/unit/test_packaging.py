@@ -14,7 +14,9 @@ from twoway.contract.digests import digest
 from twoway.contract.plan import LoadModule
 from twoway.contract.writing import write_json
 from twoway.errors import UsageError
-from twoway.guest import build, source
+from twoway.guest import source
+from twoway.guest.cache import copy_guest, find_guest, kernel_folder
+from twoway.guest.programs import programs_key, seal
 from twoway.guest.seals import BrokenBuildError
 
 
@@ -25,20 +27,20 @@ def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     paths.cache().mkdir(parents=True)
     write_json(paths.cache() / "deployed.json", {"source": "some kernel"})
-    kernel = build.kernel_folder("guest")
+    kernel = kernel_folder("guest")
     (kernel / "build").mkdir(parents=True)
     (kernel / "build/linux").write_text("a kernel")
     sums = {"linux": digest(kernel / "build/linux")}
     facts = {"release": "6.12", "has_seccomp": False, "source": "some kernel", "digests": sums}
     write_json(kernel / "guest.json", facts)
-    programs = paths.cache() / "programs" / build._programs_key(source.kernel_source(), "guest")
+    programs = paths.cache() / "programs" / programs_key(source.kernel_source(), "guest")
     programs.mkdir(parents=True)
     (programs / "init").write_text("an init")
-    write_json(build._seal(programs), {"init": digest(programs / "init")})
-    built = build.find_guest()
+    write_json(seal(programs), {"init": digest(programs / "init")})
+    built = find_guest()
     assert built is not None
     folder = tmp_path / "package"
-    build.copy_guest(built, folder)
+    copy_guest(built, folder)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
     for module in (paths, source):
         monkeypatch.setattr(module, "PACKAGED", folder)
@@ -47,7 +49,7 @@ def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_packaged_guest_is_found(packaged: Path) -> None:
     """The guest that a package brings is used where it lies, with nothing in the cache."""
-    guest = build.find_guest()
+    guest = find_guest()
     assert guest is not None
     assert guest.kernel.read_text() == "a kernel"
     assert guest.kernel.is_relative_to(packaged)
@@ -59,7 +61,7 @@ def test_a_packaged_guest_is_compared_with_its_digests(packaged: Path) -> None:
     (program,) = packaged.glob("programs/*/init")
     program.write_text("another init")
     with pytest.raises(BrokenBuildError, match="init: not as it was built"):
-        build.find_guest()
+        find_guest()
 
 
 @pytest.mark.usefixtures("packaged")
@@ -76,7 +78,7 @@ def test_results_of_a_checkout_are_kept_in_it() -> None:
 @pytest.mark.usefixtures("packaged")
 def test_a_packaged_guest_builds_no_modules() -> None:
     """An experiment with a kernel module of its own is refused where nothing can build it."""
-    guest = build.find_guest()
+    guest = find_guest()
     assert guest is not None
     step = LoadModule(module="tcp_own", parameters={}, sources={"tcp_own.c": ""})
     with pytest.raises(UsageError, match="this guest came ready-made"):

@@ -11,7 +11,7 @@ from twoway.backends.qemu import version
 from twoway.confinement import confined, refusal
 from twoway.contract.folders import disk_bytes
 from twoway.errors import TwowayError
-from twoway.guest.build import find_guest
+from twoway.guest.cache import find_guest
 from twoway.guest.stock_kernel import find_stock
 from twoway.paths import PACKAGED, cache, results
 from twoway.system_calls import filters

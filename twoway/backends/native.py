@@ -24,16 +24,15 @@ from twoway.contract.digests import sha256
 from twoway.contract.manifest import Kernel, Module, Platform
 from twoway.contract.plan import LoadModule, SetSysctls, Share, read_plan
 from twoway.errors import UsageError
-from twoway.guest.build import (
+from twoway.guest.cache import build_lock
+from twoway.guest.programs import (
     GUEST_PROGRAMS,
     GUEST_SOURCES,
     MODULE_SOURCES,
     RUNNER_SOURCES,
-    build_lock,
     build_programs,
-    content_hash,
-    contents,
 )
+from twoway.guest.seals import content_hash, contents
 from twoway.paths import KERNEL_MODULES, cache
 from twoway.progress import Steps
 

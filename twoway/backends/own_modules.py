@@ -20,7 +20,8 @@ from twoway.contract.plan import OWN_MODULES, LoadModule
 from twoway.contract.run_files import open_run_file
 from twoway.contract.writing import refuse_full_disk
 from twoway.errors import UsageError
-from twoway.guest.build import Guest, content_hash
+from twoway.guest.cache import Guest
+from twoway.guest.seals import content_hash
 from twoway.paths import cache
 
 _SCRATCH = "/mnt/run"

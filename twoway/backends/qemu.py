@@ -38,7 +38,7 @@ from twoway.contract.manifest import Kernel, Module, Platform
 from twoway.contract.plan import PLAN, Plan, read_plan
 from twoway.contract.writing import write_json
 from twoway.errors import DiskFullError, RunError, UsageError
-from twoway.guest.build import RUNNER_SOURCES
+from twoway.guest.programs import RUNNER_SOURCES
 from twoway.guest.stock_kernel import StockKernel, build_stock, find_stock, initramfs
 from twoway.messages import say
 from twoway.paths import cache

@@ -36,7 +36,8 @@ from twoway.contract.digests import sha256
 from twoway.contract.manifest import Kernel, Module, Platform
 from twoway.contract.plan import read_plan
 from twoway.contract.run_files import open_run_folder
-from twoway.guest.build import RUNNER_SOURCES, Guest, built_guest
+from twoway.guest.cache import Guest, built_guest
+from twoway.guest.programs import RUNNER_SOURCES
 from twoway.guest.source import kernel_named
 
 # Room in /dev/shm beside the guest's memory, MiB.

@@ -11,7 +11,7 @@ from twoway.contract.writing import written_aside
 
 def bundle(args: argparse.Namespace) -> int:  # noqa: ARG001 - as all commands
     """Make the archives that lab hosts need and print their list as JSON."""
-    from twoway.guest.build import built_guest
+    from twoway.guest.cache import built_guest
     from twoway.lab.bundles import make_bundles
 
     print(json.dumps([each.document() for each in make_bundles(built_guest())], indent=1))

@@ -29,7 +29,7 @@ def shell(args: argparse.Namespace) -> int:
 
     The guest has the host's clock.
     """
-    from twoway.guest.build import built_guest
+    from twoway.guest.cache import built_guest
     from twoway.runs.cases import load_case
     from twoway.runs.shell import open_shell
 
@@ -39,7 +39,7 @@ def shell(args: argparse.Namespace) -> int:
 def build(args: argparse.Namespace) -> int:
     """Build the guest kernel, its modules and programs into the cache."""
     from twoway.errors import UsageError
-    from twoway.guest.build import build_guest, copy_guest, find_guest
+    from twoway.guest.cache import build_guest, copy_guest, find_guest
     from twoway.guest.seals import BrokenBuildError
     from twoway.guest.source import kernel_named
     from twoway.progress import Steps

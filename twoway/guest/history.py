@@ -12,15 +12,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from twoway.errors import UsageError
-from twoway.guest.build import (
-    BuildError,
-    Guest,
-    build_commit,
-    build_lock,
-    content_hash,
-    patches_for,
-    recipe_of,
-)
+from twoway.guest.cache import Guest, build_commit, build_lock
+from twoway.guest.kernel import BuildError, patches_for, recipe_of
+from twoway.guest.seals import content_hash
 from twoway.guest.source import flavour_of
 from twoway.paths import cache
 from twoway.progress import Steps

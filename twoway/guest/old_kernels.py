@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-from twoway.guest import build, smp_kernel
+from twoway.guest import smp_kernel
+from twoway.guest.cache import kernel_folder, lock_if_free
 from twoway.guest.source import Flavour, fetched_source
 from twoway.paths import cache
 
@@ -16,7 +17,7 @@ def old_kernels() -> Iterator[tuple[Path, str]]:
     Raises: UsageError without a source of kernels, for then nobody knows which are in use.
     """
     flavours = [each for each in get_args(Flavour) if each != "newest" or fetched_source()]
-    used = {build.kernel_folder(flavour) for flavour in flavours}
+    used = {kernel_folder(flavour) for flavour in flavours}
     used |= {smp_kernel.kernel_folder(checkers) for checkers in get_args(smp_kernel.Checkers)}
     kernels = cache() / "kernel"
     yield from ((path, "half removed") for path in sorted(kernels.glob(".removing-*")))
@@ -24,6 +25,6 @@ def old_kernels() -> Iterator[tuple[Path, str]]:
         if facts.parent not in used:
             yield facts.parent, "kernel of another version, configuration or source"
     for history in sorted((cache() / "history").glob("*")):
-        with build.lock_if_free(f"history-{history.name}") as free:
+        with lock_if_free(f"history-{history.name}") as free:
             if free:
                 yield history, "checkout and build of `twoway bisect`"

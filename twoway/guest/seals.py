@@ -1,7 +1,11 @@
-"""Digests of what was built, so that a broken cache is noticed and named."""
+"""Digests: of what a build is made from, and of what was built.
 
+The first name a build, by the second a broken cache is noticed and named.
+"""
+
+import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,3 +51,20 @@ def refuse_changed(folder: Path, digests: Mapping[str, str]) -> None:
             raise BrokenBuildError(path, "missing")
         if digest(path) != wanted:
             raise BrokenBuildError(path, "not as it was built")
+
+
+def contents(folder: Path, patterns: Sequence[str]) -> Iterator[bytes]:
+    """Read the names and contents of the files that match patterns."""
+    for pattern in patterns:
+        for path in sorted(folder.glob(pattern)):
+            yield path.name.encode()
+            yield path.read_bytes()
+
+
+def content_hash(*parts: bytes) -> str:
+    """Hash contents to a key of 16 hexadecimal digits."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.hexdigest()[:16]

@@ -9,18 +9,10 @@ from pathlib import Path
 from typing import Literal
 
 from twoway.contract.writing import write_json
-from twoway.guest.build import (
-    GUEST_PROGRAMS,
-    GUEST_SOURCES,
-    MODULE_SOURCES,
-    BuildError,
-    Recipe,
-    build_lock,
-    build_programs,
-    compile_kernel,
-    content_hash,
-    contents,
-)
+from twoway.guest.cache import build_lock
+from twoway.guest.kernel import BuildError, Recipe, compile_kernel
+from twoway.guest.programs import GUEST_PROGRAMS, GUEST_SOURCES, MODULE_SOURCES, build_programs
+from twoway.guest.seals import content_hash, contents
 from twoway.guest.source import kernel_source
 from twoway.guest.stock_kernel import StockKernel
 from twoway.paths import KERNEL_MODULES, VM, cache

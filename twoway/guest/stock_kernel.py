@@ -13,17 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from twoway.contract.writing import write_json
-from twoway.guest.build import (
-    GUEST_PROGRAMS,
-    GUEST_SOURCES,
-    MODULE_SOURCES,
-    BuildError,
-    build_lock,
-    build_programs,
-    call,
-    content_hash,
-    contents,
-)
+from twoway.guest.cache import build_lock
+from twoway.guest.kernel import BuildError, call
+from twoway.guest.programs import GUEST_PROGRAMS, GUEST_SOURCES, MODULE_SOURCES, build_programs
+from twoway.guest.seals import content_hash, contents
 from twoway.paths import KERNEL_MODULES, VM, cache
 from twoway.progress import Steps
 

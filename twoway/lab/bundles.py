@@ -21,7 +21,7 @@ from typing import Any
 from twoway.contract.digests import sha256
 from twoway.contract.writing import write_json
 from twoway.errors import TwowayError
-from twoway.guest.build import Guest, copy_guest
+from twoway.guest.cache import Guest, copy_guest
 from twoway.paths import KERNEL_MODULES, ROOT, cache
 from twoway.runs.manifest import REVISION_FILE, git_revision
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from twoway.backends import uml
 from twoway.backends.sandbox import furnish, guest_error
 from twoway.contract.plan import PLAN
-from twoway.guest.build import Guest
+from twoway.guest.cache import Guest
 from twoway.messages import say
 from twoway.plan.plan import build_plan
 from twoway.spec.point import Case

@@ -11,8 +11,8 @@ from capture_analysis.errors import AnalysisError
 from twoway.backends.uml import Uml
 from twoway.contract.verdicts import Verdicts
 from twoway.errors import DiskFullError, RunError, UsageError
-from twoway.guest.build import BuildError
 from twoway.guest.history import History
+from twoway.guest.kernel import BuildError
 from twoway.progress import Steps
 from twoway.report.comparing import compare
 from twoway.runs.run import kept_run, run_watched

@@ -1,0 +1,203 @@
+"""Configuring and compiling a guest's kernel."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from twoway.errors import TwowayError
+from twoway.guest.seals import content_hash, contents
+from twoway.guest.source import Flavour, KernelSource, version_of
+from twoway.paths import VM
+from twoway.progress import Steps
+
+# Configurations under vm/, each on top of those before it.
+_FRAGMENTS: dict[Flavour, list[str]] = {
+    "guest": ["guest.config"],
+    "sanitized": ["guest.config", "sanitized.config"],
+    "newest": ["guest.config", "newest.config"],
+}
+# Patches under vm/.
+_PATCHES: dict[Flavour, str] = {
+    "guest": "patches/*.patch",
+    "sanitized": "patches/*.patch",
+    "newest": "patches/upstream/*.patch",
+}
+# Kbuild writes the versions of these programs into .config, though this kernel uses neither: hide
+# them, so that the configuration is the same on every machine.
+_NOT_USED = ("RUSTC=not-used", "PAHOLE=not-used")
+# A kernel contains when, where and by whom it was built; fixed, so that builds are reproducible.
+_REPRODUCIBLE = {
+    "KBUILD_BUILD_TIMESTAMP": "1970-01-01",
+    "KBUILD_BUILD_USER": "twoway",
+    "KBUILD_BUILD_HOST": "twoway",
+}
+# The lines that make prints for 6.12 with our configuration: the length of the progress bar.
+_LINES_OF_A_BUILD = 1310
+# Large, and not needed by this kernel; the rest is unpacked because Kconfig reads all of it.
+_NEVER_BUILT = ("arch/*/boot/dts/*", "drivers/gpu/drm/*.[ch]")
+# As large, but the series for upstream has patches to them.
+_NEVER_PATCHED = ("tools/testing/*", "Documentation/*.rst", "Documentation/*.yaml")
+
+
+class BuildError(TwowayError):
+    """The guest could not be built."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a kernel is configured and compiled.
+
+    Attributes:
+        name: in the progress display.
+        arch: as ARCH= has it.
+        target: of make: the kernel's file.
+        fragments: configurations under vm/, each on top of those before it.
+        patches: under vm/, as a pattern; None for none.
+        left_out: files of the source that are not unpacked.
+    """
+
+    name: str
+    arch: str
+    target: str
+    fragments: Sequence[str]
+    patches: str | None = None
+    left_out: Sequence[str] = (*_NEVER_BUILT, *_NEVER_PATCHED)
+
+
+def kernel_key(source: KernelSource, flavour: Flavour) -> str:
+    """Hash all that a guest's kernel is made from."""
+    return content_hash(
+        source.identity.encode(), *contents(VM, [*_FRAGMENTS[flavour], _PATCHES[flavour]])
+    )
+
+
+def recipe_of(flavour: Flavour) -> Recipe:
+    """Return how a guest's kernel is configured and compiled."""
+    left_out = _NEVER_BUILT if flavour == "newest" else (*_NEVER_BUILT, *_NEVER_PATCHED)
+    return Recipe(flavour, "um", "linux", _FRAGMENTS[flavour], _PATCHES[flavour], left_out=left_out)
+
+
+def compile_kernel(source: KernelSource, folder: Path, recipe: Recipe, steps: Steps) -> None:
+    """Unpack, patch, configure and compile a kernel, in place: a build tree remembers its path.
+
+    Args:
+        source: the tarball or tree.
+        folder: made anew, with the folders `source` and `build`.
+        recipe: which kernel.
+        steps: shows progress.
+
+    Raises: BuildError with the end of the compiler's output.
+    """
+    tree = folder / "source"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    steps.begin(f"{recipe.name} kernel: unpack")
+    _unpack(source, tree, recipe.left_out)
+    for patch in patches_for(recipe.patches, tree):
+        call(["patch", "-p1", "--forward", "-d", str(tree), "-i", str(patch)])
+    make_kernel(folder, recipe, steps)
+
+
+def make_kernel(folder: Path, recipe: Recipe, steps: Steps) -> None:
+    """Configure and compile what changed in the folder `source`, into the folder `build`.
+
+    Raises: BuildError with the end of the compiler's output.
+    """
+    tree, output = folder / "source", folder / "build"
+    paths = [VM / fragment for fragment in recipe.fragments]
+    steps.begin(f"{recipe.name} kernel: configure")
+    output.mkdir(exist_ok=True)
+    make = ["make", "-C", str(tree), f"O={output}", f"ARCH={recipe.arch}", *_NOT_USED]
+    call([*make, "tinyconfig"])
+    call(
+        [
+            str(tree / "scripts/kconfig/merge_config.sh"),
+            "-m",
+            "-O",
+            str(output),
+            str(output / ".config"),
+            *map(str, paths),
+        ],
+        cwd=tree,
+    )
+    call([*make, "olddefconfig"])
+    _check_config(output / ".config", paths)
+    jobs = len(os.sched_getaffinity(0))
+    steps.begin(f"{recipe.name} kernel: compile ({jobs} jobs)", _LINES_OF_A_BUILD)
+    call([*make, f"-j{jobs}", recipe.target, "modules"], on_line=steps.advance)
+
+
+def _unpack(source: KernelSource, tree: Path, unneeded: Sequence[str]) -> None:
+    assert source.path is not None
+    if source.path.is_dir():
+        shutil.copytree(source.path, tree, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+        return
+    tree.mkdir()
+    excluded = [f"--exclude=*/{pattern}" for pattern in unneeded]
+    call(["tar", "-xf", str(source.path), "--strip-components=1", *excluded, "-C", str(tree)])
+
+
+def patches_for(pattern: str | None, tree: Path) -> Iterator[Path]:
+    """List our patches for a tree, without those that its version does not need (Needed-until:)."""
+    for patch in sorted(VM.glob(pattern)) if pattern else ():
+        if patch.name.startswith("0000-"):  # a series' cover letter
+            continue
+        until = re.search(r"^Needed-until: (\d+)\.(\d+)$", patch.read_text(), re.MULTILINE)
+        if not until or version_of(tree) < (int(until[1]), int(until[2])):
+            yield patch
+
+
+def _check_config(config: Path, fragments: list[Path]) -> None:
+    """Raise BuildError if Kconfig has dropped an option of the fragments.
+
+    Kconfig silently drops options whose dependencies are not met. A fragment may take back what
+    one before it asks for, with "# CONFIG_X is not set".
+    """
+    have = set(config.read_text().splitlines())
+    wanted: dict[str, str] = {}
+    asked = re.compile(r"^(?:# )?(CONFIG_\w+)(?:=(.*)| is not set)$", re.MULTILINE)
+    for fragment in fragments:
+        wanted |= asked.findall(fragment.read_text())
+    missing = [f"{key}={value}" for key, value in wanted.items() if value]
+    missing = [line for line in missing if line not in have]
+    if missing:
+        raise BuildError(f"{fragments[-1]}: this kernel does not take {', '.join(missing)}")
+
+
+def call(
+    argv: list[str], cwd: Path | None = None, on_line: Callable[[], None] | None = None
+) -> None:
+    """Run a program of the build, which ends with us, whatever ends us.
+
+    Args:
+        argv: the program and its arguments.
+        cwd: its working directory.
+        on_line: called after each line of its output.
+
+    Raises: BuildError with the end of the output if the program fails.
+    """
+    tail: list[str] = []
+    environment = {**os.environ, **_REPRODUCIBLE}
+    environment.pop("MAKEFLAGS", None)  # twoway itself may run under make
+    environment.pop("MFLAGS", None)
+    with subprocess.Popen(
+        ["setpriv", "--pdeathsig", "TERM", "--", *argv],  # nothing goes on after us
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            tail = [*tail[-40:], line.rstrip()]
+            if on_line:
+                on_line()
+    if process.returncode != 0:
+        raise BuildError(f"{' '.join(argv[:6])} ...: failed\n" + "\n".join(tail))

@@ -1,0 +1,136 @@
+"""Building a guest's programs, our modules and our parts of tc."""
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from twoway.contract.writing import write_json
+from twoway.guest.kernel import call, kernel_key
+from twoway.guest.seals import content_hash, contents, digests_of
+from twoway.guest.source import Flavour, KernelSource
+from twoway.paths import KERNEL_MODULES, VM
+from twoway.progress import Steps
+
+# Programs to compile for a guest.
+GUEST_PROGRAMS = [
+    VM / "guest" / name for name in ("datagrams.c", "init.c", "observe.c", "stream.c")
+]
+# The program that carries out a plan, with its modules.
+RUNNER_SOURCES = [
+    VM / "guest" / name
+    for name in (
+        "run.py",
+        "fork_server.py",
+        "network.py",
+        "offloads.py",
+        "programs.py",
+        "prompt.py",
+    )
+]
+# What is preloaded into programs of the guest.
+_LIBRARY = VM / "guest/fork_server.c"
+GUEST_SOURCES = [
+    *GUEST_PROGRAMS,
+    _LIBRARY,
+    VM / "guest/endpoint.h",
+    VM / "guest/plan_clock.h",
+]
+_PROGRAMS: dict[Flavour, list[Path]] = {
+    "guest": GUEST_PROGRAMS,
+    "sanitized": [*GUEST_PROGRAMS, KERNEL_MODULES / "tests/dtm_fuzz.c"],
+    "newest": GUEST_PROGRAMS,
+}
+# Arguments of make for our modules. The sanitised guest has the tests' modules as well, and checks
+# the alignment in ours alone, because the kernel's own code does not pass.
+_MODULE_SETTINGS: dict[Flavour, list[str]] = {
+    "guest": ["KCFLAGS=-Werror"],
+    "sanitized": ["KCFLAGS=-Werror -fsanitize=alignment", "TWOWAY_TESTS=m"],
+    "newest": ["KCFLAGS=-Werror"],
+}
+# The sources, below kernel-modules/, of our modules and our parts of tc.
+MODULE_SOURCES = (
+    "*.c",
+    "*.h",
+    "dtm/*.[ch]",
+    "testbed/*.[ch]",
+    "include/uapi/linux/*.h",
+    "compat/*.h",
+    "tc/*.[ch]",
+    "tc/Makefile",
+    "Kbuild",
+)
+_COMPILE = ["cc", "-O2", "-Wall", "-Wextra", "-Werror"]
+
+
+def build_guest_programs(programs: Path, build: Path, flavour: Flavour, steps: Steps) -> None:
+    """Build what a guest of user-mode Linux has besides its kernel.
+
+    Args:
+        programs: where the results go, as of `build_programs`.
+        build: the kernel's.
+        flavour: which guest.
+        steps: shows progress.
+    """
+    kbuild = ["-C", str(build), "ARCH=um", "W=1", *_MODULE_SETTINGS[flavour]]
+    build_programs(programs, _PROGRAMS[flavour], kbuild, steps, flavour)
+
+
+def programs_key(source: KernelSource, flavour: Flavour) -> str:
+    """Hash all that a guest's programs and modules are made from, the kernel included."""
+    modules = [*MODULE_SOURCES]
+    if "TWOWAY_TESTS=m" in _MODULE_SETTINGS[flavour]:
+        modules += ["tests/*.[ch]", "tests/Kbuild"]
+    return content_hash(
+        kernel_key(source, flavour).encode(),
+        *(source.read_bytes() for source in GUEST_SOURCES),
+        *contents(KERNEL_MODULES, modules),
+    )
+
+
+def build_programs(
+    folder: Path,
+    sources: Sequence[Path],
+    modules: Sequence[str] | Mapping[str, bytes],
+    steps: Steps,
+    name: str,
+) -> None:
+    """Build a guest's programs, our modules and our parts of tc.
+
+    Args:
+        folder: where the results go; it appears when all of them are complete.
+        sources: programs in C, a file each.
+        modules: the arguments of make that build our modules for the kernel; or the contents of
+            modules that are built already, by file name.
+        steps: shows progress.
+        name: the guest's name in the progress display.
+
+    Raises: BuildError with the end of the compiler's output.
+    """
+    steps.begin(f"{name} programs and kernel modules")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".building-", dir=folder.parent) as scratch:
+        built, tree = Path(scratch) / "built", Path(scratch) / "modules"
+        built.mkdir()
+        for source in sources:
+            call([*_COMPILE, "-static", "-o", str(built / source.stem), str(source), "-lm"])
+        library = built / f"{_LIBRARY.stem}.so"
+        call([*_COMPILE, "-shared", "-fPIC", "-o", str(library), str(_LIBRARY)])
+        shutil.copytree(KERNEL_MODULES, tree, ignore=shutil.ignore_patterns("*.md"))
+        if isinstance(modules, Mapping):
+            for module, content in modules.items():
+                (tree / module).write_bytes(content)
+        else:
+            # Not git's revision: the same sources give the same modules, whatever the commit
+            # (docs/decisions/0029).
+            call(["make", *modules, f"M={tree}", f"TWOWAY_REVISION={folder.name}", "modules"])
+        call(["make", "-C", str(tree / "tc")])
+        for made in [*tree.rglob("*.ko"), *tree.glob("tc/q_*.so"), tree / "tc/dtm"]:
+            made.rename(built / made.name)
+        write_json(seal(folder), digests_of(built.iterdir()))
+        built.rename(folder)
+
+
+def seal(programs: Path) -> Path:
+    """Return the path of the programs' digests, beside their folder."""
+    return programs.with_suffix(".json")
