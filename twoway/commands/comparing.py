@@ -15,7 +15,7 @@ _MOST_LINES = 40
 def compare(args: argparse.Namespace) -> int:
     """Compare runs; print what differs, and write a page."""
     from twoway.report.comparing import compare as compare_runs
-    from twoway.report.comparison_page import write_page
+    from twoway.report.pages import write_comparison_page
     from twoway.runs.finding import find_runs
 
     folders = [folder for name in args.runs for folder in find_runs(name, args.results)]
@@ -29,7 +29,7 @@ def compare(args: argparse.Namespace) -> int:
         print(document.model_dump_json(indent=1))
     _print(document)
     page = args.to or args.results / "comparison.html"
-    write_page(document, folders, page)
+    write_comparison_page(document, folders, page)
     say(f"report: {shown(page)}", markup=False)
     return SAME if document.same else DIFFERENT
 
@@ -38,7 +38,7 @@ def bisect(args: argparse.Namespace) -> int:
     """Find the first commit of a kernel on which an experiment comes out otherwise."""
     from twoway.guest.history import History
     from twoway.report.comparing import compare as compare_runs
-    from twoway.report.comparison_page import write_page
+    from twoway.report.pages import write_comparison_page
     from twoway.runs.cases import load_case
     from twoway.sweeps.bisect import Search
 
@@ -55,7 +55,7 @@ def bisect(args: argparse.Namespace) -> int:
         print(f"first bad commit: {found.title}")
     if found.bad:
         folders, page = [found.good, found.bad], args.results / "comparison.html"
-        write_page(compare_runs(folders), folders, page)
+        write_comparison_page(compare_runs(folders), folders, page)
         tell(f"a good run and its own: {shown(page)}")
     return SAME
 

@@ -58,7 +58,7 @@ def export(args: argparse.Namespace) -> int:
 def runs(args: argparse.Namespace) -> int:
     """List the finished runs, and write a page of them."""
     from twoway.contract.run_summary import RunSummary, summarize
-    from twoway.report.runs_page import write_runs_page
+    from twoway.report.pages import write_runs_page
     from twoway.runs.finding import finished_runs
 
     found: list[RunSummary] = []

@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
 def _prepare_report() -> None:
     """Load what the analysis and the page of a run take."""
     import twoway.report.report  # noqa: F401 - for what it imports
-    from twoway.report.page import prepare
+    from twoway.report.pages import prepare
 
     prepare()
 

@@ -17,7 +17,7 @@ from twoway.contract.statements import in_words
 from twoway.contract.verdict import Verdict
 from twoway.contract.verdicts import FindingRow, PredictionRow, Row
 from twoway.contract.writing import write_json, written_aside
-from twoway.report import templated
+from twoway.report import pages
 from twoway.report.cells import cells
 from twoway.report.claims import Claim, Said, claims, findings, predictions, worst_percent
 from twoway.report.curves import pictures
@@ -173,7 +173,7 @@ def write_site(folders: Iterable[Path], site: Path, whole: int) -> dict[str, Any
     site.mkdir(parents=True, exist_ok=True)
     for paper in papers:
         figures = {s.experiment.id: pictures(s.experiment) for s in paper.sections}
-        templated.write(
+        pages.write(
             site / paper.file,
             "paper.html.j2",
             [figure for each in figures.values() for figure in each],
@@ -185,7 +185,7 @@ def write_site(folders: Iterable[Path], site: Path, whole: int) -> dict[str, Any
         )
     found = {verdict for paper in papers for verdict in paper.counts}
     counted = [verdict for verdict in COUNTED if verdict not in _SELDOM or verdict in found]
-    templated.write(
+    pages.write(
         site / "index.html", "papers.html.j2", [], papers=papers, counted=counted, whole=whole
     )
     write_tables(papers, site)

@@ -12,7 +12,7 @@ from twoway.measure.revision import revision
 from twoway.report.figure_numbers import save_numbers
 from twoway.report.figures import all_figures
 from twoway.report.judging import Measured, judge_run
-from twoway.report.page import write_page
+from twoway.report.pages import write_report_page
 
 PAGE = "report.html"
 FIGURES = "figures"
@@ -90,4 +90,4 @@ def rejudge(folder: Path) -> Verdicts:
 
 
 def _write_page(analysis: Analysis, metrics: Metrics, verdicts: Verdicts, folder: Path) -> None:
-    write_page(analysis, metrics, verdicts, all_figures(analysis, metrics), folder)
+    write_report_page(analysis, metrics, verdicts, all_figures(analysis, metrics), folder)

@@ -1,0 +1,115 @@
+"""Pages from this package's templates: of a run, of all runs, of a comparison.
+
+They are self-contained, with figures that zoom, and are written whole or not at all.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from capture_analysis.pages import page_template
+from capture_analysis.pictures.figure import Figure
+
+from twoway.contract.comparison import Comparison
+from twoway.contract.metrics import METRICS, Metrics
+from twoway.contract.run_summary import RunSummary
+from twoway.contract.statements import in_words
+from twoway.contract.verdicts import Verdicts
+from twoway.contract.writing import make_folder
+from twoway.measure.analysis import Analysis
+from twoway.report.connections import checks_of, metrics_of, shown_names, spreads
+from twoway.report.figures import all_figures
+from twoway.report.map import topology_svg
+from twoway.report.papers import find_paper
+
+_PACKAGE = "twoway.report"
+_FILTERS: dict[str, Callable[..., str]] = {"in_words": in_words}
+_REPORT = "report.html.j2"
+# Pictures of which a line of each run fits on one: by id, those of a report.
+_OVERLAID = ("queues", "goodput", "cwnd", "rtt")
+_MOST_PICTURES = 24
+
+
+def prepare() -> None:
+    """Load and compile what every report takes, whatever it shows, ahead of time."""
+    page_template.prepared(_REPORT, _PACKAGE, _FILTERS)
+
+
+def write(path: Path, template: str, figures: Sequence[Figure], **context: Any) -> None:
+    """Write a page from a template of this package (see pages.page_template)."""
+    page_template.write(path, template, figures, package=_PACKAGE, filters=_FILTERS, **context)
+
+
+def write_report_page(
+    analysis: Analysis, document: Metrics, verdicts: Verdicts, figures: list[Figure], folder: Path
+) -> None:
+    """Write report.html, whole or not at all."""
+    manifest = analysis.run.manifest
+    shown = shown_names(manifest.connections, document)
+    hidden = [each.name for each in manifest.connections if each.name not in shown]
+    left_out = metrics_of(hidden)
+    write(
+        folder / "report.html",
+        _REPORT,
+        figures,
+        document=document,
+        verdicts=verdicts,
+        manifest=manifest,
+        experiment=manifest.experiment,
+        find_paper=find_paper,
+        topology=topology_svg(manifest),
+        shown=shown,
+        hidden=hidden,
+        metrics={name: m for name, m in document.metrics.items() if name not in left_out},
+        spreads=spreads(manifest.connections, document) if hidden else [],
+        checks=checks_of(shown, manifest.connections, document.fidelity),
+    )
+
+
+def write_runs_page(runs: Sequence[RunSummary], path: Path) -> None:
+    """Write a page that lists runs, with a field that filters them.
+
+    Args:
+        runs: the runs, in the page's order.
+        path: the file, in the folder of results.
+    """
+    write(path, "runs.html.j2", [], runs=runs)
+
+
+def write_comparison_page(document: Comparison, folders: Sequence[Path], path: Path) -> None:
+    """Write the page of a comparison, whole or not at all."""
+    drawn = [
+        {f.id: f for f in all_figures(Analysis(folder), Metrics.read(folder / METRICS))}
+        for folder in folders
+    ]
+    overlaid = [picture for kind in _OVERLAID for picture in _overlay(kind, drawn)]
+    make_folder(path.parent)
+    write(
+        path,
+        "comparison.html.j2",
+        overlaid[:_MOST_PICTURES],
+        document=document,
+        left_out=len(overlaid[_MOST_PICTURES:]),
+    )
+
+
+def _overlay(kind: str, runs: Sequence[dict[str, Figure]]) -> Iterator[Figure]:
+    """Draw each line of a picture that all runs have, once for each run."""
+    figures = [run[kind] for run in runs if kind in run]
+    if len(figures) < len(runs):
+        return
+    lines = [{line.name: line for line in f.lines if line.style != "dashed"} for f in figures]
+    for name in lines[0]:
+        same = [of.get(name) for of in lines]
+        if all(line is not None and len(line.x) for line in same):
+            yield replace(
+                figures[0],
+                id=f"{kind}-{name}".replace(" ", "-").replace(":", ""),
+                title=f"{figures[0].title}: {name}",
+                lines=[
+                    replace(line, name=str(number), colour=number)
+                    for number, line in enumerate(same)
+                    if line is not None
+                ],
+            )
