@@ -25,7 +25,7 @@ from module_costs import show_module_costs
 from timed_runs import ROUNDS, experiment_of, machine, run_experiment, start_twoway
 
 from twoway.backends.sandbox import GUEST_FOLDER, read_progress
-from twoway.contract.clock import START_NS
+from twoway.contract.network import START_NS
 
 SWEPT_POINTS = 8
 

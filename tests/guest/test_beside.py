@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from running import SMALL, carry_out, write_experiment
 
-from twoway.contract.verdict import Verdict
+from twoway.contract.judge import Verdict
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.paths import PROFILES, TOPOLOGIES

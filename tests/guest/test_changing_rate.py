@@ -7,7 +7,7 @@ import pytest
 import yaml
 from running import SMALL, carry_out, write_experiment
 
-from twoway.contract.verdict import Verdict
+from twoway.contract.judge import Verdict
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 

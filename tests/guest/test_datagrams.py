@@ -9,7 +9,7 @@ import pytest
 from capture_analysis.columns import IntArray
 from running import SMALL, carry_out, measure, write_experiment
 
-from twoway.contract.verdict import Verdict
+from twoway.contract.judge import Verdict
 from twoway.measure.analysis import Analysis
 from twoway.measure.fidelity import fidelity
 

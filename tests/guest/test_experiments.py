@@ -9,8 +9,8 @@ from running import MISSED, ROOT, SMALL, judge_kept, measure, twoway, write_expe
 
 from twoway.backends.uml import Uml
 from twoway.commands.options import all_ids
+from twoway.contract.judge import Verdict
 from twoway.contract.metrics import METRICS, Metrics
-from twoway.contract.verdict import Verdict
 from twoway.contract.verdicts import Row
 from twoway.guest.cache import Guest
 from twoway.report.report import analyse_run

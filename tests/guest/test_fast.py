@@ -19,7 +19,7 @@ from in_guest import run_in_guest
 from running import ROOT, write_experiment
 
 from twoway.backends.uml import Uml
-from twoway.contract.clock import START_NS
+from twoway.contract.network import START_NS
 from twoway.contract.plan import Plan, TimedProgram
 from twoway.guest.cache import Guest
 from twoway.measure.analysis import Analysis

@@ -10,8 +10,8 @@ import yaml
 from running import SMALL, write_experiment
 
 from twoway.backends.uml import Uml
-from twoway.contract.clock import CONNECT_NS, START_NS
-from twoway.contract.verdict import Verdict
+from twoway.contract.judge import Verdict
+from twoway.contract.network import CONNECT_NS, START_NS
 from twoway.guest.cache import Guest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from running import SMALL, carry_out, write_experiment
 
-from twoway.contract.verdict import Verdict
+from twoway.contract.judge import Verdict
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 

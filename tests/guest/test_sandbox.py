@@ -18,8 +18,8 @@ from twoway.backends import uml
 from twoway.backends.guest_files import remove_special_files
 from twoway.backends.sandbox import read_progress
 from twoway.backends.uml import Uml
+from twoway.contract.files import read_run_file
 from twoway.contract.plan import Plan
-from twoway.contract.run_files import read_run_file
 from twoway.errors import RunError
 from twoway.guest.cache import Guest
 from twoway.plan.plan import build_plan

@@ -19,7 +19,7 @@ from sharing import once
 from twoway.backends.sandbox import CONSOLE_LOG, complaints
 from twoway.backends.uml import Uml
 from twoway.commands.options import all_ids
-from twoway.contract.run_files import read_run_file
+from twoway.contract.files import read_run_file
 from twoway.errors import RunError
 from twoway.guest.cache import Guest
 from twoway.paths import KERNEL_MODULES

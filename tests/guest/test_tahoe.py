@@ -15,7 +15,7 @@ from scripted_traces import Trace, play_scenarios
 from tahoe_metrics import CONTROLS, ENDINGS
 from tahoe_model import ModelPath
 
-from twoway.contract.clock import START_NS
+from twoway.contract.network import START_NS
 from twoway.guest.cache import Guest
 from twoway.measure.analysis import Analysis
 from twoway.plan import personality

@@ -35,7 +35,7 @@ TARGETS = (
     "twoway/measure/queues.py",
     "twoway/measure/real_time.py",
     "twoway/measure/throughput.py",
-    "twoway/contract/verdict.py",
+    "twoway/contract/judge.py",
     "twoway/contract/verdicts.py",
     "twoway/report/judging.py",
     "twoway/theory/*.py",
@@ -46,7 +46,8 @@ TARGETS = (
 _FIDELITY = ["tests/unit/measure/test_fidelity.py", "tests/unit/measure/test_real_time.py"]
 # Of modules that many tests name: those that are about them.
 ABOUT = {
-    "twoway/contract/verdict": ["tests/unit/report/test_judging.py"],
+    "twoway/contract/judge": ["tests/unit/report/test_judging.py"],
+    "twoway/contract/verdicts": ["tests/unit/report/test_judging.py"],
     "twoway/measure/fidelity.py": _FIDELITY,
     "twoway/measure/checks.py": _FIDELITY,
     "twoway/measure/real_time.py": [

@@ -15,7 +15,7 @@ from module_trials import (
 )
 
 from twoway.backends.sandbox import CONSOLE_LOG, complaints
-from twoway.contract.run_files import read_run_file
+from twoway.contract.files import read_run_file
 from twoway.errors import RunError
 from twoway.guest.smp_kernel import Checkers, build_smp
 from twoway.guest.stock_kernel import StockKernel, build_stock

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from twoway.contract.clock import CONNECT_NS, START_NS
-from twoway.contract.network import Connection
+from twoway.contract.network import CONNECT_NS, START_NS, Connection
 
 NOWHERE: dict[str, Any] = {
     "from_": "h1",

@@ -7,8 +7,8 @@ from in_guest import give
 from twoway.backends import qemu
 from twoway.backends.qemu import Accelerator, Machine
 from twoway.backends.sandbox import CHECKOUT, CONSOLE_LOG
+from twoway.contract.files import read_run_file
 from twoway.contract.plan import PLAN, Plan
-from twoway.contract.run_files import read_run_file
 from twoway.guest.stock_kernel import StockKernel
 from twoway.paths import ROOT
 

@@ -22,7 +22,7 @@ from lab_hosts import Lab, LabHost, lab
 from multihost_places import CABLES, PLACES
 
 from twoway.backends.native import NEEDED, _key
-from twoway.contract.clock import READY_NS
+from twoway.contract.network import READY_NS
 from twoway.contract.writing import write_json
 
 RUN = Path("/mnt/run")

@@ -10,7 +10,7 @@ from running import ROOT, twoway
 
 from twoway import __version__, paths
 from twoway.backends.own_modules import own_modules
-from twoway.contract.digests import digest
+from twoway.contract.files import digest
 from twoway.contract.plan import LoadModule
 from twoway.contract.writing import write_json
 from twoway.errors import UsageError

@@ -1,7 +1,7 @@
 """The files that an untrusted guest left, taken over into the run's folder.
 
 As soon as the guest has ended everything but plain files and folders is removed, and the rest
-moves. How a run's files are opened is in twoway/contract/run_files.py.
+moves. How a run's files are opened is in twoway/contract/files.py.
 """
 
 import os

@@ -20,7 +20,7 @@ from twoway.backends.host_changes import HostChanges
 from twoway.backends.host_interfaces import namespace_name
 from twoway.backends.sandbox import GUEST_PATH, RUNNER, STALL_S, Culprit, live, places
 from twoway.confinement import own_processes
-from twoway.contract.digests import sha256
+from twoway.contract.files import sha256
 from twoway.contract.manifest import Kernel, Module, Platform
 from twoway.contract.plan import LoadModule, SetSysctls, Share, read_plan
 from twoway.errors import UsageError

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from twoway.confined_process import run_confined
 from twoway.confinement import NOBODY, confined
+from twoway.contract.files import open_run_file
 from twoway.contract.folders import remove_folder
 from twoway.contract.plan import OWN_MODULES, LoadModule
-from twoway.contract.run_files import open_run_file
 from twoway.contract.writing import refuse_full_disk
 from twoway.errors import UsageError
 from twoway.guest.cache import Guest

@@ -33,7 +33,7 @@ from twoway.backends.sandbox import (
     places,
 )
 from twoway.confinement import confined
-from twoway.contract.digests import sha256
+from twoway.contract.files import sha256
 from twoway.contract.manifest import Kernel, Module, Platform
 from twoway.contract.plan import PLAN, Plan, read_plan
 from twoway.contract.writing import write_json

@@ -21,9 +21,9 @@ from twoway.backends.backend import Progress
 from twoway.backends.guest_files import remove_special_files, take_over
 from twoway.confined_process import lives, started
 from twoway.confinement import NOBODY
+from twoway.contract.files import open_run_file, read_run_file
 from twoway.contract.model import read_json
 from twoway.contract.plan import PLAN
-from twoway.contract.run_files import open_run_file, read_run_file
 from twoway.contract.writing import refuse_full_disk
 from twoway.errors import RunError
 from twoway.messages import cut

@@ -32,10 +32,9 @@ from twoway.backends.sandbox import (
     read_console,
 )
 from twoway.confinement import OWN_MIB, confined, refusal
-from twoway.contract.digests import sha256
+from twoway.contract.files import open_run_folder, sha256
 from twoway.contract.manifest import Kernel, Module, Platform
 from twoway.contract.plan import read_plan
-from twoway.contract.run_files import open_run_folder
 from twoway.guest.cache import Guest, built_guest
 from twoway.guest.programs import RUNNER_SOURCES
 from twoway.guest.source import kernel_named

@@ -15,7 +15,7 @@ def share(args: argparse.Namespace) -> int:
     """Write each host's share of a plan, and print the reference clock's host."""
     from pydantic import TypeAdapter, ValidationError
 
-    from twoway.contract.clock import READY_NS
+    from twoway.contract.network import READY_NS
     from twoway.contract.plan import PLAN
     from twoway.errors import UsageError
     from twoway.lab.multihost_plan import Place, shares

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from capture_analysis.errors import AnalysisError
 
 from twoway.commands.options import shown
+from twoway.contract.judge import Verdict, marked
 from twoway.contract.metrics import METRICS
-from twoway.contract.verdict import Verdict, marked
 from twoway.contract.verdicts import row_in_words
 from twoway.contract.writing import chown_like_parent, out_of_space
 from twoway.errors import TwowayError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from twoway.commands.options import all_ids, shown
 from twoway.commands.reporting import report_on
-from twoway.contract.verdict import Verdict, marked
+from twoway.contract.judge import Verdict, marked
 from twoway.contract.verdicts import BAD, GOOD, TELLS_LITTLE
 from twoway.contract.writing import chown_like_parent, make_folder
 from twoway.errors import UsageError

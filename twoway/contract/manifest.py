@@ -11,10 +11,9 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from twoway.contract.digests import digest_of, sha256
+from twoway.contract.files import digest_of, open_run_file, sha256
 from twoway.contract.model import Document, FileName, FilePath, Record
 from twoway.contract.network import Connection, DatagramFlow, ProgramRun, Queue
-from twoway.contract.run_files import open_run_file
 from twoway.contract.statements import Claim, Finding, Prediction
 
 MANIFEST = "manifest.json"

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import AliasGenerator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from twoway.contract.run_files import open_run_file
+from twoway.contract.files import open_run_file
 from twoway.contract.writing import written_aside
 
 # Numbers that a computation in 64 bits cannot carry out of range.

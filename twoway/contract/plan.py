@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, computed_field, model_validator
 
-from twoway.contract.clock import BOOT_NS, READY_NS, SETTLE_NS, START_NS
 from twoway.contract.model import Document, Record
+from twoway.contract.network import BOOT_NS, READY_NS, SETTLE_NS, START_NS
 from twoway.errors import RunError
 
 PLAN = "plan.json"

@@ -4,7 +4,7 @@ A prediction is this project's and a number of its code; a claim is the paper's,
 simulator's; a finding was written after looking.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -81,3 +81,12 @@ def in_words(said: Bounds, digits: int = 5) -> str:
     return ", ".join(
         f"{word} {edge:.{digits}g}" for word, edge in bounds.items() if edge is not None
     )
+
+
+def label(value: Any) -> str:
+    """Write a value of a sweep's axis as it stands in names and tables."""
+    if isinstance(value, list):
+        return "+".join(label(each) for each in value)
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -5,10 +5,10 @@ from typing import Literal
 
 from pydantic import Field
 
+from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow
 from twoway.contract.model import Document, FileName, Record
 from twoway.contract.statements import Claim, Finding, Prediction, Statement, in_words
-from twoway.contract.verdict import Verdict
 
 VERDICTS = "verdicts.json"
 # Exit codes of a run: all as the experiment's file says; something is not; the run's clock tells

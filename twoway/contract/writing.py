@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from twoway.contract.run_files import open_run_file
+from twoway.contract.files import open_run_file
 from twoway.errors import DiskFullError
 
 # A guest on a full disk loses data without an error, so a run ends while this much is left. A guest

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from twoway.contract.digests import digest
+from twoway.contract.files import digest
 from twoway.errors import TwowayError
 
 

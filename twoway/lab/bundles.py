@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from twoway.contract.digests import sha256
+from twoway.contract.files import sha256
 from twoway.contract.writing import write_json
 from twoway.errors import TwowayError
 from twoway.guest.cache import Guest, copy_guest

@@ -11,8 +11,7 @@ from capture_analysis.columns import BoolArray, IntArray, Packets, merge
 from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epochs
 from capture_analysis.errors import AnalysisError
 
-from twoway.contract.clock import START_NS
-from twoway.contract.network import Connection, Queue
+from twoway.contract.network import START_NS, Connection, Queue
 from twoway.measure import channel, throughput
 from twoway.measure.busy_periods import BusyPeriods, busy_periods
 from twoway.measure.datagrams import DatagramView, join

@@ -1,7 +1,7 @@
 """Rows of fidelity checks."""
 
+from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow
-from twoway.contract.verdict import Verdict
 from twoway.measure.analysis import Analysis, QueueView
 
 

@@ -13,9 +13,9 @@ import numpy as np
 from capture_analysis import ack_compression
 from capture_analysis.discovery import modules_of
 
+from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow
 from twoway.contract.network import ETHERNET_BYTES
-from twoway.contract.verdict import Verdict
 from twoway.measure import checks, links, real_time
 from twoway.measure.analysis import Analysis, ConnectionView, QueueView
 from twoway.measure.flight import most_in_flight

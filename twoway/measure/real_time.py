@@ -2,7 +2,7 @@
 
 In virtual time packets are handled in no time and timers are never late. On a real clock handling
 takes time and timers are late, which the papers' theories ignore. The captures of each run show by
-how much. The error of each metric follows from that, and contract.verdict.judge decides with it
+how much. The error of each metric follows from that, and contract.judge.judge decides with it
 whether what is said of it can be told.
 """
 
@@ -14,8 +14,8 @@ import numpy as np
 from capture_analysis import ack_compression
 from capture_analysis.columns import IntArray, Packets
 
+from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow
-from twoway.contract.verdict import Verdict
 from twoway.measure.analysis import Analysis, ConnectionView, QueueView
 
 # A few of many timers are very late; one packet in a hundred decides no metric.

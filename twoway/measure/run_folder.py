@@ -18,11 +18,11 @@ from capture_analysis.columns import UDP, BoolArray, FlowTable, IntArray, Packet
 from capture_analysis.errors import AnalysisError
 from capture_analysis.reading.capture import read_capture
 
+from twoway.contract.files import open_run_file
 from twoway.contract.manifest import Direction, Manifest, read_manifest
 from twoway.contract.model import read_json
 from twoway.contract.network import Connection, DatagramFlow, Queue
 from twoway.contract.routing import Routes
-from twoway.contract.run_files import open_run_file
 from twoway.measure.clocks import Clock, read_clock
 from twoway.measure.lanes import Lanes, lanes_of
 

@@ -1,6 +1,6 @@
 """The programs that an experiment names, and the names by which they find other hosts."""
 
-from twoway.contract.clock import START_NS
+from twoway.contract.network import START_NS
 from twoway.contract.plan import Command, UserProgram
 from twoway.plan.timing import stop_ns
 from twoway.spec.point import Case

@@ -1,6 +1,6 @@
 """Times of a run on the guest's clock."""
 
-from twoway.contract.clock import START_NS
+from twoway.contract.network import START_NS
 from twoway.spec.point import Case
 
 

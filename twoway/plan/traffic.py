@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 
-from twoway.contract.clock import START_NS
-from twoway.contract.network import Connection, DatagramFlow, ip_version, mean_interval_ns
+from twoway.contract.network import START_NS, Connection, DatagramFlow, ip_version, mean_interval_ns
 from twoway.contract.plan import (
     GUEST_BIN,
     PATIENCE_S,

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from twoway.contract.labels import label
-from twoway.contract.verdict import Verdict
+from twoway.contract.judge import Verdict
+from twoway.contract.statements import label
 from twoway.contract.verdicts import ClaimRow, FindingRow, PredictionRow, Row
 from twoway.report.results import Experiment, Result
 

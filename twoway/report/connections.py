@@ -13,9 +13,9 @@ from capture_analysis.metrics.fairness import JAIN_INDEX
 from capture_analysis.metrics.goodput import GOODPUT
 from capture_analysis.pictures.figure import Figure, FloatArray, Line
 
+from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow, Metrics
 from twoway.contract.network import Connection
-from twoway.contract.verdict import Verdict
 from twoway.measure.analysis import Analysis
 from twoway.measure.metric import Scope
 from twoway.measure.metrics.completion import COMPLETION_TIME

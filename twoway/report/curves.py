@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 from capture_analysis.pictures.figure import Figure, Line, Style
 
-from twoway.contract.labels import label
-from twoway.contract.statements import Claim, Prediction
+from twoway.contract.statements import Claim, Prediction, label
 from twoway.contract.verdicts import Row
 from twoway.measure.analysis import Analysis
 from twoway.report.claims import Said

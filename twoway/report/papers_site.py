@@ -13,8 +13,8 @@ from os.path import relpath
 from pathlib import Path
 from typing import Any
 
+from twoway.contract.judge import Verdict
 from twoway.contract.statements import in_words
-from twoway.contract.verdict import Verdict
 from twoway.contract.verdicts import FindingRow, PredictionRow, Row
 from twoway.contract.writing import write_json, written_aside
 from twoway.report import pages

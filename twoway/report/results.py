@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 from capture_analysis.errors import AnalysisError
 
-from twoway.contract.labels import label
 from twoway.contract.manifest import Experiment as Described
 from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import METRICS, Metrics
 from twoway.contract.model import Document
+from twoway.contract.statements import label
 from twoway.contract.verdicts import VERDICTS, Verdicts
 from twoway.measure.run_folder import manifest_of
 

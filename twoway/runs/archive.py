@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from twoway.backends.guest_files import DEEPEST
+from twoway.contract.files import open_run_file
 from twoway.contract.manifest import MACHINE, MANIFEST, read_manifest
-from twoway.contract.run_files import open_run_file
 from twoway.errors import DiskFullError, TwowayError
 
 _SUMS = "SHA256SUMS"

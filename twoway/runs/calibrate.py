@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from twoway.backends.backend import Backend
-from twoway.contract.clock import START_NS
-from twoway.contract.network import ETHERNET_BYTES
-from twoway.contract.verdict import Verdict, marked
+from twoway.contract.judge import Verdict, marked
+from twoway.contract.network import ETHERNET_BYTES, START_NS
 from twoway.contract.writing import chown_like_parent, write_json
 from twoway.errors import SpecError
 from twoway.measure.analysis import Analysis

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from zstandard import ZstdCompressor
 
-from twoway.contract.run_files import open_run_file
+from twoway.contract.files import open_run_file
 
 _LEVEL = 1
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from twoway.backends.backend import Backend
 from twoway.backends.sandbox import GUEST_PATH
-from twoway.contract.clock import START_NS
-from twoway.contract.digests import digest_of
+from twoway.contract.files import digest_of, open_run_file, read_run_file
 from twoway.contract.manifest import (
     CLOCKS,
     Clocks,
@@ -25,9 +24,8 @@ from twoway.contract.manifest import (
     Window,
 )
 from twoway.contract.model import read_json
-from twoway.contract.network import Ended, ProgramRun, Queue
+from twoway.contract.network import START_NS, Ended, ProgramRun, Queue
 from twoway.contract.plan import ENDED, PLAN, Plan
-from twoway.contract.run_files import open_run_file, read_run_file
 from twoway.errors import RunError
 from twoway.paths import ROOT
 from twoway.plan.timing import stop_ns

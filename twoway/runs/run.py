@@ -16,9 +16,9 @@ from typing import IO
 
 from twoway.backends.backend import Backend, Progress
 from twoway.backends.registry import backend_for
-from twoway.contract.clock import START_NS
 from twoway.contract.folders import remove_folder
 from twoway.contract.manifest import EXPERIMENT, MANIFEST, read_manifest
+from twoway.contract.network import START_NS
 from twoway.contract.plan import PLAN
 from twoway.contract.writing import chown_like_parent, make_folder, out_of_space
 from twoway.errors import DiskFullError, RunError, UsageError

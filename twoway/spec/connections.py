@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from twoway.contract.clock import CONNECT_NS, START_NS
-from twoway.contract.network import Connection, DatagramFlow
+from twoway.contract.network import CONNECT_NS, START_NS, Connection, DatagramFlow
 from twoway.errors import SpecError
 from twoway.spec.congestion import CONTROLS, Control
 from twoway.spec.experiment import Experiment, Flow, Profile

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from twoway.contract.labels import label
 from twoway.contract.model import Model, Name, text
+from twoway.contract.statements import label
 from twoway.errors import SpecError
 
 _WORDS = "of letters, digits and {}, a letter or digit first"

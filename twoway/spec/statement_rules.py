@@ -6,7 +6,7 @@ says nothing of a point.
 
 from collections.abc import Iterator
 
-from twoway.contract.labels import label
+from twoway.contract.statements import label
 from twoway.spec.experiment import Experiment
 from twoway.spec.matrix import Point, matches, point_name, points
 from twoway.spec.statements import At, Claimed, Found, Predicted, Statement

@@ -9,9 +9,8 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
-from twoway.contract.labels import label
 from twoway.contract.model import Model, Name, NonNegative, text
-from twoway.contract.statements import Claim, Differs, Finding, Prediction
+from twoway.contract.statements import Claim, Differs, Finding, Prediction, label
 from twoway.spec.matrix import Label, Point, matches, point_name
 
 At = dict[Name, Label | list[Label]]

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from twoway.contract.clock import START_NS
+from twoway.contract.network import START_NS
 from twoway.spec.graph import Interface
 from twoway.spec.shaper import Shaper, options
 from twoway.theory.timetable import Timetable

@@ -3,9 +3,9 @@
 from column_run import Ends, analysis_of, queue_view
 from packet_columns import packets
 
-from twoway.contract.clock import START_NS
+from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow
-from twoway.contract.verdict import Verdict
+from twoway.contract.network import START_NS
 from twoway.measure.links.delay import check
 
 MS = 1_000_000

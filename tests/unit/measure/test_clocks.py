@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from synthetic_run import START_NS, edit_json, write_run
 
-from twoway.contract.verdict import Verdict
+from twoway.contract.judge import Verdict
 from twoway.measure.analysis import Analysis
 from twoway.measure.clocks import Clock
 from twoway.measure.document import compute

@@ -20,7 +20,7 @@ from synthetic_run import (
     write_run,
 )
 
-from twoway.contract.verdict import Verdict
+from twoway.contract.judge import Verdict
 from twoway.measure.analysis import Analysis
 from twoway.measure.fidelity import fidelity
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from synthetic_run import FORWARD, REVERSE, Crossing, prediction, write_run
 
-from twoway.contract.verdict import Verdict
+from twoway.contract.judge import Verdict
 from twoway.measure import document
 from twoway.measure.analysis import Analysis
 from twoway.measure.registry import all_estimators, metric_names

@@ -5,8 +5,8 @@ import math
 from column_run import analysis_of, queue_view
 from queue_columns import passage_of
 
+from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow
-from twoway.contract.verdict import Verdict
 from twoway.measure.links.policer import check, policed
 
 MS = 1_000_000

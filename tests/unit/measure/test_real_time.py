@@ -19,8 +19,8 @@ from synthetic_run import (
     write_run,
 )
 
+from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow
-from twoway.contract.verdict import Verdict
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
 from twoway.measure.fidelity import fidelity

@@ -9,10 +9,10 @@ import pytest
 from capture_analysis.errors import AnalysisError
 from synthetic_run import claim, edit_json, finding, manifest, metrics_of, prediction, write_run
 
+from twoway.contract.judge import Verdict, judge, marked
 from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import FidelityRow, Metric, Metrics
 from twoway.contract.statements import Bounds
-from twoway.contract.verdict import Verdict, judge, marked
 from twoway.contract.verdicts import (
     BAD,
     GOOD,

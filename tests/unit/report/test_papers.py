@@ -12,9 +12,9 @@ from chromium import console, launched, opened  # noqa: F401 - the fixture "brow
 from selenium.webdriver.common.by import By
 from synthetic_run import edit_json, manifest, write_run
 
+from twoway.contract.judge import Verdict
 from twoway.contract.manifest import Manifest
 from twoway.contract.metrics import METRICS, FidelityRow, Metric, Metrics
-from twoway.contract.verdict import Verdict
 from twoway.contract.verdicts import VERDICTS, ClaimRow
 from twoway.errors import TwowayError
 from twoway.measure.revision import revision

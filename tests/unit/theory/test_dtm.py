@@ -11,7 +11,7 @@ from dtm_rate import RATE
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twoway.contract.clock import START_NS
+from twoway.contract.network import START_NS
 from twoway.theory.dtm import (
     SLOT_BIT,
     Allocator,

@@ -10,8 +10,7 @@ from connections import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twoway.contract.clock import START_NS
-from twoway.contract.network import Connection
+from twoway.contract.network import START_NS, Connection
 from twoway.theory.fast import (
     Direction,
     Equilibrium,

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from twoway.contract.clock import START_NS
 from twoway.contract.metrics import FidelityRow
+from twoway.contract.network import START_NS
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis, QueueView
 from twoway.measure.lanes import Lanes, lanes_of

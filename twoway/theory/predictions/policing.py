@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from twoway.contract.clock import START_NS
-from twoway.contract.network import ETHERNET_BYTES, mean_interval_ns
+from twoway.contract.network import ETHERNET_BYTES, START_NS, mean_interval_ns
 from twoway.theory.network import Setup
 
 NAME = "policing"

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from synthetic_run import claim, finding, prediction
 
+from twoway.contract.judge import Verdict, marked
 from twoway.contract.metrics import FidelityRow
-from twoway.contract.verdict import Verdict, marked
 from twoway.contract.verdicts import ClaimRow, FindingRow, PredictionRow, Row, row_in_words
 
 SEEN: dict[str, Any] = {"measured": 0.61, "unit": "1", "verdict": Verdict.FAIL}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from running import ROOT
 
-from twoway.contract.run_files import open_run_file, read_run_file
+from twoway.contract.files import open_run_file, read_run_file
 from twoway.contract.writing import write_json, written_aside
 from twoway.runs.captures import pack
 

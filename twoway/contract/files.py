@@ -1,4 +1,4 @@
-"""The files of a run's folder, opened here and nowhere else.
+"""The files of a run's folder, opened here and nowhere else; and digests that identify files.
 
 A guest wrote them, or who packed an archive. A link leads wherever either pointed it, opening a
 pipe blocks, and a file that is there already may be another's. So no part of a path below the
@@ -6,9 +6,11 @@ folder is followed if it is a link, nothing but plain files is read, and what is
 """
 
 import contextlib
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -69,3 +71,21 @@ def read_run_file(folder: Path, name: str) -> str:
     with open_run_file(folder, name) as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - _MOST_BYTES))
         return file.read(_MOST_BYTES).decode(errors="replace")
+
+
+@cache
+def sha256(path: Path) -> str:
+    """Hash a file that does not change while this process lives."""
+    return digest(path)
+
+
+def digest(path: Path) -> str:
+    """Hash a file as it is now."""
+    with path.open("rb") as file:
+        return digest_of(file)
+
+
+def digest_of(file: BinaryIO) -> str:
+    """Hash an opened file."""
+    hashed = hashlib.file_digest(file, "sha256")  # type: ignore[arg-type] # it asks for readinto
+    return hashed.hexdigest()
