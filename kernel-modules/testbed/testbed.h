@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The instruments of the module testbed: what sends, receives and records inside the kernel.
+ * The instruments of the module twoway_testbed: what sends, receives and records inside the kernel.
  *
  * Each does what a program does elsewhere (tcpdump, vm/guest/observe.c, vm/guest/stream.c) and
  * leaves the same bytes.
@@ -20,7 +20,10 @@
 struct instrument;
 
 struct instrument_ops {
-	/* Have it end, and tell what it did; called once. The summary's length, or an error. */
+	/*
+	 * Have it end, and tell what it did. The summary's length, or an error; called again
+	 * after -ERESTARTSYS alone.
+	 */
 	int (*finish)(struct instrument *instrument, char *summary, size_t size);
 	/* Free it, finished or not. */
 	void (*release)(struct instrument *instrument);
@@ -43,7 +46,7 @@ int source_command(struct instrument **instrument, int argc, char **argv);
 int source_init(void);
 void source_exit(void);
 
-/* A file of the caller's that is written anew. */
+/* A regular file of the caller's that is written anew: no write to it waits for a reader. */
 struct file *testbed_create(const char *path);
 
 #endif /* TWOWAY_TESTBED_H */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * testbed - instruments of an experiment that run in the kernel
+ * twoway_testbed - instruments of an experiment that run in the guest's kernel
  *
- *	open /dev/testbed		an instrument that does nothing yet
+ *	open /dev/twoway_testbed	an instrument that does nothing yet
  *	write a line			its commands, each in the network namespace of who writes
  *	read				ends it, or waits until it has ended, and says what it did
  *	close				ends it
@@ -21,9 +21,11 @@
  *	send SOURCE_PORT PATIENCE ADDRESS PORT CONNECT START STOP CONGESTION BUFFER [OPTION...]
  *		the ends of a connection, as vm/guest/stream.c (testbed_sink.c, testbed_source.c)
  *
- * Only who may open the device, root, has instruments: they see every packet and write any file.
+ * The device opens for root with CAP_NET_ADMIN alone: instruments see every packet.
  */
 
+#include <linux/capability.h>
+#include <linux/file.h>
 #include <linux/miscdevice.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
@@ -58,7 +60,13 @@ struct session {
 
 struct file *testbed_create(const char *path)
 {
-	return filp_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_LARGEFILE | O_NOFOLLOW, 0644);
+	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_LARGEFILE | O_NOFOLLOW | O_NONBLOCK;
+	struct file *file = filp_open(path, flags, 0644);
+
+	if (IS_ERR(file) || S_ISREG(file_inode(file)->i_mode))
+		return file;
+	fput(file);
+	return ERR_PTR(-EINVAL);
 }
 
 static int execute(struct session *session, char *line)
@@ -105,13 +113,14 @@ static ssize_t testbed_read(struct file *file, char __user *to, size_t size, lof
 	struct instrument *instrument;
 	int err = 0;
 
-	mutex_lock(&session->lock);
+	if (mutex_lock_interruptible(&session->lock))
+		return -ERESTARTSYS;
 	instrument = session->instrument;
 	if (!session->finished && instrument) {
 		err = instrument->ops->finish(instrument, session->summary, TESTBED_SUMMARY);
 		session->length = max(err, 0);
 	}
-	session->finished = true;
+	session->finished = err != -ERESTARTSYS;
 	mutex_unlock(&session->lock);
 	if (err < 0)
 		return err;
@@ -120,8 +129,11 @@ static ssize_t testbed_read(struct file *file, char __user *to, size_t size, lof
 
 static int testbed_open(struct inode *inode, struct file *file)
 {
-	struct session *session = kzalloc(sizeof(*session), GFP_KERNEL);
+	struct session *session;
 
+	if (!capable(CAP_NET_ADMIN))
+		return -EPERM;
+	session = kzalloc(sizeof(*session), GFP_KERNEL);
 	if (!session)
 		return -ENOMEM;
 	mutex_init(&session->lock);
@@ -149,7 +161,7 @@ static const struct file_operations testbed_fops = {
 
 static struct miscdevice testbed_device = {
 	.minor	= MISC_DYNAMIC_MINOR,
-	.name	= "testbed",
+	.name	= "twoway_testbed",
 	.fops	= &testbed_fops,
 	.mode	= 0600,
 };
@@ -176,5 +188,5 @@ module_init(testbed_init);
 module_exit(testbed_exit);
 
 MODULE_AUTHOR("the twoway authors");
-MODULE_DESCRIPTION("Instruments of a network experiment that run in the kernel");
+MODULE_DESCRIPTION("Instruments of a network experiment that run in the guest's kernel");
 MODULE_LICENSE("GPL");

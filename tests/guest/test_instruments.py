@@ -1,4 +1,4 @@
-"""The module testbed leaves what stream, tcpdump and observe leave, byte for byte."""
+"""The module twoway_testbed leaves what stream, tcpdump and observe leave, byte for byte."""
 
 import dataclasses
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The device of the module testbed, as root in the guest: prints what it makes of lines, as JSON.
+"""The device of twoway_testbed, as root in the guest: prints what it makes of lines, as JSON.
 
 Lines that are not refused as they should be come first; then what taps say of a ping, and of an
 interface that goes.
@@ -64,7 +64,7 @@ def leave(lines: Iterable[str]) -> None:
     """Begin all, let a millisecond pass, and close them."""
     devices = []
     for line in ("receive 5002 1 65536", "receive 5003 1 65536", *lines):
-        devices.append(os.open("/dev/testbed", os.O_RDWR))
+        devices.append(os.open("/dev/twoway_testbed", os.O_RDWR))
         os.write(devices[-1], line.encode())
     time.sleep(0.001)
     for device in devices:
@@ -73,7 +73,7 @@ def leave(lines: Iterable[str]) -> None:
 
 def refusal(line: str) -> str:
     """The error's name with which a line is refused; empty if it is not."""
-    device = os.open("/dev/testbed", os.O_RDWR)
+    device = os.open("/dev/twoway_testbed", os.O_RDWR)
     try:
         os.write(device, line.encode())
     except OSError as error:
@@ -85,7 +85,7 @@ def refusal(line: str) -> str:
 
 def tap(interface: str, command: str) -> str:
     """What a tap says after a command."""
-    device = os.open("/dev/testbed", os.O_RDWR)
+    device = os.open("/dev/twoway_testbed", os.O_RDWR)
     os.write(device, f"tap {interface} inout 96 /tmp/{interface}.pcap".encode())
     call(command)
     summary = os.read(device, 4096).decode()
@@ -100,7 +100,7 @@ def call(command: str) -> None:
 
 def main() -> None:
     """Try everything, and unload the module."""
-    call("insmod /mnt/bin/testbed.ko")
+    call("insmod /mnt/bin/twoway_testbed.ko")
     call("ip link set lo up")
     call("ip link add d0 type dummy")
     found = {
@@ -109,7 +109,7 @@ def main() -> None:
         "gone": tap("d0", "ip link del d0"),
     }
     leave(LEFT)
-    call("rmmod testbed")
+    call("rmmod twoway_testbed")
     Path("/mnt/run/found.json").write_text(json.dumps(found))
 
 

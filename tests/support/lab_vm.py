@@ -45,7 +45,7 @@ systemctl list-units --no-legend --plain --all 'twoway*' | sed 's/^/active /'
 systemctl list-units --no-legend --plain --failed | sed 's/^/failed /'
 sysctl -e kernel.unprivileged_userns_clone net.core.rmem_max net.core.wmem_max net.ipv4.tcp_mem
 ls /sys/module | \
-  sed -nE 's/^(sch_(dtm|medium|timetable)|tcp_(fast|fixed|tahoe)|testbed)$/module &/p'
+  sed -nE 's/^(sch_(dtm|medium|timetable)|tcp_(fast|fixed|tahoe)|twoway_testbed)$/module &/p'
 find / -xdev \( -path /var/log -o -path /var/cache -o -path /var/tmp -o -path /tmp -o -path /run \
   -o -path /home -o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /var/lib/systemd \
   -o -path /var/backups \

@@ -30,7 +30,7 @@ class Backend(Protocol):
 
     @property
     def in_kernel(self) -> bool:
-        """True if our module testbed captures and samples, and no programs do."""
+        """True if our module twoway_testbed captures and samples, and no programs do."""
 
     def run(self, folder: Path, on_progress: Callable[[Progress], None]) -> None:
         """Carry out the plan.json of a run's folder and leave the artifacts there.

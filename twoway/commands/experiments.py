@@ -123,7 +123,7 @@ def _print_step(step: "Step | Daemon") -> None:
         print(where, "ethtool -K", step.interface, *(f"{name} off" for name in step.off))
         return
     for written in getattr(step, "lines", ()):
-        print(f"[{written.node or 'guest'}] echo '{written.text}' > /dev/testbed")
+        print(f"[{written.node or 'guest'}] echo '{written.text}' > /dev/twoway_testbed")
     if step.run:
         print(where, " ".join(step.run))
     for line in getattr(step, "stdin", ()):

@@ -176,7 +176,7 @@ Step = Annotated[
 
 
 class Line(_Step):
-    """A line for the device of our kernel module testbed."""
+    """A line for the device of our kernel module twoway_testbed."""
 
     text: str = Field(description="the line")
 

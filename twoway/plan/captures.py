@@ -1,4 +1,4 @@
-"""Captures: one per interface that the analysis needs, by tcpdump or by our module testbed."""
+"""Captures: one per interface that the analysis needs, by tcpdump or by twoway_testbed."""
 
 from typing import Literal
 

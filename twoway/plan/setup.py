@@ -46,11 +46,11 @@ def setup_steps(
         case: the experiment.
         shapers: its qdiscs.
         receive_buffer_bytes: SO_RCVBUF of sinks.
-        instruments: our module testbed captures or samples.
+        instruments: our module twoway_testbed captures or samples.
     """
     steps: list[Step] = [make_network(case.graph), *_modules(case, shapers)]
     if instruments:
-        steps.append(LoadModule(module="testbed", parameters={}))
+        steps.append(LoadModule(module="twoway_testbed", parameters={}))
     sysctls = personality.root_sysctls(receive_buffer_bytes)
     steps.append(SetSysctls(node=None, sysctls=sysctls))
     steps += _pools(case)

@@ -1,4 +1,4 @@
-"""Sources and sinks of traffic, and the observer: programs, or what our module testbed does."""
+"""Sources and sinks of traffic, and the observer: programs, or our module's in the guest."""
 
 from collections.abc import Iterable
 
@@ -42,7 +42,7 @@ def observer(case: Case, *, in_kernel: bool) -> Observe:
 
 
 def _sampler(observe: Observe) -> tuple[Line, ...]:
-    """List what our module testbed is told to do the observer's work."""
+    """List what our module twoway_testbed is told to do the observer's work."""
     times = (observe.start_ns, observe.stop_ns, observe.interval_ns, observe.progress_interval_ns)
     return (
         *(
@@ -78,7 +78,7 @@ def sink(case: Case, connection: Connection, buffer: int) -> Program:
 
 
 def source(case: Case, connection: Connection) -> Program:
-    """Send a connection's data with our blocking source, or with that of our module testbed."""
+    """Send a connection's data with our blocking source, or with that of twoway_testbed."""
     if connection.generator == "kernel":
         run, lines = "", _kernel_source(case, connection)
     else:

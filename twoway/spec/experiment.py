@@ -274,7 +274,8 @@ class Connections(Model):
     generator: Literal["stream", "iperf3", "kernel"] = Field(
         default="stream",
         description="`stream` (our blocking source and sink), `iperf3`, or `kernel`, our module "
-        "`testbed`: what `stream` sends, without a process for each end, in virtual time alone",
+        "`twoway_testbed`: what `stream` sends, without a process for each end, in virtual time "
+        "alone",
     )
 
 
@@ -315,8 +316,8 @@ class Observe(Model):
     )
     sampler: Literal["program", "kernel"] | None = Field(
         default=None,
-        description="what samples: our program, or our module `testbed`, the same rows in less "
-        "time and in virtual time alone; by default `kernel` there, `program` elsewhere",
+        description="what samples: our program, or our module `twoway_testbed`, the same rows in "
+        "less time and in virtual time alone; by default `kernel` there, `program` elsewhere",
     )
 
 
@@ -375,8 +376,9 @@ class Experiment(Model):
     )
     capture: Literal["tcpdump", "kernel"] | None = Field(
         default=None,
-        description="what writes the captures: `tcpdump`, or our module `testbed`, the same bytes "
-        "in less time and in virtual time alone; by default `kernel` there, `tcpdump` elsewhere",
+        description="what writes the captures: `tcpdump`, or our module `twoway_testbed`, the same "
+        "bytes in less time and in virtual time alone; by default `kernel` there, `tcpdump` "
+        "elsewhere",
     )
     observe: Observe = Observe()
     theory: Name | None = Field(

@@ -115,8 +115,13 @@ def _load_module(step: dict[str, Any]) -> None:
     try:
         run_program(step["node"], step["run"])
     except GuestError as error:  # a module's own error is in the kernel's log alone
-        log = subprocess.run(["dmesg", "-t"], capture_output=True, text=True, check=False)
-        raise GuestError(f"{error}: {log.stdout.splitlines()[-1]}") from error
+        raise GuestError(f"{error}: {_kernel_log()[-1]}") from error
+
+
+def _kernel_log() -> list[str]:
+    """Read what the kernel has said, oldest line first."""
+    log = subprocess.run(["dmesg", "-t"], capture_output=True, text=True, check=False)
+    return log.stdout.splitlines()
 
 
 def _save(step: dict[str, Any]) -> None:
@@ -206,19 +211,27 @@ STEPS = {
 OF_THE_HOST = ("load_module", "set_sysctls")
 
 
+def _said_by_testbed() -> str:
+    """Read why our module refused its last line; empty if the error's number says it."""
+    prefix = "twoway_testbed"
+    said = [line.removeprefix(prefix) for line in _kernel_log() if line.startswith(f"{prefix}: ")]
+    return said[-1] if said else ""
+
+
 class Instrument:
-    """An instrument of our module testbed, ended and asked as a program would be."""
+    """An instrument of our module twoway_testbed, ended and asked as a program would be."""
 
     def __init__(self, lines: list[dict[str, Any]], summary: Path) -> None:
         """Write the lines; its summary goes to a file at its end."""
         self.summary, self.last = summary, lines[-1]["text"]
-        self.device = os.open("/dev/testbed", os.O_RDWR | os.O_CLOEXEC)
+        self.device = os.open("/dev/twoway_testbed", os.O_RDWR | os.O_CLOEXEC)
         for line in lines:
             with namespace(line["node"]):
                 try:
                     os.write(self.device, line["text"].encode())
                 except OSError as error:
-                    raise GuestError(f"testbed: {line['text']}: {error.strerror}") from error
+                    why = f"{error.strerror}{_said_by_testbed()}"
+                    raise GuestError(f"testbed: {line['text']}: {why}") from error
 
     def wait(self, timeout: float) -> int:  # noqa: ARG002 - ends when asked, or at its time
         """End it, or wait for its end."""
