@@ -40,6 +40,8 @@
 /* As much as the program's stdio keeps. */
 #define TABLE_BYTES	SZ_1M
 #define FIRST_SOCKETS	64
+/* Empty ones take a few ns each. */
+#define BUCKETS_AT_ONCE	1024
 
 static const char * const tcp_header[] = {
 	"# clock: CLOCK_REALTIME, ns\n",
@@ -87,6 +89,7 @@ struct sampler {
 	struct completion sampled;	/* the last sample is in its file */
 	struct sock **found;		/* held, of one sample */
 	unsigned int n_found, room;
+	struct inet_hashinfo *hash;	/* the table in which they were found */
 	u64 acked_bytes;		/* of all connections, at the last sample */
 	u32 queued_packets;		/* in all queues, at the last sample */
 	int error;			/* of the first write that failed */
@@ -158,18 +161,24 @@ static void drop_found(struct sampler *s)
 {
 	while (s->n_found)
 		sock_put(s->found[--s->n_found]);
+	s->hash = NULL;
 }
 
-/* Hold all established connections of the kernel, in the order of a dump. */
+/* Hold all established connections of a table, in the order of a dump. */
 static void find_sockets(struct sampler *s, struct inet_hashinfo *hash)
 {
 	struct sock **more;
 	unsigned int i;
 
+	drop_found(s);
+	s->hash = hash;
 	for (i = 0; i <= hash->ehash_mask; i++) {
+		if (i % BUCKETS_AT_ONCE == 0)
+			cond_resched();
 		if (find_in_bucket(s, hash, i))
 			continue;
-		drop_found(s);
+		while (s->n_found)
+			sock_put(s->found[--s->n_found]);
 		more = kvmalloc_array(s->room, 2 * sizeof(*more), GFP_KERNEL);
 		if (!more) {
 			s->error = -ENOMEM;
@@ -222,11 +231,12 @@ static void sample_sockets(struct sampler *s, s64 at)
 	struct place *place;
 	unsigned int i;
 
-	if (list_empty(&s->places))
-		return;
-	place = list_first_entry(&s->places, struct place, list);
-	find_sockets(s, place->net->ipv4.tcp_death_row.hashinfo);
 	list_for_each_entry(place, &s->places, list) {
+		/* The first namespace's table, but for net.ipv4.tcp_child_ehash_entries. */
+		struct inet_hashinfo *hash = place->net->ipv4.tcp_death_row.hashinfo;
+
+		if (hash != s->hash)
+			find_sockets(s, hash);
 		for (i = 0; i < s->n_found; i++)
 			if (net_eq(sock_net(s->found[i]), place->net))
 				write_socket(s, place, at, s->found[i]);
@@ -234,6 +244,27 @@ static void sample_sockets(struct sampler *s, s64 at)
 		testbed_spend_call();
 	}
 	drop_found(s);
+}
+
+static void add_queue_of(struct gnet_stats_queue *stats, struct Qdisc *qdisc)
+{
+	u32 packets = stats->qlen + qdisc_qlen_sum(qdisc);
+
+	gnet_stats_add_queue(stats, qdisc->cpu_qstats, &qdisc->qstats);
+	stats->qlen = packets;
+}
+
+/* mq and mqprio have no queue of their own, but one for each of the interface's. */
+static void read_queue(struct gnet_stats_queue *stats, struct net_device *dev, struct Qdisc *root)
+{
+	unsigned int i;
+
+	if (!(root->flags & TCQ_F_MQROOT)) {
+		add_queue_of(stats, root);
+		return;
+	}
+	for (i = 0; i < dev->num_tx_queues; i++)
+		add_queue_of(stats, rtnl_dereference(netdev_get_tx_queue(dev, i)->qdisc_sleeping));
 }
 
 /* A request, an answer and a look at the clock for each queue. */
@@ -251,10 +282,8 @@ static void sample_queues(struct sampler *s, s64 at)
 		rtnl_lock();
 		dev = __dev_get_by_index(queue->net, queue->ifindex);
 		qdisc = dev ? rtnl_dereference(dev->qdisc) : NULL;
-		if (qdisc) {
-			gnet_stats_add_queue(&stats, qdisc->cpu_qstats, &qdisc->qstats);
-			stats.qlen = qdisc_qlen_sum(qdisc);
-		}
+		if (qdisc)
+			read_queue(&stats, dev, qdisc);
 		rtnl_unlock();
 		s->queued_packets += stats.qlen;
 		testbed_spend_call();
@@ -314,8 +343,8 @@ static int sampler_finish(struct instrument *instrument, char *summary, size_t s
 
 	if (!s->thread)
 		return -EINVAL;
-	if (wait_for_completion_killable(&s->sampled))
-		return -EINTR;
+	if (wait_for_completion_interruptible(&s->sampled))
+		return -ERESTARTSYS;
 	return s->error ?: filemap_write_and_wait(s->tcp.file->f_mapping) ?:
 	       filemap_write_and_wait(s->queue.file->f_mapping);
 }

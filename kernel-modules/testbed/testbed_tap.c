@@ -6,13 +6,18 @@
  *
  * The hook is the one of packet sockets, so the packets, their order and their times are tcpdump's.
  * Each is copied once, into a block; blocks that are full go to the file by a work item, which
- * runs before virtual time moves on. A burst takes as many blocks as it needs; a packet for which
- * there is no memory counts as dropped.
+ * runs before virtual time moves on. A burst takes as many blocks as it needs, up to the parameter
+ * most_blocks; a packet for which there is no room counts as dropped.
  */
 
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/etherdevice.h>
+#include <linux/if_arp.h>
+#include <linux/if_vlan.h>
 #include <linux/list.h>
 #include <linux/mm.h>
+#include <linux/moduleparam.h>
 #include <linux/notifier.h>
 #include <linux/nsproxy.h>
 #include <linux/pagemap.h>
@@ -25,6 +30,10 @@
 
 /* 900 packets of 128 bytes a write. */
 #define BLOCK_BYTES	(128 << 10)
+static uint most_blocks = 256;
+module_param(most_blocks, uint, 0444);
+MODULE_PARM_DESC(most_blocks, "blocks of 128 KiB that a tap may have, for bursts (256: 32 MiB)");
+
 /* The largest IP packet with its Ethernet header. */
 #define MOST_SNAP	65550U
 #define PCAP_MAGIC_NS	0xa1b23c4d
@@ -55,8 +64,9 @@ struct tap {
 	struct file *file;
 	struct work_struct write;
 	spinlock_t lock;		/* all below */
-	struct block *filling;		/* NULL: there was no memory for one */
+	struct block *filling;		/* NULL: there was no room for one */
 	struct list_head empty, full;
+	unsigned int blocks;		/* all that there are */
 	u64 captured, dropped;
 	int error;			/* of the first write that failed */
 };
@@ -66,16 +76,18 @@ static struct tap *tap_of(struct instrument *instrument)
 	return container_of(instrument, struct tap, instrument);
 }
 
-/* An empty block, one that was written or a new one; NULL if there is no memory for it. */
+/* An empty block, one that was written or a new one; NULL if there may be none. */
 static struct block *tap_empty_block(struct tap *tap)
 {
 	struct block *block;
 
 	block = list_first_entry_or_null(&tap->empty, struct block, list);
-	if (block)
+	if (block) {
 		list_del(&block->list);
-	else
+	} else if (tap->blocks < most_blocks) {
 		block = kmalloc(sizeof(*block), GFP_ATOMIC | __GFP_NOWARN);
+		tap->blocks += !!block;
+	}
 	if (block)
 		block->used = 0;
 	return block;
@@ -100,6 +112,24 @@ static void *tap_room(struct tap *tap, size_t bytes)
 	return room;
 }
 
+/*
+ * A packet from its Ethernet header on, with the VLAN tag that the kernel keeps beside it where
+ * libpcap puts it back. An error if the packet has fewer bytes.
+ */
+static int copy_packet(const struct sk_buff *skb, int header, u8 *to, unsigned int bytes)
+{
+	const __be16 tag[] = { skb->vlan_proto, htons(skb_vlan_tag_get(skb)) };
+	unsigned int addresses = min(bytes, 2U * ETH_ALEN), tagged = 0;
+	int err;
+
+	if (skb_vlan_tag_present(skb))
+		tagged = min_t(unsigned int, bytes - addresses, sizeof(tag));
+	err = skb_copy_bits(skb, -header, to, addresses);
+	memcpy(to + addresses, tag, tagged);
+	return err ?: skb_copy_bits(skb, addresses - header, to + addresses + tagged,
+				    bytes - addresses - tagged);
+}
+
 static int tap_packet(struct sk_buff *skb, struct net_device *dev, struct packet_type *hook,
 		      struct net_device *original)
 {
@@ -111,19 +141,21 @@ static int tap_packet(struct sk_buff *skb, struct net_device *dev, struct packet
 
 	if (!(skb->pkt_type == PACKET_OUTGOING ? tap->out : tap->in))
 		goto free;
-	packet.bytes = skb->len + header;
+	packet.bytes = skb->len + header + (skb_vlan_tag_present(skb) ? VLAN_HLEN : 0);
 	packet.captured_bytes = min(packet.bytes, tap->snap);
 	spin_lock_bh(&tap->lock);
 	ktime_get_real_ts64(&now);
 	packet.seconds = now.tv_sec;
 	packet.nanoseconds = now.tv_nsec;
 	room = tap_room(tap, sizeof(packet) + packet.captured_bytes);
-	if (room) {
-		memcpy(room, &packet, sizeof(packet));
-		skb_copy_bits(skb, -header, room + sizeof(packet), packet.captured_bytes);
-		tap->captured++;
-	} else {
+	if (!room) {
 		tap->dropped++;
+	} else if (copy_packet(skb, header, room + sizeof(packet), packet.captured_bytes)) {
+		tap->filling->used -= sizeof(packet) + packet.captured_bytes;
+		tap->dropped++;
+	} else {
+		memcpy(room, &packet, sizeof(packet));
+		tap->captured++;
 	}
 	spin_unlock_bh(&tap->lock);
 free:
@@ -246,6 +278,21 @@ static int tap_prepare(struct tap *tap, const char *path)
 	return 0;
 }
 
+static int tap_interface(struct tap *tap, const char *name)
+{
+	struct net_device *dev = dev_get_by_name(current->nsproxy->net_ns, name);
+
+	if (!dev)
+		return -ENODEV;
+	if (dev->type != ARPHRD_ETHER && dev->type != ARPHRD_LOOPBACK) {
+		pr_err("%s: not an Ethernet interface, and a capture is of Ethernet\n", name);
+		dev_put(dev);
+		return -EPROTONOSUPPORT;
+	}
+	tap->hook.dev = dev;
+	return 0;
+}
+
 int tap_command(struct instrument **instrument, int argc, char **argv)
 {
 	struct tap *tap;
@@ -268,10 +315,8 @@ int tap_command(struct instrument **instrument, int argc, char **argv)
 		err = -EINVAL;
 	if (!err)
 		err = tap_prepare(tap, argv[4]);
-	if (!err) {
-		tap->hook.dev = dev_get_by_name(current->nsproxy->net_ns, argv[1]);
-		err = tap->hook.dev ? 0 : -ENODEV;
-	}
+	if (!err)
+		err = tap_interface(tap, argv[1]);
 	if (err) {
 		tap_release(&tap->instrument);
 		return err;

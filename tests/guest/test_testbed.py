@@ -1,8 +1,10 @@
-"""The module testbed by itself, on any guest: `make test-sanitized` runs this file, too."""
+"""The module twoway_testbed by itself, on any guest: `make test-sanitized` runs this file, too."""
 
 import json
 from pathlib import Path
+from typing import Any
 
+import pytest
 from in_guest import run_in_guest
 from running import ROOT, SMALL, write_experiment
 
@@ -34,3 +36,60 @@ def test_a_run_within_the_kernel(guest: Guest, tmp_path: Path) -> None:
     folder = run_case(load_case(str(experiment)), Uml(guest), tmp_path / "results")
     assert set(read_manifest(folder).capture_drops.values()) == {0}
     assert len((folder / "sockets/tcp-info.csv").read_text().splitlines()) > 100
+
+
+@pytest.fixture(scope="module")
+def found(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the guest found of the module's claims, in one boot."""
+    folder = tmp_path_factory.mktemp("claims") / "run"
+    run_in_guest(guest, folder, ROOT / "tests/support/testbed_claims_in_guest.py")
+    return dict(json.loads((folder / "found.json").read_text()))
+
+
+def test_the_device_asks_for_a_capability(found: dict[str, Any]) -> None:
+    """Root without CAP_NET_ADMIN cannot open the device."""
+    assert found["without_capability"]
+
+
+def test_a_tap_is_of_ethernet(found: dict[str, Any]) -> None:
+    """An interface that is not Ethernet is refused, and the kernel's log says why."""
+    assert found["not_ethernet"] == {
+        "error": "EPROTONOSUPPORT",
+        "log": "twoway_testbed: n0: not an Ethernet interface, and a capture is of Ethernet",
+    }
+
+
+def test_files_are_regular(found: dict[str, Any]) -> None:
+    """A FIFO and a device are refused as files, so no write waits for a reader."""
+    assert found["not_regular"] == {"unread": "ENXIO", "read": "EINVAL", "device": "EINVAL"}
+
+
+def test_a_tap_has_bounded_memory(found: dict[str, Any]) -> None:
+    """Of a burst larger than a tap's blocks the rest is dropped, and each packet is counted."""
+    burst = found["burst"]
+    assert burst["received"] == burst["sent"]
+    assert burst["captured"] + burst["dropped"] == burst["sent"]
+    assert burst["in_file"] == burst["captured"] > 0
+    assert burst["dropped"] > 0
+
+
+def test_a_vlan_tag_is_put_back(found: dict[str, Any]) -> None:
+    """Frames whose VLAN tag the kernel keeps beside them are in a capture as tcpdump has them."""
+    ours, theirs = found["vlan"]
+    assert ours == theirs
+    assert ours.count("81002005") == 4
+
+
+def test_the_queues_of_mq_are_summed(found: dict[str, Any]) -> None:
+    """The length of mq is that of its queues together."""
+    assert found["multiqueue"] == ["d1", "3", "126", "0"]
+
+
+def test_an_interrupted_read_may_be_made_again(found: dict[str, Any]) -> None:
+    """A signal interrupts a read; the next waits for what the first waited for."""
+    assert found["interrupted"] == {"early": True, "rows": 10}
+
+
+def test_namespaces_with_tables_of_their_own(found: dict[str, Any]) -> None:
+    """Connections are sampled in every namespace, also in one with a hash table of its own."""
+    assert found["namespaces"] == ["first", "first", "second", "second"]
