@@ -113,7 +113,7 @@ def analysis_of(
     steady_ns: int = 0,
     stop_ns: int = STOP_NS,
     documents: Mapping[str, Any] = MappingProxyType({}),
-    half_duplex: Mapping[str, Any] | None = None,
+    medium: Mapping[str, Any] | None = None,
 ) -> Analysis:
     """Make the analysis of a run.
 
@@ -124,24 +124,25 @@ def analysis_of(
         steady_ns: start of the steady window.
         stop_ns: end of traffic.
         documents: contents of the run's JSON files by name.
-        half_duplex: the medium that both directions of a link share.
+        medium: the profile's half_duplex, the medium that both directions of a link share.
     """
     described = [_described(number, each) for number, each in enumerate(connections)]
     passed_by = [name for each in described for key in _PASSED for name in each[key]]
     given = {name: queue_view() for name in passed_by} | dict(queues)
     views = {name: _of_direction(name, view) for name, view in given.items()}
-    captures: dict[str, Packets] = {}
+    captures = {view.queue.interface: NO_PACKETS for view in views.values()}
     for number, (ends, fields) in enumerate(zip(connections, described, strict=True)):
         last = views[fields["directions"][-1]].queue.interface
         source, sink = fields["source_interface"], fields["sink_interface"]
-        for interface, half, here in (
+        for interface, sender, here in (
             (source, 0, ends.sent),
             (source, 1, ends.acks_in),
             (sink, 0, ends.arrived),
             (sink, 1, ends.acks_out),
             (last, 0, ends.behind),
         ):
-            mine = replace(here, flow=here.flow + number, half=here.half + half)
+            of_end = {"flow": np.full(len(here), number), "half": np.full(len(here), sender)}
+            mine = replace(here, **of_end)
             captures[interface] = merge([captures.get(interface, NO_PACKETS), mine])
     document = manifest() | {
         "clock": {"start_ns": 0, "steady_ns": steady_ns, "stop_ns": stop_ns},
@@ -149,7 +150,7 @@ def analysis_of(
         "queues": [view.queue.model_dump(mode="json") for view in views.values()],
         "profile": {
             "directions": {name: {"dtm": None, **link} for name, link in links.items()},
-            "half_duplex": half_duplex,
+            "half_duplex": medium,
         },
         "captures": {name: "inout" if name[0] == "h" else "out" for name in captures},
         "capture_drops": dict.fromkeys(captures, 0),

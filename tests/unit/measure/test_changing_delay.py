@@ -14,13 +14,13 @@ LINKS = {"forward": {"delay": {"schedule": [[0, 10], [1, 20]], "repeat_s": None}
 
 
 def _worst(travelled_ns: list[int], connections: int = 1) -> FidelityRow:
-    """The check of packets sent each half second, of which some arrive after so long, -1 never."""
+    """The check of packets sent each half second, and how long each travels; -1: it is lost."""
     sent_ns = [START_NS + row * 500 * MS for row in range(len(travelled_ns))]
     behind = packets(time_ns=sent_ns, seq=range(len(sent_ns)))
     came = [row for row, took_ns in enumerate(travelled_ns) if took_ns >= 0]
     arrived = packets(time_ns=[sent_ns[row] + travelled_ns[row] for row in came], seq=came)
     ends = [Ends(behind=behind, arrived=arrived)] * connections
-    analysis = analysis_of(*ends, links=LINKS)
+    analysis = analysis_of(*ends, queues={"forward": queue_view()}, links=LINKS)
     (row,) = check(analysis, "forward", analysis.queues["forward"], None)
     return row
 
@@ -44,6 +44,8 @@ def test_a_nanosecond_off_fails() -> None:
 
 def test_no_packet_is_off() -> None:
     """On a link that nothing leaves no delay is wrong, and a link of one delay has no check."""
-    nothing = _worst([])
-    assert (nothing.value, nothing.verdict) == (0, Verdict.PASS)
+    for connections in (0, 1):
+        nothing = _worst([], connections)
+        assert nothing.check == "forward: worst error of 0 packets' delays, ns"
+        assert (nothing.value, nothing.verdict) == (0, Verdict.PASS)
     assert check(analysis_of(), "forward", queue_view(), None) == []

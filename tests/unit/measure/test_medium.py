@@ -26,7 +26,7 @@ def _analysis(*queues: Queue, frames: int = 0) -> Analysis:
     ends = Ends(sent=packets(time_ns=[0, 1], frame_bytes=[3, 2]), fields=passed_by)
     passed = passage_of([0] * frames, [1] * frames, frame_bytes=[2] * frames)
     views = {q.direction: queue_view(passed, q) for q in queues}
-    return analysis_of(ends, queues=views, half_duplex={"gap_us": 0.1, "turn_packets": 4})
+    return analysis_of(ends, queues=views, medium={"gap_us": 0.1, "turn_packets": 4})
 
 
 @pytest.mark.parametrize("queues", [(BACK, THERE), (THERE, BACK)])

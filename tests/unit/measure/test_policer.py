@@ -8,6 +8,7 @@ from queue_columns import passage_of
 from twoway.contract.judge import Verdict
 from twoway.contract.metrics import FidelityRow
 from twoway.measure.links.policer import check, policed
+from twoway.measure.real_time import ClockError
 
 MS = 1_000_000
 # 8 Mbit/s: a byte takes a microsecond, and the bucket holds two frames of 1000.
@@ -34,7 +35,7 @@ def test_share_of_what_comes_in_the_steady_window() -> None:
 
 
 def _odd_drops(left_ns: list[int], counted: int) -> FidelityRow:
-    """The check of three frames at once, of which the bucket holds two, by what became of them."""
+    """The check of three frames at once and a bucket for two, by what becomes of them."""
     view = queue_view(passage_of([0, 0, 0], left_ns, frame_bytes=[1000] * 3))
     kernel = {"dev": "r1-eth1", "kind": "clsact"}
     counts = {"before": [kernel | {"drops": 0}], "after": [kernel | {"drops": counted}]}
@@ -62,3 +63,10 @@ def test_a_drop_of_the_policer_is_one_of_its_bucket() -> None:
 def test_no_policer_refuses_nothing() -> None:
     """Where there is no policer there is no share."""
     assert math.isnan(_share(0, 6 * MS, policer=None))
+
+
+def test_drops_are_checked_where_times_are_exact() -> None:
+    """Without a policer, or on a clock that runs while the host works, there is no check."""
+    analysis = analysis_of(links={"forward": {"policer": POLICER}})
+    assert check(analysis, "forward", queue_view(), ClockError(analysis)) == []
+    assert check(analysis_of(), "forward", queue_view(), None) == []

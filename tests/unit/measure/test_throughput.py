@@ -18,6 +18,7 @@ from twoway.measure.throughput import (
     in_order_bytes,
     link_bytes,
     new_payload_bytes,
+    rate_bit,
     unwrap,
     utilisation,
 )
@@ -57,6 +58,18 @@ def test_new_payload_by_marking(
         payload_bytes=[size for _, size in segments],
     )
     assert new_payload_bytes(arriving, start, stop) == new
+
+
+def test_goodput_of_intervals() -> None:
+    """Of 100, 100 and 50 new bytes, 2 and 3 ns after each other, intervals have 400 and 200 Gbit/s.
+
+    A segment that arrives as an interval starts is in it, and one that was there before is not new.
+    """
+    data = packets(
+        time_ns=[10, 12, 13, 15], seq=[0, 100, 0, 200], payload_bytes=[100, 100, 100, 50]
+    )
+    edges_ns = np.array([10, 12, 14, 16])
+    assert rate_bit(data, edges_ns).tolist() == [400e9, 400e9, 200e9]
 
 
 def test_hole_is_not_payload() -> None:
