@@ -161,18 +161,13 @@ class Sweep:
 
         Raises: UsageError if no run has one.
         """
-        import pyarrow as pa  # noqa: PLC0415 - takes long to load
+        from twoway.report.points_table import points_table  # noqa: PLC0415 - takes long to load
 
-        values = [run.metrics for run in self.runs.values()]
-        known = list(dict.fromkeys(name for each in values for name in each))
+        known = dict.fromkeys(name for run in self.runs.values() for name in run.metrics)
         if missing := [name for name in metrics if name not in known]:
             raise UsageError(f"{missing[0]}: no such metric", f"there are {', '.join(known)}")
-        points = [run.manifest.point for run in self.runs.values()]
-        axes = dict.fromkeys(axis for point in points for axis in point)
-        columns: dict[str, list[Any]] = {"point": list(self.runs)}
-        columns |= {axis: [point.get(axis) for point in points] for axis in axes}
-        columns |= {name: [each.get(name) for each in values] for name in metrics or known}
-        return pa.table(columns)
+        rows = {name: (run.manifest, run.measured) for name, run in self.runs.items()}
+        return points_table(rows, metrics)
 
     def __str__(self) -> str:
         """Say what came out, as `twoway sweep` does."""

@@ -101,6 +101,15 @@ CERTIFICATES: Option = (
     },
 )
 CREW = (WORKERS, SCHEDULER, CERTIFICATES)
+METRIC: Option = (
+    "--metric",
+    {
+        "action": "append",
+        "default": [],
+        "metavar": "NAME",
+        "help": "draw this metric first on a sweep's page, such as goodput; may be repeated",
+    },
+)
 
 
 # What `twoway schema` describes: files that people write, and documents of a run's folder.

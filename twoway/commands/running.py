@@ -3,6 +3,8 @@
 import argparse
 import json
 import shlex
+from collections.abc import Sequence
+from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -47,12 +49,28 @@ def _prepare_report() -> None:
 
 def sweep(args: argparse.Namespace) -> int:
     """Run all points of experiments; skip those with a finished run."""
-    outcomes = _run_all(args)
+    outcomes = _run_all(args, args.metric)
     if args.json:
         print(json.dumps([outcome.document() for outcome in outcomes], indent=1))
     elif not console().quiet:
         _print_flows(outcomes)
-    return _judge(outcomes)
+    pages = _write_pages(outcomes, args)
+    status = _judge(outcomes)
+    for page in pages:
+        say(f"report: {shown(page)}", markup=False)
+    return status
+
+
+def _write_pages(outcomes: "list[Outcome]", args: argparse.Namespace) -> list[Path]:
+    """Write a page for each sweep that has a run."""
+    from twoway.report.sweep_page import write_sweep_page
+
+    done = [outcome.folder for outcome in outcomes if outcome.folder]
+    failed = {Path(o.name).name.replace(".yml@", "@"): o.error for o in outcomes if not o.folder}
+    pages = write_sweep_page(done, args.results, failed, args.metric)
+    for page in pages:
+        chown_like_parent(page.parent)
+    return pages
 
 
 def _print_flows(outcomes: "list[Outcome]") -> None:
@@ -99,8 +117,11 @@ def calibrate(args: argparse.Namespace) -> int:
     return 0 if all(row["pass"] for row in rows) else 1
 
 
-def _run_all(args: argparse.Namespace) -> "list[Outcome]":
-    """Run every point of the experiments on the command line, all by default."""
+def _run_all(args: argparse.Namespace, families: Sequence[str] = ()) -> "list[Outcome]":
+    """Run every point of the experiments on the command line, all by default.
+
+    Raises: UsageError if no experiment has one of the families of metrics.
+    """
     from twoway.backends.registry import find_backend
     from twoway.progress import SweepBar
     from twoway.runs.cases import load_case, refuse_lost_references
@@ -111,6 +132,13 @@ def _run_all(args: argparse.Namespace) -> "list[Outcome]":
     names = [case for name in args.experiments or all_ids() for case in case_names(name)]
     cases = {name: load_case(name) for name in names}
     refuse_lost_references(cases.values())
+    known = dict.fromkeys(
+        name.partition(".")[0] for each in cases.values() for name in each.metrics
+    )
+    if missing := [family for family in families if family not in known]:
+        raise UsageError(
+            f"--metric: {missing[0]:.80}: no such metric", f"there are {', '.join(known)}"
+        )
     if args.scheduler and args.kernel:
         raise UsageError(
             f"--kernel: a lab's workers have kernels of their own, got {args.kernel:.80}",

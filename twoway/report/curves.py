@@ -1,6 +1,7 @@
 """Figures of experiments: a sweep's curves, or those of one run."""
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 from capture_analysis.pictures.figure import Figure, Line, Style
@@ -8,7 +9,6 @@ from capture_analysis.pictures.figure import Figure, Line, Style
 from twoway.contract.statements import Claim, Prediction, label
 from twoway.contract.verdicts import Row
 from twoway.measure.analysis import Analysis
-from twoway.report.claims import Said
 from twoway.report.figures import headline_figures
 from twoway.report.results import Experiment, Result
 from twoway.report.safe_region import safe_region
@@ -30,29 +30,73 @@ def _named(figure: Figure, name: str) -> Figure:
     return Figure(**{**vars(figure), "id": f"{name}-{figure.id}"})
 
 
+class _Value(NamedTuple):
+    """A value of a metric at a point: who gives it, and how it is drawn."""
+
+    result: Result
+    metric: str
+    unit: str
+    who: str
+    style: Style
+    value: float | None
+
+
 def curves(experiment: Experiment) -> list[Figure]:
     """Draw a figure for each family of metrics of which something is said at several x.
 
     x is the axis of the sweep with the most values; each combination of the other axes' values has
     its own lines: measured, predicted, the paper's formula and the paper's numbers.
     """
-    axis = max(experiment.axes, key=lambda name: len(experiment.axes[name]))
-    families: dict[str, list[Said[Row]]] = {}
+    families: dict[str, list[_Value]] = {}
     for result in experiment.results:
         for row in result.verdicts.rows:
-            families.setdefault(row.metric.partition(".")[0], []).append(Said(result, row))
+            families.setdefault(row.metric.partition(".")[0], []).extend(_said(result, row))
+    caption = (
+        "Lines with dots are measured, dashed ones computed for our parameters, "
+        "crosses printed in the paper."
+    )
+    return _drawn(experiment, families, caption)
+
+
+def measured_curves(
+    experiment: Experiment, names: Iterable[str], link: Callable[[Result], str]
+) -> list[Figure]:
+    """Draw a figure for each family of metrics, such as goodput, over a sweep's longest axis.
+
+    Args:
+        experiment: with its runs.
+        names: of the families, in the figures' order; those that no run has are left out.
+        link: gives the address that a click on a run's point opens.
+    """
+    families: dict[str, list[_Value]] = {name: [] for name in names}
+    for result in experiment.results:
+        for metric, found in result.metrics.metrics.items():
+            family = metric.partition(".")[0]
+            if family in families:
+                families[family].append(
+                    _Value(result, metric, found.unit, "", "marked", found.value)
+                )
+    return _drawn(experiment, families, "Each dot is a run; a click opens it.", link)
+
+
+def _drawn(
+    experiment: Experiment,
+    families: Mapping[str, list[_Value]],
+    caption: str,
+    link: Callable[[Result], str] | None = None,
+) -> list[Figure]:
+    axis = max(experiment.axes, key=lambda name: len(experiment.axes[name]))
     return [
         Figure(
             f"{experiment.id}-{family}",
             f"{family.replace('_', ' ')} against {axis}",
-            "Lines with dots are measured, dashed ones computed for our parameters, "
-            "crosses printed in the paper.",
+            caption,
             _axis_label(experiment, axis),
-            _unit(family, found[0].row.unit),
-            list(_lines(experiment, axis, found)),
+            _unit(family, found[0].unit),
+            list(_lines(experiment, axis, found, link)),
         )
         for family, found in families.items()
-        if len({_position(experiment, axis, said.result) for said in found}) > 1
+        if len({_position(experiment, axis, each.result) for each in found}) > 1
     ]
 
 
@@ -60,37 +104,45 @@ def _unit(family: str, unit: str) -> str:
     return family.replace("_", " ") + (f", {unit}" if unit != "1" else "")
 
 
-def _lines(experiment: Experiment, axis: str, found: list[Said[Row]]) -> Iterable[Line]:
+def _lines(
+    experiment: Experiment,
+    axis: str,
+    found: list[_Value],
+    link: Callable[[Result], str] | None,
+) -> Iterable[Line]:
     for colour, (name, series) in enumerate(_series(axis, found).items()):
-        kinds: dict[tuple[str, Style], dict[float, float | None]] = {}
-        for said in series:
-            x = _position(experiment, axis, said.result)
-            for who, style, value in _values(said.row):
-                kinds.setdefault((who, style), {}).setdefault(x, value)
+        kinds: dict[tuple[str, Style], dict[float, _Value]] = {}
+        for each in series:
+            x = _position(experiment, axis, each.result)
+            kinds.setdefault((each.who, each.style), {}).setdefault(x, each)
         for (who, style), values in kinds.items():
-            there = sorted((x, y) for x, y in values.items() if y is not None)
-            if there or who == "measured":
-                xs, ys = np.array(there, dtype=np.float64).reshape(-1, 2).T
-                yield Line(f"{name}, {who}", xs, ys, style, colour)
+            there = sorted((x, v) for x, v in values.items() if v.value is not None)
+            if there or style == "marked":
+                xs, ys = np.array([(x, v.value) for x, v in there], float).reshape(-1, 2).T
+                links = tuple(link(v.result) for _, v in there) if link else ()
+                title = f"{name}, {who}" if who else name
+                yield Line(title, xs, ys, style, colour, links=links)
 
 
-def _values(row: Row) -> Iterable[tuple[str, Style, float | None]]:
-    yield "measured", "marked", row.measured
+def _said(result: Result, row: Row) -> Iterable[_Value]:
+    """List a row's values: measured, and what is said."""
+    values: list[tuple[str, Style, float | None]] = [("measured", "marked", row.measured)]
     if isinstance(row, Prediction):
-        yield "predicted", "dashed", row.value
-        yield "paper's formula", "dashed", row.printed
+        values += [("predicted", "dashed", row.value), ("paper's formula", "dashed", row.printed)]
     if isinstance(row, Claim) and not row.against:
-        yield "paper" if row.by == "paper" else "their simulator", "crosses", row.value
+        who = "paper" if row.by == "paper" else "their simulator"
+        values.append((who, "crosses", row.value))
+    for who, style, value in values:
+        yield _Value(result, row.metric, row.unit, who, style, value)
 
 
-def _series(axis: str, found: list[Said[Row]]) -> dict[str, list[Said[Row]]]:
-    """Group rows into lines: one metric, and equal values on all other axes."""
-    series: dict[str, list[Said[Row]]] = {}
-    for said in found:
-        others = [f"{k} {label(v)}" for k, v in said.result.point.items() if k != axis]
-        metric = said.row.metric
-        name = ", ".join([metric.partition(".")[2] or metric, *others])
-        series.setdefault(name, []).append(said)
+def _series(axis: str, found: list[_Value]) -> dict[str, list[_Value]]:
+    """Group values into lines: one metric, and equal values on all other axes."""
+    series: dict[str, list[_Value]] = {}
+    for each in found:
+        others = [f"{k} {label(v)}" for k, v in each.result.point.items() if k != axis]
+        name = ", ".join([each.metric.partition(".")[2] or each.metric, *others])
+        series.setdefault(name, []).append(each)
     return series
 
 

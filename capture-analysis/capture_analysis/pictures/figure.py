@@ -26,6 +26,7 @@ class Line:
         colour: number in the palette.
         top: shape (n,), only for `spans`.
         letter: only for `letters`.
+        links: n addresses that a click on a point opens; empty for none.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Line:
     colour: int = 0
     top: FloatArray | None = None
     letter: str = ""
+    links: tuple[str, ...] = ()
 
     def highest(self) -> FloatArray:
         """Return the upper end of each point, shape (n,)."""

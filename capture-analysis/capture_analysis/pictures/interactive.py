@@ -52,6 +52,7 @@ def _trace(line: Line, columns: PackedColumns) -> dict[str, Any]:
         "name": line.name,
         "style": line.style,
         "letter": line.letter,
+        "links": [line.links[n] for n in order] if line.links else [],
         "colour": COLOURS[line.colour % len(COLOURS)],
         "width": width if line.colour else _WIDE.get(line.style, width),
         "digits": [_digits(columns.table[numbers[axis]][2]) for axis in ("x", "y")],

@@ -263,6 +263,7 @@
       this.tip = document.createElement("div");
       this.tip.className = "tip";
       this.chart.over.append(this.tip);
+      this.chart.over.addEventListener("click", () => this.open());
       new ResizeObserver(() => this.resize()).observe(this.element);
       this.element.plot = this;
       this.element.classList.add("drawn");
@@ -370,6 +371,11 @@
       document.addEventListener("mouseup", () => document.removeEventListener("mousemove", move), {once: true});
     }
 
+    // A click opens what its point links to; a drag has selected something instead.
+    open() {
+      if (this.link && !this.chart.select.width) location.assign(this.link);
+    }
+
     key(event) {
       const {code, act} = KEYS[event.key] || {};
       if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -387,9 +393,11 @@
           if (x[at] === null) continue;
           const [right, down] = [this.chart.valToPos(x[at], "x"), this.chart.valToPos(y[at], "y")];
           const away = Math.hypot(right - left, down - top);
-          if (away < best.away) best = {away, right, down, trace: this.traces[n], x: x[at], y: y[at]};
+          if (away < best.away) best = {away, right, down, at, trace: this.traces[n], x: x[at], y: y[at]};
         }
       });
+      this.link = best.trace?.links[best.at];
+      this.chart.over.style.cursor = this.link ? "pointer" : "";
       this.tip.hidden = !best.trace;
       if (!best.trace) return;
       const {digits, name} = best.trace;

@@ -1,0 +1,105 @@
+"""The page of a sweep, in a real browser; its tables; what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from chromium import console, launched, opened  # noqa: F401 - the fixture "browser"
+from running import twoway, write_experiment
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+# One program of each point but one fails.
+SWEEP: dict[str, Any] = {
+    "schema": 1,
+    "title": "Buffers <b>and</b> programs",
+    "topology": {"name": "two_node"},
+    "profile": "access-8mbit",
+    "flows": [{"name": "up", "from": "h2", "to": "h1", "congestion": "reno"}],
+    "programs": [{"name": "check", "host": "h1", "command": ["true"]}],
+    "duration_s": 3,
+    "warm_up_s": 1,
+    "matrix": {
+        "buffer": {"set": ["profile.reverse.queue_packets"], "to": [5, 10, 20]},
+        "exit": {"set": ["programs.check.exit_code"], "to": [0, 1]},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a sweep leaves half of whose points fail."""
+    folder = tmp_path_factory.mktemp("swept")
+    experiment = write_experiment(folder, SWEEP)
+    done = twoway("sweep", experiment, "--results", folder / "results", "--metric", "queue_p95")
+    assert done.returncode == 1
+    assert f"report: {folder}/results/{experiment.stem}/index.html" in done.stderr
+    return folder / "results" / experiment.stem
+
+
+def test_the_page_has_figures_and_a_row_a_point(browser: Any, results: Path) -> None:
+    """The metric that is asked for is drawn first; failed points are named; nothing is logged."""
+    opened(browser, results / "index.html")
+    assert console(browser) == []
+    plots = [each.get_attribute("id") for each in browser.find_elements(By.CSS_SELECTOR, ".plot")]
+    assert plots[0] == f"{results.name}-queue_p95"
+    assert len(browser.find_elements(By.CSS_SELECTOR, "tbody tr")) == 3
+    assert len(browser.find_elements(By.CSS_SELECTOR, "li.bad")) == 3
+    assert browser.find_element(By.TAG_NAME, "h1").text == "Buffers <b>and</b> programs"
+    assert browser.find_element(By.CSS_SELECTOR, ".verdict").text == (
+        "3 of 6 points are as their files say"
+    )
+
+
+def test_the_table_sorts_and_filters(browser: Any, results: Path) -> None:
+    """A click on a title sorts by its numbers, a second one backwards; words hide other rows."""
+    opened(browser, results / "index.html")
+    column = """return Array.from(document.querySelectorAll("tbody tr:not([hidden])"),
+        (row) => row.cells[0].textContent)"""
+    title = browser.find_element(By.CSS_SELECTOR, "thead th")
+    for order in (["5", "10", "20"], ["20", "10", "5"]):
+        browser.execute_script("arguments[0].click()", title)
+        assert browser.execute_script(column) == order
+    browser.find_element(By.ID, "filter").send_keys("zzz")
+    assert browser.execute_script(column) == []
+
+
+def test_a_dot_opens_its_run(browser: Any, results: Path) -> None:
+    """A click on a point of a figure goes to the folder of the point's run."""
+    opened(browser, results / "index.html")
+    over = browser.find_element(By.CSS_SELECTOR, ".plot .u-over")
+    right, down = browser.execute_script(
+        """const {plot} = document.querySelector(".plot");
+        plot.element.scrollIntoView({block: "center"});
+        const [x, y] = [plot.traces[0].x[1], plot.traces[0].y[1]];
+        const {clientWidth, clientHeight} = plot.chart.over;
+        return [plot.chart.valToPos(x, "x") - clientWidth / 2,
+                plot.chart.valToPos(y, "y") - clientHeight / 2]"""
+    )
+    there = ActionChains(browser).move_to_element_with_offset(over, round(right), round(down))
+    there.click().perform()
+    WebDriverWait(browser, 20).until(lambda b: f"{results.name}@buffer=10" in b.current_url)
+
+
+def test_the_tables_have_units(results: Path) -> None:
+    """points.csv and points.parquet have the same rows; units are in header and schema."""
+    table = pyarrow.parquet.read_table(results / "points.parquet")
+    assert table["buffer"].to_pylist() == [5, 10, 20]
+    assert table.schema.field("goodput.up").metadata == {b"unit": b"Mbit/s"}
+    rows = pyarrow.csv.read_csv(results / "points.csv")
+    assert rows["goodput.up [Mbit/s]"].to_pylist() == table["goodput.up"].to_pylist()
+
+
+def test_an_unknown_metric_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    """--metric names those there are, and no run is made."""
+    experiment = write_experiment(tmp_path, SWEEP)
+    done = twoway("sweep", experiment, "--results", tmp_path / "results", "--metric", "nosuch")
+    assert done.returncode == 2
+    assert "--metric: nosuch: no such metric" in done.stderr
+    assert "goodput" in done.stderr
+    assert not (tmp_path / "results").exists()

@@ -1,0 +1,61 @@
+"""A sweep as a table of Arrow: a row a point, tidy, with units."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from twoway.contract.manifest import Manifest
+from twoway.contract.metrics import Metrics
+from twoway.contract.writing import written_aside
+
+CSV, PARQUET = "points.csv", "points.parquet"
+
+
+def points_table(
+    runs: Mapping[str, tuple[Manifest, Metrics]], names: Sequence[str] = ()
+) -> pa.Table:
+    """Make the table: the columns `point`, each axis, and metrics.
+
+    Args:
+        runs: manifest and metrics by the point's name.
+        names: the metrics' names; by default all.
+
+    Returns: a metric's column says its unit in the field's metadata, and is null where the metric
+        is undefined.
+    """
+    units = {n: m.unit for _, metrics in runs.values() for n, m in metrics.metrics.items()}
+    axes = dict.fromkeys(axis for manifest, _ in runs.values() for axis in manifest.point)
+    fields = [pa.field("point", pa.string())]
+    columns: list[Any] = [pa.array(list(runs))]
+    for axis in axes:
+        columns.append(_axis([manifest.point.get(axis) for manifest, _ in runs.values()]))
+        fields.append(pa.field(axis, columns[-1].type))
+    for name in names or units:
+        found = [metrics.metrics.get(name) for _, metrics in runs.values()]
+        columns.append(pa.array([each.value if each else None for each in found], pa.float64()))
+        fields.append(pa.field(name, pa.float64(), metadata={"unit": units[name]}))
+    return pa.table(columns, schema=pa.schema(fields))
+
+
+def _axis(values: list[Any]) -> pa.Array:
+    """Make an axis' column: numbers if all values are, else their words."""
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        return pa.array(values)
+    words = ["+".join(map(str, v)) if isinstance(v, list | tuple) else str(v) for v in values]
+    return pa.array(words)
+
+
+def write_points(table: pa.Table, folder: Path) -> None:
+    """Write the table as CSV, with units in the header's words, and as Parquet."""
+    titles = [
+        f"{field.name} [{field.metadata[b'unit'].decode()}]" if field.metadata else field.name
+        for field in table.schema
+    ]
+    with written_aside(folder / CSV) as file:
+        pyarrow.csv.write_csv(table.rename_columns(titles), file)
+    with written_aside(folder / PARQUET) as file:
+        pyarrow.parquet.write_table(table, file)

@@ -1,0 +1,93 @@
+"""The page of a sweep: its question, figures over its axes, and a row a point."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from os.path import relpath
+from pathlib import Path
+
+from twoway.contract.labels import label
+from twoway.report import pages
+from twoway.report.curves import curves, measured_curves
+from twoway.report.points_table import CSV, PARQUET, points_table, write_points
+from twoway.report.results import Experiment, Result, read_results
+
+PAGE = "index.html"
+# Figures of every sweep, unless something is said of the family.
+_USUAL = (
+    "goodput",
+    "utilisation",
+    "retransmissions",
+    "queue_mean",
+    "rtt_median",
+    "rtt_p95",
+    "datagram_loss",
+    "datagram_delay",
+)
+
+
+def write_sweep_page(
+    folders: Iterable[Path], site: Path, failed: Mapping[str, str], metrics: Sequence[str] = ()
+) -> list[Path]:
+    """Write a page, points.csv and points.parquet for each sweep among finished runs.
+
+    Args:
+        folders: of finished, analysed runs.
+        site: the folder of results; a sweep's page is in its folder ID there.
+        failed: why a point has no run, by the point's name.
+        metrics: families to draw first, such as goodput.
+
+    Returns: the pages.
+    Raises: AnalysisError naming a folder that is no analysed run.
+    """
+    return [
+        _write(experiment, site, failed, metrics)
+        for experiment in read_results(folders)
+        if experiment.axes
+    ]
+
+
+def _write(
+    experiment: Experiment, site: Path, failed: Mapping[str, str], metrics: Sequence[str]
+) -> Path:
+    folder = site / experiment.id
+    folder.mkdir(exist_ok=True)
+
+    def link(result: Result) -> str:
+        page = result.folder / "report.html"
+        return relpath(page if page.is_file() else result.folder, folder)
+
+    prefix = f"{experiment.id}-"
+    said = {each.id.removeprefix(prefix): each for each in curves(experiment)}
+    others = [name for name in dict.fromkeys((*metrics, *_USUAL)) if name not in said]
+    drawn = {
+        each.id.removeprefix(prefix): each for each in measured_curves(experiment, others, link)
+    }
+    figures = {name: drawn[name] for name in metrics if name in drawn} | said | drawn
+    runs = {each.id: (each.manifest, each.metrics) for each in experiment.results}
+    write_points(points_table(runs), folder)
+    pages.write(
+        folder / PAGE,
+        "sweep.html.j2",
+        list(figures.values()),
+        experiment=experiment,
+        link=link,
+        label=label,
+        shown=_shown(experiment, figures),
+        failed={n: why for n, why in failed.items() if n.partition("@")[0] == experiment.id},
+        tables=(CSV, PARQUET),
+    )
+    return folder / PAGE
+
+
+def _shown(experiment: Experiment, families: Iterable[str]) -> dict[str, str]:
+    """List the metrics of the families that are drawn, with units, in the figures' order."""
+    units = {
+        name: metric.unit
+        for result in experiment.results
+        for name, metric in result.metrics.metrics.items()
+    }
+    return {
+        name: unit
+        for family in families
+        for name, unit in units.items()
+        if name.partition(".")[0] == family
+    }
