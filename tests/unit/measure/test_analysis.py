@@ -51,12 +51,48 @@ def test_a_run_has_a_medium_if_its_profile_has_one(tmp_path: Path) -> None:
 
 
 def test_a_window_is_what_is_sent_and_not_acknowledged() -> None:
-    """The window is in full segments from the connection's first byte on; old ACKs take nothing."""
-    sent = packets(time_ns=[10, 10, 30, 50], seq=[900, 1000, 1100, 900], payload_bytes=[100] * 4)
-    acks = packets(time_ns=[5, 20, 40, 45], ack=[899, 1000, 1150, 1000])
+    """The window is in full segments from the connection's first byte on; old ACKs take nothing.
+
+    Its numbers wrap around after the first segment, and the first ACK is that of the handshake.
+    """
+    first = (1 << 32) - 100
+    sent = packets(
+        time_ns=[10, 10, 30, 50], seq=[first, 0, 1, first], payload_bytes=[100, 1, 100, 100]
+    )
+    acks = packets(time_ns=[5, 20, 40, 45], ack=[first - 1, 0, 51, 0])
     view = analysis_of(Ends(sent=sent, acks_in=acks)).connections["0"]
     assert view.window.time_ns.tolist() == [5, 10, 20, 30, 40, 45, 50]
     assert view.window.packets.tolist() == [0, 2, 1, 2, 1, 1, 1]
+
+
+def test_no_window_without_data_and_acks() -> None:
+    """A connection that has sent no data, or has no ACK, has no window at any time."""
+    data, acks = packets(time_ns=[1], payload_bytes=[1]), packets(time_ns=[2], ack=[1])
+    for ends in (Ends(sent=data), Ends(acks_in=acks)):
+        window = analysis_of(ends).connections["0"].window
+        assert len(window.time_ns) == len(window.packets) == 0
+
+
+def test_largest_segment_and_smallest_ack_set_transmission_times() -> None:
+    """A byte takes a microsecond: segments of 154 bytes 154 us, ACKs of 54 bytes 54; none, 0."""
+    arrived = packets(time_ns=[1, 2, 3], payload_bytes=[0, 100, 50], frame_bytes=[199, 154, 104])
+    acks = packets(time_ns=[4, 5, 6], ack=[1, 2, 3], frame_bytes=[66, 54, 78])
+    ends = Ends(arrived=arrived, acks_out=acks, acks_in=acks)
+    view, without = analysis_of(ends, Ends()).connections.values()
+    assert (view.data_service_ns, view.ack_service_ns) == (154_000, 54_000)
+    assert (view.segment_frame_bytes, view.ack_frame_bytes) == (154, 54)
+    assert (without.segment_frame_bytes, without.ack_frame_bytes) == (0, 0)
+    assert (without.data_service_ns, without.ack_service_ns) == (0, 0)
+
+
+def test_a_connections_data_in_its_queue() -> None:
+    """Of the packets in a queue a connection's data count, but not its FIN or another's data."""
+    passed = passage_of([0, 0, 5, 5], [10, 20, 30, 40], [1, 1, 0, 1])
+    passed = replace(passed, packets=replace(passed.packets, flow=np.array([0, 0, 0, 1])))
+    views = {"forward": queue_view(passed)}
+    queued = analysis_of(Ends(), Ends(), queues=views).connections["0"].queued
+    assert queued.time_ns.tolist() == [0, 0, 10, 20]
+    assert queued.packets.tolist() == [1, 2, 1, 0]
 
 
 def test_a_packet_departs_before_the_window_ends() -> None:

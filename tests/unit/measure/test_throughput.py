@@ -149,6 +149,7 @@ def test_utilisation_by_hand(start_us: int, stop_us: int, share: float) -> None:
     passed = passage_of(
         [10_000, 50_000, 50_000, 90_000],
         [30_000, 70_000, -1, STILL_QUEUED],
+        payload_bytes=[1, 0, 1, 1],
         frame_bytes=[20, 20, 20, 20],
     )
     assert utilisation(passed, start_us * 1000, stop_us * 1000) == share
