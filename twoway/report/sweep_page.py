@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from os.path import relpath
 from pathlib import Path
 
-from twoway.contract.labels import label
+from twoway.contract.statements import label
 from twoway.report import pages
 from twoway.report.curves import curves, measured_curves
 from twoway.report.points_table import CSV, PARQUET, points_table, write_points
