@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from column_run import Ends, analysis_of, queue_view
@@ -59,10 +60,10 @@ def test_a_window_is_what_is_sent_and_not_acknowledged() -> None:
     sent = packets(
         time_ns=[10, 10, 30, 50], seq=[first, 0, 1, first], payload_bytes=[100, 1, 100, 100]
     )
-    acks = packets(time_ns=[5, 20, 40, 45], ack=[first - 1, 0, 51, 0])
+    acks = packets(time_ns=[12, 20, 40, 45], ack=[first - 1, 0, 51, 0])
     view = analysis_of(Ends(sent=sent, acks_in=acks)).connections["0"]
-    assert view.window.time_ns.tolist() == [5, 10, 20, 30, 40, 45, 50]
-    assert view.window.packets.tolist() == [0, 2, 1, 2, 1, 1, 1]
+    assert view.window.time_ns.tolist() == [10, 12, 20, 30, 40, 45, 50]
+    assert view.window.packets.tolist() == [2, 2, 1, 2, 1, 1, 1]
 
 
 def test_no_window_without_data_and_acks() -> None:
@@ -128,3 +129,32 @@ def test_the_longest_round_trip_fills_all_queues() -> None:
         for name, (queue, sizes) in (("forward", first), ("reverse", second))
     }
     assert analysis_of(queues=queues).longest_round_trip_ns == 30_000
+
+
+def test_acks_keep_their_spacing_on_plain_links() -> None:
+    """A changing delay or an impairment behind any queue of the ACKs changes their spacing."""
+    passes = Ends(fields={"ack_directions": ["near", "far"], "ack_direction": "far"})
+    delay, impairments = {"delay": {"schedule": [[0, 1]]}}, {"impairments": {"jitter_ms": 1}}
+    links: dict[str, dict[str, Any]]
+    for links, keeps in (
+        ({}, True),
+        ({"near": {}, "far": {}}, True),
+        ({"near": {}, "far": delay}, False),
+        ({"near": impairments, "far": {}}, False),
+        ({"forward": impairments}, True),
+    ):
+        analysis = analysis_of(passes, links=links)
+        assert analysis.keeps_spacing(analysis.run.connections[0]) is keeps
+
+
+def test_epochs_are_of_all_connections_in_order_of_time() -> None:
+    """Drops of two connections by turns, further apart than a round trip, are an epoch each.
+
+    A dropped ACK is in none.
+    """
+    passed = passage_of([10, 20, 25, 30], [-1] * 4, [1, 1, 0, 1])
+    passed = replace(passed, packets=replace(passed.packets, flow=np.array([0, 1, 0, 0])))
+    views = {"forward": queue_view(passed, queue_of(delay_ns=5, limit_packets=0))}
+    epochs = analysis_of(Ends(), Ends(), queues=views).congestion_epochs
+    assert epochs.start_ns.tolist() == [10, 20, 30]
+    assert epochs.alternating_share() == 1
