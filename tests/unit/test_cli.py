@@ -27,7 +27,7 @@ def test_version_stands_in_one_place() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [(), ("lab",), *((c.name,) for c in COMMANDS), *(("lab", c.name) for c in LAB_COMMANDS)],
+    [(), ("lab",), *((name,) for name in COMMANDS), *(("lab", name) for name in LAB_COMMANDS)],
 )
 def test_help_of_every_command(words: tuple[str, ...]) -> None:
     """Every command, those of the playbooks too, says what it does and what its exit codes mean."""

@@ -10,6 +10,7 @@ from typing import Any
 from twoway.messages import cut
 from twoway.paths import EXPERIMENTS, experiment_files, results
 
+DEFAULT_EXPERIMENT = "kalampoukas-5.2"
 # A name, and argparse's settings, or a function that makes them if the command is called.
 Option = tuple[str, dict[str, Any] | Callable[[], dict[str, Any]]]
 
@@ -121,6 +122,37 @@ SCHEMAS = {
     "metrics": "metrics.json",
     "verdicts": "verdicts.json",
 }
+
+
+def add_options(parser: argparse.ArgumentParser, *options: Option) -> None:
+    """Add shared options to a subcommand's parser."""
+    for name, settings in options:
+        parser.add_argument(name, **(settings() if callable(settings) else settings))
+
+
+def add_experiment(parser: argparse.ArgumentParser) -> None:
+    """Let a subcommand take an experiment."""
+    named: Any = parser.add_argument(
+        "experiment",
+        nargs="?",
+        default=DEFAULT_EXPERIMENT,
+        help=f"an id or a file (default: {DEFAULT_EXPERIMENT})",
+    )
+    named.completer = _experiments
+
+
+def add_experiments(parser: argparse.ArgumentParser) -> None:
+    """Let a subcommand take any number of experiments."""
+    help_text = "ids or files; all by default"
+    named: Any = parser.add_argument("experiments", nargs="*", help=help_text)
+    named.completer = _experiments
+
+
+def _experiments(prefix: str, **_: Any) -> list[str]:
+    """List what may stand where an experiment is asked for: ids, or files under a folder."""
+    if "/" in prefix or prefix.startswith("."):
+        return [str(path) for path in Path().glob(f"{prefix}*")]
+    return list(experiment_files())
 
 
 def all_ids() -> list[str]:

@@ -1,8 +1,7 @@
-"""The subcommands about runs that there are: report, figures, export, runs, clean."""
+"""Reporting on a run: what several subcommands share."""
 
 import argparse
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,85 +21,6 @@ if TYPE_CHECKING:
 
 # Most fidelity checks that fail or cannot be told to print one by one.
 MOST_CHECKS = 10
-
-
-def report(args: argparse.Namespace) -> int:
-    """Analyse a finished run again; rewrite metrics, verdicts and report."""
-    return report_on(_named(args), as_json=args.json)
-
-
-def figures(args: argparse.Namespace) -> int:
-    """Draw a finished run's figures into files, or write their numbers; list the files."""
-    from twoway.report.report import draw_figures
-
-    folder = _named(args)
-    try:
-        paths = draw_figures(folder, numbers=args.csv, foot=args.foot)
-    except AnalysisError as error:
-        raise TwowayError(str(error), f"the run is in {folder}") from error
-    finally:
-        chown_like_parent(folder)
-    for path in paths:
-        print(shown(path))
-    return 0
-
-
-def export(args: argparse.Namespace) -> int:
-    """Write the time series of a finished run's connections for another tool."""
-    from twoway.report.export import export_run
-
-    path = export_run(_named(args), args.format, args.to)
-    chown_like_parent(path)
-    print(shown(path))
-    return 0
-
-
-def runs(args: argparse.Namespace) -> int:
-    """List the finished runs, and write a page of them."""
-    from twoway.contract.run_summary import RunSummary, summarize
-    from twoway.report.pages import write_runs_page
-    from twoway.runs.finding import finished_runs
-
-    found: list[RunSummary] = []
-    unreadable: list[str] = []
-    for folder in finished_runs(args.results):
-        try:
-            found.append(summarize(folder, args.results))
-        except ValueError as error:
-            unreadable.append(str(error))
-    if unreadable:
-        more = f"; and {len(unreadable) - 1} more" if len(unreadable) > 1 else ""
-        say(f"left out: {unreadable[0]}{more}", markup=False)
-    if args.json:
-        print(json.dumps([asdict(run) for run in found], indent=1))
-    for run in [] if args.json else found:
-        print(f"{run.identity[:12]}  {run.run}  {run.experiment}  {run.verdict or 'not reported'}")
-    if not found:
-        say(f"{shown(args.results)}: no finished run; `twoway run` makes one", markup=False)
-        return 0
-    page = args.results / "index.html"
-    write_runs_page(found, page)
-    chown_like_parent(page)
-    say(f"page: {shown(page)}", markup=False)
-    return 0
-
-
-def clean(args: argparse.Namespace) -> int:
-    """List what can be removed: runs, and kernels of the cache; remove it if so told."""
-    from twoway.contract.folders import disk_bytes
-    from twoway.guest.old_kernels import old_kernels
-    from twoway.runs.clean import removable, remove
-
-    found = [*removable(args.results, args.keep, args.older_than)]
-    found += old_kernels() if args.kernels else ()
-    sizes = disk_bytes([run for run, _ in found])
-    for (run, why), size in zip(found, sizes, strict=True):
-        print(f"{shown(run)}  {size / 1e6:.1f} MB  {why}")
-        if args.yes:
-            remove(run)
-    done = "removed" if args.yes else "nothing is removed without --yes"
-    say(f"{sum(sizes) / 1e6:.1f} MB: {done}", markup=False)
-    return 0
 
 
 def report_on(folder: Path, *, as_json: bool) -> int:
@@ -131,7 +51,7 @@ def report_on(folder: Path, *, as_json: bool) -> int:
     return document.exit_code
 
 
-def _named(args: argparse.Namespace) -> Path:
+def named_run(args: argparse.Namespace) -> Path:
     """Find the run that the command line names; the latest if it names none."""
     from twoway.runs.finding import find_run
 

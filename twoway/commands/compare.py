@@ -1,18 +1,30 @@
-"""The subcommands that hold runs against each other: compare and bisect."""
+"""The subcommand that compares runs."""
 
 import argparse
-import json
+from pathlib import Path
 
-from twoway.commands.options import shown
+from twoway.commands.options import JSON, RESULTS, add_options, shown
 from twoway.contract.comparison import Comparison, Values
 from twoway.errors import UsageError
 from twoway.messages import say
 
+HELP = "what differs between runs: parameters, metrics, the first packet; exit code 1 if so"
 SAME, DIFFERENT = 0, 1
 _MOST_LINES = 40
 
 
-def compare(args: argparse.Namespace) -> int:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `compare` to its parser."""
+    parser.add_argument(
+        "runs",
+        nargs="+",
+        help="folders, points, identities, or experiments: all points of a sweep",
+    )
+    parser.add_argument("--to", type=Path, help="the page (default: comparison.html in results/)")
+    add_options(parser, JSON, RESULTS)
+
+
+def run(args: argparse.Namespace) -> int:
     """Compare runs; print what differs, and write a page."""
     from twoway.report.comparing import compare as compare_runs
     from twoway.report.pages import write_comparison_page
@@ -32,32 +44,6 @@ def compare(args: argparse.Namespace) -> int:
     write_comparison_page(document, folders, page)
     say(f"report: {shown(page)}", markup=False)
     return SAME if document.same else DIFFERENT
-
-
-def bisect(args: argparse.Namespace) -> int:
-    """Find the first commit of a kernel on which an experiment comes out otherwise."""
-    from twoway.guest.history import History
-    from twoway.report.comparing import compare as compare_runs
-    from twoway.report.pages import write_comparison_page
-    from twoway.runs.cases import load_case
-    from twoway.sweeps.bisect import Search
-
-    def tell(line: str) -> None:
-        say(line, markup=False)
-
-    case, history = load_case(args.experiment), History(args.source)
-    found = Search(case, history, args.results, tell).find(args.good, args.bad)
-    if args.json:
-        document = {"commit": found.commit, "title": found.title, "differ": found.sign}
-        runs = {"good": str(found.good), "bad": found.bad and str(found.bad)}
-        print(json.dumps(document | runs, indent=1))
-    else:
-        print(f"first bad commit: {found.title}")
-    if found.bad:
-        folders, page = [found.good, found.bad], args.results / "comparison.html"
-        write_comparison_page(compare_runs(folders), folders, page)
-        tell(f"a good run and its own: {shown(page)}")
-    return SAME
 
 
 def _print(document: Comparison) -> None:

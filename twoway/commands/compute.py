@@ -5,8 +5,15 @@ import argparse
 from twoway.commands.options import all_ids
 from twoway.messages import say
 
+HELP = "compute again what theories keep in tables; all by default"
 
-def compute(args: argparse.Namespace) -> int:
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `compute` to its parser."""
+    parser.add_argument("theories", nargs="*", help="which, by name")
+
+
+def run(args: argparse.Namespace) -> int:
     """Write the tables of theories that are too slow to compute whenever a file is read."""
     from twoway.runs.cases import load_case
     from twoway.spec.point import case_names

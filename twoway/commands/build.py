@@ -1,0 +1,58 @@
+"""The subcommand that builds the guest."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from twoway.commands.options import KERNEL, add_options
+
+if TYPE_CHECKING:
+    from twoway.guest.source import Choice
+
+HELP = "build the guest into the cache, if anything of it changed"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `build` to its parser."""
+    parser.add_argument(
+        "--kernel-dir",
+        action="store_true",
+        help="print the kernel's build folder, to build modules against",
+    )
+    parser.add_argument(
+        "--copy",
+        type=Path,
+        metavar="FOLDER",
+        help="copy what runs need of it there, as a package has it",
+    )
+    parser.add_argument(
+        "--sanitized",
+        action="store_true",
+        help="the guest with KASAN, lockdep and others, for `make test-sanitized`",
+    )
+    add_options(parser, KERNEL)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Build the guest kernel, its modules and programs into the cache."""
+    from twoway.errors import UsageError
+    from twoway.guest.cache import build_guest, copy_guest, find_guest
+    from twoway.guest.seals import BrokenBuildError
+    from twoway.guest.source import kernel_named
+    from twoway.progress import Steps
+
+    if args.sanitized and args.kernel:
+        raise UsageError(f"--sanitized: is the guest's own kernel, got --kernel {args.kernel:.80}")
+    choice: Choice = "sanitized" if args.sanitized else kernel_named(args.kernel)
+    try:
+        guest = find_guest(choice)
+    except BrokenBuildError:
+        guest = None
+    if guest is None:
+        with Steps() as steps:
+            guest = build_guest(steps, choice)
+    if args.copy:
+        copy_guest(guest, args.copy)
+    if args.kernel_dir:
+        print(guest.kernel.parent)
+    return 0

@@ -1,0 +1,40 @@
+"""The subcommand that removes what is not needed."""
+
+import argparse
+
+from twoway.commands.options import RESULTS, add_options, at_least_one, shown
+from twoway.messages import say
+
+HELP = (
+    "list runs that failed, finished ones by number or age, and what was built for other "
+    "versions; with --yes, remove them"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `clean` to its parser."""
+    parser.add_argument("--keep", type=at_least_one, metavar="N", help="but the newest N of each")
+    parser.add_argument("--older-than", type=float, metavar="DAYS", help="if they are older")
+    parser.add_argument(
+        "--kernels", action="store_true", help="of the cache, kernels that no build now is"
+    )
+    parser.add_argument("--yes", action="store_true", help="remove them")
+    add_options(parser, RESULTS)
+
+
+def run(args: argparse.Namespace) -> int:
+    """List what can be removed: runs, and kernels of the cache; remove it if so told."""
+    from twoway.contract.folders import disk_bytes
+    from twoway.guest.old_kernels import old_kernels
+    from twoway.runs.clean import removable, remove
+
+    found = [*removable(args.results, args.keep, args.older_than)]
+    found += old_kernels() if args.kernels else ()
+    sizes = disk_bytes([run for run, _ in found])
+    for (run, why), size in zip(found, sizes, strict=True):
+        print(f"{shown(run)}  {size / 1e6:.1f} MB  {why}")
+        if args.yes:
+            remove(run)
+    done = "removed" if args.yes else "nothing is removed without --yes"
+    say(f"{sum(sizes) / 1e6:.1f} MB: {done}", markup=False)
+    return 0

@@ -1,0 +1,35 @@
+"""The subcommand that exports a finished run."""
+
+import argparse
+from pathlib import Path
+
+from twoway.commands.options import FORMAT, RESULTS, RUN, add_options, shown
+from twoway.commands.reporting import named_run
+from twoway.contract.writing import chown_like_parent
+
+HELP = (
+    "the time series of a finished run's connections, goodput, window and round-trip time, in "
+    "a file for another tool"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `export` to its parser."""
+    add_options(parser, RUN, FORMAT)
+    parser.add_argument(
+        "--to",
+        type=Path,
+        metavar="FILE",
+        help="the file (default: in the run's folder, by the experiment's id)",
+    )
+    add_options(parser, RESULTS)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the time series of a finished run's connections for another tool."""
+    from twoway.report.export import export_run
+
+    path = export_run(named_run(args), args.format, args.to)
+    chown_like_parent(path)
+    print(shown(path))
+    return 0

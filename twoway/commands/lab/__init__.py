@@ -1,0 +1,1 @@
+"""The subcommands of `twoway lab`, a module each: HELP, add_arguments and run."""

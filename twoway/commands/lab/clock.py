@@ -1,0 +1,28 @@
+"""The subcommand that compares the clocks of hosts."""
+
+import argparse
+import json
+import time
+
+HELP = "how far other machines' clocks are ahead of this one's"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `lab clock` to its parser."""
+    parser.add_argument("machines", nargs="*", metavar="NAME=ADDRESS", help="who answers")
+    parser.add_argument("--answer", metavar="ADDRESS", help="answer there instead, and end")
+    parser.add_argument("--port", type=int, default=8787, help="UDP (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=60, help="for --answer: how long at most")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Answer clock probes, or print how far other hosts' clocks are ahead."""
+    from twoway.lab.clock_probe import answer, ask
+
+    if args.answer:
+        answer(args.answer, args.port, args.seconds)
+        return 0
+    machines = dict(word.split("=", 1) for word in args.machines)
+    found = {name: ask(address, args.port).document() for name, address in machines.items()}
+    print(json.dumps({"now_ns": time.time_ns(), "machines": found}))
+    return 0

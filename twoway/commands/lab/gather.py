@@ -1,0 +1,25 @@
+"""The subcommand that unpacks the runs of archives."""
+
+import argparse
+from pathlib import Path
+
+from twoway.commands.options import RESULTS, add_options, shown
+
+HELP = "put the runs of archives into the results, every checksum compared"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `lab gather` to its parser."""
+    parser.add_argument("archives", type=Path, nargs="+", help="made by `pack`")
+    add_options(parser, RESULTS)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Unpack the runs of archives, check every file and print their folders."""
+    from twoway.runs.archive import unpack_runs
+
+    for path in args.archives:
+        with path.open("rb") as archive:
+            for folder in unpack_runs(archive, args.results):
+                print(shown(folder))
+    return 0

@@ -1,0 +1,30 @@
+"""The subcommand that makes a run of what several hosts left."""
+
+import argparse
+import json
+from pathlib import Path
+
+from twoway.commands.lab.one_case import one_case
+from twoway.commands.options import JSON, RESULTS, add_experiment, add_options
+from twoway.commands.reporting import report_on
+
+HELP = "make a run of what several hosts left, and report"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `lab merge` to its parser."""
+    add_experiment(parser)
+    parser.add_argument("parts", type=Path, help="folder with a folder for each, and times.json")
+    add_options(parser, JSON, RESULTS)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Merge the folders of all hosts into one run and report on it."""
+    from twoway.contract.manifest import MACHINE
+    from twoway.lab.multihost_run import Multihost
+    from twoway.runs.run import run_case
+
+    parts = {path.parent.name: path.parent for path in sorted(args.parts.glob(f"*/{MACHINE}"))}
+    multihost = Multihost(parts, json.loads((args.parts / "times.json").read_text()))
+    folder = run_case(one_case(args.experiment), multihost, args.results, took_s=multihost.took_s)
+    return report_on(folder, as_json=args.json)

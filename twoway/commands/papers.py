@@ -1,0 +1,48 @@
+"""The subcommand that compares experiments with the papers."""
+
+import argparse
+import json
+
+from twoway.commands.options import (
+    BACKEND,
+    CREW,
+    JSON,
+    KERNEL,
+    RESULTS,
+    add_experiments,
+    add_options,
+    all_ids,
+    shown,
+)
+from twoway.commands.sweeping import judge_points, run_all
+from twoway.contract.writing import chown_like_parent, make_folder
+from twoway.messages import say
+
+HELP = "the reproduction report: `sweep`, and everything compared with the papers"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `papers` to its parser."""
+    add_experiments(parser)
+    add_options(parser, JSON, RESULTS, *CREW, BACKEND, KERNEL)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run experiments as `sweep` does, and write the reproduction report."""
+    from twoway.report.papers_site import COUNTED, write_site
+
+    outcomes = run_all(args)
+    done = [outcome.folder for outcome in outcomes if outcome.folder]
+    make_folder(args.results / "papers")
+    document = write_site(done, args.results / "papers", len(all_ids()))
+    chown_like_parent(args.results / "papers")
+    if args.json:
+        print(json.dumps(document, indent=1))
+    status = judge_points(outcomes)
+    for paper in document["papers"]:
+        words = [f"{paper[each]} {each}" for each in (v.value for v in COUNTED) if paper[each]]
+        claims = f"{paper['claims']} claims: {', '.join(words)}; " if paper["claims"] else ""
+        kept = f"{paper['kept']} of {paper['predictions']} predictions kept"
+        say(f"{paper['title']}: {claims}{kept}", markup=False)
+    say(f"report: {shown(args.results / 'papers/index.html')}", markup=False)
+    return status

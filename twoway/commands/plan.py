@@ -1,0 +1,54 @@
+"""The subcommand that prints the commands of a run."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from twoway.commands.options import JSON, add_experiment, add_options
+
+if TYPE_CHECKING:
+    from twoway.contract.plan import Daemon, Step
+
+HELP = "the commands of a run once it has nodes and interfaces, in order"
+# In the order in which the guest carries them out.
+_PARTS_OF_A_PLAN = (
+    *("setup", "recorders", "captures", "sinks", "sources"),
+    *("at_start", "timed_sources", "user_programs", "teardown"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `plan` to its parser."""
+    add_experiment(parser)
+    add_options(parser, JSON)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the commands of a run's plan, in order, without running any."""
+    from twoway.plan.plan import build_plan
+    from twoway.runs.cases import load_case
+
+    document = build_plan(load_case(args.experiment), in_kernel=True)
+    if args.json:
+        print(document.model_dump_json(indent=1))
+        return 0
+    for part in _PARTS_OF_A_PLAN:
+        for step in getattr(document, part):
+            _print_step(step)
+    return 0
+
+
+def _print_step(step: "Step | Daemon") -> None:
+    where = f"[{step.node or 'guest'}]"
+    if step.kind == "set_sysctls":
+        for name, value in step.sysctls.items():
+            print(f"{where} sysctl -w {name}='{value}'")
+        return
+    if step.kind == "set_offloads":
+        print(where, "ethtool -K", step.interface, *(f"{name} off" for name in step.off))
+        return
+    for written in getattr(step, "lines", ()):
+        print(f"[{written.node or 'guest'}] echo '{written.text}' > /dev/twoway_testbed")
+    if step.run:
+        print(where, " ".join(step.run))
+    for line in getattr(step, "stdin", ()):
+        print(where, "   ", line)

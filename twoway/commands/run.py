@@ -1,0 +1,52 @@
+"""The subcommand that runs an experiment."""
+
+import argparse
+from threading import Thread
+
+from twoway.commands import sweep
+from twoway.commands.options import (
+    BACKEND,
+    CREW,
+    JSON,
+    KERNEL,
+    METRIC,
+    RESULTS,
+    add_experiment,
+    add_options,
+)
+from twoway.commands.reporting import report_on
+
+HELP = "run an experiment in virtual time and report"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `run` to its parser."""
+    add_experiment(parser)
+    add_options(parser, JSON, RESULTS, METRIC, *CREW, BACKEND, KERNEL)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run an experiment, or all points of a sweep, and report on it."""
+    from twoway.backends.registry import find_backend
+    from twoway.runs.cases import load_case, refuse_lost_references
+    from twoway.runs.run import run_watched
+    from twoway.spec.point import case_names
+
+    names = case_names(args.experiment)
+    if len(names) > 1 or args.scheduler:
+        args.experiments = [args.experiment]
+        return sweep.run(args)
+    case = load_case(names[0])
+    refuse_lost_references([case])
+    # The guest has a processor of its own meanwhile.
+    Thread(target=_prepare_report, daemon=True).start()
+    folder = run_watched(case, find_backend(args.backend, args.kernel), args.results)
+    return report_on(folder, as_json=args.json)
+
+
+def _prepare_report() -> None:
+    """Load what the analysis and the page of a run take."""
+    import twoway.report.report  # noqa: F401 - for what it imports
+    from twoway.report.pages import prepare
+
+    prepare()

@@ -1,0 +1,46 @@
+"""The subcommand that lists finished runs."""
+
+import argparse
+import json
+from dataclasses import asdict
+
+from twoway.commands.options import JSON, RESULTS, add_options, shown
+from twoway.contract.writing import chown_like_parent
+from twoway.messages import say
+
+HELP = "the finished runs, with identities and verdicts; and a page of them, results/index.html"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `runs` to its parser."""
+    add_options(parser, JSON, RESULTS)
+
+
+def run(args: argparse.Namespace) -> int:
+    """List the finished runs, and write a page of them."""
+    from twoway.contract.run_summary import RunSummary, summarize
+    from twoway.report.pages import write_runs_page
+    from twoway.runs.finding import finished_runs
+
+    found: list[RunSummary] = []
+    unreadable: list[str] = []
+    for folder in finished_runs(args.results):
+        try:
+            found.append(summarize(folder, args.results))
+        except ValueError as error:
+            unreadable.append(str(error))
+    if unreadable:
+        more = f"; and {len(unreadable) - 1} more" if len(unreadable) > 1 else ""
+        say(f"left out: {unreadable[0]}{more}", markup=False)
+    if args.json:
+        print(json.dumps([asdict(run) for run in found], indent=1))
+    for run in [] if args.json else found:
+        print(f"{run.identity[:12]}  {run.run}  {run.experiment}  {run.verdict or 'not reported'}")
+    if not found:
+        say(f"{shown(args.results)}: no finished run; `twoway run` makes one", markup=False)
+        return 0
+    page = args.results / "index.html"
+    write_runs_page(found, page)
+    chown_like_parent(page)
+    say(f"page: {shown(page)}", markup=False)
+    return 0

@@ -1,0 +1,24 @@
+"""The subcommand that opens a network in the guest."""
+
+import argparse
+
+from twoway.commands.options import add_experiment
+
+HELP = "the network in the guest, with Mininet's prompt"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `shell` to its parser."""
+    add_experiment(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Open an experiment's network in the guest, with Mininet's prompt.
+
+    The guest has the host's clock.
+    """
+    from twoway.guest.cache import built_guest
+    from twoway.runs.cases import load_case
+    from twoway.runs.shell import open_shell
+
+    return open_shell(load_case(args.experiment), built_guest())

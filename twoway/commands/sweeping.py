@@ -1,0 +1,79 @@
+"""Running all points of experiments: what several subcommands share."""
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from twoway.commands.options import all_ids
+from twoway.contract.judge import Verdict, marked
+from twoway.contract.verdicts import BAD, GOOD, TELLS_LITTLE
+from twoway.errors import UsageError
+from twoway.messages import say
+
+if TYPE_CHECKING:
+    from twoway.sweeps.sweep import Outcome
+
+
+def run_all(args: argparse.Namespace, families: Sequence[str] = ()) -> "list[Outcome]":
+    """Run every point of the experiments on the command line, all by default.
+
+    Raises: UsageError if no experiment has one of the families of metrics.
+    """
+    from twoway.backends.registry import find_backend
+    from twoway.progress import SweepBar
+    from twoway.runs.cases import load_case, refuse_lost_references
+    from twoway.spec.point import case_names
+    from twoway.sweeps.sweep import cost, run_points
+    from twoway.sweeps.workers import workers
+
+    names = [case for name in args.experiments or all_ids() for case in case_names(name)]
+    cases = {name: load_case(name) for name in names}
+    refuse_lost_references(cases.values())
+    known = dict.fromkeys(
+        name.partition(".")[0] for each in cases.values() for name in each.metrics
+    )
+    if missing := [family for family in families if family not in known]:
+        raise UsageError(
+            f"--metric: {missing[0]:.80}: no such metric", f"there are {', '.join(known)}"
+        )
+    if args.scheduler and args.kernel:
+        raise UsageError(
+            f"--kernel: a lab's workers have kernels of their own, got {args.kernel:.80}",
+            "an experiment's field `kernel` asks each of them for one",
+        )
+    backend = find_backend(args.backend, args.kernel)
+    if args.scheduler:
+        from twoway.sweeps.scheduler import lab_workers
+
+        crew = lab_workers(args.scheduler, args.certificates.expanduser())
+    else:
+        crew = workers(args.workers)
+    with SweepBar(len(cases), sum(map(cost, cases.values()))) as bar, crew as who:
+        return run_points(
+            cases, backend, args.results, who, lambda case, o: bar.show(_line(o), cost(case))
+        )
+
+
+def judge_points(outcomes: "list[Outcome]") -> int:
+    """Print the failed points and how to rerun them; return the exit code."""
+    bad = [outcome for outcome in outcomes if not outcome.good]
+    for outcome in bad:
+        say(_line(outcome), wrong=True)
+        for line in (*outcome.missed, f"twoway run {shlex.quote(outcome.name)}"):
+            say(f"     {line}", markup=False, wrong=True)
+    say(f"{len(outcomes) - len(bad)} of {len(outcomes)} points are as their files say")
+    if any(outcome.folder is None or outcome.exit_code == BAD for outcome in outcomes):
+        return BAD
+    return TELLS_LITTLE if bad else GOOD
+
+
+def _line(outcome: "Outcome") -> str:
+    """Format a point's outcome as a line for people."""
+    if outcome.error:
+        return marked(Verdict.FAIL, f"{outcome.name}: {outcome.error}")
+    time = "kept" if outcome.kept else f"{outcome.wall_s:.1f} s"
+    if outcome.good:
+        return marked(Verdict.PASS, f"{outcome.name} ({time})")
+    verdict = Verdict.FAIL if outcome.missed else Verdict.CANNOT_TELL
+    return marked(verdict, f"{outcome.name}: {outcome.headline} ({time})")

@@ -1,0 +1,37 @@
+"""The subcommand that checks experiments."""
+
+import argparse
+
+from twoway.commands.options import add_experiments, all_ids, complain
+from twoway.errors import TwowayError
+from twoway.messages import say
+
+HELP = "check experiments without running them; all by default"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `vet` to its parser."""
+    add_experiments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check experiments without running them."""
+    from twoway.runs.cases import load_case, reference_problems
+    from twoway.spec.point import case_names
+
+    # With their hints. A set in order: a problem of every point is printed once.
+    problems: dict[tuple[str, str], None] = {}
+    for name in args.experiments or all_ids():
+        try:
+            for case in case_names(name):
+                found = reference_problems(load_case(case))
+                problems.update(dict.fromkeys((problem, "") for problem in found))
+        except TwowayError as error:
+            problems[str(error), error.hint] = None
+    for problem, hint in problems:
+        complain(problem, hint)
+    if problems:
+        return 2
+    count = len(args.experiments or all_ids())
+    say(f"{count} experiment{'s are' if count > 1 else ' is'} sound")
+    return 0
