@@ -134,8 +134,8 @@ def test_the_longest_round_trip_fills_all_queues() -> None:
 def test_acks_keep_their_spacing_on_plain_links() -> None:
     """A changing delay or an impairment behind any queue of the ACKs changes their spacing."""
     passes = Ends(fields={"ack_directions": ["near", "far"], "ack_direction": "far"})
-    delay, impairments = {"delay": {"schedule": [[0, 1]]}}, {"impairments": {"jitter_ms": 1}}
-    links: dict[str, dict[str, Any]]
+    delay: dict[str, Any] = {"delay": {"schedule": [[0, 1]]}}
+    impairments: dict[str, Any] = {"impairments": {"jitter_ms": 1}}
     for links, keeps in (
         ({}, True),
         ({"near": {}, "far": {}}, True),
