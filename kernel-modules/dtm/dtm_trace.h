@@ -18,12 +18,12 @@ TRACE_EVENT(dtm_reallocation,
 	TP_STRUCT__entry(
 		__field(u64, time_ns)
 		__field(u64, estimate)
+		__field(u64, bytes)
 		__field(u32, ifindex)
 		__field(u32, handle)
 		__field(u32, from)
 		__field(u32, to)
 		__field(u32, wanted)
-		__field(u32, bytes)
 		__field(u8, cause)
 	),
 	TP_fast_assign(
@@ -37,7 +37,7 @@ TRACE_EVENT(dtm_reallocation,
 		__entry->bytes = ch->bytes;
 		__entry->cause = cause;
 	),
-	TP_printk("time_ns=%llu ifindex=%u handle=%x from=%u to=%u wanted=%u cause=%u estimate=%llu bytes=%u",
+	TP_printk("time_ns=%llu ifindex=%u handle=%x from=%u to=%u wanted=%u cause=%u estimate=%llu bytes=%llu",
 		  __entry->time_ns, __entry->ifindex, __entry->handle, __entry->from,
 		  __entry->to, __entry->wanted, __entry->cause, __entry->estimate,
 		  __entry->bytes)
