@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from twoway.theory.medium import Hold, Medium, bits_ns
+from twoway.contract.links.medium import Hold, Medium, bits_ns
 
 HERE = Path(__file__).parent
 US, MS = 10**3, 10**6

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from twoway.theory.timetable import Kind, Timetable
+from twoway.contract.timetable import Kind, Timetable
 
 HERE = Path(__file__).parent
 KINDS: tuple[Kind, ...] = ("rates", "opportunities", "delays")

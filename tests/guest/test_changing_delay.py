@@ -9,10 +9,10 @@ import yaml
 from running import SMALL, carry_out, write_experiment
 
 from twoway.contract.judge import Verdict
+from twoway.contract.links.delay import ChangingDelay
+from twoway.contract.timetable import Timetable
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
-from twoway.measure.links import delay
-from twoway.theory.timetable import Timetable
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -38,7 +38,7 @@ def test_delays_are_those_of_the_table(tmp_path: Path, monkeypatch: pytest.Monke
     assert [(row.verdict, row.value) for row in rows] == [(Verdict.PASS, 0)] * 2
     steps = ((0, 20_500_001), *((s * 10**9, ns) for s, ns in LATER))
     other = Timetable("delays", steps, 60 * 10**9)
-    monkeypatch.setattr(delay, "delay_table", lambda _: other)
+    monkeypatch.setattr(ChangingDelay, "table", other)
     assert [(row.verdict, row.value) for row in _delays(folder)] == [(Verdict.FAIL, 1)] * 2
 
 

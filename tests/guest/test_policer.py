@@ -8,6 +8,7 @@ import yaml
 from running import SMALL, carry_out, write_experiment
 
 from twoway.contract.judge import Verdict
+from twoway.contract.links.policer import Policer
 from twoway.measure.analysis import Analysis
 from twoway.measure.fidelity import fidelity
 
@@ -45,6 +46,9 @@ def test_each_packet_has_the_fate_of_the_bucket(tmp_path: Path) -> None:
     assert 0 < kernel[0] < kernel[1]
     link = analysis.run.link(analysis.queues["forward"].queue)
     assert link
-    assert link.policer
-    link.policer["burst_bytes"] += 9194
+    policer = link.elements.find(Policer)
+    assert policer
+    larger = policer.model_copy(update={"burst_bytes": policer.burst_bytes + 9194})
+    changed = link.model_copy(update={"policer": larger})
+    analysis.run.manifest.profile.directions["forward"] = changed
     assert _rows(analysis)[policed] is Verdict.FAIL

@@ -149,7 +149,7 @@ def analysis_of(
         "connections": described,
         "queues": [view.queue.model_dump(mode="json") for view in views.values()],
         "profile": {
-            "directions": {name: {"dtm": None, **link} for name, link in links.items()},
+            "directions": {n: {"queue_packets": 10, **link} for n, link in links.items()},
             "half_duplex": medium,
         },
         "captures": {name: "inout" if name[0] == "h" else "out" for name in captures},

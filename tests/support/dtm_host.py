@@ -16,6 +16,7 @@ from dtm_rate import RATE
 from queue_columns import passage_of
 from synthetic_run import START_NS, Crossing, edit_json, write_run
 
+from twoway.contract.links.dtm import Channel
 from twoway.measure.channel import BYTE_WORK, Slots
 from twoway.measure.queues import Passage
 from twoway.theory.dtm import Allocator
@@ -35,10 +36,11 @@ CHANNEL: dict[str, Any] = {
 EVENTS = "qdisc/r1-reallocations.csv"
 
 
-def options(**changed: Any) -> dict[str, Any]:
+def options(**changed: Any) -> Channel:
     """The channel's options, with some of them or of its rate allocator's changed."""
     rate = {name: changed.pop(name) for name in list(changed) if name in CHANNEL["rate"]}
-    return {**CHANNEL, **changed, "rate": {**CHANNEL["rate"], **rate}}
+    given = {**CHANNEL, **changed, "rate": {**CHANNEL["rate"], **rate}}
+    return Channel.model_validate(given)
 
 
 def arrivals(seed: int = 1) -> list[int]:
@@ -95,24 +97,25 @@ def host(
 
 
 def _decided(
-    counted: IntArray, drops: Any, channel: dict[str, Any], start_ns: int
+    counted: IntArray, drops: Any, channel: Channel, start_ns: int
 ) -> tuple[Slots, IntArray]:
-    rate = channel["rate"]
-    sample_ns = round(rate["sample_ms"] * 1e6)
-    allocator = Allocator(0, channel["slots"], channel)
+    rate = channel.rate
+    assert rate
+    sample_ns = round(rate.sample_ms * 1e6)
+    allocator = Allocator(0, channel.slots, channel)
     told, seen = [0], 0
     for tick in range(sample_ns, STOP_NS, sample_ns):
         inside = (counted >= tick - sample_ns) & (counted < tick)
-        if rate["count"] == "accepted":
+        if rate.count == "accepted":
             inside &= ~drops
         before = counted[drops & (counted < tick)]
-        held = len(before) > 0 and tick - before[-1] < rate["hold_on_loss_ms"] * 1e6
+        held = len(before) > 0 and tick - before[-1] < rate.hold_on_loss_ms * 1e6
         bit = int(inside.sum()) * PACKET_BYTES * 8 * 10**9 // sample_ns
         estimate = allocator.sample(tick, bit, hold=bool(held))
         told += [estimate] * (len(allocator.changes) - seen)
         seen = len(allocator.changes)
     changes = [(at, slots) for at, slots in allocator.changes if at < STOP_NS]
-    times, numbers = zip((-(10**9), channel["slots"]), *changes, strict=True)
+    times, numbers = zip((-(10**9), channel.slots), *changes, strict=True)
     slots = Slots(np.array(times) + start_ns, np.array(numbers), start_ns, channel)
     return slots, np.array(told[: len(changes) + 1], dtype=np.int64)
 
@@ -149,7 +152,9 @@ def channel_run(folder: Path, made: Host) -> Path:
 
     def add_channel(manifest: dict[str, Any]) -> None:
         manifest["queues"][0].update(reallocations=EVENTS, limit_packets=1000)
-        manifest["profile"]["directions"] = {"forward": {"dtm": made.slots.options}}
+        manifest["profile"]["directions"] = {
+            "forward": {"queue_packets": 1000, "dtm": made.slots.options.model_dump()}
+        }
         manifest["clock"].update(stop_ns=START_NS + STOP_NS)
 
     edit_json(folder / "manifest.json", add_channel)

@@ -12,6 +12,8 @@ from typing import Any, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from twoway.contract.files import digest_of, open_run_file, sha256
+from twoway.contract.link import Direction
+from twoway.contract.links.medium import HalfDuplex
 from twoway.contract.model import Document, FileName, FilePath, Record
 from twoway.contract.network import Connection, DatagramFlow, ProgramRun, Queue
 from twoway.contract.statements import Claim, Finding, Prediction
@@ -93,31 +95,10 @@ class Experiment(_Quoted):
         ]
 
 
-class Direction(_Quoted):
-    """One direction of a link."""
-
-    dtm: dict[str, Any] | None = Field(description="options of a DTM channel; null for others")
-    rate: dict[str, Any] | None = Field(
-        default=None, description="how the rate changes; null for others"
-    )
-    delay: dict[str, Any] | None = Field(
-        default=None, description="how the delay changes; null for others"
-    )
-    impairments: dict[str, Any] | None = Field(
-        default=None, description="jitter, reordering and copies behind the queue; null: none"
-    )
-    policer: dict[str, Any] | None = Field(
-        default=None, description="a token bucket before the queue; null: none"
-    )
-    loss: dict[str, Any] | None = Field(
-        default=None, description="how the link loses packets behind its queue; null: it loses none"
-    )
-
-
 class Profile(_Quoted):
     """Link behaviour at the run's point."""
 
-    half_duplex: dict[str, Any] | None = Field(
+    half_duplex: HalfDuplex | None = Field(
         default=None, description="the medium that both directions share; null: each has its own"
     )
     directions: dict[FileName, Direction] = Field(description="by name")

@@ -9,11 +9,12 @@ kernel decides as of the sample's end, however late its timer is (kernel-modules
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from capture_analysis.columns import BoolArray, IntArray
 
+from twoway.contract.links.dtm import Rate
 from twoway.contract.network import Queue
 from twoway.measure.channel import BYTE_WORK, Slots
 from twoway.measure.queues import Passage
@@ -70,12 +71,13 @@ def agreement(
         late_ns: how much later than its capture a packet may come to the channel.
         drift_ppb: how much faster than the plan's the host's clock runs.
     """
-    rate, signalling_ns = slots.options["rate"], round(slots.options["signalling_ms"] * 1e6)
-    sample_ns = round(rate["sample_ms"] * 1e6)
+    rate, signalling_ns = slots.options.rate, round(slots.options.signalling_ms * 1e6)
+    assert rate
+    sample_ns = round(rate.sample_ms * 1e6)
     host_ns = np.arange(0, stop_ns - signalling_ns - slots.start_ns, sample_ns)
     edges = slots.start_ns + np.rint(host_ns / (1 + drift_ppb * 1e-9)).astype(np.int64)
     first_ns, last_ns = passed.packets.time_ns, latest_ns(queue, slots, passed, late_ns)
-    accepted = rate["count"] == "accepted"
+    accepted = rate.count == "accepted"
     counted = ~passed.dropped if accepted else np.full(len(passed.left_ns), True)
     size = queue.link_bytes(passed.packets.frame_bytes).astype(np.int64)[counted]
     low, high = _rates(size, first_ns[counted], last_ns[counted], edges, sample_ns)
@@ -127,10 +129,10 @@ def _bytes_before(time_ns: IntArray, size: IntArray, edges: IntArray) -> IntArra
 
 
 def _held(
-    first_ns: IntArray, last_ns: IntArray, ticks: IntArray, rate: dict[str, Any]
+    first_ns: IntArray, last_ns: IntArray, ticks: IntArray, rate: Rate
 ) -> tuple[BoolArray, BoolArray]:
     """Tell at which ticks the estimate is surely held after a drop, and at which it may be."""
-    hold_ns = round(rate["hold_on_loss_ms"] * 1e6)
+    hold_ns = round(rate.hold_on_loss_ms * 1e6)
     never = np.iinfo(np.int64).min // 2
     first_ns, last_ns = np.sort(first_ns), np.sort(last_ns)
     surely, maybe = (np.searchsorted(at, ticks, side="left") for at in (last_ns, first_ns))
@@ -178,19 +180,20 @@ class Followed:
 
     def __post_init__(self) -> None:
         self._options = self.channel.options
-        start = round(self._options["rate"]["estimate_mbit"] * 1e6)
+        assert self._options.rate
+        self._rate = self._options.rate
+        start = round(self._rate.estimate_mbit * 1e6)
         self.estimate = self.lower = self.upper = Interval(start, start)
         self._slots = int(self.channel.at(self.channel.start_ns))
-        self._half = half_corridor_bit(self._options)
-        self._signalling_ns = round(self._options["signalling_ms"] * 1e6)
-        self._interval_ns = max(round(self._options["change_s"] * 1e9), CYCLE_NS)
+        self._half = half_corridor_bit(self._rate)
+        self._signalling_ns = round(self._options.signalling_ms * 1e6)
+        self._interval_ns = max(round(self._options.change_s * 1e9), CYCLE_NS)
         self._may_decide_ns = self._interval_ns
 
     def sample(self, rate: Interval, *, surely_held: bool, maybe_held: bool) -> None:
         """Take a sample's rate, bit/s, during which the estimate may not fall if it is held."""
         low, high = (
-            moved(now, new, self._options["rate"])
-            for now, new in zip(self.estimate, rate, strict=True)
+            moved(now, new, self._rate) for now, new in zip(self.estimate, rate, strict=True)
         )
         if surely_held:
             low = max(low, self.estimate.low)

@@ -11,7 +11,12 @@ from capture_analysis.columns import BoolArray, IntArray, Packets, merge
 from capture_analysis.congestion_epochs import CongestionEpochs, congestion_epochs
 from capture_analysis.errors import AnalysisError
 
+from twoway.contract.links import Delay
+from twoway.contract.links.impairments import Impairments
+from twoway.contract.links.medium import Medium
+from twoway.contract.links.rate import Rate
 from twoway.contract.network import START_NS, Connection, Queue
+from twoway.contract.timetable import Timetable
 from twoway.measure import channel, throughput
 from twoway.measure.busy_periods import BusyPeriods, busy_periods
 from twoway.measure.datagrams import DatagramView, join
@@ -31,8 +36,6 @@ from twoway.measure.queues import (
 )
 from twoway.measure.run_folder import Run
 from twoway.theory.dtm import SLOT_BIT
-from twoway.theory.medium import Medium
-from twoway.theory.timetable import Timetable, rate_table
 
 
 @dataclass(frozen=True)
@@ -319,8 +322,8 @@ class Analysis:
         return busy_periods(view.passed, self.run.steady_ns, self.run.stop_ns)
 
     def _table(self, queue: Queue) -> Timetable | None:
-        link = self.run.link(queue)
-        return rate_table(link.rate) if link and link.rate else None
+        rate = self.run.element(queue, Rate)
+        return rate.table if rate else None
 
     def _passage(self, queue: Queue, medium: Medium | None) -> Passage:
         run = self.run
@@ -394,7 +397,7 @@ class Analysis:
     def keeps_spacing(self, connection: Connection) -> bool:
         """Tell whether ACKs keep the spacing that they have when they leave their queues."""
         links = [self.run.link(self.queues[name].queue) for name in connection.ack_directions]
-        return not any(link and (link.delay or link.impairments) for link in links)
+        return not any(link and link.elements.has(Delay, Impairments) for link in links)
 
     def travel(self, connection: Connection, *, forward: bool = True) -> Travel:
         """Follow a connection's packets from its last queue to their end.

@@ -13,6 +13,7 @@ import numpy as np
 from capture_analysis.columns import IntArray
 from capture_analysis.errors import AnalysisError
 
+from twoway.contract.links.dtm import Channel
 from twoway.contract.network import Queue
 from twoway.measure.queues import Passage
 from twoway.measure.run_folder import Run
@@ -42,7 +43,7 @@ class Slots:
     time_ns: IntArray
     slots: IntArray
     start_ns: int
-    options: dict[str, Any]
+    options: Channel
     estimate_bit: IntArray | None = None
     decided: "Slots | None" = None
 
@@ -104,7 +105,9 @@ def read_slots(run: Run, queue: Queue) -> Slots:
         raise AnalysisError(f"{run.folder / queue.reallocations}: no start of {queue.interface}")
     told_ns = run.clock(queue.interface).of_stamps(np.array(table["time_ns"], dtype=np.int64))
     start_ns = int(told_ns[starts[-1]])
-    options = run.manifest.profile.directions[queue.direction].dtm or {}
+    options = run.element(queue, Channel)
+    if options is None:
+        raise AnalysisError(f"{run.folder / queue.reallocations}: {queue.interface} is no channel")
 
     def over_time(first: int, of: list[int], column: str, decided: Slots | None) -> Slots:
         return Slots(
@@ -135,13 +138,13 @@ def service_error_ns(queue: Queue, slots: Slots, passed: Passage) -> IntArray:
     rows = passed.departures
     left, arrived = passed.left_ns[rows], passed.packets.time_ns[rows]
     size = queue.link_bytes(passed.packets.frame_bytes[rows])
-    if slots.options["framed"]:
+    if slots.options.framed:
         size = -(-size // SLOT_BYTES) * SLOT_BYTES
     work = BYTE_WORK * size
     total = np.cumsum(work)
     idle = np.maximum.accumulate(slots.integral(arrived) - (total - work))
     ends = slots.when(idle + total)
-    if slots.options["framed"] and len(left):
+    if slots.options.framed and len(left):
         ends += (left[0] - ends) % CYCLE_NS
     return np.asarray(left - ends, dtype=np.int64)
 
@@ -174,11 +177,12 @@ def estimates(queue: Queue, slots: Slots, passed: Passage, stop_ns: int) -> Esti
         passed: the packets that came and those that were dropped.
         stop_ns: when to end.
     """
-    rate, channel = slots.options["rate"], slots.options
-    sample_ns = round(rate["sample_ms"] * 1e6)
+    rate, channel = slots.options.rate, slots.options
+    assert rate
+    sample_ns = round(rate.sample_ms * 1e6)
     ticks = np.arange(slots.start_ns + sample_ns, stop_ns + 1, sample_ns)
     edges = np.concatenate(([slots.start_ns], ticks))
-    counted = ~passed.dropped if rate["count"] == "accepted" else np.full(len(passed.left_ns), True)
+    counted = ~passed.dropped if rate.count == "accepted" else np.full(len(passed.left_ns), True)
     size = queue.link_bytes(passed.packets.frame_bytes)[counted]
     before = np.concatenate(([0], np.cumsum(size)))
     arrived = np.searchsorted(passed.packets.time_ns[counted], edges, side="left")
@@ -187,7 +191,7 @@ def estimates(queue: Queue, slots: Slots, passed: Passage, stop_ns: int) -> Esti
     last_drop = np.concatenate(([np.iinfo(np.int64).min // 2], drops))[
         np.searchsorted(drops, ticks, side="left")
     ]
-    held = ticks - last_drop < round(rate["hold_on_loss_ms"] * 1e6)
+    held = ticks - last_drop < round(rate.hold_on_loss_ms * 1e6)
     allocator = Allocator(slots.start_ns, int(slots.at(slots.start_ns)), channel)
     estimate = [
         allocator.sample(int(at), int(new), hold=bool(hold))

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from capture_analysis.columns import IntArray
 
+from twoway.contract.links.medium import Medium, bits_ns
 from twoway.contract.network import Queue
 from twoway.measure.queues import Passage
 from twoway.measure.run_folder import Run
-from twoway.theory.medium import Medium, bits_ns
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Holds:
 def medium_of(run: Run) -> Medium | None:
     """Return the medium of a run's half-duplex links; None if it has none."""
     shared = run.manifest.profile.half_duplex
-    return Medium.of(shared) if shared else None
+    return shared.medium if shared else None
 
 
 def latest_ns(

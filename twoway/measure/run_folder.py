@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from capture_analysis.columns import UDP, BoolArray, FlowTable, IntArray, Packets, merge, unify
@@ -19,7 +19,10 @@ from capture_analysis.errors import AnalysisError
 from capture_analysis.reading.capture import read_capture
 
 from twoway.contract.files import open_run_file
-from twoway.contract.manifest import Direction, Manifest, read_manifest
+from twoway.contract.link import Direction
+from twoway.contract.links import BehindQueue, Delay
+from twoway.contract.links.loss import Loss
+from twoway.contract.manifest import Manifest, read_manifest
 from twoway.contract.model import read_json
 from twoway.contract.network import Connection, DatagramFlow, Queue
 from twoway.contract.routing import Routes
@@ -29,6 +32,7 @@ from twoway.measure.lanes import Lanes, lanes_of
 # Of so many selections of a connection's packets the last are kept: a connection has four, and most
 # metrics of one are computed one after the other.
 RECENT_SELECTIONS = 6
+_Kind = TypeVar("_Kind")
 
 
 def manifest_of(folder: Path) -> Manifest:
@@ -82,22 +86,22 @@ class Run:
     @property
     def loses_on_links(self) -> bool:
         """True if a link loses packets behind its queue."""
-        return any(d.loss for d in self.manifest.profile.directions.values())
+        return any(d.elements.has(Loss) for d in self.manifest.profile.directions.values())
 
     @property
     def follows_packets(self) -> bool:
         """True if a link does something to packets behind its queue."""
         directions = self.manifest.profile.directions.values()
-        return any(d.loss or d.delay or d.impairments for d in directions)
+        return any(d.elements.has(BehindQueue, Delay) for d in directions)
 
     def link(self, queue: Queue) -> Direction | None:
         """Return what the profile says of a queue's link; None if an older run does not know."""
         return self.manifest.profile.directions.get(queue.link or queue.direction)
 
-    def impairments(self, queue: Queue) -> dict[str, Any] | None:
-        """Return what a queue's link does to packets besides losing them; None: nothing."""
+    def element(self, queue: Queue, kind: type[_Kind]) -> _Kind | None:
+        """Return what a queue's link does to packets, of a kind; None: nothing."""
         link = self.link(queue)
-        return link.impairments if link else None
+        return link.elements.find(kind) if link else None
 
     def clock(self, interface: str) -> Clock:
         """Return the clock of an interface's host."""

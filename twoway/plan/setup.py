@@ -105,7 +105,7 @@ def _pools(case: Case) -> Iterable[Command]:
         members = [
             member
             for member, direction in directions.items()
-            if (channel := direction.find(Channel)) and channel.pool == name
+            if (channel := direction.elements.find(Channel)) and channel.pool == name
         ]
         nodes = [case.graph.queues[direction][0].node for direction in members]
         if nodes:

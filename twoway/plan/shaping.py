@@ -7,6 +7,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from twoway.contract.links.rate import Rate
 from twoway.spec import links
 from twoway.spec.experiment import Direction, Profile
 from twoway.spec.graph import Graph, Interface
@@ -44,13 +45,13 @@ def compile_profile(profile: Profile, graph: Graph) -> list[Shaper]:
 
 def _preceded(shaper: Shaper, direction: Direction) -> Shaper:
     """Put before a queue what the direction has there."""
-    before = direction.find(links.BeforeQueue)
+    before = direction.elements.find(links.BeforeQueue)
     lines = before.lines(shaper.interface.name) if before else ()
     return replace(shaper, inner=(*shaper.inner, *lines))
 
 
 def _queue(interface: Interface, direction: Direction) -> Shaper:
-    if queue := direction.find(links.Queue):
+    if queue := direction.elements.find(links.Queue):
         return queue.shaper(interface, direction)
     limit = direction.queue_packets
     rate, readback = _rate(direction)
@@ -76,10 +77,10 @@ def _rate(direction: Direction) -> tuple[list[str], list[tuple[tuple[str, ...], 
 def _delay(interface: Interface, direction: Direction) -> Shaper:
     delay_ns = direction.delay_ns
     # A ms of a trace leaves at once.
-    held_ns = max(delay_ns, 10**6) if "rate" in direction.elements else delay_ns
+    held_ns = max(delay_ns, 10**6) if direction.elements.has(Rate) else delay_ns
     most = direction.most_mbit * 1e6 / 8 * held_ns * 1e-9 / _SMALLEST_FRAME_BYTES
     limit = min(max(1000, math.ceil(_DELAY_LIMIT_MARGIN * most)), _MOST_LIMIT)
-    if changing := direction.find(links.Delay):
+    if changing := direction.elements.find(links.Delay):
         return changing.shaper(interface, limit)
     rate, readback = _rate(direction) if direction.has_ack_queue else ([], [])
     behind = direction.behind_queue
@@ -95,4 +96,5 @@ def _delay(interface: Interface, direction: Direction) -> Shaper:
             *(expected for element in behind for expected in element.readback()),
             *readback,
         ),
+        tuple(line for element in behind for line in element.lines(interface.name)),
     )

@@ -12,7 +12,7 @@ def channel_figures(analysis: Analysis) -> list[Figure]:
     """Draw rate and slots of each DTM channel with the rate allocator."""
     figures = []
     for direction, view in analysis.queues.items():
-        if view.slots and view.slots.options["rate"]:
+        if view.slots and view.slots.options.rate:
             figures += _rate_figures(analysis, direction, view, view.slots)
     return figures
 
@@ -27,13 +27,14 @@ def _rate_figures(
     times = np.concatenate(([slots.start_ns], changes, [stop_ns]))
     held = slots.at(times).astype(np.float64)
     slot_mbit = SLOT_BIT / 1e6
-    rate = slots.options["rate"]
-    wanted = made.estimate_bit / SLOT_BIT + rate["margin_slots"] + rate["corridor_slots"] / 2
+    rate = slots.options.rate
+    assert rate
+    wanted = made.estimate_bit / SLOT_BIT + rate.margin_slots + rate.corridor_slots / 2
     return [
         Figure(
             f"rate-{direction}",
             f"Rate of the traffic and capacity of {direction}",
-            f"What came in in each {rate['sample_ms']:g} ms, the estimate that follows it, and "
+            f"What came in in each {rate.sample_ms:g} ms, the estimate that follows it, and "
             "the capacity of the slots that the channel had.",
             "time, s",
             "Mbit/s",
@@ -48,7 +49,7 @@ def _rate_figures(
             f"Slots of {direction}",
             "Slots of 512 kbit/s, and what the estimate would ask for at each sample: estimate, "
             "margin and half the corridor, before rounding. They change at most once in "
-            f"{slots.options['change_s']:g} s, and not while the estimate stays in its corridor.",
+            f"{slots.options.change_s:g} s, and not while the estimate stays in its corridor.",
             "time, s",
             "slots",
             [

@@ -2,8 +2,8 @@
 
 from collections import deque
 from html import escape
-from typing import Any
 
+from twoway.contract.links.rate import Rate
 from twoway.contract.manifest import Manifest
 from twoway.contract.network import Queue
 
@@ -44,7 +44,7 @@ def topology_svg(manifest: Manifest) -> str:
             said = manifest.profile.directions.get(queue.link or queue.direction)
             label = _label(
                 queue,
-                said.rate if said else None,
+                said.elements.find(Rate) if said else None,
                 "\N{RIGHTWARDS ARROW}" if right else "\N{LEFTWARDS ARROW}",
             )
             label += ", half-duplex" if manifest.profile.half_duplex else ""
@@ -63,12 +63,12 @@ def topology_svg(manifest: Manifest) -> str:
     return "".join([*parts, "</svg>"])
 
 
-def _label(queue: Queue, changes: dict[str, Any] | None, arrow: str) -> str:
+def _label(queue: Queue, changes: Rate | None, arrow: str) -> str:
     rate = f"{queue.rate_bit / 1e6:g} Mbit/s"
     if queue.reallocations:
         rate = f"DTM, {rate} at first"
     if changes:
-        rate += " at first" if changes["schedule"] else " on average"
+        rate += " at first" if changes.schedule else " on average"
     delay = queue.delay_ns / 1e6
     return f"{arrow} {rate}, {delay:g} ms, {queue.limit_packets} packets"
 

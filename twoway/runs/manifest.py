@@ -11,6 +11,7 @@ from pathlib import Path
 from twoway.backends.backend import Backend
 from twoway.backends.sandbox import GUEST_PATH
 from twoway.contract.files import digest_of, open_run_file, read_run_file
+from twoway.contract.links.dtm import Channel
 from twoway.contract.manifest import (
     CLOCKS,
     Clocks,
@@ -134,7 +135,7 @@ def _queues(case: Case) -> Iterable[Queue]:
             link=queue.direction,
             interface=interface.name,
             rate_bit=round(direction.start_mbit * 1e6),
-            reallocations=reallocations if "dtm" in direction.elements else None,
+            reallocations=reallocations if direction.elements.has(Channel) else None,
             leaves_at_start=direction.leaves_at_start,
             credit_ns=direction.credit_ns,
             limit_packets=direction.queue_packets,

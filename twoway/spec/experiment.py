@@ -5,16 +5,18 @@ reported at once.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, create_model
 
+from twoway.contract.link import Link, with_elements
+from twoway.contract.links.ack_queue import AckQueue
+from twoway.contract.links.dtm import Slots
 from twoway.contract.model import Model, Name, NonNegative, Positive, Whole, text
-from twoway.contract.network import Framing, IpVersion
+from twoway.contract.network import IpVersion
 from twoway.spec.congestion import CONTROLS
 from twoway.spec.datagrams import Datagrams
-from twoway.spec.links import BehindQueue, Delay, Element, Queue, RatedQueue, elements
-from twoway.spec.links.dtm import Slots
+from twoway.spec.links import BehindQueue, Element, Queue, elements
 from twoway.spec.links.half_duplex import HalfDuplex
 from twoway.spec.matrix import Axis
 from twoway.spec.programs import HostProgram
@@ -37,88 +39,30 @@ CongestionName = Annotated[
 ]
 
 
-_Kind = TypeVar("_Kind", bound=Element)
-
-
-class Link(Framing):
-    """Rate, queue and delay of one direction of a link."""
-
-    rate_mbit: Annotated[float, Field(ge=0.001, le=100_000)] | None = Field(
-        default=None,
-        description="link rate in Mbit/s (10^6 bit/s), unless it changes or is a dtm channel",
-    )
-    queue_packets: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
-        description="drop-tail limit in packets, the one in service included"
-    )
-    ecn: bool = Field(
-        default=False,
-        description="what manages the queue marks packets of flows with stack.ecn, not drops them",
-    )
-    delay_ms: Annotated[float, Field(ge=0, le=274_000)] | None = Field(
-        default=None,
-        description="propagation delay in ms, from the end of transmission to arrival, unless it "
-        "changes; netem's, up to 274 s",
-    )
-
-
 # As with traffic below.
 if TYPE_CHECKING:
     LinkFields = Link
 else:
-    LinkFields = create_model(
-        "LinkFields",
-        __base__=Link,
-        **{name: element.field() for name, element in elements().items()},
-    )
+    LinkFields = with_elements(Link, elements())
 
 
 class Direction(LinkFields):
     """One direction of a link: rate and queue at one hop, delay at another."""
 
     @property
-    def elements(self) -> dict[str, Element]:
-        """What else the link does to packets, by field."""
-        found = {name: kind.of(getattr(self, name)) for name, kind in elements().items()}
-        return {name: element for name, element in found.items() if element is not None}
-
-    def find(self, kind: type[_Kind]) -> _Kind | None:
-        """Find the element of a kind, if there is one."""
-        return next((e for e in self.elements.values() if isinstance(e, kind)), None)
+    def parts(self) -> list[Element]:
+        """Its elements, as the kernel has them."""
+        return [element for element in self.elements if isinstance(element, Element)]
 
     @property
     def behind_queue(self) -> list[BehindQueue]:
         """What netem does to packets beside delaying them, in the order of its arguments."""
-        return [e for e in self.elements.values() if isinstance(e, BehindQueue)]
-
-    @property
-    def delay_ns(self) -> int:
-        """Propagation delay, of one that changes the longest, ns."""
-        if changing := self.find(Delay):
-            return changing.longest_ns
-        return round((self.delay_ms or 0) * 1e6)
-
-    @property
-    def start_mbit(self) -> float:
-        """The link's rate at the start of traffic, of a trace its mean, Mbit/s."""
-        queue = self.find(RatedQueue)
-        return queue.start_mbit if queue else self.rate_mbit or 0
-
-    @property
-    def least_mbit(self) -> float:
-        """The lowest rate that the link may have, Mbit/s."""
-        queue = self.find(RatedQueue)
-        return queue.least_mbit if queue else self.rate_mbit or 0
-
-    @property
-    def most_mbit(self) -> float:
-        """The highest rate that the link may have, Mbit/s."""
-        queue = self.find(RatedQueue)
-        return queue.most_mbit if queue else self.rate_mbit or 0
+        return [element for element in self.parts if isinstance(element, BehindQueue)]
 
     @property
     def has_ack_queue(self) -> bool:
         """True if ACKs have a separate queue."""
-        return "ack_queue" in self.elements
+        return self.elements.has(AckQueue)
 
     @property
     def acts_behind(self) -> bool:
@@ -128,7 +72,7 @@ class Direction(LinkFields):
     @property
     def leaves_at_start(self) -> bool:
         """True if packets leave at the begin of transmission, not its end."""
-        queue = self.find(Queue)
+        queue = self.elements.find(Queue)
         return queue is not None and queue.leaves_at_start
 
     @property
@@ -138,7 +82,7 @@ class Direction(LinkFields):
         HTB's smallest burst is a byte, whose time tc expresses in ticks of 64 ns
         (docs/decisions/0021).
         """
-        queue = self.find(Queue)
+        queue = self.elements.find(Queue)
         if queue is None or not queue.is_under_htb:
             return 0
         return int(8e3 / self.start_mbit) // 64 * 64

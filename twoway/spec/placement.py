@@ -6,6 +6,7 @@ refused with the reason.
 
 import math
 
+from twoway.contract.links import Delay
 from twoway.contract.network import ETHERNET_BYTES
 from twoway.spec.experiment import Experiment, Profile
 from twoway.spec.graph import Graph
@@ -20,9 +21,9 @@ def setting_problems(profile: Profile, experiment: Experiment) -> list[str]:
     """List what an experiment's stack or kernel does not let a profile have."""
     frame_bytes = experiment.stack.mtu_bytes + ETHERNET_BYTES
     problems = [
-        f"directions.{name}.{field}{problem}"
+        f"directions.{name}.{element.FIELD}{problem}"
         for name, direction in profile.directions.items()
-        for field, element in direction.elements.items()
+        for element in direction.parts
         for problem in element.frame_problems(frame_bytes)
     ]
     if experiment.kernel in (None, "guest"):
@@ -30,7 +31,7 @@ def setting_problems(profile: Profile, experiment: Experiment) -> list[str]:
             f"directions.{name}.aqm: dualpi2 came with Linux 6.17: an experiment with "
             f"`kernel: newest` may have it, got kernel {experiment.kernel or 'guest'}"
             for name, direction in profile.directions.items()
-            if (managed := direction.find(ActiveQueue)) and managed.word == "dualpi2"
+            if (managed := direction.elements.find(ActiveQueue)) and managed.word == "dualpi2"
         ]
     return problems
 
@@ -81,7 +82,7 @@ def _without_place(profile: Profile, graph: Graph) -> list[str]:
     taken: dict[str, str] = {}
     for name, direction in profile.directions.items():
         places = graph.delays.get(name, ())
-        delay = "delay" if "delay" in direction.elements else "delay_ms"
+        delay = "delay" if direction.elements.has(Delay) else "delay_ms"
         given = {delay: f"{direction.delay_ns / 1e6}" if direction.delay_ns else ""}
         given |= {element.FIELD: "some" for element in direction.behind_queue}
         problems += [
@@ -136,7 +137,7 @@ def _shared_delays(profile: Profile, graph: Graph) -> list[str]:
             f"that no other direction has"
             for field, given in (
                 ("ack_queue", direction.has_ack_queue),
-                ("delay", "delay" in direction.elements),
+                ("delay", direction.elements.has(Delay)),
             )
             if given
         ]

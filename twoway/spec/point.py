@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from twoway.contract.links.dtm import Channel
 from twoway.contract.model import Name
 from twoway.contract.network import Connection, DatagramFlow
 from twoway.contract.plan import PlannedFile
@@ -249,7 +250,7 @@ def make_case(
     datagrams = make_datagram_flows(where, experiment, graph)
     queues = graph.placed_queues
     directions = profile.directions
-    channels = [q.name for q in queues if "dtm" in directions[q.direction].elements]
+    channels = [q.name for q in queues if directions[q.direction].elements.has(Channel)]
     known = metric_names(
         queues=[q.name for q in queues],
         connections=[c.name for c in connections],

@@ -125,7 +125,7 @@ def setup_of(
     """Collect the parameters of an experiment that theories use."""
     queues = {q.name: profile.directions[q.direction] for q in graph.placed_queues}
     return Setup(
-        links={name: _link(direction, experiment, profile) for name, direction in queues.items()},
+        links={name: _link(direction, experiment) for name, direction in queues.items()},
         connections=tuple(connections),
         segment_bytes=experiment.stack.segment_bytes(experiment.stack.ip),
         acks_every_segment=experiment.stack.acks == "every-segment",
@@ -136,11 +136,12 @@ def setup_of(
         pacing=experiment.stack.pacing,
         receive_window_packets=experiment.stack.receive_window_packets,
         datagrams=tuple(datagrams),
+        pools=profile.pools,
         medium=profile.half_duplex.medium if profile.half_duplex else None,
     )
 
 
-def _link(direction: Direction, experiment: Experiment, profile: Profile) -> Link:
+def _link(direction: Direction, experiment: Experiment) -> Link:
     stack, rate_bit = experiment.stack, direction.start_mbit * 1e6
     data = direction.link_bytes(stack.mtu_bytes + ETHERNET_BYTES)
     ack = direction.link_bytes(stack.header_bytes(stack.ip) + ETHERNET_BYTES)
@@ -151,7 +152,6 @@ def _link(direction: Direction, experiment: Experiment, profile: Profile) -> Lin
         data_s=data * 8 / rate_bit,
         ack_s=ack * 8 / rate_bit,
         payload_share=stack.segment_bytes(stack.ip) / data,
-        ack_queue=direction.has_ack_queue,
         framing=Framing(**{name: getattr(direction, name) for name in Framing.model_fields}),
-        elements={name: each.model(profile) for name, each in direction.elements.items()},
+        elements=direction.elements,
     )

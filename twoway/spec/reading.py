@@ -104,14 +104,14 @@ def _with_files(profile: Profile, folder: Path) -> tuple[Profile, list[str]]:
     directions, problems = {}, []
     for name, direction in profile.directions.items():
         read = {}
-        for field, element in direction.elements.items():
+        for element in direction.parts:
             try:
                 found = element.read(folder)
             except ValueError as error:
-                problems.append(f"directions.{name}.{field}{error}")
+                problems.append(f"directions.{name}.{element.FIELD}{error}")
                 continue
             if found is not element:
-                read[field] = found
+                read[element.FIELD] = found
         directions[name] = direction.model_copy(update=read)
     return profile.model_copy(update={"directions": directions}), problems
 

@@ -35,8 +35,8 @@ def profile_problems(profile: Profile) -> list[str]:
             *stage_problems(direction, profile),
             *_direction_problems(direction),
             *(
-                f".{field}{problem}"
-                for field, element in direction.elements.items()
+                f".{element.FIELD}{problem}"
+                for element in direction.parts
                 for problem in element.problems(direction, profile)
             ),
         )
@@ -46,7 +46,7 @@ def profile_problems(profile: Profile) -> list[str]:
 def _direction_problems(direction: Direction) -> list[str]:
     """List contradictions in a profile's direction, as ".FIELD: ..."."""
     problems = []
-    managed = direction.find(ActiveQueue)
+    managed = direction.elements.find(ActiveQueue)
     why_no_ecn = managed.why_no_ecn if managed else "drop-tail marks nothing"
     if direction.ecn and why_no_ecn:
         problems.append(f".ecn: {why_no_ecn}")

@@ -2,17 +2,12 @@
 
 import itertools
 from collections.abc import Sequence
-from typing import Annotated
-
-from pydantic import Field
 
 from twoway.contract.network import START_NS
+from twoway.contract.timetable import Timetable
 from twoway.spec.graph import Interface
 from twoway.spec.shaper import Shaper, options
-from twoway.theory.timetable import Timetable
 
-Second = Annotated[float, Field(ge=0, le=100_000, multiple_of=1e-6)]
-Repeat = Annotated[float, Field(gt=0, le=100_000)]
 # The steps of one message to the kernel.
 _MESSAGE_STEPS = 4000
 

@@ -15,8 +15,10 @@ one, or after the start; a decision for the same slots is no change.
 """
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Iterable
+from typing import Literal
+
+from twoway.contract.links.dtm import Channel, Rate
 
 SLOT_BIT = 512_000
 CYCLE_NS = 125_000
@@ -42,19 +44,19 @@ def response_s(share: float, shift: int = 3, sample_s: float = 0.1) -> float:
     return sample_s * math.log(1 - share) / math.log(1 - 2.0**-shift)
 
 
-def half_corridor_bit(channel: Mapping[str, Any]) -> int:
-    """Compute half of a channel's corridor, bit/s."""
-    return int(round(channel["rate"]["corridor_slots"] * 1000) * MILLISLOT_BIT // 2)
+def half_corridor_bit(rate: Rate) -> int:
+    """Compute half of an allocator's corridor, bit/s."""
+    return int(round(rate.corridor_slots * 1000) * MILLISLOT_BIT // 2)
 
 
-def moved(estimate: int, new: int, rate: Mapping[str, Any]) -> int:
+def moved(estimate: int, new: int, rate: Rate) -> int:
     """Move an estimate towards a sample's rate; grows with both, so that intervals stay intervals.
 
     The formula is the first half of the paper's algorithm.
     """
     if new >= estimate:
-        return int(estimate + ((new - estimate) >> rate["shift_up"]))
-    return int(estimate - ((estimate - new) >> rate["shift_down"]))
+        return int(estimate + ((new - estimate) >> rate.shift_up))
+    return int(estimate - ((estimate - new) >> rate.shift_down))
 
 
 class Allocator:
@@ -66,7 +68,7 @@ class Allocator:
         changes: the times, ns, and slots of all changes.
     """
 
-    def __init__(self, start_ns: int, slots: int, channel: Mapping[str, Any]) -> None:
+    def __init__(self, start_ns: int, slots: int, channel: Channel) -> None:
         """Start the allocator.
 
         Args:
@@ -75,12 +77,13 @@ class Allocator:
             channel: the field `dtm` of a profile, with the rate allocator.
         """
         self.slots = slots
-        self.estimate: int = round(channel["rate"]["estimate_mbit"] * 1e6)
+        assert channel.rate
+        self.estimate: int = round(channel.rate.estimate_mbit * 1e6)
         self.changes: list[tuple[int, int]] = []
-        self._channel, self._rate = channel, channel["rate"]
+        self._channel, self._rate = channel, channel.rate
         self._lower = self._upper = self.estimate
-        self._interval_ns = max(round(channel["change_s"] * 1e9), CYCLE_NS)
-        self._signalling_ns = round(channel["signalling_ms"] * 1e6)
+        self._interval_ns = max(round(channel.change_s * 1e9), CYCLE_NS)
+        self._signalling_ns = round(channel.signalling_ms * 1e6)
         self._decided_ns = self._effective_ns = start_ns
 
     def sample(self, at_ns: int, new: int, *, hold: bool = False) -> int:
@@ -98,7 +101,7 @@ class Allocator:
         is_outside = not self._lower <= self.estimate <= self._upper
         may_decide = at_ns >= max(self._decided_ns + self._interval_ns, self._effective_ns)
         if is_outside and may_decide:
-            half = half_corridor_bit(self._channel)
+            half = half_corridor_bit(self._rate)
             self._lower = max(self.estimate - half, 0)
             self._upper = self.estimate + half
             self._decide(at_ns)
@@ -113,28 +116,30 @@ class Allocator:
             self.changes.append((self._effective_ns, slots))
 
 
-def allocate(rates_bit: Iterable[int], channel: Mapping[str, Any]) -> list[tuple[float, int]]:
+def allocate(rates_bit: Iterable[int], channel: Channel) -> list[tuple[float, int]]:
     """Compute slots over time from the mean rate of each sample.
 
     Samples begin with the traffic.
 
     Returns: times in s with the slots from then on; the first at 0.
     """
-    allocator = Allocator(0, channel["slots"], channel)
-    sample_ns = round(channel["rate"]["sample_ms"] * 1e6)
+    assert channel.rate
+    allocator = Allocator(0, channel.slots, channel)
+    sample_ns = round(channel.rate.sample_ms * 1e6)
     for number, rate in enumerate(rates_bit, start=1):
         allocator.sample(number * sample_ns, rate)
-    return [(0.0, channel["slots"]), *((at / 1e9, slots) for at, slots in allocator.changes)]
+    return [(0.0, channel.slots), *((at / 1e9, slots) for at, slots in allocator.changes)]
 
 
-def slots_for(estimate: int, channel: Mapping[str, Any]) -> int:
+def slots_for(estimate: int, channel: Channel) -> int:
     """Compute the slots for an estimate, bit/s, within the channel's bounds.
 
     The formula is the second half of the paper's algorithm. At a constant rate the slots of the
     last decision stay, which fell while the estimate was within half a corridor of the rate.
     """
-    rate = channel["rate"]
-    margin = round(rate["margin_slots"] * 1000) * MILLISLOT_BIT
-    bit = estimate + half_corridor_bit(channel) + margin
-    slots = whole_slots(bit, rate["rounding"])
-    return int(min(max(slots, channel["min_slots"]), channel["max_slots"]))
+    rate = channel.rate
+    assert rate
+    margin = round(rate.margin_slots * 1000) * MILLISLOT_BIT
+    bit = estimate + half_corridor_bit(rate) + margin
+    slots = whole_slots(bit, rate.rounding)
+    return int(min(max(slots, channel.min_slots), channel.max_slots))

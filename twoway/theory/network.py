@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from twoway.contract.links import Elements
+from twoway.contract.links.medium import Medium
 from twoway.contract.network import Connection, DatagramFlow, Framing
-from twoway.theory.medium import Medium
 
 # The one theory of links whose directions share a medium.
 HALF_DUPLEX = "half_duplex"
@@ -22,10 +22,8 @@ class Link:
         data_s, ack_s: transmission times of a full segment, and of an ACK with no options except
             timestamps.
         payload_share: payload of a full segment over its size on the link.
-        ack_queue: True if ACKs wait in a queue of their own, whose turn comes with the next packet.
         framing: what the link adds to a frame.
-        elements: what the link's elements are, by their field of the profile: the field's value,
-            or the element's own model.
+        elements: what else it does to packets.
     """
 
     rate_bit: float
@@ -34,9 +32,8 @@ class Link:
     data_s: float
     ack_s: float
     payload_share: float
-    ack_queue: bool = False
     framing: Framing = field(default_factory=Framing)
-    elements: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    elements: Elements = field(default=Elements(), hash=False)
 
 
 @dataclass(frozen=True)
@@ -55,6 +52,7 @@ class Setup:
         receive_window_packets: full segments that receivers offer at most; None if their buffers
             decide.
         datagrams: UDP flows in the experiment's order.
+        pools: slots of DTM channels' pools, by name.
         medium: what both directions of each link share; None: each has a medium of its own.
     """
 
@@ -69,4 +67,5 @@ class Setup:
     pacing: bool = False
     receive_window_packets: int | None = None
     datagrams: tuple[DatagramFlow, ...] = ()
+    pools: Mapping[str, int] = field(default_factory=dict, hash=False)
     medium: Medium | None = None

@@ -24,9 +24,8 @@ DROPPED = range(150, len(CAME_NS), 100)
 
 def off(made: Host, late_ns: int = LATE_NS, **changed: Any) -> int:
     """Count the decisions that are not the paper's, if it is fed with other options."""
-    rate = made.slots.options["rate"]
-    own = {**made.slots.options, **rate, "rate": rate, **changed}
-    own = {name: own[name] for name in own if name != "rate"}
+    own = made.slots.options.model_dump()
+    own = {**own, **own.pop("rate"), **changed}
     slots = dataclasses.replace(made.slots, options=options(**own))
     return agreement(queue_of(), slots, made.passed, STOP_NS, late_ns=late_ns).off
 

@@ -10,12 +10,13 @@ from packet_columns import packets
 from queue_columns import passage_of, queue_of
 from synthetic_run import edit_json, write_run
 
+from twoway.contract.links.dtm import Channel
+from twoway.contract.links.medium import Medium
+from twoway.contract.links.rate import Rate
 from twoway.contract.network import START_NS
 from twoway.measure.analysis import Analysis
 from twoway.measure.channel import Slots
 from twoway.measure.medium import medium_of
-from twoway.theory.medium import Medium
-from twoway.theory.timetable import rate_table
 
 S = 1_000_000_000
 
@@ -26,18 +27,18 @@ def test_a_link_has_one_rate_until_its_slots_change(tmp_path: Path) -> None:
     assert view.has_one_rate
     for changes, has_one in (([(0, 4)], True), ([(0, 4), (10, 8)], False)):
         times, slots = np.array(changes).T
-        assert replace(view, slots=Slots(times, slots, 0, {})).has_one_rate is has_one
+        assert replace(view, slots=Slots(times, slots, 0, Channel())).has_one_rate is has_one
 
 
 def test_a_rate_is_the_mean_between_two_times() -> None:
     """A rate of 8 Mbit/s until 1 s and 4 afterwards has means; so have 4 slots and then 8."""
     constant = queue_view(queue=queue_of(rate_bit=8_000_000))
     assert constant.rate_bit(0, 5) == 8_000_000
-    halved = rate_table({"schedule": [[0, 8], [1, 4]], "repeat_s": None})
+    halved = Rate(schedule=[(0, 8), (1, 4)]).table
     between = START_NS + S // 2, START_NS + 3 * S // 2
     assert replace(constant, table=halved).rate_bit(*between) == 6_000_000
     assert replace(constant, table=halved).rate_bit(START_NS, START_NS + 4 * S) == 5_000_000
-    doubled = Slots(np.array([0, 10]), np.array([4, 8]), 0, {})
+    doubled = Slots(np.array([0, 10]), np.array([4, 8]), 0, Channel())
     assert replace(constant, slots=doubled).rate_bit(0, 20) == 6 * 512_000
     assert not replace(constant, table=halved).has_one_rate
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from queue_columns import passage_of, queue_of
 from synthetic_run import START_NS, edit_json, write_run
 
+from twoway.contract.links.dtm import Channel
 from twoway.measure.analysis import Analysis
 from twoway.measure.channel import Slots, estimates, read_slots, service_error_ns
 from twoway.measure.links import dtm
@@ -30,7 +31,8 @@ CHANNEL: dict[str, Any] = {
 def slots_of(changes: list[tuple[int, int]], **options: Any) -> Slots:
     """A step function from (time, slots) pairs, the allocator starting with the first."""
     times, slots = np.array(changes, dtype=np.int64).T
-    return Slots(times, slots, int(times[0]), {**CHANNEL, **options})
+    channel = Channel.model_validate({**CHANNEL, **options})
+    return Slots(times, slots, int(times[0]), channel)
 
 
 def test_slots_by_hand() -> None:
@@ -127,7 +129,7 @@ def _recorded(folder: Path, rows: list[str]) -> Run:
         folder / "manifest.json",
         lambda m: (
             m["queues"][0].update(reallocations="qdisc/r1-reallocations.csv"),
-            m.update(profile={"directions": {"forward": {"dtm": CHANNEL}}}),
+            m.update(profile={"directions": {"forward": {"queue_packets": 1000, "dtm": CHANNEL}}}),
         ),
     )
     return Run(folder)

@@ -8,12 +8,13 @@ import pytest
 from column_run import Ends, analysis_of
 from packet_columns import packets
 
+from twoway.contract.links.loss import Loss
 from twoway.measure.links.loss import deviations, link_loss
 
 
 def test_single_losses() -> None:
     """Of 10 000 packets 110 lost where 100 are expected is a standard deviation too many."""
-    alone = {"percent": 1, "burst_packets": None}
+    alone = Loss(percent=1)
     share, length = deviations(alone, 0.011, 10_000, 1 / 0.99, 100)
     assert share == pytest.approx(0.001 / math.sqrt(0.01 * 0.99 / 10_000))
     assert length == 0
@@ -21,7 +22,7 @@ def test_single_losses() -> None:
 
 def test_bursts_widen_the_deviation() -> None:
     """Bursts of 8 widen the share's deviation 3.85 times; 25 lengths of 9.5 are one above 8."""
-    bursts = {"percent": 1, "burst_packets": 8}
+    bursts = Loss(percent=1, burst_packets=8)
     share, length = deviations(bursts, 0.011, 10_000, 9.5, 25)
     correlated = 1 - 1 / 8 - 0.01 / 0.99 / 8
     widened = math.sqrt((1 + correlated) / (1 - correlated))
@@ -32,7 +33,7 @@ def test_bursts_widen_the_deviation() -> None:
 
 def test_no_losses() -> None:
     """Without a burst there is no length to compare."""
-    assert math.isnan(deviations({"percent": 1, "burst_packets": 8}, 0, 100, math.nan, 0)[1])
+    assert math.isnan(deviations(Loss(percent=1, burst_packets=8), 0, 100, math.nan, 0)[1])
 
 
 def _measured(
@@ -78,4 +79,4 @@ def test_losses_are_compared_with_the_profile() -> None:
     """Where the profile says how many, the deviations are those of this share and these bursts."""
     said = {"percent": 25, "burst_packets": 2}
     found = _measured([True, False, True, True], said=said)
-    assert found[2:] == deviations(said, 0.75, 4, 1.5, 2)
+    assert found[2:] == deviations(Loss(percent=25, burst_packets=2), 0.75, 4, 1.5, 2)

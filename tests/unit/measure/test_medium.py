@@ -6,10 +6,10 @@ from column_run import Ends, analysis_of, queue_view
 from packet_columns import packets
 from queue_columns import passage_of, queue_of
 
+from twoway.contract.links.medium import Medium
 from twoway.contract.network import Queue
 from twoway.measure.analysis import Analysis
 from twoway.measure.medium import latest_ns, replay
-from twoway.theory.medium import Medium
 
 # Of the two ends r2 is set up last, though its direction is the profile's first.
 BACK = queue_of().model_copy(update={"direction": "back", "interface": "r2-eth1"})

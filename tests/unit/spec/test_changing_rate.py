@@ -47,7 +47,7 @@ def test_a_trace_is_read_beside_the_profile(tmp_path: Path) -> None:
     """Lines of one time are one step; the last line is time 0 of the next lap."""
     (tmp_path / "cell").write_text("0\n3\n3\n5\n10\n10\n")
     link = _direction(tmp_path, {"mahimahi": "cell"})
-    rate = link.find(Rate)
+    rate = link.elements.find(Rate)
     assert rate is not None
     assert rate.table.steps == ((0, 4500), (3_000_000, 3000), (5_000_000, 1500))
     assert rate.table.period_ns == 10_000_000
@@ -58,7 +58,7 @@ def test_a_trace_is_read_beside_the_profile(tmp_path: Path) -> None:
 def test_grants_carry_what_the_kernel_demands_of_a_lap(tmp_path: Path) -> None:
     """A lap has grants for 1500 bytes; the rate is their mean, the highest that of a full ms."""
     link = _direction(tmp_path, {"grants": {"every_ms": 0.3, "bytes": 400}})
-    rate = link.find(Rate)
+    rate = link.elements.find(Rate)
     assert rate is not None
     assert rate.table.steps == ((0, 400), (300_000, 400), (600_000, 400), (900_000, 400))
     assert rate.table.period_ns == 1_200_000

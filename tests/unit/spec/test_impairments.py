@@ -38,7 +38,7 @@ def test_netem_is_told(given: dict[str, Any], said: str) -> None:
 def test_what_is_read_back() -> None:
     """Jitter in s and shares must be those that were set."""
     given = {"jitter_ms": 4, "jitter_reorders": True, "reorder_percent": 1, "duplicate_percent": 2}
-    impairments = _profile(impairments=given).directions["forward"].find(Impairments)
+    impairments = _profile(impairments=given).directions["forward"].elements.find(Impairments)
     assert impairments is not None
     assert impairments.readback() == (
         (("options", "delay", "jitter"), 0.004),

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from twoway.contract.links.dtm import Channel
 from twoway.measure.registry import metric_names
 from twoway.runs.cases import load_case
 from twoway.spec.predictions import setup_of
@@ -22,7 +23,7 @@ def _predicted(name: str) -> dict[str, float]:
 def test_predictions_are_metrics(name: str) -> None:
     """Theories name nothing that is not measured, and give numbers."""
     case = load_case(name)
-    channels = [n for n, link in case.profile.directions.items() if "dtm" in link.elements]
+    channels = [n for n, link in case.profile.directions.items() if link.elements.has(Channel)]
     known = metric_names(case.profile.directions, [c.name for c in case.connections], channels)
     values = _predicted(name)
     assert set(values) <= set(known)

@@ -5,17 +5,26 @@ from typing import Any
 
 import pytest
 
+from twoway.contract.links import Elements
+from twoway.contract.links.rate import Rate
 from twoway.runs.cases import load_case
 from twoway.spec.predictions import setup_of
-from twoway.theory.network import Setup
+from twoway.theory.network import Link, Setup
 from twoway.theory.predictions.ack_clock import predict
+
+
+def _rate(link: Link) -> dict[str, Any]:
+    given = link.elements.find(Rate)
+    assert given
+    return given.model_dump()
 
 
 def _setup(name: str, **rate: Any) -> Setup:
     case = load_case(name)
     found = setup_of(case.experiment, case.profile, case.graph, case.connections)
     back = found.links["reverse"]
-    changed = replace(back, elements={"rate": {**back.elements["rate"], **rate}})
+    elements = Elements([Rate.model_validate({**_rate(back), **rate})])
+    changed = replace(back, elements=elements)
     if "grants" in rate:
         rate_bit = rate["grants"]["bytes"] * 8e3 / rate["grants"]["every_ms"]
         changed = replace(changed, rate_bit=rate_bit, ack_s=40 * 8 / rate_bit)

@@ -11,6 +11,8 @@ from dtm_rate import RATE
 from hypothesis import given
 from hypothesis import strategies as st
 
+from twoway.contract.links import Elements
+from twoway.contract.links.dtm import Channel, Rate
 from twoway.contract.network import START_NS
 from twoway.theory.dtm import (
     SLOT_BIT,
@@ -26,10 +28,9 @@ from twoway.theory.predictions.barakat import flow_cycle
 from twoway.theory.registry import predict, printed
 
 
-def _channel(slots: int = 20, rate: dict[str, Any] | None = RATE, **fields: Any) -> dict[str, Any]:
-    none = dict.fromkeys(("buffer", "hysteresis", "trace"))
+def _channel(slots: int = 20, rate: dict[str, Any] | None = RATE, **fields: Any) -> Channel:
     bounds = {"min_slots": 1, "max_slots": 8192, "change_s": 1, "signalling_ms": 0}
-    return {"slots": slots, "framed": False, "rate": rate, **bounds, **none, **fields}
+    return Channel.model_validate({"slots": slots, "rate": rate, **bounds, **fields})
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_constant_rate_settles_where_said(bit: int, start: int, shift: int) -> N
     """
     channel = _channel(start, {**RATE, "shift_up": shift, "shift_down": shift})
     changes = allocate([bit] * 3000, channel)
-    half = half_corridor_bit(channel) + 63
+    half = half_corridor_bit(Rate.model_validate({**RATE})) + 63
     few, many = slots_for(max(bit - half, 0), channel), slots_for(bit + half, channel)
     assert few <= changes[-1][1] <= many
     assert changes[-1][0] < 100
@@ -144,7 +145,7 @@ def test_whole_slots(bit: int, slots: int) -> None:
     assert whole_slots(511_999, "down") == 0
 
 
-def _setup(limit: int, congestion: str, dtm: dict[str, Any], delay_s: float = 0.025) -> Setup:
+def _setup(limit: int, congestion: str, dtm: Channel, delay_s: float = 0.025) -> Setup:
     """dtm-fig4's path: 5 Mbit/s, then the channel, with a delay each way, packets of 1040 bytes."""
     bit = 1040 * 8
 
@@ -155,7 +156,7 @@ def _setup(limit: int, congestion: str, dtm: dict[str, Any], delay_s: float = 0.
     links = {
         "access": link(10, 0, 1000),
         "bottleneck": link(5, 0, limit),
-        "channel": replace(link(dtm["slots"] * 0.512, delay_s, 100), elements={"dtm": dtm}),
+        "channel": replace(link(dtm.slots * 0.512, delay_s, 100), elements=Elements([dtm])),
         "return": link(0.512, delay_s, 1000),
     }
     way = ("access", "bottleneck", "channel")
@@ -165,9 +166,11 @@ def _setup(limit: int, congestion: str, dtm: dict[str, Any], delay_s: float = 0.
 
 def _bus(owned: int, windows: tuple[int, int] = (60, 60)) -> Setup:
     """Two channels of a pool of 20 slots, two slots each at first, of which each owns some."""
-    dtm = _channel(slots=2, pool="bus", pool_slots=20, owned_slots=owned)
+    dtm = _channel(slots=2, pool="bus", owned_slots=owned)
     rate = 2 * SLOT_BIT
-    node = Link(rate, 20_000_000, 100, 12000 / rate, 320 / rate, 1460 / 1500, elements={"dtm": dtm})
+    node = Link(
+        rate, 20_000_000, 100, 12000 / rate, 320 / rate, 1460 / 1500, elements=Elements([dtm])
+    )
     back = Link(1e8, 20_000_000, 1000, 12000 / 1e8, 320 / 1e8, 1460 / 1500)
     flows = [
         connection(
@@ -180,9 +183,8 @@ def _bus(owned: int, windows: tuple[int, int] = (60, 60)) -> Setup:
         )
         for name, window, start_s in zip(("one", "two"), windows, (0, 50), strict=True)
     ]
-    return Setup(
-        {"one": node, "two": node, "back": back}, tuple(flows), 1460, True, 80, 100, {}, {}
-    )
+    links = {"one": node, "two": node, "back": back}
+    return Setup(links, tuple(flows), 1460, True, 80, 100, {}, {}, pools={"bus": 20})
 
 
 @pytest.mark.parametrize(("owned", "slots"), [(0, (18, 2)), (1, (18, 2)), (5, (15, 5))])
@@ -293,6 +295,6 @@ def test_refuses_what_has_no_closed_form() -> None:
     other = setup.connections[0].model_copy(update={"name": "other"})
     with pytest.raises(ValueError, match="flow, other share one"):
         predict("dtm", replace(setup, connections=(*setup.connections, other)))
-    plain = {name: replace(link, elements={}) for name, link in setup.links.items()}
+    plain = {name: replace(link, elements=Elements()) for name, link in setup.links.items()}
     with pytest.raises(ValueError, match="one DTM channel, got none"):
         predict("dtm", replace(setup, links=plain))

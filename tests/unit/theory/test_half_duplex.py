@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from twoway.contract.links.medium import Medium
 from twoway.runs.cases import load_case
 from twoway.spec.predictions import setup_of
-from twoway.theory.medium import Medium
 from twoway.theory.network import Setup
 from twoway.theory.registry import predict
 

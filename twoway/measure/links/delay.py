@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from twoway.contract.links.delay import ChangingDelay
 from twoway.contract.metrics import FidelityRow
 from twoway.contract.network import START_NS
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis, QueueView
 from twoway.measure.lanes import Lanes, lanes_of
 from twoway.measure.real_time import ClockError
-from twoway.theory.timetable import delay_table
 
 
 def check(
@@ -17,12 +17,11 @@ def check(
     """Compare the times that packets travel behind a queue with a table of delays."""
     del error
     run = analysis.run
-    link = run.link(view.queue)
-    if not link or not link.delay:
+    changing = run.element(view.queue, ChangingDelay)
+    if not changing:
         return []
-    table = delay_table(link.delay)
     sent = run.leaving(view.queue)
-    due_ns = table.leaves(START_NS, sent.time_ns, sent.frame_bytes.astype(np.int64))
+    due_ns = changing.table.leaves(START_NS, sent.time_ns, sent.frame_bytes.astype(np.int64))
     lanes = Lanes(lanes_of(sent))
     off = []
     for each in analysis.connections.values():

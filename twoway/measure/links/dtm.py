@@ -87,7 +87,7 @@ def check(
     slot. The reason for the check is in docs/decisions/0016.
     """
     slots = view.slots
-    if not slots or not slots.options["rate"]:
+    if not slots or not slots.options.rate:
         return []
     stop_ns = analysis.run.stop_ns
     wanted = slots.wanted

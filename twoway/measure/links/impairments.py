@@ -9,6 +9,7 @@ import math
 import numpy as np
 from capture_analysis.definition import Definition
 
+from twoway.contract.links.impairments import Impairments
 from twoway.contract.metrics import FidelityRow
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis, ConnectionView, QueueView
@@ -34,7 +35,7 @@ LINK_COPIES = Definition(
 def link_impairments(analysis: Analysis, view: ConnectionView) -> tuple[float, float, float]:
     """Return the standard deviation and the two shares; NaN without any, or without data."""
     last = analysis.queues[view.connection.directions[-1]].queue
-    if not analysis.run.impairments(last):
+    if not analysis.run.element(last, Impairments):
         return math.nan, math.nan, math.nan
     travel = analysis.travel(view.connection)
     arrived = (travel.came_ns >= 0) & (travel.sent.payload_bytes > 0)
@@ -54,10 +55,10 @@ def check(
 ) -> list[FidelityRow]:
     """Count packets that travelled neither within the jitter nor, reordered, at once."""
     del error
-    impairments = analysis.run.impairments(view.queue)
+    impairments = analysis.run.element(view.queue, Impairments)
     if not impairments:
         return []
-    jitter_ns = round(impairments["jitter_ms"] * 1e6)
+    jitter_ns = impairments.jitter_ns
     least, most = (view.queue.delay_ns + sign * jitter_ns for sign in (-1, 1))
     total = odd = 0
     for each in analysis.connections.values():
@@ -66,15 +67,15 @@ def check(
             if travel.queue != view.queue:
                 continue
             arrived = travel.came_ns >= 0
-            if impairments["duplicate_percent"]:
+            if impairments.duplicate_percent:
                 # A copy may be taken for the next packet that looks like it; resets do.
                 arrived &= ~repeated(travel.sent)
             sent_ns, came_ns = travel.sent.time_ns[arrived], travel.came_ns[arrived]
             latest = sent_ns + most
-            if jitter_ns and not impairments["jitter_reorders"]:
+            if jitter_ns and not impairments.jitter_reorders:
                 latest = np.maximum.accumulate(latest)  # behind one that was sent before
             good = (came_ns >= sent_ns + least) & (came_ns <= latest)
-            if impairments["reorder_percent"]:
+            if impairments.reorder_percent:
                 good |= came_ns == sent_ns
             total, odd = total + len(good), odd + int((~good).sum())
     what = f"{direction}: packets of {total} that arrived too early or too late"

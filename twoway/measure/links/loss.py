@@ -7,7 +7,7 @@ not; those of the whole capture count.
 
 How far that may be from what the profile says depends on how many packets there were. With the
 share p and bursts of b packets on average the next packet's fate is correlated with this one's by
-l = 1 - enter - leave (twoway/spec/links/loss.py), and of n packets the share has the variance
+l = 1 - enter - leave (twoway/contract/links/loss.py), and of n packets the share has the variance
 
     p (1 - p) / n * (1 + l) / (1 - l)
 
@@ -15,11 +15,11 @@ and the mean of k bursts' lengths, which are geometric, b (b - 1) / k.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 from capture_analysis.definition import Definition
 
+from twoway.contract.links.loss import Loss
 from twoway.contract.metrics import FidelityRow
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis, ConnectionView
@@ -66,14 +66,14 @@ def link_loss(analysis: Analysis, view: ConnectionView) -> tuple[float, float, f
         return math.nan, math.nan, math.nan, math.nan
     bursts = int(lost[0]) + int((np.diff(lost.astype(np.int8)) == 1).sum())
     share, length = float(lost.mean()), float(lost.sum()) / bursts if bursts else math.nan
-    link = analysis.run.link(travel.queue)
-    if not link or not link.loss:
+    loss = analysis.run.element(travel.queue, Loss)
+    if not loss:
         return share, length, math.nan, math.nan
-    return share, length, *deviations(link.loss, share, len(lost), length, bursts)
+    return share, length, *deviations(loss, share, len(lost), length, bursts)
 
 
 def deviations(
-    said: dict[str, Any], share: float, packets: int, length: float, bursts: int
+    said: Loss, share: float, packets: int, length: float, bursts: int
 ) -> tuple[float, float]:
     """Compare with what the profile says, in standard deviations; NaN if there is none.
 
@@ -84,10 +84,10 @@ def deviations(
         length: the mean length of a burst.
         bursts: how many there were.
     """
-    p, burst = said["percent"] / 100, said["burst_packets"]
+    p, burst = said.share, said.burst_packets
     correlated = 1 - 1 / burst - p / (1 - p) / burst if burst else 0
     variance = p * (1 - p) / packets * (1 + correlated) / (1 - correlated)
-    least = burst or 1 / (1 - p)
+    least = said.mean_burst
     spread = math.sqrt(least * (least - 1) / bursts) if bursts else 0
     return (share - p) / math.sqrt(variance), (length - least) / spread if spread else math.nan
 

@@ -5,12 +5,12 @@ import math
 from capture_analysis.columns import BoolArray
 from capture_analysis.definition import Definition
 
+from twoway.contract.links.policer import Policer
 from twoway.contract.metrics import FidelityRow
 from twoway.measure import checks
 from twoway.measure.analysis import Analysis, QueueView
 from twoway.measure.metric import Scope, estimates
 from twoway.measure.real_time import ClockError
-from twoway.theory.token_bucket import TokenBucket
 
 POLICED = Definition(
     "policed",
@@ -47,8 +47,8 @@ def check(
 
 def _refused(analysis: Analysis, view: QueueView) -> BoolArray | None:
     """Mark the packets offered to a queue that the policer refuses; None without a policer."""
-    link = analysis.run.link(view.queue)
-    if not link or not link.policer:
+    policer = analysis.run.element(view.queue, Policer)
+    if not policer:
         return None
     packets = view.passed.packets
-    return TokenBucket.of(**link.policer).refuses(packets.time_ns, packets.frame_bytes)
+    return policer.bucket.refuses(packets.time_ns, packets.frame_bytes)

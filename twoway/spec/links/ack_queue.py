@@ -7,8 +7,9 @@ then adds the transmission time as well (docs/decisions/0009).
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING
 
+from twoway.contract.links import ack_queue
 from twoway.spec.graph import Interface
 from twoway.spec.links import ManagedQueue
 from twoway.spec.shaper import Shaper, htb
@@ -30,16 +31,8 @@ _BANDS = {
 }
 
 
-class AckQueue(ManagedQueue):
+class AckQueue(ack_queue.AckQueue, ManagedQueue):
     """Two queues, one for ACKs and one for the other packets."""
-
-    FIELD: ClassVar = "ack_queue"
-    DESCRIPTION: ClassVar = (
-        "where ACKs wait: with data in one first-in-first-out queue, in their own that takes turns "
-        "with data's, or in one that goes first; each of two has queue_packets"
-    )
-    WORDS: ClassVar[Any] = Literal["shared", "own", "priority"]
-    USUAL: ClassVar = "shared"
 
     def shaper(self, interface: Interface, direction: "Direction") -> Shaper:
         """Build HTB with two queues inside."""

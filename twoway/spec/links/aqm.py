@@ -1,7 +1,8 @@
 """Active queue management: cake, which keeps the rate itself, or a qdisc under HTB."""
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING
 
+from twoway.contract.links import aqm
 from twoway.contract.network import ETHERNET_BYTES
 from twoway.spec.graph import Interface
 from twoway.spec.links import ManagedQueue
@@ -17,31 +18,8 @@ _ALWAYS_MARKS = ("cake", "cake-flowblind", "dualpi2")
 _AVERAGE_BYTES = 1500
 
 
-class ActiveQueue(ManagedQueue):
+class ActiveQueue(aqm.ActiveQueue, ManagedQueue):
     """A queue that drops or marks packets before it is full."""
-
-    FIELD: ClassVar = "aqm"
-    DESCRIPTION: ClassVar = (
-        "what manages the queue: `cake` (CoDel, a queue for each flow) and `cake-flowblind` "
-        "(CoDel, one queue), which have no limit of packets; or, under HTB, the kernel's qdisc of "
-        "that name with queue_packets as its limit, `fq_codel` without; `dualpi2` with "
-        "`kernel: newest` alone"
-    )
-    WORDS: ClassVar[Any] = Literal[
-        "drop-tail",
-        "cake",
-        "cake-flowblind",
-        "codel",
-        "pie",
-        "sfq",
-        "fq",
-        "fq_codel",
-        "fq_pie",
-        "red",
-        "choke",
-        "dualpi2",
-    ]
-    USUAL: ClassVar = "drop-tail"
 
     @property
     def is_under_htb(self) -> bool:

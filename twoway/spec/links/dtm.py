@@ -1,16 +1,11 @@
-"""A DTM channel in a link profile: its fields, and tc's arguments.
-
-The ranges are those of linux/pkt_dtm.h (kernel-modules/include/uapi). The channel's clock starts
-with the traffic (docs/decisions/0017).
-"""
+"""tc's words for a DTM channel, and contradictions between its fields."""
 
 import itertools
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
-
-from twoway.contract.model import Model
+from twoway.contract.links import dtm
 from twoway.spec.graph import Interface
 from twoway.spec.links import RatedQueue
 from twoway.spec.shaper import Shaper, options
@@ -18,214 +13,9 @@ from twoway.spec.shaper import Shaper, options
 if TYPE_CHECKING:
     from twoway.spec.experiment import Direction, Profile
 
-# 64 bits in each cycle of 125 us.
-SLOT_MBIT = 0.512
 
-Slots = Annotated[int, Field(ge=1, le=65535)]
-Milliseconds = Annotated[float, Field(ge=0, le=60_000)]
-# A number of thousandths of a slot, as the kernel keeps it.
-SlotShare = Annotated[float, Field(ge=0, le=65535, multiple_of=0.001)]
-
-
-class Rate(Model):
-    """The rate estimator of Abrahamsson, Hagsand and Marsh (2002), figure 1."""
-
-    sample_ms: Annotated[float, Field(ge=1, le=60_000)] = Field(
-        default=100, description="interval of estimates"
-    )
-    shift_up: Annotated[int, Field(ge=0, le=10)] = Field(
-        default=3, description="the estimate rises by 2^-shift of its distance to a sample"
-    )
-    shift_down: Annotated[int, Field(ge=0, le=10)] = Field(
-        default=3, description="and falls by 2^-shift of it"
-    )
-    margin_slots: SlotShare = Field(default=0.75, description="added to the estimate")
-    corridor_slots: SlotShare = Field(
-        default=2, description="width within which the estimate may move without a change"
-    )
-    rounding: Literal["up", "nearest", "down"] = Field(
-        default="up", description="of the sum to whole slots"
-    )
-    count: Literal["arrivals", "accepted"] = Field(
-        default="arrivals", description="whether the estimator sees what the queue drops"
-    )
-    hold_on_loss_ms: Milliseconds = Field(
-        default=0, description="for so long after a drop the estimate does not fall"
-    )
-    estimate_mbit: Annotated[float, Field(ge=0, le=1_000_000)] = Field(
-        default=0, description="the estimate at the traffic's start"
-    )
-
-    def arguments(self) -> str:
-        """Build tc's arguments for this allocator."""
-        return (
-            f"allocator rate sample {_ns(self.sample_ms)} shift-up {self.shift_up} "
-            f"shift-down {self.shift_down} margin {self.margin_slots:.3f} "
-            f"corridor {self.corridor_slots:.3f} rounding {self.rounding} count {self.count} "
-            f"hold-on-loss {_ns(self.hold_on_loss_ms)} "
-            f"estimate {round(self.estimate_mbit * 1e6)}bit"
-        )
-
-    def readback(self) -> dict[str, Any]:
-        """List the options that tc must show for this allocator."""
-        return {
-            "sample_ns": round(self.sample_ms * 1e6),
-            "shift_up": self.shift_up,
-            "shift_down": self.shift_down,
-            "margin": self.margin_slots,
-            "corridor": self.corridor_slots,
-            "rounding": self.rounding,
-            "count": self.count,
-            "hold_on_loss_ns": round(self.hold_on_loss_ms * 1e6),
-            "estimate_bit": round(self.estimate_mbit * 1e6),
-        }
-
-
-class Buffer(Model):
-    """An allocator that follows the backlog between two thresholds."""
-
-    high_bytes: Annotated[int, Field(ge=1)] = Field(
-        default=30_000, description="backlog above it, for rise_ms, asks for step_slots more"
-    )
-    low_bytes: Annotated[int, Field(ge=0)] = Field(
-        default=3_000, description="backlog below it, for fall_ms, gives step_slots back"
-    )
-    rise_ms: Milliseconds = Field(default=10, description="how long above high_bytes")
-    fall_ms: Milliseconds = Field(default=100, description="how long below low_bytes")
-    step_slots: Slots = Field(default=1, description="slots per change")
-
-    def arguments(self) -> str:
-        """Build tc's arguments for this allocator."""
-        return (
-            f"allocator buffer high {self.high_bytes} low {self.low_bytes} "
-            f"rise {_ns(self.rise_ms)} fall {_ns(self.fall_ms)} step {self.step_slots}"
-        )
-
-    def readback(self) -> dict[str, Any]:
-        """List the options that tc must show for this allocator."""
-        return {
-            "high": self.high_bytes,
-            "low": self.low_bytes,
-            "rise_ns": round(self.rise_ms * 1e6),
-            "fall_ns": round(self.fall_ms * 1e6),
-            "step": self.step_slots,
-        }
-
-
-class Level(Model):
-    """One level of the hysteresis allocator."""
-
-    slots: Slots = Field(description="slots at this level; each level has more than the last")
-    up_bytes: Annotated[int, Field(ge=0)] = Field(
-        default=0, description="a backlog of so much leads to the next level"
-    )
-    down_bytes: Annotated[int, Field(ge=0)] = Field(
-        default=0, description="one of so little to the level before"
-    )
-
-
-class Hysteresis(Model):
-    """Levels, each with a backlog to enter and one to leave (after Krishnan and Sterbenz)."""
-
-    levels: Annotated[list[Level], Field(min_length=2, max_length=32)] = Field(
-        description="from the fewest slots to the most"
-    )
-
-    def arguments(self) -> str:
-        """Build tc's arguments for this allocator."""
-        levels = ",".join(f"{v.slots}:{v.up_bytes}:{v.down_bytes}" for v in self.levels)
-        return f"allocator hysteresis levels {levels}"
-
-    def readback(self) -> dict[str, Any]:
-        """List the options that tc must show for this allocator."""
-        levels = [{"slots": v.slots, "up": v.up_bytes, "down": v.down_bytes} for v in self.levels]
-        return {"levels": levels}
-
-
-class Step(Model):
-    """One step of a trace."""
-
-    after_ms: Annotated[float, Field(ge=0, le=3_600_000, multiple_of=0.001)] = Field(
-        description="since the step before, the first since the traffic's start; whole us"
-    )
-    slots: Slots = Field(description="slots from then on")
-
-
-class Trace(Model):
-    """A list of times and slots, taken as it is."""
-
-    steps: Annotated[list[Step], Field(min_length=1, max_length=1024)] = Field(
-        description="in order"
-    )
-
-    def arguments(self) -> str:
-        """Build tc's arguments for this allocator."""
-        steps = ",".join(f"{_ns(s.after_ms)}:{s.slots}" for s in self.steps)
-        return f"allocator trace steps {steps}"
-
-    def readback(self) -> dict[str, Any]:
-        """List the options that tc must show for this allocator."""
-        steps = [{"after_ns": round(s.after_ms * 1e6), "slots": s.slots} for s in self.steps]
-        return {"steps": steps}
-
-
-class Channel(RatedQueue):
-    """A channel of n slots of 512 kbit/s, n being reallocated by at most one allocator."""
-
-    FIELD: ClassVar = "dtm"
-    DESCRIPTION: ClassVar = "a channel of a DTM network, instead of a rate_mbit"
-
-    slots: Slots = Field(default=20, description="slots at the traffic's start")
-    framed: bool = Field(
-        default=False, description="packets take whole slots and leave at the ends of cycles"
-    )
-    min_slots: Slots = Field(default=1, description="allocators go no lower")
-    max_slots: Slots = Field(default=65535, description="and no higher")
-    change_s: Annotated[float, Field(ge=0, le=3600)] = Field(
-        default=1, description="least time between two changes"
-    )
-    signalling_ms: Milliseconds = Field(
-        default=0, description="from an allocator's decision to its effect"
-    )
-    pool: Annotated[str, Field(max_length=15)] | None = Field(
-        default=None, description="the profile's pool of slots that it shares, if any"
-    )
-    owned_slots: Annotated[int, Field(ge=0, le=65535)] = Field(
-        default=0, description="slots of the pool that are its own, lent while it needs them not"
-    )
-    rate: Rate | None = Field(default=None, description="follow the rate of arrivals")
-    buffer: Buffer | None = Field(default=None, description="follow the backlog")
-    hysteresis: Hysteresis | None = Field(default=None, description="follow the backlog in levels")
-    trace: Trace | None = Field(default=None, description="follow a list of times and slots")
-
-    @property
-    def allocator(self) -> str:
-        """The allocator's name; "static" if there is none."""
-        return next(iter(self.allocators), "static")
-
-    @property
-    def allocators(self) -> list[str]:
-        """The names of the allocators given; a valid channel has at most one."""
-        return [n for n in ("rate", "buffer", "hysteresis", "trace") if getattr(self, n)]
-
-    @property
-    def start_mbit(self) -> float:
-        """The rate at the start of traffic."""
-        return self.slots * SLOT_MBIT
-
-    @property
-    def least_mbit(self) -> float:
-        """The lowest rate that an allocator may choose."""
-        return self.min_slots * SLOT_MBIT
-
-    @property
-    def most_mbit(self) -> float:
-        """The highest rate that an allocator may choose."""
-        return self.max_slots * SLOT_MBIT
-
-    def model(self, profile: "Profile") -> dict[str, Any]:
-        """Return the options, and the number of slots of the pool."""
-        return self.model_dump() | {"pool_slots": profile.pools.get(self.pool or "")}
+class Channel(dtm.Channel, RatedQueue):
+    """A channel of n slots of 512 kbit/s."""
 
     def problems(self, direction: "Direction", profile: "Profile") -> list[str]:
         """List contradictions between fields, and with the profile's pools."""
@@ -284,14 +74,13 @@ class Channel(RatedQueue):
 
     def arguments(self, limit_packets: int, overhead_bytes: int) -> list[str]:
         """Build the arguments of `tc qdisc add dev X root`, from the kind on."""
-        allocator = getattr(self, self.allocator, None)
         pool = f"pool {self.pool} owned {self.owned_slots} " if self.pool else ""
         words = (
             f"dtm slots {self.slots} limit {limit_packets} overhead {overhead_bytes} "
             f"{'framed' if self.framed else 'unframed'} min {self.min_slots} "
             f"max {self.max_slots} change {_ns(self.change_s * 1000)} "
             f"signalling {_ns(self.signalling_ms)} {pool}"
-            f"{allocator.arguments() if allocator else 'allocator static'}"
+            f"{_arguments(self.chosen)}"
         )
         return words.split()
 
@@ -310,8 +99,7 @@ class Channel(RatedQueue):
         }
         if self.pool:
             said |= {"pool": self.pool, "owned": self.owned_slots}
-        allocator = getattr(self, self.allocator, None)
-        return said | (allocator.readback() if allocator else {})
+        return said | _said(self.chosen)
 
     def shaper(self, interface: Interface, direction: "Direction") -> Shaper:
         """Build our qdisc dtm."""
@@ -320,7 +108,90 @@ class Channel(RatedQueue):
         return Shaper(interface, tuple(self.arguments(*limits)), readback)
 
 
-def _level_problems(levels: list[Level]) -> list[str]:
+@singledispatch
+def _arguments(allocator: Any) -> str:
+    """Build tc's arguments for an allocator."""
+    assert allocator is None
+    return "allocator static"
+
+
+@singledispatch
+def _said(allocator: Any) -> dict[str, Any]:
+    """List the options that tc must show for an allocator."""
+    assert allocator is None
+    return {}
+
+
+@_arguments.register
+def _(rate: dtm.Rate) -> str:
+    return (
+        f"allocator rate sample {_ns(rate.sample_ms)} shift-up {rate.shift_up} "
+        f"shift-down {rate.shift_down} margin {rate.margin_slots:.3f} "
+        f"corridor {rate.corridor_slots:.3f} rounding {rate.rounding} count {rate.count} "
+        f"hold-on-loss {_ns(rate.hold_on_loss_ms)} "
+        f"estimate {round(rate.estimate_mbit * 1e6)}bit"
+    )
+
+
+@_said.register
+def _(rate: dtm.Rate) -> dict[str, Any]:
+    return {
+        "sample_ns": round(rate.sample_ms * 1e6),
+        "shift_up": rate.shift_up,
+        "shift_down": rate.shift_down,
+        "margin": rate.margin_slots,
+        "corridor": rate.corridor_slots,
+        "rounding": rate.rounding,
+        "count": rate.count,
+        "hold_on_loss_ns": round(rate.hold_on_loss_ms * 1e6),
+        "estimate_bit": round(rate.estimate_mbit * 1e6),
+    }
+
+
+@_arguments.register
+def _(buffer: dtm.Buffer) -> str:
+    return (
+        f"allocator buffer high {buffer.high_bytes} low {buffer.low_bytes} "
+        f"rise {_ns(buffer.rise_ms)} fall {_ns(buffer.fall_ms)} step {buffer.step_slots}"
+    )
+
+
+@_said.register
+def _(buffer: dtm.Buffer) -> dict[str, Any]:
+    return {
+        "high": buffer.high_bytes,
+        "low": buffer.low_bytes,
+        "rise_ns": round(buffer.rise_ms * 1e6),
+        "fall_ns": round(buffer.fall_ms * 1e6),
+        "step": buffer.step_slots,
+    }
+
+
+@_arguments.register
+def _(hysteresis: dtm.Hysteresis) -> str:
+    levels = ",".join(f"{v.slots}:{v.up_bytes}:{v.down_bytes}" for v in hysteresis.levels)
+    return f"allocator hysteresis levels {levels}"
+
+
+@_said.register
+def _(hysteresis: dtm.Hysteresis) -> dict[str, Any]:
+    levels = [{"slots": v.slots, "up": v.up_bytes, "down": v.down_bytes} for v in hysteresis.levels]
+    return {"levels": levels}
+
+
+@_arguments.register
+def _(trace: dtm.Trace) -> str:
+    steps = ",".join(f"{_ns(s.after_ms)}:{s.slots}" for s in trace.steps)
+    return f"allocator trace steps {steps}"
+
+
+@_said.register
+def _(trace: dtm.Trace) -> dict[str, Any]:
+    steps = [{"after_ns": round(s.after_ms * 1e6), "slots": s.slots} for s in trace.steps]
+    return {"steps": steps}
+
+
+def _level_problems(levels: list[dtm.Level]) -> list[str]:
     found = []
     for number, (lower, upper) in enumerate(itertools.pairwise(levels)):
         if upper.slots <= lower.slots:

@@ -1,37 +1,21 @@
-"""A half-duplex medium that both directions of a link share."""
+"""tc's words for a half-duplex medium that both directions of a link share."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from pydantic import Field
-
-from twoway.contract.model import Model
+from twoway.contract.links import medium
 from twoway.spec.graph import Graph, Interface
 from twoway.spec.shaper import Shaper, options
-from twoway.theory.medium import Medium
 
 if TYPE_CHECKING:
     from twoway.spec.experiment import Direction
 
 
-class HalfDuplex(Model):
+class HalfDuplex(medium.HalfDuplex):
     """One medium for both directions of a link: one packet at a time, the ends take turns.
 
     There are no collisions and no random back-off.
     """
-
-    gap_us: Annotated[float, Field(ge=0, le=10_000_000, multiple_of=1e-3)] = Field(
-        description="what a turn takes before its first bit: access time, preamble, space between "
-        "frames; us, to the nanosecond"
-    )
-    turn_packets: Annotated[int, Field(ge=1, le=65535)] = Field(
-        default=1, description="packets that an end sends in its turn at most, for one gap"
-    )
-
-    @property
-    def medium(self) -> Medium:
-        """The medium, in whole ns."""
-        return Medium.of(self.model_dump())
 
     def shaper(self, interface: Interface, direction: "Direction", number: int) -> Shaper:
         """Build a queue at one end of a link, whose medium has a number."""

@@ -1,11 +1,9 @@
-"""A policer: a token bucket in front of a queue."""
+"""tc's words for a policer."""
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING
 
-from pydantic import Field
-
+from twoway.contract.links import policer
 from twoway.spec.links import BeforeQueue
-from twoway.theory.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
     from twoway.spec.experiment import Direction, Profile
@@ -14,28 +12,8 @@ if TYPE_CHECKING:
 _MOST_BURST_S = 274
 
 
-class Policer(BeforeQueue):
-    """Packets beyond a token bucket are dropped before the queue; none waits for tokens."""
-
-    FIELD: ClassVar = "policer"
-    DESCRIPTION: ClassVar = "a token bucket before the queue; none by default"
-
-    rate_mbit: Annotated[float, Field(ge=0.001, le=100_000)] = Field(
-        description="rate of the tokens in Mbit/s, of frames with their Ethernet headers"
-    )
-    burst_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = Field(
-        description="what a full bucket lets through at once, bytes of frames"
-    )
-
-    @property
-    def bucket(self) -> TokenBucket:
-        """Round the rate and the burst as the kernel does."""
-        return TokenBucket.of(self.rate_mbit, self.burst_bytes)
-
-    def model(self, profile: "Profile") -> TokenBucket:
-        """Return the bucket."""
-        del profile
-        return self.bucket
+class Policer(policer.Policer, BeforeQueue):
+    """A token bucket in front of a queue."""
 
     def problems(self, direction: "Direction", profile: "Profile") -> list[str]:
         """List contradictions, each after the field."""

@@ -1,71 +1,27 @@
-"""A rate that changes by a table: a schedule, grants, or a mahimahi trace."""
+"""Reading a rate that changes by a table, and tc's words for it."""
 
 import itertools
-import math
 from collections import Counter
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Self
+from typing import TYPE_CHECKING, Self
 
-from pydantic import Field
-
-from twoway.contract.model import Model
+from twoway.contract.links import rate
+from twoway.contract.links.rate import MOST_STEPS
+from twoway.contract.timetable import OPPORTUNITY_BYTES
 from twoway.spec.files_below import below
 from twoway.spec.graph import Interface
 from twoway.spec.links import RatedQueue
 from twoway.spec.shaper import Shaper
-from twoway.spec.timetable import Repeat, Second, by_table, order_problems
-from twoway.theory.timetable import OPPORTUNITY_BYTES, Timetable, rate_table
+from twoway.spec.timetable import by_table, order_problems
 
 if TYPE_CHECKING:
     from twoway.spec.experiment import Direction, Profile
 
-Mbit = Annotated[float, Field(ge=0, le=100_000)]
-Change = tuple[Second, Mbit]
-Milliseconds = Annotated[int, Field(ge=0, le=10**8)]
-Chance = tuple[Milliseconds, Annotated[int, Field(ge=1, le=10**6)]]
-# A trace of 17 minutes with opportunities each ms, and a file's bytes.
-_MOST_STEPS, _MOST_BYTES = 1 << 20, 1 << 24
+_MOST_BYTES = 1 << 24
 
 
-class Grants(Model):
-    """Leave to send some bytes at once, again and again, and nothing between.
-
-    As a shared medium does that collects packets (Wi-Fi's A-MPDU) or asks before it sends (DOCSIS).
-    """
-
-    every_ms: Annotated[float, Field(gt=0, le=10_000, multiple_of=1e-6)] = Field(
-        description="time between two grants, ms; the first is at the traffic's start"
-    )
-    bytes: Annotated[int, Field(ge=40, le=1 << 16)] = Field(
-        description="what one may carry; a packet that is larger waits for the sum of several"
-    )
-
-
-class Rate(RatedQueue):
-    """A rate that changes at given times, or opportunities to send by grants or a trace.
-
-    The table starts with the traffic, and before that the first rate holds, or the trace repeats.
-    """
-
-    FIELD: ClassVar = "rate"
-    DESCRIPTION: ClassVar = "a rate that changes by a schedule or a trace, instead of rate_mbit"
-
-    schedule: Annotated[list[Change], Field(min_length=1, max_length=100_000)] | None = Field(
-        default=None, description="[s, Mbit/s] in order, the first at 0; a rate of 0 is an outage"
-    )
-    repeat_s: Repeat | None = Field(
-        default=None, description="the schedule starts again after it; else its last rate lasts"
-    )
-    mahimahi: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
-        default=None,
-        description="a trace's file, beside the profile: a line for each opportunity to send "
-        f"{OPPORTUNITY_BYTES} bytes, with its time in ms; after the last it starts again",
-    )
-    opportunities: Annotated[list[Chance], Field(min_length=1, max_length=_MOST_STEPS)] | None = (
-        Field(default=None, description="the same as a list: [ms, packets]; of a file what it says")
-    )
-    grants: Grants | None = Field(default=None, description="some bytes at once, every so often")
+class Rate(rate.Rate, RatedQueue):
+    """A rate by a table."""
 
     def read(self, folder: Path) -> Self:
         """Read the trace, if it is a file.
@@ -129,33 +85,6 @@ class Rate(RatedQueue):
             found.append(f".schedule.{len(schedule) - 1}: the last rate must be above 0, got 0")
         return found
 
-    @cached_property
-    def table(self) -> Timetable:
-        """The table of the qdisc."""
-        return rate_table(self.model_dump())
-
-    @property
-    def start_mbit(self) -> float:
-        """The rate at the start; of opportunities their mean."""
-        if self.schedule:
-            return self.schedule[0][1]
-        return self.table.lap_bytes * 8e3 / self.table.period_ns
-
-    @property
-    def least_mbit(self) -> float:
-        """The lowest rate but 0; of opportunities their mean."""
-        rates = [mbit for _, mbit in self.schedule or () if mbit]
-        return min(rates) if rates else self.start_mbit
-
-    @property
-    def most_mbit(self) -> float:
-        """The highest rate; of opportunities that of the fullest ms."""
-        if self.schedule:
-            return max(mbit for _, mbit in self.schedule)
-        if self.grants:
-            return self.grants.bytes * math.ceil(1 / self.grants.every_ms) * 8e-3
-        return max(value for _, value in self.table.steps) * 8e-3
-
     def shaper(self, interface: Interface, direction: "Direction") -> Shaper:
         """Build a qdisc of the table."""
         limits = (direction.queue_packets, direction.overhead_bytes)
@@ -185,6 +114,6 @@ def _read(path: Path) -> list[tuple[int, int]]:
         times[at_ms] += 1
     if not last:
         raise ValueError("has no opportunity after 0 ms")
-    if len(times) > _MOST_STEPS:
-        raise ValueError(f"has opportunities at more than {_MOST_STEPS} times")
+    if len(times) > MOST_STEPS:
+        raise ValueError(f"has opportunities at more than {MOST_STEPS} times")
     return [*times.items()]

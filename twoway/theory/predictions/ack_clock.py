@@ -11,8 +11,12 @@ import numpy as np
 from capture_analysis.ack_compression import AckTimes, bunch_sizes, compression_factors
 from capture_analysis.columns import IntArray
 
+from twoway.contract.links import RatedQueue
+from twoway.contract.links.loss import Loss
+from twoway.contract.links.policer import Policer
+from twoway.contract.links.rate import Rate
+from twoway.contract.timetable import Timetable
 from twoway.theory.network import Link, Setup
-from twoway.theory.timetable import Timetable, rate_table
 
 NAME = "ack_clock"
 # How many times of the first ACK are tried, within the time of a segment.
@@ -31,11 +35,12 @@ def predict(setup: Setup) -> dict[str, float]:
     if len(each.directions) != 1 or len(each.ack_directions) != 1:
         raise ValueError(f"{each.name} passes several queues")
     link, back = setup.links[each.direction], setup.links[each.ack_direction]
-    if "rate" not in back.elements or link.elements.keys() & {"rate", "dtm"}:
+    rate = back.elements.find(Rate)
+    if rate is None or link.elements.has(RatedQueue):
         raise ValueError(f"{each.name}'s ACKs alone must pass a link that sends by a table")
-    if any(each.elements.keys() & {"loss", "policer"} for each in (link, back)):
+    if any(each.elements.has(Loss, Policer) for each in (link, back)):
         raise ValueError(f"{each.name} passes a link that loses packets")
-    table, data_ns = rate_table(back.elements["rate"]), int(link.data_s * 1e9)
+    table, data_ns = rate.table, int(link.data_s * 1e9)
     start_ns, stop_ns = (round(s * 1e9) for s in (setup.warm_up_s, setup.duration_s))
     per_ack = 1 if setup.acks_every_segment else 2
     # As many as there is time for their segments, all waiting before the window begins.

@@ -5,8 +5,8 @@ Throughput is the window over the sum of the transmissions of a segment and an A
 
 import numpy as np
 
+from twoway.contract.links.delay import ChangingDelay
 from twoway.theory.network import Setup
-from twoway.theory.timetable import delay_table
 
 NAME = "changing_delay"
 
@@ -20,9 +20,10 @@ def predict(setup: Setup) -> dict[str, float]:
     start, stop = (round(s * 1e9) for s in (setup.warm_up_s, setup.duration_s))
     for each in setup.connections:
         there, back = setup.links[each.direction], setup.links[each.ack_direction]
-        if not (each.window_packets and "delay" in there.elements.keys() & back.elements.keys()):
+        changing = [link.elements.find(ChangingDelay) for link in (there, back)]
+        tables = [delay.table for delay in changing if delay]
+        if not each.window_packets or len(tables) < len(changing):
             raise ValueError(f"{each.name} has no constant window, or delays that never change")
-        tables = [delay_table(link.elements["delay"]) for link in (there, back)]
         edges = np.unique(np.concatenate([table.laps(0, start, stop)[0] for table in tables]))
         edges = np.clip(np.append(edges, stop), start, stop)
         delays = [table.value_at(0, edges[:-1]) for table in tables]

@@ -4,8 +4,8 @@ Nothing of what the link offers is lost but the end of what a window's edges cut
 offered mean, and the efficiency 1.
 """
 
+from twoway.contract.links.rate import Rate
 from twoway.theory.network import Setup
-from twoway.theory.timetable import rate_table
 
 NAME = "changing_rate"
 
@@ -17,11 +17,11 @@ def predict(setup: Setup) -> dict[str, float]:
     """
     found = {}
     for each in setup.connections:
-        rate = setup.links[each.direction].elements.get("rate")
+        rate = setup.links[each.direction].elements.find(Rate)
         if len([c for c in setup.connections if c.direction == each.direction]) > 1 or not rate:
             raise ValueError(f"{each.name} is not alone on a link whose rate changes")
         start, stop = (round(s * 1e9) for s in (setup.warm_up_s, setup.duration_s))
-        offered = rate_table(rate).offered_bytes(0, start, stop)
+        offered = rate.table.offered_bytes(0, start, stop)
         found[f"throughput.{each.name}"] = offered * 8e3 / (stop - start)
         found[f"efficiency.{each.name}"] = 1.0
     return found

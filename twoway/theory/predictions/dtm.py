@@ -8,11 +8,11 @@ the flow's start decides. It is not known, so that slots have bounds:
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
+from twoway.contract.links.dtm import Channel
 from twoway.contract.network import Connection
 from twoway.theory.dtm import (
     SLOT_BIT,
@@ -46,8 +46,8 @@ def predict(setup: Setup) -> dict[str, float]:
     Raises: ValueError where losses at the channel decide: if it is not wider than its flows'
         bottlenecks, or is reallocated for several flows at once.
     """
-    name, cycles = _path(setup)
-    link, dtm = setup.links[name], setup.links[name].elements["dtm"]
+    name, dtm, cycles = _path(setup)
+    link = setup.links[name]
     packet_bit = link.data_s * link.rate_bit
     if sum(_bottleneck_rate(setup, flow) for flow in cycles) * packet_bit > link.rate_bit:
         raise ValueError(f"is about a channel wider than its flows' bottlenecks; {name} is not")
@@ -62,7 +62,7 @@ def predict(setup: Setup) -> dict[str, float]:
         predicted[f"utilisation.{flow.direction}"] = share
     used_mbit = sum(cycle.rate for cycle in cycles.values()) * packet_bit / 1e6
     slots = _slots(setup, dtm, list(cycles.values()), packet_bit)
-    if not dtm["rate"]:
+    if not dtm.rate:
         # Bursts of one packet of each flow fit, as none of the bottlenecks is faster.
         slots["drops_data"] = max(0.0, len(cycles) - link.buffer_packets)
     if "slots_mean" in slots:
@@ -79,20 +79,20 @@ def printed(setup: Setup) -> dict[str, float]:
 
     Raises: as `predict`.
     """
-    name, cycles = _path(setup)
-    link, dtm = setup.links[name], setup.links[name].elements["dtm"]
+    name, dtm, cycles = _path(setup)
+    link = setup.links[name]
     bit = sum(cycle.rate for cycle in cycles.values()) * link.data_s * link.rate_bit
-    if not dtm["rate"] or not all(_is_constant(cycle) for cycle in cycles.values()):
+    if not dtm.rate or not all(_is_constant(cycle) for cycle in cycles.values()):
         return {}
-    slots = bit / SLOT_BIT + dtm["rate"]["margin_slots"]
-    slots += half_corridor_bit(dtm) / SLOT_BIT
+    slots = bit / SLOT_BIT + dtm.rate.margin_slots
+    slots += half_corridor_bit(dtm.rate) / SLOT_BIT
     return {f"{family}.{name}": slots for family in ("slots_mean", "slots_min", "slots_max")}
 
 
-def _path(setup: Setup) -> tuple[str, dict[Connection, Cycle]]:
+def _path(setup: Setup) -> tuple[str, Channel, dict[Connection, Cycle]]:
     """Find the channel, and each flow's cycle before it."""
-    name = _channel(setup)
-    return name, {flow: _alone(setup, flow, name) for flow in setup.connections}
+    name, dtm = _channel(setup)
+    return name, dtm, {flow: _alone(setup, flow, name) for flow in setup.connections}
 
 
 def _is_constant(cycle: Cycle) -> bool:
@@ -104,12 +104,13 @@ def _is_constant(cycle: Cycle) -> bool:
     )
 
 
-def _channel(setup: Setup) -> str:
+def _channel(setup: Setup) -> tuple[str, Channel]:
     """Find the only DTM channel."""
-    names = [name for name, link in setup.links.items() if "dtm" in link.elements]
-    if len(names) != 1:
-        raise ValueError(f"is about one DTM channel, got {', '.join(names) or 'none'}")
-    return names[0]
+    found = [(name, link.elements.find(Channel)) for name, link in setup.links.items()]
+    channels = {name: channel for name, channel in found if channel}
+    if len(channels) != 1:
+        raise ValueError(f"is about one DTM channel, got {', '.join(channels) or 'none'}")
+    return next(iter(channels.items()))
 
 
 def _alone(setup: Setup, flow: Connection, channel: str) -> Cycle:
@@ -128,13 +129,13 @@ def _bottleneck_rate(setup: Setup, flow: Connection) -> float:
 
 
 def _slots(
-    setup: Setup, channel: Mapping[str, Any], cycles: list[Cycle], packet_bit: float
+    setup: Setup, channel: Channel, cycles: list[Cycle], packet_bit: float
 ) -> dict[str, float]:
     """Predict the channel's metrics of slots."""
-    if any(channel[kind] for kind in ("buffer", "hysteresis", "trace")):
+    if any((channel.buffer, channel.hysteresis, channel.trace)):
         raise ValueError("is about the rate allocator and static channels")
-    if not channel["rate"]:
-        kept = dict.fromkeys(("slots_mean", "slots_min", "slots_max"), float(channel["slots"]))
+    if not channel.rate:
+        kept = dict.fromkeys(("slots_mean", "slots_min", "slots_max"), float(channel.slots))
         return {**kept, "reallocations": 0.0}
     if len(cycles) != 1:
         raise ValueError("is about one flow where the channel is reallocated")
@@ -142,7 +143,7 @@ def _slots(
     if not _is_constant(cycle):
         fewest, most = _range(cycle, channel, packet_bit)
         return {"slots_min": float(fewest), "slots_max": float(most)}
-    sample_s = channel["rate"]["sample_ms"] / 1e3
+    sample_s = channel.rate.sample_ms / 1e3
     count = round(setup.duration_s / sample_s)
     found = [
         _steady(allocate(rates, channel), setup.warm_up_s, setup.duration_s)
@@ -157,26 +158,27 @@ def _slots(
     return slots
 
 
-def _range(cycle: Cycle, channel: Mapping[str, Any], packet_bit: float) -> tuple[int, int]:
+def _range(cycle: Cycle, channel: Channel, packet_bit: float) -> tuple[int, int]:
     """Compute the fewest and the most slots that any past of a cycle may leave.
 
     A decision stays while the estimate is within half a corridor of the one decided upon: that is
     at least the cycle's largest estimate less half a corridor, and at most its least and half. If
     the estimate leaves the corridor, the next decision is upon an estimate of the cycle.
     """
-    rate = channel["rate"]
-    sample_s = rate["sample_ms"] / 1e3
-    settling = response_s(0.999, max(rate["shift_up"], rate["shift_down"]), sample_s) / sample_s
+    rate = channel.rate
+    assert rate
+    sample_s = rate.sample_ms / 1e3
+    settling = response_s(0.999, max(rate.shift_up, rate.shift_down), sample_s) / sample_s
     count = math.ceil(settling + cycle.duration_s / sample_s)
     estimates = []
     for phase_s in np.arange(_PHASES) * sample_s / _PHASES:
         edges_s = np.arange(count + 1) * sample_s + phase_s
-        allocator = Allocator(0, channel["slots"], channel)
+        allocator = Allocator(0, channel.slots, channel)
         for number, packets_s in enumerate(cycle.rates(edges_s)):
             estimate = allocator.sample(number, round(packets_s * packet_bit))
             if number > settling:
                 estimates.append(estimate)
-    least, largest, half = min(estimates), max(estimates), half_corridor_bit(channel)
+    least, largest, half = min(estimates), max(estimates), half_corridor_bit(rate)
     return (
         slots_for(min(least, largest - half), channel),
         slots_for(max(largest, least + half), channel),

@@ -8,8 +8,9 @@ slots that it was made with.
 
 import math
 
+from twoway.contract.links.dtm import Channel
 from twoway.theory.dtm import SLOT_BIT
-from twoway.theory.network import Link, Setup
+from twoway.theory.network import Setup
 
 
 def predict(setup: Setup) -> dict[str, float]:
@@ -19,11 +20,14 @@ def predict(setup: Setup) -> dict[str, float]:
     """
     flows = sorted(setup.connections, key=lambda flow: flow.start_s)
     links = [setup.links[flow.direction] for flow in flows]
-    pools = {link.elements["dtm"]["pool"] if "dtm" in link.elements else None for link in links}
-    if len(pools) != 1 or None in pools:
+    found = [link.elements.find(Channel) for link in links]
+    channels = [channel for channel in found if channel]
+    pools = {channel.pool for channel in channels}
+    (pool,) = pools if len(pools) == 1 and len(channels) == len(links) else (None,)
+    if pool is None:
         raise ValueError("is about channels of one pool, a flow each")
-    slots = [_kept(link) for link in links]
-    slots[0] = _options(links[0])["pool_slots"] - sum(slots[1:])
+    slots = [_kept(channel) for channel in channels]
+    slots[0] = setup.pools[pool] - sum(slots[1:])
     predicted: dict[str, float] = {}
     for flow, link, held in zip(flows, links, slots, strict=True):
         rate_bit = held * SLOT_BIT
@@ -38,11 +42,6 @@ def predict(setup: Setup) -> dict[str, float]:
     return predicted
 
 
-def _options(link: Link) -> dict[str, int]:
-    return dict(link.elements["dtm"])
-
-
-def _kept(link: Link) -> int:
+def _kept(channel: Channel) -> int:
     """Slots of a node that starts when another has taken all it could."""
-    options = _options(link)
-    return max(options["owned_slots"], options["slots"])
+    return max(channel.owned_slots, channel.slots)

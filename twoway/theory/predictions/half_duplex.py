@@ -17,7 +17,8 @@ delayed ACKs, `half-duplex` contradicts this theory, which knows nothing of that
 In a full turn ACKs that came t_d apart leave t_a apart, n together.
 """
 
-from twoway.theory.medium import Medium
+from twoway.contract.links import BehindQueue, Delay
+from twoway.contract.links.medium import Medium
 from twoway.theory.network import Setup
 
 NAME = "half_duplex"
@@ -66,8 +67,7 @@ def _covered(setup: Setup) -> tuple[Medium, int]:
         raise ValueError("it has connections with the same window and nothing else")
     if any(len(each.directions) + len(each.ack_directions) != 2 for each in setup.connections):
         raise ValueError("it has one link")
-    behind = {"loss", "impairments", "delay"}
-    if any(link.elements.keys() & behind for link in setup.links.values()):
+    if any(link.elements.has(BehindQueue, Delay) for link in setup.links.values()):
         raise ValueError("its delays are constant, and it loses no packets")
     window = setup.connections[0].window_packets
     if window is None or any(each.paced for each in setup.connections):

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from twoway.contract.links.ack_queue import AckQueue
 from twoway.contract.network import Connection
 from twoway.theory.kalampoukas import (
     compresses,
@@ -221,5 +222,5 @@ def _side(link: Link, direction: str, connections: list[Connection]) -> Side:
         ack=Fraction(str(link.ack_s)),
         delay=Fraction(link.delay_ns, 10**9),
         start=Fraction(str(start_s)),
-        ack_first=link.ack_queue,
+        ack_first=link.elements.has(AckQueue),
     )

@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import pairwise
 from statistics import median
 
+from twoway.contract.links.dtm import Channel
 from twoway.theory.dtm import SLOT_BIT
 from twoway.theory.network import Link, Setup
 from twoway.theory.predictions import kalampoukas
@@ -61,9 +62,9 @@ def _steady(setup: Setup) -> Setup:
 
 
 def _last_rate(link: Link) -> Link:
-    trace = (link.elements.get("dtm") or {}).get("trace")
-    if not trace:
+    channel = link.elements.find(Channel)
+    if not channel or not channel.trace:
         return link
-    rate_bit = trace["steps"][-1]["slots"] * SLOT_BIT
+    rate_bit = channel.trace.steps[-1].slots * SLOT_BIT
     slower = link.rate_bit / rate_bit
     return replace(link, rate_bit=rate_bit, data_s=link.data_s * slower, ack_s=link.ack_s * slower)

@@ -6,6 +6,7 @@ always is on its way, a share of packets that leave at once is one that overtake
 
 import math
 
+from twoway.contract.links.impairments import Impairments
 from twoway.theory.network import Setup
 
 NAME = "link_impairments"
@@ -20,11 +21,11 @@ def predict(setup: Setup) -> dict[str, float]:
     for each in setup.connections:
         if len(each.directions) != 1:
             raise ValueError(f"{each.name} passes several links")
-        given = setup.links[each.direction].elements.get("impairments")
+        given = setup.links[each.direction].elements.find(Impairments)
         if not given:
             continue
-        found[f"link_copies.{each.name}"] = given["duplicate_percent"] / 100
-        found[f"link_jitter.{each.name}"] = given["jitter_ms"] / math.sqrt(3)
-        if not given["jitter_reorders"]:
-            found[f"link_overtaking.{each.name}"] = given["reorder_percent"] / 100
+        found[f"link_copies.{each.name}"] = given.duplicate_percent / 100
+        found[f"link_jitter.{each.name}"] = given.jitter_ms / math.sqrt(3)
+        if not given.jitter_reorders:
+            found[f"link_overtaking.{each.name}"] = given.reorder_percent / 100
     return found

@@ -4,6 +4,7 @@ A share p of all packets, in bursts of b on average (1960). Without bursts the n
 with the same chance p, which makes bursts of 1 / (1 - p).
 """
 
+from twoway.contract.links.loss import Loss
 from twoway.theory.network import Setup
 
 NAME = "link_loss"
@@ -18,11 +19,10 @@ def predict(setup: Setup) -> dict[str, float]:
     for each in setup.connections:
         if len(each.directions) != 1:
             raise ValueError(f"{each.name} passes several links")
-        loss = setup.links[each.direction].elements.get("loss")
+        loss = setup.links[each.direction].elements.find(Loss)
         if loss:
-            share = loss["percent"] / 100
-            found[f"link_loss.{each.name}"] = share
-            found[f"link_loss_burst.{each.name}"] = loss["burst_packets"] or 1 / (1 - share)
+            found[f"link_loss.{each.name}"] = loss.share
+            found[f"link_loss_burst.{each.name}"] = loss.mean_burst
             found[f"link_loss_deviation.{each.name}"] = 0
             found[f"link_loss_burst_deviation.{each.name}"] = 0
     return found

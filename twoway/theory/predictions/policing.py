@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from twoway.contract.links.policer import Policer
 from twoway.contract.network import ETHERNET_BYTES, START_NS, mean_interval_ns
 from twoway.theory.network import Setup
 
@@ -20,14 +21,15 @@ def predict(setup: Setup) -> dict[str, float]:
         raise ValueError(f"{flow.name} is random, or passes several queues")
     (name,) = flow.directions
     link, size = setup.links[name], flow.packet_bytes + ETHERNET_BYTES
-    if "policer" not in link.elements:
+    policer = link.elements.find(Policer)
+    if policer is None:
         raise ValueError(f"the queue {name} has no policer before it")
     interval_ns = mean_interval_ns(flow.packet_bytes, flow.rate_mbit)
     sent_ns = np.arange(flow.start_ns, flow.stop_ns, interval_ns)
     if link.framing.link_bytes(size) * 8e9 / link.rate_bit >= interval_ns:
         raise ValueError(f"{flow.name} is more than the link carries")
     steady = sent_ns >= START_NS + setup.warm_up_s * 1e9
-    refused = link.elements["policer"].refuses(sent_ns, np.full(len(sent_ns), size))
+    refused = policer.bucket.refuses(sent_ns, np.full(len(sent_ns), size))
     share = float(refused[steady].mean())
     return {
         f"policed.{name}": share,

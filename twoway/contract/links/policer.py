@@ -1,14 +1,17 @@
-"""The kernel's token bucket (net/sched/act_police.c), in its own integers.
+"""A policer: the kernel's token bucket (net/sched/act_police.c), in its own integers.
 
 Tokens are nanoseconds of sending: the bucket gains one each ns and holds at most `burst_ns`. A
 packet needs what its frame takes at the rate, and is refused if that is not there.
 """
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Annotated, ClassVar
 
 import numpy as np
 from capture_analysis.columns import BoolArray, IntArray
+from pydantic import Field
+
+from twoway.contract.links import Element
 
 # tc tells the kernel times in ticks of 64 ns.
 _TICK_NS = 64
@@ -25,11 +28,6 @@ class TokenBucket:
 
     rate_bit: int
     burst_bytes: int
-
-    @classmethod
-    def of(cls, rate_mbit: float, burst_bytes: int) -> Self:
-        """Make the bucket that the kernel has for a rate: it counts whole bytes a second."""
-        return cls(round(rate_mbit * 1e6 / 8) * 8, burst_bytes)
 
     @property
     def burst_ns(self) -> int:
@@ -61,3 +59,22 @@ class TokenBucket:
             else:
                 tokens, last = left, now
         return refused
+
+
+class Policer(Element):
+    """Packets beyond a token bucket are dropped before the queue; none waits for tokens."""
+
+    FIELD: ClassVar = "policer"
+    DESCRIPTION: ClassVar = "a token bucket before the queue; none by default"
+
+    rate_mbit: Annotated[float, Field(ge=0.001, le=100_000)] = Field(
+        description="rate of the tokens in Mbit/s, of frames with their Ethernet headers"
+    )
+    burst_bytes: Annotated[int, Field(ge=1, le=1 << 30)] = Field(
+        description="what a full bucket lets through at once, bytes of frames"
+    )
+
+    @property
+    def bucket(self) -> TokenBucket:
+        """The bucket that the kernel has for them: it counts whole bytes a second."""
+        return TokenBucket(round(self.rate_mbit * 1e6 / 8) * 8, self.burst_bytes)

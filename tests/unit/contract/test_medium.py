@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from twoway.theory.medium import Hold, Medium, bits_ns
+from twoway.contract.links.medium import HalfDuplex, Hold, Medium, bits_ns
 
 
 def _holds(medium: Medium, first: list[int], second: list[int], bits: int = 10) -> list[Hold]:
@@ -49,4 +49,4 @@ def test_bits_are_cut_upwards() -> None:
 @pytest.mark.parametrize(("gap_us", "gap_ns"), [(0, 0), (0.001, 1), (16.004, 16_004)])
 def test_a_profile_has_microseconds(gap_us: float, gap_ns: int) -> None:
     """The gap is a whole number of ns."""
-    assert Medium.of({"gap_us": gap_us, "turn_packets": 3}) == Medium(gap_ns, 3)
+    assert HalfDuplex(gap_us=gap_us, turn_packets=3).medium == Medium(gap_ns, 3)

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from twoway.theory.timetable import Timetable, delay_table, rate_table
+from twoway.contract.links.delay import ChangingDelay
+from twoway.contract.links.rate import Grants, Rate
+from twoway.contract.timetable import Timetable
 
 MS, S = 10**6, 10**9
 
@@ -17,7 +19,7 @@ def _leaves(table: Timetable, *packets: tuple[int, int], start_ns: int = 0) -> l
 # 1 byte/us, nothing from 10 to 20 ms, then 2 bytes/us.
 RATES = Timetable("rates", ((0, 10**6), (10 * MS, 0), (20 * MS, 2 * 10**6)))
 # A packet at 5 and two at 10 ms, again every 10 ms.
-TRACE = rate_table({"schedule": None, "opportunities": [[5, 1], [10, 2]]})
+TRACE = Rate(opportunities=[(5, 1), (10, 2)]).table
 
 
 def test_a_rate_that_changes_takes_a_packet_pro_rata() -> None:
@@ -74,20 +76,20 @@ def test_schedules_are_in_seconds_megabits_and_milliseconds() -> None:
     """Rates are whole bytes a second, delays whole ns; without `repeat_s` the last step lasts."""
     rates = {"schedule": [[0, 8.000009], [0.5, 16]], "repeat_s": 2}
     steps = ((0, 1_000_001), (500 * MS, 2_000_000))
-    assert rate_table(rates) == Timetable("rates", steps, 2 * S)
-    assert rate_table(rates | {"repeat_s": None}).period_ns == 0
+    assert Rate.model_validate(rates).table == Timetable("rates", steps, 2 * S)
+    assert Rate.model_validate(rates | {"repeat_s": None}).table.period_ns == 0
     delays = {"schedule": [[0, 20.5], [1.5, 5]], "repeat_s": 3}
     steps = ((0, 20_500_000), (1500 * MS, 5 * MS))
-    assert delay_table(delays) == Timetable("delays", steps, 3 * S)
-    assert delay_table(delays | {"repeat_s": None}).period_ns == 0
+    assert ChangingDelay.model_validate(delays).table == Timetable("delays", steps, 3 * S)
+    assert ChangingDelay.model_validate(delays | {"repeat_s": None}).table.period_ns == 0
 
 
 def test_grants_and_opportunities_are_steps() -> None:
     """Three grants of 600 bytes carry a packet; a trace's last time is the first of the next."""
-    grants = rate_table({"schedule": None, "grants": {"every_ms": 2.5, "bytes": 600}})
+    grants = Rate(grants=Grants(every_ms=2.5, bytes=600)).table
     steps = tuple((n * 5 * MS // 2, 600) for n in range(3))
     assert grants == Timetable("opportunities", steps, 15 * MS // 2)
-    trace = rate_table({"schedule": None, "opportunities": [[0, 1], [5, 2], [10, 3]]})
+    trace = Rate(opportunities=[(0, 1), (5, 2), (10, 3)]).table
     assert trace == Timetable("opportunities", ((0, 4 * 1500), (5 * MS, 2 * 1500)), 10 * MS)
     assert TRACE.steps == ((0, 2 * 1500), (5 * MS, 1500))
 

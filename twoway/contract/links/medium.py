@@ -9,10 +9,13 @@ waiting packets whenever something happens; here times of arrival alone decide.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
+
+from twoway.contract.model import Model
 
 IntArray = NDArray[np.int64]
 _NS = 10**9
@@ -44,11 +47,6 @@ class Medium:
 
     gap_ns: int
     turn_packets: int
-
-    @classmethod
-    def of(cls, half_duplex: dict[str, Any]) -> "Medium":
-        """Read a profile's field `half_duplex`."""
-        return cls(round(half_duplex["gap_us"] * 1000), half_duplex["turn_packets"])
 
     def holds(self, arrived_ns: Sequence[IntArray], bits_ns: Sequence[IntArray]) -> Iterator[Hold]:
         """Replay the medium.
@@ -86,3 +84,23 @@ def bits_ns(link_bytes: IntArray, rate_bit: int) -> IntArray:
         rate_bit: the rate, of which the kernel has whole bytes/s.
     """
     return np.asarray(-(-link_bytes.astype(np.int64) * _NS // (rate_bit // 8)))
+
+
+class HalfDuplex(Model):
+    """One medium for both directions of a link: one packet at a time, the ends take turns.
+
+    There are no collisions and no random back-off.
+    """
+
+    gap_us: Annotated[float, Field(ge=0, le=10_000_000, multiple_of=1e-3)] = Field(
+        description="what a turn takes before its first bit: access time, preamble, space between "
+        "frames; us, to the nanosecond"
+    )
+    turn_packets: Annotated[int, Field(ge=1, le=65535)] = Field(
+        default=1, description="packets that an end sends in its turn at most, for one gap"
+    )
+
+    @property
+    def medium(self) -> Medium:
+        """The medium, in whole ns."""
+        return Medium(round(self.gap_us * 1000), self.turn_packets)

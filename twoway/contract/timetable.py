@@ -8,16 +8,18 @@ these.
 """
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 IntArray = NDArray[np.int64]
 Kind = Literal["rates", "opportunities", "delays"]
+Second = Annotated[float, Field(ge=0, le=100_000, multiple_of=1e-6)]
+Repeat = Annotated[float, Field(gt=0, le=100_000)]
 
 # What an opportunity of a mahimahi trace may carry (Netravali et al. 2015).
 OPPORTUNITY_BYTES = 1500
@@ -140,42 +142,3 @@ class Timetable:
             return None
         at -= 1
         return np.asarray(time_ns[at] - (-(tag - offered[at]) // value[at]))
-
-
-def rate_table(rate: Mapping[str, Any]) -> Timetable:
-    """Make the table of a profile's field `rate`: a schedule in s and Mbit/s, or opportunities.
-
-    Rates are cut to whole bytes/s, as netem has them.
-    """
-    if rate["schedule"]:
-        rows = [(round(s * _NS), round(mbit * 1e6) // 8) for s, mbit in rate["schedule"]]
-        return Timetable("rates", tuple(rows), round((rate["repeat_s"] or 0) * _NS))
-    if rate.get("grants"):  # older runs know none
-        return _grants(**rate["grants"])
-    return _opportunities(rate["opportunities"])
-
-
-def delay_table(delay: Mapping[str, Any]) -> Timetable:
-    """Make the table of a profile's field `delay`: a schedule in s and ms."""
-    rows = [(round(s * _NS), round(ms * 1e6)) for s, ms in delay["schedule"]]
-    return Timetable("delays", tuple(rows), round((delay["repeat_s"] or 0) * _NS))
-
-
-def _grants(every_ms: float, bytes: int) -> Timetable:  # noqa: A002
-    """Make the table of grants: as many as carry what the kernel demands of a lap."""
-    every_ns, count = round(every_ms * 1e6), math.ceil(OPPORTUNITY_BYTES / bytes)
-    steps = tuple((n * every_ns, bytes) for n in range(count))
-    return Timetable("opportunities", steps, count * every_ns)
-
-
-def _opportunities(rows: Sequence[Sequence[int]]) -> Timetable:
-    """Make the table of opportunities, times in ms and numbers of packets.
-
-    The last time is the period, and the time 0 of its repetition.
-    """
-    end_ms = rows[-1][0]
-    packets = {0: 0}
-    for at_ms, count in rows:
-        packets[at_ms % end_ms] = packets.get(at_ms % end_ms, 0) + count
-    steps = [(ms * 10**6, OPPORTUNITY_BYTES * n) for ms, n in sorted(packets.items())]
-    return Timetable("opportunities", tuple(steps), end_ms * 10**6)

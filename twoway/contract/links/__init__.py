@@ -1,0 +1,116 @@
+"""Elements of a link, beyond a rate, a queue and a delay: their fields and what these mean.
+
+A file's class adds a field to every direction of a link, named by the class's `FIELD`. What reads
+a link finds an element by its class. `twoway/spec/links` has tc's words for each.
+"""
+
+import sys
+from functools import cache
+from typing import Any, ClassVar, Self, TypeVar
+
+from capture_analysis.discovery import classes_of
+from pydantic import Field
+
+from twoway.contract.model import Model
+
+_Kind = TypeVar("_Kind")
+
+
+class Element(Model):
+    """Something that a link does to packets, by the value of a field of a direction.
+
+    Attributes:
+        FIELD: the direction's field.
+        DESCRIPTION: what the field means, for the schema.
+    """
+
+    FIELD: ClassVar[str]
+    DESCRIPTION: ClassVar[str]
+
+    @classmethod
+    def field(cls) -> tuple[Any, Any]:
+        """Return the type and the default of the direction's field."""
+        return cls | None, Field(default=None, description=cls.DESCRIPTION)
+
+    @classmethod
+    def of(cls, value: Any) -> Self | None:
+        """Make the element of a field's value; None if it has none."""
+        found: Self | None = value
+        return found
+
+
+class RatedQueue(Element):
+    """A queue with a rate of its own, instead of a rate_mbit."""
+
+    @property
+    def start_mbit(self) -> float:
+        """The rate at the start of traffic, of a trace its mean, Mbit/s."""
+        raise NotImplementedError
+
+    @property
+    def least_mbit(self) -> float:
+        """The lowest rate, Mbit/s."""
+        raise NotImplementedError
+
+    @property
+    def most_mbit(self) -> float:
+        """The highest rate, Mbit/s."""
+        raise NotImplementedError
+
+
+class ManagedQueue(Element):
+    """Queues of a rate_mbit that a word names; a usual one stands for a drop-tail queue.
+
+    Attributes:
+        WORDS: the type of the field's value.
+        USUAL: the word by which there is no such element.
+        word: the field's value.
+    """
+
+    WORDS: ClassVar[Any]
+    USUAL: ClassVar[str]
+
+    word: str
+
+    @classmethod
+    def field(cls) -> tuple[Any, Any]:
+        """Return the type and the default of the direction's field."""
+        return cls.WORDS, Field(default=cls.USUAL, description=cls.DESCRIPTION)
+
+    @classmethod
+    def of(cls, value: Any) -> Self | None:
+        """Make the element of a field's value; None if it has none."""
+        return None if value == cls.USUAL else cls(word=value)
+
+
+class Delay(Element):
+    """A propagation delay instead of a delay_ms."""
+
+    @property
+    def longest_ns(self) -> int:
+        """The longest delay."""
+        raise NotImplementedError
+
+
+class BehindQueue(Element):
+    """Something that happens to packets behind the queue, at the place of the delay."""
+
+
+class Elements(tuple[Element, ...]):
+    """What else a link does to packets."""
+
+    __slots__ = ()
+
+    def find(self, kind: type[_Kind]) -> _Kind | None:
+        """Find the element of a kind, if there is one."""
+        return next((element for element in self if isinstance(element, kind)), None)
+
+    def has(self, *kinds: type) -> bool:
+        """Tell whether there is an element of one of some kinds."""
+        return any(isinstance(element, kinds) for element in self)
+
+
+@cache
+def elements() -> dict[str, type[Element]]:
+    """List the elements by their field of a direction."""
+    return {element.FIELD: element for element in classes_of(sys.modules[__name__], Element)}

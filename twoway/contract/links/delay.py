@@ -1,0 +1,43 @@
+"""A propagation delay that changes by a schedule."""
+
+from functools import cached_property
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from twoway.contract.links import Delay
+from twoway.contract.timetable import Repeat, Second, Timetable
+
+# Up to 30 days, in whole ns.
+Milliseconds = Annotated[float, Field(ge=0, le=2_592_000_000, multiple_of=1e-6)]
+
+
+class ChangingDelay(Delay):
+    """A propagation delay that changes at given times after the traffic's start.
+
+    A packet has the delay of the time at which it was sent, and none overtakes another. Before the
+    start the first delay holds, or the schedule repeats.
+    """
+
+    FIELD: ClassVar = "delay"
+    DESCRIPTION: ClassVar = (
+        "a delay that changes by a schedule, or up to 30 days, instead of delay_ms"
+    )
+
+    schedule: Annotated[
+        list[tuple[Second, Milliseconds]], Field(min_length=1, max_length=100_000)
+    ] = Field(description="[s, ms] in order, the first at 0")
+    repeat_s: Repeat | None = Field(
+        default=None, description="the schedule starts again after it; else its last delay lasts"
+    )
+
+    @cached_property
+    def table(self) -> Timetable:
+        """The table of the qdisc."""
+        rows = [(round(s * 1e9), round(ms * 1e6)) for s, ms in self.schedule]
+        return Timetable("delays", tuple(rows), round((self.repeat_s or 0) * 1e9))
+
+    @property
+    def longest_ns(self) -> int:
+        """The longest delay."""
+        return max(value for _, value in self.table.steps)

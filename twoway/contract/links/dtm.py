@@ -1,0 +1,161 @@
+"""A DTM channel of a link: its slots, and what reallocates them.
+
+The ranges are those of linux/pkt_dtm.h (kernel-modules/include/uapi). The channel's clock starts
+with the traffic (docs/decisions/0017).
+"""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from twoway.contract.links import RatedQueue
+from twoway.contract.model import Model
+
+# 64 bits in each cycle of 125 us.
+SLOT_MBIT = 0.512
+
+Slots = Annotated[int, Field(ge=1, le=65535)]
+Milliseconds = Annotated[float, Field(ge=0, le=60_000)]
+# A number of thousandths of a slot, as the kernel keeps it.
+SlotShare = Annotated[float, Field(ge=0, le=65535, multiple_of=0.001)]
+
+
+class Rate(Model):
+    """The rate estimator of Abrahamsson, Hagsand and Marsh (2002), figure 1."""
+
+    sample_ms: Annotated[float, Field(ge=1, le=60_000)] = Field(
+        default=100, description="interval of estimates"
+    )
+    shift_up: Annotated[int, Field(ge=0, le=10)] = Field(
+        default=3, description="the estimate rises by 2^-shift of its distance to a sample"
+    )
+    shift_down: Annotated[int, Field(ge=0, le=10)] = Field(
+        default=3, description="and falls by 2^-shift of it"
+    )
+    margin_slots: SlotShare = Field(default=0.75, description="added to the estimate")
+    corridor_slots: SlotShare = Field(
+        default=2, description="width within which the estimate may move without a change"
+    )
+    rounding: Literal["up", "nearest", "down"] = Field(
+        default="up", description="of the sum to whole slots"
+    )
+    count: Literal["arrivals", "accepted"] = Field(
+        default="arrivals", description="whether the estimator sees what the queue drops"
+    )
+    hold_on_loss_ms: Milliseconds = Field(
+        default=0, description="for so long after a drop the estimate does not fall"
+    )
+    estimate_mbit: Annotated[float, Field(ge=0, le=1_000_000)] = Field(
+        default=0, description="the estimate at the traffic's start"
+    )
+
+
+class Buffer(Model):
+    """An allocator that follows the backlog between two thresholds."""
+
+    high_bytes: Annotated[int, Field(ge=1)] = Field(
+        default=30_000, description="backlog above it, for rise_ms, asks for step_slots more"
+    )
+    low_bytes: Annotated[int, Field(ge=0)] = Field(
+        default=3_000, description="backlog below it, for fall_ms, gives step_slots back"
+    )
+    rise_ms: Milliseconds = Field(default=10, description="how long above high_bytes")
+    fall_ms: Milliseconds = Field(default=100, description="how long below low_bytes")
+    step_slots: Slots = Field(default=1, description="slots per change")
+
+
+class Level(Model):
+    """One level of the hysteresis allocator."""
+
+    slots: Slots = Field(description="slots at this level; each level has more than the last")
+    up_bytes: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="a backlog of so much leads to the next level"
+    )
+    down_bytes: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="one of so little to the level before"
+    )
+
+
+class Hysteresis(Model):
+    """Levels, each with a backlog to enter and one to leave (after Krishnan and Sterbenz)."""
+
+    levels: Annotated[list[Level], Field(min_length=2, max_length=32)] = Field(
+        description="from the fewest slots to the most"
+    )
+
+
+class Step(Model):
+    """One step of a trace."""
+
+    after_ms: Annotated[float, Field(ge=0, le=3_600_000, multiple_of=0.001)] = Field(
+        description="since the step before, the first since the traffic's start; whole us"
+    )
+    slots: Slots = Field(description="slots from then on")
+
+
+class Trace(Model):
+    """A list of times and slots, taken as it is."""
+
+    steps: Annotated[list[Step], Field(min_length=1, max_length=1024)] = Field(
+        description="in order"
+    )
+
+
+class Channel(RatedQueue):
+    """A channel of n slots of 512 kbit/s, n being reallocated by at most one allocator."""
+
+    FIELD: ClassVar = "dtm"
+    DESCRIPTION: ClassVar = "a channel of a DTM network, instead of a rate_mbit"
+
+    slots: Slots = Field(default=20, description="slots at the traffic's start")
+    framed: bool = Field(
+        default=False, description="packets take whole slots and leave at the ends of cycles"
+    )
+    min_slots: Slots = Field(default=1, description="allocators go no lower")
+    max_slots: Slots = Field(default=65535, description="and no higher")
+    change_s: Annotated[float, Field(ge=0, le=3600)] = Field(
+        default=1, description="least time between two changes"
+    )
+    signalling_ms: Milliseconds = Field(
+        default=0, description="from an allocator's decision to its effect"
+    )
+    pool: Annotated[str, Field(max_length=15)] | None = Field(
+        default=None, description="the profile's pool of slots that it shares, if any"
+    )
+    owned_slots: Annotated[int, Field(ge=0, le=65535)] = Field(
+        default=0, description="slots of the pool that are its own, lent while it needs them not"
+    )
+    rate: Rate | None = Field(default=None, description="follow the rate of arrivals")
+    buffer: Buffer | None = Field(default=None, description="follow the backlog")
+    hysteresis: Hysteresis | None = Field(default=None, description="follow the backlog in levels")
+    trace: Trace | None = Field(default=None, description="follow a list of times and slots")
+
+    @property
+    def allocator(self) -> str:
+        """The allocator's name; "static" if there is none."""
+        return next(iter(self.allocators), "static")
+
+    @property
+    def chosen(self) -> Rate | Buffer | Hysteresis | Trace | None:
+        """The allocator's options; None if there is none."""
+        return getattr(self, self.allocator, None)
+
+    @property
+    def allocators(self) -> list[str]:
+        """The names of the allocators given; a valid channel has at most one."""
+        return [n for n in ("rate", "buffer", "hysteresis", "trace") if getattr(self, n)]
+
+    @property
+    def start_mbit(self) -> float:
+        """The rate at the start of traffic."""
+        return self.slots * SLOT_MBIT
+
+    @property
+    def least_mbit(self) -> float:
+        """The lowest rate that an allocator may choose."""
+        return self.min_slots * SLOT_MBIT
+
+    @property
+    def most_mbit(self) -> float:
+        """The highest rate that an allocator may choose."""
+        return self.max_slots * SLOT_MBIT

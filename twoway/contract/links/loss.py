@@ -1,0 +1,44 @@
+"""Packets that a link loses: each by itself, or in bursts."""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from twoway.contract.links import BehindQueue
+
+
+class Loss(BehindQueue):
+    """How a link loses packets, after its queue.
+
+    Each packet by itself, or in bursts: the link goes from a good state to a bad one, in which all
+    packets are lost, and back, each with a constant chance per packet (Gilbert 1960).
+    """
+
+    FIELD: ClassVar = "loss"
+    DESCRIPTION: ClassVar = "packets that the link loses, after its queue; none by default"
+
+    percent: Annotated[float, Field(gt=0, le=50)] = Field(description="share of packets, %")
+    burst_packets: Annotated[float, Field(ge=1, le=10_000)] | None = Field(
+        default=None,
+        description="mean length of a burst of losses; without it each packet is lost by itself",
+    )
+
+    @property
+    def share(self) -> float:
+        """The share of packets that are lost."""
+        return self.percent / 100
+
+    @property
+    def mean_burst(self) -> float:
+        """The mean number of packets that are lost one after the other."""
+        return self.burst_packets or 1 / (1 - self.share)
+
+    def chances(self) -> tuple[float, float]:
+        """Compute the chances per packet that a burst begins, and that it ends.
+
+        From the share p of packets lost and the mean length b: leave = 1 / b, and
+        p = enter / (enter + leave).
+        """
+        assert self.burst_packets is not None
+        leave = 1 / self.burst_packets
+        return leave * self.share / (1 - self.share), leave
