@@ -7,10 +7,8 @@ refused with the reason.
 import math
 
 from twoway.contract.links import Delay
-from twoway.contract.network import ETHERNET_BYTES
 from twoway.spec.experiment import Experiment, Profile
 from twoway.spec.graph import Graph
-from twoway.spec.links.aqm import ActiveQueue
 from twoway.spec.links.half_duplex import one_way_links
 
 # The least common multiple of tc's microsecond and the kernel's 64 ns tick (docs/decisions/0008).
@@ -19,21 +17,12 @@ _DELAY_STEP_US = 8
 
 def setting_problems(profile: Profile, experiment: Experiment) -> list[str]:
     """List what an experiment's stack or kernel does not let a profile have."""
-    frame_bytes = experiment.stack.mtu_bytes + ETHERNET_BYTES
-    problems = [
+    return [
         f"directions.{name}.{element.FIELD}{problem}"
         for name, direction in profile.directions.items()
         for element in direction.parts
-        for problem in element.frame_problems(frame_bytes)
+        for problem in element.setting_problems(experiment)
     ]
-    if experiment.kernel in (None, "guest"):
-        problems += [
-            f"directions.{name}.aqm: dualpi2 came with Linux 6.17: an experiment with "
-            f"`kernel: newest` may have it, got kernel {experiment.kernel or 'guest'}"
-            for name, direction in profile.directions.items()
-            if (managed := direction.elements.find(ActiveQueue)) and managed.word == "dualpi2"
-        ]
-    return problems
 
 
 def placement_problems(profile: Profile, graph: Graph) -> list[str]:
@@ -121,24 +110,17 @@ def behind_problems(profile: Profile, graph: Graph, start: str, goal: str) -> li
 
 
 def _shared_delays(profile: Profile, graph: Graph) -> list[str]:
-    """List delays that serve several queues and must not.
-
-    That of separate ACK queues adds the transmission time, which it can do for one queue only. One
-    that changes keeps packets in order, which can be told of one queue only.
-    """
+    """List delays that serve several queues, or are several, and must not."""
     fed = [i.name for placed in graph.delays.values() for i in placed]
     problems = []
     for name, direction in profile.directions.items():
         places = [fed.count(i.name) for i in graph.delays.get(name, ())]
-        if len(graph.queues.get(name, ())) == 1 and set(places) == {1}:
-            continue
+        is_own = len(graph.queues.get(name, ())) == 1 and set(places) == {1}
         problems += [
-            f"directions.{name}.{field}: takes a direction with one queue, and with delays "
-            f"that no other direction has"
-            for field, given in (
-                ("ack_queue", direction.has_ack_queue),
-                ("delay", direction.elements.has(Delay)),
-            )
-            if given
+            f"directions.{name}.{element.FIELD}: takes a direction with one queue, and with "
+            f"{'one delay' if element.has_one_delay else 'delays'} that no other direction has"
+            for element in direction.parts
+            if (element.has_own_delay and not is_own)
+            or (element.has_one_delay and not (is_own and len(places) == 1))
         ]
     return problems

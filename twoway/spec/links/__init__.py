@@ -17,7 +17,7 @@ from twoway.spec.graph import Interface
 from twoway.spec.shaper import Readback, Shaper
 
 if TYPE_CHECKING:
-    from twoway.spec.experiment import Direction, Profile
+    from twoway.spec.experiment import Direction, Experiment, Profile
 
 
 class Element(links.Element):
@@ -34,9 +34,19 @@ class Element(links.Element):
         """List contradictions, each after the field: ": ..." or ".x: ..."."""
         return []
 
-    def frame_problems(self, frame_bytes: int) -> list[str]:  # noqa: ARG002 - for subclasses
-        """List what a full frame of an experiment does not allow, each after the field."""
+    def setting_problems(self, experiment: "Experiment") -> list[str]:  # noqa: ARG002
+        """List what an experiment's stack or kernel does not allow, each after the field."""
         return []
+
+    @property
+    def has_own_delay(self) -> bool:
+        """True if it takes one queue, and delays that no other direction has."""
+        return False
+
+    @property
+    def has_one_delay(self) -> bool:
+        """True if it takes one of these delays alone."""
+        return False
 
 
 class BeforeQueue(Element):

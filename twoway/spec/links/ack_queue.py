@@ -34,6 +34,11 @@ _BANDS = {
 class AckQueue(ack_queue.AckQueue, ManagedQueue):
     """Two queues, one for ACKs and one for the other packets."""
 
+    @property
+    def has_own_delay(self) -> bool:
+        """True: the delay adds the transmission time, which it can do for one queue only."""
+        return True
+
     def shaper(self, interface: Interface, direction: "Direction") -> Shaper:
         """Build HTB with two queues inside."""
         lines = self._lines(interface.name, direction.queue_packets)

@@ -9,7 +9,7 @@ from twoway.spec.links import ManagedQueue
 from twoway.spec.shaper import Shaper, htb, options
 
 if TYPE_CHECKING:
-    from twoway.spec.experiment import Direction
+    from twoway.spec.experiment import Direction, Experiment
 
 # What marks packets if asked, and what marks them without being asked.
 _MARKS = ("codel", "pie", "fq_codel", "fq_pie", "red", "choke")
@@ -32,6 +32,13 @@ class ActiveQueue(aqm.ActiveQueue, ManagedQueue):
         if self.word in _ALWAYS_MARKS:
             return f"{self.word} always marks, without it"
         return "" if self.word in _MARKS else f"{self.word} marks nothing"
+
+    def setting_problems(self, experiment: "Experiment") -> list[str]:
+        """Refuse dualpi2 with a kernel that has none."""
+        if self.word != "dualpi2" or experiment.kernel not in (None, "guest"):
+            return []
+        problem = ": dualpi2 came with Linux 6.17: an experiment with `kernel: newest` may have it"
+        return [f"{problem}, got kernel {experiment.kernel or 'guest'}"]
 
     def shaper(self, interface: Interface, direction: "Direction") -> Shaper:
         """Build cake, or the managed queue inside HTB."""

@@ -20,6 +20,11 @@ class ChangingDelay(delay.ChangingDelay, Delay):
         del direction, profile
         return order_problems(self.schedule, self.repeat_s)
 
+    @property
+    def has_own_delay(self) -> bool:
+        """True: it keeps packets in order, which is known of one queue only."""
+        return True
+
     def shaper(self, interface: Interface, limit: int) -> Shaper:
         """Build a qdisc of the table."""
         return by_table(interface, self.table, limit)

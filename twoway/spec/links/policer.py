@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING
 
 from twoway.contract.links import policer
+from twoway.contract.network import ETHERNET_BYTES
 from twoway.spec.links import BeforeQueue
 
 if TYPE_CHECKING:
-    from twoway.spec.experiment import Direction, Profile
+    from twoway.spec.experiment import Direction, Experiment, Profile
 
 # tc tells the kernel the bucket's size in ticks of 64 ns, 32 bits of them.
 _MOST_BURST_S = 274
@@ -25,8 +26,9 @@ class Policer(policer.Policer, BeforeQueue):
             f".burst_bytes: at most {_MOST_BURST_S} s of tokens ({most}), got {self.burst_bytes}"
         ]
 
-    def frame_problems(self, frame_bytes: int) -> list[str]:
+    def setting_problems(self, experiment: "Experiment") -> list[str]:
         """Refuse a bucket that never holds a full frame."""
+        frame_bytes = experiment.stack.mtu_bytes + ETHERNET_BYTES
         if self.burst_bytes >= frame_bytes:
             return []
         return [f".burst_bytes: a full frame has {frame_bytes}, got {self.burst_bytes}"]
