@@ -12,7 +12,12 @@ BIN        := .venv/bin
 SHELL      := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 PYTEST     := $(BIN)/pytest --numprocesses auto --no-loadscope-reorder
+LAYERS     := unit guest long sanitized newest smp lab distros image
+# Marks of tests that are of none of the layers that `make test` without LAYER has.
+ELSEWHERE  := sanitized or newest or long or lab or smp
 .DEFAULT_GOAL := help
+
+$(if $(filter-out $(LAYERS),$(LAYER)),$(error LAYER: must be one of $(LAYERS), got $(LAYER)))
 
 ##@ Use
 experiment: setup $(if $(filter qemu%,$(VM)),qemu-packages) ## run an experiment (EXP=kalampoukas-5.2), in virtual time or VM=qemu, and report
@@ -52,39 +57,58 @@ doctor: env ## what this machine can do, and what is missing
 	@$(BIN)/twoway doctor
 
 ##@ Check
-unit: .venv/.synced ## the quick loop: what needs no guest, no kernel and little time
-	@$(PYTEST) --quiet -m "not guest and not slow and not sanitized and not newest and not long and not lab and not smp"
+unit: layer-unit ## the quick loop: what needs no guest, no kernel and little time
 
-test: setup test-packages notebook-env ## what must hold, on the real kernel and in a real browser
-	@$(PYTEST)
+test: $(if $(LAYER),layer-$(LAYER),setup test-packages notebook-env) ## what must hold, on the real kernel and in a real browser; LAYER=... for one of those below
+	@$(if $(LAYER),:,$(PYTEST))
 
-check: lint lint-kernel docs test test-long test-sanitized test-smp test-lab ## lint, documents and every test but fuzzing; hours
+check: lint lint-kernel docs test $(addprefix layer-,long sanitized smp lab) ## lint, documents and every test but fuzzing; hours
 
-test-long: setup test-packages ## the playbooks, over SSH, on hosts made of namespaces; workers that die; builds for Debian's kernels
+#: LAYER=unit       as `make unit`
+layer-unit: .venv/.synced
+	@$(PYTEST) --quiet -m "not guest and not slow and not ($(ELSEWHERE))"
+
+#: LAYER=guest      what needs the guest
+layer-guest: setup test-packages notebook-env
+	@$(PYTEST) -m "guest and not ($(ELSEWHERE))"
+
+#: LAYER=long       the playbooks, over SSH, on hosts made of namespaces; workers that die; builds for Debian's kernels
+layer-long: setup test-packages
 	@$(PYTEST) -m "long and not sanitized"
 
-test-sanitized: sanitized ## the modules under KASAN, lockdep and others; fuzz; KUnit
+#: LAYER=sanitized  the modules under KASAN, lockdep and others; fuzz; KUnit (SHORT=1: what is soon over)
+layer-sanitized: env test-packages
+	@$(BIN)/twoway build --sanitized
+ifdef SHORT
+	@$(PYTEST) --guest sanitized -m "not long" tests/guest/test_sanitized.py
+else
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um TWOWAY_TESTS=m \
 		KDIR=$$($(BIN)/twoway build --sanitized --kernel-dir)
 	@$(PYTEST) --guest sanitized -m "" tests/guest/test_sanitized.py \
 		tests/guest/test_dtm_tc.py tests/guest/test_tahoe.py tests/guest/test_testbed.py
+endif
 
-test-sanitized-short: sanitized ## its part that is soon over: planted bugs, KUnit, the first seconds of experiments
-	@$(PYTEST) --guest sanitized -m "not long" tests/guest/test_sanitized.py
-
-sanitized: env test-packages
-	@$(BIN)/twoway build --sanitized
-
-test-newest: env test-packages ## the modules on Debian's newest kernel, patched by vm/patches/upstream
+#: LAYER=newest     the modules on Debian's newest kernel, patched by vm/patches/upstream
+layer-newest: env test-packages
 	@$(BIN)/twoway build --kernel newest
 	@$(PYTEST) --guest newest -m "" tests/guest/test_newest.py tests/guest/test_dtm_traffic.py \
 		tests/guest/test_dtm_tc.py tests/guest/test_fast.py tests/guest/test_fixed.py tests/guest/test_tahoe.py
 
-test-smp: env test-packages smp-packages ## the modules on four processors, with KASAN and lockdep, then KCSAN
+#: LAYER=smp        the modules on four processors, with KASAN and lockdep, then KCSAN
+layer-smp: env test-packages smp-packages
 	@$(BIN)/pytest -m smp --verbose --capture=no tests/smp
 
-test-lab: setup test-packages qemu-packages lab-packages ## stock kernels in QEMU, the playbooks on a machine there, twoway bisect; long
+#: LAYER=lab        stock kernels in QEMU, the playbooks on a machine there, twoway bisect; long
+layer-lab: setup test-packages qemu-packages lab-packages
 	@$(BIN)/pytest -m lab --verbose --capture=no
+
+#: LAYER=distros    packages and a bare checkout on bare Debian systems (as root; CELLS="12:user:deb ..."); long
+layer-distros: env
+	@tests/distros/distros.sh $(CELLS)
+
+#: LAYER=image      the OCI image in containers that allow less and less (as root, with podman; make image first)
+layer-image: env
+	@tests/distros/image.sh
 
 mutation: env ## change the code that measures and judges, and report changes no test notices (NUMBER=100 of them, 0: all; FILES=...)
 	@$(BIN)/python tests/mutation/mutate.py $(if $(NUMBER),--number $(NUMBER)) $(FILES)
@@ -106,20 +130,22 @@ lint: env test-packages ## style, types, layers: ruff, mypy, lint-imports, yamll
 lint-kernel: setup test-packages ## the modules: checkpatch, sparse, W=1
 	@$(MAKE) --no-print-directory -C kernel-modules check ARCH=um KDIR=$$($(BIN)/twoway build --kernel-dir)
 
-bench: setup bench-captures bench-ns3 qemu-packages ## speed, medians of five runs
+bench: $(addprefix bench-of-,$(or $(OF),captures ns3 speed)) ## speed, medians of five runs; OF=captures (MEMORY=10e9), ns3, speed or lab (as root)
+
+bench-of-speed: setup qemu-packages
 	@PYTHONPATH=tests/support $(BIN)/python tests/bench/speed.py
 
-bench-ns3: setup bench-packages ## 100 simulated seconds here and in ns-3, in turn
+bench-of-ns3: setup bench-packages
 	@PYTHONPATH=tests/support $(BIN)/python tests/bench/beside_ns3.py
+
+bench-of-captures: setup test-packages
+	@$(BIN)/python capture-analysis/bench/bench_captures.py $(if $(MEMORY),--memory $(MEMORY))
+
+bench-of-lab: setup
+	@$(BIN)/python tests/bench/lab_speed.py
 
 fuzz: test-packages ## any bytes are a capture: fuzz its parser in C for SECONDS=1800
 	@$(MAKE) --no-print-directory -C capture-analysis/clib fuzz SECONDS=$(SECONDS)
-
-bench-captures: setup test-packages ## speed of capture-analysis beside its peers (MEMORY=10e9: memory)
-	@$(BIN)/python capture-analysis/bench/bench_captures.py $(if $(MEMORY),--memory $(MEMORY))
-
-bench-lab: setup ## a sweep by three workers beside one (as root)
-	@$(BIN)/python tests/bench/lab_speed.py
 
 ##@ Set up
 setup: env ## packages, Python environment, guest kernel, modules: once, and what changed since
@@ -166,21 +192,17 @@ lint-deb: deb ## the packages: lintian, minutes
 image: deb image-packages ## an OCI image for podman and docker, with those packages; into dist/ (as root)
 	@packaging/make-image
 
-test-image: env ## that image in containers that allow less and less (as root, with podman; make image first)
-	@tests/distros/image.sh
-
-test-distros: env ## packages and a bare checkout on bare Debian systems (as root; CELLS="12:user:deb ..."); long
-	@tests/distros/distros.sh $(CELLS)
-
 clean: ## remove the environment and what was packed; keep results and the cache of built kernels
 	rm -rf .venv dist capture-analysis/build .mypy_cache .pytest_cache .ruff_cache
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} \
 	  /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+	  /^#: / {printf "    %s\n", substr($$0, 4)} \
 	  /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  KERNEL_SRC=/path/to/linux makes the guest from another kernel tree, 6.12 or newer."
 
-.PHONY: experiment papers results report list manual docs shell calibrate doctor unit test check test-long test-sanitized test-sanitized-short sanitized test-newest test-smp test-lab mutation torture lint lint-kernel bench bench-ns3 bench-lab fuzz \
-	bench-captures setup env docs-env notebook-env $(PACKAGES:%=%-packages) uv wheel deb lint-deb image test-image test-distros clean help
+.PHONY: experiment papers results report list manual docs shell calibrate doctor unit test check $(LAYERS:%=layer-%) \
+	mutation torture lint lint-kernel bench $(addprefix bench-of-,captures ns3 speed lab) fuzz setup env docs-env notebook-env \
+	$(PACKAGES:%=%-packages) uv wheel deb lint-deb image clean help

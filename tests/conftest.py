@@ -61,7 +61,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let `make test-sanitized` and `make test-newest` put the same tests to another kernel."""
+    """Let LAYER=sanitized and LAYER=newest put the same tests to another kernel."""
     parser.addoption(
         "--guest", choices=get_args(Flavour), default="guest", help="the guest that tests run in"
     )
@@ -69,11 +69,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def guest(pytestconfig: pytest.Config) -> Guest:
-    """The guest that `make setup`, `make test-sanitized` or `make test-newest` built."""
+    """The guest that `make setup` or `make test LAYER=...` built."""
     flavour = pytestconfig.getoption("guest")
     built = find_guest(flavour)
     if built is None:
-        target = "setup" if flavour == "guest" else f"test-{flavour}"
+        target = "setup" if flavour == "guest" else f"test LAYER={flavour}"
         pytest.fail(f"the {flavour} guest is not built: run `make {target}`")
     return built
 

@@ -1,4 +1,4 @@
-"""`make bench-captures`: how fast capture-analysis is, beside its peers, on one processor.
+"""`make bench OF=captures`: how fast capture-analysis is, beside its peers, on one processor.
 
 Every round measures every figure once, so that a drift of the machine affects all alike. The result
 is the median of the rounds and its ratio to a walk over the records in C and to tcptrace.

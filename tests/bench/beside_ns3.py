@@ -1,4 +1,4 @@
-"""`make bench-ns3`: 100 simulated seconds of two-way TCP here and in ns-3, in turn.
+"""`make bench OF=ns3`: 100 simulated seconds of two-way TCP here and in ns-3, in turn.
 
 Both simulate the same network, windows and packets; what arrives is compared first. The
 guest's wall time has its boot and set-up in it, and six captures; ns-3 is timed without captures

@@ -1,4 +1,4 @@
-"""`sudo make bench-lab`: how much faster three workers sweep than one.
+"""`sudo make bench OF=lab`: how much faster three workers sweep than one.
 
 Each worker stands for a host of one processor: it is pinned to one, and has a part of it (a control
 group's quota) so small that those that share a processor, the scheduler and the command that waits

@@ -47,7 +47,7 @@ ACK, REQUEST, WAIT, GET, UPDATE, RUN = 0, 2, 3, 4, 5, 6
 @pytest.fixture(scope="session", autouse=True)
 def _newest(guest: Guest) -> None:
     if guest.flavour != "newest":
-        pytest.fail("these need --guest newest, as `make test-newest` gives it")
+        pytest.fail("these need --guest newest, as `make test LAYER=newest` gives it")
 
 
 def _schedule(listener: socket.socket) -> None:

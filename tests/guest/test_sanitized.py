@@ -39,7 +39,7 @@ WARM_UP_S = 1.0
 @pytest.fixture(scope="session", autouse=True)
 def _checkers(guest: Guest) -> None:
     if guest.flavour != "sanitized":
-        pytest.fail("these need --guest sanitized, as `make test-sanitized` gives it")
+        pytest.fail("these need --guest sanitized, as `make test LAYER=sanitized` gives it")
 
 
 def endure(guest: Guest, folder: Path, trial: str, *arguments: str) -> str:

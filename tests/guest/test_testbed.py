@@ -1,4 +1,4 @@
-"""The module twoway_testbed by itself, on any guest: `make test-sanitized` runs this file, too."""
+"""The module twoway_testbed by itself, on any guest: LAYER=sanitized runs this file, too."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The playbooks on a machine with a kernel, a systemd and a disk of its own (`make test-lab`)."""
+"""The playbooks on a machine with a kernel, a systemd and a disk of its own (LAYER=lab)."""
 
 import json
 import os

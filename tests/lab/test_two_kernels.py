@@ -1,4 +1,4 @@
-"""On Debian's own kernel, in QEMU: the second witness (`make test-lab`; minutes)."""
+"""On Debian's own kernel, in QEMU: the second witness (`make test LAYER=lab`; minutes)."""
 
 import json
 from pathlib import Path

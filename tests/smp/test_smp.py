@@ -1,4 +1,4 @@
-"""The kernel modules on four processors, with every checker of races (`make test-smp`)."""
+"""The kernel modules on four processors, with every checker of races (`make test LAYER=smp`)."""
 
 import json
 import re

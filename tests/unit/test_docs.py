@@ -100,6 +100,18 @@ def test_make_help_lists_every_target() -> None:
     assert re.findall(r"^  make (\S+)", said.stdout, re.MULTILINE) == described
 
 
+def test_make_help_lists_every_layer_of_tests() -> None:
+    """`make help` lists each LAYER that `make test` takes, and another is an error."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (layers,) = re.findall(r"^LAYERS +:= (.*)$", makefile, re.MULTILINE)
+    said = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert re.findall(r"^    LAYER=(\S+)", said.stdout, re.MULTILINE) == layers.split()
+    other = subprocess.run(
+        ["make", "test", "LAYER=other"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert f"LAYER: must be one of {layers}, got other." in other.stderr
+
+
 def test_every_experiment_is_on_the_page_of_papers() -> None:
     """docs/papers.md names each experiment once in its table, by its whole id."""
     page = (ROOT / "docs/papers.md").read_text(encoding="utf-8")

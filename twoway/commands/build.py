@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sanitized",
         action="store_true",
-        help="the guest with KASAN, lockdep and others, for `make test-sanitized`",
+        help="the guest with KASAN, lockdep and others, for `make test LAYER=sanitized`",
     )
     add_options(parser, KERNEL)
 
