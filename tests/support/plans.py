@@ -14,9 +14,10 @@ from twoway.runs.cases import load_case
 
 
 def plan_with(*steps: Any, experiment: str = "kalampoukas-5.2", **parts: Any) -> Plan:
-    """An experiment's plan with other steps of set-up, if any are given, and other parts."""
+    """An experiment's plan with other parts; other steps of set-up, if any, find its nodes."""
     plan = build_plan(load_case(experiment))
-    return plan.model_copy(update={"setup": steps or plan.setup, **parts})
+    setup = (plan.setup[0], *steps) if steps else plan.setup
+    return plan.model_copy(update={"setup": setup, **parts})
 
 
 def shell(script: str, *arguments: str, program: str = "sh") -> Command:

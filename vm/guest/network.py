@@ -24,10 +24,19 @@ NETNS = Path("/run/netns")
 CLONE_NEWNET = 0x40000000
 
 libc = ctypes.CDLL(None, use_errno=True)
+# What has been carried out, in the words of `twoway plan`.
+carried_out: list[str] = []
 
 
 class GuestError(Exception):
     """A failure, with a sentence for the host to show."""
+
+
+def note(node: str | None, words: Iterable[str], lines: Iterable[str] = ()) -> None:
+    """Note a command that is carried out, with the lines of its standard input."""
+    where = f"[{node or 'guest'}]"
+    carried_out.append(" ".join((where, *words)))
+    carried_out.extend(f"{where}     {line}" for line in lines)
 
 
 @contextmanager
@@ -69,6 +78,7 @@ def _call(name: str, *arguments: Any) -> None:
 def run_program(node: str | None, argv: list[str], lines: Iterable[str] = ()) -> str:
     """Run a program that must end with status 0, and return its output."""
     batch = [*lines]
+    note(node, argv, batch)
     text = "".join(line + "\n" for line in batch)
     if argv[-2:] == ["-batch", "-"]:
         code, out, err = _fork_server(*argv).run(NETNS / (node or "init"), text)

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from network import GuestError, namespace
+from network import GuestError, namespace, note
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +41,7 @@ class _Running:
         _furnish(home, program["files"])
         environment = {"PATH": os.environ["PATH"], "HOME": str(home), **program["environment"]}
         out = output / f"{program['name']}.out"
+        note(program["node"], program["run"])
         with namespace(program["node"]), out.open("wb") as stdout, self.error.open("wb") as stderr:
             limit = resource.getrlimit(resource.RLIMIT_FSIZE)
             resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES))

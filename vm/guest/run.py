@@ -22,7 +22,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from importlib.machinery import FileFinder, SourceFileLoader
 from operator import itemgetter
@@ -48,8 +48,10 @@ sys.path_importer_cache[HERE] = FileFinder(HERE, (_Compiled, [".py"]))
 from network import (  # noqa: E402 - after the loader above
     NETNS,
     GuestError,
+    carried_out,
     libc,
     namespace,
+    note,
     run_program,
     write_file,
 )
@@ -63,6 +65,8 @@ RUN = Path("/mnt/run")
 # Environment variable of all programs: how far the host's clock is ahead of the plan's, ns.
 OFFSET = "TWOWAY_CLOCK_OFFSET_NS"
 PR_SET_TIMERSLACK = 29
+# The device of our kernel module twoway_testbed.
+INSTRUMENT = "/dev/twoway_testbed"
 # How long a daemon may take to report that it is ready, in virtual time.
 READY_S = 5.0
 # How long the other hosts of a multi-host run may take to be ready.
@@ -146,6 +150,7 @@ def _set_sysctls(step: dict[str, Any]) -> None:
         path = Path("/proc/sys") / name.replace(".", "/")
         if ABSENT_MEANS.get(name) == value and not path.exists():
             continue
+        note(step["node"], ("sysctl", "-w", f"{name}='{value}'"))
         try:
             got = _set_and_read(path, str(value)).split()
         except OSError as error:
@@ -165,6 +170,8 @@ def _set_and_read(path: Path, text: str) -> str:
 
 
 def _set_offloads(step: dict[str, Any]) -> None:
+    words = (word for name in step["off"] for word in (name, "off"))
+    note(step["node"], ("ethtool", "-K", step["interface"], *words))
     if on := switch_off(step["interface"], step["off"]):
         raise GuestError(f"{step['interface']}: offloads that stay on: {', '.join(on)}")
 
@@ -224,8 +231,9 @@ class Instrument:
     def __init__(self, lines: list[dict[str, Any]], summary: Path) -> None:
         """Write the lines; its summary goes to a file at its end."""
         self.summary, self.last = summary, lines[-1]["text"]
-        self.device = os.open("/dev/twoway_testbed", os.O_RDWR | os.O_CLOEXEC)
+        self.device = os.open(INSTRUMENT, os.O_RDWR | os.O_CLOEXEC)
         for line in lines:
+            note(line["node"], ("echo", f"'{line['text']}'", ">", INSTRUMENT))
             with namespace(line["node"]):
                 try:
                     os.write(self.device, line["text"].encode())
@@ -276,6 +284,7 @@ class Daemons:
                 summary = out if program["stdout"] else log
                 self.running.append((program, Instrument(program["lines"], summary)))
                 continue
+            note(program["node"], program["run"])
             with namespace(program["node"]), _created(log) as err, _created(out) as stdout:
                 process = subprocess.Popen(program["run"], stdout=stdout, stderr=err)
             self.running.append((program, process))
@@ -489,6 +498,10 @@ def main() -> int:
     except OSError as error:
         (RUN / "guest-error.json").write_text(json.dumps({"error": f"{error}"}))
         return 1
+    finally:
+        with suppress(OSError):  # which has been said
+            make_folder(RUN / "log")
+            write_file(RUN / "log/commands.txt", "".join(f"{line}\n" for line in carried_out))
     return 0
 
 

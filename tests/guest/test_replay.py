@@ -1,0 +1,57 @@
+"""The plan holds every command of a run: it can be carried out by hand, and nothing else is."""
+
+from pathlib import Path
+
+import pytest
+from in_guest import give
+from replay import script, seen
+from running import SMALL, twoway, write_experiment
+
+from twoway.backends import uml
+from twoway.backends.sandbox import RUNNER
+from twoway.contract.plan import PLAN, Plan, Times
+from twoway.guest.cache import Guest
+from twoway.plan.plan import build_plan
+from twoway.runs.cases import load_case
+from twoway.runs.run import run_case
+
+# The parts of a plan that are no set-up.
+TRAFFIC = ("recorders", "captures", "sinks", "sources", "at_start", "timed_sources", "teardown")
+
+
+def _set_up(name: str) -> Plan:
+    """The plan of an experiment without its traffic."""
+    times = Times(stop_ns=Times().start_ns)
+    plan = build_plan(load_case(name), in_kernel=True)
+    return plan.model_copy(update={"clock": times, **dict.fromkeys(TRAFFIC, ())})
+
+
+def _network(guest: Guest, folder: Path, plan: Plan, words: str) -> str:
+    """What there is in each node after some words of the shell, which a guest runs alone."""
+    folder.mkdir()
+    (folder / "script").write_text(words + seen(plan, "network.txt"))
+    give(folder)
+    plan.write(folder / PLAN)
+    uml.run(guest, folder, lambda _: None, runner=["/bin/sh", "/mnt/run/script"])
+    return (folder / "network.txt").read_text()
+
+
+@pytest.mark.parametrize("name", ["kalampoukas-5.2", "ipv6@ip=6", "impairments@link=jitter,seed=3"])
+def test_a_plan_is_carried_out_by_hand(guest: Guest, tmp_path: Path, name: str) -> None:
+    """A shell script of a plan's commands makes the network of the run, in bare namespaces.
+
+    Links, addresses, routes, neighbours and queues are the same, as ip and tc show them.
+    """
+    plan = _set_up(name)
+    run = _network(guest, tmp_path / "run", plan, f"{' '.join(RUNNER)}\n")
+    replayed = _network(guest, tmp_path / "replayed", plan, script(plan))
+    assert replayed == run
+
+
+def test_nothing_runs_that_is_not_in_the_plan(guest: Guest, tmp_path: Path) -> None:
+    """What a run carries out, by its log, is what `twoway plan` prints before it, in that order."""
+    path = write_experiment(tmp_path, SMALL)
+    printed = twoway("plan", str(path)).stdout
+    assert printed.count("link add") == 3
+    folder = run_case(load_case(str(path)), uml.Uml(guest), tmp_path / "results")
+    assert (folder / "log/commands.txt").read_text() == printed
