@@ -23,6 +23,7 @@ EXIT_HELP = (
 )
 # Each is a module of twoway.commands: HELP, add_arguments and run.
 COMMANDS = (
+    "new",
     "vet",
     "list",
     "metrics",

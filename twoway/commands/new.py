@@ -1,0 +1,126 @@
+"""The subcommand that writes an experiment to begin with."""
+
+import argparse
+import re
+from pathlib import Path
+
+from twoway.errors import SpecError, UsageError
+from twoway.messages import say
+
+HELP = "write an experiment, with comments, and the link it runs over; both pass `vet`"
+
+_FLOWS = ("down=h1>h2:cubic", "up=h2>h1:cubic")
+_FLOW = re.compile(r"([^=>:]+)=([^=>:]+)>([^=>:]+):([^=>:]+)")
+_EXPERIMENT = """\
+schema: 1
+title: {title}
+# A file of `topologies/`, or of your own beside this one. In two_node, h1 > h2 is forward.
+topology: {{name: {topology}}}
+# The file of a link: {link}
+profile: {profile}
+# Each sends all it can from start_s (0) on; transfer and transfers send so much and end.
+flows:
+{flows}
+duration_s: {duration}
+# Left out of every metric.
+warm_up_s: {warm_up}
+# Any field may vary: then this is a sweep, with a page of figures over all points.
+# matrix:
+#   queue: {{set: [profile.forward.queue_packets, profile.reverse.queue_packets], to: [10, 99]}}
+#   control: {{set: [flows.{first}.congestion], to: [cubic, bbr]}}
+"""
+_LINK = """\
+schema: 1
+title: A link of {down:g} and {up:g} Mbit/s, {delay:g} ms each way
+directions:
+  # In packets of any size. In place of this drop-tail queue: aqm: {{kind: fq_codel}}
+  forward: {{rate_mbit: {down:g}, delay_ms: {delay:g}, queue_packets: {queue}}}
+  reverse: {{rate_mbit: {up:g}, delay_ms: {delay:g}, queue_packets: {queue}}}
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `new` to its parser."""
+    parser.add_argument("file", type=Path, help="the experiment's file, such as mine.yml")
+    parser.add_argument("--title", default="A question in one line", help="(default: %(default)s)")
+    parser.add_argument("--topology", default="two_node", help="(default: %(default)s)")
+    parser.add_argument("--profile", help="a link profile that there is, instead of a new one")
+    for name, default, unit in (
+        ("down", 20, "Mbit/s, forward"),
+        ("up", 5, "Mbit/s, in reverse"),
+        ("delay", 20, "ms, each way"),
+        ("duration", 20, "s of traffic"),
+    ):
+        help_text = f"{unit} (default: %(default)s)"
+        parser.add_argument(f"--{name}", type=float, default=default, metavar="N", help=help_text)
+    parser.add_argument(
+        "--queue", type=int, default=100, metavar="N", help="packets (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--flow",
+        action="append",
+        metavar="NAME=FROM>TO:CONTROL",
+        help=f"a TCP connection; may be repeated (default: {' and '.join(_FLOWS)})",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write an experiment's file, and its link's beside it.
+
+    Raises: UsageError if a file is there already, or a flow has another form; SpecError if what
+        would be written is not sound, and nothing is left.
+    """
+    from twoway.runs.cases import load_case
+
+    file: Path = args.file
+    if file.suffix not in (".yml", ".yaml"):
+        raise UsageError(f"{file}: the name must end in .yml")
+    link = file.with_name(f"{file.stem}-link.yml")
+    texts = {file: _experiment(args, link)}
+    if args.profile is None:
+        values = {name: getattr(args, name) for name in ("down", "up", "delay", "queue")}
+        texts[link] = _LINK.format(**values)
+    for path in texts:
+        if path.exists():
+            raise UsageError(f"{path}: is there already")
+    written = []
+    try:
+        for path, text in texts.items():
+            with path.open("x") as opened:
+                written.append(path)
+                opened.write(text)
+        load_case(str(file))
+    except (SpecError, OSError):
+        for path in written:
+            path.unlink()
+        raise
+    say(f"written: {', '.join(map(str, texts))}", markup=False)
+    say(f"twoway run {file}", markup=False)
+    return 0
+
+
+def _experiment(args: argparse.Namespace, link: Path) -> str:
+    flows = []
+    for text in args.flow or _FLOWS:
+        found = _FLOW.fullmatch(text)
+        if found is None:
+            raise UsageError(f"--flow: must be NAME=FROM>TO:CONTROL, got {text:.80}")
+        fields = zip(("name", "from", "to", "congestion"), found.groups(), strict=True)
+        flows.append(f"  - {{{', '.join(f'{key}: {value}' for key, value in fields)}}}")
+    return _EXPERIMENT.format(
+        title=_quoted(args.title),
+        topology=args.topology,
+        profile=args.profile or link.stem,
+        link=f"{args.profile or link.stem}.yml",
+        flows="\n".join(flows),
+        first=flows[0].partition("name: ")[2].partition(",")[0],
+        duration=f"{args.duration:g}",
+        warm_up=f"{args.duration / 4:g}",
+    )
+
+
+def _quoted(text: str) -> str:
+    """Quote a text for YAML where it needs to be."""
+    import yaml
+
+    return yaml.safe_dump(text, width=1000).removesuffix("...\n").strip()
