@@ -1,10 +1,13 @@
 """What the analysis of a run's folder hands to its metrics."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
+from capture_analysis.errors import AnalysisError
 from column_run import Ends, analysis_of, queue_view
 from packet_columns import packets
 from queue_columns import passage_of, queue_of
@@ -41,6 +44,38 @@ def test_a_rate_is_the_mean_between_two_times() -> None:
     doubled = Slots(np.array([0, 10]), np.array([4, 8]), 0, Channel())
     assert replace(constant, slots=doubled).rate_bit(0, 20) == 6 * 512_000
     assert not replace(constant, table=halved).has_one_rate
+
+
+def test_a_drop_tail_queue_is_as_long_as_its_kernel_counts(tmp_path: Path) -> None:
+    """Bounds of the kernel's count are apart from the queue's length where a queue is managed."""
+    folder = write_run(tmp_path)
+    plain = Analysis(folder).queues["forward"]
+    assert plain.kernel_least is plain.kernel_most is plain.all_packets
+    edit_json(folder / "manifest.json", lambda m: m["queues"][0].update(leaves_at_start=True))
+    managed = Analysis(folder).queues["forward"]
+    assert managed.kernel_least is not managed.all_packets
+    assert managed.kernel_most is not managed.all_packets
+
+
+def test_a_rate_that_changes_has_its_table(tmp_path: Path) -> None:
+    """The table of a queue is that of its link's rate, and none where the rate never changes."""
+    folder = write_run(tmp_path)
+    assert Analysis(folder).queues["forward"].table is None
+    rate = {"schedule": [[0, 8]], "repeat_s": None}
+    link = {"directions": {"forward": {"queue_packets": 4, "rate": rate}}}
+    edit_json(folder / "manifest.json", lambda m: m.update(profile=link))
+    assert Analysis(folder).queues["forward"].table == Rate.model_validate(rate).table
+
+
+def test_captures_that_lost_packets_are_named(tmp_path: Path) -> None:
+    """Packets that left a queue unseen are an error; captures that lost some are named in it."""
+    folder = write_run(tmp_path)
+    shutil.copy(folder / "pcap/r2-eth0.pcap", folder / "pcap/r1-eth0.pcap")
+    with pytest.raises(AnalysisError, match=r"r1-eth1: .* that no capture saw enter$"):
+        _ = Analysis(folder).queues
+    edit_json(folder / "manifest.json", lambda m: m["capture_drops"].update({"r1-eth0": 7}))
+    with pytest.raises(AnalysisError, match=r"enter; captures lost packets: r1-eth0 7$"):
+        _ = Analysis(folder).queues
 
 
 def test_a_run_has_a_medium_if_its_profile_has_one(tmp_path: Path) -> None:
@@ -108,7 +143,7 @@ def test_a_packet_departs_before_the_window_ends() -> None:
 
 def test_packets_travel_from_their_last_queue() -> None:
     """Of three queues the last begins a packet's travel; one due as captures end is under way."""
-    behind = packets(time_ns=[0, 10, 20, 21], seq=range(4))
+    behind = packets(time_ns=[0, 10, 20, 20], seq=range(4))
     arrived = packets(time_ns=[50, 70], seq=[0, 2])
     order = {"directions": ["first", "middle", "last"], "direction": "first"}
     queue = queue_of(delay_ns=50).model_copy(update={"interface": "r3-eth1"})

@@ -92,6 +92,22 @@ def test_framed_cycles_are_those_of_the_first_departure() -> None:
     assert service_error_ns(queue_of(), slots, passed).tolist() == [0, 7]
 
 
+def test_a_packet_takes_whole_slots() -> None:
+    """Of 20 slots of 8 bytes 160 bytes fill a cycle, and 161 take two."""
+    slots, cycles = slots_of([(0, 20)], framed=True), [125_000, 250_000]
+    for sizes, late in (([160, 160], [0, 0]), ([160, 161], [0, -125_000])):
+        passed = passage_of([0, 0], cycles, frame_bytes=sizes)
+        assert service_error_ns(queue_of(), slots, passed).tolist() == late
+
+
+def test_a_sample_ends_before_the_traffic_does() -> None:
+    """A sample that would end after the traffic is none; a gigabyte in one is 80 Gbit/s."""
+    passed = passage_of([0], [1], frame_bytes=[10**9])
+    for stop_ns, measured in ((99_999_999, []), (100_000_000, [80_000_000_000])):
+        found = estimates(queue_of(), slots_of([(0, 20)]), passed, stop_ns)
+        assert found.measured_bit.tolist() == measured
+
+
 def test_estimates_of_a_constant_rate() -> None:
     """100 ms of 62500 bytes are 5 Mbit/s; the estimate closes an eighth of the gap each time."""
     arrivals = [k * 100_000_000 for k in range(30)]
@@ -120,6 +136,8 @@ def test_hold_on_loss_keeps_the_estimate() -> None:
     passed = passage_of([50_000_000], [-1], frame_bytes=[1])
     made = estimates(queue_of(), slots_of([(0, 20)], rate=rate), passed, 300_000_000)
     assert made.estimate_bit.tolist() == [1_000_000, 875_000, 765_625]
+    without = estimates(queue_of(), slots_of([(0, 20)], rate=rate), passage_of([], []), 100_000_000)
+    assert without.estimate_bit.tolist() == [875_000]
 
 
 def _recorded(folder: Path, rows: list[str]) -> Run:
@@ -149,8 +167,10 @@ def test_recording_is_read_from_before_the_start(tmp_path: Path) -> None:
     )
     slots = read_slots(run, run.queues[0])
     assert slots.start_ns == START_NS + 10
-    times = np.array([START_NS - 60, START_NS - 50, START_NS + 10, START_NS + 99])
-    assert slots.at(times).tolist() == [20, 2, 20, 9]
+    assert slots.options == Channel.model_validate(CHANNEL)
+    hour_ns = 3_600_000_000_000
+    times = START_NS + np.array([-hour_ns, -60, -50, 10, 99])
+    assert slots.at(times).tolist() == [20, 20, 2, 20, 9]
     assert slots.changes(slots.start_ns, START_NS + 1000).tolist() == [START_NS + 99]
 
 
