@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field, create_model
 
-from twoway.contract.links import Delay, Element, Elements, RatedQueue, elements
+from twoway.contract.links import Delay, Element, Elements, RatedQueue
+from twoway.contract.links.registry import elements
 from twoway.contract.network import Framing
 
 _Base = TypeVar("_Base", bound="Link")

@@ -16,8 +16,9 @@ from twoway.contract.model import Model, Name, NonNegative, Positive, Whole, tex
 from twoway.contract.network import IpVersion
 from twoway.spec.congestion import CONTROLS
 from twoway.spec.datagrams import Datagrams
-from twoway.spec.links import BehindQueue, Element, Queue, elements
+from twoway.spec.links import BehindQueue, Element, Queue
 from twoway.spec.links.half_duplex import HalfDuplex
+from twoway.spec.links.registry import elements
 from twoway.spec.matrix import Axis
 from twoway.spec.programs import HostProgram
 from twoway.spec.statements import Claimed, Found, Predicted, Statement, Unclaimed

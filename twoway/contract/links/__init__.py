@@ -4,11 +4,8 @@ A file's class adds a field to every direction of a link, named by the class's `
 a link finds an element by its class. `twoway/spec/links` has tc's words for each.
 """
 
-import sys
-from functools import cache
 from typing import Any, ClassVar, Self, TypeVar
 
-from capture_analysis.discovery import classes_of
 from pydantic import Field
 
 from twoway.contract.model import Model
@@ -108,9 +105,3 @@ class Elements(tuple[Element, ...]):
     def has(self, *kinds: type) -> bool:
         """Tell whether there is an element of one of some kinds."""
         return any(isinstance(element, kinds) for element in self)
-
-
-@cache
-def elements() -> dict[str, type[Element]]:
-    """List the elements by their field of a direction."""
-    return {element.FIELD: element for element in classes_of(sys.modules[__name__], Element)}

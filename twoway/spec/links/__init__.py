@@ -5,12 +5,8 @@ Its base says where on the link it acts: before the queue, as the queue, as the 
 queue.
 """
 
-import sys
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
-
-from capture_analysis.discovery import classes_of
 
 from twoway.contract import links
 from twoway.spec.graph import Interface
@@ -119,9 +115,3 @@ class BehindQueue(links.BehindQueue, Element):
     def lines(self, dev: str) -> tuple[str, ...]:  # noqa: ARG002 - for subclasses
         """List the tc batch lines that add more to the interface."""
         return ()
-
-
-@cache
-def elements() -> dict[str, type[Element]]:
-    """List the elements by their field of a direction."""
-    return {element.FIELD: element for element in classes_of(sys.modules[__name__], Element)}

@@ -8,7 +8,8 @@ A packet passes a policer, a queue, a delay, and losses, jitter and copies behin
 
 from typing import TYPE_CHECKING, Any
 
-from twoway.spec.links import Delay, RatedQueue, elements
+from twoway.spec.links import Delay, RatedQueue
+from twoway.spec.links.registry import elements
 
 if TYPE_CHECKING:
     from twoway.spec.experiment import Direction, Profile
