@@ -133,16 +133,16 @@ lint-kernel: setup test-packages ## the modules: checkpatch, sparse, W=1
 bench: $(addprefix bench-of-,$(or $(OF),captures ns3 speed)) ## speed, medians of five runs; OF=captures (MEMORY=10e9), ns3, speed or lab (as root)
 
 bench-of-speed: setup qemu-packages
-	@PYTHONPATH=tests/support $(BIN)/python tests/bench/speed.py
+	@PYTHONPATH=tests/support $(BIN)/python bench/speed.py
 
 bench-of-ns3: setup bench-packages
-	@PYTHONPATH=tests/support $(BIN)/python tests/bench/beside_ns3.py
+	@PYTHONPATH=tests/support $(BIN)/python bench/beside_ns3.py
 
 bench-of-captures: setup test-packages
-	@$(BIN)/python capture-analysis/bench/bench_captures.py $(if $(MEMORY),--memory $(MEMORY))
+	@$(BIN)/python bench/captures/bench_captures.py $(if $(MEMORY),--memory $(MEMORY))
 
 bench-of-lab: setup
-	@$(BIN)/python tests/bench/lab_speed.py
+	@$(BIN)/python bench/lab_speed.py
 
 fuzz: test-packages ## any bytes are a capture: fuzz its parser in C for SECONDS=1800
 	@$(MAKE) --no-print-directory -C capture-analysis/clib fuzz SECONDS=$(SECONDS)

@@ -84,7 +84,7 @@ def _timed_run(folder: Path) -> tuple[float, float]:
 def _many_flows(
     generator: str, *, pairs: int, each: int, rate_mbit: int, duration_s: float
 ) -> dict[str, Any]:
-    """An experiment with flows both ways between pairs of hosts, by processes or in the kernel.
+    """Make an experiment with flows both ways between pairs of hosts, by processes or the kernel.
 
     Args:
         generator: what sends: `stream`, two processes a flow, or `kernel`.

@@ -11,7 +11,7 @@ import yaml
 
 from twoway.spec.point import find_experiment
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 ROUNDS = 5
 
 

@@ -24,7 +24,7 @@ from opening import opening
 from processes import ProgramFailedError, run
 
 HERE = Path(__file__).parent
-GENERATOR = HERE.parent / "tests" / "support" / "traffic_generator.py"
+GENERATOR = HERE.parents[1] / "capture-analysis/tests/support/traffic_generator.py"
 OURS = [sys.executable, "-m", "capture_analysis.cli"]
 RECORD_BYTES = 102  # a packet of the generated capture, on average
 

@@ -66,7 +66,7 @@ def _sweep_s(folder: Path, workers: int) -> float:
 def _sweeping(
     folder: Path, workers: int, points: int, cores: Iterator[int]
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A sweep that has begun, by so many workers on the next cores; killed if it has not ended."""
+    """Start a sweep, by workers on the next cores; kill it if it has not ended."""
     folder.mkdir(parents=True)
     path = _experiment(folder, points)
     with started_crew(folder / "crew", (PRELOAD,) * workers) as crew, _limited(crew, cores):

@@ -102,7 +102,7 @@ def _ns3(program: Path, network: Network, more: tuple[str, ...]) -> tuple[float,
 
 
 def _goodput(run: Path) -> list[float]:
-    """The payload that arrived each way in a run of ours, bytes/s."""
+    """Measure the payload that arrived each way in a run of ours, bytes/s."""
     found = Metrics.read(run / METRICS).metrics
     names = [connection.name for connection in read_manifest(run).connections]
     return [(found[f"goodput.{name}"].value or 0) * 1e6 / 8 for name in names]

@@ -20,10 +20,10 @@ from in_qemu import run_in_qemu
 
 from twoway.guest.cache import find_guest
 from twoway.guest.stock_kernel import build_stock
-from twoway.paths import KERNEL_MODULES
+from twoway.paths import ROOT
 from twoway.progress import Steps
 
-SOURCE = KERNEL_MODULES / "tests/bench"
+SOURCE = ROOT / "bench/modules"
 # Of run.py's packets, how many an emulated processor is given.
 EMULATED_SHARE = 0.1
 PATIENCE_S = 1800
