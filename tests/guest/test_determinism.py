@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from running import ROOT, SMALL, carry_out, run_small, write_experiment
+from running import ROOT, carry_out, run_small
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -43,12 +43,3 @@ def test_another_checkout_gives_the_same_bytes(
     environment = {**os.environ, "PYTHONPATH": str(elsewhere)}
     there = run_small(small, tmp_path / "there", cwd=elsewhere, env=environment)
     assert _captures(small_run) == _captures(there)
-
-
-def test_iperf3_repeats_too(tmp_path: Path) -> None:
-    """A run with iperf3, which draws cookies at random, repeats to the byte."""
-    flows = [{**flow, "generator": "iperf3"} for flow in SMALL["flows"]]
-    experiment = write_experiment(tmp_path, {**SMALL, "flows": flows, "duration_s": 2})
-    first = carry_out(experiment, tmp_path / "first")
-    second = carry_out(experiment, tmp_path / "second")
-    assert _captures(first) == _captures(second)

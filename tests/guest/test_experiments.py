@@ -81,15 +81,6 @@ def test_fixed_window_survives_loss(
     assert {int(r.split(",")[6]) for r in rows if r.split(",")[3] == "40001"} == {28}
 
 
-def test_iperf3_measures_what_the_capture_holds(tmp_path: Path) -> None:
-    """iperf3 in both directions: its bytes agree with the capture, and its windows hold."""
-    flows = [{**flow, "generator": "iperf3"} for flow in SMALL["flows"]]
-    document = {**SMALL, "flows": flows, "duration_s": 3, "warm_up_s": 1}
-    found = measure(write_experiment(tmp_path, document), tmp_path / "results")
-    assert found["metrics"]["efficiency.left"]["value"] > 0.5
-    assert any("sink's" in row["check"] for row in found["fidelity"])
-
-
 def test_large_window_is_reached(tmp_path: Path) -> None:
     """A window of 900 segments is in flight in full: buffers follow the window."""
     flow = {**SMALL["flows"][0], "window_packets": 900}

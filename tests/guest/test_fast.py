@@ -20,7 +20,7 @@ from running import ROOT, write_experiment
 
 from twoway.backends.uml import Uml
 from twoway.contract.network import START_NS
-from twoway.contract.plan import Plan, TimedProgram
+from twoway.contract.plan import Plan, UserProgram
 from twoway.guest.cache import Guest
 from twoway.measure.analysis import Analysis
 from twoway.measure.document import compute
@@ -89,7 +89,7 @@ class Outcome:
     def vegas(self, at_s: float) -> dict[str, int]:
         """What the module said of the first connection at a time."""
         said: dict[str, dict[str, int]] = json.loads(
-            (self.folder / f"log/vegas-{at_s:g}.out").read_text()
+            (self.folder / f"programs/vegas-{at_s:g}.out").read_text()
         )
         return said["40001"]
 
@@ -281,11 +281,11 @@ def test_late_starters_take_more(guest: Guest, tmp_path: Path, count: int) -> No
     """Flows that start one after the other measure the queue into their base, and take more."""
     alpha, apart_s = 50, 4
     names = ["one", "two", "three"][:count]
-    flows = [  # iperf3 connects when it starts, behind the queue; ours connect while it is empty
+    flows = [  # connected when it starts, behind the queue, and not while that is empty
         flow(
             alpha,
             name,
-            generator="iperf3",
+            connect="at-start",
             start_s=apart_s * n,
             **{"from": f"l{n + 1}", "to": f"r{n + 1}"},
         )
@@ -327,22 +327,29 @@ def _interfere(
         change = f"tc qdisc change dev {interface} root handle 1: {' '.join(shaper.arguments)}"
         program = f"{change} {bad}; sleep {for_s}; {change} {good}"
         node = shaper.interface.node
-        drop = TimedProgram(
-            name="drop", node=node, at_ns=START_NS + 2_000_000_000, run=("sh", "-c", program)
-        )
+        drop = _at(2, "drop", node, "sh", "-c", program)
         programs = (_vegas_at(1.9), drop, _vegas_at(2.1), _vegas_at(3.9))
         built = build_plan(case, in_kernel=in_kernel)
-        return built.model_copy(update={"timed_sources": programs})
+        return built.model_copy(update={"user_programs": programs})
 
     monkeypatch.setattr(run, "build_plan", plan)
 
 
-def _vegas_at(at_s: float) -> TimedProgram:
-    return TimedProgram(
-        name=f"vegas-{at_s:g}",
-        node="h1",
+def _vegas_at(at_s: float) -> UserProgram:
+    return _at(at_s, f"vegas-{at_s:g}", "h1", "python3", "-I", "-c", VEGAS_INFO)
+
+
+def _at(at_s: float, name: str, node: str, *run: str) -> UserProgram:
+    return UserProgram(
+        name=name,
+        node=node,
+        stdout=f"programs/{name}.out",
+        run=run,
         at_ns=START_NS + round(at_s * 1e9),
-        run=("python3", "-I", "-c", VEGAS_INFO),
+        stop_ns=START_NS + round((at_s + 1.5) * 1e9),
+        exit_code=0,
+        environment={},
+        files={},
     )
 
 

@@ -70,7 +70,7 @@ def test_both_versions_share_a_link(tmp_path: Path) -> None:
         assert factor == pytest.approx(9180 / ack_bytes, rel=0.001)
 
 
-@pytest.mark.parametrize("generator", ["stream", "kernel", "iperf3"])
+@pytest.mark.parametrize("generator", ["stream", "kernel"])
 def test_nothing_is_sent_but_the_flows(generator: str, tmp_path: Path) -> None:
     """No capture has a packet that is not TCP: no search for neighbours, no report of a group."""
     flow = {**LEFT, "generator": generator}

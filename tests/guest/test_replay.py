@@ -16,7 +16,7 @@ from twoway.runs.cases import load_case
 from twoway.runs.run import run_case
 
 # The parts of a plan that are no set-up.
-TRAFFIC = ("recorders", "captures", "sinks", "sources", "at_start", "timed_sources", "teardown")
+TRAFFIC = ("recorders", "captures", "sinks", "sources", "at_start", "teardown")
 
 
 def _set_up(name: str) -> Plan:

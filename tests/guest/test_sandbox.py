@@ -189,7 +189,7 @@ def test_a_fault_in_the_kernels_log_fails_the_run(
     guest: Guest, tmp_path: Path, command: str, sentence: str | None
 ) -> None:
     """A parameter a module ignores, a warning or an oops fails a run that otherwise ends well."""
-    programs = ("recorders", "captures", "at_start", "sinks", "sources", "timed_sources")
+    programs = ("recorders", "captures", "at_start", "sinks", "sources")
     nothing: dict[str, Any] = dict.fromkeys((*programs, "teardown"), ())
     folder = run_folder(tmp_path / "run", plan_with(shell(command), **nothing))
     if sentence is None:

@@ -50,7 +50,6 @@ NEEDED = {
     "CONFIG_TCP_CONG_ADVANCED": "a congestion control for each flow",
     "CONFIG_INET_TCP_DIAG": "samples of TCP_INFO",
     "CONFIG_PACKET": "captures",
-    "CONFIG_IP_MULTIPLE_TABLES": "iperf3's control connection",
 }
 # Run the runner and write its exit status, as init does in a guest.
 _WITH_STATUS = ("/bin/sh", "-c", '"$@"; echo $? > /mnt/run/exit-status', "sh")

@@ -204,14 +204,6 @@ class Program(_Daemon):
     run: Words = Field(default=(), description="the command; empty for one in the kernel")
 
 
-class TimedProgram(_Daemon):
-    """Run a program from some time on."""
-
-    kind: Literal["timed_program"] = "timed_program"
-    run: Words = Field(description="the command")
-    at_ns: int = Field(description="when it starts, ns on the plan's clock")
-
-
 class PlannedFile(Record):
     """A file that an experiment brings along."""
 
@@ -282,7 +274,7 @@ class Observe(_Derived, _Daemon):
         )
 
 
-Daemon = Program | TimedProgram | UserProgram | Capture | Observe
+Daemon = Program | UserProgram | Capture | Observe
 
 
 class Topology(Record):
@@ -341,18 +333,15 @@ class Plan(Document):
         default=(), description="the observer, and programs that send connections' data"
     )
     at_start: tuple[Step, ...] = Field(default=(), description="as traffic starts")
-    timed_sources: tuple[TimedProgram, ...] = Field(
-        default=(), description="programs that send from their time on, by time"
-    )
     user_programs: tuple[UserProgram, ...] = Field(
         default=(), description="programs that the experiment names, by time"
     )
     teardown: tuple[Step, ...] = Field(default=(), description="after traffic")
 
     @property
-    def programs(self) -> tuple[Program | Observe | TimedProgram, ...]:
+    def programs(self) -> tuple[Program | Observe, ...]:
         """All programs but those of captures."""
-        return (*self.recorders, *self.sinks, *self.sources, *self.timed_sources)
+        return (*self.recorders, *self.sinks, *self.sources)
 
     @property
     def modules(self) -> list[str]:

@@ -38,16 +38,10 @@ def shares(case: Case, places: Mapping[str, Place]) -> dict[str, Plan]:
         places: hosts by name.
 
     Returns: plans by the names of hosts.
-    Raises: UsageError with all problems: nodes without a host, links without an interface, flows of
-        iperf3, whose control connection takes a link of its own (docs/decisions/0007), half-duplex
-        links.
+    Raises: UsageError with all problems: nodes without a host, links without an interface,
+        programs, half-duplex links.
     """
     problems = [*_misplaced_nodes(case.graph, places), *_misplaced_links(case.graph, places)]
-    problems += [
-        f"flows.{flow.name}.generator: iperf3 takes a link of its own, which no host has"
-        for flow in case.experiment.flows
-        if flow.generator == "iperf3"
-    ]
     problems += [
         f"programs.{program.name}: the hosts of a lab run none, the backend uml does"
         for program in case.experiment.programs

@@ -218,7 +218,7 @@ def _late_ns(analysis: Analysis, view: ConnectionView) -> int:
 def _start_late_ns(view: ConnectionView) -> int:
     """Measure how late a connection sends its first data; 0 if it sends none."""
     late_ns = view.sent.time_ns[view.sent.payload_bytes > 0] - view.connection.start_ns
-    late_ns = late_ns[late_ns >= 0]  # before the start is iperf3's control data
+    late_ns = late_ns[late_ns >= 0]  # before the start is the byte that samples a round trip
     return int(late_ns.min()) if len(late_ns) else 0
 
 

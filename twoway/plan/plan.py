@@ -15,7 +15,6 @@ from twoway.plan.timing import stop_ns
 from twoway.plan.traffic import (
     datagram_sink,
     datagram_source,
-    iperf3_source,
     observer,
     sink,
     source,
@@ -42,8 +41,6 @@ def build_plan(
     found = captures(case, in_kernel=taps)
     shapers, buffer = compile_profile(case.profile, case.graph), receive_buffer_bytes(case)
     sends = any(c.generator == "kernel" for c in case.connections)
-    untimed = [c for c in case.connections if c.generator != "iperf3"]
-    timed = [iperf3_source(case, c) for c in case.connections if c.generator == "iperf3"]
     return Plan(
         experiment=case.id,
         mode=mode,
@@ -64,10 +61,9 @@ def build_plan(
         ),
         sources=(
             observer(case, in_kernel=samples),
-            *(source(case, c) for c in untimed),
+            *(source(case, c) for c in case.connections),
             *(datagram_source(case, flow) for flow in case.datagrams),
         ),
-        timed_sources=tuple(sorted(timed, key=lambda program: program.at_ns)),
         user_programs=user_programs(case),
         teardown=queue_statistics(shapers),
     )

@@ -4,9 +4,8 @@ Every setting is read back.
 """
 
 from collections.abc import Iterable, Sequence
-from ipaddress import IPv4Address
 
-from twoway.contract.network import Connection, IpVersion, ip_version
+from twoway.contract.network import IpVersion
 from twoway.contract.plan import (
     GUEST_BIN,
     Check,
@@ -24,7 +23,6 @@ from twoway.contract.plan import (
 )
 from twoway.plan import personality
 from twoway.plan.programs import host_names
-from twoway.spec.addresses import address_in
 from twoway.spec.congestion import CONTROLS, Control
 from twoway.spec.graph import Graph, Interface
 from twoway.spec.links.dtm import Channel
@@ -56,9 +54,6 @@ def setup_steps(
     steps += _pools(case)
     for node in case.graph.nodes:
         steps += _node_setup(case, node, receive_buffer_bytes)
-    for number, connection in enumerate(case.connections):
-        if connection.generator == "iperf3":
-            steps += _control_link(connection, number)
     if case.experiment.has_ipv6:
         steps.append(Command(node=None, run=("sleep", str(_REPORTS_S))))
     steps += host_names(case)
@@ -240,42 +235,6 @@ def channel_recorders(shapers: Sequence[Shaper]) -> tuple[Program, ...]:
         )
         for node in nodes
     )
-
-
-def _control_link(connection: Connection, number: int) -> list[Step]:
-    """Add a separate link for iperf3's control connection.
-
-    iperf3 polls while its control connection waits a round trip, and each poll costs wall time
-    but only 256 ns of virtual time. Over a direct link that round trip takes no time
-    (docs/decisions/0007). Policy rules select the link: only data comes from the connection's
-    source port.
-    """
-    source, sink, ip = connection.from_, connection.to, ip_version(connection.source)
-    interface, bits = f"ctl{number}", 24 if ip == 4 else 120
-    more, net = divmod(number, 256)
-    here, there = (address_in(IPv4Address(f"10.{255 - more}.{net}.{end}"), ip) for end in (1, 2))
-    table = str(1000 + number)
-    select = f"ipproto tcp dport {connection.port}"
-    data = f"{select} sport {connection.source_port}"
-    veth = f"ip link add {interface} type veth peer name {interface} netns {sink}"
-    return [
-        Command(node=source, run=tuple(veth.split())),
-        _ip_batch(
-            sink,
-            ip,
-            f"address add {there}/{bits} dev {interface}",
-            f"link set {interface} up",
-        ),
-        _ip_batch(
-            source,
-            ip,
-            f"address add {here}/{bits} dev {interface}",
-            f"link set {interface} up",
-            f"route add {connection.destination} via {there} dev {interface} table {table}",
-            f"rule add pref {100 + 2 * number} {data} lookup main",
-            f"rule add pref {101 + 2 * number} {select} lookup {table}",
-        ),
-    ]
 
 
 def queue_statistics(shapers: Sequence[Shaper]) -> tuple[Save, ...]:

@@ -10,7 +10,6 @@ from twoway.contract.plan import (
     Line,
     Observe,
     Program,
-    TimedProgram,
 )
 from twoway.plan.buffers import send_buffer_bytes
 from twoway.plan.timing import drain_s, stop_ns
@@ -59,10 +58,7 @@ def sink(case: Case, connection: Connection, buffer: int) -> Program:
     node, patience_s = connection.to, drain_s(case)
     ipv6 = ip_version(connection.destination) == 6
     run, lines = "", ""
-    if connection.generator == "iperf3":
-        # -1: the server ends when its first test is over.
-        run = f"iperf3 -s -1 -J -p {connection.port}"
-    elif connection.generator == "kernel":
+    if connection.generator == "kernel":
         lines = f"receive {connection.port} {_ns(patience_s)} {buffer}" + " ipv6" * ipv6
     else:
         run = f"{GUEST_BIN}/stream receive --port {connection.port} --receive-buffer {buffer}"
@@ -170,22 +166,4 @@ def datagram_source(case: Case, flow: DatagramFlow) -> Program:
         node=flow.from_,
         stdout=f"traffic/{flow.name}-source.json",
         run=tuple(send.split()),
-    )
-
-
-def iperf3_source(case: Case, connection: Connection) -> TimedProgram:
-    """Send a connection's data with iperf3, from its start for whole seconds."""
-    stops_ns = connection.stop_ns or stop_ns(case)
-    seconds = (stops_ns - connection.start_ns) // 1_000_000_000
-    iperf3 = f"""
-        iperf3 -c {connection.destination} -p {connection.port}
-        --cport {connection.source_port} -t {seconds} -C {connection.congestion_in_kernel} -J
-    """
-    return TimedProgram(
-        name=f"source-{connection.name}",
-        node=connection.from_,
-        stdout=f"traffic/{connection.name}-source.json",
-        at_ns=connection.start_ns,
-        patience_s=drain_s(case),
-        run=tuple(iperf3.split()),
     )

@@ -202,7 +202,7 @@ class Connections(Model):
     connect: Literal["before", "at-start"] = Field(
         default="before",
         description="when the connection is set up: `before` all traffic, at zero load, or "
-        "`at-start` of its own data, in the queues of others, as iperf3 always does",
+        "`at-start` of its own data, in the queues of others",
     )
     congestion: CongestionName = Field(
         description="congestion control: any of the kernel's own, one of our kernel modules "
@@ -216,9 +216,9 @@ class Connections(Model):
         default=None, description="segments that a flow of `fast` keeps queued in the path"
     )
     ip: IpVersion | None = Field(default=None, description="version of IP; by default stack.ip")
-    generator: Literal["stream", "iperf3", "kernel"] = Field(
+    generator: Literal["stream", "kernel"] = Field(
         default="stream",
-        description="`stream` (our blocking source and sink), `iperf3`, or `kernel`, our module "
+        description="`stream`, our blocking source and sink, or `kernel`, our module "
         "`twoway_testbed`: what `stream` sends, without a process for each end, in virtual time "
         "alone",
     )

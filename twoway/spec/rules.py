@@ -176,8 +176,6 @@ def _flow_problems(
         )
     if seconds <= 0:
         problems.append(f".start_s: must be below {stop} ({stop_s:g}), got {flow.start_s:g}")
-    elif flow.generator == "iperf3" and seconds != int(seconds):
-        problems.append(f": iperf3 runs for whole seconds; {stop} less start_s is {seconds:g}")
     problems += _traffic_problems(flow, experiment, controls[flow.congestion])
     needed = controls[flow.congestion].field
     for field in PARAMETER_FIELDS:
@@ -202,9 +200,6 @@ def _traffic_problems(flow: Flow, experiment: Experiment, control: Control) -> l
     if len(given) > 1:
         _, second, *_ = given
         problems.append(f".{second}: a flow has one of {', '.join(kinds())}; got {list(given)}")
-    if flow.generator == "iperf3":
-        own = [*given, *(["pacing"] if pacing else [])]
-        problems += [f": {name} needs generator: stream or kernel, got iperf3" for name in own]
     if pacing and not control.can_be_paced:
         problems.append(f".congestion: stack.pacing has no rate for {flow.congestion}")
     for name, traffic in given.items():

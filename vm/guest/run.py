@@ -23,7 +23,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager, suppress
-from functools import cache, partial
+from functools import cache
 from importlib.machinery import FileFinder, SourceFileLoader
 from operator import itemgetter
 from pathlib import Path
@@ -59,7 +59,7 @@ from offloads import switch_off  # noqa: E402
 from programs import UserPrograms  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 RUN = Path("/mnt/run")
 # Environment variable of all programs: how far the host's clock is ahead of the plan's, ns.
@@ -80,7 +80,7 @@ ABSENT_MEANS = {
 }
 # An instrument in the kernel is a descriptor, and so is a node's namespace. There are few, because
 # mnexec closes every possible descriptor, a system call each (docs/decisions/0005).
-INSTRUMENTS = ("recorders", "captures", "sinks", "sources", "timed_sources")
+INSTRUMENTS = ("recorders", "captures", "sinks", "sources")
 MOST_DESCRIPTORS = 1024
 SPARE_DESCRIPTORS = 100
 
@@ -352,7 +352,7 @@ def warm_up(plan: dict[str, Any]) -> None:
 
     Called before the traffic, in which reading would cost time.
     """
-    for program in plan["sinks"] + plan["sources"] + plan["timed_sources"]:
+    for program in plan["sinks"] + plan["sources"]:
         path = shutil.which(program["run"][0])
         if path:
             Path(path).read_bytes()
@@ -451,11 +451,7 @@ def perform(plan: dict[str, Any]) -> None:
     for step in plan["at_start"]:
         execute(step)
     named = UserPrograms(plan["user_programs"], RUN / "programs", plan_now_ns)
-    events: list[tuple[int, Callable[[], None]]] = [
-        *((p["at_ns"], partial(programs.start, [p])) for p in plan["timed_sources"]),
-        *named.events(),
-    ]
-    for at_ns, act in sorted(events, key=itemgetter(0)):
+    for at_ns, act in sorted(named.events(), key=itemgetter(0)):
         sleep_until(at_ns)
         act()
     sleep_until(plan["clock"]["stop_ns"])

@@ -21,7 +21,7 @@ from twoway.runs.cases import load_case
 from twoway.runs.manifest import _clocks, describe
 from twoway.spec.point import case_names
 
-# Every kind of step there is: modules, DTM channels, iperf3.
+# Every kind of step there is: modules, DTM channels.
 EXAMPLES = ("kalampoukas-5.2", "dtm-fig2")
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import SMALL, write_experiment
 
 from twoway.contract.manifest import MACHINE, HostClock, Kernel, Machine
 from twoway.contract.plan import PLAN, Command, MakeNetwork, Plan, Step, Times, read_plan
@@ -136,14 +135,6 @@ def test_misplaced_hosts_are_refused(case: Case, what: str) -> None:
         shares(case, {k: v for k, v in places.items() if v})
     assert str(error.value) == sentence
     assert "twoway_nodes" in error.value.hint
-
-
-def test_iperf3_is_refused(tmp_path: Path) -> None:
-    """A flow of iperf3, whose control connection takes its own wire, is refused by name."""
-    flows = [{"name": "left", "from": "h1", "to": "h2", "congestion": "reno"}]
-    wired = SMALL | {"flows": [flows[0] | {"generator": "iperf3"}], "duration_s": 2}
-    with pytest.raises(UsageError, match=r"flows\.left\.generator: iperf3"):
-        shares(load_case(str(write_experiment(tmp_path, wired))), PLACES)
 
 
 def test_a_clock_between_two_measurements() -> None:
